@@ -1,0 +1,2 @@
+//! streamfmt: readable output for the event streams of coding agents.
+fn main() {}

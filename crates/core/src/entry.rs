@@ -1,0 +1,305 @@
+//! What is said of an item: a title and blocks. The second waist.
+//!
+//! An entry knows no colour, width or output format. Its spans name what they are (a
+//! [`Role`]), its blocks what they hold; a writer spells them.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::item::{Action, Id, Kind, Status};
+use crate::text::Text;
+
+/// What a span *is*: a dotted name such as `tool.name`, which falls back to its parent `tool`.
+/// The set is open; `docs/roles.md` lists the names in use.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Role(Cow<'static, str>);
+
+impl Role {
+    /// A role of our own.
+    pub const fn of(name: &'static str) -> Self {
+        Self(Cow::Borrowed(name))
+    }
+
+    /// The dotted name.
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&'static str> for Role {
+    fn from(name: &'static str) -> Self {
+        Self::of(name)
+    }
+}
+
+/// A piece of one line. Its text holds no line feed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Span {
+    /// What it says.
+    pub text: Text,
+    /// What it is.
+    pub role: Role,
+    /// Where it leads, if it is a link. Writers check the scheme.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<Text>,
+}
+
+impl Span {
+    /// A span; line feeds in `text` become `␊`, since a span is part of one line.
+    pub fn new(role: impl Into<Role>, text: impl Into<Text>) -> Self {
+        let text = text.into();
+        let text = if text.contains('\n') { Text::clean_owned(text.replace('\n', "␊")) } else { text };
+        Self { text, role: role.into(), link: None }
+    }
+
+    /// The same span as a link to `target`.
+    #[must_use]
+    pub fn linked(mut self, target: impl Into<Text>) -> Self {
+        self.link = Some(target.into());
+        self
+    }
+}
+
+/// One line of spans, written one after the other with nothing between.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Line {
+    /// Its pieces.
+    pub spans: Vec<Span>,
+}
+
+impl Line {
+    /// A line of one span.
+    pub fn of(role: impl Into<Role>, text: impl Into<Text>) -> Self {
+        Self { spans: vec![Span::new(role, text)] }
+    }
+
+    /// Adds a span, after a blank if there is something before it. Empty text adds nothing.
+    pub fn push(&mut self, role: impl Into<Role>, text: impl Into<Text>) {
+        let text = text.into();
+        if text.is_empty() {
+            return;
+        }
+        if !self.spans.is_empty() {
+            self.spans.push(Span::new("text", Text::own(" ")));
+        }
+        self.spans.push(Span::new(role, text));
+    }
+
+    /// [`Line::push`] for building in one expression.
+    #[must_use]
+    pub fn with(mut self, role: impl Into<Role>, text: impl Into<Text>) -> Self {
+        self.push(role, text);
+        self
+    }
+
+    /// Whether it has no text.
+    pub fn is_empty(&self) -> bool {
+        self.spans.iter().all(|span| span.text.is_empty())
+    }
+}
+
+/// One hunk of a diff.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Hunk {
+    /// Number of its first line in the old file, from 1; absent if only the changed text is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub old_start: Option<u64>,
+    /// Number of its first line in the new file, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new_start: Option<u64>,
+    /// Its lines.
+    pub lines: Vec<DiffLine>,
+}
+
+/// One line of a hunk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DiffLine {
+    /// Kept, added or removed.
+    pub change: Change,
+    /// The line without its mark and line feed.
+    pub text: Text,
+}
+
+/// What a diff did to a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Change {
+    /// In both files.
+    Keep,
+    /// Only in the new file.
+    Add,
+    /// Only in the old file.
+    Remove,
+}
+
+/// State of a point of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Point {
+    /// A plain point.
+    Plain,
+    /// To be done.
+    Open,
+    /// Being done.
+    Active,
+    /// Done.
+    Done,
+    /// Given up or failed.
+    Failed,
+}
+
+/// A point of a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ListItem {
+    /// Its state.
+    pub point: Point,
+    /// What it says.
+    pub line: Line,
+}
+
+/// A part of an entry's body.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Block {
+    /// Short lines with roles of their own.
+    Lines {
+        /// The lines.
+        lines: Vec<Line>,
+    },
+    /// Markdown, as a model writes it.
+    Prose {
+        /// Its source.
+        text: Text,
+        /// What it is: `reply`, `prompt`, `thinking`, …
+        role: Role,
+    },
+    /// Verbatim text: output, file contents, commands.
+    Code {
+        /// The text, without a final line feed.
+        text: Text,
+        /// Language or file extension, for highlighting.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        lang: Option<Text>,
+        /// Number of its first line, if its lines are numbered.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        start: Option<u64>,
+        /// What it is: `call.command`, `result.text`, `result.error`, …
+        role: Role,
+    },
+    /// Changes of a file.
+    Diff {
+        /// The file, for highlighting and headings.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        path: Option<Text>,
+        /// Its hunks.
+        hunks: Vec<Hunk>,
+    },
+    /// Points, with states.
+    List {
+        /// The points.
+        items: Vec<ListItem>,
+    },
+    /// Rows and columns.
+    Table {
+        /// Column heads; may be empty.
+        head: Vec<Line>,
+        /// Rows.
+        rows: Vec<Vec<Line>>,
+    },
+    /// A picture or document that is told, not shown.
+    Image {
+        /// Its media type, as claimed.
+        media: Text,
+        /// Its size in bytes, if known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        bytes: Option<u64>,
+        /// Its name, place or address, if it has one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        name: Option<Text>,
+    },
+    /// Something that may be folded.
+    Details {
+        /// What stands for it when it is folded.
+        summary: Line,
+        /// What is inside.
+        body: Vec<Block>,
+    },
+    /// Something was left out here, by a limit of the profile.
+    Elided {
+        /// Whole lines that were left out.
+        lines: u64,
+        /// Bytes that were left out.
+        bytes: u64,
+    },
+}
+
+impl Block {
+    /// Verbatim text without language or line numbers.
+    pub fn text(role: impl Into<Role>, text: impl Into<Text>) -> Self {
+        Self::Code { text: text.into(), lang: None, start: None, role: role.into() }
+    }
+
+    /// Markdown.
+    pub fn prose(role: impl Into<Role>, text: impl Into<Text>) -> Self {
+        Self::Prose { text: text.into(), role: role.into() }
+    }
+
+    /// One line of spans.
+    pub fn line(line: Line) -> Self {
+        Self::Lines { lines: vec![line] }
+    }
+}
+
+/// What a formatter says of an item.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct View {
+    /// Name of the glyph in front (`call`, `ok`, `error`, …; a theme spells it), or none.
+    pub mark: Option<&'static str>,
+    /// The title; may be empty.
+    pub title: Line,
+    /// What stands under it.
+    pub body: Vec<Block>,
+}
+
+impl View {
+    /// A view with a mark and a title.
+    pub fn titled(mark: &'static str, title: Line) -> Self {
+        Self { mark: Some(mark), title, body: Vec::new() }
+    }
+
+    /// A view of blocks alone.
+    pub fn of(body: Vec<Block>) -> Self {
+        Self { mark: None, title: Line::default(), body }
+    }
+}
+
+/// What is said of one item, under the item's id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The item's id.
+    pub id: Id,
+    /// The call that the item is inside of, if any.
+    pub parent: Option<Id>,
+    /// The item's place within its parent.
+    pub place: u32,
+    /// The item's kind.
+    pub kind: Kind,
+    /// The item's tool, cleaned.
+    pub tool: Option<Text>,
+    /// What the tool does.
+    pub action: Option<Action>,
+    /// The item's status.
+    pub status: Status,
+    /// When it happened, by the stream.
+    pub at: Option<Timestamp>,
+    /// How many sub-agents it is inside of.
+    pub depth: u16,
+    /// On a result that doesn't directly follow its call in the output: the call's title.
+    pub of: Option<Line>,
+    /// What is said.
+    pub view: View,
+}

@@ -1,0 +1,392 @@
+//! What is: the typed model of a session. The first waist.
+//!
+//! Items own what they keep: one shared copy of the record that they came with, and spans into it.
+//! Text is decoded when it is asked for, so an item that nobody shows costs little.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::json::{Record, Str, Value};
+use crate::text::Text;
+
+/// An item's id: the stream's own, or `line-<n>`. Cheap to clone.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Id(Arc<str>);
+
+impl Id {
+    /// The id as it is; foreign text, not cleaned.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Id {
+    fn from(id: &str) -> Self {
+        Self(id.into())
+    }
+}
+
+impl From<String> for Id {
+    fn from(id: String) -> Self {
+        Self(id.into())
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What an item is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Kind {
+    /// What a person said, or, inside a sub-agent, the task it was given.
+    Prompt,
+    /// What the agent said.
+    Reply,
+    /// What the agent thought.
+    Thinking,
+    /// A use of a tool.
+    Call,
+    /// What came of it.
+    Result,
+    /// The agent's list of things to do.
+    Plan,
+    /// Something that the agent's program tells: `data.event` names it.
+    Notice,
+    /// How a run ended.
+    Outcome,
+    /// A structured line inside a reply.
+    Record,
+    /// What isn't understood: shown as it is.
+    Unknown,
+}
+
+impl Kind {
+    /// Its name in the machine formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Prompt => "prompt",
+            Self::Reply => "reply",
+            Self::Thinking => "thinking",
+            Self::Call => "call",
+            Self::Result => "result",
+            Self::Plan => "plan",
+            Self::Notice => "notice",
+            Self::Outcome => "outcome",
+            Self::Record => "record",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// All kinds, in the order of their declaration.
+    pub const ALL: [Self; 10] = [
+        Self::Prompt,
+        Self::Reply,
+        Self::Thinking,
+        Self::Call,
+        Self::Result,
+        Self::Plan,
+        Self::Notice,
+        Self::Outcome,
+        Self::Record,
+        Self::Unknown,
+    ];
+}
+
+/// Where an item is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// It may still grow.
+    Open,
+    /// It is whole.
+    Done,
+    /// It is whole and tells of a failure.
+    Failed,
+    /// It was cut off.
+    Cancelled,
+}
+
+/// What a call does, whatever its dialect calls the tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Action {
+    /// Runs a command.
+    Run,
+    /// Reads a file.
+    Read,
+    /// Writes a whole file.
+    Write,
+    /// Changes a part of a file.
+    Edit,
+    /// Looks for files or text.
+    Search,
+    /// Gets something from the web.
+    Fetch,
+    /// Hands a task to a sub-agent.
+    Delegate,
+    /// Keeps a plan or a list of tasks.
+    Plan,
+    /// Asks the user.
+    Ask,
+    /// Calls a tool of an MCP server.
+    Mcp,
+    /// Anything else.
+    Other,
+}
+
+impl Action {
+    /// Its name in the machine formats and after `@` in lists.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Edit => "edit",
+            Self::Search => "search",
+            Self::Fetch => "fetch",
+            Self::Delegate => "delegate",
+            Self::Plan => "plan",
+            Self::Ask => "ask",
+            Self::Mcp => "mcp",
+            Self::Other => "other",
+        }
+    }
+
+    /// All actions, in the order of their declaration.
+    pub const ALL: [Self; 11] = [
+        Self::Run,
+        Self::Read,
+        Self::Write,
+        Self::Edit,
+        Self::Search,
+        Self::Fetch,
+        Self::Delegate,
+        Self::Plan,
+        Self::Ask,
+        Self::Mcp,
+        Self::Other,
+    ];
+}
+
+/// The text of an item: owned, or spans of its record.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Content {
+    /// None.
+    #[default]
+    None,
+    /// A text of its own: streamed, or made by a dialect.
+    Own(String),
+    /// A string of the item's record, by node.
+    Node(u32),
+    /// Several strings of the item's record, joined by line feeds.
+    Parts(Vec<u32>),
+}
+
+/// A typed fact of an item's `data`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fact {
+    /// True or false.
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// A number.
+    Float(f64),
+    /// A text of its own, not cleaned.
+    Text(String),
+    /// A value of the item's record, by node.
+    Node(u32),
+    /// Several facts.
+    List(Vec<Fact>),
+    /// Named facts.
+    Map(Vec<(&'static str, Fact)>),
+}
+
+/// One thing of a session.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// Its id, unique within one input.
+    pub id: Id,
+    /// The call that it is inside of, if a sub-agent said it.
+    pub parent: Option<Id>,
+    /// Its place within its parent, from 0, by first appearance. The session gives it.
+    pub place: u32,
+    /// What it is.
+    pub kind: Kind,
+    /// Where it is in its life.
+    pub status: Status,
+    /// Time of its frame: a string of the record, by node.
+    pub at: Option<u32>,
+    /// The session it belongs to.
+    pub session: Option<Arc<str>>,
+    /// Number of the first line it came with, from 1.
+    pub line: u64,
+    /// On calls and results: the tool, as the stream names it.
+    pub tool: Option<Arc<str>>,
+    /// On calls and results: what the tool does.
+    pub action: Option<Action>,
+    /// On a result: the id of its call.
+    pub call: Option<Id>,
+    /// Whether it tells of a failure.
+    pub error: bool,
+    /// On a call: its input, by node of the record.
+    pub input: Option<u32>,
+    /// Its text.
+    pub text: Content,
+    /// Its typed facts; names as in `docs/json.md`.
+    pub data: Vec<(&'static str, Fact)>,
+    /// The record that it came with.
+    pub record: Option<Arc<Record>>,
+}
+
+impl Item {
+    /// A finished item with nothing in it yet.
+    pub fn new(id: impl Into<Id>, kind: Kind, line: u64) -> Self {
+        Self {
+            id: id.into(),
+            parent: None,
+            place: 0,
+            kind,
+            status: Status::Done,
+            at: None,
+            session: None,
+            line,
+            tool: None,
+            action: None,
+            call: None,
+            error: false,
+            input: None,
+            text: Content::None,
+            data: Vec::new(),
+            record: None,
+        }
+    }
+
+    fn value(&self, node: u32) -> Option<Value<'_>> {
+        self.record.as_deref().map(|record| record.value(node))
+    }
+
+    fn string(&self, node: u32) -> Option<Str<'_>> {
+        self.value(node)?.str()
+    }
+
+    /// A call's input.
+    pub fn input(&self) -> Option<Value<'_>> {
+        self.value(self.input?)
+    }
+
+    /// The string under `key` of a call's input, cleaned.
+    pub fn input_text(&self, key: &str) -> Option<Text> {
+        self.input()?.get(key)?.str().map(Text::from_json)
+    }
+
+    /// The text as it came: faithful, not cleaned.
+    pub fn text(&self) -> Cow<'_, str> {
+        match &self.text {
+            Content::None => Cow::Borrowed(""),
+            Content::Own(text) => Cow::Borrowed(text),
+            Content::Node(node) => self.string(*node).map(Str::decode).unwrap_or_default(),
+            Content::Parts(nodes) => {
+                let parts: Vec<_> = nodes.iter().filter_map(|&node| self.string(node)).map(Str::decode).collect();
+                Cow::Owned(parts.join("\n"))
+            }
+        }
+    }
+
+    /// The text, cleaned for an entry.
+    pub fn clean_text(&self) -> Text {
+        match &self.text {
+            Content::Node(node) => self.string(*node).map(Text::from_json).unwrap_or_default(),
+            _ => match self.text() {
+                Cow::Borrowed(text) => Text::clean(text),
+                Cow::Owned(text) => Text::clean_owned(text),
+            },
+        }
+    }
+
+    /// The fact called `name`.
+    pub fn fact(&self, name: &str) -> Option<FactRef<'_>> {
+        let (_, fact) = self.data.iter().find(|(key, _)| *key == name)?;
+        Some(FactRef { item: self, fact })
+    }
+
+    /// When it happened, if the stream says so in a form that can be read.
+    pub fn at(&self) -> Option<Timestamp> {
+        self.string(self.at?)?.decode().parse().ok()
+    }
+}
+
+/// A fact together with the item that it reads from.
+#[derive(Clone, Copy)]
+pub struct FactRef<'a> {
+    item: &'a Item,
+    fact: &'a Fact,
+}
+
+impl<'a> FactRef<'a> {
+    /// The fact as it is kept.
+    pub fn fact(self) -> &'a Fact {
+        self.fact
+    }
+
+    /// The value of the record that it is, if it is one.
+    pub fn json(self) -> Option<Value<'a>> {
+        match self.fact {
+            Fact::Node(node) => self.item.value(*node),
+            _ => None,
+        }
+    }
+
+    /// The string it is, not cleaned.
+    pub fn str(self) -> Option<Cow<'a, str>> {
+        match self.fact {
+            Fact::Text(text) => Some(Cow::Borrowed(text)),
+            _ => self.json()?.decode(),
+        }
+    }
+
+    /// The string it is, cleaned.
+    pub fn text(self) -> Option<Text> {
+        match self.fact {
+            Fact::Text(text) => Some(Text::clean(text)),
+            _ => self.json()?.str().map(Text::from_json),
+        }
+    }
+
+    /// The whole number it is.
+    pub fn int(self) -> Option<i64> {
+        match self.fact {
+            Fact::Int(number) => Some(*number),
+            _ => self.json()?.int(),
+        }
+    }
+
+    /// The number it is.
+    pub fn float(self) -> Option<f64> {
+        match self.fact {
+            Fact::Float(number) => Some(*number),
+            Fact::Int(number) => Some(*number as f64),
+            _ => self.json()?.float(),
+        }
+    }
+
+    /// The truth value it is.
+    pub fn bool(self) -> Option<bool> {
+        match self.fact {
+            Fact::Bool(truth) => Some(*truth),
+            _ => self.json()?.bool(),
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! The pure core of streamfmt: the bytes of a coding agent's event stream become items (what is),
+//! items become entries (what is said), entries become text.
+//!
+//! ```text
+//! bytes → frame → event → item → entry → text
+//!         frame   dialect session formatter writer
+//! ```
+//!
+//! No files, sockets, environment, clock, threads or randomness: bytes and time are handed in.
+
+pub mod entry;
+pub mod formatter;
+pub mod item;
+pub mod json;
+pub mod pipeline;
+pub mod profile;
+pub mod session;
+pub mod text;
+pub mod writer;

@@ -1,0 +1,187 @@
+//! A user's choices, as data: how much to say, what to leave out, how to lay it out.
+//!
+//! The host reads these from TOML; here they are only their meaning.
+
+use crate::item::{Item, Kind, Status};
+
+/// How much the standard formatter says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// One call, one line, unless there is a reason.
+    #[default]
+    Compact,
+    /// Everything that was said, thought, called and returned.
+    Full,
+    /// One greppable line an event.
+    Lines,
+}
+
+/// Which end of a long text is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keep {
+    /// The beginning.
+    #[default]
+    Head,
+    /// The end.
+    Tail,
+    /// Both ends.
+    HeadTail,
+}
+
+/// How much of what is shown. `None` is no limit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Lines of a result that went well.
+    pub result_lines: Option<usize>,
+    /// Lines of a result that failed.
+    pub error_lines: Option<usize>,
+    /// Bytes of a result.
+    pub result_bytes: Option<usize>,
+    /// Lines of a diff.
+    pub diff_lines: Option<usize>,
+    /// Lines of a call's command or input.
+    pub call_lines: Option<usize>,
+    /// Lines of a prompt.
+    pub prompt_lines: Option<usize>,
+    /// Lines of thinking.
+    pub thinking_lines: Option<usize>,
+    /// Lines of a notice.
+    pub notice_lines: Option<usize>,
+    /// Which end of a long result is kept.
+    pub keep: Keep,
+}
+
+/// How entries are laid out as lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Blank lines between entries that don't belong together.
+    pub gap: usize,
+    /// Columns before all foreign text.
+    pub margin: usize,
+    /// Which characters glyph names become: `unicode`, `ascii` or `words`.
+    pub glyphs: Glyphs,
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        Self { gap: 1, margin: 2, glyphs: Glyphs::Unicode }
+    }
+}
+
+/// A set of characters for glyph names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Glyphs {
+    /// `●`, `✓`, `│`, …
+    #[default]
+    Unicode,
+    /// `*`, `+`, `|`, …
+    Ascii,
+    /// `call:`, `ok:`, …: for screen readers.
+    Words,
+}
+
+/// Names a group of items in `--only` and `--hide`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Selector {
+    /// A kind: `thinking`.
+    Kind(Kind),
+    /// An action: `@edit`. Calls and results of it.
+    Action(String),
+    /// A tool's exact name, or a glob with `*`: `mcp__github__*`. Calls and results of it.
+    Tool(String),
+    /// `failed`: whatever tells of a failure.
+    Failed,
+}
+
+impl Selector {
+    /// Reads one selector; any text is one.
+    pub fn parse(text: &str) -> Self {
+        if let Some(action) = text.strip_prefix('@') {
+            return Self::Action(action.to_owned());
+        }
+        if text == "failed" {
+            return Self::Failed;
+        }
+        match Kind::ALL.into_iter().find(|kind| kind.name() == text) {
+            Some(kind) => Self::Kind(kind),
+            None => Self::Tool(text.to_owned()),
+        }
+    }
+
+    /// Whether `item` is one of the group.
+    pub fn matches(&self, item: &Item) -> bool {
+        match self {
+            Self::Kind(kind) => item.kind == *kind,
+            Self::Action(name) => item.action.is_some_and(|action| action.name() == name),
+            Self::Tool(pattern) => item.tool.as_deref().is_some_and(|tool| glob(pattern, tool)),
+            Self::Failed => item.error || item.status == Status::Failed,
+        }
+    }
+}
+
+/// What is shown at all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// If not empty, only items of these groups.
+    pub only: Vec<Selector>,
+    /// No items of these groups.
+    pub hide: Vec<Selector>,
+}
+
+impl Filter {
+    /// Whether `item` may be shown.
+    pub fn admits(&self, item: &Item) -> bool {
+        let wanted = self.only.is_empty() || self.only.iter().any(|group| group.matches(item));
+        wanted && !self.hide.iter().any(|group| group.matches(item))
+    }
+}
+
+/// Whether `text` is of the form of `pattern`, in which `*` stands for any text. Linear in both.
+pub fn glob(pattern: &str, text: &str) -> bool {
+    let Some((head, rest)) = pattern.split_once('*') else { return pattern == text };
+    let Some(mut left) = text.strip_prefix(head) else { return false };
+    let mut parts: Vec<&str> = rest.split('*').collect();
+    let Some(tail) = parts.pop() else { return true };
+    for part in parts {
+        match left.find(part) {
+            Some(at) => left = &left[at + part.len()..],
+            None => return false,
+        }
+    }
+    left.ends_with(tail)
+}
+
+/// All choices together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Profile {
+    /// How much is said.
+    pub detail: Detail,
+    /// How much of it is shown.
+    pub limits: Limits,
+    /// How it is laid out.
+    pub layout: Layout,
+    /// What is left out.
+    pub filter: Filter,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs_match_whole_names() {
+        for (pattern, text, fits) in [
+            ("Bash", "Bash", true),
+            ("Bash", "BashOutput", false),
+            ("mcp__*", "mcp__github__x", true),
+            ("*Edit", "MultiEdit", true),
+            ("*__get_*", "mcp__a__get_b", true),
+            ("a*b*c", "abc", true),
+            ("a*b*c", "acb", false),
+            ("ab*ba", "aba", false),
+            ("*", "", true),
+        ] {
+            assert_eq!(glob(pattern, text), fits, "{pattern} {text}");
+        }
+    }
+}

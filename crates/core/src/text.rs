@@ -1,0 +1,355 @@
+//! The one door through which foreign text enters an entry.
+//!
+//! A [`Text`] holds no character that could steer a terminal, a page or a log parser. What is
+//! made harmless stays visible, one symbol for one character, so nothing is lost or hidden:
+//! `␛` for ESC, `<U+202E>` for a right-to-left override. Only well-formed colour sequences are
+//! taken out, since they carry no text. Cleaning a clean text changes nothing.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::json::Str;
+
+/// Text that is safe to write: cleaned once, on the way in.
+#[derive(Clone, PartialEq, Eq, Default, Hash, PartialOrd, Ord)]
+pub struct Text(Cow<'static, str>);
+
+impl Text {
+    /// An empty text.
+    pub const EMPTY: Self = Self(Cow::Borrowed(""));
+
+    /// Text of our own making. Debug builds check that it is clean.
+    pub fn own(text: &'static str) -> Self {
+        debug_assert!(dirty_at(text).is_none(), "{text:?} is not clean");
+        Self(Cow::Borrowed(text))
+    }
+
+    /// Makes foreign text harmless.
+    pub fn clean(text: &str) -> Self {
+        Self(Cow::Owned(clean(text).into_owned()))
+    }
+
+    /// Makes foreign text harmless, without a copy if it already is.
+    pub fn clean_owned(text: String) -> Self {
+        match dirty_at(&text) {
+            None => Self(Cow::Owned(text)),
+            Some(_) => Self::clean(&text),
+        }
+    }
+
+    /// Decodes and cleans a string of a record.
+    pub fn from_json(string: Str<'_>) -> Self {
+        match string.decode() {
+            Cow::Borrowed(plain) => Self::clean(plain),
+            Cow::Owned(decoded) => Self::clean_owned(decoded),
+        }
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The part of it from byte `start` to byte `end`: clean, since the whole is, unless the cut parted a
+    /// joiner from what it joins, which is looked after.
+    ///
+    /// # Panics
+    /// If a bound is not on a character.
+    pub fn slice(&self, start: usize, end: usize) -> Self {
+        let part = &self.0[start..end];
+        if part.chars().next().is_some_and(is_joiner) { Self::clean(part) } else { Self(Cow::Owned(part.to_owned())) }
+    }
+
+    /// The text, for building longer ones that are cleaned again where joiners could meet.
+    pub fn into_string(self) -> String {
+        self.0.into_owned()
+    }
+}
+
+impl std::ops::Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&*self.0, f)
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Self::clean(text)
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        Self::clean_owned(text)
+    }
+}
+
+impl Serialize for Text {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self::clean_owned)
+    }
+}
+
+/// Makes foreign text harmless. See the module for what that means.
+pub fn clean(text: &str) -> Cow<'_, str> {
+    let Some(first) = dirty_at(text) else { return Cow::Borrowed(text) };
+    let mut out = String::with_capacity(text.len() + text.len() / 8 + 16);
+    let mut rest = text;
+    let mut stop = first;
+    loop {
+        out.push_str(&rest[..stop]);
+        rest = &rest[stop..];
+        let used = replace_at(rest, &mut out);
+        rest = &rest[used..];
+        match next_dirty(rest, last_joined(&out)) {
+            Some(at) => stop = at,
+            None => {
+                out.push_str(rest);
+                return Cow::Owned(out);
+            }
+        }
+    }
+}
+
+/// Writes what stands for the dirty start of `text`; returns how many bytes of it that was.
+fn replace_at(text: &str, out: &mut String) -> usize {
+    if text.starts_with("\r\n") {
+        return 1;
+    }
+    if let Some(length) = colour_length(text.as_bytes()) {
+        return length;
+    }
+    let Some(ch) = text.chars().next() else { return 0 };
+    show(ch, out);
+    ch.len_utf8()
+}
+
+/// Writes the visible stand-in of a dangerous character.
+pub(crate) fn show(ch: char, out: &mut String) {
+    match ch {
+        '\0'..='\u{1f}' => out.push(char::from_u32(0x2400 + ch as u32).unwrap_or(' ')),
+        '\u{7f}' => out.push('\u{2421}'),
+        _ => {
+            use fmt::Write;
+            let _ = write!(out, "<U+{:04X}>", ch as u32);
+        }
+    }
+}
+
+/// The length of the well-formed colour sequence (`ESC [ numbers m`) at the start of `bytes`.
+fn colour_length(bytes: &[u8]) -> Option<usize> {
+    let rest = bytes.strip_prefix(b"\x1b[")?;
+    let length = rest.iter().take(64).position(|byte| !matches!(byte, b'0'..=b'9' | b';' | b':'))?;
+    (rest[length] == b'm').then_some(length + 3)
+}
+
+/// What the end of a written text does to a joiner that follows it.
+#[derive(Clone, Copy, PartialEq)]
+enum Joined {
+    /// Nothing to join: the text is empty.
+    Start,
+    /// An ordinary character.
+    No,
+    /// A variation selector after an ordinary character: one joiner may follow.
+    Selector,
+    /// A joiner: none may follow.
+    Yes,
+}
+
+fn last_joined(text: &str) -> Joined {
+    let mut back = text.chars().rev();
+    match back.next() {
+        None => Joined::Start,
+        Some('\u{fe0f}') if back.next().is_some_and(|before| !is_joiner(before)) => Joined::Selector,
+        Some(ch) if is_joiner(ch) => Joined::Yes,
+        Some(_) => Joined::No,
+    }
+}
+
+/// Joiners and variation selectors: legitimate one at a time between characters.
+pub(crate) fn is_joiner(ch: char) -> bool {
+    matches!(ch, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
+}
+
+/// Where the first character stands that must not be written as it is.
+fn dirty_at(text: &str) -> Option<usize> {
+    next_dirty(text, Joined::Start)
+}
+
+fn next_dirty(text: &str, before: Joined) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    // `before` belongs to the start of the text; further on the text itself tells.
+    loop {
+        at += plain_length(&bytes[at..]);
+        let &lead = bytes.get(at)?;
+        match lead {
+            b'\t' | b'\n' => at += 1,
+            0..=0x1f | 0x7f => return Some(at),
+            // No dangerous character begins with these bytes: most of Latin, Greek, Cyrillic, CJK.
+            0xc3..=0xcc | 0xce..=0xd7 | 0xd9..=0xdf | 0xe4..=0xee => at += lead_length(lead),
+            0xe0 | 0xf1..=0xf2 | 0xf4 => at += lead_length(lead),
+            _ => {
+                let ch = text[at..].chars().next()?;
+                let joined = if at == 0 { before } else { last_joined(&text[..at]) };
+                match judge(ch, joined) {
+                    Judgement::Fine => at += ch.len_utf8(),
+                    Judgement::Flag => match flag_length(&text[at..]) {
+                        Some(length) => at += length,
+                        None => at += ch.len_utf8(),
+                    },
+                    Judgement::Dirty => return Some(at),
+                }
+            }
+        }
+    }
+}
+
+fn lead_length(lead: u8) -> usize {
+    match lead {
+        0xf0.. => 4,
+        0xe0.. => 3,
+        _ => 2,
+    }
+}
+
+enum Judgement {
+    Fine,
+    Dirty,
+    /// A black flag, after which tags may spell a region.
+    Flag,
+}
+
+fn judge(ch: char, before: Joined) -> Judgement {
+    match ch {
+        '\u{1f3f4}' => Judgement::Flag,
+        _ if is_joiner(ch) => match before {
+            Joined::No => Judgement::Fine,
+            Joined::Selector if ch == '\u{200d}' => Judgement::Fine,
+            _ => Judgement::Dirty,
+        },
+        _ if is_dangerous(ch) => Judgement::Dirty,
+        _ => Judgement::Fine,
+    }
+}
+
+/// The length of a flag written with tags: a black flag, one to eight tags, the closing tag.
+fn flag_length(text: &str) -> Option<usize> {
+    let mut length = 0;
+    for (index, ch) in text.chars().enumerate().take(10) {
+        length += ch.len_utf8();
+        match ch {
+            '\u{1f3f4}' if index == 0 => {}
+            '\u{e0020}'..='\u{e007e}' if index > 0 && index < 9 => {}
+            '\u{e007f}' if index > 1 => return Some(length),
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// Characters that must never be written as they are: controls, bidi controls, separators and
+/// whatever Unicode calls default-ignorable (it would hide text, or hide in text).
+/// LF, TAB and the joiners have rules of their own.
+pub(crate) fn is_dangerous(ch: char) -> bool {
+    matches!(ch,
+        '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}'
+        | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// How many bytes from the start are printable ASCII.
+fn plain_length(bytes: &[u8]) -> usize {
+    let is_plain = |byte: u8| matches!(byte, 0x20..=0x7e) || byte == b'\n' || byte == b'\t';
+    let mut at = 0;
+    // Blocks of 32 let the compiler use vector instructions; a byte loop finds the exact place.
+    while let Some(block) = bytes[at..].first_chunk::<32>() {
+        let dirty = block.iter().fold(false, |dirty, &byte| dirty | !is_plain(byte));
+        if dirty {
+            break;
+        }
+        at += 32;
+    }
+    while bytes.get(at).is_some_and(|&byte| is_plain(byte)) {
+        at += 1;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn controls_become_visible_and_nothing_after_them_is_lost() {
+        for (dirty, clean) in [
+            ("a\u{1b}[2Jb", "a␛[2Jb"),
+            ("a\u{1b}[31mred\u{1b}[0m", "ared"),
+            ("a\u{1b}[31", "a␛[31"),
+            ("a\r\nb\rc\td", "a\nb␍c\td"),
+            ("\u{9b}31m", "<U+009B>31m"),
+            ("x\u{202e}y\u{2028}z\u{7f}", "x<U+202E>y<U+2028>z␡"),
+            ("\u{feff}a\u{200b}b\u{ad}", "<U+FEFF>a<U+200B>b<U+00AD>"),
+            ("\0", "␀"),
+        ] {
+            assert_eq!(Text::clean(dirty).as_str(), clean);
+        }
+    }
+
+    #[test]
+    fn joiners_stay_where_scripts_and_emoji_need_them() {
+        for text in ["👨\u{200d}👩\u{200d}👧", "❤\u{fe0f}\u{200d}🔥", "می\u{200c}خواهم", "🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}", "日本語 ünïcödé"] {
+            assert_eq!(Text::clean(text).as_str(), text);
+        }
+        assert_eq!(Text::clean("a\u{200d}\u{200d}b").as_str(), "a\u{200d}<U+200D>b");
+        assert_eq!(Text::clean("\u{200d}b").as_str(), "<U+200D>b");
+        assert_eq!(Text::clean("🏴\u{e0067}x").as_str(), "🏴<U+E0067>x");
+        assert_eq!(Text::clean("a\u{fe0f}\u{200d}\u{fe0f}").as_str(), "a\u{fe0f}\u{200d}<U+FE0F>");
+    }
+
+    proptest! {
+        #[test]
+        fn cleaning_is_final(text in any::<String>()) {
+            let once = clean(&text).into_owned();
+            prop_assert!(!once.chars().any(is_dangerous), "{once:?}");
+            let twice = clean(&once).into_owned();
+            prop_assert_eq!(&once, &twice);
+        }
+
+        #[test]
+        fn dangerous_mixtures_are_final_too(text in "[a\r\n\u{1b}\\[0-9;m\u{200c}\u{200d}\u{fe0f}\u{202e}\u{1f3f4}\u{e0067}\u{e007f}\u{9b}❤]{0,40}") {
+            let once = clean(&text).into_owned();
+            prop_assert_eq!(clean(&once).into_owned(), once);
+        }
+    }
+}

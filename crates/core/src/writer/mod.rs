@@ -1,0 +1,26 @@
+//! Spells entries in one output format.
+
+use std::fmt;
+
+use crate::entry::Entry;
+
+/// Spells entries in one output format. Sees no item.
+///
+/// Calls come in the order `begin`, any number of `entry`, `end`; what is written to `out` in between may
+/// be passed on at once, so each call leaves the output in a state that can be shown.
+pub trait Writer {
+    /// Writes what stands before the first entry.
+    fn begin(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
+        let _ = out;
+        Ok(())
+    }
+
+    /// Writes one entry.
+    fn entry(&mut self, entry: &Entry, out: &mut dyn fmt::Write) -> fmt::Result;
+
+    /// Writes what stands after the last entry.
+    fn end(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
+        let _ = out;
+        Ok(())
+    }
+}

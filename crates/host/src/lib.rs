@@ -1,0 +1,2 @@
+//! Formats the event streams of coding agents.
+pub use streamfmt_core as core;
