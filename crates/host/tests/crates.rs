@@ -18,8 +18,22 @@ struct Rule {
 }
 
 const EFFECTS: &[&str] = &[
-    "async-std", "clap", "crossterm", "getrandom", "libloading", "mio", "mlua", "notify", "rand", "reqwest", "rusqlite",
-    "rustix", "socket2", "tempfile", "tokio", "ureq",
+    "async-std",
+    "clap",
+    "crossterm",
+    "getrandom",
+    "libloading",
+    "mio",
+    "mlua",
+    "notify",
+    "rand",
+    "reqwest",
+    "rusqlite",
+    "rustix",
+    "socket2",
+    "tempfile",
+    "tokio",
+    "ureq",
 ];
 
 const RULES: &[Rule] = &[
@@ -36,7 +50,12 @@ const RULES: &[Rule] = &[
         never_direct: &["libloading", "mlua", "pulldown-cmark", "syntect"],
         never_below: &[],
     },
-    Rule { name: "streamfmt-bench", ours: &["streamfmt"], never_direct: &[], never_below: &["criterion", "tokio"] },
+    Rule {
+        name: "streamfmt-bench",
+        ours: &["streamfmt"],
+        never_direct: &[],
+        never_below: &["criterion", "tokio"],
+    },
 ];
 
 /// Our crates and all crates below them.
@@ -82,7 +101,12 @@ fn no_crate_has_effects_that_are_not_its_own() {
 impl Graph {
     /// What a crate names for other than tests.
     fn uses(&self, name: &str) -> impl Iterator<Item = &str> {
-        self.arrows.get(name).into_iter().flatten().filter(|(_, for_tests)| !for_tests).map(|(name, _)| name.as_str())
+        self.arrows
+            .get(name)
+            .into_iter()
+            .flatten()
+            .filter(|(_, for_tests)| !for_tests)
+            .map(|(name, _)| name.as_str())
     }
 
     /// Everything below a crate.
@@ -103,9 +127,18 @@ fn graph() -> Graph {
         .args(["metadata", "--offline", "--locked", "--format-version", "1", "--filter-platform", &host])
         .current_dir(env!("CARGO_MANIFEST_DIR")));
     let metadata: Value = serde_json::from_str(&metadata).unwrap();
-    let names: BTreeMap<&str, &str> =
-        metadata["packages"].as_array().unwrap().iter().map(|package| (text(&package["id"]), text(&package["name"]))).collect();
-    let ours = metadata["workspace_members"].as_array().unwrap().iter().map(|id| names[text(id)].to_owned()).collect();
+    let names: BTreeMap<&str, &str> = metadata["packages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|package| (text(&package["id"]), text(&package["name"])))
+        .collect();
+    let ours = metadata["workspace_members"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|id| names[text(id)].to_owned())
+        .collect();
     let mut arrows: BTreeMap<String, BTreeSet<(String, bool)>> = BTreeMap::new();
     for node in metadata["resolve"]["nodes"].as_array().unwrap() {
         let from = arrows.entry(names[text(&node["id"])].to_owned()).or_default();
