@@ -37,11 +37,9 @@ impl Binary {
     }
 
     fn start(&self, arguments: &[&str]) -> io::Result<Child> {
-        // No files of the user's own shall change the figures.
         Command::new(&self.path)
-            .args(["--from", "claude", "--no-project"])
+            .args(["--from", "claude"])
             .args(arguments)
-            .env("XDG_CONFIG_HOME", "/nonexistent")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
