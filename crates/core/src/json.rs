@@ -264,6 +264,11 @@ pub struct Str<'a> {
 }
 
 impl<'a> Str<'a> {
+    /// The string between the quotes of valid JSON.
+    pub(crate) fn of_raw(raw: &'a str) -> Self {
+        Self { raw, escaped: raw.contains('\\') }
+    }
+
     /// The text between the quotes as written.
     pub fn raw(self) -> &'a str {
         self.raw
