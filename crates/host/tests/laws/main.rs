@@ -44,6 +44,7 @@ fn format<'a>(form: &Form, pieces: impl IntoIterator<Item = &'a [u8]>) -> Outcom
         max_line: 1 << 20,
         profile: Profile::default(),
         output: (form.output)(),
+        subagents: None,
     };
     let mut pipeline = Pipeline::new(setup);
     let mut text = String::new();
