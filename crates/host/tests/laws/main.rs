@@ -19,6 +19,8 @@ use std::borrow::Cow;
 use streamfmt::core::pipeline::{Output, Pipeline, Report, Setup};
 use streamfmt::core::profile::Profile;
 use streamfmt::core::text::clean;
+use streamfmt::core::writer::Writer;
+use streamfmt::core::writer::json::Json;
 
 /// One way of output that the laws are tried on.
 struct Form {
@@ -29,7 +31,13 @@ struct Form {
 }
 
 const ITEMS: Form = Form { name: "items", output: || Output::Items, coloured: false };
-const FORMS: &[Form] = &[ITEMS];
+const JSON: Form = Form { name: "json", output: || entries(Json), coloured: false };
+const FORMS: &[Form] = &[ITEMS, JSON];
+
+/// What the standard formatter says, spelled by `writer`.
+fn entries(writer: impl Writer + 'static) -> Output {
+    Output::Entries { formatters: Vec::new(), writer: Box::new(writer) }
+}
 
 /// What came out of a whole input, and what was counted.
 struct Outcome {
