@@ -40,3 +40,11 @@ impl Session {
         self.calls.get(id)
     }
 }
+
+#[cfg(test)]
+impl Session {
+    /// A session in which these calls await their results.
+    pub(crate) fn awaiting(facts: Facts, calls: impl IntoIterator<Item = Item>) -> Self {
+        Self { facts, calls: calls.into_iter().map(|call| (call.id.clone(), call)).collect() }
+    }
+}
