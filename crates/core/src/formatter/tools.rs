@@ -80,3 +80,9 @@ pub(super) fn form(name: Option<&str>, action: Option<Action>) -> Tool {
         Some(Action::Mcp | Action::Other) | None => row("", calls::generic, results::other),
     })
 }
+
+/// The names of all known tools.
+#[cfg(test)]
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    TOOLS.iter().map(|tool| tool.name)
+}
