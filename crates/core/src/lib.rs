@@ -16,4 +16,5 @@ pub mod pipeline;
 pub mod profile;
 pub mod session;
 pub mod text;
+pub mod theme;
 pub mod writer;
