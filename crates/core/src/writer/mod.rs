@@ -1,5 +1,8 @@
 //! Spells entries in one output format.
 
+mod highlight;
+pub mod terminal;
+
 use std::fmt;
 
 use crate::entry::Entry;
