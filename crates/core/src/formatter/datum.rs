@@ -84,8 +84,7 @@ impl<'a> Datum<'a> {
     pub(super) fn text(self) -> Option<Text> {
         match self {
             Self::Json(value) => value.str().map(Text::from_json),
-            Self::Made(_, Fact::Text(text)) => Some(Text::clean(text)),
-            Self::Made(..) => None,
+            Self::Made(..) => self.str().map(|text| Text::clean(&text)),
         }
     }
 
@@ -94,6 +93,7 @@ impl<'a> Datum<'a> {
         match self {
             Self::Json(value) => value.decode(),
             Self::Made(_, Fact::Text(text)) => Some(Cow::Borrowed(text)),
+            Self::Made(item, Fact::Made(make, node)) => make(item.record.as_deref()?.value(*node)).map(Cow::Owned),
             Self::Made(..) => None,
         }
     }
@@ -141,7 +141,7 @@ impl<'a> Datum<'a> {
     pub(super) fn is_true(self) -> bool {
         match self {
             Self::Json(value) => value.bool() == Some(true),
-            Self::Made(_, fact) => *fact == Fact::Bool(true),
+            Self::Made(_, fact) => matches!(fact, Fact::Bool(true)),
         }
     }
 
@@ -149,7 +149,7 @@ impl<'a> Datum<'a> {
     pub(super) fn is_false(self) -> bool {
         match self {
             Self::Json(value) => value.bool() == Some(false),
-            Self::Made(_, fact) => *fact == Fact::Bool(false),
+            Self::Made(_, fact) => matches!(fact, Fact::Bool(false)),
         }
     }
 }
