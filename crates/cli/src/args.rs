@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::builder::PossibleValuesParser;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use streamfmt::engine::{DIALECTS, WRITERS};
+use streamfmt::core::dialect::DIALECTS;
+use streamfmt::engine::WRITERS;
 use streamfmt::keys::KEYS;
 use streamfmt::profile::BUILT_IN;
 
@@ -167,7 +168,7 @@ pub(crate) fn short_help() -> String {
 }
 
 fn dialects() -> PossibleValuesParser {
-    PossibleValuesParser::new(["auto"].into_iter().chain(DIALECTS))
+    PossibleValuesParser::new(["auto"].into_iter().chain(DIALECTS.iter().map(|dialect| dialect.name)))
 }
 
 fn writers() -> PossibleValuesParser {

@@ -27,6 +27,8 @@ pub(crate) struct Run<'a> {
     buffer: Vec<u8>,
     /// The counts of all inputs so far.
     total: Report,
+    /// Bytes of all inputs so far.
+    bytes: u64,
     /// How many inputs were begun.
     begun: usize,
     has_unread_input: bool,
@@ -49,7 +51,18 @@ impl<'a> Run<'a> {
         });
         let buffer = vec![0; CHUNK];
         let total = Report::default();
-        Ok(Self { args, engine, signals, tee, output, buffer, total, begun: 0, has_unread_input: false })
+        Ok(Self {
+            args,
+            engine,
+            signals,
+            tee,
+            output,
+            buffer,
+            total,
+            bytes: 0,
+            begun: 0,
+            has_unread_input: false,
+        })
     }
 
     /// Formats one input to its end.
@@ -69,8 +82,9 @@ impl<'a> Run<'a> {
             self.output.flush();
         }
         let report = pipeline.report();
-        if report.events == 0 && report.bytes > 0 {
-            tell(&format!("{}: no event of a known agent; passed through as it is", input.name()));
+        if report.events == 0 && report.lines > report.blank_lines {
+            let seems = report.foreign.map(|name| format!(" (it seems to be of {name})")).unwrap_or_default();
+            tell(&format!("{}: no event of a known agent{seems}; passed through as it is", input.name()));
         }
         report::add(&mut self.total, report);
     }
@@ -86,7 +100,7 @@ impl<'a> Run<'a> {
         let uncopied = self.tee.as_mut().and_then(Tee::finish);
         unwritten.iter().chain(&uncopied).for_each(|message| tell(message));
         if self.args.report {
-            report::lines(&self.total).iter().for_each(|line| tell(line));
+            report::lines(&self.total, self.bytes).iter().for_each(|line| tell(line));
         }
         let is_copy_broken = self.tee.as_ref().is_some_and(Tee::has_failed);
         match self.signals.caught() {
@@ -131,6 +145,7 @@ impl<'a> Run<'a> {
                 let _ = pipeline.push(bytes, &mut self.output);
                 self.output.flush();
             }
+            self.bytes += bytes.len() as u64;
             ends_in_line = bytes.last() != Some(&b'\n');
             if let Some(progress) = &mut progress {
                 progress.advance(bytes.len());

@@ -11,7 +11,6 @@ const MOST_NAMES: usize = 20;
 /// Adds the counts of one input to those of the others.
 pub(crate) fn add(total: &mut Report, report: &Report) {
     total.lines += report.lines;
-    total.bytes += report.bytes;
     total.events += report.events;
     total.raw_lines += report.raw_lines;
     total.damaged += report.damaged;
@@ -22,7 +21,7 @@ pub(crate) fn add(total: &mut Report, report: &Report) {
     add_names(&mut total.shown, &report.shown);
     add_names(&mut total.hidden, &report.hidden);
     add_names(&mut total.unknown, &report.unknown);
-    add_names(&mut total.unknown_fields, &report.unknown_fields);
+    add_names(&mut total.failures, &report.failures);
 }
 
 fn add_names<K: Ord + Clone>(total: &mut BTreeMap<K, u64>, counts: &BTreeMap<K, u64>) {
@@ -31,8 +30,8 @@ fn add_names<K: Ord + Clone>(total: &mut BTreeMap<K, u64>, counts: &BTreeMap<K, 
     }
 }
 
-/// The report as lines. What didn't happen isn't told, except that nothing was shown.
-pub(crate) fn lines(report: &Report) -> Vec<String> {
+/// The report on `bytes` of input as lines. What didn't happen isn't told, except that nothing was shown.
+pub(crate) fn lines(report: &Report, bytes: u64) -> Vec<String> {
     let counts = [
         (report.raw_lines, "passed through"),
         (report.damaged, "damaged"),
@@ -46,16 +45,18 @@ pub(crate) fn lines(report: &Report) -> Vec<String> {
         "read: {} {} ({}), {} {}{}",
         report.lines,
         if report.lines == 1 { "line" } else { "lines" },
-        size(report.bytes),
+        size(bytes),
         report.events,
         if report.events == 1 { "event" } else { "events" },
         counts.collect::<String>()
     )];
     let shown = if report.shown.is_empty() { "nothing".to_owned() } else { names(&report.shown) };
     lines.push(format!("shown: {shown}"));
-    for (what, counts) in
-        [("hidden", &report.hidden), ("unknown", &report.unknown), ("unknown fields", &report.unknown_fields)]
-    {
+    for (what, counts) in [
+        ("hidden", &report.hidden),
+        ("unknown", &report.unknown),
+        ("failures of formatters", &report.failures),
+    ] {
         if !counts.is_empty() {
             lines.push(format!("{what}: {}", names(counts)));
         }
@@ -103,10 +104,9 @@ mod tests {
     #[test]
     fn only_what_happened_is_told() {
         let mut total = Report::default();
-        assert_eq!(lines(&total), ["read: 0 lines (0 bytes), 0 events", "shown: nothing"]);
+        assert_eq!(lines(&total, 0), ["read: 0 lines (0 bytes), 0 events", "shown: nothing"]);
         let one = Report {
             lines: 3,
-            bytes: 2048,
             events: 1,
             damaged: 2,
             shown: [("call", 2), ("reply", 5)].into(),
@@ -117,7 +117,7 @@ mod tests {
         add(&mut total, &one);
         add(&mut total, &one);
         assert_eq!(
-            lines(&total),
+            lines(&total, 4096),
             [
                 "read: 6 lines (4.0 KiB), 2 events, 4 damaged",
                 "shown: 10 reply, 4 call",

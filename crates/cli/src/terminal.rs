@@ -4,7 +4,7 @@ use std::env;
 use std::io::{self, IsTerminal};
 
 use streamfmt::Looks;
-use streamfmt::core::theme::Depth;
+use streamfmt::core::theme::ColorDepth;
 
 use crate::args::{Args, When};
 
@@ -55,15 +55,15 @@ impl Surroundings<'_> {
         }
     }
 
-    fn depth(&self) -> Depth {
+    fn depth(&self) -> ColorDepth {
         let term = self.get("TERM").unwrap_or_default();
         let direct = self.get("COLORTERM").is_some_and(|value| value == "truecolor" || value == "24bit");
         if direct || term.ends_with("-direct") || self.get("WT_SESSION").is_some() {
-            Depth::True
+            ColorDepth::TrueColor
         } else if self.is_terminal && ["linux", "vt100", "vt220", "ansi", "xterm"].contains(&term.as_str()) {
-            Depth::Sixteen
+            ColorDepth::Ansi16
         } else {
-            Depth::Palette
+            ColorDepth::Ansi256
         }
     }
 
@@ -173,10 +173,10 @@ mod tests {
     fn depth_background_and_links_are_read_from_the_environment() {
         let told =
             looks("", true, &[("COLORTERM", "truecolor"), ("COLORFGBG", "0;15"), ("VTE_VERSION", "7200")]);
-        assert_eq!((told.color, told.light, told.links), (Some(Depth::True), true, true));
+        assert_eq!((told.color, told.light, told.links), (Some(ColorDepth::TrueColor), true, true));
         let told =
             looks("", true, &[("TERM", "tmux-256color"), ("COLORFGBG", "15;0"), ("VTE_VERSION", "7200")]);
-        assert_eq!((told.color, told.light, told.links), (Some(Depth::Palette), false, false));
+        assert_eq!((told.color, told.light, told.links), (Some(ColorDepth::Ansi256), false, false));
         assert!(!looks("--color always", false, &[("VTE_VERSION", "7200")]).links);
     }
 }

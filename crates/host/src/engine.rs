@@ -1,11 +1,10 @@
 //! Turns a user's choices into set-up pipelines.
 
-use std::sync::Arc;
-
-use streamfmt_core::formatter::standard::Standard;
+use jiff::tz::TimeZone;
+use streamfmt_core::dialect::{self, DIALECTS};
 use streamfmt_core::pipeline::{Output, Setup};
 use streamfmt_core::profile::{Glyphs, Selector};
-use streamfmt_core::theme::{Depth, Theme};
+use streamfmt_core::theme::{self, ColorDepth, Theme};
 use streamfmt_core::writer::json::Json;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 
@@ -41,7 +40,7 @@ pub static WRITERS: [WriterRow; 5] = [
         name: "json",
         about: "what is said: entries, one object a line",
         is_data: true,
-        make: |engine| engine.entries(Box::new(Json::new())),
+        make: |engine| engine.entries(Box::new(Json)),
     },
     WriterRow {
         name: "items",
@@ -57,14 +56,11 @@ pub static WRITERS: [WriterRow; 5] = [
     },
 ];
 
-/// The ways of speaking that are understood.
-pub static DIALECTS: [&str; 1] = ["claude"];
-
 /// What the place that the output goes to can show. By default it is a file: no colour, no wrapping.
 #[derive(Clone, Debug, Default)]
 pub struct Looks {
     /// The colours that it has and that are wanted, if any.
-    pub color: Option<Depth>,
+    pub color: Option<ColorDepth>,
     /// Whether colours are wanted wherever they are possible, even if the profile's writer has none.
     pub force_color: bool,
     /// Columns to wrap at.
@@ -74,7 +70,7 @@ pub struct Looks {
     /// Whether its background is light.
     pub light: bool,
     /// The zone that times are shown in.
-    pub zone: Option<jiff::tz::TimeZone>,
+    pub zone: Option<TimeZone>,
 }
 
 /// Choices that were read and checked: makes a pipeline's set-up for each input.
@@ -82,7 +78,7 @@ pub struct Engine {
     settings: Settings,
     writer: &'static WriterRow,
     dialect: Option<&'static str>,
-    theme: Option<Arc<Theme>>,
+    theme: Option<Theme>,
     looks: Looks,
 }
 
@@ -99,6 +95,7 @@ impl Engine {
             max_line: self.settings.max_line,
             profile: self.settings.profile.clone(),
             output: (self.writer.make)(self),
+            subagents: None,
         }
     }
 
@@ -113,7 +110,7 @@ impl Engine {
     }
 
     fn entries(&self, writer: Box<dyn streamfmt_core::writer::Writer>) -> Output {
-        Output::Entries { formatters: vec![Box::new(Standard::new(self.settings.profile.detail))], writer }
+        Output::Entries { formatters: Vec::new(), writer }
     }
 
     fn terminal(&self, paint: Paint) -> Output {
@@ -122,14 +119,16 @@ impl Engine {
             width: self.looks.width,
             layout: self.settings.profile.layout.clone(),
             markdown: self.settings.markdown,
-            timestamps: self.settings.timestamps,
+            timestamps: self.settings.timestamps.then(|| self.looks.zone.clone().unwrap_or(TimeZone::UTC)),
         })))
     }
 
     fn paint(&self) -> Paint {
-        match &self.theme {
-            Some(theme) => Paint::Ansi(theme.clone()),
-            None => Paint::Plain,
+        match (&self.theme, self.looks.color) {
+            (Some(theme), Some(depth)) => {
+                Paint::Ansi { theme: theme.clone(), depth, hyperlinks: self.looks.links }
+            }
+            _ => Paint::Plain,
         }
     }
 }
@@ -253,7 +252,7 @@ impl Builder {
         let mut theme = None;
         if writer.name == "ansi" && self.looks.color.is_some() {
             match self.theme_of(&settings) {
-                Ok(found) => theme = Some(Arc::new(found)),
+                Ok(found) => theme = Some(found),
                 Err(problem) => problems.0.push(problem),
             }
         }
@@ -263,9 +262,9 @@ impl Builder {
 
     fn dialect_of(&self) -> Result<Option<&'static str>, Problem> {
         let Some(name) = self.dialect.as_deref().filter(|name| *name != "auto") else { return Ok(None) };
-        let known = DIALECTS.into_iter().find(|known| *known == name).map(Some);
-        known.ok_or_else(|| {
-            let hint = suggestion(name, ["auto"].into_iter().chain(DIALECTS));
+        dialect::find(name).map(|dialect| Some(dialect.name)).ok_or_else(|| {
+            let hint =
+                suggestion(name, ["auto"].into_iter().chain(DIALECTS.iter().map(|dialect| dialect.name)));
             Problem::of(format!("--from {name}"), format!("there is no such dialect {hint}"))
         })
     }
@@ -292,7 +291,7 @@ impl Builder {
             name => name,
         };
         Theme::builtin(name).ok_or_else(|| {
-            let hint = suggestion(name, Theme::names());
+            let hint = suggestion(name, theme::BUILTIN.iter().map(|(name, _)| *name));
             Problem::of(format!("theme \"{name}\""), format!("there is no such theme {hint}"))
         })
     }
