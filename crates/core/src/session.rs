@@ -398,6 +398,18 @@ impl Session {
     }
 }
 
+#[cfg(test)]
+impl Session {
+    /// A session in which these calls await their results.
+    pub(crate) fn awaiting(facts: Facts, calls: impl IntoIterator<Item = Item>) -> Self {
+        let mut session = Self { facts, ..Self::default() };
+        for call in calls {
+            session.open_call(&call);
+        }
+        session
+    }
+}
+
 fn grow(item: &mut Item, piece: &str) {
     if let Content::None = item.text {
         item.text = Content::Own(String::new());
