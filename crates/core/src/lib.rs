@@ -8,6 +8,7 @@
 //!
 //! No files, sockets, environment, clock, threads or randomness: bytes and time are handed in.
 
+pub mod clip;
 pub mod dialect;
 pub mod entry;
 pub mod event;
@@ -20,4 +21,5 @@ pub mod profile;
 pub mod reading;
 pub mod session;
 pub mod text;
+pub mod theme;
 pub mod writer;

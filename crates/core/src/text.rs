@@ -67,6 +67,25 @@ impl Text {
         if part.chars().next().is_some_and(is_joiner) { Self::clean(part) } else { Self(Cow::Owned(part.to_owned())) }
     }
 
+    /// Cuts the text in place after byte `end`. What ends on a whole grapheme stays clean.
+    ///
+    /// # Panics
+    /// If `end` is not on a character.
+    pub fn truncate(&mut self, end: usize) {
+        match &mut self.0 {
+            Cow::Borrowed(text) => *text = &text[..end.min(text.len())],
+            Cow::Owned(text) => text.truncate(end),
+        }
+    }
+
+    /// The text without its final line feeds and blanks, in place.
+    #[must_use]
+    pub fn trimmed_end(mut self) -> Self {
+        let end = self.trim_end().len();
+        self.truncate(end);
+        self
+    }
+
     /// The text, for building longer ones that are cleaned again where joiners could meet.
     pub fn into_string(self) -> String {
         self.0.into_owned()

@@ -1,7 +1,29 @@
 //! Decides what to say of an item.
 //!
-//! A [`Chain`] asks its formatters in turn until one decides. The last is [`Standard`],
+//! A chain asks its formatters in turn until one decides. The last is [`standard::Standard`],
 //! which decides everything, so no item is ever lost between them.
+//!
+//! ```text
+//! standard ─▶ tools ─▶ calls    (a table: tool name → how its calls and results are said)
+//!                  └─▶ results
+//!          ─▶ notices, outcome
+//! ```
+
+pub mod standard;
+
+mod calls;
+mod changes;
+mod datum;
+mod figures;
+mod generic;
+mod lines;
+mod notices;
+mod outcome;
+mod results;
+mod tools;
+
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 

@@ -1,0 +1,457 @@
+//! Cuts what is said to the limits of a profile: once, after its meaning is known, and visibly.
+//!
+//! Lines are counted and cut, never looked into. What is kept stays where it is; a cut in a line
+//! falls between graphemes. Replies and outcomes are never cut.
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::entry::{Block, Hunk, Line, View};
+use crate::item::Kind;
+use crate::profile::{Keep, Limits};
+use crate::text::Text;
+
+/// Cuts the view of an item of this kind. `error`: it tells of a failure.
+///
+/// The limit of bytes holds for whatever has one of lines. A cut that would hide a single line shows it.
+pub fn clip(view: &mut View, kind: Kind, error: bool, limits: &Limits) {
+    let lines = match kind {
+        Kind::Reply | Kind::Outcome | Kind::Plan | Kind::Record => return,
+        Kind::Result | Kind::Unknown => {
+            if error {
+                limits.error_lines
+            } else {
+                limits.result_lines
+            }
+        }
+        Kind::Prompt => limits.prompt_lines,
+        Kind::Thinking => limits.thinking_lines,
+        Kind::Call => limits.call_lines,
+        Kind::Notice => limits.notice_lines,
+    };
+    let keep = if kind == Kind::Result { limits.keep } else { Keep::Head };
+    let bytes = limits.result_bytes;
+    let mut open = vec![&mut view.body];
+    while let Some(body) = open.pop() {
+        Cut { diffs: false, lines, bytes, keep }.apply(body);
+        Cut { diffs: true, lines: limits.diff_lines, bytes, keep: Keep::Head }.apply(body);
+        open.extend(body.iter_mut().filter_map(|block| match block {
+            Block::Details { body, .. } => Some(body),
+            _ => None,
+        }));
+    }
+}
+
+/// One limit over the blocks that it counts for.
+struct Cut {
+    /// Whether it counts for diffs, or for everything else.
+    diffs: bool,
+    lines: Option<usize>,
+    bytes: Option<usize>,
+    keep: Keep,
+}
+
+/// How much of a block: lines, and bytes of its text.
+#[derive(Clone, Copy, Default, PartialEq)]
+struct Size {
+    lines: usize,
+    bytes: usize,
+}
+
+impl Cut {
+    fn apply(&self, body: &mut Vec<Block>) {
+        if self.lines.is_none() && self.bytes.is_none() {
+            return;
+        }
+        let sizes: Vec<Option<Size>> = body
+            .iter()
+            .map(|block| (matches!(block, Block::Diff { .. }) == self.diffs).then(|| size(block)))
+            .collect();
+        let all = sizes.iter().flatten().fold(Size::default(), |all, size| Size {
+            lines: all.lines + size.lines,
+            bytes: all.bytes + size.bytes,
+        });
+        let limit = Size { lines: self.lines.unwrap_or(usize::MAX), bytes: self.bytes.unwrap_or(usize::MAX) };
+        let hides_one = limit.lines > 0 && all.lines == limit.lines.saturating_add(1);
+        if (all.lines <= limit.lines || hides_one) && all.bytes <= limit.bytes {
+            return;
+        }
+        let (mut head, mut tail) = match self.keep {
+            Keep::Head => (limit, Size::default()),
+            Keep::Tail => (Size::default(), limit),
+            Keep::HeadTail => {
+                let half = Size { lines: limit.lines.div_ceil(2), bytes: limit.bytes.div_ceil(2) };
+                (half, Size { lines: limit.lines - half.lines, bytes: limit.bytes - half.bytes })
+            }
+        };
+        let heads: Vec<Size> = body
+            .iter()
+            .zip(&sizes)
+            .map(|(block, size)| {
+                size.map_or(Size::default(), |size| take(&mut head, size, |room| head_of(block, room)))
+            })
+            .collect();
+        let mut tails = vec![Size::default(); body.len()];
+        for (index, block) in body.iter().enumerate().rev() {
+            if let Some(size) = sizes[index] {
+                tails[index] = take(&mut tail, size, |room| tail_of(block, room));
+            }
+        }
+        rebuild(body, &sizes, &heads, &tails, all);
+    }
+}
+
+/// Takes as much of a block as the room allows; after a cut there is no room.
+fn take(room: &mut Size, size: Size, part: impl FnOnce(Size) -> Size) -> Size {
+    if size.lines <= room.lines && size.bytes <= room.bytes {
+        room.lines -= size.lines;
+        room.bytes -= size.bytes;
+        return size;
+    }
+    let taken = if room.lines == 0 || room.bytes == 0 { Size::default() } else { part(*room) };
+    *room = Size::default();
+    taken
+}
+
+/// Puts the body together again from what is kept of the start and of the end.
+fn rebuild(body: &mut Vec<Block>, sizes: &[Option<Size>], heads: &[Size], tails: &[Size], all: Size) {
+    let kept = heads.iter().chain(tails).fold(Size::default(), |kept, size| Size {
+        lines: kept.lines + size.lines,
+        bytes: kept.bytes + size.bytes,
+    });
+    let mut gap = Some(Block::Elided {
+        lines: all.lines.saturating_sub(kept.lines) as u64,
+        bytes: all.bytes.saturating_sub(kept.bytes) as u64,
+    });
+    let old = std::mem::take(body);
+    for (index, mut block) in old.into_iter().enumerate() {
+        let (Some(size), head, tail) = (sizes[index], heads[index], tails[index]) else {
+            body.push(block);
+            continue;
+        };
+        if head == size || tail == size {
+            body.push(block);
+            continue;
+        }
+        let end = (tail.lines > 0).then(|| end_of(&block, size, tail)).flatten();
+        if head.lines > 0 {
+            keep_head(&mut block, head);
+            body.push(block);
+        }
+        body.extend(gap.take());
+        body.extend(end);
+    }
+}
+
+fn size(block: &Block) -> Size {
+    match block {
+        Block::Code { text, .. } | Block::Prose { text, .. } => {
+            Size { lines: memchr::memchr_iter(b'\n', text.as_bytes()).count() + 1, bytes: text.len() }
+        }
+        Block::Lines { lines } => Size { lines: lines.len(), bytes: lines.iter().map(line_bytes).sum() },
+        Block::List { items } => {
+            Size { lines: items.len(), bytes: items.iter().map(|item| line_bytes(&item.line)).sum() }
+        }
+        Block::Table { rows, .. } => {
+            Size { lines: rows.len(), bytes: rows.iter().flatten().map(line_bytes).sum() }
+        }
+        Block::Diff { hunks, .. } => {
+            hunks.iter().flat_map(|hunk| &hunk.lines).fold(Size::default(), |all, line| Size {
+                lines: all.lines + 1,
+                bytes: all.bytes + line.text.len(),
+            })
+        }
+        // A picture is one line, what is folded has limits of its own, and a gap is none.
+        Block::Image { .. } | Block::Details { .. } | Block::Elided { .. } => Size::default(),
+    }
+}
+
+fn line_bytes(line: &Line) -> usize {
+    line.spans.iter().map(|span| span.text.len()).sum()
+}
+
+/// How much of the start of a block there is room for.
+fn head_of(block: &Block, room: Size) -> Size {
+    match block {
+        Block::Code { text, .. } | Block::Prose { text, .. } => {
+            let reach = text.len().min(room.bytes.saturating_add(1));
+            let ends = memchr::memchr_iter(b'\n', &text.as_bytes()[..reach]);
+            let (lines, end) =
+                ends.take(room.lines).fold((0, None), |(lines, _), end| (lines + 1, Some(end)));
+            match end {
+                Some(end) if lines == room.lines || end >= room.bytes / 2 => Size { lines, bytes: end },
+                // The line that doesn't fit is cut, if too little would be left without it.
+                _ => Size { lines: lines + 1, bytes: floor(text, room.bytes) },
+            }
+        }
+        _ => rows(block).scan_while(room),
+    }
+}
+
+/// How much of the end of a block there is room for.
+fn tail_of(block: &Block, room: Size) -> Size {
+    match block {
+        Block::Code { text, .. } | Block::Prose { text, .. } => {
+            let from = text.len() - text.len().min(room.bytes.saturating_add(1));
+            let starts = memchr::memrchr_iter(b'\n', &text.as_bytes()[from..]).map(|at| from + at + 1);
+            let (lines, start) =
+                starts.take(room.lines).fold((0, None), |(lines, _), start| (lines + 1, Some(start)));
+            match start {
+                Some(start) if lines == room.lines || text.len() - start >= room.bytes / 2 => {
+                    Size { lines, bytes: text.len() - start }
+                }
+                _ => Size {
+                    lines: lines + 1,
+                    bytes: text.len() - ceil(text, text.len() - room.bytes.min(text.len())),
+                },
+            }
+        }
+        _ => {
+            let mut rows = rows(block);
+            rows.0.reverse();
+            rows.scan_while(room)
+        }
+    }
+}
+
+/// Bytes of each row of a block that is made of rows.
+struct Rows(Vec<usize>);
+
+fn rows(block: &Block) -> Rows {
+    Rows(match block {
+        Block::Lines { lines } => lines.iter().map(line_bytes).collect(),
+        Block::List { items } => items.iter().map(|item| line_bytes(&item.line)).collect(),
+        Block::Table { rows, .. } => rows.iter().map(|row| row.iter().map(line_bytes).sum()).collect(),
+        Block::Diff { hunks, .. } => {
+            hunks.iter().flat_map(|hunk| &hunk.lines).map(|line| line.text.len()).collect()
+        }
+        _ => Vec::new(),
+    })
+}
+
+impl Rows {
+    fn scan_while(&self, room: Size) -> Size {
+        let mut taken = Size::default();
+        for bytes in &self.0 {
+            if taken.lines == room.lines || taken.bytes + bytes > room.bytes {
+                break;
+            }
+            taken = Size { lines: taken.lines + 1, bytes: taken.bytes + bytes };
+        }
+        taken
+    }
+}
+
+/// Leaves only the start of a block, in place.
+fn keep_head(block: &mut Block, head: Size) {
+    match block {
+        Block::Code { text, .. } | Block::Prose { text, .. } => text.truncate(head.bytes),
+        Block::Lines { lines } => lines.truncate(head.lines),
+        Block::List { items } => items.truncate(head.lines),
+        Block::Table { rows, .. } => rows.truncate(head.lines),
+        Block::Diff { hunks, .. } => {
+            let mut left = head.lines;
+            hunks.retain_mut(|hunk| {
+                hunk.lines.truncate(left);
+                left -= hunk.lines.len();
+                !hunk.lines.is_empty()
+            });
+        }
+        Block::Image { .. } | Block::Details { .. } | Block::Elided { .. } => {}
+    }
+}
+
+/// The end of a block as one of its own.
+fn end_of(block: &Block, size: Size, tail: Size) -> Option<Block> {
+    let skipped = size.lines - tail.lines;
+    let end = |text: &Text| Text::clean(&text[text.len() - tail.bytes..]);
+    Some(match block {
+        Block::Code { text, lang, start, role } => Block::Code {
+            text: end(text),
+            lang: lang.clone(),
+            start: start.map(|start| start.saturating_add(skipped as u64)),
+            role: role.clone(),
+        },
+        Block::Prose { text, role } => Block::Prose { text: end(text), role: role.clone() },
+        Block::Lines { lines } => Block::Lines { lines: lines[skipped..].to_vec() },
+        Block::List { items } => Block::List { items: items[skipped..].to_vec() },
+        Block::Table { head, rows } => Block::Table { head: head.clone(), rows: rows[skipped..].to_vec() },
+        Block::Diff { path, hunks } => {
+            Block::Diff { path: path.clone(), hunks: end_of_hunks(hunks, skipped) }
+        }
+        Block::Image { .. } | Block::Details { .. } | Block::Elided { .. } => return None,
+    })
+}
+
+fn end_of_hunks(hunks: &[Hunk], mut skipped: usize) -> Vec<Hunk> {
+    use crate::entry::Change;
+    let mut out = Vec::new();
+    for hunk in hunks {
+        let cut = skipped.min(hunk.lines.len());
+        skipped -= cut;
+        if cut == hunk.lines.len() {
+            continue;
+        }
+        let gone =
+            |other: Change| hunk.lines[..cut].iter().filter(|line| line.change != other).count() as u64;
+        out.push(Hunk {
+            old_start: hunk.old_start.map(|start| start.saturating_add(gone(Change::Add))),
+            new_start: hunk.new_start.map(|start| start.saturating_add(gone(Change::Remove))),
+            lines: hunk.lines[cut..].to_vec(),
+        });
+    }
+    out
+}
+
+/// How far back a grapheme is looked for.
+const REACH: usize = 128;
+
+/// The last boundary between graphemes up to byte `limit`; if none is near, one between characters.
+pub(crate) fn floor(text: &str, limit: usize) -> usize {
+    if limit >= text.len() {
+        return text.len();
+    }
+    let start = character(text, limit.saturating_sub(REACH));
+    let end = character(text, limit + REACH);
+    let graphemes = text[start..end].grapheme_indices(true).map(|(at, _)| start + at);
+    let found = graphemes.take_while(|at| *at <= limit).last().unwrap_or(start);
+    if found > start || start == 0 {
+        return found;
+    }
+    // Half a flag made of tags would not be harmless.
+    let mut at = character(text, limit);
+    while let Some(ch) =
+        text[start..at].chars().next_back().filter(|ch| matches!(ch, '\u{e0000}'..='\u{e007f}'))
+    {
+        at -= ch.len_utf8();
+    }
+    at
+}
+
+/// The first boundary between graphemes from byte `limit` on; if none is near, one between characters.
+fn ceil(text: &str, limit: usize) -> usize {
+    let start = character(text, limit.saturating_sub(REACH));
+    let end = character(text, limit.saturating_add(REACH));
+    let mut graphemes = text[start..end].grapheme_indices(true).map(|(at, _)| start + at);
+    graphemes.find(|at| *at >= limit).unwrap_or(end)
+}
+
+/// The last boundary between characters up to byte `limit`.
+fn character(text: &str, limit: usize) -> usize {
+    let mut at = limit.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::{Change, DiffLine};
+    use proptest::prelude::*;
+
+    fn text_view(texts: &[&str]) -> View {
+        View::of(texts.iter().map(|text| Block::text("result.text", *text)).collect())
+    }
+
+    fn limits(lines: impl Into<Option<usize>>, bytes: impl Into<Option<usize>>, keep: Keep) -> Limits {
+        Limits { result_lines: lines.into(), result_bytes: bytes.into(), keep, ..Limits::default() }
+    }
+
+    fn shown(view: &View) -> String {
+        let parts = view.body.iter().map(|block| match block {
+            Block::Code { text, .. } => text.as_str().replace('\n', "|"),
+            Block::Elided { lines, bytes } => format!("<{lines},{bytes}>"),
+            Block::Diff { hunks, .. } => {
+                hunks.iter().flat_map(|hunk| &hunk.lines).map(|line| &*line.text).collect()
+            }
+            other => format!("{other:?}"),
+        });
+        parts.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn cuts_are_made_where_the_profile_says() {
+        for (texts, lines, bytes, keep, expected) in [
+            (&["a\nb\nc\nd"][..], Some(2), None, Keep::Head, "a|b <2,4>"),
+            (&["a\nb\nc\nd"], Some(2), None, Keep::Tail, "<2,4> c|d"),
+            (&["a\nb\nc\nd\ne"], Some(3), None, Keep::HeadTail, "a|b <2,5> e"),
+            (&["a\nb\nc"], Some(2), None, Keep::Head, "a|b|c"),
+            (&["a\nb\nc"], Some(3), None, Keep::Head, "a|b|c"),
+            (&["a\nb"], Some(0), None, Keep::Head, "<2,3>"),
+            (&["a"], Some(0), None, Keep::Head, "<1,1>"),
+            (&["a\nb", "c\nd", "e"], Some(3), None, Keep::Head, "a|b c <2,3>"),
+            (&["a\nb", "c\nd", "e"], Some(2), None, Keep::Tail, "<3,5> d e"),
+            (&["abcdefgh"], None, Some(3), Keep::Head, "abc <0,5>"),
+            (&["abcdefgh"], None, Some(3), Keep::Tail, "<0,5> fgh"),
+            (&["abcdefgh"], None, Some(4), Keep::HeadTail, "ab <0,4> gh"),
+            (&["ab\ncd\nefgh"], None, Some(6), Keep::Head, "ab|cd <1,5>"),
+            (&["ne\u{301}e\u{301}x"], None, Some(3), Keep::Head, "n <0,7>"),
+            (&["x"], None, None, Keep::Head, "x"),
+        ] {
+            let mut view = text_view(texts);
+            clip(&mut view, Kind::Result, false, &limits(lines, bytes, keep));
+            assert_eq!(shown(&view), expected, "{texts:?} {lines:?} {bytes:?} {keep:?}");
+        }
+    }
+
+    #[test]
+    fn replies_and_outcomes_are_never_cut() {
+        for kind in [Kind::Reply, Kind::Outcome] {
+            let mut view = text_view(&["a\nb\nc\nd"]);
+            clip(&mut view, kind, false, &limits(1, 1, Keep::Head));
+            assert_eq!(shown(&view), "a|b|c|d");
+        }
+    }
+
+    #[test]
+    fn failures_and_diffs_have_limits_of_their_own() {
+        let limits =
+            Limits { result_lines: Some(1), error_lines: Some(3), diff_lines: Some(2), ..Limits::default() };
+        let mut view = text_view(&["a\nb\nc"]);
+        clip(&mut view, Kind::Result, true, &limits);
+        assert_eq!(shown(&view), "a|b|c");
+        let lines =
+            ["1", "2", "3", "4", "5"].map(|text| DiffLine { change: Change::Add, text: Text::clean(text) });
+        let hunk = Hunk { old_start: Some(1), new_start: Some(1), lines: lines.to_vec() };
+        let mut view = View::of(vec![Block::Diff { path: None, hunks: vec![hunk] }]);
+        clip(&mut view, Kind::Result, false, &limits);
+        assert_eq!(shown(&view), "12 <3,3>");
+    }
+
+    #[test]
+    fn the_end_of_numbered_code_keeps_its_numbers() {
+        let text = Text::clean("a\nb\nc\nd");
+        let mut view = View::of(vec![Block::Code { text, lang: None, start: Some(10), role: "x".into() }]);
+        clip(&mut view, Kind::Result, false, &limits(1, None, Keep::Tail));
+        assert!(matches!(&view.body[1], Block::Code { start: Some(13), text, .. } if &**text == "d"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_lost_uncounted(
+            texts in proptest::collection::vec("[a-cé👨\u{200d}👩\u{301}\n🏴\u{e0067}\u{e007f}]{0,40}", 0..4),
+            lines in proptest::option::of(0usize..6),
+            bytes in proptest::option::of(0usize..50),
+            keep in prop_oneof![Just(Keep::Head), Just(Keep::Tail), Just(Keep::HeadTail)],
+        ) {
+            let clean: Vec<Text> = texts.iter().map(|text| Text::clean(text)).collect();
+            let mut view = View::of(clean.iter().map(|text| Block::text("x", text.clone())).collect());
+            clip(&mut view, Kind::Result, false, &limits(lines, bytes, keep));
+            let whole: usize = clean.iter().map(|text| text.len()).sum();
+            let (mut kept, mut gone) = (0, 0);
+            for block in &view.body {
+                match block {
+                    Block::Code { text, .. } => kept += text.len(),
+                    Block::Elided { bytes, .. } => gone += *bytes as usize,
+                    _ => {}
+                }
+            }
+            // Where a joiner lost what it joined it is written out, which takes more bytes.
+            prop_assert!(kept + gone >= whole, "{kept} + {gone} < {whole}");
+            if let (Some(bytes), true) = (bytes, keep == Keep::Head) {
+                prop_assert!(kept <= bytes || gone == 0);
+            }
+        }
+    }
+}

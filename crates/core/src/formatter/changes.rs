@@ -1,0 +1,183 @@
+//! Changes of files as hunks: from a patch that the stream tells, or found between two texts.
+
+use similar::{ChangeTag, TextDiff};
+
+use crate::entry::{Block, Change, DiffLine, Hunk, Line};
+use crate::formatter::datum::Datum;
+use crate::formatter::figures;
+use crate::text::Text;
+
+/// Texts with more lines than this together are not compared: the old one goes, the new one comes.
+/// Comparing takes time by lines × changes.
+const COMPARED: usize = 4000;
+
+/// The changes of one file.
+#[derive(Default)]
+pub(super) struct Changes {
+    hunks: Vec<Hunk>,
+    added: u64,
+    removed: u64,
+}
+
+impl Changes {
+    /// Reads hunks as the stream tells them; `None` if there are none.
+    pub(super) fn of_patch(patch: Datum<'_>) -> Option<Self> {
+        let mut changes = Self::default();
+        for told in patch.list() {
+            let mut lines = Vec::new();
+            for line in told.get("lines").map(Datum::list).unwrap_or_default() {
+                let Some(line) = line.str() else { continue };
+                let (change, text) = match line.as_bytes().first() {
+                    Some(b'+') => (Change::Add, &line[1..]),
+                    Some(b'-') => (Change::Remove, &line[1..]),
+                    Some(b' ') => (Change::Keep, &line[1..]),
+                    // What is said of a missing final line feed is no line of the file.
+                    Some(b'\\') => continue,
+                    _ => (Change::Keep, &*line),
+                };
+                lines.push(changes.line(change, text));
+            }
+            let [old_start, new_start] = ["oldStart", "newStart"].map(|name| told.count_at(name));
+            changes.hunks.push(Hunk { old_start, new_start, lines });
+        }
+        changes.hunks.retain(|hunk| !hunk.lines.is_empty());
+        (!changes.hunks.is_empty()).then_some(changes)
+    }
+
+    /// Finds what changed from `old` to `new`. With `context`, only that many kept lines stand around a change.
+    pub(super) fn between(old: &str, new: &str, context: Option<usize>) -> Self {
+        let mut changes = Self::default();
+        let number = |text: &str| memchr::memchr_iter(b'\n', text.as_bytes()).count() + 1;
+        if number(old) + number(new) > COMPARED || old.is_empty() || new.is_empty() {
+            let mut lines = changes.all(Change::Remove, old);
+            lines.extend(changes.all(Change::Add, new));
+            changes.push(lines);
+            return changes;
+        }
+        let diff = TextDiff::from_lines(old, new);
+        for group in diff.grouped_ops(context.unwrap_or(usize::MAX / 4)) {
+            let mut lines = Vec::new();
+            for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
+                let tag = match change.tag() {
+                    ChangeTag::Equal => Change::Keep,
+                    ChangeTag::Delete => Change::Remove,
+                    ChangeTag::Insert => Change::Add,
+                };
+                let text = change.value();
+                lines.push(changes.line(tag, text.strip_suffix('\n').unwrap_or(text)));
+            }
+            changes.push(lines);
+        }
+        changes
+    }
+
+    /// All lines of a new file.
+    pub(super) fn created(content: &str) -> Self {
+        let mut changes = Self::default();
+        let lines = changes.all(Change::Add, content);
+        if !lines.is_empty() {
+            changes.hunks.push(Hunk { old_start: None, new_start: Some(1), lines });
+        }
+        changes
+    }
+
+    /// Takes in further changes of the same file.
+    pub(super) fn extend(&mut self, more: Self) {
+        self.hunks.extend(more.hunks);
+        self.added += more.added;
+        self.removed += more.removed;
+    }
+
+    fn push(&mut self, lines: Vec<DiffLine>) {
+        if !lines.is_empty() {
+            self.hunks.push(Hunk { old_start: None, new_start: None, lines });
+        }
+    }
+
+    fn all(&mut self, change: Change, text: &str) -> Vec<DiffLine> {
+        let text = text.strip_suffix('\n').unwrap_or(text);
+        if text.is_empty() {
+            return Vec::new();
+        }
+        text.split('\n').map(|line| self.line(change, line)).collect()
+    }
+
+    fn line(&mut self, change: Change, text: &str) -> DiffLine {
+        match change {
+            Change::Add => self.added += 1,
+            Change::Remove => self.removed += 1,
+            Change::Keep => {}
+        }
+        DiffLine { change, text: Text::clean(text.strip_suffix('\r').unwrap_or(text)) }
+    }
+
+    /// Number of lines that came.
+    pub(super) fn added(&self) -> u64 {
+        self.added
+    }
+
+    /// `+2 −1`
+    pub(super) fn title(&self) -> Line {
+        let mut line = Line::default();
+        self.tell(&mut line);
+        line
+    }
+
+    /// Adds `+2 −1` to a line.
+    pub(super) fn tell(&self, line: &mut Line) {
+        if self.added > 0 || self.removed == 0 {
+            line.push("diff.add", format!("+{}", &*figures::count(self.added)));
+        }
+        if self.removed > 0 {
+            line.push("diff.remove", format!("−{}", &*figures::count(self.removed)));
+        }
+    }
+
+    /// The changes as a block; `None` if there are none.
+    pub(super) fn block(self, path: Option<Text>) -> Option<Block> {
+        (!self.hunks.is_empty()).then_some(Block::Diff { path, hunks: self.hunks })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(changes: Changes) -> String {
+        let title: String = changes.title().spans.iter().map(|span| span.text.as_str()).collect();
+        let mut out = title + "\n";
+        for hunk in changes.hunks {
+            for line in hunk.lines {
+                let mark = match line.change {
+                    Change::Keep => ' ',
+                    Change::Add => '+',
+                    Change::Remove => '-',
+                };
+                out.push(mark);
+                out.push_str(&line.text);
+                out.push('\n');
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn differences_are_found_line_by_line() {
+        for (old, new, context, expected) in [
+            ("a\nb\nc", "a\nB\nc", None, "+1 −1\n a\n-b\n+B\n c\n"),
+            ("", "x\ny\n", None, "+2\n+x\n+y\n"),
+            ("x\r\n", "", None, "−1\n-x\n"),
+            ("1\n2\n3\n4\n5\nold", "1\n2\n3\n4\n5\nnew", Some(1), "+1 −1\n 5\n-old\n+new\n"),
+            ("same", "same", None, "+0\n"),
+        ] {
+            assert_eq!(shown(Changes::between(old, new, context)), expected);
+        }
+    }
+
+    #[test]
+    fn long_texts_are_replaced_as_a_whole() {
+        let old = "a\n".repeat(COMPARED);
+        let changes = Changes::between(&old, "b", None);
+        assert_eq!((changes.removed, changes.added), (COMPARED as u64, 1));
+    }
+}

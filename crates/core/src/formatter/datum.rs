@@ -1,0 +1,155 @@
+//! Reads an item's facts: a fact may be a value of the record or one that the decoder made, and both read alike.
+
+use std::borrow::Cow;
+
+use crate::item::{Fact, Item};
+use crate::json::{Kind, Value};
+use crate::text::Text;
+
+/// A fact, or a part of one.
+#[derive(Clone, Copy)]
+pub(super) enum Datum<'a> {
+    /// A value of the item's record.
+    Json(Value<'a>),
+    /// One that the decoder made, and the item that its nodes are of.
+    Made(&'a Item, &'a Fact),
+}
+
+impl<'a> Datum<'a> {
+    /// The fact called `name`, unless it is `null`.
+    pub(super) fn of(item: &'a Item, name: &str) -> Option<Self> {
+        let (_, fact) = item.data.iter().find(|(key, _)| *key == name)?;
+        Self::new(item, fact)
+    }
+
+    fn new(item: &'a Item, fact: &'a Fact) -> Option<Self> {
+        match fact {
+            Fact::Node(node) => Self::json(item.record.as_deref()?.value(*node)),
+            _ => Some(Self::Made(item, fact)),
+        }
+    }
+
+    fn json(value: Value<'a>) -> Option<Self> {
+        (!value.is_null()).then_some(Self::Json(value))
+    }
+
+    /// The part called `name`, unless it is `null`.
+    pub(super) fn get(self, name: &str) -> Option<Self> {
+        match self {
+            Self::Json(value) => Self::json(value.get(name)?),
+            Self::Made(item, Fact::Map(parts)) => {
+                let (_, fact) = parts.iter().find(|(key, _)| *key == name)?;
+                Self::new(item, fact)
+            }
+            Self::Made(..) => None,
+        }
+    }
+
+    /// The text under `name`, cleaned.
+    pub(super) fn text_at(self, name: &str) -> Option<Text> {
+        self.get(name)?.text()
+    }
+
+    /// The number from 0 under `name`.
+    pub(super) fn count_at(self, name: &str) -> Option<u64> {
+        self.get(name)?.count()
+    }
+
+    /// Its elements; none if it is no list.
+    pub(super) fn list(self) -> Vec<Self> {
+        match self {
+            Self::Json(value) => value.items().map(Self::Json).collect(),
+            Self::Made(item, Fact::List(facts)) => {
+                facts.iter().filter_map(|fact| Self::new(item, fact)).collect()
+            }
+            Self::Made(..) => Vec::new(),
+        }
+    }
+
+    /// Its named parts in the order written; none if it has no names.
+    pub(super) fn parts(self) -> Vec<(Text, Self)> {
+        match self {
+            Self::Json(value) => {
+                value.entries().map(|(key, value)| (Text::from_json(key), Self::Json(value))).collect()
+            }
+            Self::Made(item, Fact::Map(parts)) => parts
+                .iter()
+                .filter_map(|(key, fact)| Some((Text::clean(key), Self::new(item, fact)?)))
+                .collect(),
+            Self::Made(..) => Vec::new(),
+        }
+    }
+
+    /// The string it is, cleaned.
+    pub(super) fn text(self) -> Option<Text> {
+        match self {
+            Self::Json(value) => value.str().map(Text::from_json),
+            Self::Made(..) => self.str().map(|text| Text::clean(&text)),
+        }
+    }
+
+    /// The string it is, as it came.
+    pub(super) fn str(self) -> Option<Cow<'a, str>> {
+        match self {
+            Self::Json(value) => value.decode(),
+            Self::Made(_, Fact::Text(text)) => Some(Cow::Borrowed(text)),
+            Self::Made(item, Fact::Made(make, node)) => make(item.record.as_deref()?.value(*node)).map(Cow::Owned),
+            Self::Made(..) => None,
+        }
+    }
+
+    /// The scalar it is, in words: a string cleaned, a number as written.
+    pub(super) fn words(self) -> Option<Text> {
+        self.text().or_else(|| match self {
+            Self::Json(value) => matches!(value.kind(), Kind::Number | Kind::True | Kind::False)
+                .then(|| Text::clean(value.raw())),
+            Self::Made(_, Fact::Int(number)) => Some(Text::clean_owned(number.to_string())),
+            Self::Made(_, Fact::Float(number)) => Some(Text::clean_owned(number.to_string())),
+            Self::Made(_, Fact::Bool(truth)) => Some(Text::own(if *truth { "true" } else { "false" })),
+            Self::Made(..) => None,
+        })
+    }
+
+    /// The whole number it is, unless negative.
+    pub(super) fn count(self) -> Option<u64> {
+        self.int().and_then(|number| u64::try_from(number).ok())
+    }
+
+    /// The whole number it is.
+    pub(super) fn int(self) -> Option<i64> {
+        match self {
+            Self::Json(value) => value.int(),
+            Self::Made(_, Fact::Int(number)) => Some(*number),
+            Self::Made(_, Fact::Float(number)) if number.fract() == 0.0 && number.abs() < 9e15 => {
+                Some(*number as i64)
+            }
+            Self::Made(..) => None,
+        }
+    }
+
+    /// The number it is.
+    pub(super) fn float(self) -> Option<f64> {
+        match self {
+            Self::Json(value) => value.float(),
+            Self::Made(_, Fact::Float(number)) => Some(*number),
+            Self::Made(_, Fact::Int(number)) => Some(*number as f64),
+            Self::Made(..) => None,
+        }
+    }
+
+    /// Whether it is `true`.
+    pub(super) fn is_true(self) -> bool {
+        match self {
+            Self::Json(value) => value.bool() == Some(true),
+            Self::Made(_, fact) => matches!(fact, Fact::Bool(true)),
+        }
+    }
+
+    /// Whether it is `false`.
+    pub(super) fn is_false(self) -> bool {
+        match self {
+            Self::Json(value) => value.bool() == Some(false),
+            Self::Made(_, fact) => matches!(fact, Fact::Bool(false)),
+        }
+    }
+}

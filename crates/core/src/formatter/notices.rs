@@ -1,0 +1,251 @@
+//! What is said of notices: what the agent's program tells beside the conversation.
+
+use crate::entry::{Block, Line, View};
+use crate::formatter::datum::Datum;
+use crate::formatter::standard::{Context, images};
+use crate::formatter::{figures, generic};
+use crate::text::Text;
+
+/// Says a notice; `None` hides it.
+pub(super) fn view(context: Context<'_>) -> Option<View> {
+    if !context.full && context.is("quiet") {
+        return None;
+    }
+    let event = context.text("event").unwrap_or(Text::own("notice"));
+    if &*event == "session" {
+        return Some(session(context));
+    }
+    let level = context.fact("level").and_then(Datum::str);
+    let (mark, role) = match level.as_deref() {
+        _ if context.item.error => ("error", "notice.error"),
+        Some("error") => ("error", "notice.error"),
+        Some("warning") => ("warning", "notice.warning"),
+        _ => ("notice", "notice.info"),
+    };
+    let mut view = View::titled(mark, Line::default());
+    let known = words(context, &event);
+    let said = context.text("say").filter(|_| !context.full);
+    let text = said.unwrap_or_else(|| context.item.clean_text()).trimmed_end();
+    let is_line = !text.contains('\n') && text.len() <= 2 * generic::SHORT;
+    match known {
+        Some(words) => view.title.push(role, words),
+        None if is_line && !text.is_empty() && !context.full => {}
+        None => view.title.push(role, Text::clean_owned(event.replace(['_', '-'], " "))),
+    }
+    if text.is_empty() {
+        if let (None, true, Some(record)) = (known_record(&event), context.full, &context.item.record) {
+            view.body.push(Block::text("notice.record", generic::laid_out(record.root(), record.is_cut())));
+        }
+    } else if is_line {
+        if !view.title.is_empty() {
+            view.title.push("notice.note", Text::own("·"));
+        }
+        view.title.push("notice.text", text);
+    } else {
+        view.body.push(Block::text("notice.text", text));
+    }
+    for name in ["stdout", "stderr"] {
+        if let Some(output) = context.text(name).filter(|output| !output.trim().is_empty()) {
+            let is_said =
+                memchr::memmem::find(context.item.text().as_bytes(), output.trim().as_bytes()).is_some();
+            if !is_said {
+                view.body.push(Block::text("notice.text", output.trimmed_end()));
+            }
+        }
+    }
+    images(context, &mut view.body);
+    Some(view)
+}
+
+/// `claude-opus-4-5 · ~/shop-api · 0123abcd`
+fn session(context: Context<'_>) -> View {
+    let facts = context.session.facts();
+    let mut line = Line::default();
+    let mut add = |role: &'static str, text: Option<Text>| {
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            if !line.is_empty() {
+                line.push("session.note", Text::own("·"));
+            }
+            line.push(role, text);
+        }
+    };
+    add("session.model", context.text("model").or_else(|| facts.model.clone()));
+    add("session.folder", context.text("cwd").or_else(|| facts.cwd.clone()).map(home));
+    let id = context.item.session.as_deref().map(Text::clean).or_else(|| facts.session.clone());
+    add("session.id", id.map(|id| if context.full { id } else { short_id(id) }));
+    if context.full {
+        add("session.mode", context.text("mode"));
+        add("session.version", context.text("version"));
+    }
+    let mut view = View { mark: None, title: line, body: Vec::new() };
+    if view.title.is_empty() {
+        view.title.push("session.note", Text::own("session"));
+    }
+    if context.full {
+        for name in ["tools", "servers"] {
+            let names = context.fact(name).map(Datum::list).unwrap_or_default();
+            let mut line = Line::of("session.note", format!("{name}:"));
+            for part in names {
+                line.push("session.tool", part.words().or_else(|| part.text_at("name")).unwrap_or_default());
+                if let Some(status) = part.text_at("status") {
+                    line.push("session.note", format!("({})", &*status));
+                }
+            }
+            if line.spans.len() > 1 {
+                view.body.push(Block::line(line));
+            }
+        }
+        let text = context.item.clean_text();
+        if !text.trim().is_empty() {
+            view.body.push(Block::text("notice.text", text));
+        }
+    }
+    view
+}
+
+/// A folder below a home folder, as people write it. Only the usual places tell that it is one.
+fn home(path: Text) -> Text {
+    let rest = ["/home/", "/Users/"].iter().find_map(|root| path.strip_prefix(root));
+    let Some(rest) = rest else { return path };
+    match rest.split_once('/') {
+        Some((user, below)) if !user.is_empty() && !below.is_empty() => {
+            Text::clean_owned(format!("~/{below}"))
+        }
+        _ => path,
+    }
+}
+
+/// The first group of a UUID; other ids as they are, if they aren't long.
+fn short_id(id: Text) -> Text {
+    match id.split_once('-') {
+        Some((first, _)) if first.len() == 8 && id.len() == 36 => id.slice(0, 8),
+        _ => id,
+    }
+}
+
+/// Events whose facts are said in words, so that their records need no showing.
+fn known_record(event: &str) -> Option<()> {
+    const KNOWN: [&str; 16] = [
+        "cut",
+        "retracted",
+        "totals",
+        "retry",
+        "compaction",
+        "limit",
+        "denied",
+        "task",
+        "damaged",
+        "oversized",
+        "foreign",
+        "open-calls",
+        "count",
+        "fallback",
+        "mode",
+        "interrupt",
+    ];
+    KNOWN.contains(&event).then_some(())
+}
+
+/// What an event means, in a few words with its figures; `None` if its text or its name must do.
+fn words(context: Context<'_>, event: &str) -> Option<Text> {
+    let text = |name: &str| context.fact(name).and_then(Datum::words);
+    let said = match event {
+        "retry" => {
+            let mut said = "trying again".to_owned();
+            if let (Some(attempt), Some(of)) = (text("attempt"), text("of")) {
+                said = format!("{said} ({} of {})", &*attempt, &*of);
+            }
+            if let Some(ms) = context.count("delay_ms") {
+                said = format!("{said} in {}", &*figures::duration(ms));
+            }
+            for name in ["status", "error"] {
+                if let Some(told) = text(name) {
+                    said = format!("{said} · {}", &*told);
+                }
+            }
+            said
+        }
+        "compaction" => match (context.count("before"), context.count("after")) {
+            (Some(before), Some(after)) => {
+                format!(
+                    "conversation compacted · {} → {} tokens",
+                    &*figures::tokens(before),
+                    &*figures::tokens(after)
+                )
+            }
+            (Some(before), None) => {
+                format!("conversation compacted · {} tokens before", &*figures::tokens(before))
+            }
+            _ => "conversation compacted".to_owned(),
+        },
+        "damaged" => match (context.count("count"), context.is("incomplete")) {
+            (Some(count), _) => format!("{count} damaged records in all, only the first were shown"),
+            (None, true) => format!("line {}: incomplete record", context.item.line),
+            (None, false) => format!("line {}: damaged record", context.item.line),
+        },
+        "oversized" => {
+            let size = context.count("bytes").map(figures::size)?;
+            format!("line {}: {}, over the limit: not read", context.item.line, &*size)
+        }
+        "cut" => format!("line {}: a value is cut: nested too deep, or too many elements", context.item.line),
+        "open-calls" => match context.count("count")? {
+            1 => "1 call has no result:".to_owned(),
+            count => format!("{count} calls have no result:"),
+        },
+        "retracted" => match context.fact("items").map(|items| items.list().len())? {
+            1 => "1 item was taken back:".to_owned(),
+            count => format!("{count} items were taken back:"),
+        },
+        "totals" => {
+            let cost = context.fact("cost_usd").and_then(Datum::float).and_then(figures::money);
+            let time = context.count("duration_ms").map(figures::duration);
+            let told: Vec<String> = [cost, time].into_iter().flatten().map(Text::into_string).collect();
+            format!("in all · {}", told.join(" · "))
+        }
+        "limit" => {
+            let mut said = "rate limit".to_owned();
+            for name in ["type", "status"] {
+                if let Some(told) = text(name) {
+                    said = format!("{said} · {}", told.replace('_', " "));
+                }
+            }
+            said
+        }
+        "denied" => match text("tool") {
+            Some(tool) => format!("denied: {}", &*tool),
+            None => "denied".to_owned(),
+        },
+        "mode" => format!("mode {}", &*text("mode")?),
+        "task" => match text("status") {
+            Some(status) => format!("task {}", status.replace('_', " ")),
+            None => "task".to_owned(),
+        },
+        "hook" => {
+            let mut said = "hook".to_owned();
+            for name in ["name", "outcome"] {
+                if let Some(told) = text(name) {
+                    said = format!("{said} {}", &*told);
+                }
+            }
+            match text("exit").filter(|code| &**code != "0") {
+                Some(code) => format!("{said} · exit {}", &*code),
+                None => said,
+            }
+        }
+        "command" => {
+            let name = text("name")?;
+            let args = text("args").unwrap_or_default();
+            format!("{} {}", &*name, &*args)
+        }
+        "fallback" => match (text("from"), text("to")) {
+            (Some(from), Some(to)) => format!("model {} → {}", &*from, &*to),
+            _ => return None,
+        },
+        "skill" => format!("skill {}", &*text("path")?),
+        "interrupt" if context.item.text().trim().is_empty() => "interrupted".to_owned(),
+        "summary" => "summary".to_owned(),
+        "shell-input" => "!".to_owned(),
+        _ => return None,
+    };
+    Some(Text::clean_owned(said).trimmed_end())
+}

@@ -1,0 +1,128 @@
+//! What is said of how a run ended.
+
+use crate::entry::{Block, Line, View};
+use crate::formatter::datum::Datum;
+use crate::formatter::figures;
+use crate::formatter::standard::Context;
+use crate::item::Status;
+use crate::text::Text;
+
+/// Says an outcome: figures that aren't known are left out, never taken for 0.
+pub(super) fn view(context: Context<'_>) -> View {
+    let is_failed = context.item.error || context.item.status == Status::Failed;
+    let (mark, role) =
+        if is_failed { ("outcome-error", "outcome.error") } else { ("outcome-ok", "outcome.ok") };
+    let mut title = Line::of(role, if is_failed { why(context) } else { Text::own("done") });
+    if let Some(turns) = context.count("turns") {
+        figure(&mut title, figures::count_of(turns, "turn", "turns"));
+    }
+    if let Some(ms) = context.count("duration_ms") {
+        figure(&mut title, figures::duration(ms));
+    }
+    if let Some(cost) = context.fact("cost_usd").and_then(Datum::float).and_then(figures::money) {
+        figure(&mut title, cost);
+    }
+    let mut view = View::titled(mark, title);
+    let text = context.item.clean_text();
+    if !context.is("repeated") && !text.trim().is_empty() {
+        let role = if is_failed { "outcome.error" } else { "reply" };
+        view.body.push(Block::prose(role, text));
+    }
+    let mut lines = Vec::new();
+    for error in context.fact("errors").map(Datum::list).unwrap_or_default() {
+        if let Some(error) = error.words().filter(|error| !error.trim().is_empty()) {
+            if error.contains('\n') {
+                view.body.push(Block::text("outcome.error", error.trimmed_end()));
+            } else {
+                lines.push(Line::of("outcome.error", error));
+            }
+        }
+    }
+    for denial in context.fact("denials").map(Datum::list).unwrap_or_default() {
+        let tool = denial.text_at("tool").unwrap_or(Text::own("a call"));
+        lines.push(Line::of("notice.warning", "denied").with("tool.name", tool));
+    }
+    if context.full {
+        accounts(context, &mut lines);
+    }
+    if !lines.is_empty() {
+        view.body.push(Block::Lines { lines });
+    }
+    view
+}
+
+fn figure(title: &mut Line, text: Text) {
+    title.push("outcome.note", Text::own("·"));
+    title.push("outcome.figure", text);
+}
+
+/// Why a run failed, in words.
+fn why(context: Context<'_>) -> Text {
+    let subtype = context.fact("subtype").and_then(Datum::str);
+    Text::own(match subtype.as_deref() {
+        Some("error_max_turns") => "stopped: too many turns",
+        Some("error_max_budget_usd") => "stopped: over budget",
+        Some("error_max_structured_output_retries") => "failed: no valid structured output",
+        Some("error_during_execution") => "failed while running",
+        None | Some("success" | "error") => "failed",
+        Some(other) => return Text::clean_owned(format!("failed: {}", other.replace('_', " "))),
+    })
+}
+
+/// Reason, time at the model, tokens, and what each model took.
+fn accounts(context: Context<'_>, lines: &mut Vec<Line>) {
+    let told =
+        |name: &'static str| Some(Line::of("outcome.note", name).with("outcome.figure", context.text(name)?));
+    lines.extend(["subtype", "reason"].into_iter().filter_map(told));
+    if let Some(ms) = context.count("api_ms") {
+        lines.push(
+            Line::of("outcome.note", "waiting for the model").with("outcome.figure", figures::duration(ms)),
+        );
+    }
+    if let Some(usage) = context.fact("usage") {
+        let mut line = Line::of("outcome.note", "tokens");
+        tokens(usage, &mut line);
+        if line.spans.len() > 1 {
+            lines.push(line);
+        }
+    }
+    for (model, usage) in context.fact("models").map(Datum::parts).unwrap_or_default() {
+        let mut line = Line::of("session.model", model);
+        tokens(usage, &mut line);
+        if let Some(cost) = usage.get("cost_usd").and_then(Datum::float).and_then(figures::money) {
+            line.push("outcome.figure", cost);
+        }
+        lines.push(line);
+    }
+}
+
+fn tokens(usage: Datum<'_>, line: &mut Line) {
+    let names =
+        [("input", "in"), ("output", "out"), ("cache_read", "from cache"), ("cache_write", "to cache")];
+    for (name, word) in names {
+        if let Some(number) = usage.count_at(name) {
+            line.push("outcome.figure", figures::count(number));
+            line.push("outcome.note", word);
+        }
+    }
+}
+
+/// The title with its cost first, for a line that is searched: `$0.31 · 12 turns · 1m 42s`.
+pub(super) fn figures_first(title: Line, line: &mut Line) {
+    let is_good = title.spans.first().is_some_and(|span| span.role.name() == "outcome.ok");
+    let mut spans: Vec<_> =
+        title.spans.into_iter().filter(|span| !matches!(&*span.text, " " | "·")).collect();
+    if is_good && spans.len() > 1 {
+        spans.remove(0);
+    }
+    if let Some(at) = spans.iter().position(|span| span.text.starts_with(['$', '<'])) {
+        let cost = spans.remove(at);
+        spans.insert(usize::from(!is_good), cost);
+    }
+    for (index, span) in spans.into_iter().enumerate() {
+        if index > 0 {
+            line.push("outcome.note", Text::own("·"));
+        }
+        line.push(span.role, span.text);
+    }
+}

@@ -1,0 +1,153 @@
+//! The formatter that decides everything.
+
+use crate::entry::{Block, Line, View};
+use crate::formatter::datum::Datum;
+use crate::formatter::{FormatError, Formatter, Verdict, calls, generic, lines, notices, outcome, results};
+use crate::item::{Item, Kind};
+use crate::profile::Detail;
+use crate::session::Session;
+use crate::text::Text;
+
+/// Says something of every item: it never passes and never fails.
+#[derive(Clone, Copy, Debug)]
+pub struct Standard {
+    detail: Detail,
+}
+
+impl Standard {
+    /// A formatter that says so much.
+    pub fn new(detail: Detail) -> Self {
+        Self { detail }
+    }
+}
+
+impl Formatter for Standard {
+    fn name(&self) -> &'static str {
+        "built-in"
+    }
+
+    fn format(&self, item: &Item, session: &Session) -> Result<Verdict, FormatError> {
+        let context = Context { item, session, full: self.detail == Detail::Full };
+        let said = match item.kind {
+            Kind::Reply => context.said("reply", None),
+            Kind::Prompt => context.said("prompt", Some("prompt")),
+            Kind::Thinking => thinking(context),
+            Kind::Call => calls::view(context),
+            Kind::Result => results::view(context),
+            Kind::Plan => Some(plan(context)),
+            Kind::Notice => notices::view(context),
+            Kind::Outcome => Some(outcome::view(context)),
+            Kind::Record | Kind::Unknown => Some(unknown(context)),
+        };
+        Ok(match said {
+            Some(view) if self.detail == Detail::Lines => Verdict::Show(lines::fold(item, view)),
+            Some(view) => Verdict::Show(view),
+            None if context.full && !item.clean_text().trim().is_empty() => {
+                Verdict::Show(View::of(vec![Block::text("text", item.clean_text())]))
+            }
+            None => Verdict::Hide,
+        })
+    }
+}
+
+/// What the parts of this formatter know when they decide. `None` from one of them hides the item.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'a> {
+    /// The item in question.
+    pub(super) item: &'a Item,
+    /// All before it.
+    pub(super) session: &'a Session,
+    /// Whether everything is said.
+    pub(super) full: bool,
+}
+
+impl<'a> Context<'a> {
+    /// The fact called `name`.
+    pub(super) fn fact(self, name: &str) -> Option<Datum<'a>> {
+        Datum::of(self.item, name)
+    }
+
+    /// The fact called `name`, as text.
+    pub(super) fn text(self, name: &str) -> Option<Text> {
+        self.fact(name)?.text()
+    }
+
+    /// The fact called `name`, as a number from 0.
+    pub(super) fn count(self, name: &str) -> Option<u64> {
+        self.fact(name)?.count()
+    }
+
+    /// Whether the fact called `name` is true.
+    pub(super) fn is(self, name: &str) -> bool {
+        self.fact(name).is_some_and(Datum::is_true)
+    }
+
+    /// A path, relative if it lies in the session's folder.
+    pub(super) fn path(self, path: Text) -> Text {
+        let Some(cwd) = &self.session.facts().cwd else { return path };
+        match path.strip_prefix(cwd.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/')) {
+            Some(inside) if !inside.is_empty() => path.slice(path.len() - inside.len(), path.len()),
+            _ => path,
+        }
+    }
+
+    fn said(self, role: &'static str, mark: Option<&'static str>) -> Option<View> {
+        let mut body = Vec::new();
+        let text = self.item.clean_text();
+        if !text.trim().is_empty() {
+            body.push(Block::prose(role, text));
+        }
+        images(self, &mut body);
+        (!body.is_empty()).then(|| View { mark, ..View::of(body) })
+    }
+}
+
+/// Pictures and documents that came with the item: told, not shown.
+pub(super) fn images(context: Context<'_>, body: &mut Vec<Block>) {
+    for image in context.fact("images").map(Datum::list).unwrap_or_default() {
+        body.push(Block::Image {
+            media: image.text_at("media").unwrap_or(Text::own("image")),
+            bytes: image.count_at("bytes"),
+            name: image.text_at("name"),
+        });
+    }
+}
+
+fn thinking(context: Context<'_>) -> Option<View> {
+    if !context.full {
+        return None;
+    }
+    context.said("thinking", Some("thinking")).or_else(|| {
+        let note = if context.is("redacted") { "thinking, not shown by the model" } else { "empty thinking" };
+        Some(View::titled("thinking", Line::of("thinking", note)))
+    })
+}
+
+fn plan(context: Context<'_>) -> View {
+    let items = context.fact("todos").map(|todos| results::points(todos, context.full)).unwrap_or_default();
+    let done = items.iter().filter(|item| item.point == crate::entry::Point::Done).count();
+    let mut view = View::titled("plan", Line::of("plan", "Plan"));
+    if items.is_empty() {
+        let text = context.item.clean_text();
+        view.title.push("plan.note", if text.is_empty() { Text::own("empty") } else { text });
+    } else {
+        view.title.push("plan.note", format!("{done} of {} done", items.len()));
+        view.body.push(Block::List { items });
+    }
+    view
+}
+
+fn unknown(context: Context<'_>) -> View {
+    let text = context.item.clean_text();
+    if context.is("raw") || context.item.kind == Kind::Record {
+        return View::of(vec![Block::text("unknown", text.trimmed_end())]);
+    }
+    let mut view =
+        View::titled("notice", Line::of("unknown", context.text("type").unwrap_or(Text::own("unknown"))));
+    if !text.is_empty() {
+        view.body.push(Block::text("unknown", text.trimmed_end()));
+    } else if let (true, Some(record)) = (context.full, &context.item.record) {
+        view.body.push(Block::text("unknown", generic::laid_out(record.root(), record.is_cut())));
+    }
+    view
+}

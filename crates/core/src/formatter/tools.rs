@@ -1,0 +1,88 @@
+//! The table of known tools: how the calls and results of each are said.
+//!
+//! A tool is known by its exact name. One that isn't is said by what it does, if its dialect knows that.
+
+use crate::entry::View;
+use crate::formatter::calls::{self, Call};
+use crate::formatter::results::{self, Answer};
+use crate::item::Action;
+
+/// Says a call; `None` if its input isn't of the form that the tool is known for.
+pub(super) type CallForm = fn(&mut Call<'_>) -> Option<()>;
+/// Says a result that went well; `None` hides it.
+pub(super) type ResultForm = fn(&mut Answer<'_>) -> Option<View>;
+
+/// How the calls and results of a tool are said.
+#[derive(Clone, Copy)]
+pub(super) struct Tool {
+    name: &'static str,
+    /// Says a call.
+    pub(super) call: CallForm,
+    /// Says a result that went well.
+    pub(super) result: ResultForm,
+}
+
+const fn row(name: &'static str, call: CallForm, result: ResultForm) -> Tool {
+    Tool { name, call, result }
+}
+
+const TOOLS: &[Tool] = &[
+    row("Bash", calls::run, results::run),
+    row("BashOutput", calls::job, results::run),
+    row("TaskOutput", calls::job, results::run),
+    row("KillShell", calls::job, results::note),
+    row("KillBash", calls::job, results::note),
+    row("TaskStop", calls::job, results::note),
+    row("Monitor", calls::run, results::note),
+    row("Read", calls::read, results::read),
+    row("NotebookRead", calls::read, results::read),
+    row("LS", calls::list, results::search),
+    row("Write", calls::write, results::change),
+    row("Edit", calls::edit, results::change),
+    row("MultiEdit", calls::multi_edit, results::change),
+    row("NotebookEdit", calls::notebook_edit, results::change),
+    row("Glob", calls::glob, results::search),
+    row("Grep", calls::grep, results::search),
+    row("WebFetch", calls::fetch, results::fetch),
+    row("WebSearch", calls::web_search, results::fetch),
+    row("web_search", calls::web_search, results::fetch),
+    row("web_fetch", calls::fetch, results::fetch),
+    row("Task", calls::delegate, results::delegate),
+    row("Agent", calls::delegate, results::delegate),
+    row("TodoWrite", calls::todos, results::todos),
+    row("TodoRead", calls::bare, results::tasks),
+    row("TaskCreate", calls::task_create, results::tasks),
+    row("TaskUpdate", calls::task_update, results::tasks),
+    row("TaskGet", calls::task_get, results::tasks),
+    row("TaskList", calls::bare, results::tasks),
+    row("EnterPlanMode", calls::bare, results::plan_mode),
+    row("ExitPlanMode", calls::plan, results::plan_mode),
+    row("exit_plan_mode", calls::plan, results::plan_mode),
+    row("AskUserQuestion", calls::ask, results::ask),
+    row("Skill", calls::skill, results::skill),
+    row("SlashCommand", calls::run, results::other),
+    row("ToolSearch", calls::tool_search, results::tool_search),
+];
+
+/// The row of the tool called `name`, or else that of what it does.
+pub(super) fn form(name: Option<&str>, action: Option<Action>) -> Tool {
+    let known = TOOLS.iter().find(|tool| Some(tool.name) == name);
+    known.copied().unwrap_or(match action {
+        Some(Action::Run) => row("", calls::run, results::run),
+        Some(Action::Read) => row("", calls::read, results::read),
+        Some(Action::Write) => row("", calls::write, results::change),
+        Some(Action::Edit) => row("", calls::edit, results::change),
+        Some(Action::Search) => row("", calls::grep, results::search),
+        Some(Action::Fetch) => row("", calls::fetch, results::fetch),
+        Some(Action::Delegate) => row("", calls::delegate, results::delegate),
+        Some(Action::Plan) => row("", calls::todos, results::tasks),
+        Some(Action::Ask) => row("", calls::ask, results::ask),
+        Some(Action::Mcp | Action::Other) | None => row("", calls::generic, results::other),
+    })
+}
+
+/// The names of all known tools.
+#[cfg(test)]
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    TOOLS.iter().map(|tool| tool.name)
+}
