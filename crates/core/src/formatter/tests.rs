@@ -633,14 +633,86 @@ mod laws {
 
     /// Keys and names of facts that some tool knows, and some that none knows.
     const KEYS: &[&str] = &[
-        "command", "description", "timeout", "run_in_background", "file_path", "offset", "limit", "pages", "content",
-        "old_string", "new_string", "replace_all", "edits", "pattern", "path", "glob", "url", "prompt", "query",
-        "subagent_type", "todos", "subject", "taskId", "status", "plan", "questions", "question", "options", "label",
-        "skill", "args", "task_id", "notebook_path", "new_source", "edit_mode", "cell_id", "odd key", "activeForm",
-        "stdout", "stderr", "exit", "interrupted", "image", "background", "files", "patch", "lines", "start", "total",
-        "type", "created", "mode", "count", "matches", "code", "answer", "hits", "state", "tokens", "answers", "cells",
-        "success", "task", "tasks", "structured", "persisted", "images", "denied", "event", "turns", "cost_usd",
-        "usage", "models", "errors", "denials", "level", "model", "cwd", "tools", "oldStart",
+        "command",
+        "description",
+        "timeout",
+        "run_in_background",
+        "file_path",
+        "offset",
+        "limit",
+        "pages",
+        "content",
+        "old_string",
+        "new_string",
+        "replace_all",
+        "edits",
+        "pattern",
+        "path",
+        "glob",
+        "url",
+        "prompt",
+        "query",
+        "subagent_type",
+        "todos",
+        "subject",
+        "taskId",
+        "status",
+        "plan",
+        "questions",
+        "question",
+        "options",
+        "label",
+        "skill",
+        "args",
+        "task_id",
+        "notebook_path",
+        "new_source",
+        "edit_mode",
+        "cell_id",
+        "odd key",
+        "activeForm",
+        "stdout",
+        "stderr",
+        "exit",
+        "interrupted",
+        "image",
+        "background",
+        "files",
+        "patch",
+        "lines",
+        "start",
+        "total",
+        "type",
+        "created",
+        "mode",
+        "count",
+        "matches",
+        "code",
+        "answer",
+        "hits",
+        "state",
+        "tokens",
+        "answers",
+        "cells",
+        "success",
+        "task",
+        "tasks",
+        "structured",
+        "persisted",
+        "images",
+        "denied",
+        "event",
+        "turns",
+        "cost_usd",
+        "usage",
+        "models",
+        "errors",
+        "denials",
+        "level",
+        "model",
+        "cwd",
+        "tools",
+        "oldStart",
     ];
 
     /// Any JSON; strings hold marks of the form `mkN`, which are counted afterwards.
@@ -652,7 +724,8 @@ mod laws {
         ];
         scalar.prop_recursive(4, 24, 4, |inner| {
             prop_oneof![
-                proptest::collection::vec(inner.clone(), 0..4).prop_map(|items| format!("[{}]", items.join(","))),
+                proptest::collection::vec(inner.clone(), 0..4)
+                    .prop_map(|items| format!("[{}]", items.join(","))),
                 object(inner),
             ]
         })
@@ -661,7 +734,8 @@ mod laws {
     fn object(values: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
         let fields = proptest::collection::vec((proptest::sample::select(KEYS), values), 0..5);
         fields.prop_map(|fields| {
-            let fields: Vec<_> = fields.into_iter().map(|(key, value)| format!("\"{key}\":{value}")).collect();
+            let fields: Vec<_> =
+                fields.into_iter().map(|(key, value)| format!("\"{key}\":{value}")).collect();
             format!("{{{}}}", fields.join(","))
         })
     }
