@@ -15,6 +15,7 @@ use streamfmt::profile::BUILT_IN;
 use crate::message::{OK, USAGE, tell};
 
 /// Readable output for the event streams of coding agents.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[derive(Debug, Parser)]
 #[command(
     name = "streamfmt",
