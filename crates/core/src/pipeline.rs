@@ -271,7 +271,7 @@ impl Pipeline {
             }),
             Reading::Oversized(size) => {
                 self.stage.report.oversized += 1;
-                let mut notice = notice(line, "oversized", format!("line {line}: {size} bytes, over the limit of {}: not read", self.max_line));
+                let mut notice = notice(line, "oversized");
                 notice.data.push(("bytes", Fact::Int(size.cast_signed())));
                 self.put(notice, out)
             }
@@ -292,14 +292,13 @@ impl Pipeline {
         if self.stage.report.damaged > SHOWN_DAMAGE {
             return Ok(());
         }
-        let what = if incomplete { "incomplete record" } else { "damaged record" };
-        let mut notice = notice(line, "damaged", text);
+        let mut notice = notice(line, "damaged");
         if index > 0 {
             notice.id = format!("line-{line}/damage-{index}").into();
         }
-        notice.data.push(("what", Fact::Text(format!("line {line}: {what}"))));
-        notice.data.push(("bytes", Fact::Int(notice.text().len() as i64)));
+        notice.data.push(("bytes", Fact::Int(text.len() as i64)));
         notice.data.push(("incomplete", Fact::Bool(incomplete)));
+        notice.text = Content::Own(text);
         self.put(notice, out)
     }
 
@@ -329,8 +328,7 @@ impl Pipeline {
             self.happen(events, out)?;
         }
         if is_cut {
-            let what = format!("line {line}: a value is cut: too deep, or over {} elements", json::MAX_ELEMENTS);
-            let mut cut = notice(line, "cut", what);
+            let mut cut = notice(line, "cut");
             cut.id = format!("line-{line}/cut").into();
             return self.put(cut, out);
         }
@@ -410,9 +408,8 @@ impl Pipeline {
     }
 }
 
-fn notice(line: u64, event: &str, text: String) -> Item {
+fn notice(line: u64, event: &str) -> Item {
     let mut item = Item::new(format!("line-{line}"), Kind::Notice, line);
-    item.text = Content::Own(text);
     item.data = vec![("event", Fact::Text(event.to_owned())), ("level", Fact::Text("warning".to_owned()))];
     item
 }
@@ -552,9 +549,8 @@ impl Stage {
         self.report.open_calls = session.open_calls();
         if self.report.damaged > SHOWN_DAMAGE {
             let count = self.report.damaged;
-            let mut notice = notice(line, "damaged", String::new());
+            let mut notice = notice(line, "damaged");
             notice.id = "damaged".into();
-            notice.data.push(("what", Fact::Text(format!("{count} damaged records in all, {SHOWN_DAMAGE} shown"))));
             notice.data.push(("count", Fact::Int(count.cast_signed())));
             self.item(&notice, session, out)?;
         }

@@ -363,8 +363,7 @@ impl Session {
             .collect();
         let count = self.open_calls();
         let rest = count - named.len() as u64;
-        let mut text = if count == 1 { "1 call has no result: ".to_owned() } else { format!("{count} calls have no result: ") };
-        text.push_str(&named.join(", "));
+        let mut text = named.join(", ");
         if rest > 0 {
             text.push_str(&format!(" and {rest} more"));
         }
