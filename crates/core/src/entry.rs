@@ -135,6 +135,17 @@ pub enum Change {
     Remove,
 }
 
+impl Change {
+    /// Its name in the machine formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Add => "add",
+            Self::Remove => "remove",
+        }
+    }
+}
+
 /// State of a point of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -149,6 +160,19 @@ pub enum Point {
     Done,
     /// Given up or failed.
     Failed,
+}
+
+impl Point {
+    /// Its name in the machine formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Open => "open",
+            Self::Active => "active",
+            Self::Done => "done",
+            Self::Failed => "failed",
+        }
+    }
 }
 
 /// A point of a list.

@@ -196,7 +196,7 @@ pub enum Content {
 }
 
 /// A typed fact of an item's `data`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Fact {
     /// True or false.
     Bool(bool),
@@ -208,6 +208,8 @@ pub enum Fact {
     Text(String),
     /// A value of the item's record, by node.
     Node(u32),
+    /// A text that is made, when it is asked for, from a value of the item's record.
+    Made(fn(Value<'_>) -> Option<String>, u32),
     /// Several facts.
     List(Vec<Fact>),
     /// Named facts.
@@ -353,6 +355,7 @@ impl<'a> FactRef<'a> {
     pub fn str(self) -> Option<Cow<'a, str>> {
         match self.fact {
             Fact::Text(text) => Some(Cow::Borrowed(text)),
+            Fact::Made(make, node) => make(self.item.value(*node)?).map(Cow::Owned),
             _ => self.json()?.decode(),
         }
     }
@@ -361,6 +364,7 @@ impl<'a> FactRef<'a> {
     pub fn text(self) -> Option<Text> {
         match self.fact {
             Fact::Text(text) => Some(Text::clean(text)),
+            Fact::Made(..) => self.str().map(|text| Text::clean(&text)),
             _ => self.json()?.str().map(Text::from_json),
         }
     }

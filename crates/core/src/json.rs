@@ -264,6 +264,11 @@ pub struct Str<'a> {
 }
 
 impl<'a> Str<'a> {
+    /// The string between the quotes of valid JSON.
+    pub(crate) fn of_raw(raw: &'a str) -> Self {
+        Self { raw, escaped: raw.contains('\\') }
+    }
+
     /// The text between the quotes as written.
     pub fn raw(self) -> &'a str {
         self.raw
@@ -364,7 +369,7 @@ const NOT_MUTED: usize = usize::MAX;
 
 impl<'a> Scan<'a> {
     fn new(bytes: &'a [u8]) -> Self {
-        let nodes = Vec::with_capacity(bytes.len() / 32 + 4);
+        let nodes = Vec::with_capacity((bytes.len() / 32).min(4096) + 4);
         Self {
             bytes,
             pos: 0,
@@ -469,9 +474,11 @@ impl<'a> Scan<'a> {
         if self.muted != NOT_MUTED || self.depth == 0 {
             return;
         }
+        // The outermost array may be a whole session on one line: its events are not cut.
+        let is_stream = self.depth == 1 && !self.in_object();
         let (_, count) = &mut self.open[self.depth - 1];
         *count += 1;
-        if *count > MAX_ELEMENTS || self.nodes.len() > MAX_NODES {
+        if *count > MAX_ELEMENTS && !is_stream || self.nodes.len() > MAX_NODES {
             self.mute();
         }
     }

@@ -9,12 +9,16 @@
 //! No files, sockets, environment, clock, threads or randomness: bytes and time are handed in.
 
 pub mod clip;
+pub mod dialect;
 pub mod entry;
+pub mod event;
 pub mod formatter;
+pub mod frame;
 pub mod item;
 pub mod json;
 pub mod pipeline;
 pub mod profile;
+pub mod reading;
 pub mod session;
 pub mod text;
 pub mod writer;

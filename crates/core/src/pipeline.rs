@@ -1,10 +1,38 @@
-//! The whole path: bytes in, text out.
+//! The whole path of a line: bytes in, text out.
+//!
+//! Bytes become frames, frames readings (pure: a host may make them on other threads and hand
+//! them to [`Pipeline::apply`]), readings events, events items. Each item is said at the frame that
+//! completes it, with the session as it stands there, and is never written again.
 
-use std::fmt;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::{self, Write};
+use std::sync::Arc;
 
-use crate::formatter::Formatter;
+use crate::clip::clip;
+use crate::dialect::{self, Decoder, Dialect, Input};
+use crate::entry::{Entry, Line, View};
+use crate::event::Event;
+use crate::formatter::standard::Standard;
+use crate::formatter::{Formatter, Verdict};
+use crate::frame::{Frame, Framer};
+use crate::item::{Action, Content, Fact, Id, Item, Kind};
+use crate::json::{self, Record};
 use crate::profile::Profile;
-use crate::writer::Writer;
+use crate::reading::{Part, Reading};
+use crate::session::{Change, Session};
+use crate::text::Text;
+use crate::writer::{Writer, json::write_item};
+
+/// Lines held back while no dialect has claimed one.
+const MAX_HELD_LINES: usize = 64;
+/// Bytes held back while no dialect has claimed a line.
+const MAX_HELD_BYTES: usize = 64 << 10;
+/// Notices about damaged records that are shown; further ones are counted.
+const SHOWN_DAMAGE: u64 = 20;
+/// Names of unknown types and fields that are counted one by one.
+const MAX_NAMES: usize = 1_000;
+/// Files of sub-agents that may be read inside one another.
+const MAX_NESTING: usize = 16;
 
 /// What comes out of a pipeline.
 pub enum Output {
@@ -19,16 +47,25 @@ pub enum Output {
     Items,
 }
 
+/// The bytes of a file, in pieces.
+pub type Pieces = Box<dyn Iterator<Item = Vec<u8>>>;
+
+/// Finds the file that a sub-agent of a history wrote: asked with each call that may have started one,
+/// it answers with the file's bytes.
+pub type Subagents = Box<dyn FnMut(&Item) -> Option<Pieces>>;
+
 /// How a pipeline is set up.
 pub struct Setup {
     /// The dialect's name, or `None` to find out (`auto`).
     pub dialect: Option<&'static str>,
-    /// Lines longer than this are told, not read. In bytes; 64 MiB by default.
+    /// Lines longer than this are told, not read. In bytes; see [`crate::frame::MAX_LINE`].
     pub max_line: usize,
     /// The user's choices.
     pub profile: Profile,
     /// What comes out.
     pub output: Output,
+    /// Where the files of a history's sub-agents are found.
+    pub subagents: Option<Subagents>,
 }
 
 /// Counts of a run, for `--report` and exit codes.
@@ -36,58 +73,415 @@ pub struct Setup {
 pub struct Report {
     /// Lines read, blank ones included.
     pub lines: u64,
-    /// Bytes read.
-    pub bytes: u64,
-    /// Lines that held an event.
+    /// Records of a dialect that were decoded.
     pub events: u64,
-    /// Lines that were no JSON and passed through.
+    /// Lines that held nothing.
+    pub blank_lines: u64,
+    /// Lines that were no record and passed through.
     pub raw_lines: u64,
     /// Damaged records told or counted.
     pub damaged: u64,
     /// Lines over the cap.
     pub oversized: u64,
-    /// Items by kind, shown.
-    pub shown: std::collections::BTreeMap<&'static str, u64>,
-    /// Items hidden, by the rule that hid them.
-    pub hidden: std::collections::BTreeMap<String, u64>,
+    /// Items shown, by kind.
+    pub shown: BTreeMap<&'static str, u64>,
+    /// Items and records hidden, by the rule that hid them.
+    pub hidden: BTreeMap<String, u64>,
     /// Items that repeated one already shown.
     pub repeated: u64,
-    /// Types, subtypes and blocks that the dialect doesn't know, by name.
-    pub unknown: std::collections::BTreeMap<String, u64>,
-    /// Fields of known events that the dialect doesn't know, by name.
-    pub unknown_fields: std::collections::BTreeMap<String, u64>,
-    /// Whether the last run read ended in an error.
-    pub failed: bool,
+    /// Types, blocks and fields that the dialect doesn't know, by name.
+    pub unknown: BTreeMap<String, u64>,
+    /// Failures of formatters, by message.
+    pub failures: BTreeMap<String, u64>,
     /// Calls whose result never came.
     pub open_calls: u64,
+    /// Whether the last run ended in an error.
+    pub failed: bool,
+    /// The dialect that was read, if any line was an event.
+    pub dialect: Option<&'static str>,
+    /// Without a dialect: the program whose stream it seems to be.
+    pub foreign: Option<&'static str>,
+}
+
+fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
+    if let Some(number) = counts.get_mut(name) {
+        *number += 1;
+    } else {
+        let name = if counts.len() < MAX_NAMES { Text::clean(name).into_string() } else { "others".to_owned() };
+        *counts.entry(name).or_default() += 1;
+    }
 }
 
 /// Bytes of one input in, text out. One pipeline reads one input.
 pub struct Pipeline {
-    report: Report,
+    framer: Framer,
+    max_line: usize,
+    dialect: Option<&'static Dialect>,
+    decoder: Option<Box<dyn Decoder>>,
+    held: VecDeque<(u64, Reading)>,
+    held_bytes: usize,
+    session: Session,
+    subagents: Option<Subagents>,
+    nesting: usize,
+    line: u64,
+    stage: Stage,
 }
 
 impl Pipeline {
     /// Sets a pipeline up.
     pub fn new(setup: Setup) -> Self {
-        let _ = setup;
-        Self { report: Report::default() }
+        let dialect = setup.dialect.and_then(dialect::find);
+        let standard = Standard::new(setup.profile.detail);
+        Self {
+            framer: Framer::new(setup.max_line),
+            max_line: setup.max_line,
+            dialect,
+            decoder: dialect.map(|dialect| (dialect.decoder)()),
+            held: VecDeque::new(),
+            held_bytes: 0,
+            session: Session::default(),
+            subagents: setup.subagents,
+            nesting: 0,
+            line: 0,
+            stage: Stage { profile: setup.profile, output: setup.output, standard, last: None, report: Report::default(), is_begun: false },
+        }
     }
 
-    /// Reads more of the input and writes what is complete.
-    pub fn push(&mut self, bytes: &[u8], out: &mut dyn fmt::Write) -> fmt::Result {
-        let _ = (bytes, out);
-        Ok(())
+    /// Reads more of the input and writes what it completes.
+    pub fn push(&mut self, bytes: &[u8], out: &mut dyn Write) -> fmt::Result {
+        let mut framer = std::mem::replace(&mut self.framer, Framer::new(0));
+        let mut written = Ok(());
+        framer.push(bytes, |frame| written = written.and_then(|()| self.frame(frame, out)));
+        self.framer = framer;
+        written
     }
 
     /// Ends the input: writes what is left.
-    pub fn finish(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
-        let _ = out;
+    pub fn finish(&mut self, out: &mut dyn Write) -> fmt::Result {
+        let mut framer = std::mem::replace(&mut self.framer, Framer::new(0));
+        let mut written = Ok(());
+        framer.finish(|frame| written = written.and_then(|()| self.frame(frame, out)));
+        written?;
+        self.release(out)?;
+        if let Some(mut decoder) = self.decoder.take() {
+            let mut events = Vec::new();
+            decoder.end(&self.session, &mut events);
+            self.decoder = Some(decoder);
+            self.happen(events, out)?;
+        }
+        let Self { session, stage, line, .. } = self;
+        let mut written = Ok(());
+        session.end(*line, |session, change| written = written.and_then(|()| stage.take(session, change, out)));
+        written?;
+        self.stage.end(&self.session, self.line, out)
+    }
+
+    fn frame(&mut self, frame: Frame<'_>, out: &mut dyn Write) -> fmt::Result {
+        let line = frame.line;
+        self.apply(line, Reading::of(frame, dialect::is_event), out)
+    }
+
+    /// Takes the reading of line number `line`, which [`Reading::of`] made with [`dialect::is_event`].
+    pub fn apply(&mut self, line: u64, reading: Reading, out: &mut dyn Write) -> fmt::Result {
+        self.line = line;
+        self.stage.report.lines += 1;
+        if self.dialect.is_some() {
+            return self.read(line, reading, None, out);
+        }
+        let claimed = match &reading {
+            Reading::Record(record) => dialect::claiming(record.root()),
+            Reading::Parts(parts) => parts.iter().find_map(|part| match part {
+                Part::Record(record) => dialect::claiming(record.root()),
+                Part::Damage { .. } => None,
+            }),
+            // Raw text is not held back, but keeps its place.
+            _ if self.held.is_empty() => return self.read(line, reading, None, out),
+            _ => None,
+        };
+        let Some(dialect) = claimed else { return self.hold(line, reading, out) };
+        self.dialect = Some(dialect);
+        self.decoder = Some((dialect.decoder)());
+        while let Some((line, held)) = self.held.pop_front() {
+            self.read(line, held, None, out)?;
+        }
+        self.read(line, reading, None, out)
+    }
+
+    /// Keeps a line until a dialect claims one, within bounds.
+    fn hold(&mut self, line: u64, reading: Reading, out: &mut dyn Write) -> fmt::Result {
+        self.held_bytes += match &reading {
+            Reading::Record(record) => record.text().len(),
+            Reading::Text(text) => text.len(),
+            Reading::Parts(_) => MAX_HELD_BYTES / 4,
+            Reading::Blank | Reading::Oversized(_) => 0,
+        };
+        self.held.push_back((line, reading));
+        if self.held.len() > MAX_HELD_LINES || self.held_bytes > MAX_HELD_BYTES {
+            return self.release(out);
+        }
         Ok(())
+    }
+
+    /// Gives up waiting for a claim: what was held back passes through as text.
+    fn release(&mut self, out: &mut dyn Write) -> fmt::Result {
+        self.held_bytes = 0;
+        while let Some((line, reading)) = self.held.pop_front() {
+            self.read(line, reading, None, out)?;
+        }
+        Ok(())
+    }
+
+    /// Reads one line of a dialect, or of none. `parent`: the call whose sub-agent's file it is from.
+    fn read(&mut self, line: u64, reading: Reading, parent: Option<&Id>, out: &mut dyn Write) -> fmt::Result {
+        match reading {
+            Reading::Blank => {
+                self.stage.report.blank_lines += 1;
+                Ok(())
+            }
+            Reading::Record(record) => self.record(line, record, parent, out),
+            Reading::Text(text) => self.raw(line, text, out),
+            Reading::Parts(parts) => parts.into_iter().enumerate().try_for_each(|(index, part)| match part {
+                Part::Record(record) => self.record(line, record, parent, out),
+                Part::Damage { text, incomplete } => self.damage(line, index, text, incomplete, out),
+            }),
+            Reading::Oversized(size) => {
+                self.stage.report.oversized += 1;
+                let mut notice = notice(line, "oversized", format!("line {line}: {size} bytes, over the limit of {}: not read", self.max_line));
+                notice.data.push(("bytes", Fact::Int(size.cast_signed())));
+                self.put(notice, out)
+            }
+        }
+    }
+
+    /// A line that is no record, or one that no dialect knows.
+    fn raw(&mut self, line: u64, text: String, out: &mut dyn Write) -> fmt::Result {
+        self.stage.report.raw_lines += 1;
+        let mut item = Item::new(format!("line-{line}"), Kind::Unknown, line);
+        item.text = Content::Own(text);
+        item.data.push(("raw", Fact::Bool(true)));
+        self.put(item, out)
+    }
+
+    fn damage(&mut self, line: u64, index: usize, text: String, incomplete: bool, out: &mut dyn Write) -> fmt::Result {
+        self.stage.report.damaged += 1;
+        if self.stage.report.damaged > SHOWN_DAMAGE {
+            return Ok(());
+        }
+        let what = if incomplete { "incomplete record" } else { "damaged record" };
+        let mut notice = notice(line, "damaged", text);
+        if index > 0 {
+            notice.id = format!("line-{line}/damage-{index}").into();
+        }
+        notice.data.push(("what", Fact::Text(format!("line {line}: {what}"))));
+        notice.data.push(("bytes", Fact::Int(notice.text().len() as i64)));
+        notice.data.push(("incomplete", Fact::Bool(incomplete)));
+        self.put(notice, out)
+    }
+
+    fn put(&mut self, item: Item, out: &mut dyn Write) -> fmt::Result {
+        self.happen(vec![Event::Put(Box::new(item))], out)
+    }
+
+    fn record(&mut self, line: u64, record: Record, parent: Option<&Id>, out: &mut dyn Write) -> fmt::Result {
+        let Some(dialect) = self.dialect else {
+            let report = &mut self.stage.report;
+            report.foreign = report.foreign.or_else(|| dialect::recognise_foreign(record.root()));
+            return self.raw(line, record.text().to_owned(), out);
+        };
+        self.stage.report.dialect = Some(dialect.name);
+        let is_cut = record.is_cut();
+        let record = Arc::new(record);
+        let root = record.root();
+        let is_stream = root.kind() == json::Kind::Array && (dialect.claim)(root);
+        let elements = root.items().filter(|_| is_stream);
+        let single = std::iter::once(root).filter(|_| !is_stream);
+        for value in elements.chain(single) {
+            let Some(mut decoder) = self.decoder.take() else { return Ok(()) };
+            let mut events = Vec::new();
+            decoder.decode(Input { record: &record, value, line, parent }, &self.session, &mut events);
+            self.decoder = Some(decoder);
+            self.stage.report.events += 1;
+            self.happen(events, out)?;
+        }
+        if is_cut {
+            let what = format!("line {line}: a value is cut: too deep, or over {} elements", json::MAX_ELEMENTS);
+            let mut cut = notice(line, "cut", what);
+            cut.id = format!("line-{line}/cut").into();
+            return self.put(cut, out);
+        }
+        Ok(())
+    }
+
+    fn happen(&mut self, events: Vec<Event>, out: &mut dyn Write) -> fmt::Result {
+        for event in events {
+            match &event {
+                Event::Bookkeeping(rule) => count(&mut self.stage.report.hidden, rule),
+                Event::Unknown(name) => count(&mut self.stage.report.unknown, name),
+                _ => {}
+            }
+            let mut delegated = Vec::new();
+            let wants_subagents = self.subagents.is_some();
+            let Self { session, stage, .. } = self;
+            let mut written = Ok(());
+            session.apply(event, |session, change| {
+                if let (true, Change::Complete(item)) = (wants_subagents, &change) {
+                    if item.kind == Kind::Call && item.action == Some(Action::Delegate) {
+                        delegated.push((**item).clone());
+                    }
+                }
+                written = written.and_then(|()| stage.take(session, change, out));
+            });
+            written?;
+            for call in delegated {
+                self.subagent(&call, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the file of the sub-agent that a call started, right under the call.
+    fn subagent(&mut self, call: &Item, out: &mut dyn Write) -> fmt::Result {
+        let Some(pieces) = self.subagents.as_mut().and_then(|find| find(call)) else { return Ok(()) };
+        if self.nesting >= MAX_NESTING {
+            return Ok(());
+        }
+        self.nesting += 1;
+        let mut framer = Framer::new(self.max_line);
+        let mut written = Ok(());
+        let mut each = |frame: Frame<'_>| {
+            let line = frame.line;
+            let reading = Reading::of(frame, dialect::is_event);
+            written = written.and_then(|()| self.read(line, reading, Some(&call.id), out));
+        };
+        for piece in pieces {
+            framer.push(&piece, &mut each);
+        }
+        framer.finish(&mut each);
+        self.nesting -= 1;
+        written
     }
 
     /// What was counted so far.
     pub fn report(&self) -> &Report {
-        &self.report
+        &self.stage.report
+    }
+
+    /// All items so far, and the facts of the run.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+}
+
+fn notice(line: u64, event: &str, text: String) -> Item {
+    let mut item = Item::new(format!("line-{line}"), Kind::Notice, line);
+    item.text = Content::Own(text);
+    item.data = vec![("event", Fact::Text(event.to_owned())), ("level", Fact::Text("warning".to_owned()))];
+    item
+}
+
+/// From items on: the formatter chain, the clip, the writer.
+struct Stage {
+    profile: Profile,
+    output: Output,
+    standard: Standard,
+    /// The item that was written last.
+    last: Option<Id>,
+    report: Report,
+    is_begun: bool,
+}
+
+impl Stage {
+    fn take(&mut self, session: &Session, change: Change, out: &mut dyn Write) -> fmt::Result {
+        match change {
+            Change::Complete(item) => self.item(&item, session, out),
+            Change::Repeated => {
+                self.report.repeated += 1;
+                Ok(())
+            }
+            Change::Grew(_) | Change::Dropped(_) => Ok(()),
+        }
+    }
+
+    fn item(&mut self, item: &Item, session: &Session, out: &mut dyn Write) -> fmt::Result {
+        if item.kind == Kind::Outcome {
+            self.report.failed = item.error;
+        }
+        if !self.profile.filter.admits(item) {
+            count(&mut self.report.hidden, &format!("filter: {}", item.kind.name()));
+            return Ok(());
+        }
+        if let Output::Items = self.output {
+            *self.report.shown.entry(item.kind.name()).or_default() += 1;
+            return write_item(item, out);
+        }
+        let Some(mut view) = self.view(item, session) else {
+            count(&mut self.report.hidden, item.kind.name());
+            return Ok(());
+        };
+        *self.report.shown.entry(item.kind.name()).or_default() += 1;
+        clip(&mut view, item.kind, item.error, &self.profile.limits);
+        let of = self.named_call(item, session);
+        let Output::Entries { writer, .. } = &mut self.output else { return Ok(()) };
+        let entry = Entry {
+            id: item.id.clone(),
+            parent: item.parent.clone(),
+            place: item.place,
+            kind: item.kind,
+            tool: item.tool.as_deref().map(Text::clean),
+            action: item.action,
+            status: item.status,
+            at: if writer.wants_time() { item.at() } else { None },
+            depth: session.depth(item.parent.as_ref()),
+            of,
+            view,
+        };
+        if !std::mem::replace(&mut self.is_begun, true) {
+            writer.begin(out)?;
+        }
+        writer.entry(&entry, out)?;
+        self.last = Some(entry.id);
+        Ok(())
+    }
+
+    /// What the chain says of an item; `None`: nothing.
+    fn view(&mut self, item: &Item, session: &Session) -> Option<View> {
+        let Output::Entries { formatters, .. } = &self.output else { return None };
+        let chain = formatters.iter().map(|formatter| &**formatter).chain([&self.standard as &dyn Formatter]);
+        for formatter in chain {
+            match formatter.format(item, session) {
+                Ok(Verdict::Show(view)) => return Some(view),
+                Ok(Verdict::Hide) => return None,
+                Ok(Verdict::Pass) => {}
+                Err(error) => count(&mut self.report.failures, &format!("{}: {error}", formatter.name())),
+            }
+        }
+        None
+    }
+
+    /// The title of the call that a result belongs to, unless that stands right above.
+    fn named_call(&mut self, item: &Item, session: &Session) -> Option<Line> {
+        let call = item.call.as_ref().filter(|call| item.kind == Kind::Result && self.last.as_ref() != Some(call))?;
+        let title = session.call(call).and_then(|call| self.view(call, session)).map(|view| view.title);
+        Some(title.filter(|title| !title.is_empty()).unwrap_or_else(|| match session.call(call) {
+            Some(known) => Line::of("tool.name", known.tool.as_deref().unwrap_or("call")),
+            None => Line::of("muted", "result of").with("id", call.as_str()),
+        }))
+    }
+
+    fn end(&mut self, session: &Session, line: u64, out: &mut dyn Write) -> fmt::Result {
+        self.report.open_calls = session.open_calls();
+        if self.report.damaged > SHOWN_DAMAGE {
+            let count = self.report.damaged;
+            let mut notice = notice(line, "damaged", String::new());
+            notice.id = "damaged".into();
+            notice.data.push(("what", Fact::Text(format!("{count} damaged records in all, {SHOWN_DAMAGE} shown"))));
+            notice.data.push(("count", Fact::Int(count.cast_signed())));
+            self.item(&notice, session, out)?;
+        }
+        let Output::Entries { writer, .. } = &mut self.output else { return Ok(()) };
+        if !std::mem::replace(&mut self.is_begun, true) {
+            writer.begin(out)?;
+        }
+        writer.end(out)
     }
 }

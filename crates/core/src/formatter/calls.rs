@@ -143,9 +143,6 @@ pub(super) fn generic(call: &mut Call<'_>) -> Option<()> {
         call.title.push("call.arg", arg);
     }
     call.body.extend(laid.blocks);
-    if cut && !call.context.full {
-        call.title.push("call.detail", Text::own("(too large to be read whole)"));
-    }
     call.known.extend(call.input.entries().map(|(_, value)| value.node()));
     Some(())
 }

@@ -405,8 +405,8 @@ mod tests {
 
     #[test]
     fn a_cut_container_says_so() {
-        let long = laid(&format!("[{}1]", "1,".repeat(20_000)));
-        assert!(long.ends_with("\n… cut after 10,000 elements"), "{}", &long[long.len() - 40..]);
+        let long = laid(&format!(r#"{{"v":[{}1]}}"#, "1,".repeat(20_000)));
+        assert!(long.ends_with("\n  … cut after 10,000 elements"), "{}", &long[long.len() - 40..]);
     }
 
     #[test]

@@ -145,6 +145,9 @@ fn known_record(event: &str) -> Option<()> {
 /// What an event means, in a few words with its figures; `None` if its text or its name must do.
 fn words(context: Context<'_>, event: &str) -> Option<Text> {
     let text = |name: &str| context.fact(name).and_then(Datum::words);
+    if let Some(what) = text("what") {
+        return Some(what);
+    }
     let said = match event {
         "retry" => {
             let mut said = "trying again".to_owned();
@@ -188,6 +191,7 @@ fn words(context: Context<'_>, event: &str) -> Option<Text> {
             None => "denied".to_owned(),
         },
         "mode" => format!("mode {}", &*text("mode")?),
+        "task" if !context.full && !context.item.text().is_empty() => return None,
         "task" => match text("status") {
             Some(status) => format!("task {}", status.replace('_', " ")),
             None => "task".to_owned(),

@@ -212,14 +212,15 @@ pub(super) fn run(answer: &mut Answer<'_>) -> Option<View> {
         if let Some(bytes) = whole.count_at("bytes") {
             line.push("result.note", figures::size(bytes));
         }
-        if let Some(path) = whole.text_at("path") {
+        if let Some(path) = whole.text().or_else(|| whole.text_at("path")) {
             line.push("result.file", context.path(path));
         }
         answer.body.push(Block::line(line));
     }
     for file in context.fact("files").map(Datum::list).unwrap_or_default() {
-        let path = file.text_at("path").map(|path| context.path(path));
-        if let Some(changes) = file.get("patch").and_then(Changes::of_patch) {
+        let either = |names: [&str; 2]| names.iter().find_map(|name| file.get(name));
+        let path = either(["path", "filePath"]).and_then(Datum::text).map(|path| context.path(path));
+        if let Some(changes) = either(["patch", "hunks"]).and_then(Changes::of_patch) {
             let mut line = path.clone().map(|path| Line::of("result.file", path)).unwrap_or_default();
             changes.tell(&mut line);
             answer.body.push(Block::line(line));

@@ -1,5 +1,7 @@
 //! Spells entries in one output format.
 
+pub mod json;
+
 use std::fmt;
 
 use crate::entry::Entry;
@@ -9,6 +11,11 @@ use crate::entry::Entry;
 /// Calls come in the order `begin`, any number of `entry`, `end`; what is written to `out` in between may
 /// be passed on at once, so each call leaves the output in a state that can be shown.
 pub trait Writer {
+    /// Whether it writes the time of entries; else they come without.
+    fn wants_time(&self) -> bool {
+        false
+    }
+
     /// Writes what stands before the first entry.
     fn begin(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
         let _ = out;

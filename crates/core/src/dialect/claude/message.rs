@@ -1,0 +1,434 @@
+//! Whole messages: `assistant` and `user` lines.
+//!
+//! One content block is one item. An API message of several blocks comes as several lines with
+//! one id and no block index (but for the newest history files), so blocks are counted in order.
+
+use std::sync::Arc;
+
+use crate::event::{Event, Usage};
+use crate::item::{Action, Content, Fact, Id, Item, Kind, Status};
+use crate::json::{self, Value};
+use crate::session::{Facts, Session, hash};
+use crate::text::Text;
+
+use super::partial::Told;
+use super::{Claude, Maker, content, copy, leveled, marker, quiet, tool};
+
+/// Model of messages that the program makes itself.
+const SYNTHETIC: &str = "<synthetic>";
+
+impl Claude {
+    /// An `assistant` line.
+    pub(super) fn assistant(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+        let Some(message) = maker.line.message else {
+            return maker.unknown("assistant".into(), maker.line.value, out);
+        };
+        let model = message.get("model").and_then(Value::decode);
+        let is_synthetic = maker.line.is_api_error || model.as_deref() == Some(SYNTHETIC);
+        if !is_synthetic {
+            self.history_facts(maker, model.as_deref(), out);
+        }
+        let id = message.get("id").and_then(Value::decode).filter(|id| !id.is_empty());
+        if let (Some(id), Some(usage), false) = (&id, message.get("usage"), is_synthetic) {
+            out.push(Event::Usage { message: id.to_string(), usage: usage_of(usage) });
+        }
+        if let Some(id) = &id {
+            self.threads.begin(maker.parent.as_ref(), id, out);
+        }
+        let first = out.len();
+        match message.get("content") {
+            Some(text) if text.kind() == json::Kind::String => self.block(maker, id.as_deref(), text, is_synthetic, out),
+            Some(blocks) if blocks.kind() == json::Kind::Array => {
+                for block in blocks.items() {
+                    self.block(maker, id.as_deref(), block, is_synthetic, out);
+                }
+            }
+            _ => return maker.unknown("assistant".into(), maker.line.value, out),
+        }
+        let made = out[first..].iter().filter_map(|event| match event {
+            Event::Put(item) => Some(item.id.clone()),
+            _ => None,
+        });
+        let made: Vec<Id> = made.collect();
+        self.remember(&maker.line, || made);
+        if let Some(uuids) = maker.line.supersedes {
+            self.retract(maker, uuids, out);
+        }
+    }
+
+    /// Tells that the items of earlier lines are taken back.
+    pub(super) fn retract(&mut self, maker: &mut Maker<'_>, uuids: Value<'_>, out: &mut Vec<Event>) {
+        let ids = self.made_by(uuids);
+        if ids.is_empty() {
+            return;
+        }
+        let count = if ids.len() == 1 { "1 item was taken back".to_owned() } else { format!("{} items were taken back", ids.len()) };
+        let names: Vec<&str> = ids.iter().map(Id::as_str).collect();
+        let mut notice = maker.notice("retracted", Content::Own(format!("{count}: {}", names.join(", "))));
+        notice.data.push(("items", Fact::List(names.iter().map(|id| Fact::Text((*id).to_owned())).collect())));
+        out.push(Event::Retract { ids, notice: Box::new(leveled(notice, "warning")) });
+    }
+
+    /// One content block of an `assistant` line.
+    fn block(&mut self, maker: &mut Maker<'_>, message: Option<&str>, block: Value<'_>, is_synthetic: bool, out: &mut Vec<Event>) {
+        let kind = block.get("type").and_then(Value::decode).unwrap_or_default();
+        let text = if block.kind() == json::Kind::String { Content::Node(block.node()) } else { content(block, "text") };
+        match &*kind {
+            "" | "text" if matches!(text, Content::Node(_)) => {
+                if block_is_blank(maker, &text) {
+                    return;
+                }
+                let mut item = if is_synthetic {
+                    synthetic(maker, text)
+                } else {
+                    let id = self.block_id(maker, message, Kind::Reply, None, block);
+                    let mut item = maker.item(id, Kind::Reply);
+                    item.text = text;
+                    item
+                };
+                if maker.line.is_aborted {
+                    item.status = Status::Cancelled;
+                }
+                out.push(Event::Put(Box::new(item)));
+            }
+            "thinking" | "redacted_thinking" => {
+                let id = self.block_id(maker, message, Kind::Thinking, None, block);
+                let mut item = maker.item(id, Kind::Thinking);
+                item.text = content(block, "thinking");
+                if block_is_blank(maker, &item.text) {
+                    item.text = Content::None;
+                    item.data.push(("redacted", Fact::Bool(true)));
+                }
+                out.push(Event::Put(Box::new(item)));
+            }
+            "tool_use" | "server_tool_use" | "mcp_tool_use" => self.call(maker, message, block, out),
+            _ if kind.ends_with("_tool_result") || kind == "tool_result" => {
+                // The API ran the tool itself.
+                self.result(maker, block, None, Some((None, Some(Action::Fetch))), out);
+            }
+            "text" => {
+                // No text in it, or one of a wrong type: shown as it is, unless it is just absent.
+                if block.get("text").is_some_and(|text| !text.is_null()) {
+                    maker.unknown("text".into(), block_value(maker, block), out);
+                }
+            }
+            _ => maker.unknown(format!("assistant/{kind}"), block_value(maker, block), out),
+        }
+    }
+
+    /// The id of a block of a message: that of its streamed twin, else by its place in the message.
+    fn block_id(&mut self, maker: &mut Maker<'_>, message: Option<&str>, kind: Kind, call: Option<&str>, block: Value<'_>) -> Id {
+        let Some(message) = message else { return maker.unnamed() };
+        let is_replay = maker.line.uuid.is_some_and(|uuid| self.uuids.contains_key(&hash(uuid.raw())));
+        let index = maker.line.block_index.and_then(|index| usize::try_from(index).ok());
+        let told = Told { kind, call, hash: hash(block.raw()), is_replay, index };
+        self.threads.whole(maker.parent.as_ref(), message, &told)
+    }
+
+    /// A call, and the list that it carries.
+    fn call(&mut self, maker: &mut Maker<'_>, message: Option<&str>, block: Value<'_>, out: &mut Vec<Event>) {
+        let own = block.get("id").and_then(Value::decode).filter(|id| !id.is_empty());
+        let placed = self.block_id(maker, message, Kind::Call, own.as_deref(), block);
+        let id = own.map_or(placed, |id| Id::from(&*id));
+        let mut item = maker.item(id.clone(), Kind::Call);
+        let input = block.get("input");
+        item.input = input.map(Value::node);
+        self.name_tool(&mut item, block.get("name"));
+        if block.get("type").and_then(Value::str).is_some_and(|kind| !kind.is("tool_use")) {
+            item.data.push(("server_side", Fact::Bool(true)));
+        }
+        let fields = ["type", "id", "name", "input", "caller"];
+        let odd = |key: json::Str<'_>| !fields.iter().any(|field| key.is(field));
+        let id_is_odd = block.get("id").is_some_and(|id| id.kind() != json::Kind::String);
+        if id_is_odd || block.get("name").and_then(Value::str).is_none() || block.entries().any(|(key, _)| odd(key)) {
+            item.data.push(("block", Fact::Node(block.node())));
+        }
+        let action = item.action.unwrap_or(Action::Other);
+        if let Some(input) = input {
+            self.sidechains.called(&id, action, input);
+        }
+        let plan = plan_of(maker, &item, input);
+        out.push(Event::Put(Box::new(item)));
+        out.extend(plan.map(|plan| Event::Put(Box::new(plan))));
+    }
+
+    /// Sets tool and action, and for an MCP tool its server.
+    pub(super) fn name_tool(&mut self, item: &mut Item, name: Option<Value<'_>>) {
+        let Some(name) = name.and_then(Value::decode) else {
+            item.action = Some(Action::Other);
+            return;
+        };
+        item.action = Some(tool::action(&name));
+        item.tool = Some(tool::shared(&mut self.tool, &name));
+        if let Some((server, tool)) = tool::mcp_parts(&name) {
+            item.data.push(("server", Fact::Text(server.to_owned())));
+            item.data.push(("tool", Fact::Text(tool.to_owned())));
+        }
+    }
+
+    /// A `user` line: results, and what is said to the model.
+    pub(super) fn user(&mut self, maker: &mut Maker<'_>, session: &Session, out: &mut Vec<Event>) {
+        let body = maker.line.message.and_then(|message| message.get("content"));
+        let Some(body) = body else {
+            return maker.unknown("user".into(), maker.line.value, out);
+        };
+        self.history_facts(maker, None, out);
+        if self.remember(&maker.line, Vec::new) {
+            // The very line again: a replay. Results are told apart by the session.
+            let is_result = body.items().any(|block| block.get("type").and_then(Value::str).is_some_and(|t| t.is("tool_result")));
+            if !is_result {
+                return out.push(Event::Bookkeeping("replay".into()));
+            }
+        }
+        match body.kind() {
+            json::Kind::String => self.said(maker, body, session, out),
+            json::Kind::Array => {
+                for block in body.items() {
+                    let kind = block.get("type").and_then(Value::decode).unwrap_or_default();
+                    match &*kind {
+                        "tool_result" => self.result_of(maker, block, session, out),
+                        "text" | "" => match block.get("text").unwrap_or(block) {
+                            text if text.kind() == json::Kind::String => self.said(maker, text, session, out),
+                            text if text.is_null() => {}
+                            _ => maker.unknown("user/text".into(), block_value(maker, block), out),
+                        },
+                        "image" | "document" => out.push(Event::Put(Box::new(pictured(maker, block)))),
+                        _ if kind.ends_with("_tool_result") => self.result_of(maker, block, session, out),
+                        _ => maker.unknown(format!("user/{kind}"), block_value(maker, block), out),
+                    }
+                }
+            }
+            _ => maker.unknown("user".into(), maker.line.value, out),
+        }
+    }
+
+    /// A string of a user line: a person's words, a sub-agent's task, or the program's own.
+    fn said(&mut self, maker: &mut Maker<'_>, text: Value<'_>, session: &Session, out: &mut Vec<Event>) {
+        let content = Content::Node(text.node());
+        let string = text.decode().unwrap_or_default();
+        let marked = marker::read(&string);
+        let item = match marked {
+            Some(marked) => {
+                let mut notice = maker.notice(marked.event, content);
+                if let Some(say) = marked.say {
+                    notice.data.push(("say", Fact::Text(say.into_owned())));
+                }
+                if let Some(folder) = marker::skill_folder(&string) {
+                    notice.data.push(("path", Fact::Text(folder.to_owned())));
+                    out.push(Event::Facts(Box::new(Facts { skill: Some(Text::clean(folder)), ..Facts::default() })));
+                }
+                if marked.event == "interrupt" {
+                    notice = leveled(notice, "warning");
+                }
+                // A task whose call still awaits its result will be told by that.
+                let is_awaited = marker::tag(&string, "tool-use-id").is_some_and(|id| session.call(&Id::from(id)).is_some());
+                if marked.quiet || is_awaited { quiet(notice) } else { notice }
+            }
+            None if maker.line.is_summary => quiet(maker.notice("summary", content)),
+            None if maker.line.is_synthetic => quiet(maker.notice("synthetic", content)),
+            None if string.trim().is_empty() => return,
+            None => {
+                let id = maker.unnamed();
+                let mut prompt = maker.item(id, Kind::Prompt);
+                prompt.text = content;
+                prompt
+            }
+        };
+        out.push(Event::Put(Box::new(item)));
+    }
+
+    /// A `tool_result` block, with the structured result that stands beside the message.
+    fn result_of(&mut self, maker: &mut Maker<'_>, block: Value<'_>, session: &Session, out: &mut Vec<Event>) {
+        let structured = maker.line.structured;
+        let call = block.get("tool_use_id").and_then(Value::decode).filter(|id| !id.is_empty());
+        let known = call.as_deref().and_then(|id| session.call(&Id::from(id))).map(|call| (call.tool.clone(), call.action));
+        self.result(maker, block, structured, known, out);
+    }
+
+    /// A result, whose call is of this tool and action if it is `known`.
+    fn result(
+        &mut self,
+        maker: &mut Maker<'_>,
+        block: Value<'_>,
+        structured: Option<Value<'_>>,
+        known: Option<(Option<Arc<str>>, Option<Action>)>,
+        out: &mut Vec<Event>,
+    ) {
+        let call = block.get("tool_use_id").and_then(Value::decode).filter(|id| !id.is_empty());
+        let id = match &call {
+            Some(call) => Id::from(format!("{call}/result")),
+            None => format!("{}/result", maker.unnamed()).into(),
+        };
+        let mut item = maker.item(id, Kind::Result);
+        item.call = call.as_deref().map(Id::from);
+        item.error = block.get("is_error").and_then(Value::bool) == Some(true);
+        item.status = if item.error { Status::Failed } else { Status::Done };
+        match known {
+            Some((tool, action)) if item.call.is_some() => (item.tool, item.action) = (tool, action),
+            _ => item.data.push(("orphan", Fact::Bool(true))),
+        }
+        result_content(&mut item, block);
+        if let Some(structured) = structured {
+            tool::result_facts(&mut item, structured);
+        }
+        if item.error && item.action.is_none_or(|action| action == Action::Run) {
+            if let Some(code) = tool::exit_code(&item.text()) {
+                item.data.push(("exit", Fact::Int(code)));
+            }
+        }
+        if let Some(path) = item.fact("path").filter(|_| item.fact("plan").is_some()).and_then(|path| path.text()) {
+            out.push(Event::Facts(Box::new(Facts { plan_file: Some(path), ..Facts::default() })));
+        }
+        let plan = task_list(maker, &item);
+        out.push(Event::Put(Box::new(item)));
+        out.extend(plan.map(|plan| Event::Put(Box::new(plan))));
+    }
+}
+
+/// The value, as one of the maker's record.
+fn block_value<'a>(maker: &Maker<'a>, block: Value<'_>) -> Value<'a> {
+    maker.input.record.value(block.node())
+}
+
+/// A message that the program wrote in the model's place.
+fn synthetic(maker: &mut Maker<'_>, text: Content) -> Item {
+    let is_error = maker.line.is_api_error || maker.line.value.get("error").is_some_and(|error| !error.is_null());
+    let mut notice = maker.notice("synthetic", text);
+    let said = notice.text().into_owned();
+    if matches!(said.trim(), "(no content)" | "No response requested.") {
+        return quiet(notice);
+    }
+    notice.status = if is_error { Status::Failed } else { Status::Done };
+    leveled(notice, if is_error || said.starts_with("API Error") { "error" } else { "info" })
+}
+
+fn block_is_blank(maker: &Maker<'_>, text: &Content) -> bool {
+    match text {
+        Content::Node(node) => maker.input.record.value(*node).decode().is_none_or(|text| text.trim().is_empty()),
+        _ => true,
+    }
+}
+
+/// A picture or document in a prompt.
+fn pictured(maker: &mut Maker<'_>, block: Value<'_>) -> Item {
+    if maker.line.is_synthetic {
+        let mut notice = maker.notice("attachment", Content::None);
+        notice.data.push(("images", Fact::List(vec![image(block)])));
+        return quiet(notice);
+    }
+    let id = maker.unnamed();
+    let mut prompt = maker.item(id, Kind::Prompt);
+    prompt.data.push(("images", Fact::List(vec![image(block)])));
+    prompt
+}
+
+/// The text and pictures of a result block.
+fn result_content(item: &mut Item, block: Value<'_>) {
+    let Some(body) = block.get("content") else { return };
+    match body.kind() {
+        json::Kind::String => item.text = Content::Node(body.node()),
+        json::Kind::Array => {
+            let mut texts = Vec::new();
+            let (mut images, mut hits, mut more) = (Vec::new(), Vec::new(), Vec::new());
+            for part in body.items() {
+                let kind = part.get("type").and_then(Value::decode).unwrap_or_default();
+                match &*kind {
+                    "text" if part.get("text").is_some_and(|text| text.kind() == json::Kind::String) => {
+                        texts.extend(part.get("text").map(Value::node));
+                    }
+                    "image" | "document" => images.push(image(part)),
+                    "web_search_result" => hits.push(Fact::Node(part.node())),
+                    _ if part.kind() == json::Kind::String => texts.push(part.node()),
+                    _ => more.push(Fact::Node(part.node())),
+                }
+            }
+            item.text = match texts[..] {
+                [] => Content::None,
+                [one] => Content::Node(one),
+                _ => Content::Parts(texts),
+            };
+            for (name, facts) in [("images", images), ("hits", hits), ("more", more)] {
+                if !facts.is_empty() {
+                    item.data.push((name, Fact::List(facts)));
+                }
+            }
+        }
+        json::Kind::Null => {}
+        _ => item.data.push(("more", Fact::List(vec![Fact::Node(body.node())]))),
+    }
+}
+
+/// What is told of a picture or document: never its bytes.
+fn image(block: Value<'_>) -> Fact {
+    let source = block.get("source").unwrap_or(block);
+    let mut facts = Vec::new();
+    for (theirs, ours) in [("media_type", "media"), ("mimeType", "media"), ("url", "name"), ("file_id", "name")] {
+        if let Some(value) = source.get(theirs) {
+            facts.push((ours, Fact::Node(value.node())));
+        }
+    }
+    if let Some(title) = block.get("title") {
+        facts.push(("name", Fact::Node(title.node())));
+    }
+    if let Some(data) = source.get("data").and_then(Value::str) {
+        // Base64: four characters for three bytes, less the padding.
+        let raw = data.raw();
+        let padding = raw.len() - raw.trim_end_matches('=').len();
+        facts.push(("bytes", Fact::Int((raw.len() / 4 * 3).saturating_sub(padding) as i64)));
+    }
+    if facts.is_empty() {
+        facts.push(("value", Fact::Node(block.node())));
+    }
+    Fact::Map(facts)
+}
+
+/// The list that a call carries, as an item of its own.
+fn plan_of(maker: &Maker<'_>, call: &Item, input: Option<Value<'_>>) -> Option<Item> {
+    if call.tool.as_deref() != Some("TodoWrite") {
+        return None;
+    }
+    let todos = input?.get("todos")?;
+    (todos.kind() == json::Kind::Array).then(|| plan(maker, call, todos))
+}
+
+/// The list of tasks that a result tells.
+fn task_list(maker: &Maker<'_>, result: &Item) -> Option<Item> {
+    if result.error || result.tool.as_deref() != Some("TaskList") {
+        return None;
+    }
+    let tasks = result.fact("tasks")?.json()?;
+    (tasks.kind() == json::Kind::Array).then(|| plan(maker, result, tasks))
+}
+
+fn plan(maker: &Maker<'_>, of: &Item, todos: Value<'_>) -> Item {
+    let mut item = maker.item(format!("{}/plan", of.call.as_ref().unwrap_or(&of.id)), Kind::Plan);
+    item.data.push(("todos", Fact::Node(todos.node())));
+    item
+}
+
+/// Tokens of an API message.
+pub(super) fn usage_of(usage: Value<'_>) -> Usage {
+    let tokens = |key| usage.get(key).and_then(Value::int).and_then(|count| u64::try_from(count).ok()).unwrap_or(0);
+    Usage {
+        input: tokens("input_tokens"),
+        output: tokens("output_tokens"),
+        cache_read: tokens("cache_read_input_tokens"),
+        cache_write: tokens("cache_creation_input_tokens"),
+    }
+}
+
+/// Keeps what is known of a hook on its notice.
+pub(super) fn hook_facts(notice: &mut Item, value: Value<'_>) {
+    copy(
+        notice,
+        value,
+        &[
+            ("hook_name", "name"),
+            ("hook_event", "hook_event"),
+            ("exit_code", "exit"),
+            ("outcome", "outcome"),
+            ("stdout", "stdout"),
+            ("stderr", "stderr"),
+        ],
+    );
+}

@@ -1,0 +1,420 @@
+//! Claude Code: its live stream (with and without partial messages) and its history files,
+//! in all versions since 1.0.24, through one decoder.
+//!
+//! The facts of the format come from recordings of the real program. What is easy to get
+//! wrong stands where it is dealt with: [`message`] for whole messages, [`partial`] for
+//! streamed ones, [`system`] for what the program tells, [`marker`] for machine-made strings.
+
+mod line;
+mod marker;
+mod message;
+mod outcome;
+mod partial;
+mod sidechain;
+mod system;
+mod tool;
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::dialect::{Decoder, Input};
+use crate::event::Event;
+use crate::item::{Content, Fact, Id, Item, Kind};
+use crate::json::{self, Value};
+use crate::session::{Facts, Session, SessionId, hash};
+use crate::text::Text;
+
+use line::Line;
+use partial::Threads;
+use sidechain::Sidechains;
+
+/// Lines whose items may still be taken back.
+const MAX_UUIDS: usize = 8_192;
+
+/// Whether a value is an event of Claude Code.
+pub(super) fn claim(value: Value<'_>) -> bool {
+    if value.kind() == json::Kind::Array {
+        return value.items().next().is_some_and(claim);
+    }
+    let Some(kind) = value.get("type").and_then(Value::decode) else { return false };
+    let has = |key: &str| value.get(key).is_some();
+    let is_ours = has("session_id") || has("sessionId") || has("uuid");
+    match &*kind {
+        "assistant" | "user" => has("message"),
+        "system" => has("subtype"),
+        "stream_event" => has("event"),
+        "result" => has("subtype") || has("result") || is_ours,
+        "rate_limit_event" => has("rate_limit_info"),
+        "control_request" | "control_cancel_request" => has("request_id"),
+        "control_response" => has("response"),
+        "summary" => has("summary"),
+        "attachment" => has("attachment"),
+        "queue-operation" => has("operation"),
+        "file-history-snapshot" | "file-history-delta" => has("snapshot") || has("messageId"),
+        "tool_progress" | "tool_use_summary" | "prompt_suggestion" | "conversation_reset" | "command_lifecycle"
+        | "auth_status" | "active_goal" | "autocompact_state" | "progress" | "last-prompt" | "custom-title"
+        | "agent-name" | "ai-title" | "permission-mode" | "mode" | "cost-state" | "api-request" => is_ours,
+        _ => false,
+    }
+}
+
+/// The decoder: what must be remembered from line to line.
+#[derive(Default)]
+pub(super) struct Claude {
+    threads: Threads,
+    sidechains: Sidechains,
+    /// Hash of a line's uuid → hash of its message, and the items that it made.
+    uuids: IndexMap<u64, (u64, Vec<Id>)>,
+    session: Option<SessionId>,
+    tool: Option<Arc<str>>,
+    /// What the last line said of session, folder and version.
+    known: Known,
+    /// The last totals of a history file.
+    totals: Option<Item>,
+}
+
+#[derive(Default)]
+struct Known {
+    session: Option<SessionId>,
+    cwd: Option<SessionId>,
+    model: Option<SessionId>,
+    announced: bool,
+}
+
+/// What all items of one line have in common, and how they are made.
+struct Maker<'a> {
+    input: Input<'a>,
+    line: Line<'a>,
+    parent: Option<Id>,
+    session: Option<SessionId>,
+    /// Items of this line that had to be named for it.
+    unnamed: u32,
+}
+
+impl<'a> Maker<'a> {
+    fn item(&self, id: impl Into<Id>, kind: Kind) -> Item {
+        let mut item = Item::new(id, kind, self.input.line);
+        item.parent = self.parent.clone();
+        item.session = self.session.clone();
+        item.at = self.line.timestamp.map(Value::node);
+        item.record = Some(self.input.record.clone());
+        item
+    }
+
+    /// An id for something that has none of its own.
+    fn unnamed(&mut self) -> Id {
+        self.unnamed += 1;
+        let inside = match self.input.parent {
+            Some(parent) => format!("{parent}/"),
+            None => String::new(),
+        };
+        match self.unnamed {
+            1 => format!("{inside}line-{}", self.input.line).into(),
+            count => format!("{inside}line-{}/{count}", self.input.line).into(),
+        }
+    }
+
+    /// A notice of `event`, which says `text`.
+    fn notice(&mut self, event: &str, text: Content) -> Item {
+        let id = self.unnamed();
+        let mut item = self.item(id, Kind::Notice);
+        item.text = text;
+        item.data.push(("event", Fact::Text(event.to_owned())));
+        item
+    }
+
+    /// Something whose name isn't known, shown as it is.
+    fn unknown(&mut self, name: String, value: Value<'a>, out: &mut Vec<Event>) {
+        let id = self.unnamed();
+        let mut item = self.item(id, Kind::Unknown);
+        item.data = vec![("type", Fact::Text(name.clone())), ("value", Fact::Node(value.node()))];
+        out.push(Event::Unknown(name));
+        out.push(Event::Put(Box::new(item)));
+    }
+}
+
+/// The string under `key`, as an item's text.
+fn content(value: Value<'_>, key: &str) -> Content {
+    match value.get(key) {
+        Some(text) if text.kind() == json::Kind::String => Content::Node(text.node()),
+        _ => Content::None,
+    }
+}
+
+impl Decoder for Claude {
+    fn decode(&mut self, input: Input<'_>, session: &Session, out: &mut Vec<Event>) {
+        let mut unknown = Vec::new();
+        let Some(line) = Line::read(input.value, |key| unknown.push(key)) else {
+            return self.not_an_event(input, out);
+        };
+        let kind = line.kind.decode();
+        let session_id = line.session.map(|id| tool::shared(&mut self.session, &id.decode()));
+        let parent = self.parent(&line, input);
+        let mut maker = Maker { input, line, parent, session: session_id, unnamed: 0 };
+        match &*kind {
+            "assistant" => self.assistant(&mut maker, out),
+            "user" => self.user(&mut maker, session, out),
+            "stream_event" => self.partial(&mut maker, out),
+            "result" => self.outcome(&mut maker, out),
+            "system" => self.system(&mut maker, session, out),
+            _ => self.other(&kind, &mut maker, out),
+        }
+        if matches!(&*kind, "assistant" | "user" | "stream_event") {
+            for key in unknown {
+                out.push(Event::Unknown(format!("{kind}.{}", key.decode())));
+            }
+        }
+    }
+
+    fn end(&mut self, _session: &Session, out: &mut Vec<Event>) {
+        self.threads.end(out);
+        out.extend(self.totals.take().map(|totals| Event::Put(Box::new(totals))));
+    }
+}
+
+impl Claude {
+    /// Valid JSON that has no `type`: kept as it is.
+    fn not_an_event(&mut self, input: Input<'_>, out: &mut Vec<Event>) {
+        let mut item = Item::new(format!("line-{}", input.line), Kind::Unknown, input.line);
+        item.record = Some(input.record.clone());
+        item.data = vec![("type", Fact::Text("no event".into())), ("value", Fact::Node(input.value.node()))];
+        out.push(Event::Unknown("no event".into()));
+        out.push(Event::Put(Box::new(item)));
+    }
+
+    /// The call that a line is inside of.
+    fn parent(&mut self, line: &Line<'_>, input: Input<'_>) -> Option<Id> {
+        if let Some(parent) = line.parent.filter(|id| !id.raw().is_empty()) {
+            return Some(Id::from(&*parent.decode()));
+        }
+        if let Some(parent) = input.parent {
+            return Some(parent.clone());
+        }
+        if line.is_sidechain {
+            return self.sidechains.parent(line);
+        }
+        if line.message.is_some() {
+            self.sidechains.main_thread();
+        }
+        None
+    }
+
+    /// Tells what a message line of a history file says of the run; the first such line is its header,
+    /// since a history has no `init`.
+    fn history_facts(&mut self, maker: &mut Maker<'_>, model: Option<&str>, out: &mut Vec<Event>) {
+        let line = maker.line;
+        if !line.is_history || maker.parent.is_some() {
+            return;
+        }
+        let mut news = Facts::default();
+        let mut changed = false;
+        let mut note = |known: &mut Option<SessionId>, new: Option<&str>, fact: &mut Option<Text>| {
+            if let Some(new) = new.filter(|new| known.as_deref() != Some(*new)) {
+                *known = Some(new.into());
+                *fact = Some(Text::clean(new));
+                changed = true;
+            }
+        };
+        let id = line.session.map(json::Str::decode);
+        let cwd = line.cwd.map(json::Str::decode);
+        note(&mut self.known.session, id.as_deref(), &mut news.session);
+        note(&mut self.known.cwd, cwd.as_deref(), &mut news.cwd);
+        note(&mut self.known.model, model, &mut news.model);
+        if !changed {
+            return;
+        }
+        news.agent = Some(Text::own("claude"));
+        news.version = line.version.map(Text::from_json);
+        let is_new_session = news.session.is_some();
+        out.push(Event::Facts(Box::new(news)));
+        if is_new_session || !self.known.announced {
+            self.known.announced = true;
+            let id = format!("line-{}/session", maker.input.line);
+            let mut notice = maker.item(id, Kind::Notice);
+            notice.data.push(("event", Fact::Text("session".into())));
+            for (name, field) in [("cwd", "cwd"), ("version", "version")] {
+                if let Some(value) = line.value.get(field) {
+                    notice.data.push((name, Fact::Node(value.node())));
+                }
+            }
+            out.push(Event::Put(Box::new(notice)));
+        }
+    }
+
+    /// Remembers what a line made, in case it is taken back. True: the same line was seen before.
+    fn remember(&mut self, line: &Line<'_>, made: impl FnOnce() -> Vec<Id>) -> bool {
+        let Some(uuid) = line.uuid else { return false };
+        let message = hash(line.message.map(Value::raw).unwrap_or_default());
+        let key = hash(uuid.raw());
+        let seen = self.uuids.get(&key).is_some_and(|(known, _)| *known == message);
+        if !seen {
+            if self.uuids.len() >= MAX_UUIDS {
+                self.uuids.drain(..MAX_UUIDS / 2);
+            }
+            self.uuids.insert(key, (message, made()));
+        }
+        seen
+    }
+
+    /// The items that the lines of these uuids made.
+    fn made_by(&self, uuids: Value<'_>) -> Vec<Id> {
+        let keys = uuids.items().filter_map(Value::str).map(|uuid| hash(uuid.raw()));
+        keys.filter_map(|key| self.uuids.get(&key)).flat_map(|(_, ids)| ids.clone()).collect()
+    }
+
+    /// The types that aren't messages of the conversation.
+    fn other(&mut self, kind: &str, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+        let value = maker.line.value;
+        let notice = match kind {
+            "rate_limit_event" => return self.rate_limit(maker, out),
+            "control_request" => {
+                let request = value.get("request").unwrap_or(value);
+                let mut notice = maker.notice("control", content(request, "subtype"));
+                copy(&mut notice, request, &[("subtype", "subtype"), ("tool_name", "tool"), ("tool_use_id", "call"), ("input", "input")]);
+                quiet(notice)
+            }
+            "summary" => maker.notice("title", content(value, "summary")),
+            "custom-title" => quiet(maker.notice("title", content(value, "customTitle"))),
+            "ai-title" => quiet(maker.notice("title", content(value, "aiTitle"))),
+            "prompt_suggestion" => quiet(maker.notice("suggestion", content(value, "suggestion"))),
+            "tool_use_summary" => quiet(maker.notice("info", content(value, "summary"))),
+            "conversation_reset" => maker.notice("reset", Content::Own("conversation reset".into())),
+            "auth_status" if value.get("error").is_some_and(|error| !error.is_null()) => {
+                leveled(maker.notice("info", content(value, "error")), "error")
+            }
+            "attachment" => return self.attachment(maker, out),
+            "cost-state" => {
+                let mut notice = maker.item("totals", Kind::Notice);
+                notice.data.push(("event", Fact::Text("totals".into())));
+                copy(&mut notice, value, &[("totalCostUSD", "cost_usd"), ("totalDuration", "duration_ms"), ("totalAPIDuration", "api_ms")]);
+                self.totals = Some(notice);
+                return out.push(Event::Bookkeeping(kind.to_owned()));
+            }
+            _ if BOOKKEEPING.binary_search(&kind).is_ok() => return out.push(Event::Bookkeeping(kind.to_owned())),
+            _ => return maker.unknown(kind.to_owned(), value, out),
+        };
+        out.push(Event::Put(Box::new(notice)));
+    }
+
+    fn rate_limit(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+        let value = maker.line.value;
+        let info = value.get("rate_limit_info").unwrap_or(value);
+        let status = info.get("status").and_then(Value::decode).unwrap_or_default();
+        let window = info.get("rateLimitType").and_then(Value::decode).unwrap_or_default().replace('_', " ");
+        let say = match &*status {
+            "allowed" => "usage limit: fine".to_owned(),
+            "allowed_warning" => format!("usage limit is near: {window}"),
+            "rejected" => format!("usage limit reached: {window}"),
+            other => format!("usage limit: {other} {window}"),
+        };
+        let level = match &*status {
+            "allowed_warning" => "warning",
+            "rejected" => "error",
+            _ => "info",
+        };
+        let mut notice = maker.notice("limit", Content::Own(say));
+        copy(&mut notice, info, &[("status", "status"), ("rateLimitType", "type"), ("resetsAt", "resets_at"), ("utilization", "utilization")]);
+        let notice = leveled(notice, level);
+        out.push(Event::Put(Box::new(if level == "info" { quiet(notice) } else { notice })));
+    }
+
+    /// Attachments: what the program tells the model besides; only a queued prompt is a person's.
+    fn attachment(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+        let value = maker.line.value;
+        let attachment = value.get("attachment").unwrap_or(value);
+        let kind = attachment.get("type").and_then(Value::decode).unwrap_or_default();
+        if kind == "queued_command" {
+            let is_prompt = attachment.get("commandMode").and_then(Value::str).is_none_or(|mode| mode.is("prompt"));
+            let is_blank = attachment.get("prompt").and_then(Value::decode).is_none_or(|text| text.trim().is_empty());
+            if is_prompt && !is_blank {
+                let id = maker.unnamed();
+                let mut prompt = maker.item(id, Kind::Prompt);
+                prompt.text = content(attachment, "prompt");
+                return out.push(Event::Put(Box::new(prompt)));
+            }
+        }
+        let text = match content(attachment, "content") {
+            Content::None => content(attachment, "stderr"),
+            text => text,
+        };
+        let mut notice = maker.notice(if kind.starts_with("hook_") { "hook" } else { "attachment" }, text);
+        copy(&mut notice, attachment, &[("type", "type"), ("hookName", "name"), ("hookEvent", "hook_event"), ("exitCode", "exit")]);
+        let is_failure = matches!(&*kind, "hook_blocking_error" | "hook_non_blocking_error" | "hook_stopped_continuation");
+        let notice = if is_failure { leveled(notice, "warning") } else { quiet(notice) };
+        out.push(Event::Put(Box::new(notice)));
+    }
+}
+
+/// Takes facts over from a value: its keys, and what ours are called.
+fn copy(item: &mut Item, value: Value<'_>, keys: &[(&str, &'static str)]) {
+    for (theirs, ours) in keys {
+        if let Some(field) = value.get(theirs).filter(|field| !field.is_null()) {
+            item.data.push((ours, Fact::Node(field.node())));
+        }
+    }
+}
+
+/// The notice, for `full` alone.
+fn quiet(mut notice: Item) -> Item {
+    notice.data.push(("quiet", Fact::Bool(true)));
+    notice
+}
+
+/// The notice at a level: `info`, `warning` or `error`.
+fn leveled(mut notice: Item, level: &str) -> Item {
+    notice.error = level == "error";
+    notice.data.push(("level", Fact::Text(level.to_owned())));
+    notice
+}
+
+/// Types that repeat what other lines say, or say nothing of the conversation. Sorted.
+const BOOKKEEPING: &[&str] = &[
+    "active_goal",
+    "agent-name",
+    "api-request",
+    "api-request-blob",
+    "api-request-resumed",
+    "api-request-shape",
+    "artifact-autoreact-ledger",
+    "atis-latch",
+    "auth_status",
+    "autocompact_state",
+    "bridge-session",
+    "command_lifecycle",
+    "content-replacement",
+    "control_cancel_request",
+    "control_response",
+    "file-history-delta",
+    "file-history-snapshot",
+    "frame-link",
+    "history-suppression",
+    "host-row",
+    "hybrid-organization",
+    "keep_alive",
+    "last-prompt",
+    "launched",
+    "mode",
+    "permission-mode",
+    "pr-link",
+    "progress",
+    "queue-operation",
+    "relocated",
+    "repl-mode",
+    "resume-head-vouch",
+    "started",
+    "tag",
+    "tool_progress",
+    "tools-used",
+    "worktree-state",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::BOOKKEEPING;
+
+    #[test]
+    fn bookkeeping_is_sorted() {
+        assert!(BOOKKEEPING.is_sorted());
+    }
+}

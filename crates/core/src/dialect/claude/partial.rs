@@ -1,0 +1,307 @@
+//! Partial messages: the API's own stream events, passed on while a message grows.
+//!
+//! A streamed block is provisional until the whole message line with its id has come, which is
+//! *before* the block's stop event. A message that breaks off is retried under another id, or not
+//! at all: its blocks are dropped when the next message of that thread begins. Text whose
+//! message had both `message_delta` and `message_stop` is whole without such a line.
+
+use indexmap::IndexMap;
+
+use crate::event::Event;
+use crate::item::{Id, Kind, Status};
+use crate::json::Value;
+use crate::session::hash;
+
+use super::message::usage_of;
+use super::{Claude, Maker};
+
+/// Threads (the main one and sub-agents) whose current message is remembered.
+const MAX_THREADS: usize = 256;
+/// Messages whose blocks may come again.
+const MAX_MESSAGES: usize = 4_096;
+
+/// A block that is streaming, or has streamed.
+struct Streamed {
+    /// The API's index of the block.
+    index: i64,
+    /// Its item, once it has begun; a text block that stays empty never does.
+    id: Option<Id>,
+    kind: Kind,
+    /// The whole message line has told it.
+    is_whole: bool,
+}
+
+/// A block that a whole message line tells.
+pub(super) struct Told<'a> {
+    pub(super) kind: Kind,
+    /// A call's own id.
+    pub(super) call: Option<&'a str>,
+    /// Hash of the block as written.
+    pub(super) hash: u64,
+    /// The line was seen before.
+    pub(super) is_replay: bool,
+    /// The block's place in its message, if the line says it.
+    pub(super) index: Option<usize>,
+}
+
+/// The message that a thread is at.
+#[derive(Default)]
+struct Current {
+    message: String,
+    /// Its blocks were seen before another message began: it is told again.
+    is_replay: bool,
+    streamed: Vec<Streamed>,
+    /// Streamed blocks that have begun.
+    begun: usize,
+    has_delta: bool,
+    has_stop: bool,
+}
+
+/// What is remembered of messages.
+#[derive(Default)]
+pub(super) struct Threads {
+    current: IndexMap<Option<Id>, Current>,
+    /// Hash of a message's id → hashes of its blocks, in order; 0 while only streamed.
+    blocks: IndexMap<u64, Vec<u64>>,
+}
+
+impl Threads {
+    /// A message begins, or goes on. If it is another than the thread was at, that one is settled.
+    pub(super) fn begin(&mut self, parent: Option<&Id>, message: &str, out: &mut Vec<Event>) {
+        if let Some(current) = self.current.get_mut(&parent.cloned()) {
+            if current.message == message {
+                return;
+            }
+            current.settle(out);
+        }
+        let is_replay = self.blocks.contains_key(&hash(message));
+        if self.current.len() >= MAX_THREADS && !self.current.contains_key(&parent.cloned()) {
+            if let Some((_, mut oldest)) = self.current.shift_remove_index(0) {
+                oldest.settle(out);
+            }
+        }
+        let current = Current { message: message.to_owned(), is_replay, ..Current::default() };
+        self.current.insert(parent.cloned(), current);
+    }
+
+    /// Settles all messages: an outcome has come.
+    pub(super) fn settle(&mut self, out: &mut Vec<Event>) {
+        for current in self.current.values_mut() {
+            current.settle(out);
+        }
+    }
+
+    /// Ends the input: messages that were stopped are whole; what else is open the session cancels.
+    pub(super) fn end(&mut self, out: &mut Vec<Event>) {
+        for current in self.current.values_mut().filter(|current| current.has_stop) {
+            current.close(out);
+        }
+    }
+
+    /// The id of a block that a whole message line tells: that of its streamed twin, else by place.
+    /// A replay of an earlier message gets the ids that it had.
+    pub(super) fn whole(&mut self, parent: Option<&Id>, message: &str, told: &Told<'_>) -> Id {
+        let current = self.current.get_mut(&parent.cloned());
+        let is_replay = told.is_replay || current.as_ref().is_some_and(|current| current.is_replay);
+        let twin = current.and_then(|current| current.twin(told));
+        let known = self.blocks_of(message);
+        if let Some(id) = twin {
+            if let Some(place) = known.iter_mut().find(|hash| **hash == 0) {
+                *place = told.hash;
+            }
+            return id;
+        }
+        if let Some(index) = told.index {
+            return block_id(message, index);
+        }
+        let place = known.iter().position(|&hash| is_replay && hash == told.hash).unwrap_or_else(|| {
+            known.push(told.hash);
+            known.len() - 1
+        });
+        block_id(message, place)
+    }
+
+    fn blocks_of(&mut self, message: &str) -> &mut Vec<u64> {
+        if self.blocks.len() >= MAX_MESSAGES {
+            self.blocks.drain(..MAX_MESSAGES / 2);
+        }
+        self.blocks.entry(hash(message)).or_default()
+    }
+}
+
+fn block_id(message: &str, place: usize) -> Id {
+    format!("{message}/{place}").into()
+}
+
+impl Current {
+    /// Ends the message: its blocks are whole if it was, else they never happened.
+    fn settle(&mut self, out: &mut Vec<Event>) {
+        if self.has_delta && self.has_stop {
+            return self.close(out);
+        }
+        for streamed in self.streamed.drain(..).filter(|streamed| !streamed.is_whole) {
+            out.extend(streamed.id.map(Event::Drop));
+        }
+    }
+
+    fn close(&mut self, out: &mut Vec<Event>) {
+        for streamed in self.streamed.drain(..).filter(|streamed| !streamed.is_whole) {
+            out.extend(streamed.id.map(|id| Event::Close { id, status: Status::Done }));
+        }
+    }
+
+    /// The id of the streamed block that is told whole now.
+    fn twin(&mut self, told: &Told<'_>) -> Option<Id> {
+        let twin = self.streamed.iter_mut().find(|streamed| {
+            let is_same = told.call.is_none() || streamed.id.as_ref().map(Id::as_str) == told.call;
+            streamed.id.is_some() && !streamed.is_whole && streamed.kind == told.kind && is_same
+        })?;
+        twin.is_whole = true;
+        twin.id.clone()
+    }
+
+    /// The block of this index that began last.
+    fn block(&mut self, index: i64) -> Option<&mut Streamed> {
+        self.streamed.iter_mut().rev().find(|streamed| streamed.index == index)
+    }
+}
+
+impl Claude {
+    /// A `stream_event` line.
+    pub(super) fn partial(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+        let Some(event) = maker.line.event else {
+            return maker.unknown("stream_event".into(), maker.line.value, out);
+        };
+        let kind = event.get("type").and_then(Value::decode).unwrap_or_default();
+        let index = event.get("index").and_then(Value::int).unwrap_or(0);
+        match &*kind {
+            "message_start" => {
+                let message = event.get("message");
+                let id = message.and_then(|message| message.get("id")?.decode());
+                let id = id.map_or_else(|| maker.unnamed().to_string(), std::borrow::Cow::into_owned);
+                self.threads.begin(maker.parent.as_ref(), &id, out);
+            }
+            "content_block_start" => self.block_start(maker, event, index, out),
+            "content_block_delta" => self.block_delta(maker, event, index, out),
+            "message_delta" => {
+                let current = self.current(maker, out);
+                current.has_delta = true;
+                if let Some(usage) = event.get("usage") {
+                    out.push(Event::Usage { message: current.message.clone(), usage: usage_of(usage) });
+                }
+            }
+            "message_stop" => {
+                let current = self.current(maker, out);
+                current.has_stop = true;
+                if let Some(from) = maker.line.value.get("abandoned_blocks").and_then(|blocks| blocks.get("from_block_index")?.int()) {
+                    let given_up = current.streamed.extract_if(.., |streamed| streamed.index >= from && !streamed.is_whole);
+                    out.extend(given_up.filter_map(|streamed| streamed.id).map(Event::Drop));
+                }
+            }
+            "content_block_stop" | "ping" => {}
+            _ => maker.unknown(format!("stream_event/{kind}"), event, out),
+        }
+    }
+
+    /// The message that the line's thread is at; one is made up for events without a start.
+    fn current(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) -> &mut Current {
+        let key = maker.parent.clone();
+        if !self.threads.current.contains_key(&key) {
+            let id = maker.unnamed();
+            self.threads.begin(key.as_ref(), id.as_str(), out);
+        }
+        self.threads.current.entry(key).or_default()
+    }
+
+    fn block_start(&mut self, maker: &mut Maker<'_>, event: Value<'_>, index: i64, out: &mut Vec<Event>) {
+        let Some(block) = event.get("content_block") else { return };
+        let kind = block.get("type").and_then(Value::decode).unwrap_or_default();
+        let item_kind = match &*kind {
+            "text" => Kind::Reply,
+            "thinking" | "redacted_thinking" => Kind::Thinking,
+            "tool_use" | "server_tool_use" | "mcp_tool_use" => Kind::Call,
+            // Blocks that don't grow come whole, in their message's line.
+            _ => return,
+        };
+        let current = self.current(maker, out);
+        current.streamed.push(Streamed { index, id: None, kind: item_kind, is_whole: false });
+        match item_kind {
+            Kind::Call => {
+                let id = block.get("id").and_then(Value::decode).map(|id| Id::from(&*id));
+                self.open_block(maker, index, id, block.get("name"), out);
+            }
+            Kind::Thinking => {
+                self.open_block(maker, index, None, None, out);
+            }
+            _ => {
+                if let Some(text) = block.get("text").and_then(Value::decode).filter(|text| !text.is_empty()) {
+                    self.append(maker, index, &text, out);
+                }
+            }
+        }
+    }
+
+    fn block_delta(&mut self, maker: &mut Maker<'_>, event: Value<'_>, index: i64, out: &mut Vec<Event>) {
+        let Some(delta) = event.get("delta") else { return };
+        let kind = delta.get("type").and_then(Value::decode).unwrap_or_default();
+        let (key, item_kind) = match &*kind {
+            "text_delta" => ("text", Kind::Reply),
+            "thinking_delta" => ("thinking", Kind::Thinking),
+            "input_json_delta" => ("partial_json", Kind::Call),
+            "signature_delta" | "citations_delta" => return,
+            _ => return maker.unknown(format!("stream_event/{kind}"), delta_value(maker, delta), out),
+        };
+        let Some(text) = delta.get(key).and_then(Value::decode).filter(|text| !text.is_empty()) else { return };
+        let current = self.current(maker, out);
+        if current.block(index).is_none_or(|block| block.kind != item_kind) {
+            if item_kind == Kind::Call {
+                // Input of a call that was never named: its whole line will tell it.
+                return;
+            }
+            current.streamed.push(Streamed { index, id: None, kind: item_kind, is_whole: false });
+        }
+        self.append(maker, index, &text, out);
+    }
+
+    fn append(&mut self, maker: &mut Maker<'_>, index: i64, text: &str, out: &mut Vec<Event>) {
+        let current = self.current(maker, out);
+        let id = match current.block(index) {
+            Some(block) if block.is_whole => return,
+            Some(block) => block.id.clone(),
+            None => return,
+        };
+        let id = id.unwrap_or_else(|| self.open_block(maker, index, None, None, out));
+        out.push(Event::Append { id, text: text.to_owned() });
+    }
+
+    /// Opens the item of a streamed block.
+    fn open_block(&mut self, maker: &mut Maker<'_>, index: i64, id: Option<Id>, tool: Option<Value<'_>>, out: &mut Vec<Event>) -> Id {
+        let current = self.current(maker, out);
+        let (message, place) = (current.message.clone(), current.begun);
+        current.begun += 1;
+        let id = id.unwrap_or_else(|| block_id(&message, place));
+        let kind = current.block(index).map_or(Kind::Reply, |block| {
+            block.id = Some(id.clone());
+            block.kind
+        });
+        let known = self.threads.blocks_of(&message);
+        if known.len() <= place {
+            known.push(0);
+        } else if let Some(block) = self.current(maker, out).block(index) {
+            // The whole line came first.
+            block.is_whole = true;
+        }
+        let mut item = maker.item(id.clone(), kind);
+        item.record = None;
+        item.at = None;
+        if kind == Kind::Call {
+            self.name_tool(&mut item, tool);
+        }
+        out.push(Event::Open(Box::new(item)));
+        id
+    }
+}
+
+fn delta_value<'a>(maker: &Maker<'a>, delta: Value<'_>) -> Value<'a> {
+    maker.input.record.value(delta.node())
+}

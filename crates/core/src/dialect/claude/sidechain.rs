@@ -1,0 +1,73 @@
+//! Sub-agents in a history file: which call a sidechain's line is inside of.
+//!
+//! Live lines name their call. History lines don't: versions 1.0 write a sub-agent's lines into
+//! the main file and mark them, without saying whose they are. Its first line repeats the call's
+//! prompt, the others hang on it by `parentUuid`.
+
+use indexmap::IndexMap;
+
+use crate::item::{Action, Id};
+use crate::json::{Str, Value};
+use crate::session::hash;
+
+use super::line::Line;
+
+/// Sidechain lines that others may still hang on.
+const MAX_LINES: usize = 8_192;
+
+/// What is remembered of sidechains.
+#[derive(Default)]
+pub(super) struct Sidechains {
+    /// Hash of a line's uuid, or of an agent's id → its call.
+    calls: IndexMap<u64, Id>,
+    /// Prompts of the calls that may start a sub-agent: hash → call.
+    prompts: IndexMap<u64, Id>,
+    /// The file is a sub-agent's own: its lines are the main thread.
+    alone: Option<bool>,
+}
+
+impl Sidechains {
+    /// Remembers a call that may start a sub-agent.
+    pub(super) fn called(&mut self, id: &Id, action: Action, input: Value<'_>) {
+        if action != Action::Delegate {
+            return;
+        }
+        if let Some(prompt) = input.get("prompt").and_then(Value::decode) {
+            if self.prompts.len() >= MAX_LINES {
+                self.prompts.drain(..MAX_LINES / 2);
+            }
+            self.prompts.insert(hash(prompt.trim()), id.clone());
+        }
+    }
+
+    /// Sees a line of the main thread: the file is not a sub-agent's own.
+    pub(super) fn main_thread(&mut self) {
+        self.alone.get_or_insert(false);
+    }
+
+    /// The call that a sidechain's line is inside of.
+    pub(super) fn parent(&mut self, line: &Line<'_>) -> Option<Id> {
+        if *self.alone.get_or_insert(true) {
+            return None;
+        }
+        let by = |key: Option<Str<'_>>| self.calls.get(&hash(key?.raw())).cloned();
+        let parent = by(line.agent).or_else(|| by(line.parent_uuid)).or_else(|| self.by_prompt(line));
+        let parent = parent.unwrap_or_else(|| {
+            let agent = line.agent.map(Str::decode).unwrap_or_default();
+            if agent.is_empty() { Id::from("sidechain") } else { format!("agent-{agent}").into() }
+        });
+        for key in [line.uuid, line.agent].into_iter().flatten() {
+            if self.calls.len() >= MAX_LINES {
+                self.calls.drain(..MAX_LINES / 2);
+            }
+            self.calls.insert(hash(key.raw()), parent.clone());
+        }
+        Some(parent)
+    }
+
+    fn by_prompt(&self, line: &Line<'_>) -> Option<Id> {
+        let content = line.message?.get("content")?;
+        let text = content.decode().or_else(|| content.items().next()?.get("text")?.decode())?;
+        self.prompts.get(&hash(text.trim())).cloned()
+    }
+}

@@ -1,0 +1,248 @@
+//! `system` lines: what the program tells of itself.
+
+use std::fmt::Write;
+
+use crate::event::Event;
+use crate::item::{Content, Fact, Id};
+use crate::json::{self, Str, Value};
+use crate::session::{Facts, Session};
+use crate::text::Text;
+
+use super::message::hook_facts;
+use super::{Claude, Maker, content, copy, leveled, marker, quiet};
+
+/// Subtypes that come and go while something else tells the same. Sorted.
+const TRANSIENT: &[&str] = &[
+    "background_tasks_changed",
+    "bridge_state",
+    "bridge_status",
+    "commands_changed",
+    "control_request_progress",
+    "elicitation_complete",
+    "file_snapshot",
+    "files_persisted",
+    "hook_progress",
+    "hook_started",
+    "memory_recall",
+    "memory_saved",
+    "permission_check_status",
+    "post_turn_summary",
+    "session_state_changed",
+    "shell_cwd",
+    "task_progress",
+    "task_started",
+    "task_summary",
+    "task_updated",
+    "thinking_tokens",
+    "turn_duration",
+    "turn_starting",
+    "worker_shutting_down",
+];
+
+impl Claude {
+    /// A `system` line.
+    pub(super) fn system(&mut self, maker: &mut Maker<'_>, session: &Session, out: &mut Vec<Event>) {
+        let value = maker.line.value;
+        let subtype = maker.line.subtype.map(Str::decode).unwrap_or_default();
+        let notice = match &*subtype {
+            "init" => return self.init(maker, out),
+            "status" => return status(maker, out),
+            "compact_boundary" => compaction(maker, value),
+            "api_retry" | "api_error" => retry(maker, value),
+            "informational" | "notification" => {
+                let key = if value.get("content").is_some() { "content" } else { "text" };
+                let notice = maker.notice("info", content(value, key));
+                let level = value.get("level").and_then(Value::decode);
+                match level.as_deref() {
+                    Some("warning" | "error") => leveled(notice, "warning"),
+                    _ => notice,
+                }
+            }
+            "hook_response" => hook(maker, value),
+            "permission_denied" => {
+                // The call's result tells it too.
+                let mut notice = maker.notice("denied", content(value, "message"));
+                copy(&mut notice, value, &[("tool_name", "tool"), ("tool_use_id", "call"), ("decision_reason", "reason")]);
+                quiet(leveled(notice, "warning"))
+            }
+            "task_notification" => task(maker, value, session),
+            "model_fallback" => {
+                let mut notice = maker.notice("fallback", content(value, "content"));
+                copy(&mut notice, value, &[("original_model", "from"), ("fallback_model", "to"), ("trigger", "trigger")]);
+                leveled(notice, "warning")
+            }
+            "model_refusal_fallback" | "model_refusal_no_fallback" => {
+                let mut notice = maker.notice("refusal", content(value, "content"));
+                copy(&mut notice, value, &[("original_model", "from"), ("fallback_model", "to"), ("api_refusal_category", "category"), ("api_refusal_explanation", "explanation")]);
+                out.push(Event::Put(Box::new(leveled(notice, "warning"))));
+                if let Some(uuids) = value.get("retracted_message_uuids") {
+                    self.retract(maker, uuids, out);
+                }
+                return;
+            }
+            "local_command_output" => maker.notice("command-output", content(value, "content")),
+            "local_command" => return self.local_command(maker, out),
+            "stop_hook_summary" => quiet(maker.notice("hook", content(value, "stopReason"))),
+            "away_summary" | "scheduled_task_fire" | "agents_killed" | "permission_retry" => {
+                maker.notice("info", content(value, "content"))
+            }
+            subtype if TRANSIENT.binary_search(&subtype).is_ok() => {
+                return out.push(Event::Bookkeeping(format!("system/{subtype}")));
+            }
+            "" => return maker.unknown("system".into(), value, out),
+            subtype => return maker.unknown(format!("system/{subtype}"), value, out),
+        };
+        out.push(Event::Put(Box::new(notice)));
+    }
+
+    /// One for each turn; it is news if session, model, folder or mode changed.
+    fn init(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+        let value = maker.line.value;
+        let text = |key: &str| value.get(key).and_then(Value::str).map(Text::from_json);
+        self.known.announced = true;
+        out.push(Event::Facts(Box::new(Facts {
+            agent: Some(Text::own("claude")),
+            version: text("claude_code_version"),
+            model: text("model"),
+            cwd: text("cwd"),
+            session: text("session_id"),
+            mode: text("permissionMode"),
+            ..Facts::default()
+        })));
+        let mut notice = maker.notice("session", Content::None);
+        copy(
+            &mut notice,
+            value,
+            &[
+                ("model", "model"),
+                ("cwd", "cwd"),
+                ("permissionMode", "mode"),
+                ("claude_code_version", "version"),
+                ("tools", "tools"),
+                ("mcp_servers", "servers"),
+            ],
+        );
+        notice.data.push(("value", Fact::Node(value.node())));
+        out.push(Event::Put(Box::new(notice)));
+    }
+
+    /// Output of a local command, in a history: the string of a user line under another name.
+    fn local_command(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+        let value = maker.line.value;
+        let text = value.get("content").and_then(Value::decode).unwrap_or_default();
+        let marked = marker::read(&text);
+        let mut notice = maker.notice(marked.as_ref().map_or("command-output", |marked| marked.event), content(value, "content"));
+        let is_quiet = marked.as_ref().is_some_and(|marked| marked.quiet);
+        if let Some(say) = marked.and_then(|marked| marked.say) {
+            notice.data.push(("say", Fact::Text(say.into_owned())));
+        }
+        out.push(Event::Put(Box::new(if is_quiet { quiet(notice) } else { notice })));
+    }
+}
+
+fn status(maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+    let value = maker.line.value;
+    let is_told = |key: &str| value.get(key).filter(|field| !field.is_null());
+    if let Some(mode) = is_told("permissionMode").and_then(Value::str) {
+        let mode = Text::from_json(mode);
+        let mut notice = maker.notice("mode", Content::Own(format!("permission mode: {mode}")));
+        copy(&mut notice, value, &[("permissionMode", "mode")]);
+        out.push(Event::Facts(Box::new(Facts { mode: Some(mode), ..Facts::default() })));
+        return out.push(Event::Put(Box::new(notice)));
+    }
+    if is_told("compact_error").is_some() {
+        let notice = maker.notice("compaction", content(value, "compact_error"));
+        return out.push(Event::Put(Box::new(leveled(notice, "error"))));
+    }
+    out.push(Event::Bookkeeping("system/status".into()));
+}
+
+fn compaction(maker: &mut Maker<'_>, value: Value<'_>) -> crate::item::Item {
+    let facts = value.get("compact_metadata").or_else(|| value.get("compactMetadata"));
+    let tokens = |snake: &str, camel: &str| facts.and_then(|facts| facts.get(snake).or_else(|| facts.get(camel))?.int());
+    let before = tokens("pre_tokens", "preTokens");
+    let after = tokens("post_tokens", "postTokens");
+    let mut say = "conversation compacted".to_owned();
+    if let Some(before) = before {
+        let _ = write!(say, ", {before} tokens before");
+    }
+    if let Some(after) = after {
+        let _ = write!(say, ", {after} after");
+    }
+    let mut notice = maker.notice("compaction", Content::Own(say));
+    if let Some(facts) = facts {
+        copy(&mut notice, facts, &[("trigger", "trigger")]);
+    }
+    notice.data.extend(before.map(|count| ("before", Fact::Int(count))));
+    notice.data.extend(after.map(|count| ("after", Fact::Int(count))));
+    notice
+}
+
+fn retry(maker: &mut Maker<'_>, value: Value<'_>) -> crate::item::Item {
+    let number = |live: &str, history: &str| value.get(live).or_else(|| value.get(history)).and_then(Value::int);
+    let (attempt, most) = (number("attempt", "retryAttempt"), number("max_retries", "maxRetries"));
+    let delay = value.get("retry_delay_ms").or_else(|| value.get("retryInMs")).and_then(Value::float);
+    let error = value.get("error").filter(|error| error.kind() == json::Kind::Object);
+    let status = number("error_status", "status").or_else(|| error?.get("status")?.int());
+    let reason = value.get("error").and_then(Value::decode).or_else(|| error?.get("message")?.decode());
+    let mut say = "API request failed".to_owned();
+    if let Some(status) = status {
+        let _ = write!(say, ": {status}");
+    }
+    if let Some(reason) = reason.as_deref().filter(|reason| !reason.is_empty()) {
+        let _ = write!(say, " {}", reason.lines().next().unwrap_or_default());
+    }
+    if let Some(attempt) = attempt {
+        let _ = write!(say, " · retry {attempt}");
+        if let Some(most) = most {
+            let _ = write!(say, " of {most}");
+        }
+    }
+    if let Some(delay) = delay.filter(|delay| (0.0..1e12).contains(delay)) {
+        let _ = write!(say, " in {:.1} s", delay / 1000.0);
+    }
+    let mut notice = maker.notice("retry", Content::Own(say));
+    let facts = [("attempt", attempt), ("of", most), ("status", status)];
+    notice.data.extend(facts.into_iter().filter_map(|(name, number)| Some((name, Fact::Int(number?)))));
+    if let Some(delay) = delay {
+        notice.data.push(("delay_ms", Fact::Float(delay)));
+    }
+    copy(&mut notice, value, &[("error", "error")]);
+    leveled(notice, "warning")
+}
+
+fn hook(maker: &mut Maker<'_>, value: Value<'_>) -> crate::item::Item {
+    let said = ["output", "stderr", "stdout"].into_iter().find(|key| {
+        value.get(key).and_then(Value::str).is_some_and(|text| !text.raw().is_empty())
+    });
+    let mut notice = maker.notice("hook", said.map_or(Content::None, |key| content(value, key)));
+    hook_facts(&mut notice, value);
+    let is_fine = value.get("exit_code").and_then(Value::int).unwrap_or(0) == 0
+        && value.get("outcome").and_then(Value::str).is_none_or(|outcome| outcome.is("success"));
+    if is_fine { quiet(notice) } else { leveled(notice, "warning") }
+}
+
+/// The end of a task. That of a foreground task is told by its call's result, which is still awaited.
+fn task(maker: &mut Maker<'_>, value: Value<'_>, session: &Session) -> crate::item::Item {
+    let mut notice = maker.notice("task", content(value, "summary"));
+    copy(
+        &mut notice,
+        value,
+        &[("task_id", "task"), ("tool_use_id", "call"), ("status", "status"), ("task_type", "type"), ("output_file", "output_file")],
+    );
+    let call = value.get("tool_use_id").and_then(Value::decode);
+    let is_awaited = call.is_some_and(|call| session.call(&Id::from(&*call)).is_some());
+    let has_failed = value.get("status").and_then(Value::str).is_some_and(|status| status.is("failed"));
+    let notice = if has_failed { leveled(notice, "warning") } else { notice };
+    if is_awaited { quiet(notice) } else { notice }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TRANSIENT;
+
+    #[test]
+    fn transient_subtypes_are_sorted() {
+        assert!(TRANSIENT.is_sorted());
+    }
+}

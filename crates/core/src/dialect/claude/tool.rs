@@ -1,0 +1,231 @@
+//! Tools: what they do, and the typed facts of what they return.
+
+use std::sync::Arc;
+
+use crate::item::{Action, Fact, Item};
+use crate::json::{Kind, Value};
+
+/// What a tool does, by its exact name.
+pub(super) fn action(tool: &str) -> Action {
+    match tool {
+        "Bash" | "BashOutput" | "KillShell" | "KillBash" | "TaskOutput" | "TaskStop" | "Monitor" => Action::Run,
+        "Read" | "NotebookRead" | "ReadMcpResourceTool" | "ListMcpResourcesTool" => Action::Read,
+        "Write" => Action::Write,
+        "Edit" | "MultiEdit" | "NotebookEdit" => Action::Edit,
+        "Glob" | "Grep" | "LS" | "ToolSearch" => Action::Search,
+        "WebFetch" | "WebSearch" | "web_search" | "web_fetch" => Action::Fetch,
+        "Task" | "Agent" | "Workflow" => Action::Delegate,
+        "TodoWrite" | "TodoRead" | "TaskCreate" | "TaskUpdate" | "TaskList" | "TaskGet" | "EnterPlanMode"
+        | "ExitPlanMode" | "exit_plan_mode" => Action::Plan,
+        "AskUserQuestion" => Action::Ask,
+        _ if tool.starts_with("mcp__") => Action::Mcp,
+        _ => Action::Other,
+    }
+}
+
+/// Server and tool of an MCP tool's name.
+pub(super) fn mcp_parts(tool: &str) -> Option<(&str, &str)> {
+    tool.strip_prefix("mcp__")?.split_once("__")
+}
+
+/// Structured results hold the same facts under names that differ by tool; this is what ours are called.
+/// The shape decides, not the tool: a result whose call isn't known is read as well.
+const FACTS: &[(&str, &str)] = &[
+    ("stdout", "stdout"),
+    ("stderr", "stderr"),
+    ("interrupted", "interrupted"),
+    ("isImage", "image"),
+    ("backgroundTaskId", "background"),
+    ("timedOutAfterMs", "timed_out_ms"),
+    ("returnCodeInterpretation", "note"),
+    ("filePath", "path"),
+    ("notebook_path", "path"),
+    ("structuredPatch", "patch"),
+    ("originalFile", "original"),
+    ("originalFileContents", "original"),
+    ("original_file", "original"),
+    ("updated_file", "modified"),
+    ("content", "content"),
+    ("mode", "mode"),
+    ("filenames", "files"),
+    ("numFiles", "count"),
+    ("numMatches", "matches"),
+    ("numLines", "lines"),
+    ("truncated", "truncated"),
+    ("url", "url"),
+    ("code", "code"),
+    ("codeText", "code_text"),
+    ("bytes", "bytes"),
+    ("query", "query"),
+    ("result", "answer"),
+    ("durationMs", "duration_ms"),
+    ("status", "state"),
+    ("agentId", "agent"),
+    ("agentType", "agent_type"),
+    ("totalToolUseCount", "tool_uses"),
+    ("totalTokens", "tokens"),
+    ("totalDurationMs", "duration_ms"),
+    ("outputFile", "output_file"),
+    ("newTodos", "todos"),
+    ("task", "task"),
+    ("tasks", "tasks"),
+    ("plan", "plan"),
+    ("success", "success"),
+    ("answers", "answers"),
+    ("commandName", "skill"),
+    ("exitCode", "exit"),
+    ("new_source", "new_source"),
+    ("edit_mode", "edit_mode"),
+    ("cell_id", "cell"),
+];
+
+/// Facts of the `file` of a Read result.
+const FILE_FACTS: &[(&str, &str)] = &[
+    ("filePath", "path"),
+    ("content", "content"),
+    ("startLine", "start"),
+    ("numLines", "lines"),
+    ("totalLines", "total"),
+    ("originalSize", "bytes"),
+    ("cells", "cells"),
+    ("count", "count"),
+    ("outputDir", "output_file"),
+];
+
+/// Adds the facts of a structured result to its item.
+pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
+    if item.action == Some(Action::Mcp) {
+        // A server may put anything there: none of our names may be read out of it.
+        if structured.kind() != Kind::String {
+            item.data.push(("structured", Fact::Node(structured.node())));
+        }
+        return;
+    }
+    match structured.kind() {
+        Kind::Object => {}
+        Kind::Array => return item.data.push(("structured", Fact::Node(structured.node()))),
+        _ => return,
+    }
+    for (key, value) in structured.entries() {
+        let key = key.decode();
+        match &*key {
+            "file" => file_facts(item, value),
+            "type" => type_fact(item, value),
+            "content" if item.action == Some(Action::Delegate) => set(item, "answer", Fact::Made(answer, structured.node())),
+            "results" => hits_fact(item, value),
+            "bashEditDiff" => {
+                if let Some(files) = value.get("files") {
+                    set(item, "files", Fact::Node(files.node()));
+                }
+            }
+            "persistedOutputPath" => set(item, "persisted", Fact::Node(value.node())),
+            "matches" => set(item, "matches", Fact::Node(value.node())),
+            _ => {
+                if let Some((_, name)) = FACTS.iter().find(|(theirs, _)| *theirs == key) {
+                    if !value.is_null() {
+                        set(item, name, Fact::Node(value.node()));
+                    }
+                }
+            }
+        }
+    }
+    let is_file = item.fact("original").is_some() || item.fact("patch").is_some() || item.fact("created").is_some();
+    if is_file && item.fact("modified").is_none() {
+        match structured.get("content") {
+            Some(content) => set(item, "modified", Fact::Node(content.node())),
+            None => set(item, "modified", Fact::Made(modified, structured.node())),
+        }
+    }
+}
+
+fn set(item: &mut Item, name: &'static str, fact: Fact) {
+    match item.data.iter_mut().find(|(known, _)| *known == name) {
+        Some((_, known)) => *known = fact,
+        None => item.data.push((name, fact)),
+    }
+}
+
+fn file_facts(item: &mut Item, file: Value<'_>) {
+    for (key, value) in file.entries() {
+        if let Some((_, name)) = FILE_FACTS.iter().find(|(theirs, _)| key.is(theirs)) {
+            set(item, name, Fact::Node(value.node()));
+        }
+    }
+}
+
+fn type_fact(item: &mut Item, value: Value<'_>) {
+    let Some(kind) = value.decode() else { return };
+    match &*kind {
+        "create" => set(item, "created", Fact::Bool(true)),
+        "update" => set(item, "created", Fact::Bool(false)),
+        "file_unchanged" => set(item, "type", Fact::Text("unchanged".into())),
+        _ => set(item, "type", Fact::Node(value.node())),
+    }
+}
+
+/// A sub-agent's answer: the texts of its content without the notes that frame them.
+fn answer(structured: Value<'_>) -> Option<String> {
+    let notes = structured.get("harnessNoteCount").and_then(Value::int).unwrap_or(0);
+    let parts = structured.get("content")?.items().skip(usize::try_from(notes).unwrap_or(0));
+    let texts: Vec<_> = parts.filter_map(|part| part.get("text")?.decode()).collect();
+    (!texts.is_empty()).then(|| texts.join("\n"))
+}
+
+/// Hits of a web search: `results` holds texts and lists of links.
+fn hits_fact(item: &mut Item, results: Value<'_>) {
+    let mut hits = Vec::new();
+    let mut texts = Vec::new();
+    for result in results.items() {
+        match result.kind() {
+            Kind::String => texts.extend(result.decode()),
+            _ => {
+                let links = result.get("content").into_iter().flat_map(Value::items);
+                hits.extend(links.map(|link| Fact::Node(link.node())));
+            }
+        }
+    }
+    set(item, "hits", Fact::List(hits));
+    if !texts.is_empty() {
+        set(item, "answer", Fact::Text(texts.join("\n")));
+    }
+}
+
+/// The file after an edit, made from the file before it.
+fn modified(structured: Value<'_>) -> Option<String> {
+    let original = structured.get("originalFile").or_else(|| structured.get("originalFileContents"))?.decode()?;
+    let apply = |text: &str, edit: Value<'_>, old: &str, new: &str, all: &str| {
+        let old = edit.get(old)?.decode()?;
+        let new = edit.get(new)?.decode()?;
+        if old.is_empty() {
+            return Some(if text.is_empty() { new.into_owned() } else { text.to_owned() });
+        }
+        let all = edit.get(all).and_then(Value::bool) == Some(true);
+        Some(if all { text.replace(&*old, &new) } else { text.replacen(&*old, &new, 1) })
+    };
+    if let Some(edits) = structured.get("edits") {
+        let mut text = original.into_owned();
+        for edit in edits.items() {
+            text = apply(&text, edit, "old_string", "new_string", "replace_all")?;
+        }
+        return Some(text);
+    }
+    apply(&original, structured, "oldString", "newString", "replaceAll")
+}
+
+/// The code of `Exit code N`, with which the text of a failed command begins.
+pub(super) fn exit_code(text: &str) -> Option<i64> {
+    let line = text.lines().next()?;
+    line.strip_prefix("Exit code ")?.trim().parse().ok()
+}
+
+/// A name that is kept with its items, shared with the one before if it is the same.
+pub(super) fn shared(last: &mut Option<Arc<str>>, name: &str) -> Arc<str> {
+    match last {
+        Some(known) if **known == *name => known.clone(),
+        _ => {
+            let name: Arc<str> = name.into();
+            *last = Some(name.clone());
+            name
+        }
+    }
+}

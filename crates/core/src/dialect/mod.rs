@@ -1,0 +1,67 @@
+//! Ways of speaking: each product's events, made into ours.
+//!
+//! A dialect is a row of [`DIALECTS`]: a name, a claim, a decoder. What comes before it
+//! ([`crate::reading`]) is the same for all; what comes after it knows none of them.
+
+mod claude;
+mod foreign;
+
+use std::sync::Arc;
+
+use crate::event::Event;
+use crate::item::Id;
+use crate::json::{Record, Value};
+use crate::session::Session;
+
+pub use foreign::recognise as recognise_foreign;
+
+/// One product's way of speaking.
+pub struct Dialect {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Whether a value is one of its events.
+    pub claim: fn(Value<'_>) -> bool,
+    /// A decoder at the start of an input.
+    pub decoder: fn() -> Box<dyn Decoder>,
+}
+
+/// The dialects, in the order in which they are asked for a claim.
+pub const DIALECTS: &[Dialect] =
+    &[Dialect { name: "claude", claim: claude::claim, decoder: || Box::new(claude::Claude::default()) }];
+
+/// The dialect called `name`.
+pub fn find(name: &str) -> Option<&'static Dialect> {
+    DIALECTS.iter().find(|dialect| dialect.name == name)
+}
+
+/// Whether a value is an event of any dialect.
+pub fn is_event(value: Value<'_>) -> bool {
+    claiming(value).is_some()
+}
+
+/// The dialect that a value is an event of.
+pub fn claiming(value: Value<'_>) -> Option<&'static Dialect> {
+    DIALECTS.iter().find(|dialect| (dialect.claim)(value))
+}
+
+/// A record and where it stands.
+#[derive(Clone, Copy)]
+pub struct Input<'a> {
+    /// The record, for items to share.
+    pub record: &'a Arc<Record>,
+    /// The event in it: its root, or an element of it.
+    pub value: Value<'a>,
+    /// Number of its line.
+    pub line: u64,
+    /// The call that all of this input is inside of, if it is a sub-agent's own file.
+    pub parent: Option<&'a Id>,
+}
+
+/// Makes events of the records of one dialect, and holds that dialect's state.
+pub trait Decoder {
+    /// Says what `input` tells. Any value is fine: what isn't understood becomes an unknown item.
+    fn decode(&mut self, input: Input<'_>, session: &Session, out: &mut Vec<Event>);
+
+    /// Ends the input.
+    fn end(&mut self, session: &Session, out: &mut Vec<Event>);
+}

@@ -1,0 +1,62 @@
+//! Something that happened: what a decoder makes of a frame.
+
+use crate::item::{Id, Item, Status};
+use crate::session::Facts;
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// Something became known of the run. Absent fields say nothing new.
+    Facts(Box<Facts>),
+    /// A whole item; if one with its id is open, this is how that ended.
+    Put(Box<Item>),
+    /// An item begins that will grow.
+    Open(Box<Item>),
+    /// An open item grew by a piece of text, or of its input's JSON.
+    Append {
+        /// Which item.
+        id: Id,
+        /// The piece.
+        text: String,
+    },
+    /// An open item is whole, or was cut off.
+    Close {
+        /// Which item.
+        id: Id,
+        /// How it ended.
+        status: Status,
+    },
+    /// An open item never happened: its message was given up.
+    Drop(Id),
+    /// Items already seen are taken back; the notice that says so names them.
+    Retract {
+        /// Which items.
+        ids: Vec<Id>,
+        /// Who says so.
+        notice: Box<Item>,
+    },
+    /// Tokens that a message used; the last of a message counts.
+    Usage {
+        /// The message's id.
+        message: String,
+        /// What it used.
+        usage: Usage,
+    },
+    /// A record that is bookkeeping: hidden by the rule of this name.
+    Bookkeeping(String),
+    /// A record, block or field that the dialect doesn't know, by name.
+    Unknown(String),
+}
+
+/// Tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Read, not cached.
+    pub input: u64,
+    /// Written.
+    pub output: u64,
+    /// Read from the cache.
+    pub cache_read: u64,
+    /// Written to the cache.
+    pub cache_write: u64,
+}

@@ -1,0 +1,192 @@
+//! What one line says: the pure half of decoding. Nothing here depends on the lines before,
+//! so a host may read many lines at once on several threads.
+//!
+//! A line is one record, or nothing, or text. Real logs also hold damage: a record that was cut
+//! and followed at once by a whole one, two records without a line feed between, runs of NUL.
+//! Whole records are found again, the rest is kept to be told.
+
+use crate::frame::Frame;
+use crate::json::{Record, Value};
+
+/// One part of a damaged line.
+#[derive(Clone, Debug)]
+pub enum Part {
+    /// A whole record.
+    Record(Record),
+    /// Text that is part of a record, or near one, and can't be read.
+    Damage {
+        /// The text.
+        text: String,
+        /// It is the beginning of a record whose end is missing at the line's end.
+        incomplete: bool,
+    },
+}
+
+/// What one line says.
+#[derive(Clone, Debug)]
+pub enum Reading {
+    /// Nothing: it is blank.
+    Blank,
+    /// One record.
+    Record(Record),
+    /// Text that is no JSON at all.
+    Text(String),
+    /// Records and damage, in order.
+    Parts(Vec<Part>),
+    /// It was over the limit: its size in bytes.
+    Oversized(u64),
+}
+
+impl Reading {
+    /// Reads a line. `claim` says whether a value is an event of the dialect, which
+    /// decides what may be taken for a record in the middle of damage.
+    pub fn of(frame: Frame<'_>, claim: fn(Value<'_>) -> bool) -> Self {
+        if let Some(size) = frame.oversized {
+            return Self::Oversized(size);
+        }
+        if frame.bytes.trim_ascii().is_empty() {
+            return Self::Blank;
+        }
+        let text = match String::from_utf8(frame.bytes.into_owned()) {
+            Ok(text) => text,
+            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        };
+        match Record::from_line(text) {
+            Ok(record) => Self::Record(record),
+            Err((damage, text)) => recover(text, damage.at, claim),
+        }
+    }
+}
+
+/// Finds the whole records of a line that isn't one. `scanned` bytes were read in finding that out.
+fn recover(text: String, scanned: usize, claim: fn(Value<'_>) -> bool) -> Reading {
+    let mut parts = Vec::new();
+    let mut found = false;
+    let mut at = 0;
+    let mut damage_from = 0;
+    // Each try at a false start may read far: the sum is bounded, so that the whole stays linear.
+    let mut budget = text.len() * 8 + 4096 - scanned.min(text.len());
+    let mut incomplete = false;
+    while let Some(next) = next_start(&text, at, damage_from) {
+        at = next;
+        match Record::read(&text[at..]) {
+            Ok((record, used)) if at == damage_from && is_container(&record) || claim(record.root()) => {
+                push_damage(&mut parts, &text[damage_from..at], false);
+                found = true;
+                parts.push(Part::Record(record));
+                at += used;
+                damage_from = at + blanks(&text[at..]);
+                at = damage_from;
+                incomplete = false;
+                budget = budget.saturating_sub(used);
+            }
+            Ok((_, used)) => {
+                budget = budget.saturating_sub(used);
+                at += 1;
+            }
+            Err(damage) => {
+                incomplete |= damage.incomplete && at == damage_from;
+                budget = budget.saturating_sub(damage.at + 1);
+                at += 1;
+            }
+        }
+        if budget == 0 {
+            break;
+        }
+    }
+    if !found && !looks_like_json(&text) {
+        return Reading::Text(text);
+    }
+    push_damage(&mut parts, &text[damage_from..], incomplete);
+    Reading::Parts(parts)
+}
+
+/// Where the next record may begin: at the end of the last one, else at a brace and a quote.
+fn next_start(text: &str, at: usize, boundary: usize) -> Option<usize> {
+    let rest = text.get(at..)?;
+    if at == boundary {
+        let blank = blanks(rest);
+        if at == 0 && blank > 0 {
+            return next_start(text, blank, blank);
+        }
+        if rest.starts_with(['{', '[']) {
+            return Some(at);
+        }
+    }
+    memchr::memmem::find(rest.as_bytes(), b"{\"").map(|offset| at + offset)
+}
+
+fn is_container(record: &Record) -> bool {
+    record.text().trim_start().starts_with(['{', '['])
+}
+
+fn blanks(text: &str) -> usize {
+    text.len() - text.trim_start_matches([' ', '\t', '\r', '\n']).len()
+}
+
+fn push_damage(parts: &mut Vec<Part>, text: &str, incomplete: bool) {
+    if !text.trim().is_empty() {
+        parts.push(Part::Damage { text: text.to_owned(), incomplete });
+    }
+}
+
+/// Whether a text was meant to be a record: it begins like one, or is NUL bytes that a crash left.
+fn looks_like_json(text: &str) -> bool {
+    let body = text.trim_start_matches(['\0', ' ', '\t', '\r']);
+    let inside = |open| body.strip_prefix(open).map(str::trim_start);
+    inside('{').is_some_and(|rest| rest.starts_with('"'))
+        || inside('[').is_some_and(|rest| rest.starts_with('{'))
+        || body.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::borrow::Cow;
+
+    fn read(text: &str) -> Vec<String> {
+        let frame = Frame { line: 1, bytes: Cow::Borrowed(text.as_bytes()), oversized: None };
+        let claim = |value: Value<'_>| value.get("type").and_then(Value::str).is_some_and(|t| t.is("user"));
+        match Reading::of(frame, claim) {
+            Reading::Blank => vec!["blank".into()],
+            Reading::Record(record) => vec![format!("record {}", record.text())],
+            Reading::Text(text) => vec![format!("text {text}")],
+            Reading::Parts(parts) => parts
+                .into_iter()
+                .map(|part| match part {
+                    Part::Record(record) => format!("record {}", record.text()),
+                    Part::Damage { text, incomplete: true } => format!("incomplete {text}"),
+                    Part::Damage { text, .. } => format!("damage {text}"),
+                })
+                .collect(),
+            Reading::Oversized(size) => vec![format!("oversized {size}")],
+        }
+    }
+
+    #[test]
+    fn whole_records_are_found_again_on_a_damaged_line() {
+        let user = r#"{"type":"user"}"#;
+        for (line, want) in [
+            (user.to_owned(), vec![format!("record {user}")]),
+            (format!("{user}{user}"), vec![format!("record {user}"), format!("record {user}")]),
+            (
+                format!(r#"{{"type":"assistant","a":{{"type":"text"}},"b{user}"#),
+                vec![r#"damage {"type":"assistant","a":{"type":"text"},"b"#.to_owned(), format!("record {user}")],
+            ),
+            (format!("\0\0{user}"), vec!["damage \0\0".to_owned(), format!("record {user}")]),
+            (format!("{user} tail"), vec![format!("record {user}"), "damage tail".to_owned()]),
+            (r#"{"type":"us"#.to_owned(), vec![r#"incomplete {"type":"us"#.to_owned()]),
+            ("warning: {x}".to_owned(), vec!["text warning: {x}".to_owned()]),
+            (" \t".to_owned(), vec!["blank".to_owned()]),
+            ("\0\0".to_owned(), vec!["damage \0\0".to_owned()]),
+        ] {
+            assert_eq!(read(&line), want, "{line}");
+        }
+    }
+
+    #[test]
+    fn false_starts_cost_a_bounded_amount() {
+        let line = r#"{"a":"#.repeat(200_000);
+        assert_eq!(read(&line).len(), 1);
+    }
+}

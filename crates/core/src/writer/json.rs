@@ -1,0 +1,422 @@
+//! Machine output: one JSON object a line, `items` (what is) and `json` (what is said).
+//!
+//! Every line can be shown as it is: whatever could steer a terminal or hide text is spelled
+//! `\uXXXX`. Texts of items are faithful otherwise; those of entries were cleaned before.
+
+use std::fmt::{self, Write};
+
+use crate::entry::{Block, Entry, Line};
+use crate::item::{Content, Fact, Item};
+use crate::json::{Kind, Str, Value};
+use crate::text::{is_dangerous, is_joiner};
+use crate::writer::Writer;
+
+/// Version of both formats.
+pub const VERSION: u32 = 1;
+/// Containers of a value deeper than this are written as a string of their text.
+const MAX_DEPTH: usize = 64;
+
+/// Writes entries, one JSON object a line.
+#[derive(Debug, Default)]
+pub struct Json;
+
+impl Writer for Json {
+    fn entry(&mut self, entry: &Entry, out: &mut dyn Write) -> fmt::Result {
+        let mut object = Object::open(out)?;
+        object.field("v")?.write_fmt(format_args!("{VERSION}"))?;
+        object.string("id", entry.id.as_str())?;
+        if let Some(parent) = &entry.parent {
+            object.string("parent", parent.as_str())?;
+        }
+        object.field("place")?.write_fmt(format_args!("{}", entry.place))?;
+        object.string("kind", entry.kind.name())?;
+        if let Some(tool) = &entry.tool {
+            object.string("tool", tool)?;
+        }
+        if let Some(action) = entry.action {
+            object.string("action", action.name())?;
+        }
+        object.string("status", status_name(entry.status))?;
+        if let Some(at) = entry.at {
+            object.string("at", &at.to_string())?;
+        }
+        if let Some(of) = &entry.of {
+            line(object.field("of")?, of)?;
+        }
+        if let Some(mark) = entry.view.mark {
+            object.string("mark", mark)?;
+        }
+        line(object.field("title")?, &entry.view.title)?;
+        if !entry.view.body.is_empty() {
+            blocks(object.field("body")?, &entry.view.body)?;
+        }
+        object.close()?;
+        out.write_char('\n')
+    }
+
+    fn wants_time(&self) -> bool {
+        true
+    }
+}
+
+/// Writes one item as a line.
+pub fn write_item(item: &Item, out: &mut dyn Write) -> fmt::Result {
+    let mut object = Object::open(out)?;
+    object.field("v")?.write_fmt(format_args!("{VERSION}"))?;
+    object.string("id", item.id.as_str())?;
+    if let Some(parent) = &item.parent {
+        object.string("parent", parent.as_str())?;
+    }
+    object.field("place")?.write_fmt(format_args!("{}", item.place))?;
+    object.string("kind", item.kind.name())?;
+    object.string("status", status_name(item.status))?;
+    if let Some(at) = item.at() {
+        object.string("at", &at.to_string())?;
+    }
+    if let Some(session) = &item.session {
+        object.string("session", session)?;
+    }
+    object.field("line")?.write_fmt(format_args!("{}", item.line))?;
+    if let Some(tool) = &item.tool {
+        object.string("tool", tool)?;
+    }
+    if let Some(action) = item.action {
+        object.string("action", action.name())?;
+    }
+    if let Some(input) = item.input() {
+        value(object.field("input")?, input)?;
+    }
+    if let Some(call) = &item.call {
+        object.string("call", call.as_str())?;
+    }
+    if !matches!(item.text, Content::None) {
+        object.string("text", &item.text())?;
+    }
+    if item.error {
+        object.field("error")?.write_str("true")?;
+    }
+    if !item.data.is_empty() {
+        facts(object.field("data")?, item, &item.data)?;
+    }
+    object.close()?;
+    out.write_char('\n')
+}
+
+fn status_name(status: crate::item::Status) -> &'static str {
+    use crate::item::Status;
+    match status {
+        Status::Open => "open",
+        Status::Done => "done",
+        Status::Failed => "failed",
+        Status::Cancelled => "cancelled",
+    }
+}
+
+/// A JSON object that is being written.
+struct Object<'a> {
+    out: &'a mut dyn Write,
+    is_empty: bool,
+}
+
+impl<'a> Object<'a> {
+    fn open(out: &'a mut dyn Write) -> Result<Self, fmt::Error> {
+        out.write_char('{')?;
+        Ok(Self { out, is_empty: true })
+    }
+
+    /// Writes a name and hands out where its value goes.
+    fn field(&mut self, name: &str) -> Result<&mut dyn Write, fmt::Error> {
+        if !std::mem::take(&mut self.is_empty) {
+            self.out.write_char(',')?;
+        }
+        string(self.out, name)?;
+        self.out.write_char(':')?;
+        Ok(self.out)
+    }
+
+    fn string(&mut self, name: &str, text: &str) -> fmt::Result {
+        string(self.field(name)?, text)
+    }
+
+    fn close(self) -> fmt::Result {
+        self.out.write_char('}')
+    }
+}
+
+fn list<T>(out: &mut dyn Write, values: impl IntoIterator<Item = T>, mut each: impl FnMut(&mut dyn Write, T) -> fmt::Result) -> fmt::Result {
+    out.write_char('[')?;
+    for (index, value) in values.into_iter().enumerate() {
+        if index > 0 {
+            out.write_char(',')?;
+        }
+        each(out, value)?;
+    }
+    out.write_char(']')
+}
+
+fn facts(out: &mut dyn Write, item: &Item, facts: &[(&'static str, Fact)]) -> fmt::Result {
+    let mut object = Object::open(out)?;
+    for (name, known) in facts {
+        fact(object.field(name)?, item, known)?;
+    }
+    object.close()
+}
+
+/// Facts nest as deep as dialects build them, which is a few levels.
+fn fact(out: &mut dyn Write, item: &Item, known: &Fact) -> fmt::Result {
+    match known {
+        Fact::Bool(truth) => write!(out, "{truth}"),
+        Fact::Int(number) => write!(out, "{number}"),
+        Fact::Float(number) if number.is_finite() => write!(out, "{number}"),
+        Fact::Float(_) => out.write_str("null"),
+        Fact::Text(text) => string(out, text),
+        Fact::Node(node) => match &item.record {
+            Some(record) => value(out, record.value(*node)),
+            None => out.write_str("null"),
+        },
+        Fact::Made(make, node) => match item.record.as_deref().and_then(|record| make(record.value(*node))) {
+            Some(text) => string(out, &text),
+            None => out.write_str("null"),
+        },
+        Fact::List(known) => list(out, known, |out, known| fact(out, item, known)),
+        Fact::Map(known) => facts(out, item, known),
+    }
+}
+
+fn line(out: &mut dyn Write, line: &Line) -> fmt::Result {
+    list(out, &line.spans, |out, span| {
+        let mut object = Object::open(out)?;
+        object.string("text", &span.text)?;
+        object.string("role", span.role.name())?;
+        if let Some(link) = &span.link {
+            object.string("link", link)?;
+        }
+        object.close()
+    })
+}
+
+/// Blocks nest as deep as formatters build them: details inside details.
+fn blocks(out: &mut dyn Write, blocks: &[Block]) -> fmt::Result {
+    list(out, blocks, block)
+}
+
+fn block(out: &mut dyn Write, block: &Block) -> fmt::Result {
+    let mut object = Object::open(out)?;
+    match block {
+        Block::Lines { lines } => {
+            object.string("type", "lines")?;
+            list(object.field("lines")?, lines, line)?;
+        }
+        Block::Prose { text, role } => {
+            object.string("type", "prose")?;
+            object.string("text", text)?;
+            object.string("role", role.name())?;
+        }
+        Block::Code { text, lang, start, role } => {
+            object.string("type", "code")?;
+            object.string("text", text)?;
+            if let Some(lang) = lang {
+                object.string("lang", lang)?;
+            }
+            if let Some(start) = start {
+                write!(object.field("start")?, "{start}")?;
+            }
+            object.string("role", role.name())?;
+        }
+        Block::Diff { path, hunks } => {
+            object.string("type", "diff")?;
+            if let Some(path) = path {
+                object.string("path", path)?;
+            }
+            list(object.field("hunks")?, hunks, |out, hunk| {
+                let mut object = Object::open(out)?;
+                for (name, start) in [("old_start", hunk.old_start), ("new_start", hunk.new_start)] {
+                    if let Some(start) = start {
+                        write!(object.field(name)?, "{start}")?;
+                    }
+                }
+                list(object.field("lines")?, &hunk.lines, |out, line| {
+                    let mut object = Object::open(out)?;
+                    object.string("change", line.change.name())?;
+                    object.string("text", &line.text)?;
+                    object.close()
+                })?;
+                object.close()
+            })?;
+        }
+        Block::List { items } => {
+            object.string("type", "list")?;
+            list(object.field("items")?, items, |out, item| {
+                let mut object = Object::open(out)?;
+                object.string("point", item.point.name())?;
+                line(object.field("line")?, &item.line)?;
+                object.close()
+            })?;
+        }
+        Block::Table { head, rows } => {
+            object.string("type", "table")?;
+            list(object.field("head")?, head, line)?;
+            list(object.field("rows")?, rows, |out, row| list(out, row, line))?;
+        }
+        Block::Image { media, bytes, name } => {
+            object.string("type", "image")?;
+            object.string("media", media)?;
+            if let Some(bytes) = bytes {
+                write!(object.field("bytes")?, "{bytes}")?;
+            }
+            if let Some(name) = name {
+                object.string("name", name)?;
+            }
+        }
+        Block::Details { summary, body } => {
+            object.string("type", "details")?;
+            line(object.field("summary")?, summary)?;
+            blocks(object.field("body")?, body)?;
+        }
+        Block::Elided { lines, bytes } => {
+            object.string("type", "elided")?;
+            write!(object.field("lines")?, "{lines}")?;
+            write!(object.field("bytes")?, "{bytes}")?;
+        }
+    }
+    object.close()
+}
+
+/// Writes a string with its quotes.
+fn string(out: &mut dyn Write, text: &str) -> fmt::Result {
+    out.write_char('"')?;
+    let mut written = 0;
+    for (at, ch) in text.char_indices().filter(|(_, ch)| is_spelled(*ch)) {
+        out.write_str(&text[written..at])?;
+        match ch {
+            '"' => out.write_str("\\\"")?,
+            '\\' => out.write_str("\\\\")?,
+            '\n' => out.write_str("\\n")?,
+            '\t' => out.write_str("\\t")?,
+            '\r' => out.write_str("\\r")?,
+            _ => spell(out, ch)?,
+        }
+        written = at + ch.len_utf8();
+    }
+    out.write_str(&text[written..])?;
+    out.write_char('"')
+}
+
+fn is_spelled(ch: char) -> bool {
+    matches!(ch, '"' | '\\' | '\n' | '\t') || is_dangerous(ch) || is_joiner(ch)
+}
+
+fn spell(out: &mut dyn Write, ch: char) -> fmt::Result {
+    ch.encode_utf16(&mut [0; 2]).iter().try_for_each(|unit| write!(out, "\\u{unit:04x}"))
+}
+
+/// Writes a value of a record as it was written: key order, numbers and escapes; only what could steer a
+/// terminal is spelled, lone surrogates are replaced, and what lies too deep is written as a string.
+fn value(out: &mut dyn Write, value: Value<'_>) -> fmt::Result {
+    match value.kind() {
+        Kind::String => string(out, &value.str().map(Str::decode).unwrap_or_default()),
+        Kind::Object | Kind::Array => container(out, value.raw()),
+        _ => out.write_str(value.raw()),
+    }
+}
+
+fn container(out: &mut dyn Write, raw: &str) -> fmt::Result {
+    let bytes = raw.as_bytes();
+    let (mut depth, mut at) = (0_usize, 0);
+    while at < bytes.len() {
+        let start = at;
+        match bytes[at] {
+            b'"' => {
+                at += string_length(&bytes[at..]);
+                let inside = &raw[start + 1..at - 1];
+                if inside.contains('\\') || inside.chars().any(is_spelled) {
+                    string(out, &Str::of_raw(inside).decode())?;
+                } else {
+                    out.write_str(&raw[start..at])?;
+                }
+            }
+            b'{' | b'[' if depth == MAX_DEPTH => {
+                at += container_length(&bytes[at..]);
+                string(out, &raw[start..at])?;
+            }
+            byte => {
+                match byte {
+                    b'{' | b'[' => depth += 1,
+                    b'}' | b']' => depth -= 1,
+                    _ => {}
+                }
+                at += 1;
+                if !byte.is_ascii_whitespace() {
+                    out.write_char(char::from(byte))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The length of the string at the start of valid JSON, its quotes included.
+fn string_length(bytes: &[u8]) -> usize {
+    let mut at = 1;
+    while let Some(offset) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        at += offset;
+        if bytes[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+    }
+    bytes.len()
+}
+
+/// The length of the container at the start of valid JSON.
+fn container_length(bytes: &[u8]) -> usize {
+    let (mut depth, mut at) = (0_usize, 0);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => {
+                at += string_length(&bytes[at..]);
+                continue;
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth -= 1,
+            _ => {}
+        }
+        at += 1;
+        if depth == 0 {
+            break;
+        }
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::Record;
+
+    fn spelled(json: &str) -> String {
+        let record = Record::from_line(json.to_owned()).unwrap_or_else(|(damage, _)| panic!("{damage:?}"));
+        let mut out = String::new();
+        value(&mut out, record.root()).unwrap_or_else(|error| panic!("{error}"));
+        out
+    }
+
+    #[test]
+    fn values_are_written_as_they_were_but_cannot_steer_a_terminal() {
+        for (json, want) in [
+            (r#" { "b" : [1.50, 1e400, "x\/y"], "a":{} } "#, r#"{"b":[1.50,1e400,"x/y"],"a":{}}"#),
+            (r#"["\u001b[2J","\ud800","a\"b"]"#, r#"["\u001b[2J","�","a\"b"]"#),
+            ("[\"\u{202e}\u{7f}\"]", r#"["\u202e\u007f"]"#),
+            ("\"\u{e0041}\"", r#""\udb40\udc41""#),
+        ] {
+            assert_eq!(spelled(json), want);
+        }
+    }
+
+    #[test]
+    fn what_lies_too_deep_becomes_a_string() {
+        let deep = format!("{}\"x\"{}", "[".repeat(70), "]".repeat(70));
+        let want = format!("{}\"{}\\\"x\\\"{}\"{}", "[".repeat(64), "[".repeat(6), "]".repeat(6), "]".repeat(64));
+        assert_eq!(spelled(&deep), want);
+    }
+}
