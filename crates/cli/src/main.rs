@@ -1,2 +1,110 @@
 //! streamfmt: readable output for the event streams of coding agents.
-fn main() {}
+//!
+//! Arguments become a source, a pipeline and an output; what happens becomes an exit code.
+
+mod args;
+mod crash;
+mod follow;
+mod format;
+mod input;
+mod message;
+mod output;
+mod progress;
+mod report;
+mod signal;
+mod tee;
+mod terminal;
+
+use std::env;
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+use streamfmt::Engine;
+
+use crate::args::{Args, Command};
+use crate::format::Run;
+use crate::input::Input;
+use crate::message::{OK, OUTPUT, USAGE, tell, tell_problems};
+
+fn main() -> ExitCode {
+    ExitCode::from(crash::contain(|| run().unwrap_or_else(|code| code)))
+}
+
+/// Does what the command line says. An error is an exit code whose reason was told.
+fn run() -> Result<u8, u8> {
+    let args = Args::read(env::args_os())?;
+    if let Some(command) = &args.command {
+        return write_out(&generate(command)?);
+    }
+    if args.files.is_empty() && io::stdin().is_terminal() {
+        return write_out(args::short_help().as_bytes());
+    }
+    let inputs = Input::all(&args).map_err(|messages| {
+        messages.iter().for_each(|message| tell(message));
+        USAGE
+    })?;
+    let engine = engine(&args)?;
+    let mut run = Run::begin(&args, &engine)?;
+    for input in &inputs {
+        run.format(input);
+        if run.is_over() {
+            break;
+        }
+    }
+    Ok(run.finish())
+}
+
+/// Reads the user's choices.
+fn engine(args: &Args) -> Result<Engine, u8> {
+    let mut builder = Engine::builder()
+        .dialect(&args.from)
+        .only(args.only.iter().cloned())
+        .hide(args.hide.iter().cloned())
+        .ascii(args.ascii)
+        .timestamps(args.timestamps)
+        .looks(terminal::looks(args));
+    if let Some(name) = &args.to {
+        builder = builder.writer(name);
+    }
+    if let Some(name) =
+        args.profile.clone().or_else(|| env::var("STREAMFMT_PROFILE").ok().filter(|it| !it.is_empty()))
+    {
+        builder = builder.profile(name);
+    }
+    if let Some(name) = &args.theme {
+        builder = builder.theme(name);
+    }
+    for assignment in &args.set {
+        builder = builder.set(assignment);
+    }
+    builder.build().map_err(|problems| {
+        tell_problems(&problems);
+        USAGE
+    })
+}
+
+/// What a command writes.
+fn generate(command: &Command) -> Result<Vec<u8>, u8> {
+    let mut page = Vec::new();
+    match command {
+        Command::Completions { shell } => {
+            clap_complete::generate(*shell, &mut args::command(), "streamfmt", &mut page);
+        }
+        Command::Man => clap_mangen::Man::new(args::command()).render(&mut page).map_err(|error| {
+            tell(&error.to_string());
+            OUTPUT
+        })?,
+    }
+    Ok(page)
+}
+
+fn write_out(text: &[u8]) -> Result<u8, u8> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text).and_then(|()| stdout.write_all(b"\n")).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            tell(&format!("can't write standard output: {}", input::reason(&error)));
+            Err(OUTPUT)
+        }
+        _ => Ok(OK),
+    }
+}

@@ -21,4 +21,5 @@ pub mod profile;
 pub mod reading;
 pub mod session;
 pub mod text;
+pub mod theme;
 pub mod writer;

@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
+use indexmap::{IndexMap, IndexSet};
+
 use crate::clip::clip;
 use crate::dialect::{self, Decoder, Dialect, Input};
 use crate::entry::{Entry, Line, View};
@@ -43,8 +45,22 @@ pub enum Output {
         /// Spells the entries.
         writer: Box<dyn Writer>,
     },
+    /// What is said, for a sink that can change what it shows: taken with [`Pipeline::take_updates`].
+    Updates {
+        /// Formatters, asked in this order before the standard one.
+        formatters: Vec<Box<dyn Formatter>>,
+    },
     /// What is: the items, one JSON object a line.
     Items,
+}
+
+/// A change of what a sink shows, keyed by id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// Show this entry, in place of the one with its id if there is one.
+    Put(Box<Entry>),
+    /// Show it no more.
+    Drop(Id),
 }
 
 /// The bytes of a file, in pieces.
@@ -143,7 +159,16 @@ impl Pipeline {
             subagents: setup.subagents,
             nesting: 0,
             line: 0,
-            stage: Stage { profile: setup.profile, output: setup.output, standard, last: None, report: Report::default(), is_begun: false },
+            stage: Stage {
+                profile: setup.profile,
+                output: setup.output,
+                standard,
+                last: None,
+                report: Report::default(),
+                is_begun: false,
+                grown: IndexSet::new(),
+                updates: IndexMap::new(),
+            },
         }
     }
 
@@ -246,7 +271,7 @@ impl Pipeline {
             }),
             Reading::Oversized(size) => {
                 self.stage.report.oversized += 1;
-                let mut notice = notice(line, "oversized", format!("line {line}: {size} bytes, over the limit of {}: not read", self.max_line));
+                let mut notice = notice(line, "oversized");
                 notice.data.push(("bytes", Fact::Int(size.cast_signed())));
                 self.put(notice, out)
             }
@@ -267,14 +292,13 @@ impl Pipeline {
         if self.stage.report.damaged > SHOWN_DAMAGE {
             return Ok(());
         }
-        let what = if incomplete { "incomplete record" } else { "damaged record" };
-        let mut notice = notice(line, "damaged", text);
+        let mut notice = notice(line, "damaged");
         if index > 0 {
             notice.id = format!("line-{line}/damage-{index}").into();
         }
-        notice.data.push(("what", Fact::Text(format!("line {line}: {what}"))));
-        notice.data.push(("bytes", Fact::Int(notice.text().len() as i64)));
+        notice.data.push(("bytes", Fact::Int(text.len() as i64)));
         notice.data.push(("incomplete", Fact::Bool(incomplete)));
+        notice.text = Content::Own(text);
         self.put(notice, out)
     }
 
@@ -304,8 +328,7 @@ impl Pipeline {
             self.happen(events, out)?;
         }
         if is_cut {
-            let what = format!("line {line}: a value is cut: too deep, or over {} elements", json::MAX_ELEMENTS);
-            let mut cut = notice(line, "cut", what);
+            let mut cut = notice(line, "cut");
             cut.id = format!("line-{line}/cut").into();
             return self.put(cut, out);
         }
@@ -361,6 +384,19 @@ impl Pipeline {
         written
     }
 
+    /// What changed since the last time, in the order in which it first changed. Growing items are
+    /// formatted here, once for all that they grew: the caller's pace is the pace of formatting.
+    pub fn take_updates(&mut self) -> Vec<Update> {
+        let Self { session, stage, .. } = self;
+        for id in std::mem::take(&mut stage.grown) {
+            let Some(item) = session.open_item(&id) else { continue };
+            if let Some(entry) = stage.entry(item, session) {
+                stage.updates.insert(id, Update::Put(Box::new(entry)));
+            }
+        }
+        std::mem::take(&mut stage.updates).into_values().collect()
+    }
+
     /// What was counted so far.
     pub fn report(&self) -> &Report {
         &self.stage.report
@@ -372,9 +408,8 @@ impl Pipeline {
     }
 }
 
-fn notice(line: u64, event: &str, text: String) -> Item {
+fn notice(line: u64, event: &str) -> Item {
     let mut item = Item::new(format!("line-{line}"), Kind::Notice, line);
-    item.text = Content::Own(text);
     item.data = vec![("event", Fact::Text(event.to_owned())), ("level", Fact::Text("warning".to_owned()))];
     item
 }
@@ -388,6 +423,10 @@ struct Stage {
     last: Option<Id>,
     report: Report,
     is_begun: bool,
+    /// For updates: open items that have changed.
+    grown: IndexSet<Id>,
+    /// For updates: what else has changed.
+    updates: IndexMap<Id, Update>,
 }
 
 impl Stage {
@@ -398,7 +437,19 @@ impl Stage {
                 self.report.repeated += 1;
                 Ok(())
             }
-            Change::Grew(_) | Change::Dropped(_) => Ok(()),
+            Change::Grew(id) => {
+                if let Output::Updates { .. } = self.output {
+                    self.grown.insert(id);
+                }
+                Ok(())
+            }
+            Change::Dropped(id) => {
+                if let Output::Updates { .. } = self.output {
+                    self.grown.shift_remove(&id);
+                    self.updates.insert(id.clone(), Update::Drop(id));
+                }
+                Ok(())
+            }
         }
     }
 
@@ -406,23 +457,55 @@ impl Stage {
         if item.kind == Kind::Outcome {
             self.report.failed = item.error;
         }
-        if !self.profile.filter.admits(item) {
-            count(&mut self.report.hidden, &format!("filter: {}", item.kind.name()));
+        if let Output::Items = self.output {
+            if self.admits(item) {
+                *self.report.shown.entry(item.kind.name()).or_default() += 1;
+                write_item(item, out)?;
+            }
             return Ok(());
         }
-        if let Output::Items = self.output {
-            *self.report.shown.entry(item.kind.name()).or_default() += 1;
-            return write_item(item, out);
+        let Some(entry) = self.entry(item, session) else { return Ok(()) };
+        *self.report.shown.entry(item.kind.name()).or_default() += 1;
+        self.last = Some(entry.id.clone());
+        match &mut self.output {
+            Output::Entries { writer, .. } => {
+                if !std::mem::replace(&mut self.is_begun, true) {
+                    writer.begin(out)?;
+                }
+                writer.entry(&entry, out)?;
+            }
+            Output::Updates { .. } => {
+                self.grown.shift_remove(&entry.id);
+                self.updates.insert(entry.id.clone(), Update::Put(Box::new(entry)));
+            }
+            Output::Items => {}
+        }
+        Ok(())
+    }
+
+    fn admits(&mut self, item: &Item) -> bool {
+        let is_admitted = self.profile.filter.admits(item);
+        if !is_admitted {
+            count(&mut self.report.hidden, &format!("filter: {}", item.kind.name()));
+        }
+        is_admitted
+    }
+
+    /// What is said of an item, cut to the limits; `None`: nothing.
+    fn entry(&mut self, item: &Item, session: &Session) -> Option<Entry> {
+        if !self.admits(item) {
+            return None;
         }
         let Some(mut view) = self.view(item, session) else {
             count(&mut self.report.hidden, item.kind.name());
-            return Ok(());
+            return None;
         };
-        *self.report.shown.entry(item.kind.name()).or_default() += 1;
         clip(&mut view, item.kind, item.error, &self.profile.limits);
-        let of = self.named_call(item, session);
-        let Output::Entries { writer, .. } = &mut self.output else { return Ok(()) };
-        let entry = Entry {
+        let wants_time = match &self.output {
+            Output::Entries { writer, .. } => writer.wants_time(),
+            _ => true,
+        };
+        Some(Entry {
             id: item.id.clone(),
             parent: item.parent.clone(),
             place: item.place,
@@ -430,22 +513,16 @@ impl Stage {
             tool: item.tool.as_deref().map(Text::clean),
             action: item.action,
             status: item.status,
-            at: if writer.wants_time() { item.at() } else { None },
+            at: if wants_time { item.at() } else { None },
             depth: session.depth(item.parent.as_ref()),
-            of,
+            of: self.named_call(item, session),
             view,
-        };
-        if !std::mem::replace(&mut self.is_begun, true) {
-            writer.begin(out)?;
-        }
-        writer.entry(&entry, out)?;
-        self.last = Some(entry.id);
-        Ok(())
+        })
     }
 
     /// What the chain says of an item; `None`: nothing.
     fn view(&mut self, item: &Item, session: &Session) -> Option<View> {
-        let Output::Entries { formatters, .. } = &self.output else { return None };
+        let (Output::Entries { formatters, .. } | Output::Updates { formatters }) = &self.output else { return None };
         let chain = formatters.iter().map(|formatter| &**formatter).chain([&self.standard as &dyn Formatter]);
         for formatter in chain {
             match formatter.format(item, session) {
@@ -472,9 +549,8 @@ impl Stage {
         self.report.open_calls = session.open_calls();
         if self.report.damaged > SHOWN_DAMAGE {
             let count = self.report.damaged;
-            let mut notice = notice(line, "damaged", String::new());
+            let mut notice = notice(line, "damaged");
             notice.id = "damaged".into();
-            notice.data.push(("what", Fact::Text(format!("{count} damaged records in all, {SHOWN_DAMAGE} shown"))));
             notice.data.push(("count", Fact::Int(count.cast_signed())));
             self.item(&notice, session, out)?;
         }

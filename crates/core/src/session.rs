@@ -363,8 +363,7 @@ impl Session {
             .collect();
         let count = self.open_calls();
         let rest = count - named.len() as u64;
-        let mut text = if count == 1 { "1 call has no result: ".to_owned() } else { format!("{count} calls have no result: ") };
-        text.push_str(&named.join(", "));
+        let mut text = named.join(", ");
         if rest > 0 {
             text.push_str(&format!(" and {rest} more"));
         }
@@ -395,6 +394,18 @@ impl Session {
         sum(&mut self.usage.output, before.output, usage.output);
         sum(&mut self.usage.cache_read, before.cache_read, usage.cache_read);
         sum(&mut self.usage.cache_write, before.cache_write, usage.cache_write);
+    }
+}
+
+#[cfg(test)]
+impl Session {
+    /// A session in which these calls await their results.
+    pub(crate) fn awaiting(facts: Facts, calls: impl IntoIterator<Item = Item>) -> Self {
+        let mut session = Self { facts, ..Self::default() };
+        for call in calls {
+            session.open_call(&call);
+        }
+        session
     }
 }
 
@@ -448,12 +459,3 @@ fn content_hash(item: &Item) -> u64 {
 
 /// The session that an item belongs to, shared by all its items.
 pub(crate) type SessionId = Arc<str>;
-
-#[cfg(test)]
-impl Session {
-    /// A session in which these calls await their results.
-    pub(crate) fn awaiting(facts: Facts, calls: impl IntoIterator<Item = Item>) -> Self {
-        let calls = calls.into_iter().map(|item| (item.id.clone(), OpenCall { item, bytes: 0 }));
-        Self { facts, calls: calls.collect(), ..Self::default() }
-    }
-}

@@ -1,2 +1,31 @@
 //! Formats the event streams of coding agents.
+//!
+//! ```text
+//! name of a profile ─▶ Settings ─▶ Engine ─▶ Setup ─▶ core's Pipeline
+//!        (profile)      (keys)     (engine)           bytes in, text out
+//! ```
+//!
+//! ```
+//! use streamfmt::{Engine, core::pipeline::Pipeline};
+//!
+//! let engine = Engine::builder().profile("quiet").writer("items").build()?;
+//! let mut pipeline = Pipeline::new(engine.setup());
+//! let mut out = String::new();
+//! pipeline.push(b"{\"type\":\"system\"}\n", &mut out)?;
+//! pipeline.finish(&mut out)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Nothing here prints, exits, or reads the environment: what is wrong comes back as [`Problems`].
+
+pub mod engine;
+pub mod keys;
+pub mod problem;
+pub mod profile;
+pub mod source;
+
+pub use engine::{Builder, Engine, Looks};
+pub use problem::{Place, Problem, Problems};
+pub use profile::Settings;
+pub use source::{SideFile, side_files};
 pub use streamfmt_core as core;

@@ -1,4 +1,4 @@
-//! Reads an item's facts: a fact may be a value of the record or one that the decoder keeps, and both read alike.
+//! Reads an item's facts: a fact may be a value of the record or one that the decoder made, and both read alike.
 
 use std::borrow::Cow;
 
@@ -11,8 +11,8 @@ use crate::text::Text;
 pub(super) enum Datum<'a> {
     /// A value of the item's record.
     Json(Value<'a>),
-    /// One that the decoder keeps, and the item that its nodes are of.
-    Kept(&'a Item, &'a Fact),
+    /// One that the decoder made, and the item that its nodes are of.
+    Made(&'a Item, &'a Fact),
 }
 
 impl<'a> Datum<'a> {
@@ -25,7 +25,7 @@ impl<'a> Datum<'a> {
     fn new(item: &'a Item, fact: &'a Fact) -> Option<Self> {
         match fact {
             Fact::Node(node) => Self::json(item.record.as_deref()?.value(*node)),
-            _ => Some(Self::Kept(item, fact)),
+            _ => Some(Self::Made(item, fact)),
         }
     }
 
@@ -37,11 +37,11 @@ impl<'a> Datum<'a> {
     pub(super) fn get(self, name: &str) -> Option<Self> {
         match self {
             Self::Json(value) => Self::json(value.get(name)?),
-            Self::Kept(item, Fact::Map(parts)) => {
+            Self::Made(item, Fact::Map(parts)) => {
                 let (_, fact) = parts.iter().find(|(key, _)| *key == name)?;
                 Self::new(item, fact)
             }
-            Self::Kept(..) => None,
+            Self::Made(..) => None,
         }
     }
 
@@ -59,10 +59,10 @@ impl<'a> Datum<'a> {
     pub(super) fn list(self) -> Vec<Self> {
         match self {
             Self::Json(value) => value.items().map(Self::Json).collect(),
-            Self::Kept(item, Fact::List(facts)) => {
+            Self::Made(item, Fact::List(facts)) => {
                 facts.iter().filter_map(|fact| Self::new(item, fact)).collect()
             }
-            Self::Kept(..) => Vec::new(),
+            Self::Made(..) => Vec::new(),
         }
     }
 
@@ -72,11 +72,11 @@ impl<'a> Datum<'a> {
             Self::Json(value) => {
                 value.entries().map(|(key, value)| (Text::from_json(key), Self::Json(value))).collect()
             }
-            Self::Kept(item, Fact::Map(parts)) => parts
+            Self::Made(item, Fact::Map(parts)) => parts
                 .iter()
                 .filter_map(|(key, fact)| Some((Text::clean(key), Self::new(item, fact)?)))
                 .collect(),
-            Self::Kept(..) => Vec::new(),
+            Self::Made(..) => Vec::new(),
         }
     }
 
@@ -84,8 +84,7 @@ impl<'a> Datum<'a> {
     pub(super) fn text(self) -> Option<Text> {
         match self {
             Self::Json(value) => value.str().map(Text::from_json),
-            Self::Kept(_, Fact::Text(text)) => Some(Text::clean(text)),
-            Self::Kept(..) => self.str().map(|text| Text::clean_owned(text.into_owned())),
+            Self::Made(..) => self.str().map(|text| Text::clean(&text)),
         }
     }
 
@@ -93,11 +92,9 @@ impl<'a> Datum<'a> {
     pub(super) fn str(self) -> Option<Cow<'a, str>> {
         match self {
             Self::Json(value) => value.decode(),
-            Self::Kept(_, Fact::Text(text)) => Some(Cow::Borrowed(text)),
-            Self::Kept(item, Fact::Made(make, node)) => {
-                make(item.record.as_deref()?.value(*node)).map(Cow::Owned)
-            }
-            Self::Kept(..) => None,
+            Self::Made(_, Fact::Text(text)) => Some(Cow::Borrowed(text)),
+            Self::Made(item, Fact::Made(make, node)) => make(item.record.as_deref()?.value(*node)).map(Cow::Owned),
+            Self::Made(..) => None,
         }
     }
 
@@ -106,10 +103,10 @@ impl<'a> Datum<'a> {
         self.text().or_else(|| match self {
             Self::Json(value) => matches!(value.kind(), Kind::Number | Kind::True | Kind::False)
                 .then(|| Text::clean(value.raw())),
-            Self::Kept(_, Fact::Int(number)) => Some(Text::clean_owned(number.to_string())),
-            Self::Kept(_, Fact::Float(number)) => Some(Text::clean_owned(number.to_string())),
-            Self::Kept(_, Fact::Bool(truth)) => Some(Text::own(if *truth { "true" } else { "false" })),
-            Self::Kept(..) => None,
+            Self::Made(_, Fact::Int(number)) => Some(Text::clean_owned(number.to_string())),
+            Self::Made(_, Fact::Float(number)) => Some(Text::clean_owned(number.to_string())),
+            Self::Made(_, Fact::Bool(truth)) => Some(Text::own(if *truth { "true" } else { "false" })),
+            Self::Made(..) => None,
         })
     }
 
@@ -122,11 +119,11 @@ impl<'a> Datum<'a> {
     pub(super) fn int(self) -> Option<i64> {
         match self {
             Self::Json(value) => value.int(),
-            Self::Kept(_, Fact::Int(number)) => Some(*number),
-            Self::Kept(_, Fact::Float(number)) if number.fract() == 0.0 && number.abs() < 9e15 => {
+            Self::Made(_, Fact::Int(number)) => Some(*number),
+            Self::Made(_, Fact::Float(number)) if number.fract() == 0.0 && number.abs() < 9e15 => {
                 Some(*number as i64)
             }
-            Self::Kept(..) => None,
+            Self::Made(..) => None,
         }
     }
 
@@ -134,9 +131,9 @@ impl<'a> Datum<'a> {
     pub(super) fn float(self) -> Option<f64> {
         match self {
             Self::Json(value) => value.float(),
-            Self::Kept(_, Fact::Float(number)) => Some(*number),
-            Self::Kept(_, Fact::Int(number)) => Some(*number as f64),
-            Self::Kept(..) => None,
+            Self::Made(_, Fact::Float(number)) => Some(*number),
+            Self::Made(_, Fact::Int(number)) => Some(*number as f64),
+            Self::Made(..) => None,
         }
     }
 
@@ -144,7 +141,7 @@ impl<'a> Datum<'a> {
     pub(super) fn is_true(self) -> bool {
         match self {
             Self::Json(value) => value.bool() == Some(true),
-            Self::Kept(_, fact) => matches!(fact, Fact::Bool(true)),
+            Self::Made(_, fact) => matches!(fact, Fact::Bool(true)),
         }
     }
 
@@ -152,7 +149,7 @@ impl<'a> Datum<'a> {
     pub(super) fn is_false(self) -> bool {
         match self {
             Self::Json(value) => value.bool() == Some(false),
-            Self::Kept(_, fact) => matches!(fact, Fact::Bool(false)),
+            Self::Made(_, fact) => matches!(fact, Fact::Bool(false)),
         }
     }
 }

@@ -24,11 +24,21 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
     };
     let mut view = View::titled(mark, Line::default());
     let known = words(context, &event);
-    let text = context.item.clean_text().trimmed_end();
-    let is_line = !text.contains('\n') && text.len() <= 2 * generic::SHORT;
+    let said = context.text("say").filter(|_| !context.full);
+    let mut text = said.unwrap_or_else(|| context.item.clean_text()).trimmed_end();
+    if !context.full && known.is_some() && TOLD.contains(&&*event) {
+        text = Text::EMPTY;
+    }
+    let first = memchr::memchr(b'\n', text.as_bytes()).unwrap_or(0);
+    let is_line = first == 0 && text.len() <= 2 * generic::SHORT;
     match known {
         Some(words) => view.title.push(role, words),
         None if is_line && !text.is_empty() && !context.full => {}
+        // Of a longer text the first line is the title.
+        None if !context.full && (1..=2 * generic::SHORT).contains(&first) => {
+            view.title.push(role, text.slice(0, first));
+            text = text.slice(first + 1, text.len());
+        }
         None => view.title.push(role, Text::clean_owned(event.replace(['_', '-'], " "))),
     }
     if text.is_empty() {
@@ -122,9 +132,15 @@ fn short_id(id: Text) -> Text {
     }
 }
 
+/// Events whose text says no more than the words made of their facts.
+const TOLD: [&str; 4] = ["retry", "compaction", "limit", "mode"];
+
 /// Events whose facts are said in words, so that their records need no showing.
 fn known_record(event: &str) -> Option<()> {
-    const KNOWN: [&str; 13] = [
+    const KNOWN: [&str; 16] = [
+        "cut",
+        "retracted",
+        "totals",
         "retry",
         "compaction",
         "limit",
@@ -145,9 +161,6 @@ fn known_record(event: &str) -> Option<()> {
 /// What an event means, in a few words with its figures; `None` if its text or its name must do.
 fn words(context: Context<'_>, event: &str) -> Option<Text> {
     let text = |name: &str| context.fact(name).and_then(Datum::words);
-    if let Some(what) = text("what") {
-        return Some(what);
-    }
     let said = match event {
         "retry" => {
             let mut said = "trying again".to_owned();
@@ -177,6 +190,30 @@ fn words(context: Context<'_>, event: &str) -> Option<Text> {
             }
             _ => "conversation compacted".to_owned(),
         },
+        "damaged" => match (context.count("count"), context.is("incomplete")) {
+            (Some(count), _) => format!("{count} damaged records in all, only the first were shown"),
+            (None, true) => format!("line {}: incomplete record", context.item.line),
+            (None, false) => format!("line {}: damaged record", context.item.line),
+        },
+        "oversized" => {
+            let size = context.count("bytes").map(figures::size)?;
+            format!("line {}: {}, over the limit: not read", context.item.line, &*size)
+        }
+        "cut" => format!("line {}: a value is cut: nested too deep, or too many elements", context.item.line),
+        "open-calls" => match context.count("count")? {
+            1 => "1 call has no result:".to_owned(),
+            count => format!("{count} calls have no result:"),
+        },
+        "retracted" => match context.fact("items").map(|items| items.list().len())? {
+            1 => "1 item was taken back:".to_owned(),
+            count => format!("{count} items were taken back:"),
+        },
+        "totals" => {
+            let cost = context.fact("cost_usd").and_then(Datum::float).and_then(figures::money);
+            let time = context.count("duration_ms").map(figures::duration);
+            let told: Vec<String> = [cost, time].into_iter().flatten().map(Text::into_string).collect();
+            format!("in all · {}", told.join(" · "))
+        }
         "limit" => {
             let mut said = "rate limit".to_owned();
             for name in ["type", "status"] {

@@ -14,7 +14,7 @@ use crate::formatter::datum::Datum;
 use crate::formatter::standard::{Context, images};
 use crate::formatter::{figures, generic, tools};
 use crate::item::Item;
-use crate::json::{Kind, Value};
+use crate::json::{Kind, Record, Value};
 use crate::text::Text;
 
 /// Longest first line of an error that becomes a title, in bytes.
@@ -50,7 +50,18 @@ impl Answer<'_> {
     /// The text as it is worth reading: in full all of it, else without notes to the model.
     fn text(&self) -> Text {
         let text = self.context.item.clean_text();
-        if self.context.full { text.trimmed_end() } else { without_reminders(text).trimmed_end() }
+        if self.context.full {
+            return text.trimmed_end();
+        }
+        let text = without_reminders(text).trimmed_end();
+        let has_image = self.context.fact("images").is_some();
+        match text.rsplit_once('\n').map_or(&*text, |(_, last)| last) {
+            // Where the agent keeps a copy of a picture that is told below.
+            last if has_image && last.starts_with("[Image: source: ") => {
+                text.slice(0, text.len() - last.len()).trimmed_end()
+            }
+            _ => text,
+        }
     }
 
     fn note(&mut self, text: impl Into<Text>) {
@@ -70,6 +81,18 @@ impl Answer<'_> {
         if !self.has(&text) {
             self.code(role, text);
         }
+    }
+
+    /// Paths, one a line.
+    fn files(&mut self, paths: impl Iterator<Item = Text>) {
+        let mut list = String::new();
+        for path in paths {
+            if !list.is_empty() {
+                list.push('\n');
+            }
+            list.push_str(&self.context.path(path));
+        }
+        self.code("result.file", Text::clean_owned(list));
     }
 
     /// Why a call failed. Nothing of it is ever hidden.
@@ -233,6 +256,31 @@ pub(super) fn run(answer: &mut Answer<'_>) -> Option<View> {
     answer.done()
 }
 
+/// What a job in the background has written so far.
+pub(super) fn job(answer: &mut Answer<'_>) -> Option<View> {
+    let context = answer.context;
+    let text = answer.text();
+    let tags = ["stdout", "stderr", "output", "status", "exit_code"];
+    let [stdout, stderr, output, status, exit] = tags.map(|name| tagged(&text, name));
+    if context.full || context.fact("stdout").is_some() || status.is_none() {
+        return run(answer);
+    }
+    for note in [status, exit.map(|code| Text::clean_owned(format!("exit {}", &*code)))] {
+        note.into_iter().for_each(|note| answer.note(note));
+    }
+    for (role, text) in [("result.text", stdout.or(output)), ("result.error", stderr)] {
+        answer.code(role, text.unwrap_or_default());
+    }
+    answer.done()
+}
+
+/// What stands between `<name>` and `</name>`.
+fn tagged(text: &Text, name: &str) -> Option<Text> {
+    let start = text.find(&format!("<{name}>"))? + name.len() + 2;
+    let length = text[start..].find(&format!("</{name}>"))?;
+    Some(Text::clean(text[start..start + length].trim_matches('\n')))
+}
+
 pub(super) fn read(answer: &mut Answer<'_>) -> Option<View> {
     let context = answer.context;
     match context.fact("type").and_then(Datum::str).as_deref() {
@@ -278,7 +326,8 @@ fn read_lines(answer: &mut Answer<'_>) -> Option<View> {
         if numbered.is_none() {
             let text = answer.text();
             if text.trim().is_empty() && answer.title.is_empty() {
-                answer.note(Text::own("empty file"));
+                let offset = answer.call.and_then(|call| call.input()?.get("offset")?.int());
+                answer.note(Text::own(if offset.unwrap_or(1) > 1 { "no lines" } else { "empty file" }));
             }
             answer.code("result.text", text);
         }
@@ -365,6 +414,11 @@ pub(super) fn change(answer: &mut Answer<'_>) -> Option<View> {
     let path = context.text("path").or_else(|| told("file_path")).or_else(|| told("notebook_path"));
     let path = path.map(|path| context.path(path));
     let is_created = context.is("created");
+    let mode = context.text("edit_mode").or_else(|| told("edit_mode"));
+    if mode.as_deref() == Some("delete") {
+        answer.note(Text::own("cell deleted"));
+        return answer.done();
+    }
     let changes = context.fact("patch").and_then(Changes::of_patch).or_else(|| {
         if is_created {
             let written = context.fact("content").and_then(Datum::str);
@@ -431,6 +485,14 @@ pub(super) fn search(answer: &mut Answer<'_>) -> Option<View> {
     let is_told = context.fact("files").is_some() || hits.is_some() || context.fact("count").is_some();
     match mode.as_deref() {
         _ if !is_told => {
+            // Older versions tell no facts: `Found 3 files`, then their paths.
+            if let Some((found, paths)) =
+                text.split_once('\n').filter(|(found, _)| found.starts_with("Found "))
+            {
+                answer.note(Text::clean(found));
+                answer.files(paths.split('\n').map(Text::clean));
+                return answer.done();
+            }
             let is_one_line = !text.is_empty() && text.len() <= TITLE && !text.contains('\n');
             if is_one_line {
                 answer.note(text.clone());
@@ -475,15 +537,8 @@ pub(super) fn search(answer: &mut Answer<'_>) -> Option<View> {
     if let Some(hits) = hits {
         answer.code_if_new("result.text", hits);
     }
-    if !context.full && !files.is_empty() {
-        let mut list = String::new();
-        for path in files.into_iter().filter_map(Datum::text) {
-            if !list.is_empty() {
-                list.push('\n');
-            }
-            list.push_str(&context.path(path));
-        }
-        answer.code("result.file", Text::clean_owned(list));
+    if !context.full {
+        answer.files(files.into_iter().filter_map(Datum::text));
     }
     answer.done()
 }
@@ -597,15 +652,26 @@ pub(super) fn tasks(answer: &mut Answer<'_>) -> Option<View> {
         if let Some(id) = task.get("id").and_then(Datum::words) {
             line.push("result.note", format!("#{}", &*id));
         }
-        for name in ["subject", "status"] {
-            line.push("result.note", task.text_at(name).map(|text| spaced(&text)).unwrap_or_default());
-        }
+        let asked = answer.call.and_then(|call| call.input_text("subject"));
+        let subject =
+            task.text_at("subject").filter(|subject| context.full || Some(subject) != asked.as_ref());
+        line.push("result.note", subject.unwrap_or_default());
+        line.push("result.note", task.text_at("status").map(|status| spaced(&status)).unwrap_or_default());
         answer.title = line;
+    } else if context.is("success") && !context.full {
+        // The call said it.
+        return None;
     }
+    let written = answer.text();
+    let listed = written.find("[{").and_then(|at| Some(Record::read(&written[at..]).ok()?.0));
+    let all = all.or_else(|| Some(Datum::Json(listed.as_ref()?.root())));
     let items = all.map(|all| points(all, context.full)).unwrap_or_default();
     if !items.is_empty() {
         answer.note(figures::count_of(items.len() as u64, "task", "tasks"));
-        answer.body.push(Block::List { items });
+        // The list follows as a plan.
+        if context.full {
+            answer.body.push(Block::List { items });
+        }
     }
     if answer.title.is_empty() {
         say_text(answer);
@@ -703,7 +769,7 @@ pub(super) fn tool_search(answer: &mut Answer<'_>) -> Option<View> {
 pub(super) fn note(answer: &mut Answer<'_>) -> Option<View> {
     let text = answer.text();
     // Some tools answer with a message inside of JSON.
-    let message = crate::json::Record::from_line(text.as_str().to_owned()).ok();
+    let message = Record::from_line(text.as_str().to_owned()).ok();
     let message =
         message.as_ref().and_then(|record| record.root().get("message")?.str()).map(Text::from_json);
     match message {

@@ -285,9 +285,9 @@ fn block(out: &mut dyn Write, block: &Block) -> fmt::Result {
 /// Writes a string with its quotes.
 fn string(out: &mut dyn Write, text: &str) -> fmt::Result {
     out.write_char('"')?;
-    let mut written = 0;
-    for (at, ch) in text.char_indices().filter(|(_, ch)| is_spelled(*ch)) {
-        out.write_str(&text[written..at])?;
+    let mut rest = text;
+    while let Some((at, ch)) = next_spelled(rest) {
+        out.write_str(&rest[..at])?;
         match ch {
             '"' => out.write_str("\\\"")?,
             '\\' => out.write_str("\\\\")?,
@@ -296,14 +296,31 @@ fn string(out: &mut dyn Write, text: &str) -> fmt::Result {
             '\r' => out.write_str("\\r")?,
             _ => spell(out, ch)?,
         }
-        written = at + ch.len_utf8();
+        rest = &rest[at + ch.len_utf8()..];
     }
-    out.write_str(&text[written..])?;
+    out.write_str(rest)?;
     out.write_char('"')
 }
 
-fn is_spelled(ch: char) -> bool {
-    matches!(ch, '"' | '\\' | '\n' | '\t') || is_dangerous(ch) || is_joiner(ch)
+/// The first character that is not written as it is, and where it stands.
+fn next_spelled(text: &str) -> Option<(usize, char)> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        if byte.is_ascii() {
+            if byte < b' ' || matches!(byte, b'"' | b'\\' | 0x7f) {
+                return Some((at, char::from(byte)));
+            }
+            at += 1;
+        } else {
+            let ch = text[at..].chars().next()?;
+            if is_dangerous(ch) || is_joiner(ch) {
+                return Some((at, ch));
+            }
+            at += ch.len_utf8();
+        }
+    }
+    None
 }
 
 fn spell(out: &mut dyn Write, ch: char) -> fmt::Result {
@@ -323,36 +340,39 @@ fn value(out: &mut dyn Write, value: Value<'_>) -> fmt::Result {
 fn container(out: &mut dyn Write, raw: &str) -> fmt::Result {
     let bytes = raw.as_bytes();
     let (mut depth, mut at) = (0_usize, 0);
+    // Up to here it is written; what follows is written in long stretches.
+    let mut written = 0;
     while at < bytes.len() {
         let start = at;
         match bytes[at] {
             b'"' => {
                 at += string_length(&bytes[at..]);
                 let inside = &raw[start + 1..at - 1];
-                if inside.contains('\\') || inside.chars().any(is_spelled) {
+                if next_spelled(inside).is_some() {
+                    out.write_str(&raw[written..start])?;
                     string(out, &Str::of_raw(inside).decode())?;
-                } else {
-                    out.write_str(&raw[start..at])?;
+                    written = at;
                 }
+                continue;
             }
             b'{' | b'[' if depth == MAX_DEPTH => {
                 at += container_length(&bytes[at..]);
+                out.write_str(&raw[written..start])?;
                 string(out, &raw[start..at])?;
+                written = at;
+                continue;
             }
-            byte => {
-                match byte {
-                    b'{' | b'[' => depth += 1,
-                    b'}' | b']' => depth -= 1,
-                    _ => {}
-                }
-                at += 1;
-                if !byte.is_ascii_whitespace() {
-                    out.write_char(char::from(byte))?;
-                }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth -= 1,
+            byte if byte.is_ascii_whitespace() => {
+                out.write_str(&raw[written..start])?;
+                written = at + 1;
             }
+            _ => {}
         }
+        at += 1;
     }
-    Ok(())
+    out.write_str(&raw[written..])
 }
 
 /// The length of the string at the start of valid JSON, its quotes included.

@@ -1,6 +1,8 @@
 //! Spells entries in one output format.
 
+mod highlight;
 pub mod json;
+pub mod terminal;
 
 use std::fmt;
 

@@ -62,9 +62,8 @@ impl Claude {
         if ids.is_empty() {
             return;
         }
-        let count = if ids.len() == 1 { "1 item was taken back".to_owned() } else { format!("{} items were taken back", ids.len()) };
         let names: Vec<&str> = ids.iter().map(Id::as_str).collect();
-        let mut notice = maker.notice("retracted", Content::Own(format!("{count}: {}", names.join(", "))));
+        let mut notice = maker.notice("retracted", Content::Own(names.join(", ")));
         notice.data.push(("items", Fact::List(names.iter().map(|id| Fact::Text((*id).to_owned())).collect())));
         out.push(Event::Retract { ids, notice: Box::new(leveled(notice, "warning")) });
     }

@@ -301,19 +301,12 @@ impl Claude {
         let value = maker.line.value;
         let info = value.get("rate_limit_info").unwrap_or(value);
         let status = info.get("status").and_then(Value::decode).unwrap_or_default();
-        let window = info.get("rateLimitType").and_then(Value::decode).unwrap_or_default().replace('_', " ");
-        let say = match &*status {
-            "allowed" => "usage limit: fine".to_owned(),
-            "allowed_warning" => format!("usage limit is near: {window}"),
-            "rejected" => format!("usage limit reached: {window}"),
-            other => format!("usage limit: {other} {window}"),
-        };
         let level = match &*status {
             "allowed_warning" => "warning",
             "rejected" => "error",
             _ => "info",
         };
-        let mut notice = maker.notice("limit", Content::Own(say));
+        let mut notice = maker.notice("limit", Content::None);
         copy(&mut notice, info, &[("status", "status"), ("rateLimitType", "type"), ("resetsAt", "resets_at"), ("utilization", "utilization")]);
         let notice = leveled(notice, level);
         out.push(Event::Put(Box::new(if level == "info" { quiet(notice) } else { notice })));

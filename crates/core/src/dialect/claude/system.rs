@@ -1,7 +1,5 @@
 //! `system` lines: what the program tells of itself.
 
-use std::fmt::Write;
-
 use crate::event::Event;
 use crate::item::{Content, Fact, Id};
 use crate::json::{self, Str, Value};
@@ -145,7 +143,7 @@ fn status(maker: &mut Maker<'_>, out: &mut Vec<Event>) {
     let is_told = |key: &str| value.get(key).filter(|field| !field.is_null());
     if let Some(mode) = is_told("permissionMode").and_then(Value::str) {
         let mode = Text::from_json(mode);
-        let mut notice = maker.notice("mode", Content::Own(format!("permission mode: {mode}")));
+        let mut notice = maker.notice("mode", Content::None);
         copy(&mut notice, value, &[("permissionMode", "mode")]);
         out.push(Event::Facts(Box::new(Facts { mode: Some(mode), ..Facts::default() })));
         return out.push(Event::Put(Box::new(notice)));
@@ -162,14 +160,7 @@ fn compaction(maker: &mut Maker<'_>, value: Value<'_>) -> crate::item::Item {
     let tokens = |snake: &str, camel: &str| facts.and_then(|facts| facts.get(snake).or_else(|| facts.get(camel))?.int());
     let before = tokens("pre_tokens", "preTokens");
     let after = tokens("post_tokens", "postTokens");
-    let mut say = "conversation compacted".to_owned();
-    if let Some(before) = before {
-        let _ = write!(say, ", {before} tokens before");
-    }
-    if let Some(after) = after {
-        let _ = write!(say, ", {after} after");
-    }
-    let mut notice = maker.notice("compaction", Content::Own(say));
+    let mut notice = maker.notice("compaction", Content::None);
     if let Some(facts) = facts {
         copy(&mut notice, facts, &[("trigger", "trigger")]);
     }
@@ -184,30 +175,14 @@ fn retry(maker: &mut Maker<'_>, value: Value<'_>) -> crate::item::Item {
     let delay = value.get("retry_delay_ms").or_else(|| value.get("retryInMs")).and_then(Value::float);
     let error = value.get("error").filter(|error| error.kind() == json::Kind::Object);
     let status = number("error_status", "status").or_else(|| error?.get("status")?.int());
-    let reason = value.get("error").and_then(Value::decode).or_else(|| error?.get("message")?.decode());
-    let mut say = "API request failed".to_owned();
-    if let Some(status) = status {
-        let _ = write!(say, ": {status}");
-    }
-    if let Some(reason) = reason.as_deref().filter(|reason| !reason.is_empty()) {
-        let _ = write!(say, " {}", reason.lines().next().unwrap_or_default());
-    }
-    if let Some(attempt) = attempt {
-        let _ = write!(say, " · retry {attempt}");
-        if let Some(most) = most {
-            let _ = write!(say, " of {most}");
-        }
-    }
-    if let Some(delay) = delay.filter(|delay| (0.0..1e12).contains(delay)) {
-        let _ = write!(say, " in {:.1} s", delay / 1000.0);
-    }
-    let mut notice = maker.notice("retry", Content::Own(say));
+    let reason = value.get("error").filter(|error| error.kind() == json::Kind::String).or_else(|| error?.get("message"));
+    let mut notice = maker.notice("retry", Content::None);
     let facts = [("attempt", attempt), ("of", most), ("status", status)];
     notice.data.extend(facts.into_iter().filter_map(|(name, number)| Some((name, Fact::Int(number?)))));
     if let Some(delay) = delay {
-        notice.data.push(("delay_ms", Fact::Float(delay)));
+        notice.data.push(("delay_ms", Fact::Float(delay.round())));
     }
-    copy(&mut notice, value, &[("error", "error")]);
+    notice.data.extend(reason.map(|reason| ("error", Fact::Node(reason.node()))));
     leveled(notice, "warning")
 }
 

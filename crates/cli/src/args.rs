@@ -1,0 +1,212 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use clap::builder::PossibleValuesParser;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use streamfmt::core::dialect::DIALECTS;
+use streamfmt::engine::WRITERS;
+use streamfmt::keys::KEYS;
+use streamfmt::profile::BUILT_IN;
+
+use crate::message::{OK, USAGE, tell};
+
+/// Readable output for the event streams of coding agents.
+#[derive(Debug, Parser)]
+#[command(
+    name = "streamfmt",
+    version,
+    after_help = EXAMPLES,
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
+    subcommand_help_heading = "Commands (a file of such a name is given as ./NAME)"
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+
+    /// Files to format, one after the other; standard input if there is none, or for `-`
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Which agent's stream it is
+    #[arg(long, value_name = "DIALECT", default_value = "auto", value_parser = dialects(), help_heading = "Format")]
+    pub(crate) from: String,
+
+    /// The output format; without it the profile's, or `ansi` on a terminal and `text` elsewhere
+    #[arg(long, value_name = "FORMAT", value_parser = writers(), help_heading = "Format")]
+    pub(crate) to: Option<String>,
+
+    /// How much is said: default, full, quiet, ci, review, plain, or the path of a file
+    #[arg(long, value_name = "NAME", help_heading = "Format")]
+    pub(crate) profile: Option<String>,
+
+    /// Looks on a terminal: the name of a theme, or `auto`
+    #[arg(long, value_name = "NAME", help_heading = "Format")]
+    pub(crate) theme: Option<String>,
+
+    /// One value of the profile for this run, such as `limits.result-lines=40`
+    #[arg(long, value_name = "KEY=VALUE", help_heading = "Format")]
+    pub(crate) set: Vec<String>,
+
+    /// Show only these: kinds, tools, globs of tools, @actions, `failed`
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Format")]
+    pub(crate) only: Vec<String>,
+
+    /// Don't show these
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Format")]
+    pub(crate) hide: Vec<String>,
+
+    /// Show when things happened, as the stream tells, in the local time zone
+    #[arg(long, help_heading = "Format")]
+    pub(crate) timestamps: bool,
+
+    /// Whether there are colours
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto, help_heading = "Terminal")]
+    pub(crate) color: When,
+
+    /// Wrap at this many columns; 0 doesn't wrap
+    #[arg(long, value_name = "N", help_heading = "Terminal")]
+    pub(crate) width: Option<usize>,
+
+    /// No marks beyond ASCII
+    #[arg(long, help_heading = "Terminal")]
+    pub(crate) ascii: bool,
+
+    /// Go on as the file grows, until interrupted
+    #[arg(short, long, conflicts_with_all = ["output", "tail"], help_heading = "Input and output")]
+    pub(crate) follow: bool,
+
+    /// Append every byte of the input to FILE first
+    #[arg(long, value_name = "FILE", help_heading = "Input and output")]
+    pub(crate) tee: Option<PathBuf>,
+
+    /// Write to FILE, which is replaced once all is written
+    #[arg(short, long, value_name = "FILE", help_heading = "Input and output")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Write only the last N characters of the output, from the start of a line
+    #[arg(long, value_name = "N", help_heading = "Input and output")]
+    pub(crate) tail: Option<usize>,
+
+    /// Exit with 1 if the run that was read ended in an error
+    #[arg(long, help_heading = "Input and output")]
+    pub(crate) fail: bool,
+
+    /// Tell at the end, on standard error, what was counted
+    #[arg(long, help_heading = "Input and output")]
+    pub(crate) report: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Write a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual page
+    Man,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    Auto,
+    Always,
+    Never,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  claude -p \"fix the tests\" --output-format stream-json --verbose | streamfmt
+  streamfmt session.jsonl                      a past session
+  streamfmt --profile full session.jsonl       all of it
+  streamfmt -f --only failed,reply run.jsonl   as it grows, the main things
+  streamfmt --to items run.jsonl | jq .        for programs";
+
+impl Args {
+    /// Reads the command line. What is wrong with it, or the help it asks for, is told here: then the error
+    /// is the exit code.
+    pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, u8> {
+        let parsed =
+            command().try_get_matches_from(arguments).and_then(|found| Self::from_arg_matches(&found));
+        parsed.map_err(|error| match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                // A closed pipe is no failure.
+                let _ = error.print();
+                OK
+            }
+            _ => {
+                tell(&gist(&error.to_string()));
+                USAGE
+            }
+        })
+    }
+
+    /// Whether `file` is what `--tee` or `--output` writes to: reading it too would destroy it or never end.
+    pub(crate) fn writes_to(&self, file: &Path) -> bool {
+        let Ok(file) = file.canonicalize() else { return false };
+        let written = [&self.tee, &self.output].into_iter().flatten();
+        file.is_file() && written.filter_map(|path| path.canonicalize().ok()).any(|path| path == file)
+    }
+}
+
+/// The command line's description, for reading it and for all that is made of it.
+pub(crate) fn command() -> clap::Command {
+    Args::command().after_long_help(format!("{EXAMPLES}\n\n{}", reference()))
+}
+
+/// Tells how to begin.
+pub(crate) fn short_help() -> String {
+    format!(
+        "Readable output for the event streams of coding agents.\n\n\
+         Usage: streamfmt [OPTIONS] [FILE]...\n\n{EXAMPLES}\n\nAll options: streamfmt --help"
+    )
+}
+
+fn dialects() -> PossibleValuesParser {
+    PossibleValuesParser::new(["auto"].into_iter().chain(DIALECTS.iter().map(|dialect| dialect.name)))
+}
+
+fn writers() -> PossibleValuesParser {
+    PossibleValuesParser::new(
+        WRITERS.iter().map(|row| clap::builder::PossibleValue::new(row.name).help(row.about)),
+    )
+}
+
+/// The profiles and the keys of a profile.
+fn reference() -> String {
+    let mut text = String::from("Profiles: ");
+    text.push_str(&BUILT_IN.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "));
+    text.push_str("\n\nKeys of a profile, for --set:\n");
+    for key in KEYS.iter().filter(|key| key.name != "extends") {
+        let _ = writeln!(text, "  {:<22} {} ({})", key.name, key.about, key.form.describe());
+    }
+    text.push_str(
+        "\nExit codes: 0 formatted, 1 the run ended in an error (--fail), 2 usage, set-up or input, 70 a bug, \
+         74 output or copy not written, 128+n signal",
+    );
+    text
+}
+
+/// What a message of the argument parser says, as one line.
+fn gist(message: &str) -> String {
+    let lines = message.lines().map(str::trim).filter(|line| !line.is_empty());
+    let lines =
+        lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"));
+    let line = lines.collect::<Vec<_>>().join(" ");
+    format!("{} (see streamfmt --help)", line.strip_prefix("error: ").unwrap_or(&line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_description_is_sound() {
+        command().debug_assert();
+    }
+}

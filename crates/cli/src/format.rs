@@ -1,0 +1,171 @@
+//! The run: inputs one after the other through pipelines into the output.
+
+use std::fmt::Write;
+
+use streamfmt::Engine;
+use streamfmt::core::pipeline::{Pipeline, Report};
+
+use crate::args::Args;
+use crate::input::{Input, Source, Step, reason};
+use crate::message::{OK, OUTPUT, RUN_FAILED, SIGNAL, USAGE, one_line, tell};
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::report;
+use crate::signal::Signals;
+use crate::tee::Tee;
+
+/// Bytes that are read at once.
+const CHUNK: usize = 256 * 1024;
+
+/// All that the inputs have in common.
+pub(crate) struct Run<'a> {
+    args: &'a Args,
+    engine: &'a Engine,
+    signals: Signals,
+    tee: Option<Tee>,
+    output: Output,
+    buffer: Vec<u8>,
+    /// The counts of all inputs so far.
+    total: Report,
+    /// Bytes of all inputs so far.
+    bytes: u64,
+    /// How many inputs were begun.
+    begun: usize,
+    has_unread_input: bool,
+}
+
+impl<'a> Run<'a> {
+    /// Opens what is written to. An error is an exit code whose reason was told.
+    pub(crate) fn begin(args: &'a Args, engine: &'a Engine) -> Result<Self, u8> {
+        let fail = |message: String| {
+            tell(&message);
+            OUTPUT
+        };
+        let signals =
+            Signals::catch().map_err(|error| fail(format!("can't wait for signals: {}", reason(&error))))?;
+        let output = Output::open(args.output.as_deref(), args.tail).map_err(fail)?;
+        let tee = args.tee.as_deref().map(|path| {
+            let (tee, message) = Tee::open(path);
+            message.iter().for_each(|message| tell(message));
+            tee
+        });
+        let buffer = vec![0; CHUNK];
+        let total = Report::default();
+        Ok(Self {
+            args,
+            engine,
+            signals,
+            tee,
+            output,
+            buffer,
+            total,
+            bytes: 0,
+            begun: 0,
+            has_unread_input: false,
+        })
+    }
+
+    /// Formats one input to its end.
+    pub(crate) fn format(&mut self, input: &Input) {
+        let mut source = match input.open(self.args.follow) {
+            Ok(source) => source,
+            Err(error) => return self.tell_unread(input, &error),
+        };
+        let mut pipeline = Pipeline::new(self.engine.setup());
+        // A failure to write is kept by the output, which is asked in the end.
+        let _ = self.write_heading(input);
+        if let Err(error) = self.feed(&mut source, &mut pipeline) {
+            self.tell_unread(input, &error);
+        }
+        if self.output.is_open() {
+            let _ = pipeline.finish(&mut self.output);
+            self.output.flush();
+        }
+        let report = pipeline.report();
+        if report.events == 0 && report.lines > report.blank_lines {
+            let seems = report.foreign.map(|name| format!(" (it seems to be of {name})")).unwrap_or_default();
+            tell(&format!("{}: no event of a known agent{seems}; passed through as it is", input.name()));
+        }
+        report::add(&mut self.total, report);
+    }
+
+    /// Whether further inputs are in vain.
+    pub(crate) fn is_over(&self) -> bool {
+        self.signals.caught().is_some() || !(self.output.is_open() || self.tee.is_some())
+    }
+
+    /// Ends the run; gives its exit code.
+    pub(crate) fn finish(mut self) -> u8 {
+        let unwritten = self.output.finish().err();
+        let uncopied = self.tee.as_mut().and_then(Tee::finish);
+        unwritten.iter().chain(&uncopied).for_each(|message| tell(message));
+        if self.args.report {
+            report::lines(&self.total, self.bytes).iter().for_each(|line| tell(line));
+        }
+        let is_copy_broken = self.tee.as_ref().is_some_and(Tee::has_failed);
+        match self.signals.caught() {
+            _ if unwritten.is_some() || is_copy_broken => OUTPUT,
+            Some(signal) => SIGNAL + signal,
+            None if self.has_unread_input => USAGE,
+            None if self.args.fail && self.total.failed => RUN_FAILED,
+            None => OK,
+        }
+    }
+
+    /// Reads `source` to its end: every byte into the copy first, then through the pipeline into the output.
+    fn feed(&mut self, source: &mut Source, pipeline: &mut Pipeline) -> std::io::Result<()> {
+        let mut progress = Progress::begin(source.size(), self.output.is_out_of_sight());
+        let mut ends_in_line = false;
+        // Once nobody reads the output, only the copy is worth reading for.
+        while self.output.is_open() || self.tee.is_some() {
+            let watch_output = self.tee.is_none() && self.args.output.is_none();
+            let bytes = match source.read(&mut self.buffer, &mut self.signals, watch_output)? {
+                Step::End => break,
+                Step::Note(message) => {
+                    tell(&message);
+                    continue;
+                }
+                // The line that was being written will not go on: its end is made here, in the text alone.
+                Step::Cut if ends_in_line => {
+                    ends_in_line = false;
+                    let _ = pipeline.push(b"\n", &mut self.output);
+                    self.output.flush();
+                    continue;
+                }
+                Step::Cut => continue,
+                Step::Bytes(count) => &self.buffer[..count],
+            };
+            if let Some(message) = self.tee.as_mut().and_then(|tee| tee.write(bytes)) {
+                match &progress {
+                    Some(progress) => progress.aside(|| tell(&message)),
+                    None => tell(&message),
+                }
+            }
+            if self.output.is_open() {
+                let _ = pipeline.push(bytes, &mut self.output);
+                self.output.flush();
+            }
+            self.bytes += bytes.len() as u64;
+            ends_in_line = bytes.last() != Some(&b'\n');
+            if let Some(progress) = &mut progress {
+                progress.advance(bytes.len());
+            }
+        }
+        Ok(())
+    }
+
+    /// Names an input among several, where no program reads the output.
+    fn write_heading(&mut self, input: &Input) -> std::fmt::Result {
+        self.begun += 1;
+        if self.args.files.len() < 2 || self.engine.writer().is_data {
+            return Ok(());
+        }
+        let gap = if self.begun > 1 { "\n" } else { "" };
+        writeln!(self.output, "{gap}==> {} <==", one_line(&input.name()))
+    }
+
+    fn tell_unread(&mut self, input: &Input, error: &std::io::Error) {
+        self.has_unread_input = true;
+        tell(&format!("{}: {}", input.name(), reason(error)));
+    }
+}

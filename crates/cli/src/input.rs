@@ -1,0 +1,201 @@
+//! Where the bytes come from: files, pipes, a file that grows.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::args::Args;
+use crate::follow::Follower;
+use crate::signal::{Signals, Woken};
+
+/// After Ctrl-C the program that we read from may still have something to say. It is waited for this long.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// An input that was asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Input {
+    Stdin,
+    File(PathBuf),
+}
+
+impl Input {
+    /// All inputs that were asked for. If one of them can't be read, none is: the errors say which.
+    pub(crate) fn all(args: &Args) -> Result<Vec<Self>, Vec<String>> {
+        if args.follow && args.files.len() != 1 {
+            return Err(vec!["--follow wants one file".to_owned()]);
+        }
+        if args.files.is_empty() {
+            return Ok(vec![Self::Stdin]);
+        }
+        let mut inputs = Vec::new();
+        let mut wrong = Vec::new();
+        for file in &args.files {
+            if file == Path::new("-") {
+                inputs.push(Self::Stdin);
+                continue;
+            }
+            match check(file, args) {
+                Ok(()) => inputs.push(Self::File(file.clone())),
+                Err(message) => wrong.push(format!("{}: {message}", file.display())),
+            }
+        }
+        if wrong.is_empty() { Ok(inputs) } else { Err(wrong) }
+    }
+
+    /// What it is called.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Stdin => "standard input".to_owned(),
+            Self::File(path) => path.display().to_string(),
+        }
+    }
+
+    /// Opens it. A pipe of the file system waits here for its writer.
+    pub(crate) fn open(&self, follow: bool) -> io::Result<Source> {
+        let file = match self {
+            Self::Stdin => stdin()?,
+            Self::File(path) => File::open(path)?,
+        };
+        let metadata = file.metadata()?;
+        Ok(match self {
+            Self::File(path) if follow && metadata.is_file() => Source::Growing(Follower::new(path, file)?),
+            _ if metadata.is_file() => Source::File { file, size: metadata.len() },
+            _ => Source::Pipe(file),
+        })
+    }
+}
+
+fn check(file: &Path, args: &Args) -> Result<(), String> {
+    let metadata = fs::metadata(file).map_err(|error| reason(&error))?;
+    if metadata.is_dir() {
+        return Err("is a folder (give the files in it)".to_owned());
+    }
+    if args.writes_to(file) {
+        return Err("can't be read and written at once".to_owned());
+    }
+    // A pipe must not be opened twice: its writer would see it close.
+    if metadata.is_file() {
+        File::open(file).map_err(|error| reason(&error))?;
+    }
+    Ok(())
+}
+
+/// What went wrong, without the number that the system adds.
+pub(crate) fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    text[..1].to_lowercase() + &text[1..]
+}
+
+/// Standard input without a buffer between: what is there can be read at once.
+#[cfg(unix)]
+fn stdin() -> io::Result<File> {
+    use std::os::fd::AsFd;
+    io::stdin().as_fd().try_clone_to_owned().map(File::from)
+}
+
+#[cfg(windows)]
+fn stdin() -> io::Result<File> {
+    use std::os::windows::io::AsHandle;
+    io::stdin().as_handle().try_clone_to_owned().map(File::from)
+}
+
+/// An input that is open.
+pub(crate) enum Source {
+    /// A file, read to its end.
+    File { file: File, size: u64 },
+    /// A pipe, a terminal or a device: whatever is there is read at once.
+    Pipe(File),
+    /// A file that may grow.
+    Growing(Follower),
+}
+
+/// What reading led to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// So many bytes were read.
+    Bytes(usize),
+    /// Something happened to the file that the user should know.
+    Note(String),
+    /// A file took the place of another: a half line at the end of the old one will stay half.
+    Cut,
+    /// There is no more.
+    End,
+}
+
+impl Source {
+    /// How many bytes there are to read, if that is known.
+    pub(crate) fn size(&self) -> Option<u64> {
+        match self {
+            Self::File { size, .. } => Some(*size),
+            _ => None,
+        }
+    }
+
+    /// Reads what comes next. `watch_output`: give up waiting when nobody reads the output any more.
+    pub(crate) fn read(
+        &mut self,
+        buffer: &mut [u8],
+        signals: &mut Signals,
+        watch_output: bool,
+    ) -> io::Result<Step> {
+        match self {
+            Self::File { .. } if signals.caught().is_some() => Ok(Step::End),
+            Self::File { file, .. } => read_some(file, buffer),
+            Self::Pipe(pipe) => read_pipe(pipe, buffer, signals, watch_output),
+            Self::Growing(follower) => follower.read(buffer, signals, watch_output),
+        }
+    }
+}
+
+fn read_pipe(
+    pipe: &mut File,
+    buffer: &mut [u8],
+    signals: &mut Signals,
+    watch_output: bool,
+) -> io::Result<Step> {
+    loop {
+        if signals.caught().is_some() && !signals.interrupted() {
+            return Ok(Step::End);
+        }
+        let patience = signals.interrupted().then_some(LAST_WORDS);
+        match wait_for(pipe, signals, patience, watch_output)? {
+            Woken::Input => return read_some(pipe, buffer),
+            Woken::Signal => {}
+            Woken::Timeout | Woken::Closed => return Ok(Step::End),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn wait_for(
+    pipe: &File,
+    signals: &mut Signals,
+    timeout: Option<Duration>,
+    watch_output: bool,
+) -> io::Result<Woken> {
+    use std::os::fd::AsFd;
+    signals.wait(Some(pipe.as_fd()), timeout, watch_output)
+}
+
+#[cfg(not(unix))]
+fn wait_for(
+    _: &File,
+    signals: &mut Signals,
+    timeout: Option<Duration>,
+    watch_output: bool,
+) -> io::Result<Woken> {
+    signals.wait(Some(()), timeout, watch_output)
+}
+
+pub(crate) fn read_some(file: &mut File, buffer: &mut [u8]) -> io::Result<Step> {
+    loop {
+        match file.read(buffer) {
+            Ok(0) => return Ok(Step::End),
+            Ok(count) => return Ok(Step::Bytes(count)),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! What the program says to its user: on standard error, one clean line each. And how it ends.
+
+use std::io::{self, Write};
+
+use streamfmt::Problems;
+use streamfmt::core::text::clean;
+
+/// Formatted, whatever the content.
+pub(crate) const OK: u8 = 0;
+/// With `--fail`: the run that was read ended in an error.
+pub(crate) const RUN_FAILED: u8 = 1;
+/// The arguments or the set-up are wrong, or an input can't be read.
+pub(crate) const USAGE: u8 = 2;
+/// A bug.
+pub(crate) const INTERNAL: u8 = 70;
+/// The output or a copy of the input could not be written.
+pub(crate) const OUTPUT: u8 = 74;
+/// Added to the number of the signal that ended the program.
+pub(crate) const SIGNAL: u8 = 128;
+
+/// Tells the user one thing.
+pub(crate) fn tell(message: &str) {
+    let line = format!("streamfmt: {}\n", one_line(message));
+    // Nobody is left to be told that this failed.
+    let _ = io::stderr().write_all(line.as_bytes());
+}
+
+/// Tells what is wrong with the set-up, with the lines that it is about.
+pub(crate) fn tell_problems(problems: &Problems) {
+    for problem in &problems.0 {
+        tell(&problem.to_string());
+        for line in problem.excerpt().into_iter().flatten() {
+            let _ = writeln!(io::stderr(), "  {line}");
+        }
+    }
+}
+
+/// Foreign text as a part of one line.
+pub(crate) fn one_line(text: &str) -> String {
+    clean(text).replace('\n', "␊")
+}

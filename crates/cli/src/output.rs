@@ -1,0 +1,261 @@
+//! Where the text goes: standard output or a file, whole or only its end.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, IsTerminal, StdoutLock, Write};
+use std::path::{Path, PathBuf};
+
+use crate::input::reason;
+
+/// Text is passed on in pieces of about this size, so that memory stays bounded and a closed pipe is seen.
+const PIECE: usize = 64 * 1024;
+
+/// Takes the text of a pipeline and passes it on.
+pub(crate) struct Output {
+    buffer: String,
+    tail: Option<Tail>,
+    destination: Destination,
+    state: State,
+}
+
+enum Destination {
+    Stdout(StdoutLock<'static>),
+    File(Replacement),
+}
+
+enum State {
+    Open,
+    /// Nobody reads standard output any more; that is no failure.
+    Closed,
+    Failed(String),
+}
+
+impl Output {
+    /// Opens `path`, or standard output.
+    pub(crate) fn open(path: Option<&Path>, tail: Option<usize>) -> Result<Self, String> {
+        let destination = match path {
+            Some(path) if path != Path::new("-") => Destination::File(Replacement::create(path)?),
+            _ => Destination::Stdout(io::stdout().lock()),
+        };
+        let tail = tail.map(Tail::new);
+        Ok(Self { buffer: String::with_capacity(PIECE * 2), tail, destination, state: State::Open })
+    }
+
+    /// Whether text can still be given.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.state, State::Open)
+    }
+
+    /// Whether progress may be shown beside it: the text goes elsewhere than to a terminal.
+    pub(crate) fn is_out_of_sight(&self) -> bool {
+        match self.destination {
+            Destination::Stdout(_) => !io::stdout().is_terminal(),
+            Destination::File(_) => true,
+        }
+    }
+
+    /// Passes on all that was given.
+    pub(crate) fn flush(&mut self) {
+        if self.pass_on().is_ok() && self.tail.is_none() {
+            let flushed = self.destination.as_write().flush();
+            self.judge(flushed);
+        }
+    }
+
+    /// Writes what is left and puts a file in its place. An error says what could not be written.
+    pub(crate) fn finish(mut self) -> Result<(), String> {
+        self.flush();
+        if let Some(tail) = self.tail.take() {
+            let written = write_pieces(&mut self.destination, tail.text().as_bytes());
+            self.judge(written);
+        }
+        match (self.state, self.destination) {
+            (State::Failed(message), _) => Err(message),
+            (_, Destination::File(file)) => file.put_in_place(),
+            (_, Destination::Stdout(_)) => Ok(()),
+        }
+    }
+
+    fn pass_on(&mut self) -> fmt::Result {
+        if !self.is_open() {
+            return Err(fmt::Error);
+        }
+        match &mut self.tail {
+            Some(tail) => tail.push(&self.buffer),
+            None => {
+                let written = write_pieces(&mut self.destination, self.buffer.as_bytes());
+                self.judge(written);
+            }
+        }
+        self.buffer.clear();
+        if self.is_open() { Ok(()) } else { Err(fmt::Error) }
+    }
+
+    fn judge(&mut self, result: io::Result<()>) {
+        let Err(error) = result else { return };
+        let is_stdout = matches!(self.destination, Destination::Stdout(_));
+        self.state = if is_stdout && error.kind() == io::ErrorKind::BrokenPipe {
+            State::Closed
+        } else {
+            State::Failed(format!("can't write {}: {}", self.destination.name(), reason(&error)))
+        };
+    }
+}
+
+impl fmt::Write for Output {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.buffer.push_str(text);
+        if self.buffer.len() < PIECE { Ok(()) } else { self.pass_on() }
+    }
+}
+
+fn write_pieces(destination: &mut Destination, bytes: &[u8]) -> io::Result<()> {
+    bytes.chunks(PIECE).try_for_each(|piece| destination.as_write().write_all(piece))
+}
+
+impl Destination {
+    fn as_write(&mut self) -> &mut dyn Write {
+        match self {
+            Self::Stdout(stdout) => stdout,
+            Self::File(replacement) => &mut replacement.file,
+        }
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Self::Stdout(_) => "standard output".to_owned(),
+            Self::File(replacement) => replacement.target.display().to_string(),
+        }
+    }
+}
+
+/// A file that is written beside the one that it will replace. It goes away if it isn't put in place.
+struct Replacement {
+    file: File,
+    /// Where it is being written; nothing once it is in place, or if the target can't be replaced.
+    draft: Option<PathBuf>,
+    target: PathBuf,
+}
+
+impl Replacement {
+    fn create(path: &Path) -> Result<Self, String> {
+        let fail = |error: io::Error| format!("can't write {}: {}", path.display(), reason(&error));
+        // What a link leads to is replaced, not the link.
+        let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let existing = fs::metadata(&target).ok();
+        if existing.as_ref().is_some_and(|metadata| !metadata.is_file()) {
+            // A device, a pipe, or a folder, which says so itself.
+            let file = OpenOptions::new().write(true).open(&target).map_err(fail)?;
+            return Ok(Self { file, draft: None, target });
+        }
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        let draft = target.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
+        let file = OpenOptions::new().write(true).create_new(true).open(&draft).map_err(fail)?;
+        let replacement = Self { file, draft: Some(draft), target };
+        if let Some(metadata) = existing {
+            replacement.file.set_permissions(metadata.permissions()).map_err(fail)?;
+        }
+        Ok(replacement)
+    }
+
+    /// Makes sure that all is on the disk, then gives it the name.
+    fn put_in_place(mut self) -> Result<(), String> {
+        let Some(draft) = &self.draft else { return Ok(()) };
+        let placed = self.file.sync_all().and_then(|()| fs::rename(draft, &self.target));
+        placed.map_err(|error| format!("can't write {}: {}", self.target.display(), reason(&error)))?;
+        self.draft = None;
+        // The name is safe on the disk once its folder is. Not every system can do that.
+        let folder = self.target.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+        let _ = File::open(folder).and_then(|folder| folder.sync_all());
+        Ok(())
+    }
+}
+
+impl Drop for Replacement {
+    fn drop(&mut self) {
+        if let Some(draft) = &self.draft {
+            let _ = fs::remove_file(draft);
+        }
+    }
+}
+
+/// Keeps the end of a text.
+struct Tail {
+    /// How many characters are wanted.
+    wanted: usize,
+    kept: String,
+    /// Whether something before `kept` was dropped.
+    is_cut: bool,
+}
+
+impl Tail {
+    fn new(wanted: usize) -> Self {
+        Self { wanted, kept: String::new(), is_cut: false }
+    }
+
+    fn push(&mut self, text: &str) {
+        self.kept.push_str(text);
+        // Four bytes for a character at most, and one character before them to see whether a line begins.
+        let enough = self.wanted.saturating_mul(4).saturating_add(4);
+        if self.kept.len() > enough.saturating_mul(2).max(PIECE) {
+            let cut = self.kept.len() - enough;
+            let cut = (0..=cut).rev().find(|&at| self.kept.is_char_boundary(at)).unwrap_or(0);
+            self.kept.drain(..cut);
+            self.is_cut = true;
+        }
+    }
+
+    /// The last characters that were wanted, from the start of a line. A last line that is longer is left out.
+    fn text(&self) -> &str {
+        let Some(beyond) = self.kept.char_indices().rev().nth(self.wanted).map(|(at, _)| at) else {
+            // All of it fits; `is_cut` can't be then, since more than is wanted stays.
+            return &self.kept;
+        };
+        // The line may begin right after the first character beyond what is wanted.
+        match self.kept[beyond..].find('\n') {
+            Some(end) => &self.kept[beyond + end + 1..],
+            None => "",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tail(wanted: usize, text: &str) -> String {
+        let mut tail = Tail::new(wanted);
+        for piece in text.as_bytes().chunks(1000) {
+            tail.push(std::str::from_utf8(piece).unwrap());
+        }
+        tail.text().to_owned()
+    }
+
+    #[test]
+    fn a_tail_begins_at_the_start_of_a_line() {
+        for (wanted, text, expected) in [
+            (8, "one\ntwo\nsix\n", "two\nsix\n"),
+            (7, "one\ntwo\nsix\n", "six\n"),
+            (12, "one\ntwo\nsix\n", "one\ntwo\nsix\n"),
+            (99, "one\ntwo\nsix\n", "one\ntwo\nsix\n"),
+            (5, "äöü\näöü\n", "äöü\n"),
+            (3, "a long line\n", ""),
+            (0, "one\n", ""),
+            (3, "", ""),
+        ] {
+            assert_eq!(tail(wanted, text), expected, "{wanted} of {text:?}");
+        }
+    }
+
+    #[test]
+    fn a_tail_of_a_long_text_is_kept_in_bounded_memory() {
+        let text = "0123456789\n".repeat(100_000);
+        assert_eq!(tail(25, &text), "0123456789\n0123456789\n");
+        let mut tail = Tail::new(25);
+        for _ in 0..100_000 {
+            tail.push("0123456789\n");
+            assert!(tail.kept.len() <= PIECE + 11);
+        }
+        assert!(tail.is_cut);
+    }
+}

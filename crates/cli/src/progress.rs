@@ -1,0 +1,57 @@
+//! Shows how far long work has come, where that disturbs nobody.
+
+use std::io::{self, IsTerminal};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Shorter work shows nothing.
+const LONG: Duration = Duration::from_secs(1);
+
+/// How far the reading of a file has come.
+pub(crate) struct Progress {
+    total: u64,
+    read: u64,
+    begun: Instant,
+    bar: Option<ProgressBar>,
+}
+
+impl Progress {
+    /// Progress through `total` bytes; nothing if it can't be seen, or would stand among the text.
+    pub(crate) fn begin(total: Option<u64>, is_output_out_of_sight: bool) -> Option<Self> {
+        let total = total?;
+        let is_visible = is_output_out_of_sight && io::stderr().is_terminal();
+        is_visible.then(|| Self { total, read: 0, begun: Instant::now(), bar: None })
+    }
+
+    /// So many bytes more were read.
+    pub(crate) fn advance(&mut self, bytes: usize) {
+        self.read += bytes as u64;
+        if self.bar.is_none() && self.begun.elapsed() > LONG {
+            let bar = ProgressBar::new(self.total);
+            if let Ok(style) = ProgressStyle::with_template("{wide_bar} {bytes}/{total_bytes} {eta}") {
+                bar.set_style(style);
+            }
+            self.bar = Some(bar);
+        }
+        if let Some(bar) = &self.bar {
+            bar.set_position(self.read);
+        }
+    }
+
+    /// Takes it off the screen while `say` writes there.
+    pub(crate) fn aside(&self, say: impl FnOnce()) {
+        match &self.bar {
+            Some(bar) => bar.suspend(say),
+            None => say(),
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

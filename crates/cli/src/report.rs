@@ -1,0 +1,129 @@
+//! Tells what was counted, for `--report`.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use streamfmt::core::pipeline::Report;
+
+/// Most names of one kind that are told; the rest are counted.
+const MOST_NAMES: usize = 20;
+
+/// Adds the counts of one input to those of the others.
+pub(crate) fn add(total: &mut Report, report: &Report) {
+    total.lines += report.lines;
+    total.events += report.events;
+    total.raw_lines += report.raw_lines;
+    total.damaged += report.damaged;
+    total.oversized += report.oversized;
+    total.repeated += report.repeated;
+    total.open_calls += report.open_calls;
+    total.failed |= report.failed;
+    add_names(&mut total.shown, &report.shown);
+    add_names(&mut total.hidden, &report.hidden);
+    add_names(&mut total.unknown, &report.unknown);
+    add_names(&mut total.failures, &report.failures);
+}
+
+fn add_names<K: Ord + Clone>(total: &mut BTreeMap<K, u64>, counts: &BTreeMap<K, u64>) {
+    for (name, count) in counts {
+        *total.entry(name.clone()).or_default() += count;
+    }
+}
+
+/// The report on `bytes` of input as lines. What didn't happen isn't told, except that nothing was shown.
+pub(crate) fn lines(report: &Report, bytes: u64) -> Vec<String> {
+    let counts = [
+        (report.raw_lines, "passed through"),
+        (report.damaged, "damaged"),
+        (report.oversized, "too long"),
+        (report.repeated, "repeated"),
+        (report.open_calls, "calls without a result"),
+    ];
+    let counts =
+        counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!(", {count} {what}"));
+    let mut lines = vec![format!(
+        "read: {} {} ({}), {} {}{}",
+        report.lines,
+        if report.lines == 1 { "line" } else { "lines" },
+        size(bytes),
+        report.events,
+        if report.events == 1 { "event" } else { "events" },
+        counts.collect::<String>()
+    )];
+    let shown = if report.shown.is_empty() { "nothing".to_owned() } else { names(&report.shown) };
+    lines.push(format!("shown: {shown}"));
+    for (what, counts) in [
+        ("hidden", &report.hidden),
+        ("unknown", &report.unknown),
+        ("failures of formatters", &report.failures),
+    ] {
+        if !counts.is_empty() {
+            lines.push(format!("{what}: {}", names(counts)));
+        }
+    }
+    if report.failed {
+        lines.push("the run ended in an error".to_owned());
+    }
+    lines
+}
+
+/// Names with their counts, the most frequent first.
+fn names<K: Display + Ord>(counts: &BTreeMap<K, u64>) -> String {
+    let mut sorted: Vec<_> = counts.iter().collect();
+    sorted.sort_by_key(|(name, count)| (u64::MAX - **count, *name));
+    let rest = sorted.len().saturating_sub(MOST_NAMES);
+    let mut told: Vec<String> =
+        sorted.into_iter().take(MOST_NAMES).map(|(name, count)| format!("{count} {name}")).collect();
+    if rest > 0 {
+        told.push(format!("{rest} more"));
+    }
+    told.join(", ")
+}
+
+fn size(bytes: u64) -> String {
+    let units = ["KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes as f64;
+    let mut unit = None;
+    for next in units {
+        if value < 1024.0 {
+            break;
+        }
+        value /= 1024.0;
+        unit = Some(next);
+    }
+    match unit {
+        None => format!("{bytes} bytes"),
+        Some(unit) => format!("{value:.1} {unit}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_happened_is_told() {
+        let mut total = Report::default();
+        assert_eq!(lines(&total, 0), ["read: 0 lines (0 bytes), 0 events", "shown: nothing"]);
+        let one = Report {
+            lines: 3,
+            events: 1,
+            damaged: 2,
+            shown: [("call", 2), ("reply", 5)].into(),
+            unknown: [("new_type".to_owned(), 1)].into(),
+            failed: true,
+            ..Report::default()
+        };
+        add(&mut total, &one);
+        add(&mut total, &one);
+        assert_eq!(
+            lines(&total, 4096),
+            [
+                "read: 6 lines (4.0 KiB), 2 events, 4 damaged",
+                "shown: 10 reply, 4 call",
+                "unknown: 2 new_type",
+                "the run ended in an error",
+            ]
+        );
+    }
+}

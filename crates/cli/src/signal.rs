@@ -1,0 +1,157 @@
+//! Waits for input, a signal or a closed output, whichever comes first.
+//!
+//! SIGINT and SIGTERM end the input in an orderly way, so that what was read is written; a second one ends the
+//! program at once.
+
+#[cfg(unix)]
+pub(crate) use unix::Signals;
+
+#[cfg(not(unix))]
+pub(crate) use other::Signals;
+
+/// What a wait ended with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Woken {
+    /// The input can be read, or has ended.
+    Input,
+    /// Nobody reads the output any more.
+    Closed,
+    /// A signal came.
+    Signal,
+    /// The time is over.
+    Timeout,
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::io::{self, Read};
+    use std::os::fd::{AsFd, BorrowedFd};
+    use std::os::unix::net::UnixStream;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::{flag, low_level};
+
+    use super::Woken;
+
+    /// The signals that came.
+    pub(crate) struct Signals {
+        last: Arc<AtomicUsize>,
+        /// A byte comes out of here for each signal: a wait can't miss one that comes just before it.
+        bell: UnixStream,
+    }
+
+    impl Signals {
+        /// Begins to catch signals.
+        pub(crate) fn catch() -> io::Result<Self> {
+            let (bell, ring) = UnixStream::pair()?;
+            bell.set_nonblocking(true)?;
+            let last = Arc::new(AtomicUsize::new(0));
+            for signal in [SIGINT, SIGTERM] {
+                let came = Arc::new(AtomicBool::new(false));
+                // In this order: the first signal finds the flag down and puts it up.
+                flag::register_conditional_default(signal, came.clone())?;
+                flag::register(signal, came)?;
+                flag::register_usize(signal, last.clone(), usize::try_from(signal).unwrap_or_default())?;
+                low_level::pipe::register(signal, ring.try_clone()?)?;
+            }
+            Ok(Self { last, bell })
+        }
+
+        /// The number of the last signal that came.
+        pub(crate) fn caught(&self) -> Option<u8> {
+            u8::try_from(self.last.load(Ordering::Relaxed)).ok().filter(|&signal| signal > 0)
+        }
+
+        /// Whether the user asked to stop, as by Ctrl-C: the program that we read from got that too.
+        pub(crate) fn interrupted(&self) -> bool {
+            self.caught().is_some_and(|signal| i32::from(signal) == SIGINT)
+        }
+
+        /// Waits for `input`, or without one for the time to pass. `watch_output` also wakes when standard output
+        /// is closed at its other end.
+        pub(crate) fn wait(
+            &mut self,
+            input: Option<BorrowedFd<'_>>,
+            timeout: Option<Duration>,
+            watch_output: bool,
+        ) -> io::Result<Woken> {
+            let output = io::stdout();
+            let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+            let (bell_rings, input_ready, closed) = {
+                let mut waiting = vec![PollFd::new(&self.bell, PollFlags::IN)];
+                if watch_output {
+                    waiting.push(PollFd::from_borrowed_fd(output.as_fd(), PollFlags::empty()));
+                }
+                if let Some(input) = input {
+                    waiting.push(PollFd::from_borrowed_fd(input, PollFlags::IN));
+                }
+                match poll(&mut waiting, timeout.as_ref()) {
+                    // The bell tells of it in the next wait.
+                    Err(rustix::io::Errno::INTR) => return Ok(Woken::Signal),
+                    Err(error) => return Err(error.into()),
+                    Ok(0) => return Ok(Woken::Timeout),
+                    Ok(_) => {}
+                }
+                let told = |index: usize| waiting.get(index).is_some_and(|fd| !fd.revents().is_empty());
+                let index = 1 + usize::from(watch_output);
+                (told(0), input.is_some() && told(index), watch_output && told(1))
+            };
+            if bell_rings {
+                let _ = self.bell.read(&mut [0; 16]);
+                return Ok(Woken::Signal);
+            }
+            Ok(if closed {
+                Woken::Closed
+            } else if input_ready {
+                Woken::Input
+            } else {
+                Woken::Timeout
+            })
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod other {
+    use std::io;
+    use std::time::Duration;
+
+    use super::Woken;
+
+    /// No signals are caught here: they end the program.
+    pub(crate) struct Signals;
+
+    impl Signals {
+        pub(crate) fn catch() -> io::Result<Self> {
+            Ok(Self)
+        }
+
+        pub(crate) fn caught(&self) -> Option<u8> {
+            None
+        }
+
+        pub(crate) fn interrupted(&self) -> bool {
+            false
+        }
+
+        /// Lets the time pass, or says that the input can be read: reading it waits.
+        pub(crate) fn wait(
+            &mut self,
+            input: Option<()>,
+            timeout: Option<Duration>,
+            _: bool,
+        ) -> io::Result<Woken> {
+            match (input, timeout) {
+                (None, Some(timeout)) => {
+                    std::thread::sleep(timeout);
+                    Ok(Woken::Timeout)
+                }
+                _ => Ok(Woken::Input),
+            }
+        }
+    }
+}

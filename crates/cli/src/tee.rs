@@ -1,0 +1,90 @@
+//! Keeps a copy of the input, byte for byte, before anything else is done with it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::input::reason;
+
+/// A copy of the input. When it can't be written, the formatting goes on without it.
+pub(crate) struct Tee {
+    path: PathBuf,
+    state: State,
+}
+
+enum State {
+    Writing(File),
+    /// The copy ends where the first failure was, so that it is a true beginning of the input.
+    Failed {
+        missing: u64,
+    },
+}
+
+impl Tee {
+    /// Opens `path` to be appended to, for its owner's eyes only if it is new. A link is refused: it could lead
+    /// the copy anywhere. The message, if there is one, says why there will be no copy.
+    pub(crate) fn open(path: &Path) -> (Self, Option<String>) {
+        let mut options = OpenOptions::new();
+        options.append(true).create(true);
+        restrict(&mut options);
+        let (state, message) = match options.open(path) {
+            Ok(file) => (State::Writing(file), None),
+            Err(error) => {
+                let why = if path.is_symlink() { "it is a link".to_owned() } else { reason(&error) };
+                (
+                    State::Failed { missing: 0 },
+                    Some(format!("no copy is kept: can't open {}: {why}", path.display())),
+                )
+            }
+        };
+        (Self { path: path.to_owned(), state }, message)
+    }
+
+    /// Appends bytes of the input. The first failure gives a message.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Option<String> {
+        match &mut self.state {
+            State::Writing(file) => {
+                let error = file.write_all(bytes).err()?;
+                self.state = State::Failed { missing: bytes.len() as u64 };
+                Some(format!("the copy ends here: can't write {}: {}", self.path.display(), reason(&error)))
+            }
+            State::Failed { missing } => {
+                *missing += bytes.len() as u64;
+                None
+            }
+        }
+    }
+
+    /// Makes sure that the copy is on the disk. A failure gives a message.
+    pub(crate) fn finish(&mut self) -> Option<String> {
+        match &self.state {
+            State::Writing(file) => match file.sync_data() {
+                // Pipes and devices can't be synchronised; nothing is lost there.
+                Err(error) if error.kind() != io::ErrorKind::InvalidInput => {
+                    self.state = State::Failed { missing: 0 };
+                    Some(format!("can't write {}: {}", self.path.display(), reason(&error)))
+                }
+                _ => None,
+            },
+            State::Failed { missing: 0 } => None,
+            State::Failed { missing } => {
+                Some(format!("about {missing} bytes of the input are not in {}", self.path.display()))
+            }
+        }
+    }
+
+    /// Whether the copy is not whole.
+    pub(crate) fn has_failed(&self) -> bool {
+        matches!(self.state, State::Failed { .. })
+    }
+}
+
+#[cfg(unix)]
+fn restrict(options: &mut OpenOptions) {
+    use std::os::unix::fs::OpenOptionsExt;
+    options.mode(0o600);
+    options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
+}
+
+#[cfg(not(unix))]
+fn restrict(_: &mut OpenOptions) {}

@@ -1,0 +1,182 @@
+//! What the output can show, decided in one place from options, environment and terminal.
+
+use std::env;
+use std::io::{self, IsTerminal};
+
+use streamfmt::Looks;
+use streamfmt::core::theme::ColorDepth;
+
+use crate::args::{Args, When};
+
+/// Narrower is no layout any more.
+const NARROWEST: usize = 20;
+
+/// What standard output, or the file that is written instead, can show.
+pub(crate) fn looks(args: &Args) -> Looks {
+    let is_terminal = args.output.is_none() && io::stdout().is_terminal();
+    let columns = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+    let mut looks =
+        Surroundings { is_terminal, columns: &columns, variable: &|name| env::var(name).ok() }.looks(args);
+    if args.timestamps {
+        looks.zone = Some(jiff::tz::TimeZone::system());
+    }
+    looks
+}
+
+/// What the decision depends on.
+struct Surroundings<'a> {
+    is_terminal: bool,
+    columns: &'a dyn Fn() -> Option<usize>,
+    variable: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl Surroundings<'_> {
+    fn looks(&self, args: &Args) -> Looks {
+        Looks {
+            color: self.wants_color(args).then(|| self.depth()),
+            force_color: args.color == When::Always,
+            width: self.width(args.width),
+            links: self.is_terminal && self.follows_links(),
+            light: self.is_light(),
+            zone: None,
+        }
+    }
+
+    fn wants_color(&self, args: &Args) -> bool {
+        let forced = self.get("CLICOLOR_FORCE").is_some_and(|value| value != "0");
+        match args.color {
+            When::Always => true,
+            When::Never => false,
+            // Who asks for the format by its name has thought of where it goes.
+            When::Auto if args.to.as_deref() == Some("ansi") => true,
+            When::Auto if self.get("NO_COLOR").is_some() => false,
+            When::Auto if forced => true,
+            When::Auto => self.is_terminal && self.get("TERM").is_none_or(|term| term != "dumb"),
+        }
+    }
+
+    fn depth(&self) -> ColorDepth {
+        let term = self.get("TERM").unwrap_or_default();
+        let direct = self.get("COLORTERM").is_some_and(|value| value == "truecolor" || value == "24bit");
+        if direct || term.ends_with("-direct") || self.get("WT_SESSION").is_some() {
+            ColorDepth::TrueColor
+        } else if self.is_terminal && ["linux", "vt100", "vt220", "ansi", "xterm"].contains(&term.as_str()) {
+            ColorDepth::Ansi16
+        } else {
+            ColorDepth::Ansi256
+        }
+    }
+
+    fn width(&self, asked: Option<usize>) -> Option<usize> {
+        let width = match asked {
+            Some(width) => Some(width),
+            None if self.is_terminal => {
+                let told = self
+                    .get("COLUMNS")
+                    .and_then(|columns| columns.parse().ok())
+                    .filter(|&columns| columns > 0);
+                told.or_else(|| (self.columns)())
+            }
+            None => None,
+        };
+        width.filter(|&width| width > 0).map(|width| width.max(NARROWEST))
+    }
+
+    /// Whether the terminal is known to show links as links. Others could show the address as text.
+    fn follows_links(&self) -> bool {
+        let term = self.get("TERM").unwrap_or_default();
+        if term == "dumb" || term.starts_with("screen") || term.starts_with("tmux") {
+            return false;
+        }
+        let program = self.get("TERM_PROGRAM").unwrap_or_default();
+        let vte = self.get("VTE_VERSION").and_then(|version| version.parse::<u32>().ok());
+        ["iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "Tabby"].contains(&program.as_str())
+            || ["xterm-kitty", "xterm-ghostty", "alacritty", "foot", "foot-extra", "contour"]
+                .contains(&term.as_str())
+            || vte.is_some_and(|version| version >= 5000)
+            || self.get("WT_SESSION").is_some()
+            || self.get("KONSOLE_VERSION").is_some()
+    }
+
+    /// Some terminals tell their colours as numbers: `foreground;background`.
+    fn is_light(&self) -> bool {
+        let told = self.get("COLORFGBG").unwrap_or_default();
+        told.rsplit(';')
+            .next()
+            .and_then(|background| background.parse().ok())
+            .is_some_and(|background: u8| background == 7 || (9..=15).contains(&background))
+    }
+
+    /// A variable that is set and not empty.
+    fn get(&self, name: &str) -> Option<String> {
+        (self.variable)(name).filter(|value| !value.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The looks for a line of options, with a terminal of 100 columns or none.
+    fn looks(line: &str, is_terminal: bool, variables: &[(&str, &str)]) -> Looks {
+        let words = ["streamfmt"].into_iter().chain(line.split_whitespace()).map(Into::into);
+        let args = Args::read(words).unwrap();
+        let variable = |name: &str| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        };
+        Surroundings { is_terminal, columns: &|| Some(100), variable: &variable }.looks(&args)
+    }
+
+    #[test]
+    fn colours_need_a_terminal_or_a_wish() {
+        for (line, is_terminal, variables, colored) in [
+            ("", true, &[][..], true),
+            ("", false, &[], false),
+            ("--color always", false, &[("NO_COLOR", "1")], true),
+            ("--color never", true, &[("CLICOLOR_FORCE", "1")], false),
+            ("--color never --to ansi", true, &[], false),
+            ("--to ansi", false, &[], true),
+            ("", true, &[("NO_COLOR", "1")], false),
+            ("", true, &[("NO_COLOR", "")], true),
+            ("", false, &[("CLICOLOR_FORCE", "1")], true),
+            ("", false, &[("CLICOLOR_FORCE", "0")], false),
+            ("", true, &[("TERM", "dumb")], false),
+        ] {
+            assert_eq!(
+                looks(line, is_terminal, variables).color.is_some(),
+                colored,
+                "{line:?} {variables:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_width_is_the_terminals_unless_told() {
+        for (line, is_terminal, columns, width) in [
+            ("", true, "", Some(100)),
+            ("", true, "60", Some(60)),
+            ("", true, "0", Some(100)),
+            ("", true, "1", Some(NARROWEST)),
+            ("", false, "60", None),
+            ("--width 40", false, "60", Some(40)),
+            ("--width 0", true, "60", None),
+        ] {
+            assert_eq!(
+                looks(line, is_terminal, &[("COLUMNS", columns)]).width,
+                width,
+                "{line:?} {columns:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn depth_background_and_links_are_read_from_the_environment() {
+        let told =
+            looks("", true, &[("COLORTERM", "truecolor"), ("COLORFGBG", "0;15"), ("VTE_VERSION", "7200")]);
+        assert_eq!((told.color, told.light, told.links), (Some(ColorDepth::TrueColor), true, true));
+        let told =
+            looks("", true, &[("TERM", "tmux-256color"), ("COLORFGBG", "15;0"), ("VTE_VERSION", "7200")]);
+        assert_eq!((told.color, told.light, told.links), (Some(ColorDepth::Ansi256), false, false));
+        assert!(!looks("--color always", false, &[("VTE_VERSION", "7200")]).links);
+    }
+}

@@ -1,0 +1,97 @@
+//! What the command line takes and refuses.
+
+use crate::program::{FAILED_SESSION, Folder, SESSION};
+
+#[test]
+fn help_and_version_are_no_errors() {
+    let folder = Folder::new();
+    let help = folder.run("--help").expect(0, "");
+    for part in ["Examples:", "limits.result-lines", "Exit codes:"] {
+        assert!(help.stdout.contains(part), "{part}");
+    }
+    assert!(folder.run("--version").expect(0, "").stdout.starts_with("streamfmt "));
+}
+
+#[test]
+fn wrong_options_are_told_in_one_line_with_a_way_out() {
+    let folder = Folder::with(&[("s.jsonl", SESSION)]);
+    for (arguments, message) in [
+        ("--nope", "unexpected argument '--nope' found"),
+        ("--to ansy s.jsonl", "invalid value 'ansy' for '--to <FORMAT>'"),
+        ("--from claud s.jsonl", "invalid value 'claud' for '--from <DIALECT>'"),
+        ("--color blue s.jsonl", "invalid value 'blue' for '--color <WHEN>'"),
+        ("--width x s.jsonl", "invalid value 'x' for '--width <N>'"),
+        ("-f -o x s.jsonl", "the argument '--follow' cannot be used with '--output <FILE>'"),
+        ("-f", "--follow wants one file"),
+        ("-f s.jsonl s.jsonl", "--follow wants one file"),
+        ("--profile reveiw s.jsonl", "--profile: there is no profile \"reveiw\" (did you mean \"review\"?)"),
+        ("--set detial=full s.jsonl", "there is no key \"detial\" (did you mean \"detail\"?)"),
+        ("--theme drak --color always s.jsonl", "(did you mean \"dark\"?)"),
+    ] {
+        let outcome = folder.run(arguments);
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(2), ""), "{arguments}: {outcome:?}");
+        assert!(
+            outcome.stderr.starts_with("streamfmt: ") && outcome.stderr.contains(message),
+            "{}",
+            outcome.stderr
+        );
+        assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn control_characters_in_arguments_do_not_reach_the_terminal() {
+    let folder = Folder::new();
+    for arguments in
+        ["--color=\u{1b}[2J", "\u{1b}[2J.jsonl", "--set \u{1b}]0;x\u{7}=1", "--profile \u{1b}[2J"]
+    {
+        let outcome = folder.run(arguments);
+        assert_eq!(outcome.code, Some(2));
+        assert!(!outcome.stderr.contains('\u{1b}') && outcome.stderr.contains('␛'), "{:?}", outcome.stderr);
+    }
+}
+
+#[test]
+fn all_problems_of_a_profile_are_told_with_their_lines() {
+    let folder = Folder::with(&[("mine.toml", "detail = \"fll\"\n[limits]\nresult-line = 3\n")]);
+    let told = "\
+streamfmt: ./mine.toml:1:10: detail can't be \"fll\" (did you mean \"full\"?)
+  1 | detail = \"fll\"
+    |          ^^^^^
+streamfmt: ./mine.toml:3:1: there is no key \"limits.result-line\" (did you mean \"limits.result-lines\"?)
+  3 | result-line = 3
+    | ^^^^^^^^^^^
+";
+    folder.pipe("--profile ./mine.toml", SESSION).expect(2, told);
+}
+
+#[test]
+fn a_profile_can_come_from_the_environment() {
+    let folder = Folder::new();
+    let output = folder.command("").env("STREAMFMT_PROFILE", "nope").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn fail_tells_whether_the_run_failed() {
+    let folder = Folder::with(&[("good.jsonl", SESSION), ("bad.jsonl", FAILED_SESSION)]);
+    folder.run("good.jsonl --fail").expect(0, "");
+    folder.run("bad.jsonl").expect(0, "");
+    folder.run("bad.jsonl --fail").expect(1, "");
+    folder.run("bad.jsonl good.jsonl --fail").expect(1, "");
+}
+
+#[test]
+fn completions_and_the_manual_page_are_written() {
+    let folder = Folder::new();
+    assert!(folder.run("completions bash").expect(0, "").stdout.contains("--timestamps"));
+    assert!(folder.run("man").expect(0, "").stdout.contains(".TH streamfmt 1"));
+}
+
+#[test]
+fn a_report_tells_what_was_counted() {
+    let folder = Folder::new();
+    let outcome = folder.pipe("--report", SESSION);
+    assert!(outcome.stderr.starts_with("streamfmt: read: 4 lines ("), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("streamfmt: shown: 2 reply"), "{}", outcome.stderr);
+}

@@ -1,0 +1,76 @@
+//! `--tee`: the copy of the input.
+
+use std::fs;
+
+use crate::program::{Folder, SESSION};
+
+#[test]
+fn every_byte_is_copied_and_what_was_there_stays() {
+    let folder = Folder::new();
+    let input = format!("no json\r\n{SESSION}{{\"broken\": \u{0}\u{1b}[2J\nhalf a line");
+    folder.write("copy", "before\n");
+    folder.pipe("--tee copy", &input);
+    assert_eq!(folder.read("copy"), format!("before\n{input}"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_new_copy_is_for_its_owner_only() {
+    let folder = Folder::new();
+    folder.pipe("--tee copy", SESSION).expect(0, "");
+    assert!(crate::program::is_private(&folder.path("copy")));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_is_not_followed_and_the_text_is_shown_all_the_same() {
+    let folder = Folder::with(&[("secret", "mine")]);
+    std::os::unix::fs::symlink(folder.path("secret"), folder.path("copy")).unwrap();
+    let outcome = folder.pipe("--tee copy", SESSION);
+    assert!(outcome.stdout.contains("Second reply."));
+    assert!(
+        outcome.stderr.starts_with("streamfmt: no copy is kept: can't open copy: it is a link\n"),
+        "{outcome:?}"
+    );
+    assert_eq!(outcome.code, Some(74));
+    assert_eq!(folder.read("secret"), "mine");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_costs_the_copy_and_not_the_text() {
+    let folder = Folder::new();
+    let outcome = folder.pipe("--tee /dev/full", SESSION);
+    assert!(outcome.stdout.contains("Second reply."));
+    assert!(
+        outcome.stderr.starts_with("streamfmt: the copy ends here: can't write /dev/full: no space left"),
+        "{outcome:?}"
+    );
+    assert_eq!(outcome.code, Some(74));
+}
+
+#[test]
+fn the_copy_goes_on_when_nobody_reads_the_text() {
+    let folder = Folder::new();
+    let input = SESSION.repeat(5_000);
+    let mut command = folder.command("--tee copy --profile full");
+    let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let mut stdin = child.stdin.take().unwrap();
+    std::io::Write::write_all(&mut stdin, input.as_bytes()).unwrap();
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap().as_str()), (Some(0), ""));
+    assert!(fs::read(folder.path("copy")).unwrap() == input.as_bytes());
+}
+
+#[test]
+fn an_input_is_never_written_to() {
+    let folder = Folder::with(&[("s.jsonl", SESSION)]);
+    for option in ["--tee", "--output"] {
+        folder
+            .run(&format!("s.jsonl {option} ./s.jsonl"))
+            .expect(2, "streamfmt: s.jsonl: can't be read and written at once\n");
+    }
+    assert_eq!(folder.read("s.jsonl"), SESSION);
+}

@@ -1,0 +1,98 @@
+//! Where the text may go.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use crate::program::{Folder, SESSION, reply};
+
+#[test]
+fn a_closed_pipe_is_success_and_silent() {
+    let folder = Folder::new();
+    folder.write("long.jsonl", (0..20_000).map(reply).collect::<String>());
+    let mut child = folder.command("long.jsonl").spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap().as_str()), (Some(0), ""));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_told() {
+    let folder = Folder::with(&[("s.jsonl", SESSION)]);
+    let full = || Stdio::from(std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
+    let output = folder.command("s.jsonl").stdout(full()).output().unwrap();
+    assert_eq!(output.status.code(), Some(74));
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.starts_with("streamfmt: can't write standard output: no space left"), "{told}");
+    let output = folder.command("man").stdout(full()).output().unwrap();
+    assert_eq!(output.status.code(), Some(74));
+}
+
+#[test]
+fn a_file_is_replaced_whole_and_nothing_is_left_beside_it() {
+    let folder = Folder::with(&[("s.jsonl", SESSION), ("out.txt", "old")]);
+    let text = folder.run("s.jsonl").stdout;
+    assert_eq!(folder.run("s.jsonl -o out.txt").expect(0, "").stdout, "");
+    assert_eq!(folder.read("out.txt"), text);
+    assert_eq!(folder.names(), ["out.txt", "s.jsonl"]);
+    folder.run("missing.jsonl -o out.txt").expect(2, "streamfmt: missing.jsonl: no such file or directory\n");
+    assert_eq!(folder.read("out.txt"), text);
+    let outcome = folder.run("s.jsonl -o nowhere/out.txt");
+    assert_eq!((outcome.code, outcome.stderr.lines().count()), (Some(74), 1), "{outcome:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_the_output_stays_a_link() {
+    let folder = Folder::with(&[("s.jsonl", SESSION), ("real.txt", "old")]);
+    std::os::unix::fs::symlink("real.txt", folder.path("link.txt")).unwrap();
+    folder.run("s.jsonl -o link.txt").expect(0, "");
+    assert!(folder.path("link.txt").is_symlink());
+    assert!(folder.read("real.txt").contains("First reply."));
+}
+
+#[test]
+fn a_tail_is_the_end_of_the_text_from_the_start_of_a_line() {
+    let folder = Folder::new();
+    folder.write("long.jsonl", (0..500).map(reply).collect::<String>());
+    let whole = folder.run("long.jsonl").stdout;
+    for characters in [0, 1, 20, 100, 5_000, 1_000_000] {
+        let tail = folder.run(&format!("long.jsonl --tail {characters}")).expect(0, "").stdout;
+        assert!(tail.chars().count() <= characters && whole.ends_with(&tail));
+        let before = &whole[..whole.len() - tail.len()];
+        assert!(before.is_empty() || before.ends_with('\n'));
+        // One more line would be too long.
+        let line = before.lines().next_back().map_or(usize::MAX / 2, |line| line.chars().count() + 1);
+        assert!(tail.chars().count() + line > characters);
+    }
+}
+
+#[test]
+fn colours_are_written_only_where_they_are_wanted() {
+    let folder = Folder::with(&[("s.jsonl", SESSION)]);
+    for (arguments, colored) in [
+        ("", false),
+        ("--color always", true),
+        ("--to ansi", true),
+        ("--to ansi --color never", false),
+        ("--profile ci --color always", true),
+        ("--profile ci", false),
+        ("--to text --color always", false),
+        ("--to json --color always", false),
+    ] {
+        let outcome = folder.run(&format!("s.jsonl {arguments}"));
+        assert_eq!(outcome.stdout.contains('\u{1b}'), colored, "{arguments}: {outcome:?}");
+        assert_eq!(outcome.code, Some(0));
+    }
+}
+
+#[test]
+fn machine_outputs_are_one_object_a_line() {
+    let folder = Folder::with(&[("s.jsonl", SESSION)]);
+    for to in ["json", "items"] {
+        let text = folder.run(&format!("s.jsonl --to {to}")).expect(0, "").stdout;
+        assert!(text.contains("First reply."));
+        assert!(text.lines().all(|line| line.starts_with("{\"v\":1,") && line.ends_with('}')), "{text}");
+    }
+}

@@ -1,0 +1,213 @@
+//! Colours, and what becomes of them on a terminal that shows fewer.
+
+use std::fmt::Write;
+
+/// How many colours a terminal shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ColorDepth {
+    /// None: only bold, dim, underline and the like.
+    #[default]
+    None,
+    /// The 16 of the terminal's own palette.
+    Ansi16,
+    /// 256.
+    Ansi256,
+    /// 24 bits.
+    TrueColor,
+}
+
+/// A colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Color {
+    /// One of the terminal's 256; the first 16 are its own palette.
+    Index(u8),
+    /// Red, green, blue.
+    Rgb(u8, u8, u8),
+}
+
+/// The first eight ANSI names, in order; `bright-` before one adds eight.
+const NAMES: [&str; 8] = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
+
+impl Color {
+    /// Reads `#rrggbb`, `#rgb`, an ANSI name (`red`, `bright-blue`) or a number from 0 to 255.
+    pub fn parse(text: &str) -> Option<Self> {
+        if let Some(hex) = text.strip_prefix('#') {
+            return parse_hex(hex);
+        }
+        if text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return text.parse().ok().map(Self::Index);
+        }
+        let (name, bright) = match text.strip_prefix("bright-") {
+            Some(name) => (name, 8),
+            None => (text, 0),
+        };
+        match name {
+            "gray" | "grey" if bright == 0 => Some(Self::Index(8)),
+            _ => NAMES.iter().position(|known| *known == name).map(|at| Self::Index(at as u8 + bright)),
+        }
+    }
+
+    /// The nearest colour that `depth` shows; `None` if it shows none.
+    pub fn at(self, depth: ColorDepth) -> Option<Self> {
+        match (depth, self) {
+            (ColorDepth::None, _) => None,
+            (ColorDepth::Ansi256, Self::Rgb(r, g, b)) => Some(Self::Index(nearest_of_256([r, g, b]))),
+            (ColorDepth::Ansi16, Self::Rgb(r, g, b)) => Some(Self::Index(nearest_of_16([r, g, b]))),
+            (ColorDepth::Ansi16, Self::Index(index @ 16..)) => Some(Self::Index(nearest_of_16(rgb_of(index)))),
+            _ => Some(self),
+        }
+    }
+
+    /// The same for a background. The subtle tints that lie behind text have no likeness among 16 colours:
+    /// the nearest would be black or a loud one, so there is none.
+    pub(super) fn behind_at(self, depth: ColorDepth) -> Option<Self> {
+        match (depth, self) {
+            (ColorDepth::Ansi16, Self::Rgb(..) | Self::Index(16..)) => None,
+            _ => self.at(depth),
+        }
+    }
+
+    pub(super) fn foreground(self, out: &mut String) {
+        self.code(30, 90, 38, out);
+    }
+
+    pub(super) fn background(self, out: &mut String) {
+        self.code(40, 100, 48, out);
+    }
+
+    fn code(self, normal: u8, bright: u8, extended: u8, out: &mut String) {
+        // Writing to a `String` can't fail.
+        let _ = match self {
+            Self::Index(index @ ..8) => write!(out, "{}", normal + index),
+            Self::Index(index @ 8..16) => write!(out, "{}", bright + index - 8),
+            Self::Index(index) => write!(out, "{extended};5;{index}"),
+            Self::Rgb(r, g, b) => write!(out, "{extended};2;{r};{g};{b}"),
+        };
+    }
+}
+
+fn parse_hex(hex: &str) -> Option<Color> {
+    let digit = |at: usize| hex.as_bytes().get(at).and_then(|&byte| (byte as char).to_digit(16)).map(|digit| digit as u8);
+    match hex.len() {
+        6 => {
+            let pair = |at: usize| Some(digit(at)? * 16 + digit(at + 1)?);
+            Some(Color::Rgb(pair(0)?, pair(2)?, pair(4)?))
+        }
+        3 => Some(Color::Rgb(digit(0)? * 17, digit(1)? * 17, digit(2)? * 17)),
+        _ => None,
+    }
+}
+
+/// The steps of the 6 × 6 × 6 cube.
+const STEPS: [u8; 6] = [0, 95, 135, 175, 215, 255];
+
+fn nearest_of_256(rgb: [u8; 3]) -> u8 {
+    let step = |part: u8| (0..6).min_by_key(|&at| STEPS[at].abs_diff(part)).unwrap_or(0);
+    let cube = rgb.map(step);
+    let mean = rgb.iter().map(|&part| u32::from(part)).sum::<u32>() / 3;
+    let gray = (mean.saturating_sub(3) / 10).min(23) as u8;
+    let cube_index = (16 + 36 * cube[0] + 6 * cube[1] + cube[2]) as u8;
+    let gray_index = 232 + gray;
+    if distance(rgb, cube.map(|at| STEPS[at])) <= distance(rgb, [8 + 10 * gray; 3]) { cube_index } else { gray_index }
+}
+
+fn distance(one: [u8; 3], other: [u8; 3]) -> u32 {
+    one.iter().zip(other).map(|(&one, other)| u32::from(one.abs_diff(other)).pow(2)).sum()
+}
+
+/// By hue rather than by distance: a soft red is red, not grey, whatever red the palette holds.
+fn nearest_of_16(rgb: [u8; 3]) -> u8 {
+    let [r, g, b] = rgb.map(i32::from);
+    let (most, least) = (r.max(g).max(b), r.min(g).min(b));
+    let spread = most - least;
+    if spread * 5 < most || spread < 24 {
+        return match most {
+            ..48 => 0,
+            48..160 => 8,
+            160..224 => 7,
+            _ => 15,
+        };
+    }
+    let hue = match most {
+        _ if most == r => (60 * (g - b) / spread + 360) % 360,
+        _ if most == g => 60 * (b - r) / spread + 120,
+        _ => 60 * (r - g) / spread + 240,
+    };
+    let color = match hue {
+        ..25 | 335.. => 1,
+        25..75 => 3,
+        75..160 => 2,
+        160..200 => 6,
+        200..262 => 4,
+        _ => 5,
+    };
+    if most > 230 && least > 90 { color + 8 } else { color }
+}
+
+fn rgb_of(index: u8) -> [u8; 3] {
+    match index {
+        16..232 => {
+            let at = index - 16;
+            [at / 36, at / 6 % 6, at % 6].map(|step| STEPS[step as usize])
+        }
+        232.. => [8 + 10 * (index - 232); 3],
+        // The terminal's own sixteen: never asked for, since they need no likeness.
+        _ => [0; 3],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_read_in_every_spelling() {
+        for (text, color) in [
+            ("#a0B1c2", Some(Color::Rgb(0xa0, 0xb1, 0xc2))),
+            ("#f0a", Some(Color::Rgb(255, 0, 170))),
+            ("red", Some(Color::Index(1))),
+            ("bright-blue", Some(Color::Index(12))),
+            ("grey", Some(Color::Index(8))),
+            ("208", Some(Color::Index(208))),
+            ("256", None),
+            ("#12é", None),
+            ("bright-gray", None),
+            ("Red", None),
+        ] {
+            assert_eq!(Color::parse(text), color, "{text}");
+        }
+    }
+
+    #[test]
+    fn fewer_colours_keep_the_meaning() {
+        for (hex, of_256, of_16) in [
+            ("#ff6e6e", 203, 9),
+            ("#7fd08a", 114, 2),
+            ("#ffffff", 231, 15),
+            ("#808080", 244, 8),
+            ("#0a0a0a", 232, 0),
+            ("#c62828", 160, 1),
+            ("#1f5fbf", 25, 4),
+            ("#8a6100", 94, 3),
+        ] {
+            let color = Color::parse(hex).unwrap();
+            assert_eq!(color.at(ColorDepth::Ansi256), Some(Color::Index(of_256)), "{hex}");
+            assert_eq!(color.at(ColorDepth::Ansi16), Some(Color::Index(of_16)), "{hex}");
+            assert_eq!(color.at(ColorDepth::None), None);
+            assert_eq!(color.behind_at(ColorDepth::Ansi16), None);
+        }
+    }
+
+    #[test]
+    fn every_colour_has_a_likeness() {
+        for index in 0..=255 {
+            let Some(Color::Index(found)) = Color::Index(index).at(ColorDepth::Ansi16) else { panic!("{index}") };
+            assert!(found < 16);
+        }
+        for index in 16..=255 {
+            let [r, g, b] = rgb_of(index);
+            let Some(Color::Index(found)) = Color::Rgb(r, g, b).at(ColorDepth::Ansi256) else { panic!("{index}") };
+            assert_eq!(rgb_of(found), [r, g, b], "{index}");
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Entries as indented lines: the `text`, `ansi` and `roles` outputs.
+//!
+//! The three share one layout and differ in how a span is painted: not at all, by the styles of a theme, or
+//! with its role's name around it.
+//!
+//! ```text
+//! ● Bash Run the cart tests      a mark of ours in column 0, the title behind it
+//!   $ cargo test -p cart         the body in the margin
+//!   ✗ exit 101                   a result below its call: title in the margin,
+//!     thread panicked at …       body twice as far in
+//! ```
+//!
+//! Only marks of ours stand in column 0. Foreign text has the margin before it, so no text can pass for
+//! a call, a result of another call or a cost line.
+
+mod block;
+mod diff;
+mod pen;
+mod prose;
+mod table;
+mod wrap;
+
+use std::fmt;
+
+use jiff::tz::TimeZone;
+
+use crate::entry::{Block, Entry, Line};
+use crate::item::Kind;
+use crate::profile::Layout;
+use crate::theme::{ColorDepth, Style, Theme};
+use crate::writer::Writer;
+use crate::writer::highlight::Highlighter;
+
+use self::pen::{Pen, glyph};
+use self::wrap::Piece;
+
+/// Rows are never wrapped at less than this, whatever the terminal says of itself.
+const MIN_WIDTH: usize = 20;
+
+/// Deeper sub-agents stand no further in.
+const MAX_NEST: u16 = 8;
+
+/// Columns of a time and the blank behind it.
+const TIME: usize = 9;
+
+/// How spans are painted.
+#[derive(Clone, Debug, Default)]
+pub enum Paint {
+    /// Not at all: `text`.
+    #[default]
+    Plain,
+    /// As `<<role::text>>`, a `<` of the text doubled: `roles`. Text without a role of its own is not marked.
+    Roles,
+    /// With the styles of a theme: `ansi`.
+    Ansi {
+        /// The theme.
+        theme: Theme,
+        /// How many colours the terminal shows.
+        depth: ColorDepth,
+        /// Whether links are written as links (OSC 8); else their address stands behind their text.
+        hyperlinks: bool,
+    },
+}
+
+/// How entries look.
+#[derive(Clone, Debug, Default)]
+pub struct Look {
+    /// How spans are painted.
+    pub paint: Paint,
+    /// Columns at which lines are wrapped, at least 20; `None` for never.
+    pub width: Option<usize>,
+    /// Gap, margin and glyphs.
+    pub layout: Layout,
+    /// Whether Markdown is laid out rather than left as it is written.
+    pub markdown: bool,
+    /// The zone in which the time of each entry is shown, if it is.
+    pub timestamps: Option<TimeZone>,
+}
+
+impl Look {
+    fn style(&self, role: &str) -> Style {
+        match &self.paint {
+            Paint::Ansi { theme, .. } => theme.style(role),
+            Paint::Plain | Paint::Roles => Style::default(),
+        }
+    }
+
+    fn exact_style(&self, role: &str) -> Option<Style> {
+        match &self.paint {
+            Paint::Ansi { theme, .. } => theme.exact_style(role),
+            Paint::Plain | Paint::Roles => None,
+        }
+    }
+
+    fn piece<'a>(&self, role: &'a str, text: &'a str) -> Piece<'a> {
+        Piece { text, role, style: self.style(role), link: None }
+    }
+
+    fn is_ansi(&self) -> bool {
+        matches!(self.paint, Paint::Ansi { .. })
+    }
+
+    fn links(&self) -> bool {
+        matches!(self.paint, Paint::Ansi { hyperlinks: true, .. })
+    }
+}
+
+/// Writes entries as indented lines.
+pub struct Terminal {
+    look: Look,
+    buffer: String,
+    highlighter: Option<Highlighter>,
+    before: Option<Before>,
+}
+
+/// What the next entry needs to know of the one before.
+#[derive(Clone, Copy)]
+struct Before {
+    group: Group,
+    depth: u16,
+}
+
+/// Entries that stand together without a gap are of the group [`Group::Work`].
+#[derive(Clone, Copy, PartialEq)]
+enum Group {
+    /// Calls, results, notices: one below the other.
+    Work,
+    /// What someone says or thinks.
+    Prose,
+    /// How a session begins or a run ends.
+    Edge,
+}
+
+impl Terminal {
+    /// A writer of this look.
+    pub fn new(mut look: Look) -> Self {
+        if let Paint::Ansi { theme, depth, .. } = &mut look.paint {
+            *theme = std::mem::take(theme).at(*depth);
+        }
+        Self { look, buffer: String::new(), highlighter: None, before: None }
+    }
+}
+
+impl Writer for Terminal {
+    fn entry(&mut self, entry: &Entry, out: &mut dyn fmt::Write) -> fmt::Result {
+        if !says_something(entry) {
+            return Ok(());
+        }
+        let now = Before { group: group(entry), depth: entry.depth };
+        let gap = self.before.is_some_and(|before| before.group != Group::Work || now.group != Group::Work);
+        let before = self.before.replace(now);
+        let Self { look, buffer, highlighter, .. } = self;
+        let mut pen = Pen::new(look, buffer, out);
+        if let (true, Some(before)) = (gap, before) {
+            let level = nest(&mut pen, before.depth.min(entry.depth), None);
+            for _ in 0..look.layout.gap {
+                pen.blank();
+            }
+            pen.dedent(level);
+        }
+        nest(&mut pen, entry.depth, Some(entry));
+        let mut body = block::Body { pen: &mut pen, highlighter };
+        match entry.kind {
+            Kind::Result => result(entry, &mut body),
+            _ => plain(entry, &mut body),
+        }
+        pen.end()
+    }
+}
+
+fn says_something(entry: &Entry) -> bool {
+    let view = &entry.view;
+    view.mark.is_some() || !view.title.is_empty() || view.body.iter().any(block::says_something)
+}
+
+fn group(entry: &Entry) -> Group {
+    let view = &entry.view;
+    match entry.kind {
+        Kind::Outcome => Group::Edge,
+        _ if view.mark == Some("session") => Group::Edge,
+        Kind::Reply | Kind::Prompt | Kind::Thinking if view.title.is_empty() || !view.body.is_empty() => Group::Prose,
+        _ => Group::Work,
+    }
+}
+
+/// Sets what stands before all rows of an entry: its time, if times are shown, and a bar for each sub-agent that
+/// it is inside of.
+fn nest(pen: &mut Pen<'_>, depth: u16, entry: Option<&Entry>) -> pen::Level {
+    let look = pen.look();
+    let level = pen.level();
+    let mut width = look.width.unwrap_or(usize::MAX).max(MIN_WIDTH);
+    if let Some(zone) = &look.timestamps {
+        let at = entry.and_then(|entry| entry.at);
+        let time = at.map(|at| at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()).unwrap_or_default();
+        pen.column(&[look.piece("time", &time), Piece::blank(TIME - time.len().min(TIME))], TIME);
+        width -= TIME;
+    }
+    let shown = depth.min(u16::try_from(width / 16).unwrap_or(MAX_NEST)).min(MAX_NEST);
+    let bar = look.piece("nest", glyph(look, "nest"));
+    let bar = [Piece::blank(look.layout.margin), bar, Piece::blank(usize::from(!bar.text.is_empty()))];
+    for _ in 0..shown {
+        pen.indent(&bar, &bar);
+    }
+    level
+}
+
+/// An entry that stands by itself: mark and title in column 0, body in the margin.
+fn plain(entry: &Entry, body: &mut block::Body<'_, '_>) {
+    let view = &entry.view;
+    let margin = body.pen.look().layout.margin;
+    let mark = view.mark.or_else(|| own_mark(entry, margin));
+    if view.title.is_empty() {
+        below_mark(mark, &view.body, body);
+        return;
+    }
+    titled(mark, &view.title, body);
+    let level = body.pen.shift(margin);
+    body.blocks(&view.body);
+    body.pen.dedent(level);
+}
+
+/// The mark that a kind has in the margin if its view names none.
+fn own_mark(entry: &Entry, margin: usize) -> Option<&'static str> {
+    match entry.kind {
+        _ if margin == 0 => None,
+        Kind::Prompt => Some("prompt"),
+        Kind::Thinking => Some("thinking"),
+        Kind::Reply => Some("reply"),
+        _ => None,
+    }
+}
+
+/// A result: as far in as the body of its call. If that isn't just above, a line that names the call comes first.
+fn result(entry: &Entry, body: &mut block::Body<'_, '_>) {
+    let view = &entry.view;
+    let margin = body.pen.look().layout.margin;
+    if let Some(call) = &entry.of {
+        titled(Some("result"), call, body);
+    }
+    let outer = body.pen.shift(margin);
+    if view.title.is_empty() {
+        below_mark(view.mark, &view.body, body);
+    } else {
+        titled(view.mark, &view.title, body);
+        let inner = body.pen.shift(margin);
+        body.blocks(&view.body);
+        body.pen.dedent(inner);
+    }
+    body.pen.dedent(outer);
+}
+
+/// A mark and a title. Without a mark of ours the title has a margin like all foreign text.
+fn titled(mark: Option<&'static str>, title: &Line, body: &mut block::Body<'_, '_>) {
+    let look = body.pen.look();
+    let (name, shape) = mark.map_or(("", ""), |name| (name, glyph(look, name)));
+    let level = if shape.is_empty() {
+        body.pen.shift(look.layout.margin)
+    } else {
+        let role = format!("mark.{name}");
+        let hang = Piece::blank(wrap::width(shape) + 1);
+        body.pen.indent(&[look.piece(&role, shape), Piece::blank(1)], &[hang])
+    };
+    body.line(title);
+    body.pen.dedent(level);
+}
+
+/// Blocks in the margin, with a mark in front of their first row.
+fn below_mark(mark: Option<&'static str>, blocks: &[Block], body: &mut block::Body<'_, '_>) {
+    let look = body.pen.look();
+    let margin = look.layout.margin;
+    let (name, shape) = mark.map_or(("", ""), |name| (name, glyph(look, name)));
+    let level = if shape.is_empty() {
+        body.pen.shift(margin)
+    } else {
+        let role = format!("mark.{name}");
+        let gap = margin.saturating_sub(wrap::width(shape)).max(1);
+        body.pen.indent(&[look.piece(&role, shape), Piece::blank(gap)], &[Piece::blank(margin)])
+    };
+    body.blocks(blocks);
+    if !shape.is_empty() {
+        body.pen.flush_mark();
+    }
+    body.pen.dedent(level);
+}

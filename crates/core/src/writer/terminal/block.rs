@@ -1,0 +1,333 @@
+//! The blocks of a body as rows.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use super::pen::{Pen, first_line, glyph};
+use super::wrap::{self, Piece};
+use super::{Look, diff, prose, table};
+use crate::entry::{Block, Line, ListItem, Point};
+use crate::profile::Glyphs;
+use crate::theme::Style;
+use crate::writer::highlight::{Highlighter, Lines};
+
+/// Whether a block writes anything.
+pub(super) fn says_something(block: &Block) -> bool {
+    match block {
+        Block::Prose { text, .. } => !text.trim().is_empty(),
+        Block::Lines { lines } => !lines.is_empty(),
+        Block::Diff { hunks, .. } => !hunks.is_empty(),
+        Block::List { items } => !items.is_empty(),
+        Block::Table { head, rows } => !head.is_empty() || !rows.is_empty(),
+        _ => true,
+    }
+}
+
+/// Writes blocks.
+pub(super) struct Body<'b, 'p> {
+    pub(super) pen: &'b mut Pen<'p>,
+    /// Made at the first code that wants it.
+    pub(super) highlighter: &'b mut Option<Highlighter>,
+}
+
+impl Body<'_, '_> {
+    /// Writes blocks one below the other. What is folded stands in a list of its own, not on the stack, since
+    /// blocks may lie in each other to any depth.
+    pub(super) fn blocks(&mut self, blocks: &[Block]) {
+        let mut open = vec![(blocks.iter(), self.pen.level())];
+        while let Some((blocks, level)) = open.last_mut() {
+            match blocks.next() {
+                Some(Block::Details { summary, body }) => {
+                    self.line(summary);
+                    let level = self.pen.shift(self.pen.look().layout.margin);
+                    open.push((body.iter(), level));
+                }
+                Some(block) => self.block(block),
+                None => {
+                    self.pen.dedent(*level);
+                    open.pop();
+                }
+            }
+        }
+    }
+
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Lines { lines } => lines.iter().for_each(|line| self.line(line)),
+            Block::Prose { text, role } => self.prose(text, role.name()),
+            Block::Code { text, lang, start, role } => self.code(text, lang.as_deref(), *start, role.name()),
+            Block::Diff { hunks, .. } => diff::write(self.pen, hunks),
+            Block::List { items } => items.iter().for_each(|item| self.point(item)),
+            Block::Table { head, rows } => table::write(self.pen, head, rows),
+            Block::Image { media, bytes, name } => self.image(media, *bytes, name.as_deref()),
+            // Folded blocks are opened by the caller.
+            Block::Details { .. } => {}
+            Block::Elided { lines, bytes } => self.elided(*lines, *bytes),
+        }
+    }
+
+    /// A line of spans.
+    pub(super) fn line(&mut self, line: &Line) {
+        let look = self.pen.look();
+        let targets = targets(look.links(), line);
+        let pieces = pieces(look, line, &targets);
+        self.pen.line(&pieces, 0);
+    }
+
+    fn prose(&mut self, text: &str, role: &str) {
+        // Blank lines around a text are not part of it: the layout has its own.
+        let start = text.len() - text.trim_start_matches(['\n', ' ', '\t']).len();
+        let start = text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let text = text[start..].trim_end();
+        if text.is_empty() {
+            return;
+        }
+        if self.pen.look().markdown && prose::is_sane(text) {
+            prose::write(self, text, role);
+        } else {
+            self.pen.verbatim(text, role);
+        }
+    }
+
+    /// Verbatim text, with line numbers, a prompt or colours where they are wanted.
+    pub(super) fn code(&mut self, text: &str, lang: Option<&str>, start: Option<u64>, role: &str) {
+        let look = self.pen.look();
+        let mut numbers = start.map(|start| Numbers::new(start, text));
+        let level = if role == "call.command" {
+            let shape = look.piece("mark.command", glyph(look, "command"));
+            Some(self.pen.indent(&[shape, Piece::blank(1)], &[Piece::blank(wrap::width(shape.text) + 1)]))
+        } else {
+            None
+        };
+        let mut colours = match lang {
+            Some(lang) if look.is_ansi() => Highlighter::lines(self.highlighter, lang, text),
+            _ => None,
+        };
+        if numbers.is_none() && colours.is_none() {
+            self.pen.verbatim(text, role);
+        } else {
+            let base = look.style(role);
+            let mut rest = Some(text);
+            while let Some(text) = rest {
+                let (line, behind) = first_line(text);
+                let pieces = coloured(look, line, colours.as_mut(), role, base);
+                let level = numbers.as_mut().map(|numbers| numbers.next(self.pen));
+                self.pen.line(&pieces, 0);
+                if let Some(level) = level {
+                    self.pen.dedent(level);
+                }
+                rest = behind;
+            }
+        }
+        if let Some(level) = level {
+            self.pen.dedent(level);
+        }
+    }
+
+    fn point(&mut self, item: &ListItem) {
+        let look = self.pen.look();
+        let (name, mark, role) = match item.point {
+            Point::Plain => ("plain", "mark.plain", "list.plain"),
+            Point::Open => ("open", "mark.open", "list.open"),
+            Point::Active => ("active", "mark.active", "list.active"),
+            Point::Done => ("done", "mark.done", "list.done"),
+            Point::Failed => ("failed", "mark.failed", "list.failed"),
+        };
+        let shape = look.piece(mark, glyph(look, name));
+        let level = self.pen.indent(&[shape, Piece::blank(1)], &[Piece::blank(wrap::width(shape.text) + 1)]);
+        let targets = targets(look.links(), &item.line);
+        let mut pieces = pieces(look, &item.line, &targets);
+        // The state shows in the words too, unless they have a look of their own.
+        for piece in pieces.iter_mut().filter(|piece| piece.role == "text") {
+            piece.style = look.style(role);
+        }
+        self.pen.line(&pieces, 0);
+        self.pen.dedent(level);
+    }
+
+    fn image(&mut self, media: &str, bytes: Option<u64>, name: Option<&str>) {
+        let look = self.pen.look();
+        let mut text = String::from("[");
+        text.push_str(glyph(look, "image"));
+        let kind = media.strip_prefix("image/").unwrap_or(media);
+        if !kind.is_empty() {
+            text.push(' ');
+            text.push_str(kind);
+        }
+        if let Some(bytes) = bytes {
+            text.push_str(", ");
+            text.push_str(&size(bytes));
+        }
+        if let Some(name) = name {
+            text.push_str(", ");
+            text.push_str(name);
+        }
+        text.push(']');
+        let text = text.replace('\n', " ");
+        self.pen.line(&[look.piece("image", &text)], 0);
+    }
+
+    fn elided(&mut self, lines: u64, bytes: u64) {
+        let look = self.pen.look();
+        let mut text = String::from(glyph(look, "elided"));
+        text.push(' ');
+        let more = if look.layout.glyphs == Glyphs::Words { "" } else { " more" };
+        let _ = match (lines, bytes) {
+            (0, bytes) => write!(text, "{}{more}", size(bytes)),
+            (1, _) => write!(text, "1{more} line"),
+            (lines, _) => write!(text, "{}{more} lines", grouped(lines)),
+        };
+        self.pen.line(&[look.piece("elided", &text)], 0);
+    }
+}
+
+/// A line of code as pieces, in colours if there are any.
+pub(super) fn coloured<'a>(
+    look: &Look,
+    line: &'a str,
+    colours: Option<&mut Lines<'_>>,
+    role: &'a str,
+    base: Style,
+) -> Vec<Piece<'a>> {
+    let plain = Piece { text: line, role, style: base, link: None };
+    match colours.and_then(|colours| colours.line(line)) {
+        Some(parts) => {
+            let style = |role| look.exact_style(role).unwrap_or_default().over(base);
+            parts.into_iter().map(|(text, role)| Piece { text, style: role.map_or(base, style), ..plain }).collect()
+        }
+        None => vec![plain],
+    }
+}
+
+/// The gutter of numbered lines.
+struct Numbers {
+    next: u64,
+    width: usize,
+}
+
+impl Numbers {
+    fn new(start: u64, text: &str) -> Self {
+        let lines = memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64;
+        Self { next: start, width: digits(start.saturating_add(lines)) }
+    }
+
+    fn next(&mut self, pen: &mut Pen<'_>) -> super::pen::Level {
+        let look = pen.look();
+        let number = format!("{:>width$}", self.next, width = self.width);
+        self.next = self.next.saturating_add(1);
+        pen.indent(&[look.piece("code.number", &number), Piece::blank(2)], &[Piece::blank(self.width + 2)])
+    }
+}
+
+/// The pieces of a line. `targets` are those of its spans.
+pub(super) fn pieces<'a>(look: &Look, line: &'a Line, targets: &'a [Option<Cow<'a, str>>]) -> Vec<Piece<'a>> {
+    let spans = line.spans.iter().enumerate();
+    spans
+        .map(|(at, span)| Piece {
+            link: targets.get(at).and_then(|target| target.as_deref()),
+            ..look.piece(span.role.name(), &span.text)
+        })
+        .collect()
+}
+
+/// Where the spans of a line lead, if links are written; empty if none does.
+pub(super) fn targets(links: bool, line: &Line) -> Vec<Option<Cow<'_, str>>> {
+    if !links || line.spans.iter().all(|span| span.link.is_none()) {
+        return Vec::new();
+    }
+    line.spans.iter().map(|span| span.link.as_deref().and_then(target)).collect()
+}
+
+/// A link's target as it may be written: of a harmless scheme, printable ASCII, not too long for terminals.
+pub(super) fn target(link: &str) -> Option<Cow<'_, str>> {
+    const SCHEMES: [&str; 4] = ["http://", "https://", "mailto:", "file://"];
+    const LONGEST: usize = 2048;
+    let has = |scheme: &str| link.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+    if link.len() > LONGEST || !SCHEMES.into_iter().any(has) {
+        return None;
+    }
+    if link.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Some(Cow::Borrowed(link));
+    }
+    let mut encoded = String::with_capacity(link.len() * 2);
+    for byte in link.bytes() {
+        if byte.is_ascii_graphic() {
+            encoded.push(byte as char);
+        } else {
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    (encoded.len() <= LONGEST).then_some(Cow::Owned(encoded))
+}
+
+pub(super) fn digits(number: u64) -> usize {
+    number.checked_ilog10().unwrap_or(0) as usize + 1
+}
+
+/// A number with its thousands parted: `1,234,567`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A size as people say it: `999 bytes`, `1.2 KB`, `34 MB`.
+fn size(bytes: u64) -> String {
+    match bytes {
+        1 => "1 byte".to_owned(),
+        ..1000 => format!("{bytes} bytes"),
+        _ => {
+            let mut unit = 1000;
+            let mut names = ["KB", "MB", "GB", "TB", "PB", "EB"].into_iter();
+            let mut name = names.next().unwrap_or("");
+            // Rounded up it would read `1000 KB`.
+            while bytes >= unit * 999 + unit / 2 {
+                let Some(larger) = names.next() else { break };
+                (unit, name) = (unit * 1000, larger);
+            }
+            let whole = bytes / unit;
+            let tenth = (bytes % unit) / (unit / 10);
+            if whole < 10 && tenth > 0 { format!("{whole}.{tenth} {name}") } else { format!("{} {name}", (bytes + unit / 2) / unit) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_numbers_are_said_as_people_say_them() {
+        for (bytes, text) in [
+            (0, "0 bytes"),
+            (1, "1 byte"),
+            (999, "999 bytes"),
+            (1000, "1 KB"),
+            (1234, "1.2 KB"),
+            (12_345, "12 KB"),
+            (999_499, "999 KB"),
+            (999_999, "1 MB"),
+            (u64::MAX, "18 EB"),
+        ] {
+            assert_eq!(size(bytes), text);
+        }
+        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(grouped(123), "123");
+    }
+
+    #[test]
+    fn only_harmless_targets_become_links() {
+        assert_eq!(target("https://example.com/a b/é").as_deref(), Some("https://example.com/a%20b/%C3%A9"));
+        assert_eq!(target("HTTPS://example.com").as_deref(), Some("HTTPS://example.com"));
+        for bad in ["javascript:alert(1)", "example.com", "ssh://host", "file:", ""] {
+            assert_eq!(target(bad), None, "{bad}");
+        }
+        assert_eq!(target(&format!("https://{}", "é".repeat(1000))), None);
+    }
+}

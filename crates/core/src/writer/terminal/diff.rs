@@ -1,0 +1,156 @@
+//! Hunks of a diff as rows: number, mark, text, and within paired lines the words that changed.
+
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::block::digits;
+use super::pen::{Pen, glyph};
+use super::wrap::{self, Piece};
+use crate::entry::{Change, DiffLine, Hunk};
+
+/// Longer lines are not compared word by word.
+const MAX_COMPARED: usize = 500;
+
+pub(super) fn write(pen: &mut Pen<'_>, hunks: &[Hunk]) {
+    let digits = hunks.iter().map(last_number).max().filter(|last| *last > 0).map(digits);
+    for (at, hunk) in hunks.iter().enumerate() {
+        if at > 0 {
+            let look = pen.look();
+            pen.line(&[look.piece("diff.hunk", glyph(look, "diff-hunk"))], 0);
+        }
+        write_hunk(pen, hunk, digits);
+    }
+}
+
+/// The largest number that a hunk shows; 0 if it has none.
+fn last_number(hunk: &Hunk) -> u64 {
+    let starts = hunk.old_start.max(hunk.new_start);
+    starts.map_or(0, |start| start.saturating_add(hunk.lines.len() as u64))
+}
+
+fn write_hunk(pen: &mut Pen<'_>, hunk: &Hunk, digits: Option<usize>) {
+    let (mut old, mut new) = (hunk.old_start, hunk.new_start);
+    let fill = pen.room().map(|room| widest(hunk).min(room));
+    let mut at = 0;
+    while at < hunk.lines.len() {
+        let removed = run(&hunk.lines[at..], Change::Remove);
+        let added = run(&hunk.lines[at + removed..], Change::Add);
+        let (count, paired) = match removed + added {
+            0 => (1, 0),
+            count => (count, removed.min(added)),
+        };
+        for offset in 0..count {
+            let line = &hunk.lines[at + offset];
+            let number = match line.change {
+                Change::Remove => advance(&mut old),
+                Change::Add => advance(&mut new),
+                Change::Keep => {
+                    advance(&mut old);
+                    advance(&mut new)
+                }
+            };
+            let partner = match line.change {
+                Change::Remove if offset < paired => Some(&hunk.lines[at + removed + offset]),
+                Change::Add if offset - removed < paired => Some(&hunk.lines[at + offset - removed]),
+                _ => None,
+            };
+            write_line(pen, line, partner, number, digits, fill);
+        }
+        at += count;
+    }
+}
+
+fn run(lines: &[DiffLine], change: Change) -> usize {
+    lines.iter().take_while(|line| line.change == change).count()
+}
+
+fn advance(number: &mut Option<u64>) -> Option<u64> {
+    let current = (*number)?;
+    *number = Some(current.saturating_add(1));
+    Some(current)
+}
+
+/// Columns of the widest line, with its mark.
+fn widest(hunk: &Hunk) -> usize {
+    hunk.lines.iter().map(|line| wrap::width(&line.text)).max().unwrap_or(0) + 2
+}
+
+fn write_line(
+    pen: &mut Pen<'_>,
+    line: &DiffLine,
+    partner: Option<&DiffLine>,
+    number: Option<u64>,
+    digits: Option<usize>,
+    fill: Option<usize>,
+) {
+    let look = pen.look();
+    let (role, word, name) = match line.change {
+        Change::Keep => ("diff.keep", "diff.keep", "diff-keep"),
+        Change::Add => ("diff.add", "diff.add.word", "diff-add"),
+        Change::Remove => ("diff.remove", "diff.remove.word", "diff-remove"),
+    };
+    let level = digits.map(|digits| {
+        let number = number.map_or_else(|| " ".repeat(digits), |number| format!("{number:>digits$}"));
+        pen.indent(&[look.piece("diff.number", &number), Piece::blank(1)], &[Piece::blank(digits + 1)])
+    });
+    let style = look.style(role);
+    let shape = glyph(look, name);
+    let mark = format!("{}{shape} ", wrap::spaces(1 - wrap::width(shape).min(1)));
+    let mut pieces = vec![Piece { text: &mark, role, style, link: None }];
+    let parts = partner.filter(|_| look.is_ansi()).and_then(|partner| changed(&line.text, &partner.text));
+    match parts {
+        Some(parts) => pieces.extend(parts.into_iter().map(|(text, changed)| {
+            let role = if changed { word } else { role };
+            look.piece(role, text)
+        })),
+        None => pieces.push(Piece { text: &line.text, role, style, link: None }),
+    }
+    pen.filled(&pieces, wrap::width(&mark), fill.map(|fill| (style, fill)));
+    if let Some(level) = level {
+        pen.dedent(level);
+    }
+}
+
+/// `text` cut into parts that `other` has too and parts that it hasn't; `None` if the two have too little in
+/// common for that to tell anything.
+fn changed<'a>(text: &'a str, other: &str) -> Option<Vec<(&'a str, bool)>> {
+    if text.len() > MAX_COMPARED || other.len() > MAX_COMPARED {
+        return None;
+    }
+    let words: Vec<(usize, &str)> = text.split_word_bound_indices().collect();
+    let mine: Vec<&str> = words.iter().map(|(_, word)| *word).collect();
+    let theirs: Vec<&str> = other.split_word_bounds().collect();
+    let mut parts: Vec<(&str, bool)> = Vec::new();
+    let mut kept = 0;
+    for operation in capture_diff_slices(Algorithm::Myers, &mine, &theirs) {
+        let range = operation.old_range();
+        if range.is_empty() {
+            continue;
+        }
+        let same = matches!(operation, DiffOp::Equal { .. });
+        let start = words[range.start].0;
+        let end = words.get(range.end).map_or(text.len(), |(at, _)| *at);
+        if same {
+            kept += text[start..end].split_whitespace().map(str::len).sum::<usize>();
+        }
+        parts.push((&text[start..end], !same));
+    }
+    let solid: usize = text.split_whitespace().map(str::len).sum();
+    (kept * 5 >= solid * 2 && kept > 0).then_some(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changed_words_are_found_where_lines_resemble_each_other() {
+        assert_eq!(
+            changed("let total = items.sum();", "let total = items.count();"),
+            Some(vec![("let total = items.", false), ("sum", true), ("();", false)])
+        );
+        assert_eq!(changed("entirely", "different"), None);
+        assert_eq!(changed(&"a ".repeat(400), "a"), None);
+        assert_eq!(changed("", ""), None);
+    }
+}

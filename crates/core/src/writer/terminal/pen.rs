@@ -1,0 +1,353 @@
+//! Writes rows: what stands before each, the text in its look, the end.
+//!
+//! Whatever a row begins with, it also ends: styles and links are closed before each line feed. Pagers lose
+//! them across lines, some terminals paint a background to the edge, and a grepped line must stand alone.
+
+use std::fmt;
+
+use memchr::memchr;
+
+use super::wrap::{self, Piece};
+use super::{Look, Paint};
+use crate::theme::{self, Style};
+
+/// What is written is passed on when it is longer than this.
+const BUFFER: usize = 64 * 1024;
+
+/// Columns that may stand before text if rows are not wrapped.
+const MAX_INDENT: usize = 64;
+
+/// Writes rows of one entry.
+pub(super) struct Pen<'p> {
+    look: &'p Look,
+    out: &'p mut dyn fmt::Write,
+    buffer: &'p mut String,
+    /// What stands before each row, painted.
+    prefix: Indent,
+    /// What stands before the next row instead.
+    once: Option<Indent>,
+    /// Columns of the whole row.
+    width: Option<usize>,
+    /// Columns before everything else, which leave no less room for indentation.
+    column: usize,
+    failed: bool,
+}
+
+/// Something that stands before a row.
+#[derive(Clone, Default)]
+struct Indent {
+    painted: String,
+    width: usize,
+}
+
+/// Where to return to when an indentation ends.
+#[derive(Clone, Copy)]
+pub(super) struct Level {
+    length: usize,
+    width: usize,
+}
+
+impl<'p> Pen<'p> {
+    pub(super) fn new(look: &'p Look, buffer: &'p mut String, out: &'p mut dyn fmt::Write) -> Self {
+        buffer.clear();
+        let width = look.width.map(|width| width.max(super::MIN_WIDTH));
+        Self { look, out, buffer, prefix: Indent::default(), once: None, width, column: 0, failed: false }
+    }
+
+    /// Passes on what is written.
+    pub(super) fn end(self) -> fmt::Result {
+        if self.failed {
+            return Err(fmt::Error);
+        }
+        self.out.write_str(self.buffer)
+    }
+
+    pub(super) fn look(&self) -> &'p Look {
+        self.look
+    }
+
+    /// Columns that are left for text, if rows are wrapped.
+    pub(super) fn room(&self) -> Option<usize> {
+        let width = self.width?;
+        Some(width.saturating_sub(self.prefix.width).max(1))
+    }
+
+    // --- What stands before rows
+
+    /// From here on, `first` stands before the next row and `rest` before those after it.
+    /// Where too little room would be left for text, they are left out.
+    pub(super) fn indent(&mut self, first: &[Piece<'_>], rest: &[Piece<'_>]) -> Level {
+        let level = self.level();
+        let half = self.width.map_or(MAX_INDENT, |width| (width - self.column) / 2);
+        let limit = self.column + half.min(MAX_INDENT);
+        let differ = first != rest;
+        if differ || self.once.is_some() {
+            let mut once = self.once.take().unwrap_or_else(|| self.prefix.clone());
+            let columns = wrap::width_of(first);
+            if once.width + columns <= limit {
+                paint_all(self.look, first, 0, &mut once.painted);
+                once.width += columns;
+            }
+            self.once = Some(once);
+        }
+        let columns = wrap::width_of(rest);
+        if self.prefix.width + columns <= limit {
+            paint_all(self.look, rest, 0, &mut self.prefix.painted);
+            self.prefix.width += columns;
+        }
+        level
+    }
+
+    /// Begins all rows with a column of its own: `first` in the next row, blank in those after it.
+    pub(super) fn column(&mut self, first: &[Piece<'_>], columns: usize) {
+        self.column = columns;
+        self.indent(first, &[Piece::blank(columns)]);
+    }
+
+    /// Where the indentation is now.
+    pub(super) fn level(&self) -> Level {
+        Level { length: self.prefix.painted.len(), width: self.prefix.width }
+    }
+
+    /// From here on, `columns` more blanks stand before each row.
+    pub(super) fn shift(&mut self, columns: usize) -> Level {
+        let blank = [Piece::blank(columns)];
+        self.indent(&blank, &blank)
+    }
+
+    /// Returns to what stood before rows when `level` was made.
+    pub(super) fn dedent(&mut self, level: Level) {
+        self.prefix.painted.truncate(level.length);
+        self.prefix.width = level.width;
+    }
+
+    /// Writes a row for a mark that no text followed.
+    pub(super) fn flush_mark(&mut self) {
+        if self.once.is_some() {
+            self.blank();
+        }
+    }
+
+    // --- Rows
+
+    /// Writes an empty row.
+    pub(super) fn blank(&mut self) {
+        self.row(&[]);
+    }
+
+    /// Writes `pieces` as one row, whatever their width.
+    pub(super) fn row(&mut self, pieces: &[Piece<'_>]) {
+        let once = self.once.take();
+        let prefix = once.as_ref().unwrap_or(&self.prefix);
+        let kept = pieces.iter().rposition(|piece| !is_blank(piece.text));
+        let Some(kept) = kept else {
+            self.buffer.push_str(prefix.painted.trim_end());
+            self.end_row();
+            return;
+        };
+        self.buffer.push_str(&prefix.painted);
+        let last = pieces[kept];
+        let end = match last.style.bg {
+            Some(_) => last.text,
+            None => last.text.trim_end_matches([' ', '\t']),
+        };
+        paint_all(self.look, &pieces[..=kept], last.text.len() - end.len(), self.buffer);
+        self.end_row();
+    }
+
+    /// Writes `pieces` as one line, in as many rows as it needs. Rows after the first stand `hang` columns further
+    /// in, and below the line's own indentation.
+    pub(super) fn line(&mut self, pieces: &[Piece<'_>], hang: usize) {
+        match self.width {
+            None => self.row(pieces),
+            Some(_) => self.wrapped(pieces, hang, None),
+        }
+    }
+
+    /// The same on a ground that reaches to column `fill`, if it has a colour.
+    pub(super) fn filled(&mut self, pieces: &[Piece<'_>], hang: usize, ground: Option<(Style, usize)>) {
+        match self.width {
+            None => self.row(pieces),
+            Some(_) => self.wrapped(pieces, hang, ground.filter(|(style, _)| style.bg.is_some())),
+        }
+    }
+
+    fn wrapped(&mut self, pieces: &[Piece<'_>], hang: usize, ground: Option<(Style, usize)>) {
+        let Some(width) = self.width else { return };
+        let once = self.once.as_ref().map_or(self.prefix.width, |once| once.width);
+        let first = width.saturating_sub(once).max(1);
+        let bytes: usize = pieces.iter().map(|piece| piece.text.len()).sum();
+        // No character takes more columns than bytes, but for the tab.
+        let fits = bytes <= first && !pieces.iter().any(|piece| piece.text.contains('\t'));
+        if fits && ground.is_none() {
+            self.row(pieces);
+            return;
+        }
+        let room = width.saturating_sub(self.prefix.width).max(1);
+        let own = wrap::leading(pieces);
+        let hang = (hang + own).min(room / 2);
+        let mut level = None;
+        // Far indented text would have no room at all: it moves to the left.
+        let moved;
+        let pieces = if own > first / 2 {
+            moved = wrap::without_leading(pieces, first / 2);
+            &moved
+        } else {
+            pieces
+        };
+        wrap::rows(pieces, first, room - hang, |row| {
+            match ground {
+                Some((style, fill)) => {
+                    let hung = if level.is_some() { hang } else { 0 };
+                    let missing = fill.min(room).saturating_sub(hung + wrap::width_of(row));
+                    let mut row = row.to_vec();
+                    let pad = " ".repeat(missing);
+                    row.push(Piece { text: &pad, role: "text", style, link: None });
+                    self.painted_row(&row);
+                }
+                None => self.row(row),
+            }
+            if level.is_none() {
+                level = Some(self.shift(hang));
+            }
+        });
+        if let Some(level) = level {
+            self.dedent(level);
+        }
+    }
+
+    /// Writes a row to its very end, blanks of a coloured ground included.
+    fn painted_row(&mut self, pieces: &[Piece<'_>]) {
+        let once = self.once.take();
+        self.buffer.push_str(&once.as_ref().unwrap_or(&self.prefix).painted);
+        paint_all(self.look, pieces, 0, self.buffer);
+        self.end_row();
+    }
+
+    /// Writes text as it is, a row for each of its lines. The way of most bytes.
+    pub(super) fn verbatim(&mut self, text: &str, role: &str) {
+        if self.width.is_none() && matches!(self.look.paint, Paint::Plain) {
+            self.plain(text);
+            return;
+        }
+        let style = self.look.style(role);
+        let mut rest = Some(text);
+        while let Some(text) = rest {
+            let (line, behind) = first_line(text);
+            self.line(&[Piece { text: line, role, style, link: None }], 0);
+            rest = behind;
+        }
+    }
+
+    fn plain(&mut self, text: &str) {
+        let mut rest = Some(text);
+        while let Some(text) = rest {
+            let (line, behind) = first_line(text);
+            let line = if line.ends_with([' ', '\t']) { line.trim_end_matches([' ', '\t']) } else { line };
+            let once = self.once.take();
+            let prefix = once.as_ref().unwrap_or(&self.prefix);
+            let prefix = if line.is_empty() { prefix.painted.trim_end() } else { &prefix.painted };
+            self.buffer.push_str(prefix);
+            self.buffer.push_str(line);
+            self.end_row();
+            rest = behind;
+        }
+    }
+
+    fn end_row(&mut self) {
+        self.buffer.push('\n');
+        if self.buffer.len() > BUFFER {
+            self.failed |= self.out.write_str(self.buffer).is_err();
+            self.buffer.clear();
+        }
+    }
+}
+
+/// The first line of `text`, and what follows its line feed.
+pub(super) fn first_line(text: &str) -> (&str, Option<&str>) {
+    match memchr(b'\n', text.as_bytes()) {
+        Some(at) => (&text[..at], Some(&text[at + 1..])),
+        None => (text, None),
+    }
+}
+
+fn is_blank(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' ' | b'\t'))
+}
+
+/// Writes pieces without the last `cut` bytes; what looks the same is begun and ended once.
+fn paint_all(look: &Look, pieces: &[Piece<'_>], cut: usize, out: &mut String) {
+    let alike = |one: &Piece<'_>, next: &Piece<'_>| match look.paint {
+        Paint::Plain => true,
+        Paint::Roles => one.role == next.role,
+        Paint::Ansi { .. } => one.style == next.style && one.link == next.link,
+    };
+    let mut left = pieces.len();
+    for run in pieces.chunk_by(alike) {
+        left -= run.len();
+        let cut = if left == 0 { cut } else { 0 };
+        let length: usize = run.iter().map(|piece| piece.text.len()).sum();
+        if length > cut {
+            paint(look, run, length - cut, out);
+        }
+    }
+}
+
+/// Writes the first `length` bytes of pieces that look the same.
+fn paint(look: &Look, run: &[Piece<'_>], length: usize, out: &mut String) {
+    let Piece { role, style, link, .. } = run[0];
+    let text = |out: &mut String, write: fn(&str, &mut String)| {
+        let mut left = length;
+        for piece in run {
+            let part = &piece.text[..piece.text.len().min(left)];
+            left -= part.len();
+            write(part, out);
+        }
+    };
+    let plain = |text: &str, out: &mut String| out.push_str(text);
+    match &look.paint {
+        Paint::Plain => text(out, plain),
+        Paint::Roles if role == "text" => text(out, double),
+        Paint::Roles => {
+            out.push_str("<<");
+            out.push_str(role);
+            out.push_str("::");
+            text(out, double);
+            out.push_str(">>");
+        }
+        Paint::Ansi { .. } => {
+            if let Some(target) = link {
+                out.push_str("\x1b]8;;");
+                out.push_str(target);
+                out.push_str("\x1b\\");
+            }
+            style.begin(out);
+            text(out, plain);
+            if !style.is_plain() {
+                out.push_str("\x1b[0m");
+            }
+            if link.is_some() {
+                out.push_str("\x1b]8;;\x1b\\");
+            }
+        }
+    }
+}
+
+/// Writes foreign text so that no `<<` of it can be taken for a role.
+fn double(text: &str, out: &mut String) {
+    let mut parts = text.split('<');
+    out.push_str(parts.next().unwrap_or(""));
+    for part in parts {
+        out.push_str("<<");
+        out.push_str(part);
+    }
+}
+
+/// What `name` is written as.
+pub(super) fn glyph<'a>(look: &'a Look, name: &str) -> &'a str {
+    let own = match &look.paint {
+        Paint::Ansi { theme, .. } if look.layout.glyphs == crate::profile::Glyphs::Unicode => theme.glyph(name),
+        _ => None,
+    };
+    own.unwrap_or_else(|| theme::glyph(look.layout.glyphs, name))
+}

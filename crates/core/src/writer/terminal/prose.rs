@@ -1,0 +1,422 @@
+//! Markdown of a model, laid out for a terminal.
+//!
+//! One walk over the parser's events with a list of what is open; nothing here or in the parser calls itself,
+//! so nesting costs no stack. Whatever the parser decodes (`&#27;` is an escape character) is cleaned again
+//! before it is written.
+
+use std::mem;
+
+use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+
+use super::block::{Body, coloured, target};
+use super::pen::{Level, first_line, glyph};
+use super::table::{self, Align, Cell};
+use super::wrap::{self, Piece};
+use crate::text::Text;
+use crate::theme::Style;
+use crate::writer::highlight::Highlighter;
+
+/// Longer Markdown is written as it is.
+const MAX_TEXT: usize = 256 * 1024;
+
+/// A line with more marks than this in front is no one's Markdown.
+const MAX_MARKS: usize = 64;
+
+/// Whether `text` is such that it can be laid out in time that grows with its length alone. Some
+/// constructions cost a parser more than that; no one writes them.
+pub(super) fn is_sane(text: &str) -> bool {
+    text.len() <= MAX_TEXT && text.lines().all(|line| marks(line) <= MAX_MARKS)
+}
+
+/// How many marks of quotes and lists a line begins with, and how many brackets it opens in a row.
+fn marks(line: &str) -> usize {
+    let starts = line.bytes().take_while(|byte| matches!(byte, b'>' | b'-' | b'*' | b'+' | b' ' | b'\t'));
+    starts.filter(|byte| matches!(byte, b'>' | b'-' | b'*' | b'+')).count()
+}
+
+/// Writes Markdown. `role` is that of its plain text.
+pub(super) fn write(body: &mut Body<'_, '_>, text: &str, role: &str) {
+    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    let base = body.pen.look().style(role);
+    let mut prose = Prose { body, base, runs: Vec::new(), styles: Vec::new(), open: Vec::new(), links: Vec::new(), lists: Vec::new(), point: false, gap: false, code: None, table: None };
+    for event in Parser::new_ext(text, options) {
+        prose.event(event);
+    }
+    prose.flush();
+}
+
+/// A piece of a paragraph.
+struct Run {
+    text: String,
+    style: Style,
+    link: Option<std::rc::Rc<str>>,
+}
+
+/// A link that is open.
+struct Link {
+    address: String,
+    first: usize,
+}
+
+struct Code {
+    language: String,
+    text: String,
+}
+
+#[derive(Default)]
+struct Table {
+    aligns: Vec<Align>,
+    head: Vec<Vec<Run>>,
+    rows: Vec<Vec<Vec<Run>>>,
+    in_head: bool,
+}
+
+struct Prose<'w, 'b, 'p> {
+    body: &'w mut Body<'b, 'p>,
+    base: Style,
+    /// The paragraph so far.
+    runs: Vec<Run>,
+    /// Styles that are open, each over the one before.
+    styles: Vec<Style>,
+    /// Where to return to when quotes and points that are open end.
+    open: Vec<Level>,
+    links: Vec<Link>,
+    /// Lists that are open: the number of the next point, if they are numbered.
+    lists: Vec<Option<u64>>,
+    /// Whether a point has begun whose mark isn't written yet: it depends on what comes first in it.
+    point: bool,
+    /// Whether a blank row must come before the next block.
+    gap: bool,
+    code: Option<Code>,
+    table: Option<Table>,
+}
+
+impl Prose<'_, '_, '_> {
+    fn event(&mut self, event: Event<'_>) {
+        if mem::take(&mut self.point) {
+            if let Event::TaskListMarker(done) = event {
+                self.task_item(done);
+                return;
+            }
+            self.item();
+        }
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(tag) => self.end(tag),
+            Event::Text(text) => self.text(&text),
+            Event::Code(text) => self.styled(&text, "markdown.code"),
+            Event::InlineMath(text) | Event::DisplayMath(text) | Event::FootnoteReference(text) => self.text(&text),
+            Event::InlineHtml(text) => self.styled(&text, "markdown.html"),
+            Event::Html(text) => match &mut self.code {
+                Some(code) => code.text.push_str(&text),
+                None => self.styled(&text, "markdown.html"),
+            },
+            // A model's line feeds are meant: a list of addresses, a verse.
+            Event::SoftBreak | Event::HardBreak => self.push("\n".to_owned(), Style::default()),
+            Event::Rule => self.rule(),
+            // In a point of paragraphs the mark is already written.
+            Event::TaskListMarker(done) => {
+                let (name, role) = task(done);
+                let style = self.look_up(role);
+                self.push(format!("{} ", glyph(self.body.pen.look(), name)), style);
+            }
+        }
+    }
+
+    // --- Inline
+
+    fn style(&self) -> Style {
+        self.styles.last().copied().unwrap_or(self.base)
+    }
+
+    fn open_style(&mut self, role: &str) {
+        let style = self.look_up(role).over(self.style());
+        self.styles.push(style);
+    }
+
+    /// The style that a role adds. One that the theme doesn't name adds nothing.
+    fn look_up(&self, role: &str) -> Style {
+        self.body.pen.look().exact_style(role).unwrap_or_default()
+    }
+
+    fn text(&mut self, text: &str) {
+        if let Some(code) = &mut self.code {
+            code.text.push_str(text);
+            return;
+        }
+        // A line feed here was spelled as an entity.
+        let text = Text::clean(&text.replace('\n', " ")).into_string();
+        let style = self.style();
+        self.push(text, style);
+    }
+
+    fn styled(&mut self, text: &str, role: &str) {
+        self.open_style(role);
+        self.text(text.trim_end_matches('\n'));
+        self.styles.pop();
+    }
+
+    fn push(&mut self, text: String, style: Style) {
+        self.runs.push(Run { text, style, link: None });
+    }
+
+    fn end_link(&mut self) {
+        self.styles.pop();
+        let Some(Link { address, first }) = self.links.pop() else { return };
+        let shown: String = self.runs.iter().skip(first).map(|run| run.text.as_str()).collect();
+        let target = if self.body.pen.look().links() { target(&address) } else { None };
+        if let Some(target) = target {
+            let target: std::rc::Rc<str> = (&*target).into();
+            for run in self.runs.iter_mut().skip(first) {
+                run.link.get_or_insert_with(|| target.clone());
+            }
+        } else if shown != address && address.strip_prefix("mailto:") != Some(&shown) && !address.is_empty() {
+            self.styled(&format!(" ({address})"), "markdown.url");
+        }
+    }
+
+    // --- Blocks
+
+    fn start(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Paragraph => self.begin_block(),
+            Tag::Heading { level, .. } => {
+                self.begin_block();
+                self.open_style(heading_role(level));
+            }
+            Tag::BlockQuote(_) => {
+                self.begin_block();
+                self.open_style("markdown.quote");
+                let look = self.body.pen.look();
+                let bar = look.piece("markdown.bar", glyph(look, "quote"));
+                let level = self.body.pen.indent(&[bar, Piece::blank(1)], &[bar, Piece::blank(1)]);
+                self.open.push(level);
+                self.gap = false;
+            }
+            Tag::CodeBlock(kind) => {
+                self.begin_block();
+                let language = match kind {
+                    CodeBlockKind::Fenced(info) => info.split_whitespace().next().unwrap_or("").to_owned(),
+                    CodeBlockKind::Indented => String::new(),
+                };
+                self.code = Some(Code { language, text: String::new() });
+            }
+            Tag::HtmlBlock => {
+                self.begin_block();
+                self.code = Some(Code { language: String::new(), text: String::new() });
+            }
+            Tag::List(first) => {
+                if self.lists.is_empty() {
+                    self.begin_block();
+                } else {
+                    self.flush();
+                }
+                self.lists.push(first);
+            }
+            Tag::Item => {
+                self.begin_block();
+                self.point = true;
+            }
+            Tag::Table(aligns) => {
+                self.begin_block();
+                let aligns = aligns.iter().map(|align| match align {
+                    Alignment::None | Alignment::Left => Align::Left,
+                    Alignment::Center => Align::Center,
+                    Alignment::Right => Align::Right,
+                });
+                self.table = Some(Table { aligns: aligns.collect(), ..Table::default() });
+            }
+            Tag::TableHead => {
+                self.open_style("table.head");
+                self.table.get_or_insert_default().in_head = true;
+            }
+            Tag::TableRow => self.table.get_or_insert_default().rows.push(Vec::new()),
+            Tag::Emphasis => self.open_style("markdown.emphasis"),
+            Tag::Strong => self.open_style("markdown.strong"),
+            Tag::Strikethrough => {
+                self.open_style("markdown.strike");
+                self.text("~~");
+            }
+            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
+                self.open_style("link");
+                let address = Text::clean(&dest_url.replace('\n', " ")).into_string();
+                self.links.push(Link { address, first: self.runs.len() });
+            }
+            // Never made with the options above, or nothing to begin.
+            Tag::TableCell
+            | Tag::FootnoteDefinition(_)
+            | Tag::DefinitionList
+            | Tag::DefinitionListTitle
+            | Tag::DefinitionListDefinition
+            | Tag::Superscript
+            | Tag::Subscript
+            | Tag::MetadataBlock(_) => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Paragraph => self.end_block(),
+            TagEnd::Heading(_) => {
+                self.end_block();
+                self.styles.pop();
+            }
+            TagEnd::BlockQuote(_) => {
+                self.flush();
+                self.styles.pop();
+                self.leave();
+                self.gap = true;
+            }
+            TagEnd::CodeBlock => self.end_code("markdown.block"),
+            TagEnd::HtmlBlock => self.end_code("markdown.html"),
+            TagEnd::List(_) => {
+                self.flush();
+                self.lists.pop();
+                self.gap |= self.lists.is_empty();
+            }
+            TagEnd::Item => {
+                self.flush();
+                self.body.pen.flush_mark();
+                self.leave();
+            }
+            TagEnd::Table => self.end_table(),
+            TagEnd::TableHead => {
+                self.styles.pop();
+                self.table.get_or_insert_default().in_head = false;
+            }
+            TagEnd::TableCell => {
+                let cell = mem::take(&mut self.runs);
+                let table = self.table.get_or_insert_default();
+                match table.rows.last_mut() {
+                    Some(row) if !table.in_head => row.push(cell),
+                    _ => table.head.push(cell),
+                }
+            }
+            TagEnd::Strikethrough => {
+                self.text("~~");
+                self.styles.pop();
+            }
+            TagEnd::Emphasis | TagEnd::Strong => {
+                self.styles.pop();
+            }
+            TagEnd::Link | TagEnd::Image => self.end_link(),
+            TagEnd::TableRow
+            | TagEnd::FootnoteDefinition
+            | TagEnd::DefinitionList
+            | TagEnd::DefinitionListTitle
+            | TagEnd::DefinitionListDefinition
+            | TagEnd::Superscript
+            | TagEnd::Subscript
+            | TagEnd::MetadataBlock(_) => {}
+        }
+    }
+
+    fn begin_block(&mut self) {
+        self.flush();
+        if mem::take(&mut self.gap) {
+            self.body.pen.blank();
+        }
+    }
+
+    fn end_block(&mut self) {
+        self.flush();
+        self.gap = true;
+    }
+
+    fn leave(&mut self) {
+        if let Some(level) = self.open.pop() {
+            self.body.pen.dedent(level);
+        }
+    }
+
+    /// Writes the paragraph so far.
+    fn flush(&mut self) {
+        let runs = mem::take(&mut self.runs);
+        if runs.is_empty() {
+            return;
+        }
+        for line in runs.split(|run| run.text == "\n") {
+            self.body.pen.line(&pieces(line), 0);
+        }
+    }
+
+    fn item(&mut self) {
+        let mark = match self.lists.last_mut() {
+            Some(Some(number)) => {
+                let mark = format!("{number}. ");
+                *number = number.saturating_add(1);
+                mark
+            }
+            _ => format!("{} ", glyph(self.body.pen.look(), "plain")),
+        };
+        self.mark(&mark, "markdown.bullet");
+    }
+
+    fn task_item(&mut self, done: bool) {
+        let (name, role) = task(done);
+        let mark = format!("{} ", glyph(self.body.pen.look(), name));
+        self.mark(&mark, role);
+    }
+
+    fn mark(&mut self, mark: &str, role: &str) {
+        let style = self.look_up(role).over(self.base);
+        let mark = Piece { text: mark, role, style, link: None };
+        let level = self.body.pen.indent(&[mark], &[Piece::blank(wrap::width(mark.text))]);
+        self.open.push(level);
+    }
+
+    fn rule(&mut self) {
+        self.begin_block();
+        let look = self.body.pen.look();
+        let width = self.body.pen.room().unwrap_or(40).min(40);
+        let line = glyph(look, "row").repeat(width);
+        self.body.pen.row(&[look.piece("markdown.rule", &line)]);
+        self.gap = true;
+    }
+
+    fn end_code(&mut self, role: &str) {
+        self.gap = true;
+        let Some(code) = self.code.take() else { return };
+        let text = Text::clean(code.text.trim_end_matches('\n'));
+        let look = self.body.pen.look();
+        let base = self.look_up(role);
+        let level = self.body.pen.shift(2);
+        let mut colours = Highlighter::lines(self.body.highlighter, &code.language, &text);
+        let widest = text.lines().map(wrap::width).max().unwrap_or(0);
+        let mut rest = Some(text.as_str());
+        while let Some(text) = rest {
+            let (line, behind) = first_line(text);
+            let pieces = coloured(look, line, colours.as_mut(), role, base);
+            self.body.pen.filled(&pieces, 0, Some((base, widest)));
+            rest = behind;
+        }
+        self.body.pen.dedent(level);
+    }
+
+    fn end_table(&mut self) {
+        self.gap = true;
+        let Some(table) = self.table.take() else { return };
+        let head: Vec<Cell<'_>> = table.head.iter().map(|cell| pieces(cell)).collect();
+        let rows: Vec<Vec<Cell<'_>>> =
+            table.rows.iter().map(|row| row.iter().map(|cell| pieces(cell)).collect()).collect();
+        table::grid(self.body.pen, &head, &rows, &table.aligns);
+    }
+}
+
+/// Glyph and role of a task's mark.
+fn task(done: bool) -> (&'static str, &'static str) {
+    if done { ("done", "mark.done") } else { ("open", "mark.open") }
+}
+
+fn heading_role(level: HeadingLevel) -> &'static str {
+    match level {
+        HeadingLevel::H1 => "markdown.heading.1",
+        HeadingLevel::H2 => "markdown.heading.2",
+        HeadingLevel::H3 => "markdown.heading.3",
+        _ => "markdown.heading.4",
+    }
+}
+
+fn pieces(runs: &[Run]) -> Vec<Piece<'_>> {
+    runs.iter().map(|run| Piece { text: &run.text, role: "text", style: run.style, link: run.link.as_deref() }).collect()
+}

@@ -1,0 +1,298 @@
+//! Turns a user's choices into set-up pipelines.
+
+use jiff::tz::TimeZone;
+use streamfmt_core::dialect::{self, DIALECTS};
+use streamfmt_core::pipeline::{Output, Setup};
+use streamfmt_core::profile::{Glyphs, Selector};
+use streamfmt_core::theme::{self, ColorDepth, Theme};
+use streamfmt_core::writer::json::Json;
+use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
+
+use crate::problem::{Problem, Problems, suggestion};
+use crate::profile::Settings;
+
+/// An output format.
+pub struct WriterRow {
+    /// Its name, for `--to` and `writer = `.
+    pub name: &'static str,
+    /// What it is, in a few words.
+    pub about: &'static str,
+    /// Whether a program reads it: nothing may stand between its lines.
+    pub is_data: bool,
+    make: fn(&Engine) -> Output,
+}
+
+/// All output formats.
+pub static WRITERS: [WriterRow; 5] = [
+    WriterRow {
+        name: "text",
+        about: "plain text",
+        is_data: false,
+        make: |engine| engine.terminal(Paint::Plain),
+    },
+    WriterRow {
+        name: "ansi",
+        about: "text with colours",
+        is_data: false,
+        make: |engine| engine.terminal(engine.paint()),
+    },
+    WriterRow {
+        name: "json",
+        about: "what is said: entries, one object a line",
+        is_data: true,
+        make: |engine| engine.entries(Box::new(Json)),
+    },
+    WriterRow {
+        name: "items",
+        about: "what is: typed items, one object a line",
+        is_data: true,
+        make: |_| Output::Items,
+    },
+    WriterRow {
+        name: "roles",
+        about: "text with its roles marked, for tests",
+        is_data: false,
+        make: |engine| engine.terminal(Paint::Roles),
+    },
+];
+
+/// What the place that the output goes to can show. By default it is a file: no colour, no wrapping.
+#[derive(Clone, Debug, Default)]
+pub struct Looks {
+    /// The colours that it has and that are wanted, if any.
+    pub color: Option<ColorDepth>,
+    /// Whether colours are wanted wherever they are possible, even if the profile's writer has none.
+    pub force_color: bool,
+    /// Columns to wrap at.
+    pub width: Option<usize>,
+    /// Whether links can be followed on it.
+    pub links: bool,
+    /// Whether its background is light.
+    pub light: bool,
+    /// The zone that times are shown in.
+    pub zone: Option<TimeZone>,
+}
+
+/// Choices that were read and checked: makes a pipeline's set-up for each input.
+pub struct Engine {
+    settings: Settings,
+    writer: &'static WriterRow,
+    dialect: Option<&'static str>,
+    theme: Option<Theme>,
+    looks: Looks,
+}
+
+impl Engine {
+    /// Begins to choose.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// The set-up of a pipeline for one input.
+    pub fn setup(&self) -> Setup {
+        Setup {
+            dialect: self.dialect,
+            max_line: self.settings.max_line,
+            profile: self.settings.profile.clone(),
+            output: (self.writer.make)(self),
+            subagents: None,
+        }
+    }
+
+    /// The output format that was decided on.
+    pub fn writer(&self) -> &'static WriterRow {
+        self.writer
+    }
+
+    /// The choices, with everything decided.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    fn entries(&self, writer: Box<dyn streamfmt_core::writer::Writer>) -> Output {
+        Output::Entries { formatters: Vec::new(), writer }
+    }
+
+    fn terminal(&self, paint: Paint) -> Output {
+        self.entries(Box::new(Terminal::new(Look {
+            paint,
+            width: self.looks.width,
+            layout: self.settings.profile.layout.clone(),
+            markdown: self.settings.markdown,
+            timestamps: self.settings.timestamps.then(|| self.looks.zone.clone().unwrap_or(TimeZone::UTC)),
+        })))
+    }
+
+    fn paint(&self) -> Paint {
+        match (&self.theme, self.looks.color) {
+            (Some(theme), Some(depth)) => {
+                Paint::Ansi { theme: theme.clone(), depth, hyperlinks: self.looks.links }
+            }
+            _ => Paint::Plain,
+        }
+    }
+}
+
+/// Collects choices; each is checked when the engine is built.
+#[derive(Clone, Debug, Default)]
+pub struct Builder {
+    dialect: Option<String>,
+    writer: Option<String>,
+    profile: Option<String>,
+    theme: Option<String>,
+    set: Vec<String>,
+    only: Vec<String>,
+    hide: Vec<String>,
+    ascii: bool,
+    timestamps: bool,
+    looks: Looks,
+}
+
+impl Builder {
+    /// The dialect of the input, or `auto`.
+    #[must_use]
+    pub fn dialect(mut self, name: impl Into<String>) -> Self {
+        self.dialect = Some(name.into());
+        self
+    }
+
+    /// The output format, whatever the profile says.
+    #[must_use]
+    pub fn writer(mut self, name: impl Into<String>) -> Self {
+        self.writer = Some(name.into());
+        self
+    }
+
+    /// The profile: a built-in one, or the path of a file.
+    #[must_use]
+    pub fn profile(mut self, name: impl Into<String>) -> Self {
+        self.profile = Some(name.into());
+        self
+    }
+
+    /// The theme, whatever the profile says.
+    #[must_use]
+    pub fn theme(mut self, name: impl Into<String>) -> Self {
+        self.theme = Some(name.into());
+        self
+    }
+
+    /// Sets one key of the profile: `limits.result-lines=40`.
+    #[must_use]
+    pub fn set(mut self, assignment: impl Into<String>) -> Self {
+        self.set.push(assignment.into());
+        self
+    }
+
+    /// Shows only items of these groups, whatever the profile says.
+    #[must_use]
+    pub fn only(mut self, groups: impl IntoIterator<Item = String>) -> Self {
+        self.only.extend(groups);
+        self
+    }
+
+    /// Shows no items of these groups, beside those that the profile hides.
+    #[must_use]
+    pub fn hide(mut self, groups: impl IntoIterator<Item = String>) -> Self {
+        self.hide.extend(groups);
+        self
+    }
+
+    /// Writes no marks beyond ASCII.
+    #[must_use]
+    pub fn ascii(mut self, on: bool) -> Self {
+        self.ascii = on;
+        self
+    }
+
+    /// Shows times, whatever the profile says.
+    #[must_use]
+    pub fn timestamps(mut self, on: bool) -> Self {
+        self.timestamps = on;
+        self
+    }
+
+    /// What the place of the output can show.
+    #[must_use]
+    pub fn looks(mut self, looks: Looks) -> Self {
+        self.looks = looks;
+        self
+    }
+
+    /// Reads and checks everything that was chosen. The error holds all problems.
+    pub fn build(self) -> Result<Engine, Problems> {
+        let mut problems = Problems::default();
+        let mut settings = match Settings::load(self.profile.as_deref().unwrap_or("default")) {
+            Ok(settings) => settings,
+            Err(found) => {
+                problems.0.extend(found.0);
+                Settings::default()
+            }
+        };
+        for assignment in &self.set {
+            problems.0.extend(settings.set(assignment).err());
+        }
+        settings.timestamps |= self.timestamps;
+        if self.ascii && settings.profile.layout.glyphs == Glyphs::Unicode {
+            settings.profile.layout.glyphs = Glyphs::Ascii;
+        }
+        let filter = &mut settings.profile.filter;
+        if !self.only.is_empty() {
+            filter.only = self.only.iter().map(|group| Selector::parse(group)).collect();
+        }
+        filter.hide.extend(self.hide.iter().map(|group| Selector::parse(group)));
+        let dialect = self.dialect_of().unwrap_or_else(|problem| {
+            problems.0.push(problem);
+            None
+        });
+        let writer = self.writer_of(&settings).unwrap_or_else(|problem| {
+            problems.0.push(problem);
+            &WRITERS[0]
+        });
+        let mut theme = None;
+        if writer.name == "ansi" && self.looks.color.is_some() {
+            match self.theme_of(&settings) {
+                Ok(found) => theme = Some(found),
+                Err(problem) => problems.0.push(problem),
+            }
+        }
+        let looks = self.looks;
+        problems.or(Engine { settings, writer, dialect, theme, looks })
+    }
+
+    fn dialect_of(&self) -> Result<Option<&'static str>, Problem> {
+        let Some(name) = self.dialect.as_deref().filter(|name| *name != "auto") else { return Ok(None) };
+        dialect::find(name).map(|dialect| Some(dialect.name)).ok_or_else(|| {
+            let hint =
+                suggestion(name, ["auto"].into_iter().chain(DIALECTS.iter().map(|dialect| dialect.name)));
+            Problem::of(format!("--from {name}"), format!("there is no such dialect {hint}"))
+        })
+    }
+
+    /// Decides on the output format: what was asked for, then what the profile wants, then what can be shown.
+    fn writer_of(&self, settings: &Settings) -> Result<&'static WriterRow, Problem> {
+        let name = match (self.writer.as_deref(), settings.writer) {
+            (Some(asked), _) => asked,
+            (None, Some("text") | None) if self.looks.force_color => "ansi",
+            (None, Some("ansi") | None) if self.looks.color.is_none() => "text",
+            (None, Some(wanted)) => wanted,
+            (None, None) => "ansi",
+        };
+        WRITERS.iter().find(|row| row.name == name).ok_or_else(|| {
+            let hint = suggestion(name, WRITERS.iter().map(|row| row.name));
+            Problem::of(format!("--to {name}"), format!("there is no such output format {hint}"))
+        })
+    }
+
+    fn theme_of(&self, settings: &Settings) -> Result<Theme, Problem> {
+        let name = match self.theme.as_deref().unwrap_or(&settings.theme) {
+            "auto" if self.looks.light => "light",
+            "auto" => "dark",
+            name => name,
+        };
+        Theme::builtin(name).ok_or_else(|| {
+            let hint = suggestion(name, theme::BUILTIN.iter().map(|(name, _)| *name));
+            Problem::of(format!("theme \"{name}\""), format!("there is no such theme {hint}"))
+        })
+    }
+}

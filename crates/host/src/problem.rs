@@ -1,0 +1,199 @@
+//! What is wrong with a set-up, with its place and a way out.
+//!
+//! All problems of one run are collected and told together: nobody likes to learn of them one by one.
+
+use std::fmt;
+use std::ops::Range;
+
+use streamfmt_core::text::clean;
+
+/// Longest part of a file's line that is quoted, in bytes.
+const QUOTED: usize = 160;
+
+/// One thing that is wrong with what the user set up.
+///
+/// It is displayed as one clean line, path first: `mine.toml:3:1: unknown key "lable" (did you mean "label"?)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Where it was said: a file's name, or an option with its value.
+    pub origin: String,
+    /// Where in the file, if it is one.
+    pub place: Option<Place>,
+    /// What is wrong, and a way out.
+    pub message: String,
+}
+
+/// A place in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its line, from 1.
+    pub line: usize,
+    /// Its column in characters, from 1.
+    pub column: usize,
+    /// The text of that line.
+    pub text: String,
+    /// How many characters of the line are meant.
+    pub length: usize,
+}
+
+impl Problem {
+    /// A problem of an option or of a whole file.
+    pub fn of(origin: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { origin: origin.into(), place: None, message: message.into() }
+    }
+
+    /// A problem of the bytes `span` of a file.
+    pub fn at(file: &str, source: &str, span: Range<usize>, message: impl Into<String>) -> Self {
+        Self { origin: file.to_owned(), place: Some(Place::find(source, span)), message: message.into() }
+    }
+
+    /// The line of the file and a mark under what is meant, to be shown below the problem itself.
+    pub fn excerpt(&self) -> Option<[String; 2]> {
+        let place = self.place.as_ref()?;
+        let number = place.line.to_string();
+        let blank = " ".repeat(number.len());
+        let before = " ".repeat(place.column - 1);
+        let mark = "^".repeat(place.length.max(1));
+        Some([format!("{number} | {}", one_line(&place.text)), format!("{blank} | {before}{mark}")])
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&one_line(&self.origin))?;
+        if let Some(place) = &self.place {
+            write!(f, ":{}:{}", place.line, place.column)?;
+        }
+        write!(f, ": {}", one_line(&self.message))
+    }
+}
+
+impl Place {
+    fn find(source: &str, span: Range<usize>) -> Self {
+        let start = boundary(source, span.start);
+        let end = boundary(source, span.end).max(start);
+        let line_start = source[..start].rfind('\n').map_or(0, |at| at + 1);
+        let rest = &source[line_start..];
+        let text = rest.split('\n').next().unwrap_or_default();
+        let text = &text[..boundary(text, QUOTED)];
+        let marked = &source[start..end.min(line_start + text.len()).max(start)];
+        Self {
+            line: source[..line_start].matches('\n').count() + 1,
+            column: source[line_start..start].chars().count() + 1,
+            // A tab is one column here, so that the mark under it stands where it should.
+            text: text.trim_end().replace('\t', " "),
+            length: marked.trim_end().chars().count(),
+        }
+    }
+}
+
+/// All problems of a set-up; never empty as an error.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Problems(pub Vec<Problem>);
+
+impl Problems {
+    /// Gives `value` if there was no problem.
+    pub fn or<T>(self, value: T) -> Result<T, Self> {
+        if self.0.is_empty() { Ok(value) } else { Err(self) }
+    }
+}
+
+impl From<Problem> for Problems {
+    fn from(problem: Problem) -> Self {
+        Self(vec![problem])
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.0.iter().enumerate() {
+            if index > 0 {
+                f.write_str("\n")?;
+            }
+            problem.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problems {}
+
+/// The start of the character that byte `at` is in, or the end of `text`.
+fn boundary(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
+}
+
+/// Foreign text as a part of one line of a message.
+fn one_line(text: &str) -> String {
+    clean(text).replace('\n', "␊")
+}
+
+/// Says what a wrong `word` may have been meant to be: the nearest of `names`, else all of them.
+pub fn suggestion<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.into_iter().collect();
+    match nearest(word, &names) {
+        Some(name) => format!("(did you mean \"{name}\"?)"),
+        None => format!("(one of: {})", names.join(", ")),
+    }
+}
+
+/// The name that is so like `word` that it was probably meant.
+pub(crate) fn nearest<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
+    let word = word.to_lowercase().replace('_', "-");
+    let tolerated = (word.chars().count() / 3).clamp(1, 4);
+    let (distance, name) = names.iter().map(|name| (distance(&word, name), *name)).min()?;
+    (distance <= tolerated).then_some(name)
+}
+
+/// How many characters must be put, taken, changed or swapped with the next to make `a` of `b`.
+/// Of longer words only the first 64 characters count.
+fn distance(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.chars().take(64).collect();
+    let b: Vec<char> = b.chars().take(64).collect();
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 0..a.len() {
+        let mut row = vec![i + 1];
+        for j in 0..b.len() {
+            let changed = rows[i][j] + usize::from(a[i] != b[j]);
+            let mut least = changed.min(rows[i][j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
+                least = least.min(rows[i - 1][j - 1] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_is_one_clean_line_with_its_place() {
+        let source = "a = 1\n\tb\u{1b} = 2\n";
+        let problem = Problem::at("x\n.toml", source, 7..9, "bad\u{1b}[2J key");
+        assert_eq!(problem.to_string(), "x␊.toml:2:2: bad␛[2J key");
+        assert_eq!(problem.excerpt(), Some(["2 |  b␛ = 2".to_owned(), "  |  ^^".to_owned()]));
+    }
+
+    #[test]
+    fn places_outside_the_text_are_no_trouble() {
+        for span in [0..0, 5..9, 9..99, 1..2] {
+            let problem = Problem::at("x", "ä\nö", span, "m");
+            assert!(problem.excerpt().is_some());
+        }
+    }
+
+    #[test]
+    fn the_nearest_name_is_suggested_only_if_it_is_near() {
+        assert_eq!(
+            suggestion("reslt-lines", ["result-lines", "error-lines"]),
+            "(did you mean \"result-lines\"?)"
+        );
+        assert_eq!(suggestion("haed", ["head", "tail"]), "(did you mean \"head\"?)");
+        assert_eq!(suggestion("Full", ["full", "lines"]), "(did you mean \"full\"?)");
+        assert_eq!(suggestion("xyz", ["full", "lines"]), "(one of: full, lines)");
+    }
+}

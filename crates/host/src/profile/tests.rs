@@ -1,0 +1,155 @@
+use std::fs;
+
+use streamfmt_core::item::Kind;
+use streamfmt_core::profile::{Detail, Glyphs, Keep, Selector};
+
+use super::*;
+
+/// A folder of profile files that goes away with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str, files: &[(&str, &str)]) -> Self {
+        let path = std::env::temp_dir().join(format!("streamfmt-profile-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        for (file, text) in files {
+            fs::write(path.join(file), text).unwrap();
+        }
+        Self(path)
+    }
+
+    fn load(&self, file: &str) -> Result<Settings, String> {
+        let path = self.0.join(file);
+        let folder = format!("{}/", self.0.display());
+        Settings::load(&path.display().to_string())
+            .map_err(|problems| problems.to_string().replace(&folder, ""))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn built_in_profiles_load_and_differ() {
+    let all: Vec<Settings> = BUILT_IN.iter().map(|(name, _)| Settings::load(name).unwrap()).collect();
+    for (index, settings) in all.iter().enumerate() {
+        assert!(all[..index].iter().all(|other| other != settings), "{} is another", BUILT_IN[index].0);
+    }
+}
+
+#[test]
+fn a_profile_lies_over_the_default_unless_it_extends_none() {
+    let default = Settings::load("default").unwrap();
+    assert_eq!(default.profile.limits.error_lines, Some(40));
+    assert_eq!(default.profile.limits.result_bytes, Some(8192));
+    assert_eq!(default.profile.limits.keep, Keep::HeadTail);
+    let ci = Settings::load("ci").unwrap();
+    assert_eq!((ci.profile.detail, ci.writer), (Detail::Lines, Some("text")));
+    assert_eq!(ci.profile.limits, default.profile.limits);
+    let full = Settings::load("full").unwrap();
+    assert_eq!(full.profile.limits, streamfmt_core::profile::Limits::default());
+}
+
+#[test]
+fn a_file_extends_by_name_and_by_path() {
+    let folder = Folder::new(
+        "extends",
+        &[
+            ("team.toml", "hide = ['thinking']\n[limits]\nresult-lines = 3\nerror-lines = 4\n"),
+            ("mine.toml", "extends = ['plain', './team.toml']\nlimits.result-lines = 'none'\n"),
+        ],
+    );
+    let mine = folder.load("mine.toml").unwrap();
+    assert_eq!(mine.profile.limits.result_lines, None);
+    assert_eq!(mine.profile.limits.error_lines, Some(4));
+    assert_eq!(mine.profile.limits.diff_lines, Some(60));
+    assert_eq!(mine.profile.layout.glyphs, Glyphs::Words);
+    assert_eq!(mine.profile.filter.hide, [Selector::Kind(Kind::Thinking)]);
+}
+
+#[test]
+fn all_problems_are_told_with_their_places_and_ways_out() {
+    let text = "detial = \"full\"\nmarkdown = \"yes\"\nwriter = \"ansy\"\nresult-lines = 3\n\
+                hide = [1]\n[limits]\nresult-lines = -1\nkeep = \"haed\"\nline = 1.5\n[layout]\nmargin = 400\n[colours]\nx = 1\n";
+    let folder = Folder::new("problems", &[("bad.toml", text)]);
+    let expected = "\
+bad.toml:1:1: there is no key \"detial\" (did you mean \"detail\"?)
+bad.toml:2:12: markdown must be true or false, not \"yes\"
+bad.toml:3:10: writer can't be \"ansy\" (did you mean \"ansi\"?)
+bad.toml:4:1: there is no key \"result-lines\" (did you mean \"limits.result-lines\"?)
+bad.toml:5:8: hide must be a list of names, not a list with something else in it
+bad.toml:7:16: limits.result-lines must be a number of lines, or \"none\", not -1
+bad.toml:8:8: limits.keep can't be \"haed\" (did you mean \"head\"?)
+bad.toml:9:8: limits.line must be a number of bytes (\"8KiB\"), or \"none\", not a number with a fraction
+bad.toml:11:10: layout.margin must be a number from 0 to 40, not 400
+bad.toml:12:2: there is no key \"colours\" (one of: extends, writer, theme, detail, only, hide, markdown, timestamps, limits, layout)
+";
+    let told = folder.load("bad.toml").unwrap_err() + "\n";
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn syntax_errors_do_not_hide_the_other_problems() {
+    let folder = Folder::new("syntax", &[("bad.toml", "markdown = \nwriter = \"ansi\"\nnope = 1\n")]);
+    let told = folder.load("bad.toml").unwrap_err();
+    assert!(
+        told.contains("bad.toml:1:") && told.contains("bad.toml:3:1: there is no key \"nope\""),
+        "{told}"
+    );
+}
+
+#[test]
+fn circles_of_extends_are_told_with_the_chain() {
+    let folder =
+        Folder::new("circle", &[("a.toml", "extends = ['./b.toml']"), ("b.toml", "extends = ['./a.toml']")]);
+    let told = folder.load("a.toml").unwrap_err();
+    assert!(told.starts_with("./b.toml:1:12: profiles extend each other in a circle: "), "{told}");
+    assert!(told.matches(" → ").count() == 2, "{told}");
+}
+
+#[test]
+fn a_missing_profile_is_told_with_the_nearest() {
+    let told = |name| Settings::load(name).unwrap_err().to_string();
+    assert_eq!(told("reveiw"), "--profile: there is no profile \"reveiw\" (did you mean \"review\"?)");
+    assert!(told("./nowhere.toml").starts_with("--profile: can't read the profile \"./nowhere.toml\": "));
+}
+
+#[test]
+fn a_file_that_is_too_large_or_no_text_is_refused() {
+    let large = "#".repeat(300_000);
+    let folder = Folder::new("large", &[("large.toml", &large)]);
+    assert!(folder.load("large.toml").unwrap_err().contains("larger than 256 KiB"));
+    fs::write(folder.0.join("bytes.toml"), b"\xff\xfe").unwrap();
+    assert!(folder.load("bytes.toml").unwrap_err().contains("not UTF-8"));
+}
+
+#[test]
+fn options_set_keys_by_the_same_table() {
+    let mut settings = Settings::load("default").unwrap();
+    for assignment in [
+        "limits.result-lines=40",
+        "limits.error-lines=none",
+        "hide=thinking,@edit",
+        "markdown=false",
+        "theme = \"x\"",
+    ] {
+        settings.set(assignment).unwrap();
+    }
+    assert_eq!(settings.profile.limits.result_lines, Some(40));
+    assert_eq!(settings.profile.limits.error_lines, None);
+    assert_eq!(settings.profile.filter.hide.len(), 2);
+    assert_eq!((settings.markdown, settings.theme.as_str()), (false, "x"));
+    let told = |assignment| settings.clone().set(assignment).unwrap_err().to_string();
+    assert_eq!(
+        told("limits.reslt-lines=4"),
+        "--set limits.reslt-lines=4: there is no key \"limits.reslt-lines\" (did you mean \"limits.result-lines\"?)"
+    );
+    assert_eq!(
+        told("detail=all"),
+        "--set detail=all: detail can't be \"all\" (one of: compact, full, lines)"
+    );
+    assert!(told("detail").contains("a key and a value"));
+}

@@ -1,0 +1,178 @@
+//! Finds the files of sub-agents that belong to a session's history.
+//!
+//! They lie in `<session>/subagents/`, beside the history, or in `sidechains/`, each with or without a meta
+//! file that names the call which started it. Here they are only found; what belongs where is decided by
+//! what is in them.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use streamfmt_core::json::Record;
+
+/// Most entries of a folder that are looked at.
+const MOST_ENTRIES: usize = 65_536;
+
+/// Most files that are found for one history.
+const MOST_FILES: usize = 4_096;
+
+/// Largest meta file that is read.
+const LARGEST_META: u64 = 64 * 1024;
+
+/// A file that a sub-agent's messages were written to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SideFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The sub-agent's id, by the file's name.
+    pub agent_id: String,
+    /// The call that started it, if a meta file tells.
+    pub tool_use_id: Option<String>,
+}
+
+/// The files of sub-agents that may belong to `history`, sorted by name, each agent once.
+///
+/// Files of `given` are left out, since they are shown by themselves; so are links that lead out of their
+/// folder, and the helpers of compaction.
+pub fn side_files(history: &Path, given: &[PathBuf]) -> Vec<SideFile> {
+    let name = history.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    if agent_id(name).is_some() {
+        return Vec::new();
+    }
+    let folder = match history.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let given: Vec<PathBuf> = given.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    let mut found: Vec<SideFile> = Vec::new();
+    for place in [history.with_extension("").join("subagents"), folder.join("sidechains"), folder.to_owned()]
+    {
+        for file in files_of(&place, &given) {
+            if found.len() < MOST_FILES && found.iter().all(|other| other.agent_id != file.agent_id) {
+                found.push(file);
+            }
+        }
+    }
+    found
+}
+
+fn files_of(folder: &Path, given: &[PathBuf]) -> Vec<SideFile> {
+    let (Ok(entries), Ok(root)) = (fs::read_dir(folder), folder.canonicalize()) else { return Vec::new() };
+    let mut files = Vec::new();
+    for entry in entries.take(MOST_ENTRIES).flatten() {
+        let name = entry.file_name();
+        let Some(agent_id) = name.to_str().and_then(agent_id) else { continue };
+        let Ok(real) = entry.path().canonicalize() else { continue };
+        if !real.starts_with(&root) || !real.is_file() || given.contains(&real) {
+            continue;
+        }
+        files.push(SideFile { path: entry.path(), agent_id: agent_id.to_owned(), tool_use_id: None });
+    }
+    files.sort_by(|a, b| a.agent_id.cmp(&b.agent_id));
+    files.truncate(MOST_FILES);
+    for file in &mut files {
+        file.tool_use_id = tool_use_id(&file.path.with_extension("meta.json"));
+    }
+    files
+}
+
+/// The agent's id in a file's name: `agent-<id>.jsonl`.
+fn agent_id(name: &str) -> Option<&str> {
+    let id = name.strip_prefix("agent-")?.strip_suffix(".jsonl")?;
+    (!id.is_empty() && !id.starts_with("acompact-")).then_some(id)
+}
+
+/// The call that a meta file names. A link is not followed: a meta file is written as a plain one.
+fn tool_use_id(meta: &Path) -> Option<String> {
+    if !fs::symlink_metadata(meta).ok()?.is_file() {
+        return None;
+    }
+    let mut text = String::new();
+    File::open(meta).ok()?.take(LARGEST_META + 1).read_to_string(&mut text).ok()?;
+    if text.len() as u64 > LARGEST_META {
+        return None;
+    }
+    let record = Record::from_line(text).ok()?;
+    let id = record.root().get("toolUseId")?.decode()?.into_owned();
+    (!id.is_empty()).then_some(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str, files: &[(&str, &str)]) -> Self {
+            let root = std::env::temp_dir().join(format!("streamfmt-source-{name}-{}", std::process::id()));
+            for (file, text) in files {
+                let path = root.join(file);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            }
+            Self(root)
+        }
+
+        fn found(&self, history: &str, given: &[PathBuf]) -> Vec<(String, Option<String>)> {
+            let files = side_files(&self.0.join(history), given);
+            files.into_iter().map(|file| (file.agent_id, file.tool_use_id)).collect()
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn id(agent: &str, call: Option<&str>) -> (String, Option<String>) {
+        (agent.to_owned(), call.map(str::to_owned))
+    }
+
+    #[test]
+    fn files_of_sub_agents_are_found_in_all_three_places() {
+        let folder = Folder::new(
+            "places",
+            &[
+                ("s.jsonl", ""),
+                ("s/subagents/agent-b.jsonl", ""),
+                ("s/subagents/agent-b.meta.json", r#"{"agentType":"x","toolUseId":"toolu_1"}"#),
+                ("s/subagents/agent-acompact-1.jsonl", ""),
+                ("other/subagents/agent-z.jsonl", ""),
+                ("sidechains/agent-c.jsonl", ""),
+                ("sidechains/agent-c.meta.json", "{broken"),
+                ("sidechains/0-1-2.jsonl", ""),
+                ("agent-a.jsonl", ""),
+                ("agent-b.jsonl", ""),
+            ],
+        );
+        assert_eq!(folder.found("s.jsonl", &[]), [id("b", Some("toolu_1")), id("c", None), id("a", None)]);
+        assert_eq!(folder.found("agent-a.jsonl", &[]), []);
+        let given = [
+            folder.0.join("s/subagents/../subagents/agent-b.jsonl"),
+            folder.0.join("sidechains/agent-c.jsonl"),
+        ];
+        assert_eq!(folder.found("s.jsonl", &given), [id("a", None), id("b", None)]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_that_lead_out_of_the_folder_are_not_followed() {
+        use std::os::unix::fs::symlink;
+        let folder = Folder::new(
+            "links",
+            &[
+                ("s.jsonl", ""),
+                ("secret.jsonl", ""),
+                ("m", r#"{"toolUseId":"x"}"#),
+                ("sidechains/agent-in.jsonl", ""),
+            ],
+        );
+        let side = folder.0.join("sidechains");
+        symlink(folder.0.join("secret.jsonl"), side.join("agent-out.jsonl")).unwrap();
+        symlink(side.join("agent-in.jsonl"), side.join("agent-near.jsonl")).unwrap();
+        symlink(folder.0.join("m"), side.join("agent-in.meta.json")).unwrap();
+        assert_eq!(folder.found("s.jsonl", &[]), [id("in", None), id("near", None)]);
+    }
+}
