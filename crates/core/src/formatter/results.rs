@@ -136,7 +136,7 @@ impl Answer<'_> {
     /// Whether a text already stands in the body or in the title.
     fn has(&self, text: &str) -> bool {
         let text = text.trim();
-        let within = |shown: &Text| memmem::find(shown.as_bytes(), text.as_bytes()).is_some();
+        let within = |shown: &Text| holds(shown, text);
         self.title.spans.iter().any(|span| within(&span.text))
             || self.body.iter().any(|block| match block {
                 Block::Code { text: shown, .. } | Block::Prose { text: shown, .. } => within(shown),
@@ -199,7 +199,7 @@ pub(super) fn run(answer: &mut Answer<'_>) -> Option<View> {
     if context.full {
         // What the model was told often holds the output and notes after it.
         let text = answer.text();
-        if memmem::find(text.as_bytes(), output.as_bytes()).is_some() {
+        if holds(&text, &output) {
             output = text;
         }
     } else if &*output == "(Bash completed with no output)" {
@@ -266,7 +266,9 @@ pub(super) fn job(answer: &mut Answer<'_>) -> Option<View> {
         return run(answer);
     }
     for note in [status, exit.map(|code| Text::clean_owned(format!("exit {}", &*code)))] {
-        note.into_iter().for_each(|note| answer.note(note));
+        if let Some(note) = note {
+            answer.note(note);
+        }
     }
     for (role, text) in [("result.text", stdout.or(output)), ("result.error", stderr)] {
         answer.code(role, text.unwrap_or_default());
@@ -614,7 +616,7 @@ pub(super) fn delegate(answer: &mut Answer<'_>) -> Option<View> {
     let text = answer.text();
     match told {
         // The text often holds the answer and bookkeeping after it.
-        Some(told) if context.full && memmem::find(text.as_bytes(), told.as_bytes()).is_some() => {
+        Some(told) if context.full && holds(&text, &told) => {
             answer.body.push(Block::prose("result.answer", text));
         }
         Some(told) => answer.body.push(Block::prose("result.answer", told)),
@@ -803,6 +805,13 @@ fn say_text(answer: &mut Answer<'_>) {
         None if generic::is_short(&text) => answer.note(text),
         None => answer.code("result.text", text),
     }
+}
+
+/// Whether `part` stands somewhere in `text`.
+fn holds(text: &str, part: &str) -> bool {
+    // Mostly it is the start or all of it, which is found much faster than any other place.
+    text.starts_with(part)
+        || (part.len() < text.len() && memmem::find(text.as_bytes(), part.as_bytes()).is_some())
 }
 
 /// A status as words: `in progress`.

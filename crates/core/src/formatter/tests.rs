@@ -77,7 +77,7 @@ fn blocks(block: &Block, out: &mut String) {
     match block {
         Block::Lines { lines } => lines.iter().for_each(|each| add(&line(each))),
         Block::Prose { text, role } => {
-            text.lines().for_each(|each| add(&format!("({}) {each}", role.name())))
+            text.lines().for_each(|each| add(&format!("({}) {each}", role.name())));
         }
         Block::Code { text, lang, start, role } => {
             let lang = lang.as_deref().map(|lang| format!(" {lang}")).unwrap_or_default();
