@@ -114,11 +114,13 @@ impl Engine {
     }
 
     fn terminal(&self, paint: Paint) -> Output {
+        let is_ansi = matches!(paint, Paint::Ansi { .. });
         self.entries(Box::new(Terminal::new(Look {
             paint,
             width: self.looks.width,
             layout: self.settings.profile.layout.clone(),
-            markdown: self.settings.markdown,
+            // Text is for files and pipes: Markdown stays what it is there.
+            markdown: self.settings.markdown && is_ansi,
             timestamps: self.settings.timestamps.then(|| self.looks.zone.clone().unwrap_or(TimeZone::UTC)),
         })))
     }

@@ -193,7 +193,10 @@ pub(super) fn coloured<'a>(
     match colours.and_then(|colours| colours.line(line)) {
         Some(parts) => {
             let style = |role| look.exact_style(role).unwrap_or_default().over(base);
-            parts.into_iter().map(|(text, role)| Piece { text, style: role.map_or(base, style), ..plain }).collect()
+            parts
+                .into_iter()
+                .map(|(text, role)| Piece { text, style: role.map_or(base, style), ..plain })
+                .collect()
         }
         None => vec![plain],
     }
@@ -293,7 +296,11 @@ fn size(bytes: u64) -> String {
             }
             let whole = bytes / unit;
             let tenth = (bytes % unit) / (unit / 10);
-            if whole < 10 && tenth > 0 { format!("{whole}.{tenth} {name}") } else { format!("{} {name}", (bytes + unit / 2) / unit) }
+            if whole < 10 && tenth > 0 {
+                format!("{whole}.{tenth} {name}")
+            } else {
+                format!("{} {name}", (bytes + unit / 2) / unit)
+            }
         }
     }
 }

@@ -1,0 +1,188 @@
+//! Prints how fast and how small streamfmt is, against plain JSON validation of the same bytes.
+//!
+//! `cargo bench -p streamfmt-bench [-- FILE…]`; `PACE_MB` (50) and `PACE_RUNS` (5) change the size and the number of runs.
+//! Figures are from one run of this program, all things measured in turn, so that a busy machine slows all alike.
+
+use std::error::Error;
+use std::fmt;
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::de::IgnoredAny;
+use streamfmt::core::entry::Entry;
+use streamfmt::core::formatter::{FormatError, Formatter, Verdict};
+use streamfmt::core::item::Item;
+use streamfmt::core::pipeline::{Output, Pipeline, Setup};
+use streamfmt::core::profile::Profile;
+use streamfmt::core::session::Session;
+use streamfmt::core::writer::Writer;
+use streamfmt_bench::binary::Binary;
+use streamfmt_bench::grow::grow;
+use streamfmt_bench::measure::{Times, cpu};
+
+/// What is measured in this process: its name, what it must reach and aims at (as multiples of validation), how it is set up.
+struct Case {
+    name: &'static str,
+    must: &'static str,
+    aim: &'static str,
+    output: fn() -> Output,
+}
+
+const CASES: &[Case] = &[
+    Case { name: "decode alone", must: "", aim: "2 ×", output: decode_alone },
+    Case { name: "items", must: "", aim: "", output: || Output::Items },
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    // Cargo runs this with `--bench`; under `cargo test` there is nothing to measure.
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if !arguments.iter().any(|argument| argument == "--bench") {
+        return Ok(());
+    }
+    let megabytes = number("PACE_MB", 50);
+    let runs = number("PACE_RUNS", 5).max(1);
+    let binary = Binary::build()?;
+    println!("| what | must | aim | best | median |\n|---|---|---|---|---|");
+    let given: Vec<PathBuf> =
+        arguments.iter().filter(|argument| !argument.starts_with('-')).map(PathBuf::from).collect();
+    let samples = [sample("shop.jsonl"), sample("shop.history.jsonl")];
+    for file in if given.is_empty() { samples.as_slice() } else { given.as_slice() } {
+        long_session(file, megabytes * 1_000_000, runs, &binary)?;
+    }
+    short_session(&binary)
+}
+
+/// Speed and memory over a long session.
+fn long_session(file: &Path, size: u64, runs: u64, binary: &Binary) -> Result<(), Box<dyn Error>> {
+    let name = file.file_stem().unwrap_or_default().to_string_lossy();
+    let mut bytes = Vec::new();
+    let length = grow(&std::fs::read(file)?, size, &mut bytes)?;
+    let long = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pace.jsonl");
+    std::fs::write(&long, &bytes)?;
+
+    let mut validation = Times::default();
+    let mut times = vec![Times::default(); CASES.len()];
+    let mut wall = Times::default();
+    let mut peak = 0;
+    for _ in 0..runs {
+        validation.add(cpu(|| validate(&bytes)));
+        for (case, times) in CASES.iter().zip(&mut times) {
+            times.add(cpu(|| format(&bytes, (case.output)())));
+        }
+        let run = binary.run(&long, "text")?;
+        wall.add(run.wall);
+        peak = peak.max(run.peak);
+    }
+    std::fs::remove_file(&long)?;
+
+    let rate = length as f64 / 1e6 / validation.min().as_secs_f64();
+    row(
+        &format!("{name}: {} MB, validation of it", length / 1_000_000),
+        "",
+        "",
+        &format!("{rate:.0} MB/s"),
+        "",
+    );
+    for (case, times) in CASES.iter().zip(&times) {
+        ratios(&format!("{name}: {}, CPU", case.name), case.must, case.aim, times, &validation);
+    }
+    ratios(&format!("{name}: text from a file, wall"), "3 ×", "1.2 ×", &wall, &validation);
+    row(&format!("{name}: peak memory"), "24 MB", "12 MB", &format!("{:.1} MB", peak as f64 / 1e6), "");
+    Ok(())
+}
+
+/// How soon a short session is there, and how soon a line.
+fn short_session(binary: &Binary) -> Result<(), Box<dyn Error>> {
+    let mut first = Times::default();
+    for _ in 0..50 {
+        first.add(binary.run(&sample("shop.jsonl"), "text")?.first);
+    }
+    row("start to first output", "5 ms", "2 ms", &milliseconds(first.min()), &milliseconds(first.median()));
+    let lines = binary.echo(2_000)?;
+    row("line in to line out, half of them", "", "", "", &milliseconds(lines.median()));
+    row("line in to line out, 99 of 100", "1 ms", "0.2 ms", "", &milliseconds(lines.quantile(0.99)));
+    Ok(())
+}
+
+/// What everything is measured against: each line is checked to be JSON, and forgotten.
+fn validate(bytes: &[u8]) {
+    for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+        black_box(serde_json::from_slice::<IgnoredAny>(line).is_ok());
+    }
+}
+
+/// Formats all bytes as they would come from a file.
+fn format(bytes: &[u8], output: Output) {
+    let setup = Setup {
+        dialect: Some("claude"),
+        max_line: 64 << 20,
+        profile: Profile::default(),
+        output,
+        subagents: None,
+    };
+    let mut pipeline = Pipeline::new(setup);
+    let mut sink = Sink(String::new());
+    for piece in bytes.chunks(1 << 16) {
+        // A sink of ours takes everything.
+        let _ = pipeline.push(piece, &mut sink);
+        black_box(&sink.0);
+        sink.0.clear();
+    }
+    let _ = pipeline.finish(&mut sink);
+    black_box(&sink.0);
+}
+
+struct Sink(String);
+
+impl fmt::Write for Sink {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+/// Everything is read and applied, nothing is said.
+fn decode_alone() -> Output {
+    Output::Entries { formatters: vec![Box::new(Silent)], writer: Box::new(Silent) }
+}
+
+struct Silent;
+
+impl Formatter for Silent {
+    fn name(&self) -> &'static str {
+        "silent"
+    }
+
+    fn format(&self, _: &Item, _: &Session) -> Result<Verdict, FormatError> {
+        Ok(Verdict::Hide)
+    }
+}
+
+impl Writer for Silent {
+    fn entry(&mut self, _: &Entry, _: &mut dyn fmt::Write) -> fmt::Result {
+        Ok(())
+    }
+}
+
+fn ratios(what: &str, must: &str, aim: &str, times: &Times, validation: &Times) {
+    let ratio = |time: Duration, base: Duration| format!("{:.2} ×", time.as_secs_f64() / base.as_secs_f64());
+    let best = ratio(times.min(), validation.min());
+    row(what, must, aim, &best, &ratio(times.median(), validation.median()));
+}
+
+fn row(what: &str, must: &str, aim: &str, best: &str, median: &str) {
+    println!("| {what} | {must} | {aim} | {best} | {median} |");
+}
+
+fn milliseconds(time: Duration) -> String {
+    format!("{:.2} ms", time.as_secs_f64() * 1e3)
+}
+
+fn sample(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/samples").join(name)
+}
+
+fn number(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+}

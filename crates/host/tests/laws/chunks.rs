@@ -1,0 +1,75 @@
+//! However the bytes arrive, the same comes out, and it is harmless and counted.
+
+use crate::recordings::{hostile, recordings};
+use crate::{FORMS, Form, assert_counted, assert_harmless, format};
+
+/// Files longer than this are tried whole and by line only.
+const LONG: usize = 256 << 10;
+/// Files shorter than this are tried byte by byte too.
+const SHORT: usize = 24 << 10;
+
+#[test]
+fn recordings_come_out_the_same_however_they_arrive() {
+    for recording in recordings() {
+        for (name, bytes) in recording.forms() {
+            try_all_ways(&name, bytes);
+        }
+    }
+}
+
+#[test]
+fn hostile_files_come_out_the_same_however_they_arrive() {
+    for (name, bytes) in hostile() {
+        try_all_ways(&name, &bytes);
+    }
+}
+
+fn try_all_ways(name: &str, bytes: &[u8]) {
+    for form in FORMS {
+        let whole = format(form, [bytes]);
+        assert_harmless(form, &whole.text, name);
+        assert_counted(bytes, &whole, name);
+        assert_same(
+            form,
+            &whole.text,
+            &bytes.split_inclusive(|&byte| byte == b'\n').collect::<Vec<_>>(),
+            name,
+        );
+        if bytes.len() <= LONG {
+            assert_same(form, &whole.text, &odd_pieces(bytes), name);
+        }
+        if bytes.len() <= SHORT {
+            assert_same(form, &whole.text, &bytes.chunks(1).collect::<Vec<_>>(), name);
+        }
+    }
+}
+
+/// Asserts that an input in pieces gives the expected text.
+pub(crate) fn assert_same(form: &Form, expected: &str, pieces: &[&[u8]], name: &str) {
+    let text = format(form, pieces.iter().copied()).text;
+    let same = text.lines().zip(expected.lines()).take_while(|(one, other)| one == other).count();
+    assert!(
+        text == expected,
+        "{name} as {}, in {} pieces: line {} is\n{:?}\ninstead of\n{:?}",
+        form.name,
+        pieces.len(),
+        same + 1,
+        text.lines().nth(same),
+        expected.lines().nth(same)
+    );
+}
+
+/// Pieces of many lengths, the same in every run.
+fn odd_pieces(bytes: &[u8]) -> Vec<&[u8]> {
+    let mut pieces = Vec::new();
+    let mut rest = bytes;
+    let mut state = bytes.len() as u64;
+    while !rest.is_empty() {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let length = [1, 2, 3, 7, 61, 1000, 5000][(state >> 33) as usize % 7];
+        let (piece, after) = rest.split_at(length.min(rest.len()));
+        pieces.push(piece);
+        rest = after;
+    }
+    pieces
+}

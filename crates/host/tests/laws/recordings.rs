@@ -1,0 +1,124 @@
+//! Finds recorded sessions: those of this repository, and more where a checkout has them beside it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// More recordings, when a checkout has them beside it.
+const MORE: &[&str] = &["../shared/corpus/claude"];
+/// Files made to do harm, when a checkout has them beside it.
+const HOSTILE: &[&str] = &["../shared/hostile"];
+
+/// One session, in the forms that there are of it.
+#[derive(Default)]
+pub(crate) struct Recording {
+    /// Where it lies, for messages.
+    pub(crate) name: String,
+    /// As it was streamed.
+    pub(crate) stream: Option<Vec<u8>>,
+    /// As it was streamed with partial messages; maybe of another run.
+    pub(crate) partial: Option<Vec<u8>>,
+    /// As it was kept.
+    pub(crate) history: Option<Vec<u8>>,
+}
+
+impl Recording {
+    /// All forms, each with a name.
+    pub(crate) fn forms(&self) -> impl Iterator<Item = (String, &[u8])> {
+        let forms = [("stream", &self.stream), ("partial", &self.partial), ("history", &self.history)];
+        forms
+            .into_iter()
+            .filter_map(|(form, bytes)| Some((format!("{} ({form})", self.name), bytes.as_deref()?)))
+    }
+}
+
+/// All recorded sessions, in the order of their names.
+pub(crate) fn recordings() -> Vec<Recording> {
+    let samples = root().join("tests/samples");
+    let mut found: Vec<Recording> = files(&samples)
+        .into_iter()
+        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().matches('.').count() == 1))
+        .filter(|path| is_lines(path))
+        .map(|path| Recording {
+            name: name(&path),
+            partial: fs::read(path.with_extension("partial.jsonl")).ok(),
+            history: fs::read(path.with_extension("history.jsonl")).ok(),
+            stream: fs::read(path).ok(),
+        })
+        .collect();
+    assert!(!found.is_empty(), "{} has no samples", samples.display());
+    for more in MORE {
+        for folder in folders(&root().join(more)) {
+            let read = |form: &str| fs::read(folder.join(form).with_extension("jsonl")).ok();
+            let recording = Recording {
+                name: name(&folder),
+                stream: read("stream"),
+                partial: read("partial"),
+                history: read("history"),
+            };
+            if recording.forms().next().is_some() {
+                found.push(recording);
+            }
+        }
+    }
+    found
+}
+
+/// Files made to do harm, with their names; none if this checkout has none beside it.
+pub(crate) fn hostile() -> Vec<(String, Vec<u8>)> {
+    let paths = HOSTILE.iter().flat_map(|folder| files(&root().join(folder)));
+    paths
+        .filter(|path| is_lines(path))
+        .filter_map(|path| Some((name(&path), fs::read(&path).ok()?)))
+        .collect()
+}
+
+/// The events of a file, each as one value. `None` if a line is more than plain JSON readers can read,
+/// such as half of a surrogate pair: then nothing can be said about what is in the file.
+pub(crate) fn events(bytes: &[u8]) -> Option<Vec<Value>> {
+    let mut events = Vec::new();
+    for line in
+        bytes.split(|&byte| byte == b'\n').filter(|line| line.starts_with(b"{") || line.starts_with(b"["))
+    {
+        match serde_json::from_slice(line).ok()? {
+            Value::Array(several) => events.extend(several),
+            one => events.push(one),
+        }
+    }
+    Some(events)
+}
+
+/// The folder that holds this workspace.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn name(path: &Path) -> String {
+    let parts: Vec<_> =
+        path.components().rev().take(2).map(|part| part.as_os_str().to_string_lossy()).collect();
+    parts.into_iter().rev().collect::<Vec<_>>().join("/")
+}
+
+fn is_lines(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "jsonl")
+}
+
+/// What is in a folder, by name; nothing if there is no such folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    paths
+}
+
+/// All folders below a folder, by name.
+fn folders(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut waiting = vec![folder.to_owned()];
+    while let Some(folder) = waiting.pop() {
+        waiting.extend(files(&folder).into_iter().rev().filter(|path| path.is_dir()));
+        found.push(folder);
+    }
+    found
+}
