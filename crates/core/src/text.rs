@@ -379,7 +379,10 @@ mod tests {
         }
         assert_eq!(Text::clean("a\u{200d}\u{200d}b").as_str(), "a\u{200d}<U+200D>b");
         assert_eq!(Text::clean("\u{200d}b").as_str(), "<U+200D>b");
-        assert_eq!(Text::clean("a\u{301}\u{34f}\u{302} \u{34f}a").as_str(), "a\u{301}\u{34f}\u{302} <U+034F>a");
+        assert_eq!(
+            Text::clean("a\u{301}\u{34f}\u{302} \u{34f}a").as_str(),
+            "a\u{301}\u{34f}\u{302} <U+034F>a"
+        );
         assert_eq!(Text::clean("🏴\u{e0067}x").as_str(), "🏴<U+E0067>x");
         assert_eq!(Text::clean("a\u{fe0f}\u{200d}\u{fe0f}").as_str(), "a\u{fe0f}\u{200d}<U+FE0F>");
     }

@@ -285,3 +285,6 @@ fn below_mark(mark: Option<&'static str>, blocks: &[Block], body: &mut block::Bo
     }
     body.pen.dedent(level);
 }
+
+#[cfg(test)]
+mod tests;

@@ -115,11 +115,11 @@ impl Prose<'_, '_, '_> {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
-            Event::Text(text) => self.text(&text),
             Event::Code(text) => self.styled(&text, "markdown.code"),
-            Event::InlineMath(text) | Event::DisplayMath(text) | Event::FootnoteReference(text) => {
-                self.text(&text)
-            }
+            Event::Text(text)
+            | Event::InlineMath(text)
+            | Event::DisplayMath(text)
+            | Event::FootnoteReference(text) => self.text(&text),
             Event::InlineHtml(text) => self.styled(&text, "markdown.html"),
             Event::Html(text) => match &mut self.code {
                 Some(code) => code.text.push_str(&text),

@@ -89,7 +89,9 @@ fn fit(widths: &mut [usize], room: usize) {
         }
         left -= width;
     }
-    widths.iter_mut().for_each(|width| *width = (*width).min(limit));
+    for width in widths {
+        *width = (*width).min(limit);
+    }
 }
 
 /// A table too wide for columns: each row as lines of head and cell.

@@ -128,12 +128,25 @@ fn class(grapheme: &str, width: usize) -> Class {
 /// wider than a whole row makes a row too wide.
 pub(super) fn rows<'a>(pieces: &[Piece<'a>], first: usize, rest: usize, row: impl FnMut(&[Piece<'a>])) {
     let filled = Vec::new();
-    let mut rows =
-        Rows { pieces, parts: filled, used: 0, room: first, rest, stop: None, text: false, cut: false, row };
+    let mut rows = Rows {
+        pieces,
+        parts: filled,
+        used: 0,
+        room: first,
+        rest,
+        stop: None,
+        text: false,
+        behind_wide: false,
+        cut: false,
+        row,
+    };
     for (index, piece) in pieces.iter().enumerate() {
         rows.fill(index, piece.text);
     }
-    rows.emit(rows.parts.len(), 0);
+    // Blanks behind a full last row have ended it.
+    if !rows.cut || !rows.parts.is_empty() {
+        rows.emit(rows.parts.len(), 0);
+    }
 }
 
 /// A part of a row: bytes of one piece, or the blanks that a tab becomes.
@@ -164,6 +177,8 @@ struct Rows<'p, 'a, F> {
     stop: Option<Stop>,
     /// Whether the row holds anything but blanks.
     text: bool,
+    /// Whether the last character was East Asian.
+    behind_wide: bool,
     /// Whether the row begins at a break, so that blanks at its start go.
     cut: bool,
     row: F,
@@ -197,6 +212,11 @@ impl<'a, F: FnMut(&[Piece<'a>])> Rows<'_, 'a, F> {
         if class == Class::Space && self.cut && self.parts.is_empty() {
             return;
         }
+        let parts_here = class == Class::Wide || (class == Class::Other && self.behind_wide);
+        if parts_here && self.text {
+            self.stop_here();
+        }
+        self.behind_wide = matches!(class, Class::Wide | Class::Closing);
         while self.used + columns > self.room && self.used > 0 {
             match self.stop.take() {
                 // Blanks at the end of a full row wait for what follows: a break will take them.
@@ -212,9 +232,6 @@ impl<'a, F: FnMut(&[Piece<'a>])> Rows<'_, 'a, F> {
                 }
                 None => self.emit(self.parts.len(), 0),
             }
-        }
-        if class == Class::Wide && self.text {
-            self.stop_here();
         }
         match self.parts.last_mut() {
             Some(last)
@@ -232,9 +249,6 @@ impl<'a, F: FnMut(&[Piece<'a>])> Rows<'_, 'a, F> {
             Class::Space if self.text => self.stop_here(),
             Class::Space => {}
             Class::Wide | Class::Closing | Class::Other => self.text = true,
-        }
-        if matches!(class, Class::Closing) {
-            self.stop_here();
         }
     }
 
@@ -299,7 +313,8 @@ mod tests {
     fn broken(text: &str, first: usize, rest: usize) -> Vec<String> {
         let piece = |text| Piece { text, role: "text", style: Style::default(), link: None };
         // The same text in one piece and cut in two must give the same rows.
-        let middle = (text.len() / 2..=text.len()).find(|&at| text.is_char_boundary(at)).unwrap();
+        let middle =
+            text.grapheme_indices(true).map(|(at, _)| at).find(|&at| at >= text.len() / 2).unwrap_or(0);
         let both = [vec![piece(text)], vec![piece(&text[..middle]), piece(&text[middle..])]].map(|pieces| {
             let mut out = Vec::new();
             rows(&pieces, first, rest, |row| {
