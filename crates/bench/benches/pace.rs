@@ -114,7 +114,13 @@ fn validate(bytes: &[u8]) {
 
 /// Formats all bytes as they would come from a file.
 fn format(bytes: &[u8], output: Output) {
-    let setup = Setup { dialect: Some("claude"), max_line: 64 << 20, profile: Profile::default(), output, subagents: None };
+    let setup = Setup {
+        dialect: Some("claude"),
+        max_line: 64 << 20,
+        profile: Profile::default(),
+        output,
+        subagents: None,
+    };
     let mut pipeline = Pipeline::new(setup);
     let mut sink = Sink(String::new());
     for piece in bytes.chunks(1 << 16) {

@@ -15,20 +15,21 @@ use streamfmt::profile::BUILT_IN;
 use crate::message::{OK, USAGE, tell};
 
 /// Readable output for the event streams of coding agents.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[derive(Debug, Parser)]
 #[command(
     name = "streamfmt",
     version,
     after_help = EXAMPLES,
     args_conflicts_with_subcommands = true,
-    disable_help_subcommand = true,
-    subcommand_help_heading = "Commands (a file of such a name is given as ./NAME)"
+    disable_help_subcommand = true
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 
-    /// Files to format, one after the other; standard input if there is none, or for `-`
+    /// Files to format, one after the other; standard input if there is none, or for `-`. One that is named like
+    /// a command is given as ./NAME
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 

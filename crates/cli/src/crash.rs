@@ -16,7 +16,10 @@ pub(crate) fn contain(work: impl FnOnce() -> u8) -> u8 {
             .location()
             .map(|place| format!(" at {}:{}", place.file(), place.line()))
             .unwrap_or_default();
-        let what = panic.payload_as_str().unwrap_or("no message");
+        let payload = panic.payload();
+        let text = payload.downcast_ref::<&str>().copied();
+        let what =
+            text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
         tell(&format!("internal error{place}: {what} (this is a bug of streamfmt; please report it)"));
     }));
     panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::input::{Step, read_some};
 use crate::signal::{Signals, Woken};
@@ -28,6 +28,8 @@ pub(crate) struct Follower {
     position: u64,
     /// The last bytes that were read, from `position` backwards.
     memory: Vec<u8>,
+    /// When the file was changed, by the last look.
+    changed: Option<SystemTime>,
     /// What is to be told before more is read.
     pending: VecDeque<Step>,
     pause: Duration,
@@ -37,16 +39,17 @@ pub(crate) struct Follower {
 
 impl Follower {
     /// Follows `path`, which was opened as `file`.
-    pub(crate) fn new(path: &Path, file: File) -> io::Result<Self> {
-        Ok(Self {
+    pub(crate) fn new(path: &Path, file: File) -> Self {
+        Self {
             path: path.to_owned(),
             file,
             position: 0,
             memory: Vec::new(),
+            changed: None,
             pending: VecDeque::new(),
             pause: SOON,
             is_replaced: false,
-        })
+        }
     }
 
     /// Reads what comes next; waits for it. There is an end only if a signal comes or the output is closed.
@@ -80,10 +83,15 @@ impl Follower {
     /// Looks once: gives what there is to read, or sees what became of the file.
     fn look(&mut self, buffer: &mut [u8]) -> io::Result<Option<Step>> {
         let metadata = self.file.metadata()?;
-        if metadata.len() != self.position && !self.is_continued(metadata.len())? {
+        let changed = metadata.modified().ok();
+        // A file may have been written anew in place and be as long as it was.
+        if (metadata.len() != self.position || changed != self.changed)
+            && !self.is_continued(metadata.len())?
+        {
             self.start_over();
             return Ok(None);
         }
+        self.changed = changed;
         if let Step::Bytes(count) = read_some(&mut self.file, buffer)? {
             self.remember(&buffer[..count]);
             return Ok(Some(Step::Bytes(count)));

@@ -46,7 +46,9 @@ impl<'a> Run<'a> {
         let output = Output::open(args.output.as_deref(), args.tail).map_err(fail)?;
         let tee = args.tee.as_deref().map(|path| {
             let (tee, message) = Tee::open(path);
-            message.iter().for_each(|message| tell(message));
+            if let Some(message) = message {
+                tell(&message);
+            }
             tee
         });
         let buffer = vec![0; CHUNK];
@@ -98,9 +100,13 @@ impl<'a> Run<'a> {
     pub(crate) fn finish(mut self) -> u8 {
         let unwritten = self.output.finish().err();
         let uncopied = self.tee.as_mut().and_then(Tee::finish);
-        unwritten.iter().chain(&uncopied).for_each(|message| tell(message));
+        for message in unwritten.iter().chain(&uncopied) {
+            tell(message);
+        }
         if self.args.report {
-            report::lines(&self.total, self.bytes).iter().for_each(|line| tell(line));
+            for line in report::lines(&self.total, self.bytes) {
+                tell(&line);
+            }
         }
         let is_copy_broken = self.tee.as_ref().is_some_and(Tee::has_failed);
         match self.signals.caught() {

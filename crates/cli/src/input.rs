@@ -59,7 +59,7 @@ impl Input {
         };
         let metadata = file.metadata()?;
         Ok(match self {
-            Self::File(path) if follow && metadata.is_file() => Source::Growing(Follower::new(path, file)?),
+            Self::File(path) if follow && metadata.is_file() => Source::Growing(Follower::new(path, file)),
             _ if metadata.is_file() => Source::File { file, size: metadata.len() },
             _ => Source::Pipe(file),
         })

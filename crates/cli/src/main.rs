@@ -40,7 +40,9 @@ fn run() -> Result<u8, u8> {
         return write_out(args::short_help().as_bytes());
     }
     let inputs = Input::all(&args).map_err(|messages| {
-        messages.iter().for_each(|message| tell(message));
+        for message in messages {
+            tell(&message);
+        }
         USAGE
     })?;
     let engine = engine(&args)?;

@@ -80,12 +80,11 @@ impl Output {
         if !self.is_open() {
             return Err(fmt::Error);
         }
-        match &mut self.tail {
-            Some(tail) => tail.push(&self.buffer),
-            None => {
-                let written = write_pieces(&mut self.destination, self.buffer.as_bytes());
-                self.judge(written);
-            }
+        if let Some(tail) = &mut self.tail {
+            tail.push(&self.buffer);
+        } else {
+            let written = write_pieces(&mut self.destination, self.buffer.as_bytes());
+            self.judge(written);
         }
         self.buffer.clear();
         if self.is_open() { Ok(()) } else { Err(fmt::Error) }

@@ -83,7 +83,7 @@ impl Tee {
 fn restrict(options: &mut OpenOptions) {
     use std::os::unix::fs::OpenOptionsExt;
     options.mode(0o600);
-    options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
+    options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
 }
 
 #[cfg(not(unix))]

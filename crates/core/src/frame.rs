@@ -111,7 +111,12 @@ mod tests {
     #[test]
     fn only_a_line_feed_ends_a_line() {
         let got = frames(&[b"\xef\xbb\xbfa\r\n\n\rb\x0b\r\r\nc"], 100);
-        let want = [(1, b"a".to_vec(), None), (2, vec![], None), (3, b"\rb\x0b\r".to_vec(), None), (4, b"c".to_vec(), None)];
+        let want = [
+            (1, b"a".to_vec(), None),
+            (2, vec![], None),
+            (3, b"\rb\x0b\r".to_vec(), None),
+            (4, b"c".to_vec(), None),
+        ];
         assert_eq!(got, want);
     }
 

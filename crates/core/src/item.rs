@@ -301,7 +301,8 @@ impl Item {
             Content::Own(text) => Cow::Borrowed(text),
             Content::Node(node) => self.string(*node).map(Str::decode).unwrap_or_default(),
             Content::Parts(nodes) => {
-                let parts: Vec<_> = nodes.iter().filter_map(|&node| self.string(node)).map(Str::decode).collect();
+                let parts: Vec<_> =
+                    nodes.iter().filter_map(|&node| self.string(node)).map(Str::decode).collect();
                 Cow::Owned(parts.join("\n"))
             }
         }

@@ -676,7 +676,8 @@ mod tests {
         let record = record(r#" {"a":1,"b":{"c":[true,null,"x\ny"]},"a":2} "#);
         let root = record.root();
         assert_eq!(root.get("a").and_then(Value::int), Some(2));
-        let list: Vec<_> = root.get("b").and_then(|b| b.get("c")).into_iter().flat_map(Value::items).collect();
+        let list: Vec<_> =
+            root.get("b").and_then(|b| b.get("c")).into_iter().flat_map(Value::items).collect();
         assert_eq!(list.len(), 3);
         assert_eq!(list[2].decode().as_deref(), Some("x\ny"));
         assert_eq!(root.entries().count(), 3);
@@ -685,10 +686,46 @@ mod tests {
     #[test]
     fn it_agrees_with_serde_json_on_what_is_json() {
         let texts = [
-            "", " ", "1", "-", "-1", "01", "1.", "1.5e3", "1e", "1e400", ".5", "+1", "NaN", "true", "tru", "nulll",
-            r#""a""#, r#""a"#, r#""\u12""#, r#""\x""#, r#""\ud800""#, "\"\t\"", "\"\u{7f}\"", "[", "[]", "[1,]", "[1 2]",
-            "[,1]", "{", "{}", r#"{"a"}"#, r#"{"a":}"#, r#"{"a":1,}"#, r#"{a:1}"#, r#"{"a":1}}"#, "[1]]", "[}", "{]",
-            r#"{"a":[{"b":{}}]}"#, "1 2",
+            "",
+            " ",
+            "1",
+            "-",
+            "-1",
+            "01",
+            "1.",
+            "1.5e3",
+            "1e",
+            "1e400",
+            ".5",
+            "+1",
+            "NaN",
+            "true",
+            "tru",
+            "nulll",
+            r#""a""#,
+            r#""a"#,
+            r#""\u12""#,
+            r#""\x""#,
+            r#""\ud800""#,
+            "\"\t\"",
+            "\"\u{7f}\"",
+            "[",
+            "[]",
+            "[1,]",
+            "[1 2]",
+            "[,1]",
+            "{",
+            "{}",
+            r#"{"a"}"#,
+            r#"{"a":}"#,
+            r#"{"a":1,}"#,
+            r#"{a:1}"#,
+            r#"{"a":1}}"#,
+            "[1]]",
+            "[}",
+            "{]",
+            r#"{"a":[{"b":{}}]}"#,
+            "1 2",
         ];
         for text in texts {
             let ours = Record::from_line(text.to_owned()).is_ok();

@@ -123,7 +123,8 @@ fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
     if let Some(number) = counts.get_mut(name) {
         *number += 1;
     } else {
-        let name = if counts.len() < MAX_NAMES { Text::clean(name).into_string() } else { "others".to_owned() };
+        let name =
+            if counts.len() < MAX_NAMES { Text::clean(name).into_string() } else { "others".to_owned() };
         *counts.entry(name).or_default() += 1;
     }
 }
@@ -196,7 +197,8 @@ impl Pipeline {
         }
         let Self { session, stage, line, .. } = self;
         let mut written = Ok(());
-        session.end(*line, |session, change| written = written.and_then(|()| stage.take(session, change, out)));
+        session
+            .end(*line, |session, change| written = written.and_then(|()| stage.take(session, change, out)));
         written?;
         self.stage.end(&self.session, self.line, out)
     }
@@ -287,7 +289,14 @@ impl Pipeline {
         self.put(item, out)
     }
 
-    fn damage(&mut self, line: u64, index: usize, text: String, incomplete: bool, out: &mut dyn Write) -> fmt::Result {
+    fn damage(
+        &mut self,
+        line: u64,
+        index: usize,
+        text: String,
+        incomplete: bool,
+        out: &mut dyn Write,
+    ) -> fmt::Result {
         self.stage.report.damaged += 1;
         if self.stage.report.damaged > SHOWN_DAMAGE {
             return Ok(());
@@ -522,7 +531,9 @@ impl Stage {
 
     /// What the chain says of an item; `None`: nothing.
     fn view(&mut self, item: &Item, session: &Session) -> Option<View> {
-        let (Output::Entries { formatters, .. } | Output::Updates { formatters }) = &self.output else { return None };
+        let (Output::Entries { formatters, .. } | Output::Updates { formatters }) = &self.output else {
+            return None;
+        };
         let chain = formatters.iter().map(|formatter| &**formatter).chain([&self.standard as &dyn Formatter]);
         for formatter in chain {
             match formatter.format(item, session) {
@@ -537,7 +548,10 @@ impl Stage {
 
     /// The title of the call that a result belongs to, unless that stands right above.
     fn named_call(&mut self, item: &Item, session: &Session) -> Option<Line> {
-        let call = item.call.as_ref().filter(|call| item.kind == Kind::Result && self.last.as_ref() != Some(call))?;
+        let call = item
+            .call
+            .as_ref()
+            .filter(|call| item.kind == Kind::Result && self.last.as_ref() != Some(call))?;
         let title = session.call(call).and_then(|call| self.view(call, session)).map(|view| view.title);
         Some(title.filter(|title| !title.is_empty()).unwrap_or_else(|| match session.call(call) {
             Some(known) => Line::of("tool.name", known.tool.as_deref().unwrap_or("call")),

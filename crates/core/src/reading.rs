@@ -130,13 +130,14 @@ fn push_damage(parts: &mut Vec<Part>, text: &str, incomplete: bool) {
     }
 }
 
-/// Whether a text was meant to be a record: it begins like one, or is NUL bytes that a crash left.
+/// Whether a text was meant to be a record: it begins or ends like one, or is NUL bytes that a crash left.
 fn looks_like_json(text: &str) -> bool {
     let body = text.trim_start_matches(['\0', ' ', '\t', '\r']);
     let inside = |open| body.strip_prefix(open).map(str::trim_start);
     inside('{').is_some_and(|rest| rest.starts_with('"'))
         || inside('[').is_some_and(|rest| rest.starts_with('{'))
         || body.is_empty()
+        || body.trim_end().ends_with('}') && body.contains("\":") && body.matches('"').nth(3).is_some()
 }
 
 #[cfg(test)]
@@ -171,12 +172,16 @@ mod tests {
             (format!("{user}{user}"), vec![format!("record {user}"), format!("record {user}")]),
             (
                 format!(r#"{{"type":"assistant","a":{{"type":"text"}},"b{user}"#),
-                vec![r#"damage {"type":"assistant","a":{"type":"text"},"b"#.to_owned(), format!("record {user}")],
+                vec![
+                    r#"damage {"type":"assistant","a":{"type":"text"},"b"#.to_owned(),
+                    format!("record {user}"),
+                ],
             ),
             (format!("\0\0{user}"), vec!["damage \0\0".to_owned(), format!("record {user}")]),
             (format!("{user} tail"), vec![format!("record {user}"), "damage tail".to_owned()]),
             (r#"{"type":"us"#.to_owned(), vec![r#"incomplete {"type":"us"#.to_owned()]),
             ("warning: {x}".to_owned(), vec!["text warning: {x}".to_owned()]),
+            (r#"ssage","id":"m"}"#.to_owned(), vec![r#"damage ssage","id":"m"}"#.to_owned()]),
             (" \t".to_owned(), vec!["blank".to_owned()]),
             ("\0\0".to_owned(), vec!["damage \0\0".to_owned()]),
         ] {

@@ -295,8 +295,11 @@ impl Session {
                     item.data.push(("repeated", Fact::Bool(true)));
                 }
             }
-            Kind::Notice if item.fact("event").and_then(|event| event.str()).as_deref() == Some("session") => {
-                let now = [&self.facts.session, &self.facts.model, &self.facts.cwd, &self.facts.mode].map(Clone::clone);
+            Kind::Notice
+                if item.fact("event").and_then(|event| event.str()).as_deref() == Some("session") =>
+            {
+                let now = [&self.facts.session, &self.facts.model, &self.facts.cwd, &self.facts.mode]
+                    .map(Clone::clone);
                 if self.announced.as_ref() == Some(&now) {
                     item.data.push(("quiet", Fact::Bool(true)));
                 }
@@ -371,7 +374,12 @@ impl Session {
         notice.data = vec![
             ("event", Fact::Text("open-calls".into())),
             ("level", Fact::Text("warning".into())),
-            ("calls", Fact::List(self.calls.keys().take(LISTED_CALLS).map(|id| Fact::Text(id.to_string())).collect())),
+            (
+                "calls",
+                Fact::List(
+                    self.calls.keys().take(LISTED_CALLS).map(|id| Fact::Text(id.to_string())).collect(),
+                ),
+            ),
             ("count", Fact::Int(count.cast_signed())),
         ];
         notice
@@ -389,7 +397,8 @@ impl Session {
                 Usage::default()
             }
         };
-        let sum = |total: &mut u64, old: u64, new: u64| *total = total.saturating_sub(old).saturating_add(new);
+        let sum =
+            |total: &mut u64, old: u64, new: u64| *total = total.saturating_sub(old).saturating_add(new);
         sum(&mut self.usage.input, before.input, usage.input);
         sum(&mut self.usage.output, before.output, usage.output);
         sum(&mut self.usage.cache_read, before.cache_read, usage.cache_read);

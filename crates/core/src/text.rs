@@ -8,6 +8,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use unicode_width::UnicodeWidthChar;
+
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::json::Str;
@@ -64,7 +66,11 @@ impl Text {
     /// If a bound is not on a character.
     pub fn slice(&self, start: usize, end: usize) -> Self {
         let part = &self.0[start..end];
-        if part.chars().next().is_some_and(is_joiner) { Self::clean(part) } else { Self(Cow::Owned(part.to_owned())) }
+        if part.chars().next().is_some_and(is_joiner) {
+            Self::clean(part)
+        } else {
+            Self(Cow::Owned(part.to_owned()))
+        }
     }
 
     /// Cuts the text in place after byte `end`. What ends on a whole grapheme stays clean.
@@ -237,6 +243,10 @@ fn next_dirty(text: &str, before: Joined) -> Option<usize> {
             0xe0 | 0xf1..=0xf2 | 0xf4 => at += lead_length(lead),
             _ => {
                 let ch = text[at..].chars().next()?;
+                if ch == GRAPHEME_JOINER && orders_marks(text, at) {
+                    at += ch.len_utf8();
+                    continue;
+                }
                 let joined = if at == 0 { before } else { last_joined(&text[..at]) };
                 match judge(ch, joined) {
                     Judgement::Fine => at += ch.len_utf8(),
@@ -249,6 +259,17 @@ fn next_dirty(text: &str, before: Joined) -> Option<usize> {
             }
         }
     }
+}
+
+/// Keeps combining marks in the order written: legitimate between two of them, invisible elsewhere.
+const GRAPHEME_JOINER: char = '\u{34f}';
+
+/// Whether the grapheme joiner at `at` stands between two combining marks.
+fn orders_marks(text: &str, at: usize) -> bool {
+    let is_mark = |ch: char| ch.width() == Some(0) && !is_joiner(ch) && !is_dangerous(ch);
+    let before = text[..at].chars().next_back();
+    let after = text[at..].chars().nth(1);
+    before.is_some_and(is_mark) && after.is_some_and(is_mark)
 }
 
 fn lead_length(lead: u8) -> usize {
@@ -347,11 +368,21 @@ mod tests {
 
     #[test]
     fn joiners_stay_where_scripts_and_emoji_need_them() {
-        for text in ["👨\u{200d}👩\u{200d}👧", "❤\u{fe0f}\u{200d}🔥", "می\u{200c}خواهم", "🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}", "日本語 ünïcödé"] {
+        for text in [
+            "👨\u{200d}👩\u{200d}👧",
+            "❤\u{fe0f}\u{200d}🔥",
+            "می\u{200c}خواهم",
+            "🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}",
+            "日本語 ünïcödé",
+        ] {
             assert_eq!(Text::clean(text).as_str(), text);
         }
         assert_eq!(Text::clean("a\u{200d}\u{200d}b").as_str(), "a\u{200d}<U+200D>b");
         assert_eq!(Text::clean("\u{200d}b").as_str(), "<U+200D>b");
+        assert_eq!(
+            Text::clean("a\u{301}\u{34f}\u{302} \u{34f}a").as_str(),
+            "a\u{301}\u{34f}\u{302} <U+034F>a"
+        );
         assert_eq!(Text::clean("🏴\u{e0067}x").as_str(), "🏴<U+E0067>x");
         assert_eq!(Text::clean("a\u{fe0f}\u{200d}\u{fe0f}").as_str(), "a\u{fe0f}\u{200d}<U+FE0F>");
     }
@@ -360,7 +391,7 @@ mod tests {
         #[test]
         fn cleaning_is_final(text in any::<String>()) {
             let once = clean(&text).into_owned();
-            prop_assert!(!once.chars().any(is_dangerous), "{once:?}");
+            prop_assert!(!once.chars().any(|ch| is_dangerous(ch) && ch != GRAPHEME_JOINER), "{once:?}");
             let twice = clean(&once).into_owned();
             prop_assert_eq!(&once, &twice);
         }

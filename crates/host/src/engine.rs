@@ -5,6 +5,7 @@ use streamfmt_core::dialect::{self, DIALECTS};
 use streamfmt_core::pipeline::{Output, Setup};
 use streamfmt_core::profile::{Glyphs, Selector};
 use streamfmt_core::theme::{self, ColorDepth, Theme};
+use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::json::Json;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 
@@ -40,7 +41,7 @@ pub static WRITERS: [WriterRow; 5] = [
         name: "json",
         about: "what is said: entries, one object a line",
         is_data: true,
-        make: |engine| engine.entries(Box::new(Json)),
+        make: |_| entries(Json),
     },
     WriterRow {
         name: "items",
@@ -109,18 +110,16 @@ impl Engine {
         &self.settings
     }
 
-    fn entries(&self, writer: Box<dyn streamfmt_core::writer::Writer>) -> Output {
-        Output::Entries { formatters: Vec::new(), writer }
-    }
-
     fn terminal(&self, paint: Paint) -> Output {
-        self.entries(Box::new(Terminal::new(Look {
+        let is_ansi = matches!(paint, Paint::Ansi { .. });
+        entries(Terminal::new(Look {
             paint,
             width: self.looks.width,
             layout: self.settings.profile.layout.clone(),
-            markdown: self.settings.markdown,
+            // Text is for files and pipes: Markdown stays what it is there.
+            markdown: self.settings.markdown && is_ansi,
             timestamps: self.settings.timestamps.then(|| self.looks.zone.clone().unwrap_or(TimeZone::UTC)),
-        })))
+        }))
     }
 
     fn paint(&self) -> Paint {
@@ -131,6 +130,11 @@ impl Engine {
             _ => Paint::Plain,
         }
     }
+}
+
+/// What the standard formatter says, spelled by `writer`.
+fn entries(writer: impl Writer + 'static) -> Output {
+    Output::Entries { formatters: Vec::new(), writer: Box::new(writer) }
 }
 
 /// Collects choices; each is checked when the engine is built.

@@ -42,12 +42,15 @@ fn wrong_options_are_told_in_one_line_with_a_way_out() {
 #[test]
 fn control_characters_in_arguments_do_not_reach_the_terminal() {
     let folder = Folder::new();
-    for arguments in
-        ["--color=\u{1b}[2J", "\u{1b}[2J.jsonl", "--set \u{1b}]0;x\u{7}=1", "--profile \u{1b}[2J"]
-    {
+    for (arguments, told) in [
+        ("--color=\u{1b}[2J", "invalid value"),
+        ("\u{1b}[2J.jsonl", "␛[2J.jsonl"),
+        ("--set \u{1b}]0;x\u{7}=1", "␛]0;x␇"),
+        ("--profile \u{1b}[2J", "␛[2J"),
+    ] {
         let outcome = folder.run(arguments);
         assert_eq!(outcome.code, Some(2));
-        assert!(!outcome.stderr.contains('\u{1b}') && outcome.stderr.contains('␛'), "{:?}", outcome.stderr);
+        assert!(!outcome.stderr.contains('\u{1b}') && outcome.stderr.contains(told), "{:?}", outcome.stderr);
     }
 }
 

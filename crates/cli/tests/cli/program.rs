@@ -180,5 +180,5 @@ pub(crate) fn send(child: &Child, signal: &str) {
 #[cfg(unix)]
 pub(crate) fn is_private(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
-    fs::metadata(path).unwrap().permissions().mode() & 0o077 == 0
+    fs::metadata(path).unwrap().permissions().mode() & 0o777 == 0o600
 }

@@ -4,12 +4,13 @@ use crate::json::Value;
 
 /// The program that a value which no dialect claims comes from, if its form gives it away.
 pub fn recognise(value: Value<'_>) -> Option<&'static str> {
-    let is = |key: &str, text: &str| value.get(key).and_then(Value::str).is_some_and(|string| string.is(text));
+    let is =
+        |key: &str, text: &str| value.get(key).and_then(Value::str).is_some_and(|string| string.is(text));
     let has = |key: &str| value.get(key).is_some();
     let kind = value.get("type").and_then(Value::decode).unwrap_or_default();
     let name = match &*kind {
-        "thread.started" | "turn.started" | "turn.completed" | "turn.failed" | "item.started" | "item.updated"
-        | "item.completed" => "codex",
+        "thread.started" | "turn.started" | "turn.completed" | "turn.failed" | "item.started"
+        | "item.updated" | "item.completed" => "codex",
         "session_meta" | "response_item" | "event_msg" | "turn_context" if has("payload") => "codex",
         "step_start" | "step_finish" | "tool_use" | "text" | "reasoning" if has("sessionID") => "opencode",
         "init" if has("session_id") && has("model") => "gemini",

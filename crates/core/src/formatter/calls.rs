@@ -10,6 +10,9 @@ use crate::formatter::{figures, tools};
 use crate::json::{Kind, Value};
 use crate::text::Text;
 
+/// Longest path that stands in a title, in bytes.
+const LONG_PATH: usize = 300;
+
 /// A call while it is being said. Remembers which fields were said, so that in full the rest can follow.
 pub(super) struct Call<'a> {
     context: Context<'a>,
@@ -117,7 +120,11 @@ impl<'a> Call<'a> {
     /// The file that the call is about.
     fn file(&mut self) -> Option<Text> {
         let path = self.path(&["file_path", "path", "absolute_path", "notebook_path"])?;
-        self.say("call.arg", path.clone());
+        if path.len() <= LONG_PATH {
+            self.title.push("call.arg", path.clone());
+        } else {
+            self.say("call.arg", path.clone());
+        }
         Some(path)
     }
 
@@ -143,9 +150,6 @@ pub(super) fn generic(call: &mut Call<'_>) -> Option<()> {
         call.title.push("call.arg", arg);
     }
     call.body.extend(laid.blocks);
-    if cut && !call.context.full {
-        call.title.push("call.detail", Text::own("(too large to be read whole)"));
-    }
     call.known.extend(call.input.entries().map(|(_, value)| value.node()));
     Some(())
 }

@@ -93,7 +93,9 @@ impl<'a> Datum<'a> {
         match self {
             Self::Json(value) => value.decode(),
             Self::Made(_, Fact::Text(text)) => Some(Cow::Borrowed(text)),
-            Self::Made(item, Fact::Made(make, node)) => make(item.record.as_deref()?.value(*node)).map(Cow::Owned),
+            Self::Made(item, Fact::Made(make, node)) => {
+                make(item.record.as_deref()?.value(*node)).map(Cow::Owned)
+            }
             Self::Made(..) => None,
         }
     }

@@ -38,12 +38,10 @@ pub(super) struct Laid {
 /// Lays out an input of any type. `cut`: its record was cut at a limit.
 pub(super) fn input(value: Value<'_>, cut: bool) -> Laid {
     if value.kind() == Kind::Object {
-        let mut entries = value.entries();
-        let only = entries.next().filter(|_| entries.next().is_none());
-        if let Some(arg) = only.and_then(|(_, value)| short(value)) {
-            return Laid { arg: Some(arg), blocks: Vec::new() };
-        }
-        return Laid { arg: None, blocks: fields(value, &[], cut) };
+        return match brief(value) {
+            Some(arg) => Laid { arg: Some(arg), blocks: Vec::new() },
+            None => Laid { arg: None, blocks: fields(value, &[], cut) },
+        };
     }
     match short(value) {
         Some(arg) => Laid { arg: Some(arg), blocks: Vec::new() },
@@ -125,6 +123,26 @@ pub(super) fn json_text(text: &str) -> Option<Text> {
 /// Whether a text may stand in a line with others.
 pub(super) fn is_short(text: &str) -> bool {
     text.len() <= SHORT && !text.contains('\n')
+}
+
+/// The fields of an object in a few words: a single text without its key, else `key: value` after another.
+fn brief(value: Value<'_>) -> Option<Text> {
+    if value.raw().len() > 2 * SHORT {
+        return None;
+    }
+    let mut parts = Vec::new();
+    for (key, field) in value.entries() {
+        let key = key.decode();
+        parts.push((key, field.kind() == Kind::String, short(field)?));
+    }
+    match parts.as_slice() {
+        [] => None,
+        [(_, true, only)] => Some(only.clone()),
+        _ => {
+            let parts: Vec<_> = parts.iter().map(|(key, _, part)| format!("{key}: {}", &**part)).collect();
+            Some(Text::clean_owned(parts.join(", "))).filter(|arg| is_short(arg))
+        }
+    }
 }
 
 /// A scalar in words, if it is short.
@@ -405,8 +423,8 @@ mod tests {
 
     #[test]
     fn a_cut_container_says_so() {
-        let long = laid(&format!("[{}1]", "1,".repeat(20_000)));
-        assert!(long.ends_with("\n… cut after 10,000 elements"), "{}", &long[long.len() - 40..]);
+        let long = laid(&format!(r#"{{"v":[{}1]}}"#, "1,".repeat(20_000)));
+        assert!(long.ends_with("\n  … cut after 10,000 elements"), "{}", &long[long.len() - 40..]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! One line an event, made to be searched: `[tool] Bash cargo test`, `[cost] $0.31 · 12 turns`.
 
-use crate::entry::{Block, Change, Line, Span, View};
+use crate::entry::{Block, Line, Span, View};
 use crate::formatter::{figures, outcome};
 use crate::item::{Item, Kind, Status};
 use crate::text::Text;
@@ -75,11 +75,8 @@ fn fold_block(block: Block, is_whole: bool, room: &mut usize, hidden: &mut u64, 
                 add(item.line, room, hidden, line);
             }
         }
-        Block::Diff { hunks, .. } => {
-            let changed =
-                hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.change != Change::Keep);
-            *hidden += changed.count() as u64;
-        }
+        // The title tells how many lines came and went.
+        Block::Diff { .. } => {}
         Block::Image { media, .. } => line.push("image", format!("[{}]", &*media)),
         Block::Elided { lines, .. } => *hidden += lines,
         Block::Table { rows, .. } => *hidden += rows.len() as u64,

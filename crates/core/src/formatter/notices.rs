@@ -25,11 +25,20 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
     let mut view = View::titled(mark, Line::default());
     let known = words(context, &event);
     let said = context.text("say").filter(|_| !context.full);
-    let text = said.unwrap_or_else(|| context.item.clean_text()).trimmed_end();
-    let is_line = !text.contains('\n') && text.len() <= 2 * generic::SHORT;
+    let mut text = said.unwrap_or_else(|| context.item.clean_text()).trimmed_end();
+    if !context.full && known.is_some() && TOLD.contains(&&*event) {
+        text = Text::EMPTY;
+    }
+    let first = memchr::memchr(b'\n', text.as_bytes()).unwrap_or(0);
+    let is_line = first == 0 && text.len() <= 2 * generic::SHORT;
     match known {
         Some(words) => view.title.push(role, words),
         None if is_line && !text.is_empty() && !context.full => {}
+        // Of a longer text the first line is the title.
+        None if !context.full && (1..=2 * generic::SHORT).contains(&first) => {
+            view.title.push(role, text.slice(0, first));
+            text = text.slice(first + 1, text.len());
+        }
         None => view.title.push(role, Text::clean_owned(event.replace(['_', '-'], " "))),
     }
     if text.is_empty() {
@@ -122,6 +131,9 @@ fn short_id(id: Text) -> Text {
         _ => id,
     }
 }
+
+/// Events whose text says no more than the words made of their facts.
+const TOLD: [&str; 4] = ["retry", "compaction", "limit", "mode"];
 
 /// Events whose facts are said in words, so that their records need no showing.
 fn known_record(event: &str) -> Option<()> {
@@ -216,6 +228,7 @@ fn words(context: Context<'_>, event: &str) -> Option<Text> {
             None => "denied".to_owned(),
         },
         "mode" => format!("mode {}", &*text("mode")?),
+        "task" if !context.full && !context.item.text().is_empty() => return None,
         "task" => match text("status") {
             Some(status) => format!("task {}", status.replace('_', " ")),
             None => "task".to_owned(),

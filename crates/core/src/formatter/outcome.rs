@@ -26,7 +26,17 @@ pub(super) fn view(context: Context<'_>) -> View {
     let text = context.item.clean_text();
     if !context.is("repeated") && !text.trim().is_empty() {
         let role = if is_failed { "outcome.error" } else { "reply" };
-        view.body.push(Block::prose(role, text));
+        // A structured answer is data, not Markdown.
+        view.body.push(if text.trim_start().starts_with(['{', '[']) {
+            Block::Code {
+                text: text.trimmed_end(),
+                lang: Some(Text::own("json")),
+                start: None,
+                role: role.into(),
+            }
+        } else {
+            Block::prose(role, text)
+        });
     }
     let mut lines = Vec::new();
     for error in context.fact("errors").map(Datum::list).unwrap_or_default() {

@@ -14,7 +14,7 @@ use crate::formatter::datum::Datum;
 use crate::formatter::standard::{Context, images};
 use crate::formatter::{figures, generic, tools};
 use crate::item::Item;
-use crate::json::{Kind, Value};
+use crate::json::{Kind, Record, Value};
 use crate::text::Text;
 
 /// Longest first line of an error that becomes a title, in bytes.
@@ -50,7 +50,18 @@ impl Answer<'_> {
     /// The text as it is worth reading: in full all of it, else without notes to the model.
     fn text(&self) -> Text {
         let text = self.context.item.clean_text();
-        if self.context.full { text.trimmed_end() } else { without_reminders(text).trimmed_end() }
+        if self.context.full {
+            return text.trimmed_end();
+        }
+        let text = without_reminders(text).trimmed_end();
+        let has_image = self.context.fact("images").is_some();
+        match text.rsplit_once('\n').map_or(&*text, |(_, last)| last) {
+            // Where the agent keeps a copy of a picture that is told below.
+            last if has_image && last.starts_with("[Image: source: ") => {
+                text.slice(0, text.len() - last.len()).trimmed_end()
+            }
+            _ => text,
+        }
     }
 
     fn note(&mut self, text: impl Into<Text>) {
@@ -70,6 +81,18 @@ impl Answer<'_> {
         if !self.has(&text) {
             self.code(role, text);
         }
+    }
+
+    /// Paths, one a line.
+    fn files(&mut self, paths: impl Iterator<Item = Text>) {
+        let mut list = String::new();
+        for path in paths {
+            if !list.is_empty() {
+                list.push('\n');
+            }
+            list.push_str(&self.context.path(path));
+        }
+        self.code("result.file", Text::clean_owned(list));
     }
 
     /// Why a call failed. Nothing of it is ever hidden.
@@ -113,7 +136,7 @@ impl Answer<'_> {
     /// Whether a text already stands in the body or in the title.
     fn has(&self, text: &str) -> bool {
         let text = text.trim();
-        let within = |shown: &Text| memmem::find(shown.as_bytes(), text.as_bytes()).is_some();
+        let within = |shown: &Text| holds(shown, text);
         self.title.spans.iter().any(|span| within(&span.text))
             || self.body.iter().any(|block| match block {
                 Block::Code { text: shown, .. } | Block::Prose { text: shown, .. } => within(shown),
@@ -176,7 +199,7 @@ pub(super) fn run(answer: &mut Answer<'_>) -> Option<View> {
     if context.full {
         // What the model was told often holds the output and notes after it.
         let text = answer.text();
-        if memmem::find(text.as_bytes(), output.as_bytes()).is_some() {
+        if holds(&text, &output) {
             output = text;
         }
     } else if &*output == "(Bash completed with no output)" {
@@ -212,14 +235,15 @@ pub(super) fn run(answer: &mut Answer<'_>) -> Option<View> {
         if let Some(bytes) = whole.count_at("bytes") {
             line.push("result.note", figures::size(bytes));
         }
-        if let Some(path) = whole.text_at("path") {
+        if let Some(path) = whole.text().or_else(|| whole.text_at("path")) {
             line.push("result.file", context.path(path));
         }
         answer.body.push(Block::line(line));
     }
     for file in context.fact("files").map(Datum::list).unwrap_or_default() {
-        let path = file.text_at("path").map(|path| context.path(path));
-        if let Some(changes) = file.get("patch").and_then(Changes::of_patch) {
+        let either = |names: [&str; 2]| names.iter().find_map(|name| file.get(name));
+        let path = either(["path", "filePath"]).and_then(Datum::text).map(|path| context.path(path));
+        if let Some(changes) = either(["patch", "hunks"]).and_then(Changes::of_patch) {
             let mut line = path.clone().map(|path| Line::of("result.file", path)).unwrap_or_default();
             changes.tell(&mut line);
             answer.body.push(Block::line(line));
@@ -230,6 +254,33 @@ pub(super) fn run(answer: &mut Answer<'_>) -> Option<View> {
         answer.note(Text::own("no output"));
     }
     answer.done()
+}
+
+/// What a job in the background has written so far.
+pub(super) fn job(answer: &mut Answer<'_>) -> Option<View> {
+    let context = answer.context;
+    let text = answer.text();
+    let tags = ["stdout", "stderr", "output", "status", "exit_code"];
+    let [stdout, stderr, output, status, exit] = tags.map(|name| tagged(&text, name));
+    if context.full || context.fact("stdout").is_some() || status.is_none() {
+        return run(answer);
+    }
+    for note in [status, exit.map(|code| Text::clean_owned(format!("exit {}", &*code)))] {
+        if let Some(note) = note {
+            answer.note(note);
+        }
+    }
+    for (role, text) in [("result.text", stdout.or(output)), ("result.error", stderr)] {
+        answer.code(role, text.unwrap_or_default());
+    }
+    answer.done()
+}
+
+/// What stands between `<name>` and `</name>`.
+fn tagged(text: &Text, name: &str) -> Option<Text> {
+    let start = text.find(&format!("<{name}>"))? + name.len() + 2;
+    let length = text[start..].find(&format!("</{name}>"))?;
+    Some(Text::clean(text[start..start + length].trim_matches('\n')))
 }
 
 pub(super) fn read(answer: &mut Answer<'_>) -> Option<View> {
@@ -277,7 +328,8 @@ fn read_lines(answer: &mut Answer<'_>) -> Option<View> {
         if numbered.is_none() {
             let text = answer.text();
             if text.trim().is_empty() && answer.title.is_empty() {
-                answer.note(Text::own("empty file"));
+                let offset = answer.call.and_then(|call| call.input()?.get("offset")?.int());
+                answer.note(Text::own(if offset.unwrap_or(1) > 1 { "no lines" } else { "empty file" }));
             }
             answer.code("result.text", text);
         }
@@ -364,6 +416,11 @@ pub(super) fn change(answer: &mut Answer<'_>) -> Option<View> {
     let path = context.text("path").or_else(|| told("file_path")).or_else(|| told("notebook_path"));
     let path = path.map(|path| context.path(path));
     let is_created = context.is("created");
+    let mode = context.text("edit_mode").or_else(|| told("edit_mode"));
+    if mode.as_deref() == Some("delete") {
+        answer.note(Text::own("cell deleted"));
+        return answer.done();
+    }
     let changes = context.fact("patch").and_then(Changes::of_patch).or_else(|| {
         if is_created {
             let written = context.fact("content").and_then(Datum::str);
@@ -430,6 +487,14 @@ pub(super) fn search(answer: &mut Answer<'_>) -> Option<View> {
     let is_told = context.fact("files").is_some() || hits.is_some() || context.fact("count").is_some();
     match mode.as_deref() {
         _ if !is_told => {
+            // Older versions tell no facts: `Found 3 files`, then their paths.
+            if let Some((found, paths)) =
+                text.split_once('\n').filter(|(found, _)| found.starts_with("Found "))
+            {
+                answer.note(Text::clean(found));
+                answer.files(paths.split('\n').map(Text::clean));
+                return answer.done();
+            }
             let is_one_line = !text.is_empty() && text.len() <= TITLE && !text.contains('\n');
             if is_one_line {
                 answer.note(text.clone());
@@ -474,15 +539,8 @@ pub(super) fn search(answer: &mut Answer<'_>) -> Option<View> {
     if let Some(hits) = hits {
         answer.code_if_new("result.text", hits);
     }
-    if !context.full && !files.is_empty() {
-        let mut list = String::new();
-        for path in files.into_iter().filter_map(Datum::text) {
-            if !list.is_empty() {
-                list.push('\n');
-            }
-            list.push_str(&context.path(path));
-        }
-        answer.code("result.file", Text::clean_owned(list));
+    if !context.full {
+        answer.files(files.into_iter().filter_map(Datum::text));
     }
     answer.done()
 }
@@ -558,7 +616,7 @@ pub(super) fn delegate(answer: &mut Answer<'_>) -> Option<View> {
     let text = answer.text();
     match told {
         // The text often holds the answer and bookkeeping after it.
-        Some(told) if context.full && memmem::find(text.as_bytes(), told.as_bytes()).is_some() => {
+        Some(told) if context.full && holds(&text, &told) => {
             answer.body.push(Block::prose("result.answer", text));
         }
         Some(told) => answer.body.push(Block::prose("result.answer", told)),
@@ -596,15 +654,26 @@ pub(super) fn tasks(answer: &mut Answer<'_>) -> Option<View> {
         if let Some(id) = task.get("id").and_then(Datum::words) {
             line.push("result.note", format!("#{}", &*id));
         }
-        for name in ["subject", "status"] {
-            line.push("result.note", task.text_at(name).map(|text| spaced(&text)).unwrap_or_default());
-        }
+        let asked = answer.call.and_then(|call| call.input_text("subject"));
+        let subject =
+            task.text_at("subject").filter(|subject| context.full || Some(subject) != asked.as_ref());
+        line.push("result.note", subject.unwrap_or_default());
+        line.push("result.note", task.text_at("status").map(|status| spaced(&status)).unwrap_or_default());
         answer.title = line;
+    } else if context.is("success") && !context.full {
+        // The call said it.
+        return None;
     }
+    let written = answer.text();
+    let listed = written.find("[{").and_then(|at| Some(Record::read(&written[at..]).ok()?.0));
+    let all = all.or_else(|| Some(Datum::Json(listed.as_ref()?.root())));
     let items = all.map(|all| points(all, context.full)).unwrap_or_default();
     if !items.is_empty() {
         answer.note(figures::count_of(items.len() as u64, "task", "tasks"));
-        answer.body.push(Block::List { items });
+        // The list follows as a plan.
+        if context.full {
+            answer.body.push(Block::List { items });
+        }
     }
     if answer.title.is_empty() {
         say_text(answer);
@@ -702,7 +771,7 @@ pub(super) fn tool_search(answer: &mut Answer<'_>) -> Option<View> {
 pub(super) fn note(answer: &mut Answer<'_>) -> Option<View> {
     let text = answer.text();
     // Some tools answer with a message inside of JSON.
-    let message = crate::json::Record::from_line(text.as_str().to_owned()).ok();
+    let message = Record::from_line(text.as_str().to_owned()).ok();
     let message =
         message.as_ref().and_then(|record| record.root().get("message")?.str()).map(Text::from_json);
     match message {
@@ -736,6 +805,13 @@ fn say_text(answer: &mut Answer<'_>) {
         None if generic::is_short(&text) => answer.note(text),
         None => answer.code("result.text", text),
     }
+}
+
+/// Whether `part` stands somewhere in `text`.
+fn holds(text: &str, part: &str) -> bool {
+    // Mostly it is the start or all of it, which is found much faster than any other place.
+    text.starts_with(part)
+        || (part.len() < text.len() && memmem::find(text.as_bytes(), part.as_bytes()).is_some())
 }
 
 /// A status as words: `in progress`.

@@ -85,8 +85,10 @@ impl<'a> Context<'a> {
     /// A path, relative if it lies in the session's folder.
     pub(super) fn path(self, path: Text) -> Text {
         let Some(cwd) = &self.session.facts().cwd else { return path };
-        match path.strip_prefix(cwd.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/')) {
-            Some(inside) if !inside.is_empty() => path.slice(path.len() - inside.len(), path.len()),
+        let Some(rest) = path.strip_prefix(cwd.trim_end_matches('/')) else { return path };
+        match rest.strip_prefix('/').unwrap_or(rest) {
+            "" => Text::own("."),
+            inside if inside.len() < rest.len() => path.slice(path.len() - inside.len(), path.len()),
             _ => path,
         }
     }

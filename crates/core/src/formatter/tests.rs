@@ -77,7 +77,7 @@ fn blocks(block: &Block, out: &mut String) {
     match block {
         Block::Lines { lines } => lines.iter().for_each(|each| add(&line(each))),
         Block::Prose { text, role } => {
-            text.lines().for_each(|each| add(&format!("({}) {each}", role.name())))
+            text.lines().for_each(|each| add(&format!("({}) {each}", role.name())));
         }
         Block::Code { text, lang, start, role } => {
             let lang = lang.as_deref().map(|lang| format!(" {lang}")).unwrap_or_default();
@@ -177,7 +177,7 @@ fn calls_are_said_in_a_line_if_that_will_do() {
                 r#"{"kind":"call","tool":"TodoWrite","input":{"todos":[{"content":"a","status":"pending","activeForm":"doing a"}]}}"#,
                 "Hide\n",
             ),
-            (r#"{"kind":"call","tool":"TodoWrite","input":{"todos":42}}"#, "<call> TodoWrite 42\n"),
+            (r#"{"kind":"call","tool":"TodoWrite","input":{"todos":42}}"#, "<call> TodoWrite todos: 42\n"),
             (
                 r#"{"kind":"call","tool":"TaskUpdate","input":{"taskId":"3","status":"in_progress"}}"#,
                 "<call> TaskUpdate #3 → in progress\n",
@@ -200,12 +200,12 @@ fn calls_are_said_in_a_line_if_that_will_do() {
             ),
             (
                 r#"{"kind":"call","tool":"Bash","input":{"command":42,"note":"x"}}"#,
-                "<call> Bash\n  command: 42\n  note: x\n",
+                "<call> Bash command: 42, note: x\n",
             ),
             (r#"{"kind":"call","tool":"Bash","input":"just text"}"#, "<call> Bash just text\n"),
             (
                 r#"{"kind":"call","tool":"Вash","input":{"command":"x","description":"y"}}"#,
-                "<call> Вash\n  command: x\n  description: y\n",
+                "<call> Вash command: x, description: y\n",
             ),
             (
                 r#"{"kind":"call","tool":"run_shell_command","action":"run","input":{"command":"ls"}}"#,
@@ -248,7 +248,7 @@ fn full_calls_leave_nothing_out() {
             ),
             (
                 r#"{"kind":"call","tool":"mcp__db__x","input":{"a":1,"a":2},"facts":{"server":"db","tool":"x"}}"#,
-                "<call> mcp__db__x\n  a: 1\n  a: 2\n",
+                "<call> mcp__db__x a: 1, a: 2\n",
             ),
             (
                 r#"{"kind":"call","tool":"Bash","input":{"command":"x","command":"y"}}"#,
@@ -256,7 +256,7 @@ fn full_calls_leave_nothing_out() {
             ),
             (
                 r#"{"kind":"call","tool":"Edit","input":{"file_path":7,"old_string":"o","new_string":"n"}}"#,
-                "<call> Edit\n  file_path: 7\n  old_string: o\n  new_string: n\n",
+                "<call> Edit file_path: 7, old_string: o, new_string: n\n",
             ),
         ],
     );
@@ -511,6 +511,39 @@ fn results_of_searches_the_web_and_agents() {
 }
 
 #[test]
+fn results_of_older_versions_are_read_from_their_text() {
+    check(
+        Detail::Compact,
+        &[
+            (
+                r#"{"kind":"result","tool":"Grep","text":"Found 2 files\n/home/dev/shop/a\n/b"}"#,
+                "Found 2 files\n  [result.file] a\n  [result.file] /b\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"BashOutput","text":"<status>completed</status>\n\n<exit_code>0</exit_code>\n\n<stdout>\ntick\n</stdout>"}"#,
+                "completed · exit 0\n  [result.text] tick\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"TodoRead","text":"Here is the list: [{\"content\":\"a\",\"status\":\"pending\"}]"}"#,
+                "1 task\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"mcp__a__b","text":"seen\n[Image: source: /x/y.png]","facts":{"images":[{"media":"image/png"}]}}"#,
+                "seen\n  image image/png None\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"TaskUpdate","text":"Updated task #1 status","facts":{"success":true}}"#,
+                "Hide\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"NotebookEdit","text":"x","facts":{"edit_mode":"delete"}}"#,
+                "cell deleted\n",
+            ),
+        ],
+    );
+}
+
+#[test]
 fn what_is_said_and_thought() {
     check(
         Detail::Compact,
@@ -557,8 +590,8 @@ fn notices_and_outcomes() {
             ),
             (r#"{"kind":"notice","facts":{"event":"brand_new"}}"#, "<notice> brand new\n"),
             (
-                r#"{"kind":"notice","text":"line 7 is damaged","facts":{"event":"damaged","level":"error"}}"#,
-                "<error> line 7 is damaged\n",
+                r#"{"kind":"notice","text":"torn","facts":{"event":"damaged","level":"error","incomplete":true}}"#,
+                "<error> line 7: incomplete record · torn\n",
             ),
             (
                 r#"{"kind":"outcome","text":"Hi","facts":{"turns":12,"cost_usd":0.3123,"duration_ms":102000,"repeated":true}}"#,
@@ -633,14 +666,86 @@ mod laws {
 
     /// Keys and names of facts that some tool knows, and some that none knows.
     const KEYS: &[&str] = &[
-        "command", "description", "timeout", "run_in_background", "file_path", "offset", "limit", "pages", "content",
-        "old_string", "new_string", "replace_all", "edits", "pattern", "path", "glob", "url", "prompt", "query",
-        "subagent_type", "todos", "subject", "taskId", "status", "plan", "questions", "question", "options", "label",
-        "skill", "args", "task_id", "notebook_path", "new_source", "edit_mode", "cell_id", "odd key", "activeForm",
-        "stdout", "stderr", "exit", "interrupted", "image", "background", "files", "patch", "lines", "start", "total",
-        "type", "created", "mode", "count", "matches", "code", "answer", "hits", "state", "tokens", "answers", "cells",
-        "success", "task", "tasks", "structured", "persisted", "images", "denied", "event", "turns", "cost_usd",
-        "usage", "models", "errors", "denials", "level", "model", "cwd", "tools", "oldStart",
+        "command",
+        "description",
+        "timeout",
+        "run_in_background",
+        "file_path",
+        "offset",
+        "limit",
+        "pages",
+        "content",
+        "old_string",
+        "new_string",
+        "replace_all",
+        "edits",
+        "pattern",
+        "path",
+        "glob",
+        "url",
+        "prompt",
+        "query",
+        "subagent_type",
+        "todos",
+        "subject",
+        "taskId",
+        "status",
+        "plan",
+        "questions",
+        "question",
+        "options",
+        "label",
+        "skill",
+        "args",
+        "task_id",
+        "notebook_path",
+        "new_source",
+        "edit_mode",
+        "cell_id",
+        "odd key",
+        "activeForm",
+        "stdout",
+        "stderr",
+        "exit",
+        "interrupted",
+        "image",
+        "background",
+        "files",
+        "patch",
+        "lines",
+        "start",
+        "total",
+        "type",
+        "created",
+        "mode",
+        "count",
+        "matches",
+        "code",
+        "answer",
+        "hits",
+        "state",
+        "tokens",
+        "answers",
+        "cells",
+        "success",
+        "task",
+        "tasks",
+        "structured",
+        "persisted",
+        "images",
+        "denied",
+        "event",
+        "turns",
+        "cost_usd",
+        "usage",
+        "models",
+        "errors",
+        "denials",
+        "level",
+        "model",
+        "cwd",
+        "tools",
+        "oldStart",
     ];
 
     /// Any JSON; strings hold marks of the form `mkN`, which are counted afterwards.
@@ -652,7 +757,8 @@ mod laws {
         ];
         scalar.prop_recursive(4, 24, 4, |inner| {
             prop_oneof![
-                proptest::collection::vec(inner.clone(), 0..4).prop_map(|items| format!("[{}]", items.join(","))),
+                proptest::collection::vec(inner.clone(), 0..4)
+                    .prop_map(|items| format!("[{}]", items.join(","))),
                 object(inner),
             ]
         })
@@ -661,7 +767,8 @@ mod laws {
     fn object(values: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
         let fields = proptest::collection::vec((proptest::sample::select(KEYS), values), 0..5);
         fields.prop_map(|fields| {
-            let fields: Vec<_> = fields.into_iter().map(|(key, value)| format!("\"{key}\":{value}")).collect();
+            let fields: Vec<_> =
+                fields.into_iter().map(|(key, value)| format!("\"{key}\":{value}")).collect();
             format!("{{{}}}", fields.join(","))
         })
     }

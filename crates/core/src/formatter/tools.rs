@@ -28,8 +28,8 @@ const fn row(name: &'static str, call: CallForm, result: ResultForm) -> Tool {
 
 const TOOLS: &[Tool] = &[
     row("Bash", calls::run, results::run),
-    row("BashOutput", calls::job, results::run),
-    row("TaskOutput", calls::job, results::run),
+    row("BashOutput", calls::job, results::job),
+    row("TaskOutput", calls::job, results::job),
     row("KillShell", calls::job, results::note),
     row("KillBash", calls::job, results::note),
     row("TaskStop", calls::job, results::note),

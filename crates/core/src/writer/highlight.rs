@@ -82,8 +82,13 @@ impl Highlighter {
     /// Begins to read `code` in a language, named as after a fence or as a file extension. `None` if the
     /// language isn't known or the code is too long. Loads the grammars into `slot` if it is empty.
     pub(crate) fn lines<'h>(slot: &'h mut Option<Self>, language: &str, code: &str) -> Option<Lines<'h>> {
-        let language = language.split([' ', ',', '{', ':']).next()?.trim_start_matches('.').to_ascii_lowercase();
-        if language.is_empty() || language.len() > 32 || code.len() > MAX_CODE || matches!(&*language, "text" | "txt" | "plain") {
+        let language =
+            language.split([' ', ',', '{', ':']).next()?.trim_start_matches('.').to_ascii_lowercase();
+        if language.is_empty()
+            || language.len() > 32
+            || code.len() > MAX_CODE
+            || matches!(&*language, "text" | "txt" | "plain")
+        {
             return None;
         }
         let highlighter = slot.get_or_insert_with(Self::new);
@@ -135,7 +140,13 @@ impl Lines<'_> {
         Some(parts)
     }
 
-    fn part<'l>(&self, line: &'l str, from: usize, to: usize, parts: &mut Vec<(&'l str, Option<&'static str>)>) {
+    fn part<'l>(
+        &self,
+        line: &'l str,
+        from: usize,
+        to: usize,
+        parts: &mut Vec<(&'l str, Option<&'static str>)>,
+    ) {
         if let Some(text) = line.get(from..to).filter(|text| !text.is_empty()) {
             parts.push((text, self.highlighter.role(&self.stack)));
         }
@@ -171,12 +182,18 @@ mod tests {
     #[test]
     fn words_of_code_have_roles() {
         let parts = roles("rust", "fn main() { let x = \"s\"; } // no");
-        for (text, role) in
-            [("fn", "syntax.keyword"), ("main", "syntax.function"), ("s", "syntax.string"), (" no", "syntax.comment")]
-        {
+        for (text, role) in [
+            ("fn", "syntax.keyword"),
+            ("main", "syntax.function"),
+            ("s", "syntax.string"),
+            (" no", "syntax.comment"),
+        ] {
             assert!(parts.contains(&(text.to_owned(), Some(role))), "{text}: {parts:?}");
         }
-        assert_eq!(parts.iter().map(|(text, _)| &**text).collect::<String>(), "fn main() { let x = \"s\"; } // no");
+        assert_eq!(
+            parts.iter().map(|(text, _)| &**text).collect::<String>(),
+            "fn main() { let x = \"s\"; } // no"
+        );
     }
 
     #[test]

@@ -143,7 +143,11 @@ impl<'a> Object<'a> {
     }
 }
 
-fn list<T>(out: &mut dyn Write, values: impl IntoIterator<Item = T>, mut each: impl FnMut(&mut dyn Write, T) -> fmt::Result) -> fmt::Result {
+fn list<T>(
+    out: &mut dyn Write,
+    values: impl IntoIterator<Item = T>,
+    mut each: impl FnMut(&mut dyn Write, T) -> fmt::Result,
+) -> fmt::Result {
     out.write_char('[')?;
     for (index, value) in values.into_iter().enumerate() {
         if index > 0 {
@@ -436,7 +440,8 @@ mod tests {
     #[test]
     fn what_lies_too_deep_becomes_a_string() {
         let deep = format!("{}\"x\"{}", "[".repeat(70), "]".repeat(70));
-        let want = format!("{}\"{}\\\"x\\\"{}\"{}", "[".repeat(64), "[".repeat(6), "]".repeat(6), "]".repeat(64));
+        let want =
+            format!("{}\"{}\\\"x\\\"{}\"{}", "[".repeat(64), "[".repeat(6), "]".repeat(6), "]".repeat(64));
         assert_eq!(spelled(&deep), want);
     }
 }

@@ -178,7 +178,9 @@ fn group(entry: &Entry) -> Group {
     match entry.kind {
         Kind::Outcome => Group::Edge,
         _ if view.mark == Some("session") => Group::Edge,
-        Kind::Reply | Kind::Prompt | Kind::Thinking if view.title.is_empty() || !view.body.is_empty() => Group::Prose,
+        Kind::Reply | Kind::Prompt | Kind::Thinking if view.title.is_empty() || !view.body.is_empty() => {
+            Group::Prose
+        }
         _ => Group::Work,
     }
 }
@@ -191,7 +193,8 @@ fn nest(pen: &mut Pen<'_>, depth: u16, entry: Option<&Entry>) -> pen::Level {
     let mut width = look.width.unwrap_or(usize::MAX).max(MIN_WIDTH);
     if let Some(zone) = &look.timestamps {
         let at = entry.and_then(|entry| entry.at);
-        let time = at.map(|at| at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()).unwrap_or_default();
+        let time =
+            at.map(|at| at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()).unwrap_or_default();
         pen.column(&[look.piece("time", &time), Piece::blank(TIME - time.len().min(TIME))], TIME);
         width -= TIME;
     }
@@ -282,3 +285,6 @@ fn below_mark(mark: Option<&'static str>, blocks: &[Block], body: &mut block::Bo
     }
     body.pen.dedent(level);
 }
+
+#[cfg(test)]
+mod tests;

@@ -86,7 +86,9 @@ impl<'a> Line<'a> {
                 "isSidechain" => line.is_sidechain = field.bool() == Some(true),
                 "isMeta" | "isSynthetic" => line.is_synthetic |= field.bool() == Some(true),
                 "isCompactSummary" => line.is_summary = field.bool() == Some(true),
-                "isApiErrorMessage" | "is_api_error_message" => line.is_api_error |= field.bool() == Some(true),
+                "isApiErrorMessage" | "is_api_error_message" => {
+                    line.is_api_error |= field.bool() == Some(true)
+                }
                 "aborted" | "isAbortedMidStream" => line.is_aborted |= field.bool() == Some(true),
                 name if KNOWN.binary_search(&name).is_ok() => {}
                 _ => unknown(key),

@@ -61,7 +61,11 @@ pub(super) fn read(text: &str) -> Option<Marked<'_>> {
         return marked("shell-output", joined(start, "bash-stdout", "bash-stderr"), false);
     }
     if start.starts_with("<local-command-stdout>") || start.starts_with("<local-command-stderr>") {
-        return marked("command-output", joined(start, "local-command-stdout", "local-command-stderr"), false);
+        return marked(
+            "command-output",
+            joined(start, "local-command-stdout", "local-command-stderr"),
+            false,
+        );
     }
     if start.starts_with("<system-reminder>") && start.trim_end().ends_with("</system-reminder>") {
         return marked("reminder", None, true);
@@ -93,7 +97,8 @@ fn command(text: &str) -> Option<String> {
 }
 
 fn joined<'a>(text: &'a str, out: &str, err: &str) -> Option<Cow<'a, str>> {
-    let parts: Vec<&str> = [tag(text, out), tag(text, err)].into_iter().flatten().filter(|part| !part.is_empty()).collect();
+    let parts: Vec<&str> =
+        [tag(text, out), tag(text, err)].into_iter().flatten().filter(|part| !part.is_empty()).collect();
     match parts[..] {
         [] => None,
         [one] => Some(Cow::Borrowed(one)),
@@ -108,10 +113,22 @@ mod tests {
     #[test]
     fn machine_made_strings_are_told_from_a_persons_words() {
         for (text, want) in [
-            ("<command-message>x is running…</command-message>\n<command-name>x</command-name>", Some(("command", Some("/x")))),
-            ("<command-name>/cost</command-name> <command-args>a b</command-args>", Some(("command", Some("/cost a b")))),
-            ("<task-notification><status>done</status><summary>Job ended</summary></task-notification>", Some(("task", Some("Job ended")))),
-            ("<bash-stdout>a\n</bash-stdout><bash-stderr>b</bash-stderr>", Some(("shell-output", Some("a\nb")))),
+            (
+                "<command-message>x is running…</command-message>\n<command-name>x</command-name>",
+                Some(("command", Some("/x"))),
+            ),
+            (
+                "<command-name>/cost</command-name> <command-args>a b</command-args>",
+                Some(("command", Some("/cost a b"))),
+            ),
+            (
+                "<task-notification><status>done</status><summary>Job ended</summary></task-notification>",
+                Some(("task", Some("Job ended"))),
+            ),
+            (
+                "<bash-stdout>a\n</bash-stdout><bash-stderr>b</bash-stderr>",
+                Some(("shell-output", Some("a\nb"))),
+            ),
             ("[Request interrupted by user for tool use]", Some(("interrupt", None))),
             ("<system-reminder>x</system-reminder>", Some(("reminder", None))),
             ("<system-reminder>x</system-reminder> please", None),

@@ -37,7 +37,9 @@ impl Claude {
         }
         let first = out.len();
         match message.get("content") {
-            Some(text) if text.kind() == json::Kind::String => self.block(maker, id.as_deref(), text, is_synthetic, out),
+            Some(text) if text.kind() == json::Kind::String => {
+                self.block(maker, id.as_deref(), text, is_synthetic, out)
+            }
             Some(blocks) if blocks.kind() == json::Kind::Array => {
                 for block in blocks.items() {
                     self.block(maker, id.as_deref(), block, is_synthetic, out);
@@ -64,14 +66,27 @@ impl Claude {
         }
         let names: Vec<&str> = ids.iter().map(Id::as_str).collect();
         let mut notice = maker.notice("retracted", Content::Own(names.join(", ")));
-        notice.data.push(("items", Fact::List(names.iter().map(|id| Fact::Text((*id).to_owned())).collect())));
+        notice
+            .data
+            .push(("items", Fact::List(names.iter().map(|id| Fact::Text((*id).to_owned())).collect())));
         out.push(Event::Retract { ids, notice: Box::new(leveled(notice, "warning")) });
     }
 
     /// One content block of an `assistant` line.
-    fn block(&mut self, maker: &mut Maker<'_>, message: Option<&str>, block: Value<'_>, is_synthetic: bool, out: &mut Vec<Event>) {
+    fn block(
+        &mut self,
+        maker: &mut Maker<'_>,
+        message: Option<&str>,
+        block: Value<'_>,
+        is_synthetic: bool,
+        out: &mut Vec<Event>,
+    ) {
         let kind = block.get("type").and_then(Value::decode).unwrap_or_default();
-        let text = if block.kind() == json::Kind::String { Content::Node(block.node()) } else { content(block, "text") };
+        let text = if block.kind() == json::Kind::String {
+            Content::Node(block.node())
+        } else {
+            content(block, "text")
+        };
         match &*kind {
             "" | "text" if matches!(text, Content::Node(_)) => {
                 if block_is_blank(maker, &text) {
@@ -116,7 +131,14 @@ impl Claude {
     }
 
     /// The id of a block of a message: that of its streamed twin, else by its place in the message.
-    fn block_id(&mut self, maker: &mut Maker<'_>, message: Option<&str>, kind: Kind, call: Option<&str>, block: Value<'_>) -> Id {
+    fn block_id(
+        &mut self,
+        maker: &mut Maker<'_>,
+        message: Option<&str>,
+        kind: Kind,
+        call: Option<&str>,
+        block: Value<'_>,
+    ) -> Id {
         let Some(message) = message else { return maker.unnamed() };
         let is_replay = maker.line.uuid.is_some_and(|uuid| self.uuids.contains_key(&hash(uuid.raw())));
         let index = maker.line.block_index.and_then(|index| usize::try_from(index).ok());
@@ -139,7 +161,10 @@ impl Claude {
         let fields = ["type", "id", "name", "input", "caller"];
         let odd = |key: json::Str<'_>| !fields.iter().any(|field| key.is(field));
         let id_is_odd = block.get("id").is_some_and(|id| id.kind() != json::Kind::String);
-        if id_is_odd || block.get("name").and_then(Value::str).is_none() || block.entries().any(|(key, _)| odd(key)) {
+        if id_is_odd
+            || block.get("name").and_then(Value::str).is_none()
+            || block.entries().any(|(key, _)| odd(key))
+        {
             item.data.push(("block", Fact::Node(block.node())));
         }
         let action = item.action.unwrap_or(Action::Other);
@@ -174,7 +199,9 @@ impl Claude {
         self.history_facts(maker, None, out);
         if self.remember(&maker.line, Vec::new) {
             // The very line again: a replay. Results are told apart by the session.
-            let is_result = body.items().any(|block| block.get("type").and_then(Value::str).is_some_and(|t| t.is("tool_result")));
+            let is_result = body
+                .items()
+                .any(|block| block.get("type").and_then(Value::str).is_some_and(|t| t.is("tool_result")));
             if !is_result {
                 return out.push(Event::Bookkeeping("replay".into()));
             }
@@ -214,13 +241,17 @@ impl Claude {
                 }
                 if let Some(folder) = marker::skill_folder(&string) {
                     notice.data.push(("path", Fact::Text(folder.to_owned())));
-                    out.push(Event::Facts(Box::new(Facts { skill: Some(Text::clean(folder)), ..Facts::default() })));
+                    out.push(Event::Facts(Box::new(Facts {
+                        skill: Some(Text::clean(folder)),
+                        ..Facts::default()
+                    })));
                 }
                 if marked.event == "interrupt" {
                     notice = leveled(notice, "warning");
                 }
                 // A task whose call still awaits its result will be told by that.
-                let is_awaited = marker::tag(&string, "tool-use-id").is_some_and(|id| session.call(&Id::from(id)).is_some());
+                let is_awaited = marker::tag(&string, "tool-use-id")
+                    .is_some_and(|id| session.call(&Id::from(id)).is_some());
                 if marked.quiet || is_awaited { quiet(notice) } else { notice }
             }
             None if maker.line.is_summary => quiet(maker.notice("summary", content)),
@@ -237,10 +268,19 @@ impl Claude {
     }
 
     /// A `tool_result` block, with the structured result that stands beside the message.
-    fn result_of(&mut self, maker: &mut Maker<'_>, block: Value<'_>, session: &Session, out: &mut Vec<Event>) {
+    fn result_of(
+        &mut self,
+        maker: &mut Maker<'_>,
+        block: Value<'_>,
+        session: &Session,
+        out: &mut Vec<Event>,
+    ) {
         let structured = maker.line.structured;
         let call = block.get("tool_use_id").and_then(Value::decode).filter(|id| !id.is_empty());
-        let known = call.as_deref().and_then(|id| session.call(&Id::from(id))).map(|call| (call.tool.clone(), call.action));
+        let known = call
+            .as_deref()
+            .and_then(|id| session.call(&Id::from(id)))
+            .map(|call| (call.tool.clone(), call.action));
         self.result(maker, block, structured, known, out);
     }
 
@@ -275,7 +315,9 @@ impl Claude {
                 item.data.push(("exit", Fact::Int(code)));
             }
         }
-        if let Some(path) = item.fact("path").filter(|_| item.fact("plan").is_some()).and_then(|path| path.text()) {
+        if let Some(path) =
+            item.fact("path").filter(|_| item.fact("plan").is_some()).and_then(|path| path.text())
+        {
             out.push(Event::Facts(Box::new(Facts { plan_file: Some(path), ..Facts::default() })));
         }
         let plan = task_list(maker, &item);
@@ -291,7 +333,8 @@ fn block_value<'a>(maker: &Maker<'a>, block: Value<'_>) -> Value<'a> {
 
 /// A message that the program wrote in the model's place.
 fn synthetic(maker: &mut Maker<'_>, text: Content) -> Item {
-    let is_error = maker.line.is_api_error || maker.line.value.get("error").is_some_and(|error| !error.is_null());
+    let is_error =
+        maker.line.is_api_error || maker.line.value.get("error").is_some_and(|error| !error.is_null());
     let mut notice = maker.notice("synthetic", text);
     let said = notice.text().into_owned();
     if matches!(said.trim(), "(no content)" | "No response requested.") {
@@ -303,7 +346,9 @@ fn synthetic(maker: &mut Maker<'_>, text: Content) -> Item {
 
 fn block_is_blank(maker: &Maker<'_>, text: &Content) -> bool {
     match text {
-        Content::Node(node) => maker.input.record.value(*node).decode().is_none_or(|text| text.trim().is_empty()),
+        Content::Node(node) => {
+            maker.input.record.value(*node).decode().is_none_or(|text| text.trim().is_empty())
+        }
         _ => true,
     }
 }
@@ -361,7 +406,9 @@ fn result_content(item: &mut Item, block: Value<'_>) {
 fn image(block: Value<'_>) -> Fact {
     let source = block.get("source").unwrap_or(block);
     let mut facts = Vec::new();
-    for (theirs, ours) in [("media_type", "media"), ("mimeType", "media"), ("url", "name"), ("file_id", "name")] {
+    for (theirs, ours) in
+        [("media_type", "media"), ("mimeType", "media"), ("url", "name"), ("file_id", "name")]
+    {
         if let Some(value) = source.get(theirs) {
             facts.push((ours, Fact::Node(value.node())));
         }
@@ -407,7 +454,8 @@ fn plan(maker: &Maker<'_>, of: &Item, todos: Value<'_>) -> Item {
 
 /// Tokens of an API message.
 pub(super) fn usage_of(usage: Value<'_>) -> Usage {
-    let tokens = |key| usage.get(key).and_then(Value::int).and_then(|count| u64::try_from(count).ok()).unwrap_or(0);
+    let tokens =
+        |key| usage.get(key).and_then(Value::int).and_then(|count| u64::try_from(count).ok()).unwrap_or(0);
     Usage {
         input: tokens("input_tokens"),
         output: tokens("output_tokens"),

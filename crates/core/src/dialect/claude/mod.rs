@@ -52,9 +52,10 @@ pub(super) fn claim(value: Value<'_>) -> bool {
         "attachment" => has("attachment"),
         "queue-operation" => has("operation"),
         "file-history-snapshot" | "file-history-delta" => has("snapshot") || has("messageId"),
-        "tool_progress" | "tool_use_summary" | "prompt_suggestion" | "conversation_reset" | "command_lifecycle"
-        | "auth_status" | "active_goal" | "autocompact_state" | "progress" | "last-prompt" | "custom-title"
-        | "agent-name" | "ai-title" | "permission-mode" | "mode" | "cost-state" | "api-request" => is_ours,
+        "tool_progress" | "tool_use_summary" | "prompt_suggestion" | "conversation_reset"
+        | "command_lifecycle" | "auth_status" | "active_goal" | "autocompact_state" | "progress"
+        | "last-prompt" | "custom-title" | "agent-name" | "ai-title" | "permission-mode" | "mode"
+        | "cost-state" | "api-request" => is_ours,
         _ => false,
     }
 }
@@ -271,7 +272,16 @@ impl Claude {
             "control_request" => {
                 let request = value.get("request").unwrap_or(value);
                 let mut notice = maker.notice("control", content(request, "subtype"));
-                copy(&mut notice, request, &[("subtype", "subtype"), ("tool_name", "tool"), ("tool_use_id", "call"), ("input", "input")]);
+                copy(
+                    &mut notice,
+                    request,
+                    &[
+                        ("subtype", "subtype"),
+                        ("tool_name", "tool"),
+                        ("tool_use_id", "call"),
+                        ("input", "input"),
+                    ],
+                );
                 quiet(notice)
             }
             "summary" => maker.notice("title", content(value, "summary")),
@@ -287,11 +297,21 @@ impl Claude {
             "cost-state" => {
                 let mut notice = maker.item("totals", Kind::Notice);
                 notice.data.push(("event", Fact::Text("totals".into())));
-                copy(&mut notice, value, &[("totalCostUSD", "cost_usd"), ("totalDuration", "duration_ms"), ("totalAPIDuration", "api_ms")]);
+                copy(
+                    &mut notice,
+                    value,
+                    &[
+                        ("totalCostUSD", "cost_usd"),
+                        ("totalDuration", "duration_ms"),
+                        ("totalAPIDuration", "api_ms"),
+                    ],
+                );
                 self.totals = Some(notice);
                 return out.push(Event::Bookkeeping(kind.to_owned()));
             }
-            _ if BOOKKEEPING.binary_search(&kind).is_ok() => return out.push(Event::Bookkeeping(kind.to_owned())),
+            _ if BOOKKEEPING.binary_search(&kind).is_ok() => {
+                return out.push(Event::Bookkeeping(kind.to_owned()));
+            }
             _ => return maker.unknown(kind.to_owned(), value, out),
         };
         out.push(Event::Put(Box::new(notice)));
@@ -307,7 +327,16 @@ impl Claude {
             _ => "info",
         };
         let mut notice = maker.notice("limit", Content::None);
-        copy(&mut notice, info, &[("status", "status"), ("rateLimitType", "type"), ("resetsAt", "resets_at"), ("utilization", "utilization")]);
+        copy(
+            &mut notice,
+            info,
+            &[
+                ("status", "status"),
+                ("rateLimitType", "type"),
+                ("resetsAt", "resets_at"),
+                ("utilization", "utilization"),
+            ],
+        );
         let notice = leveled(notice, level);
         out.push(Event::Put(Box::new(if level == "info" { quiet(notice) } else { notice })));
     }
@@ -318,8 +347,10 @@ impl Claude {
         let attachment = value.get("attachment").unwrap_or(value);
         let kind = attachment.get("type").and_then(Value::decode).unwrap_or_default();
         if kind == "queued_command" {
-            let is_prompt = attachment.get("commandMode").and_then(Value::str).is_none_or(|mode| mode.is("prompt"));
-            let is_blank = attachment.get("prompt").and_then(Value::decode).is_none_or(|text| text.trim().is_empty());
+            let is_prompt =
+                attachment.get("commandMode").and_then(Value::str).is_none_or(|mode| mode.is("prompt"));
+            let is_blank =
+                attachment.get("prompt").and_then(Value::decode).is_none_or(|text| text.trim().is_empty());
             if is_prompt && !is_blank {
                 let id = maker.unnamed();
                 let mut prompt = maker.item(id, Kind::Prompt);
@@ -332,8 +363,13 @@ impl Claude {
             text => text,
         };
         let mut notice = maker.notice(if kind.starts_with("hook_") { "hook" } else { "attachment" }, text);
-        copy(&mut notice, attachment, &[("type", "type"), ("hookName", "name"), ("hookEvent", "hook_event"), ("exitCode", "exit")]);
-        let is_failure = matches!(&*kind, "hook_blocking_error" | "hook_non_blocking_error" | "hook_stopped_continuation");
+        copy(
+            &mut notice,
+            attachment,
+            &[("type", "type"), ("hookName", "name"), ("hookEvent", "hook_event"), ("exitCode", "exit")],
+        );
+        let is_failure =
+            matches!(&*kind, "hook_blocking_error" | "hook_non_blocking_error" | "hook_stopped_continuation");
         let notice = if is_failure { leveled(notice, "warning") } else { quiet(notice) };
         out.push(Event::Put(Box::new(notice)));
     }

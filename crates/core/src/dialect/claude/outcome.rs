@@ -22,7 +22,9 @@ impl Claude {
         item.status = if item.error { Status::Failed } else { Status::Done };
         item.text = content(value, "result");
         copy(&mut item, value, &[("subtype", "subtype"), ("terminal_reason", "reason")]);
-        for (theirs, ours) in [("num_turns", "turns"), ("duration_ms", "duration_ms"), ("duration_api_ms", "api_ms")] {
+        for (theirs, ours) in
+            [("num_turns", "turns"), ("duration_ms", "duration_ms"), ("duration_api_ms", "api_ms")]
+        {
             if let Some(number) = value.get(theirs).and_then(Value::int).filter(|number| *number >= 0) {
                 item.data.push((ours, Fact::Int(number)));
             }
@@ -57,7 +59,9 @@ impl Claude {
             Fact::Map(facts)
         });
         copy(&mut item, value, &[("structured_output", "structured")]);
-        if let (Content::None, Some(odd)) = (&item.text, value.get("result").filter(|result| !result.is_null())) {
+        if let (Content::None, Some(odd)) =
+            (&item.text, value.get("result").filter(|result| !result.is_null()))
+        {
             item.data.push(("more", Fact::List(vec![Fact::Node(odd.node())])));
         }
         out.push(Event::Put(Box::new(item)));
@@ -85,7 +89,12 @@ fn tokens(usage: Value<'_>, names: &[(&str, &'static str); 4]) -> Vec<(&'static 
     names.iter().filter_map(|(theirs, ours)| Some((*ours, Fact::Int(count(theirs)?)))).collect()
 }
 
-fn list(data: &mut Vec<(&'static str, Fact)>, name: &'static str, values: Option<Value<'_>>, fact: impl Fn(Value<'_>) -> Fact) {
+fn list(
+    data: &mut Vec<(&'static str, Fact)>,
+    name: &'static str,
+    values: Option<Value<'_>>,
+    fact: impl Fn(Value<'_>) -> Fact,
+) {
     let facts: Vec<_> = values.into_iter().flat_map(Value::items).map(fact).collect();
     if !facts.is_empty() {
         data.push((name, Fact::List(facts)));

@@ -193,8 +193,15 @@ impl Claude {
             "message_stop" => {
                 let current = self.current(maker, out);
                 current.has_stop = true;
-                if let Some(from) = maker.line.value.get("abandoned_blocks").and_then(|blocks| blocks.get("from_block_index")?.int()) {
-                    let given_up = current.streamed.extract_if(.., |streamed| streamed.index >= from && !streamed.is_whole);
+                if let Some(from) = maker
+                    .line
+                    .value
+                    .get("abandoned_blocks")
+                    .and_then(|blocks| blocks.get("from_block_index")?.int())
+                {
+                    let given_up = current
+                        .streamed
+                        .extract_if(.., |streamed| streamed.index >= from && !streamed.is_whole);
                     out.extend(given_up.filter_map(|streamed| streamed.id).map(Event::Drop));
                 }
             }
@@ -234,7 +241,8 @@ impl Claude {
                 self.open_block(maker, index, None, None, out);
             }
             _ => {
-                if let Some(text) = block.get("text").and_then(Value::decode).filter(|text| !text.is_empty()) {
+                if let Some(text) = block.get("text").and_then(Value::decode).filter(|text| !text.is_empty())
+                {
                     self.append(maker, index, &text, out);
                 }
             }
@@ -251,7 +259,9 @@ impl Claude {
             "signature_delta" | "citations_delta" => return,
             _ => return maker.unknown(format!("stream_event/{kind}"), delta_value(maker, delta), out),
         };
-        let Some(text) = delta.get(key).and_then(Value::decode).filter(|text| !text.is_empty()) else { return };
+        let Some(text) = delta.get(key).and_then(Value::decode).filter(|text| !text.is_empty()) else {
+            return;
+        };
         let current = self.current(maker, out);
         if current.block(index).is_none_or(|block| block.kind != item_kind) {
             if item_kind == Kind::Call {
@@ -275,7 +285,14 @@ impl Claude {
     }
 
     /// Opens the item of a streamed block.
-    fn open_block(&mut self, maker: &mut Maker<'_>, index: i64, id: Option<Id>, tool: Option<Value<'_>>, out: &mut Vec<Event>) -> Id {
+    fn open_block(
+        &mut self,
+        maker: &mut Maker<'_>,
+        index: i64,
+        id: Option<Id>,
+        tool: Option<Value<'_>>,
+        out: &mut Vec<Event>,
+    ) -> Id {
         let current = self.current(maker, out);
         let (message, place) = (current.message.clone(), current.begun);
         current.begun += 1;

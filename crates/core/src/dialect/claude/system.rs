@@ -60,18 +60,35 @@ impl Claude {
             "permission_denied" => {
                 // The call's result tells it too.
                 let mut notice = maker.notice("denied", content(value, "message"));
-                copy(&mut notice, value, &[("tool_name", "tool"), ("tool_use_id", "call"), ("decision_reason", "reason")]);
+                copy(
+                    &mut notice,
+                    value,
+                    &[("tool_name", "tool"), ("tool_use_id", "call"), ("decision_reason", "reason")],
+                );
                 quiet(leveled(notice, "warning"))
             }
             "task_notification" => task(maker, value, session),
             "model_fallback" => {
                 let mut notice = maker.notice("fallback", content(value, "content"));
-                copy(&mut notice, value, &[("original_model", "from"), ("fallback_model", "to"), ("trigger", "trigger")]);
+                copy(
+                    &mut notice,
+                    value,
+                    &[("original_model", "from"), ("fallback_model", "to"), ("trigger", "trigger")],
+                );
                 leveled(notice, "warning")
             }
             "model_refusal_fallback" | "model_refusal_no_fallback" => {
                 let mut notice = maker.notice("refusal", content(value, "content"));
-                copy(&mut notice, value, &[("original_model", "from"), ("fallback_model", "to"), ("api_refusal_category", "category"), ("api_refusal_explanation", "explanation")]);
+                copy(
+                    &mut notice,
+                    value,
+                    &[
+                        ("original_model", "from"),
+                        ("fallback_model", "to"),
+                        ("api_refusal_category", "category"),
+                        ("api_refusal_explanation", "explanation"),
+                    ],
+                );
                 out.push(Event::Put(Box::new(leveled(notice, "warning"))));
                 if let Some(uuids) = value.get("retracted_message_uuids") {
                     self.retract(maker, uuids, out);
@@ -129,7 +146,10 @@ impl Claude {
         let value = maker.line.value;
         let text = value.get("content").and_then(Value::decode).unwrap_or_default();
         let marked = marker::read(&text);
-        let mut notice = maker.notice(marked.as_ref().map_or("command-output", |marked| marked.event), content(value, "content"));
+        let mut notice = maker.notice(
+            marked.as_ref().map_or("command-output", |marked| marked.event),
+            content(value, "content"),
+        );
         let is_quiet = marked.as_ref().is_some_and(|marked| marked.quiet);
         if let Some(say) = marked.and_then(|marked| marked.say) {
             notice.data.push(("say", Fact::Text(say.into_owned())));
@@ -157,7 +177,9 @@ fn status(maker: &mut Maker<'_>, out: &mut Vec<Event>) {
 
 fn compaction(maker: &mut Maker<'_>, value: Value<'_>) -> crate::item::Item {
     let facts = value.get("compact_metadata").or_else(|| value.get("compactMetadata"));
-    let tokens = |snake: &str, camel: &str| facts.and_then(|facts| facts.get(snake).or_else(|| facts.get(camel))?.int());
+    let tokens = |snake: &str, camel: &str| {
+        facts.and_then(|facts| facts.get(snake).or_else(|| facts.get(camel))?.int())
+    };
     let before = tokens("pre_tokens", "preTokens");
     let after = tokens("post_tokens", "postTokens");
     let mut notice = maker.notice("compaction", Content::None);
@@ -170,12 +192,16 @@ fn compaction(maker: &mut Maker<'_>, value: Value<'_>) -> crate::item::Item {
 }
 
 fn retry(maker: &mut Maker<'_>, value: Value<'_>) -> crate::item::Item {
-    let number = |live: &str, history: &str| value.get(live).or_else(|| value.get(history)).and_then(Value::int);
+    let number =
+        |live: &str, history: &str| value.get(live).or_else(|| value.get(history)).and_then(Value::int);
     let (attempt, most) = (number("attempt", "retryAttempt"), number("max_retries", "maxRetries"));
     let delay = value.get("retry_delay_ms").or_else(|| value.get("retryInMs")).and_then(Value::float);
     let error = value.get("error").filter(|error| error.kind() == json::Kind::Object);
     let status = number("error_status", "status").or_else(|| error?.get("status")?.int());
-    let reason = value.get("error").filter(|error| error.kind() == json::Kind::String).or_else(|| error?.get("message"));
+    let reason = value
+        .get("error")
+        .filter(|error| error.kind() == json::Kind::String)
+        .or_else(|| error?.get("message"));
     let mut notice = maker.notice("retry", Content::None);
     let facts = [("attempt", attempt), ("of", most), ("status", status)];
     notice.data.extend(facts.into_iter().filter_map(|(name, number)| Some((name, Fact::Int(number?)))));
@@ -187,9 +213,9 @@ fn retry(maker: &mut Maker<'_>, value: Value<'_>) -> crate::item::Item {
 }
 
 fn hook(maker: &mut Maker<'_>, value: Value<'_>) -> crate::item::Item {
-    let said = ["output", "stderr", "stdout"].into_iter().find(|key| {
-        value.get(key).and_then(Value::str).is_some_and(|text| !text.raw().is_empty())
-    });
+    let said = ["output", "stderr", "stdout"]
+        .into_iter()
+        .find(|key| value.get(key).and_then(Value::str).is_some_and(|text| !text.raw().is_empty()));
     let mut notice = maker.notice("hook", said.map_or(Content::None, |key| content(value, key)));
     hook_facts(&mut notice, value);
     let is_fine = value.get("exit_code").and_then(Value::int).unwrap_or(0) == 0
@@ -203,7 +229,13 @@ fn task(maker: &mut Maker<'_>, value: Value<'_>, session: &Session) -> crate::it
     copy(
         &mut notice,
         value,
-        &[("task_id", "task"), ("tool_use_id", "call"), ("status", "status"), ("task_type", "type"), ("output_file", "output_file")],
+        &[
+            ("task_id", "task"),
+            ("tool_use_id", "call"),
+            ("status", "status"),
+            ("task_type", "type"),
+            ("output_file", "output_file"),
+        ],
     );
     let call = value.get("tool_use_id").and_then(Value::decode);
     let is_awaited = call.is_some_and(|call| session.call(&Id::from(&*call)).is_some());

@@ -8,7 +8,9 @@ use crate::json::{Kind, Value};
 /// What a tool does, by its exact name.
 pub(super) fn action(tool: &str) -> Action {
     match tool {
-        "Bash" | "BashOutput" | "KillShell" | "KillBash" | "TaskOutput" | "TaskStop" | "Monitor" => Action::Run,
+        "Bash" | "BashOutput" | "KillShell" | "KillBash" | "TaskOutput" | "TaskStop" | "Monitor" => {
+            Action::Run
+        }
         "Read" | "NotebookRead" | "ReadMcpResourceTool" | "ListMcpResourcesTool" => Action::Read,
         "Write" => Action::Write,
         "Edit" | "MultiEdit" | "NotebookEdit" => Action::Edit,
@@ -111,7 +113,9 @@ pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
         match &*key {
             "file" => file_facts(item, value),
             "type" => type_fact(item, value),
-            "content" if item.action == Some(Action::Delegate) => set(item, "answer", Fact::Made(answer, structured.node())),
+            "content" if item.action == Some(Action::Delegate) => {
+                set(item, "answer", Fact::Made(answer, structured.node()))
+            }
             "results" => hits_fact(item, value),
             "bashEditDiff" => {
                 if let Some(files) = value.get("files") {
@@ -129,7 +133,8 @@ pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
             }
         }
     }
-    let is_file = item.fact("original").is_some() || item.fact("patch").is_some() || item.fact("created").is_some();
+    let is_file =
+        item.fact("original").is_some() || item.fact("patch").is_some() || item.fact("created").is_some();
     if is_file && item.fact("modified").is_none() {
         match structured.get("content") {
             Some(content) => set(item, "modified", Fact::Node(content.node())),
@@ -192,7 +197,8 @@ fn hits_fact(item: &mut Item, results: Value<'_>) {
 
 /// The file after an edit, made from the file before it.
 fn modified(structured: Value<'_>) -> Option<String> {
-    let original = structured.get("originalFile").or_else(|| structured.get("originalFileContents"))?.decode()?;
+    let original =
+        structured.get("originalFile").or_else(|| structured.get("originalFileContents"))?.decode()?;
     let apply = |text: &str, edit: Value<'_>, old: &str, new: &str, all: &str| {
         let old = edit.get(old)?.decode()?;
         let new = edit.get(new)?.decode()?;

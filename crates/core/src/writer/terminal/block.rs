@@ -193,7 +193,10 @@ pub(super) fn coloured<'a>(
     match colours.and_then(|colours| colours.line(line)) {
         Some(parts) => {
             let style = |role| look.exact_style(role).unwrap_or_default().over(base);
-            parts.into_iter().map(|(text, role)| Piece { text, style: role.map_or(base, style), ..plain }).collect()
+            parts
+                .into_iter()
+                .map(|(text, role)| Piece { text, style: role.map_or(base, style), ..plain })
+                .collect()
         }
         None => vec![plain],
     }
@@ -287,13 +290,16 @@ fn size(bytes: u64) -> String {
             let mut names = ["KB", "MB", "GB", "TB", "PB", "EB"].into_iter();
             let mut name = names.next().unwrap_or("");
             // Rounded up it would read `1000 KB`.
-            while bytes >= unit * 999 + unit / 2 {
+            while bytes.saturating_add(unit / 2) / unit >= 1000 {
                 let Some(larger) = names.next() else { break };
                 (unit, name) = (unit * 1000, larger);
             }
-            let whole = bytes / unit;
-            let tenth = (bytes % unit) / (unit / 10);
-            if whole < 10 && tenth > 0 { format!("{whole}.{tenth} {name}") } else { format!("{} {name}", (bytes + unit / 2) / unit) }
+            let tenths = bytes.saturating_add(unit / 20) / (unit / 10);
+            match (tenths / 10, tenths % 10) {
+                (whole @ ..10, tenth @ 1..) => format!("{whole}.{tenth} {name}"),
+                (whole @ ..10, _) => format!("{whole} {name}"),
+                _ => format!("{} {name}", bytes.saturating_add(unit / 2) / unit),
+            }
         }
     }
 }

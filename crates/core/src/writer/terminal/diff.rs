@@ -117,10 +117,9 @@ fn changed<'a>(text: &'a str, other: &str) -> Option<Vec<(&'a str, bool)>> {
     if text.len() > MAX_COMPARED || other.len() > MAX_COMPARED {
         return None;
     }
-    let words: Vec<(usize, &str)> = text.split_word_bound_indices().collect();
-    let mine: Vec<&str> = words.iter().map(|(_, word)| *word).collect();
-    let theirs: Vec<&str> = other.split_word_bounds().collect();
+    let (mine, theirs) = (words(text), words(other));
     let mut parts: Vec<(&str, bool)> = Vec::new();
+    let mut rest = text;
     let mut kept = 0;
     for operation in capture_diff_slices(Algorithm::Myers, &mine, &theirs) {
         let range = operation.old_range();
@@ -128,15 +127,36 @@ fn changed<'a>(text: &'a str, other: &str) -> Option<Vec<(&'a str, bool)>> {
             continue;
         }
         let same = matches!(operation, DiffOp::Equal { .. });
-        let start = words[range.start].0;
-        let end = words.get(range.end).map_or(text.len(), |(at, _)| *at);
+        let length: usize = mine[range].iter().map(|word| word.len()).sum();
+        let (part, behind) = rest.split_at(length);
+        rest = behind;
         if same {
-            kept += text[start..end].split_whitespace().map(str::len).sum::<usize>();
+            kept += solid(part);
         }
-        parts.push((&text[start..end], !same));
+        parts.push((part, !same));
     }
-    let solid: usize = text.split_whitespace().map(str::len).sum();
-    (kept * 5 >= solid * 2 && kept > 0).then_some(parts)
+    (kept * 5 >= solid(text) * 2 && kept > 0).then_some(parts)
+}
+
+/// Bytes of `text` that aren't blank.
+fn solid(text: &str) -> usize {
+    text.split_whitespace().map(str::len).sum()
+}
+
+/// The words of a line of code; what is between them, grapheme by grapheme.
+fn words(text: &str) -> Vec<&str> {
+    let is_word = |ch: char| ch.is_alphanumeric() || ch == '_';
+    let mut words = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let length = rest.find(|ch| !is_word(ch)).unwrap_or(rest.len());
+        let length =
+            if length > 0 { length } else { rest.graphemes(true).next().map_or(rest.len(), str::len) };
+        let (word, behind) = rest.split_at(length);
+        words.push(word);
+        rest = behind;
+    }
+    words
 }
 
 #[cfg(test)]

@@ -198,8 +198,8 @@ impl<'p> Pen<'p> {
         wrap::rows(pieces, first, room - hang, |row| {
             match ground {
                 Some((style, fill)) => {
-                    let hung = if level.is_some() { hang } else { 0 };
-                    let missing = fill.min(room).saturating_sub(hung + wrap::width_of(row));
+                    let set_in = if level.is_some() { hang } else { 0 };
+                    let missing = fill.min(room).saturating_sub(set_in + wrap::width_of(row));
                     let mut row = row.to_vec();
                     let pad = " ".repeat(missing);
                     row.push(Piece { text: &pad, role: "text", style, link: None });
@@ -346,7 +346,9 @@ fn double(text: &str, out: &mut String) {
 /// What `name` is written as.
 pub(super) fn glyph<'a>(look: &'a Look, name: &str) -> &'a str {
     let own = match &look.paint {
-        Paint::Ansi { theme, .. } if look.layout.glyphs == crate::profile::Glyphs::Unicode => theme.glyph(name),
+        Paint::Ansi { theme, .. } if look.layout.glyphs == crate::profile::Glyphs::Unicode => {
+            theme.glyph(name)
+        }
         _ => None,
     };
     own.unwrap_or_else(|| theme::glyph(look.layout.glyphs, name))

@@ -38,7 +38,19 @@ fn marks(line: &str) -> usize {
 pub(super) fn write(body: &mut Body<'_, '_>, text: &str, role: &str) {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let base = body.pen.look().style(role);
-    let mut prose = Prose { body, base, runs: Vec::new(), styles: Vec::new(), open: Vec::new(), links: Vec::new(), lists: Vec::new(), point: false, gap: false, code: None, table: None };
+    let mut prose = Prose {
+        body,
+        base,
+        runs: Vec::new(),
+        styles: Vec::new(),
+        open: Vec::new(),
+        links: Vec::new(),
+        lists: Vec::new(),
+        point: false,
+        gap: false,
+        code: None,
+        table: None,
+    };
     for event in Parser::new_ext(text, options) {
         prose.event(event);
     }
@@ -103,9 +115,11 @@ impl Prose<'_, '_, '_> {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
-            Event::Text(text) => self.text(&text),
             Event::Code(text) => self.styled(&text, "markdown.code"),
-            Event::InlineMath(text) | Event::DisplayMath(text) | Event::FootnoteReference(text) => self.text(&text),
+            Event::Text(text)
+            | Event::InlineMath(text)
+            | Event::DisplayMath(text)
+            | Event::FootnoteReference(text) => self.text(&text),
             Event::InlineHtml(text) => self.styled(&text, "markdown.html"),
             Event::Html(text) => match &mut self.code {
                 Some(code) => code.text.push_str(&text),
@@ -418,5 +432,7 @@ fn heading_role(level: HeadingLevel) -> &'static str {
 }
 
 fn pieces(runs: &[Run]) -> Vec<Piece<'_>> {
-    runs.iter().map(|run| Piece { text: &run.text, role: "text", style: run.style, link: run.link.as_deref() }).collect()
+    runs.iter()
+        .map(|run| Piece { text: &run.text, role: "text", style: run.style, link: run.link.as_deref() })
+        .collect()
 }

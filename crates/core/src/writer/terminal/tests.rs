@@ -1,0 +1,412 @@
+//! Looks of each block, and the laws that hold for every text and width.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::entry::{Change, DiffLine, Hunk, ListItem, Point, View};
+use crate::item::{Id, Status};
+use crate::profile::Glyphs;
+use crate::text::Text;
+
+fn entry(kind: Kind, view: View) -> Entry {
+    Entry {
+        id: Id::from("id"),
+        parent: None,
+        place: 0,
+        kind,
+        tool: None,
+        action: None,
+        status: Status::Done,
+        at: None,
+        depth: 0,
+        of: None,
+        view,
+    }
+}
+
+fn call(argument: &str) -> Entry {
+    entry(Kind::Call, View::titled("call", Line::of("tool.name", "Bash").with("call.arg", argument)))
+}
+
+fn prose(kind: Kind, text: &str) -> Entry {
+    entry(kind, View::of(vec![Block::prose("reply", text)]))
+}
+
+fn body(blocks: Vec<Block>) -> Entry {
+    entry(Kind::Notice, View::of(blocks))
+}
+
+fn written(look: Look, entries: &[Entry]) -> String {
+    let mut writer = Terminal::new(look);
+    let mut out = String::new();
+    for entry in entries {
+        writer.entry(entry, &mut out).expect("a string takes all");
+        assert!(out.is_empty() || out.ends_with('\n'));
+    }
+    out
+}
+
+fn text(entries: &[Entry]) -> String {
+    written(Look::default(), entries)
+}
+
+fn roles(entries: &[Entry]) -> String {
+    written(Look { paint: Paint::Roles, ..Look::default() }, entries)
+}
+
+fn ansi_look(width: Option<usize>) -> Look {
+    let theme = Theme::parse(
+        "test",
+        "[roles]\n\"tool.name\" = \"bold\"\nerror = \"red\"\n\"diff.add\" = \"on blue\"\n\"diff.add.word\" = \"on cyan\"\n\
+         \"markdown.code\" = \"yellow\"\n\"markdown.strong\" = \"bold\"\n\"syntax.keyword\" = \"magenta\"\nlink = \"underline\"\n",
+        &|_| None,
+    );
+    assert_eq!(theme.1, []);
+    let paint = Paint::Ansi { theme: theme.0, depth: ColorDepth::Ansi16, hyperlinks: true };
+    Look { paint, width, markdown: true, ..Look::default() }
+}
+
+/// ANSI output with its escape characters made visible.
+fn ansi(width: Option<usize>, entries: &[Entry]) -> String {
+    written(ansi_look(width), entries).replace('\x1b', "␛")
+}
+
+// --- Layout
+
+#[test]
+fn only_marks_stand_in_column_0() {
+    let forged = "● Bash rm -rf /\n✓ done · $0.00";
+    let out = text(&[
+        call("ls"),
+        prose(Kind::Reply, forged),
+        entry(Kind::Result, View::of(vec![Block::text("result.text", forged)])),
+        entry(Kind::Unknown, View { title: Line::of("text", "● Bash ls"), ..View::default() }),
+    ]);
+    assert_eq!(
+        out,
+        "● Bash ls\n\n  ● Bash rm -rf /\n  ✓ done · $0.00\n\n    ● Bash rm -rf /\n    ✓ done · $0.00\n  ● Bash ls\n".replace("    ", "    ")
+    );
+}
+
+#[test]
+fn a_result_stands_below_its_call_or_names_it() {
+    let failed = View {
+        body: vec![Block::text("result.error", "no such file\n\nreally")],
+        ..View::titled("error", Line::of("result.error", "exit 1"))
+    };
+    let below = entry(Kind::Result, failed);
+    let apart = Entry { of: Some(Line::of("tool.name", "Bash").with("call.arg", "ls")), ..below.clone() };
+    assert_eq!(text(&[call("ls"), below]), "● Bash ls\n  ✗ exit 1\n    no such file\n\n    really\n");
+    assert_eq!(
+        text(&[call("pwd"), apart]),
+        "● Bash pwd\n↳ Bash ls\n  ✗ exit 1\n    no such file\n\n    really\n"
+    );
+}
+
+#[test]
+fn gaps_stand_where_prose_and_work_meet_and_around_a_run() {
+    let session = entry(Kind::Notice, View::titled("session", Line::of("session", "model")));
+    let outcome = entry(Kind::Outcome, View::titled("outcome-ok", Line::of("outcome", "done")));
+    assert_eq!(
+        text(&[
+            session,
+            prose(Kind::Prompt, "go\non"),
+            prose(Kind::Reply, "\n\nyes\n\n"),
+            call("a"),
+            call("b"),
+            outcome
+        ]),
+        "◇ model\n\n› go\n  on\n\n  yes\n\n● Bash a\n● Bash b\n\n✓ done\n"
+    );
+}
+
+#[test]
+fn sub_agents_have_a_bar_on_every_row() {
+    let inside = |entry: Entry| Entry { depth: 1, ..entry };
+    assert_eq!(
+        text(&[call("Task"), inside(call("a")), inside(prose(Kind::Reply, "one\n\ntwo")), call("b")]),
+        "● Bash Task\n  │ ● Bash a\n  │\n  │   one\n  │\n  │   two\n\n● Bash b\n"
+    );
+    let deep = Entry { depth: u16::MAX, ..call("x") };
+    assert!(text(&[deep]).len() < 200);
+}
+
+#[test]
+fn without_margin_and_gap_everything_is_flush() {
+    let layout = Layout { gap: 0, margin: 0, glyphs: Glyphs::Unicode };
+    let result = entry(Kind::Result, View::of(vec![Block::text("result.text", "out")]));
+    assert_eq!(
+        written(
+            Look { layout, ..Look::default() },
+            &[prose(Kind::Prompt, "go"), prose(Kind::Reply, "yes"), call("ls"), result]
+        ),
+        "go\nyes\n● Bash ls\nout\n"
+    );
+}
+
+#[test]
+fn words_stand_for_glyphs() {
+    let layout = Layout { glyphs: Glyphs::Words, ..Layout::default() };
+    let inside = Entry { depth: 1, ..call("b") };
+    assert_eq!(
+        written(Look { layout, ..Look::default() }, &[prose(Kind::Reply, "one\ntwo"), call("a"), inside]),
+        "reply: one\n  two\n\ncall: Bash a\n  call: Bash b\n"
+    );
+}
+
+#[test]
+fn times_have_a_column_of_their_own() {
+    let at = |entry: Entry| Entry { at: "2026-01-02T03:04:05Z".parse().ok(), ..entry };
+    let look = Look { timestamps: Some(TimeZone::UTC), ..Look::default() };
+    assert_eq!(
+        written(look, &[at(prose(Kind::Prompt, "go\n\non")), call("a"), at(call("b"))]),
+        "03:04:05 › go\n\n           on\n\n         ● Bash a\n03:04:05 ● Bash b\n"
+    );
+}
+
+#[test]
+fn an_entry_that_says_nothing_leaves_no_trace() {
+    assert_eq!(
+        text(&[call("a"), prose(Kind::Reply, " \n\n"), body(vec![]), call("b")]),
+        "● Bash a\n● Bash b\n"
+    );
+    assert_eq!(text(&[entry(Kind::Notice, View { mark: Some("notice"), ..View::default() })]), "·\n");
+}
+
+// --- Blocks
+
+#[test]
+fn commands_have_a_prompt_and_numbered_code_a_gutter() {
+    let numbered =
+        Block::Code { text: "a\n\nb ".into(), lang: None, start: Some(9), role: "result.text".into() };
+    assert_eq!(
+        text(&[body(vec![Block::text("call.command", "a \\\n b"), numbered])]),
+        "  $ a \\\n     b\n   9  a\n  10\n  11  b\n"
+    );
+}
+
+#[test]
+fn diffs_are_numbered_where_numbers_are_known() {
+    let line = |change, text: &str| DiffLine { change, text: text.into() };
+    let lines = vec![
+        line(Change::Keep, "k"),
+        line(Change::Remove, "old"),
+        line(Change::Add, "new"),
+        line(Change::Add, ""),
+    ];
+    let hunk = |start| Hunk { old_start: start, new_start: start, lines: lines.clone() };
+    let diff = |hunks| body(vec![Block::Diff { path: None, hunks }]);
+    assert_eq!(text(&[diff(vec![hunk(None)])]), "    k\n  - old\n  + new\n  +\n");
+    assert_eq!(
+        text(&[diff(vec![hunk(Some(9)), hunk(Some(98))])]),
+        "    9   k\n   10 - old\n   10 + new\n   11 +\n  ⋮\n   98   k\n   99 - old\n   99 + new\n  100 +\n"
+    );
+    assert_eq!(
+        roles(&[diff(vec![hunk(Some(9))])]).lines().nth(2),
+        Some("  <<diff.number::10>> <<diff.add::+ new>>")
+    );
+    let changed = vec![line(Change::Remove, "let a = one;"), line(Change::Add, "let a = two;")];
+    assert_eq!(
+        ansi(None, &[diff(vec![Hunk { old_start: None, new_start: None, lines: changed }])]),
+        "  - let a = one;\n  ␛[44m+ let a = ␛[0m␛[46mtwo␛[0m␛[44m;␛[0m\n"
+    );
+}
+
+#[test]
+fn lists_tables_images_and_what_is_left_out() {
+    let point = |point, text: &str| ListItem { point, line: Line::of("text", text) };
+    let cells = |cells: &[&str]| cells.iter().map(|cell| Line::of("text", *cell)).collect::<Vec<_>>();
+    let blocks = vec![
+        Block::List { items: vec![point(Point::Done, "a"), point(Point::Open, "b")] },
+        Block::Table { head: cells(&["x", "y"]), rows: vec![cells(&["日本", "1"]), cells(&["a", "2"])] },
+        Block::Image { media: "image/png".into(), bytes: Some(12_345), name: Some("a\nb.png".into()) },
+        Block::Elided { lines: 1, bytes: 9 },
+        Block::Elided { lines: 2800, bytes: 9 },
+        Block::Elided { lines: 0, bytes: 1234 },
+    ];
+    assert_eq!(
+        text(&[body(blocks.clone())]),
+        "  ✓ a\n  ☐ b\n  x     y\n  日本  1\n  a     2\n  [image png, 12 KB, a b.png]\n  … 1 more line\n  … 2,800 more lines\n  … 1.2 KB more\n"
+    );
+    let table = ansi(Some(40), &[body(blocks[1..2].to_vec())]);
+    assert_eq!(table, "  x    │ y\n  ─────┼──\n  日本 │ 1\n  a    │ 2\n");
+}
+
+#[test]
+fn details_may_lie_in_each_other_to_any_depth() {
+    let mut blocks = vec![Block::text("text", "core")];
+    for _ in 0..10_000 {
+        blocks = vec![Block::Details { summary: Line::of("muted", "more"), body: blocks }];
+    }
+    let entry = body(blocks);
+    let out = text(std::slice::from_ref(&entry));
+    assert!(out.starts_with("  more\n    more\n") && out.ends_with(" core\n"));
+    // Taken apart from outside, since dropping it from outside in would use the stack.
+    let mut blocks = entry.view.body;
+    while let Some(Block::Details { body, .. }) = blocks.pop() {
+        blocks = body;
+    }
+}
+
+#[test]
+fn roles_are_marked_and_what_looks_like_a_mark_is_not() {
+    assert_eq!(
+        roles(&[call("a <<b::c>> < d"), body(vec![Block::text("text", "x < y")])]),
+        "<<mark.call::●>> <<tool.name::Bash>> <<call.arg::a <<<<b::c>> << d>>\n  x << y\n"
+    );
+}
+
+// --- ANSI
+
+#[test]
+fn styles_and_links_end_before_each_line_does() {
+    let line = Line {
+        spans: vec![crate::entry::Span::new("error", "see the page").linked("https://example.com/é")],
+    };
+    assert_eq!(
+        ansi(Some(20), &[entry(Kind::Notice, View::titled("error", line))]),
+        "␛[31m✗␛[0m ␛]8;;https://example.com/%C3%A9␛\\␛[31msee the page␛[0m␛]8;;␛\\\n"
+            .replace("␛[31m✗␛[0m", "✗")
+    );
+    let long = body(vec![Block::text("error", "one two three four five")]);
+    assert_eq!(ansi(Some(20), &[long]), "  ␛[31mone two three four␛[0m\n  ␛[31mfive␛[0m\n");
+}
+
+#[test]
+fn dangerous_links_are_text() {
+    let line = Line { spans: vec![crate::entry::Span::new("text", "here").linked("javascript:alert(1)")] };
+    assert_eq!(ansi(None, &[entry(Kind::Notice, View::titled("notice", line))]), "· here\n");
+    let markdown = "[here](javascript:alert(1)) ![pic](https://example.com/x.png)";
+    assert_eq!(
+        ansi(None, &[prose(Kind::Reply, markdown)]),
+        "  ␛[4mhere␛[0m (javascript:alert(1)) ␛]8;;https://example.com/x.png␛\\␛[4mpic␛[0m␛]8;;␛\\\n"
+    );
+}
+
+#[test]
+fn markdown_is_laid_out() {
+    let source = "# Title\n\nSome **bold** and `code`\nnext line\n\n1. one\n   - inner\n2. two\n\n- [x] done\n- [ ] open\n\n> quoted\n> text\n\n```rust\nlet x;\n```\n\n| a | b |\n|---|--:|\n| 1 | 22 |\n\n---\n<b>raw</b>";
+    assert_eq!(
+        ansi(Some(60), &[prose(Kind::Reply, source)]),
+        "  Title\n\n  Some ␛[1mbold␛[0m and ␛[33mcode␛[0m\n  next line\n\n  1. one\n     • inner\n  2. two\n\n  ✓ done\n  ☐ open\n\n  \
+         ▎ quoted\n  ▎ text\n\n    ␛[35mlet␛[0m x;\n\n  a │  b\n  ──┼───\n  1 │ 22\n\n  ────────────────────────────────────────\n\n    <b>raw</b>\n"
+    );
+}
+
+#[test]
+fn what_markdown_decodes_is_cleaned_again() {
+    let source = "&#27;[2J &#x202e;x\n\n`a`&#10;● Bash\n\n[a&#27;](https://x/&#27;)\n\n```a&#27;\nb\n```\n| &#27; |\n|-|\n| &#x9b; |";
+    let out = ansi(None, &[prose(Kind::Reply, source)]);
+    let stripped = strip(&written(ansi_look(None), &[prose(Kind::Reply, source)]));
+    assert_eq!(Text::clean(&stripped).as_str(), stripped);
+    assert!(out.starts_with("  ␛[2J <U+202E>x\n\n  ␛[33ma␛[0m ● Bash\n"), "{out}");
+}
+
+#[test]
+fn absurd_markdown_is_written_as_it_is() {
+    for source in ["> ".repeat(100), "- ".repeat(100), "a ".repeat(200_000)] {
+        assert_eq!(ansi(None, &[prose(Kind::Reply, &source)]), format!("  {}\n", source.trim_end()));
+    }
+    for mark in ["[", "![", "*", "_a ", "`", "<", "\\", "&", "| ", "[]("] {
+        let source = mark.repeat(100_000 / mark.len());
+        assert!(ansi(None, &[prose(Kind::Reply, &source)]).len() >= source.len() / 2, "{mark}");
+    }
+}
+
+// --- Laws
+
+/// Output without escape sequences.
+fn strip(out: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = out;
+    while let Some((before, sequence)) = rest.split_once('\x1b') {
+        plain.push_str(before);
+        rest = if sequence.starts_with('[') {
+            sequence.split_once('m').expect("a colour ends").1
+        } else {
+            sequence.split_once("\x1b\\").expect("a link ends").1
+        };
+    }
+    plain + rest
+}
+
+fn foreign() -> impl Strategy<Value = String> {
+    let part = prop_oneof![
+        "[a-z]{1,12}",
+        " {1,5}",
+        Just("\n".to_owned()),
+        Just("\t".to_owned()),
+        "[日本語。のé👨\u{200d}\u{301}\u{1b}\u{202e}<>`*_#|-]{1,4}",
+        "[a-z]{30,60}",
+        Just("\n\n- ".to_owned()),
+        Just("[x](https://example.com) ".to_owned()),
+        Just("\n```rust\n".to_owned()),
+    ];
+    prop::collection::vec(part, 0..40).prop_map(|parts| parts.concat())
+}
+
+fn every_block(text: &str) -> Vec<Entry> {
+    let lines: Vec<DiffLine> = text
+        .lines()
+        .enumerate()
+        .map(|(at, line)| DiffLine {
+            change: [Change::Keep, Change::Remove, Change::Add][at % 3],
+            text: line.into(),
+        })
+        .collect();
+    let line = Line::of("call.arg", text);
+    vec![
+        call(text),
+        body(vec![
+            Block::Code {
+                text: text.into(),
+                lang: Some("rust".into()),
+                start: Some(98),
+                role: "result.text".into(),
+            },
+            Block::text("call.command", text),
+            Block::Diff { path: None, hunks: vec![Hunk { old_start: Some(1), new_start: Some(2), lines }] },
+            Block::List { items: vec![ListItem { point: Point::Active, line: line.clone() }] },
+            Block::Table { head: vec![line.clone(); 2], rows: vec![vec![line.clone(); 2]; 2] },
+            Block::Details { summary: line.clone(), body: vec![Block::text("error", text)] },
+        ]),
+        Entry { depth: 2, ..prose(Kind::Prompt, text) },
+        Entry { of: Some(line), ..entry(Kind::Result, View::of(vec![Block::text("result.text", text)])) },
+    ]
+}
+
+proptest! {
+    #[test]
+    fn no_row_is_wider_than_the_width(text in foreign(), width in 0usize..90, plain: bool) {
+        let look = if plain { Look { width: Some(width), ..Look::default() } } else { ansi_look(Some(width)) };
+        let out = strip(&written(look, &every_block(&text)));
+        for row in out.lines() {
+            prop_assert!(wrap::width(row) <= width.max(MIN_WIDTH), "{row:?} at {width}");
+        }
+    }
+
+    #[test]
+    fn wrapping_changes_nothing_but_blanks(text in foreign(), width in 20usize..90) {
+        let solid = |out: &str| out.split_whitespace().collect::<String>();
+        let entries = [call(&text), body(vec![Block::text("error", &*text)])];
+        let wide = written(Look::default(), &entries);
+        let narrow = strip(&written(Look { markdown: false, ..ansi_look(Some(width)) }, &entries));
+        prop_assert_eq!(solid(&wide), solid(&narrow));
+    }
+
+    #[test]
+    fn no_output_holds_what_could_steer_a_terminal(text in foreign(), width in prop::option::of(0usize..200)) {
+        for look in [Look { width, ..Look::default() }, Look { width, paint: Paint::Roles, ..Look::default() }, ansi_look(width)] {
+            let out = strip(&written(look, &every_block(&text)));
+            prop_assert!(!out.chars().any(crate::text::is_dangerous));
+            prop_assert!(out.lines().all(|row| !row.ends_with([' ', '\t']) || row.contains('│') || width.is_some()));
+        }
+    }
+
+    #[test]
+    fn verbatim_text_is_left_as_it_is(text in foreign()) {
+        let cleaned = Text::clean(&text);
+        let expected: String = cleaned.split('\n').map(|line| format!("  {line}").trim_end().to_owned() + "\n").collect();
+        prop_assert_eq!(super::tests::text(&[body(vec![Block::text("text", cleaned)])]), expected);
+    }
+}
