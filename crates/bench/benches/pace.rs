@@ -14,9 +14,10 @@ use streamfmt::core::entry::Entry;
 use streamfmt::core::formatter::{FormatError, Formatter, Verdict};
 use streamfmt::core::item::Item;
 use streamfmt::core::pipeline::{Output, Pipeline, Setup};
-use streamfmt::core::profile::Profile;
 use streamfmt::core::session::Session;
+use streamfmt::core::theme::ColorDepth;
 use streamfmt::core::writer::Writer;
+use streamfmt::engine::{Engine, Looks};
 use streamfmt_bench::binary::Binary;
 use streamfmt_bench::grow::grow;
 use streamfmt_bench::measure::{Times, cpu};
@@ -26,13 +27,44 @@ struct Case {
     name: &'static str,
     must: &'static str,
     aim: &'static str,
-    output: fn() -> Output,
+    setup: fn(&Engines) -> Setup,
 }
 
 const CASES: &[Case] = &[
-    Case { name: "decode alone", must: "", aim: "2 ×", output: decode_alone },
-    Case { name: "items", must: "", aim: "", output: || Output::Items },
+    Case { name: "decode alone", must: "", aim: "2 ×", setup: |engines| silent(&engines.text) },
+    Case { name: "text", must: "5 ×", aim: "2.5 ×", setup: |engines| engines.text.setup() },
+    Case { name: "text, profile full", must: "", aim: "", setup: |engines| engines.full.setup() },
+    Case { name: "ansi", must: "", aim: "", setup: |engines| engines.ansi.setup() },
+    Case { name: "json", must: "", aim: "", setup: |engines| engines.json.setup() },
+    Case { name: "items", must: "", aim: "", setup: |engines| engines.items.setup() },
 ];
+
+/// The choices behind the cases.
+struct Engines {
+    text: Engine,
+    full: Engine,
+    ansi: Engine,
+    json: Engine,
+    items: Engine,
+}
+
+impl Engines {
+    fn new() -> Result<Self, Box<dyn Error>> {
+        let engine = |writer: &str, profile: &str| {
+            let looks = Looks { color: Some(ColorDepth::TrueColor), width: Some(100), ..Looks::default() };
+            let looks = if writer == "ansi" { looks } else { Looks::default() };
+            let builder = Engine::builder().dialect("claude").writer(writer).profile(profile).looks(looks);
+            builder.build().map_err(|problems| problems.to_string())
+        };
+        Ok(Self {
+            text: engine("text", "default")?,
+            full: engine("text", "full")?,
+            ansi: engine("ansi", "default")?,
+            json: engine("json", "default")?,
+            items: engine("items", "default")?,
+        })
+    }
+}
 
 fn main() -> Result<(), Box<dyn Error>> {
     // Cargo runs this with `--bench`; under `cargo test` there is nothing to measure.
@@ -42,19 +74,26 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let megabytes = number("PACE_MB", 50);
     let runs = number("PACE_RUNS", 5).max(1);
+    let engines = Engines::new()?;
     let binary = Binary::build()?;
     println!("| what | must | aim | best | median |\n|---|---|---|---|---|");
     let given: Vec<PathBuf> =
         arguments.iter().filter(|argument| !argument.starts_with('-')).map(PathBuf::from).collect();
     let samples = [sample("shop.jsonl"), sample("shop.history.jsonl")];
     for file in if given.is_empty() { samples.as_slice() } else { given.as_slice() } {
-        long_session(file, megabytes * 1_000_000, runs, &binary)?;
+        long_session(file, megabytes * 1_000_000, runs, &engines, &binary)?;
     }
     short_session(&binary)
 }
 
 /// Speed and memory over a long session.
-fn long_session(file: &Path, size: u64, runs: u64, binary: &Binary) -> Result<(), Box<dyn Error>> {
+fn long_session(
+    file: &Path,
+    size: u64,
+    runs: u64,
+    engines: &Engines,
+    binary: &Binary,
+) -> Result<(), Box<dyn Error>> {
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
     let mut bytes = Vec::new();
     let length = grow(&std::fs::read(file)?, size, &mut bytes)?;
@@ -68,7 +107,7 @@ fn long_session(file: &Path, size: u64, runs: u64, binary: &Binary) -> Result<()
     for _ in 0..runs {
         validation.add(cpu(|| validate(&bytes)));
         for (case, times) in CASES.iter().zip(&mut times) {
-            times.add(cpu(|| format(&bytes, (case.output)())));
+            times.add(cpu(|| format(&bytes, (case.setup)(engines))));
         }
         let run = binary.run(&long, "text")?;
         wall.add(run.wall);
@@ -113,14 +152,7 @@ fn validate(bytes: &[u8]) {
 }
 
 /// Formats all bytes as they would come from a file.
-fn format(bytes: &[u8], output: Output) {
-    let setup = Setup {
-        dialect: Some("claude"),
-        max_line: 64 << 20,
-        profile: Profile::default(),
-        output,
-        subagents: None,
-    };
+fn format(bytes: &[u8], setup: Setup) {
     let mut pipeline = Pipeline::new(setup);
     let mut sink = Sink(String::new());
     for piece in bytes.chunks(1 << 16) {
@@ -143,8 +175,9 @@ impl fmt::Write for Sink {
 }
 
 /// Everything is read and applied, nothing is said.
-fn decode_alone() -> Output {
-    Output::Entries { formatters: vec![Box::new(Silent)], writer: Box::new(Silent) }
+fn silent(engine: &Engine) -> Setup {
+    let output = Output::Entries { formatters: vec![Box::new(Silent)], writer: Box::new(Silent) };
+    Setup { output, ..engine.setup() }
 }
 
 struct Silent;
@@ -176,7 +209,7 @@ fn row(what: &str, must: &str, aim: &str, best: &str, median: &str) {
 }
 
 fn milliseconds(time: Duration) -> String {
-    format!("{:.2} ms", time.as_secs_f64() * 1e3)
+    format!("{:.3} ms", time.as_secs_f64() * 1e3)
 }
 
 fn sample(name: &str) -> PathBuf {
