@@ -101,22 +101,33 @@ fn entries() -> Vec<Entry> {
             line(Change::Keep, "    total"),
         ],
     };
-    let far = Hunk { old_start: Some(102), new_start: Some(104), lines: vec![line(Change::Remove, "old();")] };
+    let far =
+        Hunk { old_start: Some(102), new_start: Some(104), lines: vec![line(Change::Remove, "old();")] };
     let session = Line::of("session.model", "claude-opus-4-5").with("session", "· ~/shop-api · 0123abcd");
     let grep = Line::of("tool.name", "Grep").with("call.arg", "\"total\\(\" in src/");
     let point = |point, text| ListItem { point, line: Line::of("text", text) };
     vec![
         entry(Kind::Notice, View::titled("session", session)),
         prose(Kind::Prompt, "fix the cart tests\nand tell me what was wrong"),
-        prose(Kind::Thinking, "The total is computed before the discount. I should look at the failing test first."),
+        prose(
+            Kind::Thinking,
+            "The total is computed before the discount. I should look at the failing test first.",
+        ),
         prose(Kind::Reply, "I'll look at the failing test first."),
         call("Read", "src/cart.rs", vec![]),
-        call("Bash", "Run the cart tests", vec![Block::text("call.command", "cargo test -p cart \\\n  --all-features")]),
+        call(
+            "Bash",
+            "Run the cart tests",
+            vec![Block::text("call.command", "cargo test -p cart \\\n  --all-features")],
+        ),
         result(
             "error",
             Line::of("result.error", "exit 101"),
             vec![
-                Block::text("result.text", "thread 'cart::total' panicked at src/cart.rs:41:\nassertion `left == right` failed"),
+                Block::text(
+                    "result.text",
+                    "thread 'cart::total' panicked at src/cart.rs:41:\nassertion `left == right` failed",
+                ),
                 Block::Elided { lines: 1028, bytes: 40_000 },
             ],
         ),
@@ -124,9 +135,22 @@ fn entries() -> Vec<Entry> {
         result("ok", Line::of("result.ok", "42 passed").with("muted", "in 1.2s"), vec![]),
         call("Task", "Explore · find other callers of total()", vec![]),
         inside(1, entry(Kind::Call, View::titled("call", grep.clone()))),
-        inside(1, prose(Kind::Reply, "Three callers **outside** the cart, all of them in the checkout, which reads the total twice and caches the second one.")),
+        inside(
+            1,
+            prose(
+                Kind::Reply,
+                "Three callers **outside** the cart, all of them in the checkout, which reads the total twice and caches the second one.",
+            ),
+        ),
         inside(1, call("Bash", "wc -l src/checkout.rs", vec![])),
-        of(&grep, result("ok", Line::of("result.ok", "7 files"), vec![Block::text("result.text", "src/checkout.rs\nsrc/invoice.rs")])),
+        of(
+            &grep,
+            result(
+                "ok",
+                Line::of("result.ok", "7 files"),
+                vec![Block::text("result.text", "src/checkout.rs\nsrc/invoice.rs")],
+            ),
+        ),
         entry(
             Kind::Plan,
             View {
@@ -141,20 +165,42 @@ fn entries() -> Vec<Entry> {
                 ..View::titled("plan", Line::of("plan", "Plan").with("muted", "1 of 4"))
             },
         ),
-        entry(Kind::Notice, View::titled("warning", Line::of("notice.warning", "rate limited, retrying in 3 s (2 of 10)"))),
-        call("Write", "assets/cart.svg", vec![Block::Image { media: Text::clean("image/svg+xml"), bytes: Some(12_345), name: Some(Text::clean("cart.svg")) }]),
+        entry(
+            Kind::Notice,
+            View::titled("warning", Line::of("notice.warning", "rate limited, retrying in 3 s (2 of 10)")),
+        ),
+        call(
+            "Write",
+            "assets/cart.svg",
+            vec![Block::Image {
+                media: Text::clean("image/svg+xml"),
+                bytes: Some(12_345),
+                name: Some(Text::clean("cart.svg")),
+            }],
+        ),
         prose(Kind::Reply, MARKDOWN),
         entry(
             Kind::Outcome,
             View {
                 body: vec![Block::Table {
-                    head: vec![Line::of("text", "model"), Line::of("text", "tokens"), Line::of("text", "cost")],
+                    head: vec![
+                        Line::of("text", "model"),
+                        Line::of("text", "tokens"),
+                        Line::of("text", "cost"),
+                    ],
                     rows: vec![
-                        vec![Line::of("text", "opus"), Line::of("text", "123,456"), Line::of("text", "$0.30")],
+                        vec![
+                            Line::of("text", "opus"),
+                            Line::of("text", "123,456"),
+                            Line::of("text", "$0.30"),
+                        ],
                         vec![Line::of("text", "haiku"), Line::of("text", "1,234"), Line::of("text", "$0.01")],
                     ],
                 }],
-                ..View::titled("outcome-ok", Line::of("outcome.ok", "done").with("outcome", "· 12 turns · 1m 42s · $0.31"))
+                ..View::titled(
+                    "outcome-ok",
+                    Line::of("outcome.ok", "done").with("outcome", "· 12 turns · 1m 42s · $0.31"),
+                )
             },
         ),
     ]

@@ -85,8 +85,13 @@ impl Style {
             return;
         }
         out.push_str("\x1b[");
-        let attributes =
-            [(self.bold, '1'), (self.dim, '2'), (self.italic, '3'), (self.underline, '4'), (self.reverse, '7')];
+        let attributes = [
+            (self.bold, '1'),
+            (self.dim, '2'),
+            (self.italic, '3'),
+            (self.underline, '4'),
+            (self.reverse, '7'),
+        ];
         let mut first = true;
         let mut next = |out: &mut String| {
             if !std::mem::take(&mut first) {
@@ -221,7 +226,9 @@ mod tests {
     fn read(source: &str) -> (Theme, Vec<String>) {
         let (theme, problems) = Theme::parse("mine", source, &|name| match name {
             "loop" => Some("extends = \"mine\"".to_owned()),
-            "base" => Some("[palette]\nmain = \"#010203\"\n[roles]\ntool = \"main\"\nmuted = \"dim\"".to_owned()),
+            "base" => {
+                Some("[palette]\nmain = \"#010203\"\n[roles]\ntool = \"main\"\nmuted = \"dim\"".to_owned())
+            }
             _ => None,
         });
         (theme, problems.iter().map(ToString::to_string).collect())
@@ -229,7 +236,8 @@ mod tests {
 
     #[test]
     fn roles_fall_back_to_their_parents_and_then_to_text() {
-        let (theme, problems) = read("[roles]\ntool = \"bold\"\ntext = \"red\"\n\"tool.name\" = { fg = 200, italic = true }");
+        let (theme, problems) =
+            read("[roles]\ntool = \"bold\"\ntext = \"red\"\n\"tool.name\" = { fg = 200, italic = true }");
         assert_eq!(problems, [""; 0]);
         assert!(theme.style("tool.path.base").bold);
         assert_eq!(theme.style("tool.name").fg, Some(Color::Index(200)));
@@ -238,7 +246,8 @@ mod tests {
 
     #[test]
     fn dotted_names_need_no_quotes() {
-        let source = "[roles]\ntool.name = \"bold\"\n[roles.diff]\nadd.word = \"on #102030\"\nadd.bg = \"red\"";
+        let source =
+            "[roles]\ntool.name = \"bold\"\n[roles.diff]\nadd.word = \"on #102030\"\nadd.bg = \"red\"";
         let (theme, problems) = read(source);
         assert_eq!(problems, [""; 0]);
         assert_eq!(theme.style("diff.add").bg, Some(Color::Index(1)));
@@ -275,7 +284,8 @@ mod tests {
 
     #[test]
     fn a_theme_changes_the_palette_of_the_one_it_extends() {
-        let (theme, problems) = read("extends = \"base\"\n[palette]\nmain = \"#ffffff\"\n[roles]\nmuted = \"bold\"");
+        let (theme, problems) =
+            read("extends = \"base\"\n[palette]\nmain = \"#ffffff\"\n[roles]\nmuted = \"bold\"");
         assert_eq!(problems, [""; 0]);
         assert_eq!(theme.style("tool").fg, Some(Color::Rgb(255, 255, 255)));
         assert!(theme.style("muted").bold && !theme.style("muted").dim);
@@ -290,20 +300,24 @@ mod tests {
     #[test]
     fn built_in_themes_are_without_problems() {
         for (name, source) in BUILTIN {
-            let (theme, problems) = Theme::parse(name, source, &|base| Theme::builtin_source(base).map(str::to_owned));
+            let (theme, problems) =
+                Theme::parse(name, source, &|base| Theme::builtin_source(base).map(str::to_owned));
             assert_eq!(problems, []);
             assert!(!theme.roles().is_empty());
         }
         let mono = Theme::builtin("mono").unwrap();
         assert!(mono.roles().iter().all(|(_, style)| style.fg.is_none() && style.bg.is_none()));
         let ansi = Theme::builtin("ansi").unwrap();
-        let of_sixteen = |color: Option<Color>| color.is_none_or(|color| matches!(color, Color::Index(0..=15)));
+        let of_sixteen =
+            |color: Option<Color>| color.is_none_or(|color| matches!(color, Color::Index(0..=15)));
         assert!(ansi.roles().iter().all(|(_, style)| of_sixteen(style.fg) && of_sixteen(style.bg)));
     }
 
     #[test]
     fn built_in_themes_can_be_read_on_their_background() {
-        for (name, background) in [("dark", [0x1e, 0x1e, 0x1e]), ("dark", [0, 0, 0]), ("light", [255, 255, 255])] {
+        for (name, background) in
+            [("dark", [0x1e, 0x1e, 0x1e]), ("dark", [0, 0, 0]), ("light", [255, 255, 255])]
+        {
             for (role, style) in Theme::builtin(name).unwrap().roles() {
                 let Some(Color::Rgb(r, g, b)) = style.fg else { continue };
                 let behind = match style.bg {
@@ -311,7 +325,19 @@ mod tests {
                     _ => background,
                 };
                 // Bars, numbers and rules are shapes, not text; text needs more.
-                let least = if matches!(role, "nest" | "markdown.bar" | "code.number" | "diff.number" | "table.border" | "markdown.rule") { 2.5 } else { 4.5 };
+                let least = if matches!(
+                    role,
+                    "nest"
+                        | "markdown.bar"
+                        | "code.number"
+                        | "diff.number"
+                        | "table.border"
+                        | "markdown.rule"
+                ) {
+                    2.5
+                } else {
+                    4.5
+                };
                 let contrast = contrast([r, g, b], behind);
                 assert!(contrast >= least, "{name} {role}: {contrast:.1}");
             }
@@ -331,8 +357,23 @@ mod tests {
     }
 
     #[test]
+    fn the_list_for_users_has_every_role_of_the_built_in_themes() {
+        let page = include_str!("../../../docs/roles.md");
+        for (name, _) in BUILTIN {
+            for (role, _) in Theme::builtin(name).unwrap().roles() {
+                assert!(page.contains(&format!("`{role}`")), "{role}");
+            }
+        }
+    }
+
+    #[test]
     fn styles_begin_with_one_sequence() {
-        let style = Style { bold: true, fg: Some(Color::Index(9)), bg: Some(Color::Rgb(1, 2, 3)), ..Style::default() };
+        let style = Style {
+            bold: true,
+            fg: Some(Color::Index(9)),
+            bg: Some(Color::Rgb(1, 2, 3)),
+            ..Style::default()
+        };
         let mut out = String::new();
         style.begin(&mut out);
         Style::default().begin(&mut out);

@@ -53,7 +53,9 @@ impl Color {
             (ColorDepth::None, _) => None,
             (ColorDepth::Ansi256, Self::Rgb(r, g, b)) => Some(Self::Index(nearest_of_256([r, g, b]))),
             (ColorDepth::Ansi16, Self::Rgb(r, g, b)) => Some(Self::Index(nearest_of_16([r, g, b]))),
-            (ColorDepth::Ansi16, Self::Index(index @ 16..)) => Some(Self::Index(nearest_of_16(rgb_of(index)))),
+            (ColorDepth::Ansi16, Self::Index(index @ 16..)) => {
+                Some(Self::Index(nearest_of_16(rgb_of(index))))
+            }
             _ => Some(self),
         }
     }
@@ -87,7 +89,9 @@ impl Color {
 }
 
 fn parse_hex(hex: &str) -> Option<Color> {
-    let digit = |at: usize| hex.as_bytes().get(at).and_then(|&byte| (byte as char).to_digit(16)).map(|digit| digit as u8);
+    let digit = |at: usize| {
+        hex.as_bytes().get(at).and_then(|&byte| (byte as char).to_digit(16)).map(|digit| digit as u8)
+    };
     match hex.len() {
         6 => {
             let pair = |at: usize| Some(digit(at)? * 16 + digit(at + 1)?);
@@ -108,7 +112,11 @@ fn nearest_of_256(rgb: [u8; 3]) -> u8 {
     let gray = (mean.saturating_sub(3) / 10).min(23) as u8;
     let cube_index = (16 + 36 * cube[0] + 6 * cube[1] + cube[2]) as u8;
     let gray_index = 232 + gray;
-    if distance(rgb, cube.map(|at| STEPS[at])) <= distance(rgb, [8 + 10 * gray; 3]) { cube_index } else { gray_index }
+    if distance(rgb, cube.map(|at| STEPS[at])) <= distance(rgb, [8 + 10 * gray; 3]) {
+        cube_index
+    } else {
+        gray_index
+    }
 }
 
 fn distance(one: [u8; 3], other: [u8; 3]) -> u32 {
@@ -201,12 +209,16 @@ mod tests {
     #[test]
     fn every_colour_has_a_likeness() {
         for index in 0..=255 {
-            let Some(Color::Index(found)) = Color::Index(index).at(ColorDepth::Ansi16) else { panic!("{index}") };
+            let Some(Color::Index(found)) = Color::Index(index).at(ColorDepth::Ansi16) else {
+                panic!("{index}")
+            };
             assert!(found < 16);
         }
         for index in 16..=255 {
             let [r, g, b] = rgb_of(index);
-            let Some(Color::Index(found)) = Color::Rgb(r, g, b).at(ColorDepth::Ansi256) else { panic!("{index}") };
+            let Some(Color::Index(found)) = Color::Rgb(r, g, b).at(ColorDepth::Ansi256) else {
+                panic!("{index}")
+            };
             assert_eq!(rgb_of(found), [r, g, b], "{index}");
         }
     }

@@ -14,10 +14,15 @@ use crate::text;
 /// A longer chain of `extends` is taken for a mistake.
 const MAX_CHAIN: usize = 16;
 
-pub(super) fn parse(name: &str, source: &str, lookup: &dyn Fn(&str) -> Option<String>) -> (Theme, Vec<Problem>) {
+pub(super) fn parse(
+    name: &str,
+    source: &str,
+    lookup: &dyn Fn(&str) -> Option<String>,
+) -> (Theme, Vec<Problem>) {
     let mut problems = Vec::new();
     let chain = chain(name, source, lookup, &mut problems);
-    let files: Vec<File<'_>> = chain.iter().map(|(name, source)| File::read(name, source, &mut problems)).collect();
+    let files: Vec<File<'_>> =
+        chain.iter().map(|(name, source)| File::read(name, source, &mut problems)).collect();
 
     let mut theme = Theme { name: name.to_owned(), ..Theme::default() };
     let mut palette = HashMap::new();
@@ -154,7 +159,9 @@ impl<'a> File<'a> {
                 let style = self.style_of_table(&own, palette, problems);
                 theme.roles.insert(role.clone(), style);
             }
-            waiting.extend(parts.into_iter().rev().map(|(key, value)| (format!("{role}.{}", key.get_ref()), value)));
+            waiting.extend(
+                parts.into_iter().rev().map(|(key, value)| (format!("{role}.{}", key.get_ref()), value)),
+            );
         }
     }
 
@@ -175,7 +182,8 @@ impl<'a> File<'a> {
                 *switch = true;
                 continue;
             }
-            let (behind, word) = if word == "on" { (true, words.next().unwrap_or("")) } else { (false, word) };
+            let (behind, word) =
+                if word == "on" { (true, words.next().unwrap_or("")) } else { (false, word) };
             match find_color(word, palette) {
                 Found::Unknown => self.tell(problems, value.span(), unknown_color(word)),
                 Found::Default => {}

@@ -150,7 +150,8 @@ fn words(text: &str) -> Vec<&str> {
     let mut rest = text;
     while !rest.is_empty() {
         let length = rest.find(|ch| !is_word(ch)).unwrap_or(rest.len());
-        let length = if length > 0 { length } else { rest.graphemes(true).next().map_or(rest.len(), str::len) };
+        let length =
+            if length > 0 { length } else { rest.graphemes(true).next().map_or(rest.len(), str::len) };
         let (word, behind) = rest.split_at(length);
         words.push(word);
         rest = behind;

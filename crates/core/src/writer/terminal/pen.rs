@@ -146,12 +146,9 @@ impl<'p> Pen<'p> {
             return;
         };
         self.buffer.push_str(&prefix.painted);
-        let last = pieces[kept];
-        let end = match last.style.bg {
-            Some(_) => last.text,
-            None => last.text.trim_end_matches([' ', '\t']),
-        };
-        paint_all(self.look, &pieces[..=kept], last.text.len() - end.len(), self.buffer);
+        let last = pieces[kept].text;
+        let blanks = last.len() - last.trim_end_matches([' ', '\t']).len();
+        paint_all(self.look, &pieces[..=kept], blanks, self.buffer);
         self.end_row();
     }
 
@@ -346,7 +343,9 @@ fn double(text: &str, out: &mut String) {
 /// What `name` is written as.
 pub(super) fn glyph<'a>(look: &'a Look, name: &str) -> &'a str {
     let own = match &look.paint {
-        Paint::Ansi { theme, .. } if look.layout.glyphs == crate::profile::Glyphs::Unicode => theme.glyph(name),
+        Paint::Ansi { theme, .. } if look.layout.glyphs == crate::profile::Glyphs::Unicode => {
+            theme.glyph(name)
+        }
         _ => None,
     };
     own.unwrap_or_else(|| theme::glyph(look.layout.glyphs, name))

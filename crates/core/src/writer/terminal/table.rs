@@ -35,7 +35,8 @@ pub(super) fn write(pen: &mut Pen<'_>, head: &[Line], rows: &[Vec<Line>]) {
         piece.role = "table.head";
         piece.style = style;
     }
-    let rows = rows.iter().map(|row| cells.by_ref().take(row.len()).collect()).collect::<Vec<Vec<Cell<'_>>>>();
+    let rows =
+        rows.iter().map(|row| cells.by_ref().take(row.len()).collect()).collect::<Vec<Vec<Cell<'_>>>>();
     drop(cells);
     grid(pen, &head, &rows, &[]);
 }
@@ -51,10 +52,16 @@ pub(super) fn grid(pen: &mut Pen<'_>, head: &[Cell<'_>], rows: &[Vec<Cell<'_>>],
     }
     let look = pen.look();
     let shape = if look.is_ansi() { glyph(look, "column") } else { "" };
-    let between = if shape.is_empty() { vec![Piece::blank(2)] } else { vec![Piece::blank(1), look.piece("table.border", shape), Piece::blank(1)] };
+    let between = if shape.is_empty() {
+        vec![Piece::blank(2)]
+    } else {
+        vec![Piece::blank(1), look.piece("table.border", shape), Piece::blank(1)]
+    };
     let gaps = wrap::width_of(&between) * columns.saturating_sub(1);
     match pen.room() {
-        Some(room) if room < gaps + LEAST * columns && gaps + widths.iter().sum::<usize>() > room => return list(pen, head, rows),
+        Some(room) if room < gaps + LEAST * columns && gaps + widths.iter().sum::<usize>() > room => {
+            return list(pen, head, rows);
+        }
         Some(room) => fit(&mut widths, room - gaps.min(room)),
         None => widths.iter_mut().for_each(|width| *width = (*width).min(MAX_PADDED)),
     }

@@ -12,7 +12,8 @@ use crate::theme::Style;
 pub(super) const TAB: usize = 4;
 
 /// Spaces to pad with.
-pub(super) const SPACES: &str = "                                                                                ";
+pub(super) const SPACES: &str =
+    "                                                                                ";
 
 /// A piece of a row: text of one look.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -113,7 +114,9 @@ enum Class {
 fn class(grapheme: &str, width: usize) -> Class {
     match grapheme {
         " " | "\t" => Class::Space,
-        "、" | "。" | "，" | "．" | "」" | "』" | "）" | "】" | "》" | "！" | "？" | "：" | "；" => Class::Closing,
+        "、" | "。" | "，" | "．" | "」" | "』" | "）" | "】" | "》" | "！" | "？" | "：" | "；" => {
+            Class::Closing
+        }
         _ if width == 2 => Class::Wide,
         _ => Class::Other,
     }
@@ -125,7 +128,18 @@ fn class(grapheme: &str, width: usize) -> Class {
 /// wider than a whole row makes a row too wide.
 pub(super) fn rows<'a>(pieces: &[Piece<'a>], first: usize, rest: usize, row: impl FnMut(&[Piece<'a>])) {
     let filled = Vec::new();
-    let mut rows = Rows { pieces, parts: filled, used: 0, room: first, rest, stop: None, text: false, behind_wide: false, cut: false, row };
+    let mut rows = Rows {
+        pieces,
+        parts: filled,
+        used: 0,
+        room: first,
+        rest,
+        stop: None,
+        text: false,
+        behind_wide: false,
+        cut: false,
+        row,
+    };
     for (index, piece) in pieces.iter().enumerate() {
         rows.fill(index, piece.text);
     }
@@ -220,7 +234,12 @@ impl<'a, F: FnMut(&[Piece<'a>])> Rows<'_, 'a, F> {
             }
         }
         match self.parts.last_mut() {
-            Some(last) if last.piece == part.piece && last.end == part.start && last.blanks == 0 && part.blanks == 0 => {
+            Some(last)
+                if last.piece == part.piece
+                    && last.end == part.start
+                    && last.blanks == 0
+                    && part.blanks == 0 =>
+            {
                 last.end = part.end;
             }
             _ => self.parts.push(part),
@@ -237,14 +256,17 @@ impl<'a, F: FnMut(&[Piece<'a>])> Rows<'_, 'a, F> {
         self.stop = Some(Stop { parts: self.parts.len(), bytes: 0, used: self.used });
         // The last part may still grow: the place is within it, at its present end.
         if let Some(last) = self.parts.last().filter(|last| last.blanks == 0) {
-            self.stop = Some(Stop { parts: self.parts.len() - 1, bytes: last.end - last.start, used: self.used });
+            self.stop =
+                Some(Stop { parts: self.parts.len() - 1, bytes: last.end - last.start, used: self.used });
         }
     }
 
     /// Hands over the row up to a place and keeps what stands behind it.
     fn emit(&mut self, parts: usize, bytes: usize) {
         let mut behind = self.parts.split_off(parts);
-        if bytes > 0 && let Some(first) = behind.first_mut() {
+        if bytes > 0
+            && let Some(first) = behind.first_mut()
+        {
             let middle = first.start + bytes;
             self.parts.push(Part { end: middle, ..*first });
             first.start = middle;
@@ -264,7 +286,11 @@ impl<'a, F: FnMut(&[Piece<'a>])> Rows<'_, 'a, F> {
 
     fn piece(&self, part: Part) -> Piece<'a> {
         let piece = self.pieces[part.piece];
-        if part.blanks > 0 { piece.with(spaces(part.blanks)) } else { piece.with(&piece.text[part.start..part.end]) }
+        if part.blanks > 0 {
+            piece.with(spaces(part.blanks))
+        } else {
+            piece.with(&piece.text[part.start..part.end])
+        }
     }
 }
 
@@ -287,10 +313,13 @@ mod tests {
     fn broken(text: &str, first: usize, rest: usize) -> Vec<String> {
         let piece = |text| Piece { text, role: "text", style: Style::default(), link: None };
         // The same text in one piece and cut in two must give the same rows.
-        let middle = text.grapheme_indices(true).map(|(at, _)| at).find(|&at| at >= text.len() / 2).unwrap_or(0);
+        let middle =
+            text.grapheme_indices(true).map(|(at, _)| at).find(|&at| at >= text.len() / 2).unwrap_or(0);
         let both = [vec![piece(text)], vec![piece(&text[..middle]), piece(&text[middle..])]].map(|pieces| {
             let mut out = Vec::new();
-            rows(&pieces, first, rest, |row| out.push(row.iter().map(|piece| piece.text).collect::<String>()));
+            rows(&pieces, first, rest, |row| {
+                out.push(row.iter().map(|piece| piece.text).collect::<String>());
+            });
             out
         });
         assert_eq!(both[0], both[1]);
