@@ -29,6 +29,9 @@ pub const BUILTIN: &[(&str, &str)] = &[
     ("mono", include_str!("../themes/mono.toml")),
 ];
 
+/// A hasher that is the same in every run, like everything here.
+type ByName<V> = HashMap<String, V, foldhash::fast::FixedState>;
+
 /// How a role is painted. What is not set is left as the terminal has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "a terminal's attributes are independent switches")]
@@ -129,8 +132,8 @@ pub enum Appearance {
 pub struct Theme {
     name: String,
     appearance: Appearance,
-    roles: HashMap<String, Style>,
-    glyphs: HashMap<String, String>,
+    roles: ByName<Style>,
+    glyphs: ByName<String>,
 }
 
 impl Theme {
