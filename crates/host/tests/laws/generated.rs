@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::chunks::assert_same;
 use crate::said::came;
-use crate::{FORMS, ITEMS, assert_counted, assert_harmless, format};
+use crate::{FORMS, assert_counted, assert_harmless, format, items};
 
 /// Letters, blanks, line feeds, and whatever must never be written as it is.
 const TEXT: &str = "[a-z .\n\t\r\"\\\\<>&`*_#|éß日👩🏽\u{0}\u{7}\u{8}\u{1b}\\[;0-9mJ\u{7f}\u{9b}\u{ad}\u{200b}\u{200d}\u{fe0f}\u{202e}\u{2028}\u{2066}\u{feff}\u{e0041}]{0,60}";
@@ -129,7 +129,7 @@ fn cut<'a>(bytes: &'a [u8], lengths: &[usize]) -> Vec<&'a [u8]> {
 }
 
 fn assert_laws(input: &Input, lengths: &[usize]) {
-    for form in FORMS {
+    for form in FORMS.iter() {
         let outcome = format(form, [input.0.as_slice()]);
         assert_harmless(form, &outcome.text, "a made-up stream");
         assert_counted(&input.0, &outcome, "a made-up stream");
@@ -194,7 +194,7 @@ proptest! {
             lines.extend(if *is_streamed { streamed(number, &text, pieces) } else { vec![whole(number, &text)] });
         }
         let bytes = lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
-        let came: Vec<String> = came(&format(&ITEMS, [bytes.as_bytes()]).text)
+        let came: Vec<String> = came(&format(items(), [bytes.as_bytes()]).text)
             .into_iter()
             .filter(|one| one.kind == "reply")
             .map(|one| one.text)

@@ -15,28 +15,42 @@ mod said;
 mod sessions;
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
-use streamfmt::core::pipeline::{Output, Pipeline, Report, Setup};
-use streamfmt::core::profile::Profile;
+use streamfmt::core::pipeline::{Pipeline, Report};
 use streamfmt::core::text::clean;
-use streamfmt::core::writer::Writer;
-use streamfmt::core::writer::json::Json;
+use streamfmt::core::theme::ColorDepth;
+use streamfmt::engine::{Engine, Looks};
 
 /// One way of output that the laws are tried on.
 struct Form {
     name: &'static str,
-    output: fn() -> Output,
+    engine: Engine,
     /// Whether it may write colours of its own.
-    coloured: bool,
+    is_coloured: bool,
 }
 
-const ITEMS: Form = Form { name: "items", output: || Output::Items, coloured: false };
-const JSON: Form = Form { name: "json", output: || entries(Json), coloured: false };
-const FORMS: &[Form] = &[ITEMS, JSON];
+static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| {
+    vec![
+        form("items", "default", None),
+        form("json", "full", None),
+        form("text", "default", None),
+        form("text", "full", Some(30)),
+        form("text", "ci", None),
+        form("text", "plain", None),
+        form("ansi", "full", Some(80)),
+    ]
+});
 
-/// What the standard formatter says, spelled by `writer`.
-fn entries(writer: impl Writer + 'static) -> Output {
-    Output::Entries { formatters: Vec::new(), writer: Box::new(writer) }
+fn form(name: &'static str, profile: &str, width: Option<usize>) -> Form {
+    let is_coloured = name == "ansi";
+    let looks = Looks { color: is_coloured.then_some(ColorDepth::TrueColor), width, ..Looks::default() };
+    let builder = Engine::builder().dialect("claude").writer(name).profile(profile).looks(looks);
+    Form { name, engine: builder.build().unwrap(), is_coloured }
+}
+
+fn items() -> &'static Form {
+    &FORMS[0]
 }
 
 /// What came out of a whole input, and what was counted.
@@ -47,14 +61,7 @@ struct Outcome {
 
 /// Formats an input that arrives in pieces.
 fn format<'a>(form: &Form, pieces: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
-    let setup = Setup {
-        dialect: Some("claude"),
-        max_line: 1 << 20,
-        profile: Profile::default(),
-        output: (form.output)(),
-        subagents: None,
-    };
-    let mut pipeline = Pipeline::new(setup);
+    let mut pipeline = Pipeline::new(form.engine.setup());
     let mut text = String::new();
     for piece in pieces {
         pipeline.push(piece, &mut text).unwrap();
@@ -65,7 +72,7 @@ fn format<'a>(form: &Form, pieces: impl IntoIterator<Item = &'a [u8]>) -> Outcom
 
 /// What comes out must be harmless: cleaning it again changes nothing.
 fn assert_harmless(form: &Form, text: &str, name: &str) {
-    let text = if form.coloured { without_colours(text) } else { Cow::Borrowed(text) };
+    let text = if form.is_coloured { without_colours(text) } else { Cow::Borrowed(text) };
     let cleaned = clean(&text);
     let same = text.chars().zip(cleaned.chars()).take_while(|(one, other)| one == other).count();
     let around: String = cleaned.chars().skip(same.saturating_sub(20)).take(60).collect();
@@ -105,5 +112,5 @@ fn colours_are_taken_out_and_nothing_else() {
 #[test]
 #[should_panic(expected = "something harmful")]
 fn harm_is_noticed() {
-    assert_harmless(&FORMS[0], "fine \u{202e} not fine", "an example");
+    assert_harmless(items(), "fine \u{202e} not fine", "an example");
 }

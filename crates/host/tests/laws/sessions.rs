@@ -2,7 +2,7 @@
 
 use crate::recordings::{events, recordings};
 use crate::said::{Said, by_parent, came, comparable, live, retracts, session_ids};
-use crate::{ITEMS, format};
+use crate::{format, items};
 
 #[test]
 fn what_a_stream_says_comes_out_each_once_and_in_order() {
@@ -11,7 +11,7 @@ fn what_a_stream_says_comes_out_each_once_and_in_order() {
         for (name, bytes) in recording.forms().filter(|(name, _)| !name.ends_with("(history)")) {
             let Some(events) = events(bytes).filter(|events| !retracts(events)) else { continue };
             let expected = comparable(live(&events), &events);
-            let came = comparable(came(&format(&ITEMS, [bytes]).text), &events);
+            let came = comparable(came(&format(items(), [bytes]).text), &events);
             let (expected, came) = (by_parent(&expected), by_parent(&came));
             for group in expected.keys().chain(came.keys()) {
                 let (expected, came) = (expected.get(group), came.get(group));
@@ -36,7 +36,7 @@ fn a_stream_says_the_same_with_and_without_its_partial_messages() {
             continue;
         }
         let [with, without] = [vec![bytes.as_slice()], whole].map(|pieces| {
-            let said = came(&format(&ITEMS, pieces).text);
+            let said = came(&format(items(), pieces).text);
             said.into_iter().filter(|one| KINDS.contains(&one.kind.as_str())).collect::<Vec<_>>()
         });
         assert_list(&refs(&without), &refs(&with), &format!("{}, with partial messages", recording.name));
@@ -58,7 +58,7 @@ fn a_history_says_what_its_stream_said_in_the_same_order() {
             continue;
         }
         let [streamed, kept] = [stream, history].map(|bytes| {
-            let said = came(&format(&ITEMS, [bytes.as_slice()]).text).into_iter();
+            let said = came(&format(items(), [bytes.as_slice()]).text).into_iter();
             let main = said.filter(|one| one.parent.is_none() && KINDS.contains(&one.kind.as_str()));
             // A call's input may have been completed on its way into the history.
             main.map(|one| Said { input: None, ..one }).collect::<Vec<_>>()
