@@ -2,6 +2,12 @@
 //!
 //! Arguments: a theme (or `text`, `roles`), a width (0 for none), `unicode`, `ascii` or `words`.
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    reason = "a program, not the library: it has arguments and prints"
+)]
+
 use streamfmt_core::entry::{Block, Change, DiffLine, Entry, Hunk, Line, ListItem, Point, View};
 use streamfmt_core::item::{Id, Kind, Status};
 use streamfmt_core::profile::{Glyphs, Layout};

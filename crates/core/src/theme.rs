@@ -29,6 +29,9 @@ pub const BUILTIN: &[(&str, &str)] = &[
     ("mono", include_str!("../themes/mono.toml")),
 ];
 
+/// A hasher that is the same in every run, like everything here.
+type ByName<V> = HashMap<String, V, foldhash::fast::FixedState>;
+
 /// How a role is painted. What is not set is left as the terminal has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "a terminal's attributes are independent switches")]
@@ -129,8 +132,8 @@ pub enum Appearance {
 pub struct Theme {
     name: String,
     appearance: Appearance,
-    roles: HashMap<String, Style>,
-    glyphs: HashMap<String, String>,
+    roles: ByName<Style>,
+    glyphs: ByName<String>,
 }
 
 impl Theme {
@@ -354,6 +357,16 @@ mod tests {
         };
         let (one, other) = (luminance(one) + 0.05, luminance(other) + 0.05);
         one.max(other) / one.min(other)
+    }
+
+    #[test]
+    fn the_list_for_users_has_every_role_of_the_built_in_themes() {
+        let page = include_str!("../../../docs/roles.md");
+        for (name, _) in BUILTIN {
+            for (role, _) in Theme::builtin(name).unwrap().roles() {
+                assert!(page.contains(&format!("`{role}`")), "{role}");
+            }
+        }
     }
 
     #[test]

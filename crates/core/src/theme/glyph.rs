@@ -17,8 +17,8 @@ const TABLE: &[(&str, [&str; 3])] = &[
     ("thinking",      ["✻", "~", "thinking:"]),
     ("plan",          ["≡", "=", "plan:"]),
     ("session",       ["◇", "#", "session:"]),
-    ("outcome-ok",    ["✓", "+", "done:"]),
-    ("outcome-error", ["✗", "x", "failed:"]),
+    ("outcome-ok",    ["✓", "+", "outcome:"]),
+    ("outcome-error", ["✗", "x", "outcome:"]),
     // Parts of bodies.
     ("nest",          ["│", "|", ""]),
     ("elided",        ["…", "...", "left out:"]),
@@ -61,6 +61,19 @@ pub(super) fn is_known(name: &str) -> bool {
 mod tests {
     use super::*;
     use crate::text::Text;
+
+    #[test]
+    fn the_list_for_users_has_every_glyph() {
+        let page = include_str!("../../../../docs/themes.md");
+        for (name, spellings) in TABLE {
+            let cells = spellings.map(|cell| match cell {
+                "" => "nothing".to_owned(),
+                _ => format!("`{}`", cell.replace('|', "\\|")),
+            });
+            let row = format!("| `{name}` | {} |", cells.join(" | "));
+            assert!(page.contains(&row), "{row}");
+        }
+    }
 
     #[test]
     fn every_glyph_is_clean_and_its_twin_is_ascii() {

@@ -1,6 +1,5 @@
 //! Reads a theme's TOML, and that of the themes it extends, into styles and glyphs.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use toml::Spanned;
@@ -8,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 use unicode_width::UnicodeWidthStr;
 
 use super::color::Color;
-use super::{Appearance, Problem, Style, Theme, glyph};
+use super::{Appearance, ByName, Problem, Style, Theme, glyph};
 use crate::text;
 
 /// A longer chain of `extends` is taken for a mistake.
@@ -25,7 +24,7 @@ pub(super) fn parse(
         chain.iter().map(|(name, source)| File::read(name, source, &mut problems)).collect();
 
     let mut theme = Theme { name: name.to_owned(), ..Theme::default() };
-    let mut palette = HashMap::new();
+    let mut palette = ByName::default();
     // All palettes come before all roles, so that a theme can change a colour that its base uses.
     for file in files.iter().rev() {
         file.palette(&mut palette, &mut problems);
@@ -110,15 +109,15 @@ impl<'a> File<'a> {
         sorted(table)
     }
 
-    fn palette(&self, palette: &mut HashMap<String, Color>, problems: &mut Vec<Problem>) {
+    fn palette(&self, palette: &mut ByName<Color>, problems: &mut Vec<Problem>) {
         for (key, value) in self.section("palette", problems) {
-            if let Some(color) = self.color(value, &HashMap::new(), problems) {
+            if let Some(color) = self.color(value, &ByName::default(), problems) {
                 palette.insert(key.get_ref().to_string(), color);
             }
         }
     }
 
-    fn rest(&self, palette: &HashMap<String, Color>, theme: &mut Theme, problems: &mut Vec<Problem>) {
+    fn rest(&self, palette: &ByName<Color>, theme: &mut Theme, problems: &mut Vec<Problem>) {
         for (key, value) in sorted(&self.table) {
             match &**key.get_ref() {
                 "appearance" => match value.get_ref().as_str() {
@@ -138,7 +137,7 @@ impl<'a> File<'a> {
         }
     }
 
-    fn roles(&self, palette: &HashMap<String, Color>, theme: &mut Theme, problems: &mut Vec<Problem>) {
+    fn roles(&self, palette: &ByName<Color>, theme: &mut Theme, problems: &mut Vec<Problem>) {
         let mut waiting: Vec<(String, &Spanned<DeValue<'_>>)> = self
             .section("roles", problems)
             .into_iter()
@@ -168,7 +167,7 @@ impl<'a> File<'a> {
     fn style_of_text(
         &self,
         value: &Spanned<DeValue<'_>>,
-        palette: &HashMap<String, Color>,
+        palette: &ByName<Color>,
         problems: &mut Vec<Problem>,
     ) -> Style {
         let mut style = Style::default();
@@ -197,7 +196,7 @@ impl<'a> File<'a> {
     fn style_of_table(
         &self,
         entries: &[Entry<'_>],
-        palette: &HashMap<String, Color>,
+        palette: &ByName<Color>,
         problems: &mut Vec<Problem>,
     ) -> Style {
         let mut style = Style::default();
@@ -217,7 +216,7 @@ impl<'a> File<'a> {
     fn color(
         &self,
         value: &Spanned<DeValue<'_>>,
-        palette: &HashMap<String, Color>,
+        palette: &ByName<Color>,
         problems: &mut Vec<Problem>,
     ) -> Option<Color> {
         let name = match value.get_ref() {
@@ -264,7 +263,7 @@ enum Found {
     Unknown,
 }
 
-fn find_color(name: &str, palette: &HashMap<String, Color>) -> Found {
+fn find_color(name: &str, palette: &ByName<Color>) -> Found {
     if name == "default" {
         return Found::Default;
     }

@@ -3,6 +3,8 @@
 //! The answer is a role of the theme (`syntax.keyword`), so one theme file says all of a look.
 //! Grammars are loaded at the first code that wants them.
 
+use std::sync::OnceLock;
+
 use syntect::parsing::{ParseState, Scope, ScopeStack, ScopeStackOp, SyntaxSet};
 
 /// Longer code is left plain.
@@ -10,6 +12,10 @@ const MAX_CODE: usize = 256 * 1024;
 
 /// Longer lines are left plain.
 const MAX_LINE: usize = 2_000;
+
+/// Squares of line lengths that may be read of one code. Grammars look ahead from every character, so
+/// the cost of a line grows with its square at worst; this much is a few thousand lines of the usual kind.
+const MAX_WORK: usize = 16 << 20;
 
 /// Scopes of grammars and the roles that they become. The innermost scope that has a row decides.
 const ROLES: &[(&str, &str)] = &[
@@ -80,8 +86,11 @@ impl Highlighter {
     }
 
     /// Begins to read `code` in a language, named as after a fence or as a file extension. `None` if the
-    /// language isn't known or the code is too long. Loads the grammars into `slot` if it is empty.
-    pub(crate) fn lines<'h>(slot: &'h mut Option<Self>, language: &str, code: &str) -> Option<Lines<'h>> {
+    /// language isn't known or the code is too long. The first call loads the grammars.
+    pub(crate) fn lines(language: &str, code: &str) -> Option<Lines> {
+        // Read-only data once it is made: all writers may share it.
+        static LOADED: OnceLock<Highlighter> = OnceLock::new();
+
         let language =
             language.split([' ', ',', '{', ':']).next()?.trim_start_matches('.').to_ascii_lowercase();
         if language.is_empty()
@@ -91,11 +100,11 @@ impl Highlighter {
         {
             return None;
         }
-        let highlighter = slot.get_or_insert_with(Self::new);
+        let highlighter = LOADED.get_or_init(Self::new);
         let name = ALIASES.iter().find(|(alias, _)| *alias == language).map_or(&*language, |(_, name)| *name);
         let grammar = highlighter.grammars.find_syntax_by_token(name)?;
         let state = ParseState::new(grammar);
-        Some(Lines { highlighter, state, stack: ScopeStack::new(), line: String::new(), failed: false })
+        Some(Lines { highlighter, state, stack: ScopeStack::new(), line: String::new(), work: 0 })
     }
 
     fn role(&self, stack: &ScopeStack) -> Option<&'static str> {
@@ -107,25 +116,26 @@ impl Highlighter {
 }
 
 /// Reads code line by line.
-pub(crate) struct Lines<'h> {
-    highlighter: &'h Highlighter,
+pub(crate) struct Lines {
+    highlighter: &'static Highlighter,
     state: ParseState,
     stack: ScopeStack,
     line: String,
-    failed: bool,
+    work: usize,
 }
 
-impl Lines<'_> {
+impl Lines {
     /// The parts of the next line, each with its role if it has one; `None` if the line is to stay plain.
     pub(crate) fn line<'l>(&mut self, line: &'l str) -> Option<Vec<(&'l str, Option<&'static str>)>> {
-        if self.failed || line.len() > MAX_LINE {
+        self.work = self.work.saturating_add(line.len().min(MAX_LINE).pow(2));
+        if line.len() > MAX_LINE || self.work > MAX_WORK {
             return None;
         }
         self.line.clear();
         self.line.push_str(line);
         self.line.push('\n');
         let Ok(operations) = self.state.parse_line(&self.line, &self.highlighter.grammars) else {
-            self.failed = true;
+            self.work = usize::MAX;
             return None;
         };
         let mut parts: Vec<(&str, Option<&'static str>)> = Vec::new();
@@ -154,7 +164,7 @@ impl Lines<'_> {
 
     fn apply(&mut self, operation: &ScopeStackOp) {
         if self.stack.apply(operation).is_err() {
-            self.failed = true;
+            self.work = usize::MAX;
         }
     }
 }
@@ -166,8 +176,7 @@ mod tests {
     use super::*;
 
     fn roles(language: &str, code: &str) -> Vec<(String, Option<&'static str>)> {
-        let mut slot = None;
-        let mut lines = Highlighter::lines(&mut slot, language, code).unwrap();
+        let mut lines = Highlighter::lines(language, code).unwrap();
         let parts = code.lines().flat_map(|line| lines.line(line).unwrap()).collect::<Vec<_>>();
         parts.into_iter().map(|(text, role)| (text.to_owned(), role)).collect()
     }
@@ -206,12 +215,12 @@ mod tests {
 
     #[test]
     fn unknown_languages_and_long_code_stay_plain() {
-        let mut slot = None;
-        assert!(Highlighter::lines(&mut slot, "rust", &"x".repeat(MAX_CODE + 1)).is_none());
-        assert!(slot.is_none(), "nothing is loaded for code that stays plain");
-        assert!(Highlighter::lines(&mut slot, "nonesuch", "x").is_none());
-        let mut lines = Highlighter::lines(&mut slot, "rust", "x").unwrap();
+        assert!(Highlighter::lines("rust", &"x".repeat(MAX_CODE + 1)).is_none());
+        assert!(Highlighter::lines("nonesuch", "x").is_none());
+        let mut lines = Highlighter::lines("rust", "x").unwrap();
         assert!(lines.line(&"x".repeat(MAX_LINE + 1)).is_none());
         assert!(lines.line("let x").is_some());
+        let read = (0..100).filter(|_| lines.line(&"x".repeat(MAX_LINE)).is_some()).count();
+        assert!((1..10).contains(&read), "{read} of 100 long lines");
     }
 }

@@ -29,7 +29,6 @@ use crate::item::Kind;
 use crate::profile::Layout;
 use crate::theme::{ColorDepth, Style, Theme};
 use crate::writer::Writer;
-use crate::writer::highlight::Highlighter;
 
 use self::pen::{Pen, glyph};
 use self::wrap::Piece;
@@ -109,7 +108,6 @@ impl Look {
 pub struct Terminal {
     look: Look,
     buffer: String,
-    highlighter: Option<Highlighter>,
     before: Option<Before>,
 }
 
@@ -137,7 +135,7 @@ impl Terminal {
         if let Paint::Ansi { theme, depth, .. } = &mut look.paint {
             *theme = std::mem::take(theme).at(*depth);
         }
-        Self { look, buffer: String::new(), highlighter: None, before: None }
+        Self { look, buffer: String::new(), before: None }
     }
 }
 
@@ -149,7 +147,7 @@ impl Writer for Terminal {
         let now = Before { group: group(entry), depth: entry.depth };
         let gap = self.before.is_some_and(|before| before.group != Group::Work || now.group != Group::Work);
         let before = self.before.replace(now);
-        let Self { look, buffer, highlighter, .. } = self;
+        let Self { look, buffer, .. } = self;
         let mut pen = Pen::new(look, buffer, out);
         if let (true, Some(before)) = (gap, before) {
             let level = nest(&mut pen, before.depth.min(entry.depth), None);
@@ -159,7 +157,7 @@ impl Writer for Terminal {
             pen.dedent(level);
         }
         nest(&mut pen, entry.depth, Some(entry));
-        let mut body = block::Body { pen: &mut pen, highlighter };
+        let mut body = block::Body { pen: &mut pen };
         match entry.kind {
             Kind::Result => result(entry, &mut body),
             _ => plain(entry, &mut body),

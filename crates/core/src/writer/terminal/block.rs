@@ -26,8 +26,6 @@ pub(super) fn says_something(block: &Block) -> bool {
 /// Writes blocks.
 pub(super) struct Body<'b, 'p> {
     pub(super) pen: &'b mut Pen<'p>,
-    /// Made at the first code that wants it.
-    pub(super) highlighter: &'b mut Option<Highlighter>,
 }
 
 impl Body<'_, '_> {
@@ -100,7 +98,7 @@ impl Body<'_, '_> {
             None
         };
         let mut colours = match lang {
-            Some(lang) if look.is_ansi() => Highlighter::lines(self.highlighter, lang, text),
+            Some(lang) if look.is_ansi() => Highlighter::lines(lang, text),
             _ => None,
         };
         if numbers.is_none() && colours.is_none() {
@@ -185,7 +183,7 @@ impl Body<'_, '_> {
 pub(super) fn coloured<'a>(
     look: &Look,
     line: &'a str,
-    colours: Option<&mut Lines<'_>>,
+    colours: Option<&mut Lines>,
     role: &'a str,
     base: Style,
 ) -> Vec<Piece<'a>> {

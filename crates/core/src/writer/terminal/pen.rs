@@ -146,12 +146,9 @@ impl<'p> Pen<'p> {
             return;
         };
         self.buffer.push_str(&prefix.painted);
-        let last = pieces[kept];
-        let end = match last.style.bg {
-            Some(_) => last.text,
-            None => last.text.trim_end_matches([' ', '\t']),
-        };
-        paint_all(self.look, &pieces[..=kept], last.text.len() - end.len(), self.buffer);
+        let last = pieces[kept].text;
+        let blanks = last.len() - last.trim_end_matches([' ', '\t']).len();
+        paint_all(self.look, &pieces[..=kept], blanks, self.buffer);
         self.end_row();
     }
 

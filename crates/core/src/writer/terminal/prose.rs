@@ -28,10 +28,17 @@ pub(super) fn is_sane(text: &str) -> bool {
     text.len() <= MAX_TEXT && text.lines().all(|line| marks(line) <= MAX_MARKS)
 }
 
-/// How many marks of quotes and lists a line begins with, and how many brackets it opens in a row.
+/// How many marks of quotes and points a line begins with.
 fn marks(line: &str) -> usize {
-    let starts = line.bytes().take_while(|byte| matches!(byte, b'>' | b'-' | b'*' | b'+' | b' ' | b'\t'));
-    starts.filter(|byte| matches!(byte, b'>' | b'-' | b'*' | b'+')).count()
+    let bytes = line.as_bytes();
+    let mark = |byte: &u8| matches!(byte, b'>' | b'-' | b'*' | b'+' | b'.' | b')');
+    let start =
+        bytes.iter().take_while(|byte| mark(byte) || matches!(byte, b' ' | b'\t' | b'0'..=b'9')).count();
+    // A mark stands before a blank; without blanks it is a rule.
+    let is_mark = |at: &usize| {
+        mark(&bytes[*at]) && (bytes[*at] == b'>' || matches!(bytes.get(at + 1), Some(b' ' | b'\t')))
+    };
+    (0..start).filter(is_mark).count()
 }
 
 /// Writes Markdown. `role` is that of its plain text.
@@ -51,10 +58,29 @@ pub(super) fn write(body: &mut Body<'_, '_>, text: &str, role: &str) {
         code: None,
         table: None,
     };
-    for event in Parser::new_ext(text, options) {
+    let parser = Parser::new_ext(text, options);
+    // What links are defined as, by label. Those that no link uses would be seen nowhere.
+    let mut unused: Vec<_> = parser
+        .reference_definitions()
+        .iter()
+        .map(|(label, link)| (label.to_lowercase(), link.span.clone()))
+        .collect();
+    for event in parser {
+        if let Event::Start(Tag::Link { id, .. } | Tag::Image { id, .. }) = &event
+            && !id.is_empty()
+        {
+            let used = id.to_lowercase();
+            unused.retain(|(label, _)| *label != used);
+        }
         prose.event(event);
     }
     prose.flush();
+    unused.sort_by_key(|(_, span)| span.start);
+    for (_, span) in unused {
+        prose.begin_block();
+        prose.styled(text.get(span).unwrap_or(""), "markdown.url");
+        prose.flush();
+    }
 }
 
 /// A piece of a paragraph.
@@ -395,7 +421,7 @@ impl Prose<'_, '_, '_> {
         let look = self.body.pen.look();
         let base = self.look_up(role);
         let level = self.body.pen.shift(2);
-        let mut colours = Highlighter::lines(self.body.highlighter, &code.language, &text);
+        let mut colours = Highlighter::lines(&code.language, &text);
         let widest = text.lines().map(wrap::width).max().unwrap_or(0);
         let mut rest = Some(text.as_str());
         while let Some(text) = rest {

@@ -318,7 +318,7 @@ mod tests {
         let both = [vec![piece(text)], vec![piece(&text[..middle]), piece(&text[middle..])]].map(|pieces| {
             let mut out = Vec::new();
             rows(&pieces, first, rest, |row| {
-                out.push(row.iter().map(|piece| piece.text).collect::<String>())
+                out.push(row.iter().map(|piece| piece.text).collect::<String>());
             });
             out
         });

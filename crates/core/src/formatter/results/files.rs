@@ -1,0 +1,276 @@
+//! Results about files: what was read, changed and found.
+
+use std::borrow::Cow;
+
+use super::{Answer, TITLE};
+use crate::entry::{Block, View};
+use crate::formatter::calls::extension;
+use crate::formatter::changes::Changes;
+use crate::formatter::datum::Datum;
+use crate::formatter::standard::images;
+use crate::formatter::{figures, generic};
+use crate::item::Item;
+use crate::json::Value;
+use crate::text::Text;
+
+pub(in crate::formatter) fn read(answer: &mut Answer<'_>) -> Option<View> {
+    let context = answer.context;
+    match context.fact("type").and_then(Datum::str).as_deref() {
+        Some("image") => answer.note(Text::own("image")),
+        Some("pdf") => answer.note(Text::own("PDF")),
+        Some("parts") => answer.note(Text::own("in parts")),
+        Some("unchanged") => answer.note(Text::own("unchanged")),
+        Some("notebook") => {
+            let number = context.fact("cells").map_or(0, |cells| cells.list().len() as u64);
+            answer.note(figures::count_of(number, "cell", "cells"));
+            if let (true, Some(Datum::Json(cells))) = (context.full, context.fact("cells")) {
+                answer.body.push(Block::text("result.text", generic::laid_out(cells, false)));
+            }
+        }
+        _ => return read_lines(answer),
+    }
+    if let Some(bytes) = context.count("bytes") {
+        answer.note(figures::size(bytes));
+    }
+    answer.done()
+}
+
+/// The lines of a file: how many in short, all of them in full.
+fn read_lines(answer: &mut Answer<'_>) -> Option<View> {
+    let context = answer.context;
+    if let (Some(lines), false) = (context.count("lines"), context.full) {
+        answer.note(lines_read(context.count("start").unwrap_or(1), lines, context.count("total")));
+        return answer.done();
+    }
+    let text = context.item.text();
+    let numbered = Numbered::of(&text);
+    let told = context.text("content").map(Text::trimmed_end);
+    let (start, lines, total) = match &numbered {
+        Some(numbered) if context.fact("lines").is_none() => (numbered.start, numbered.lines, None),
+        _ => {
+            (context.count("start").unwrap_or(1), context.count("lines").unwrap_or(0), context.count("total"))
+        }
+    };
+    if lines > 0 || context.fact("lines").is_some() {
+        answer.note(lines_read(start, lines, total));
+    }
+    if !context.full {
+        if numbered.is_none() {
+            let text = answer.text();
+            if text.trim().is_empty() && answer.title.is_empty() {
+                let offset = answer.call.and_then(|call| call.input()?.get("offset")?.int());
+                answer.note(Text::own(if offset.unwrap_or(1) > 1 { "no lines" } else { "empty file" }));
+            }
+            answer.code("result.text", text);
+        }
+        return answer.done();
+    }
+    let path = answer.call.and_then(|call| call.input_text("file_path")).or_else(|| context.text("path"));
+    let lang = path.as_deref().and_then(extension);
+    let bare = numbered.as_ref().map(|numbered| Text::clean(numbered.bare.trim_end()));
+    if let Some(text) = told.or(bare).filter(|text| !text.is_empty()) {
+        answer.body.push(Block::Code { text, lang, start: Some(start), role: "result.text".into() });
+    }
+    match numbered {
+        // The numbered lines stand there already; what follows them does not.
+        Some(numbered) => {
+            answer.code("result.text", Text::clean(numbered.rest.trim()));
+            images(context, &mut answer.body);
+            answer.structured();
+            Some(View {
+                mark: None,
+                title: std::mem::take(&mut answer.title),
+                body: std::mem::take(&mut answer.body),
+            })
+        }
+        None => answer.done(),
+    }
+}
+
+/// `lines 1–50 of 533`, `11 lines`, `empty file`
+fn lines_read(start: u64, lines: u64, total: Option<u64>) -> Text {
+    // A final line feed makes some agents count one more line than there is.
+    let is_whole = start <= 1 && total.is_none_or(|total| total <= lines + 1);
+    if lines == 0 {
+        return Text::own(if is_whole { "empty file" } else { "no lines" });
+    }
+    if is_whole {
+        return figures::count_of(lines, "line", "lines");
+    }
+    let last = start.saturating_add(lines - 1);
+    let of = total.map(|total| format!(" of {}", &*figures::count(total))).unwrap_or_default();
+    Text::clean_owned(format!("lines {}–{}{of}", &*figures::count(start), &*figures::count(last)))
+}
+
+/// A text whose lines begin with their numbers: `     1→` or `1` and a tab.
+struct Numbered<'a> {
+    start: u64,
+    lines: u64,
+    /// The lines without their numbers.
+    bare: String,
+    /// What follows them.
+    rest: Cow<'a, str>,
+}
+
+impl<'a> Numbered<'a> {
+    fn of(text: &'a str) -> Option<Self> {
+        let (start, _) = number_of(text)?;
+        let mut bare = String::with_capacity(text.len());
+        let (mut lines, mut at) = (0, 0);
+        while let Some((number, line)) = number_of(&text[at..]) {
+            if number != start.saturating_add(lines) {
+                break;
+            }
+            let line_start = text.len() - line.len();
+            let end = memchr::memchr(b'\n', line.as_bytes()).map_or(text.len(), |end| line_start + end + 1);
+            bare.push_str(&text[line_start..end]);
+            lines += 1;
+            at = end;
+        }
+        Some(Self { start, lines, bare, rest: Cow::Borrowed(&text[at..]) })
+    }
+}
+
+/// The number at the start of a line, and what follows it.
+fn number_of(text: &str) -> Option<(u64, &str)> {
+    let text = text.trim_start_matches(' ');
+    let end = text.bytes().take(12).position(|byte| !byte.is_ascii_digit())?;
+    let number = text[..end].parse().ok()?;
+    let rest = text[end..].strip_prefix('\t').or_else(|| text[end..].strip_prefix('→'))?;
+    Some((number, rest))
+}
+
+pub(in crate::formatter) fn change(answer: &mut Answer<'_>) -> Option<View> {
+    let context = answer.context;
+    let told = |name: &str| answer.call.and_then(|call| call.input_text(name));
+    let path = context.text("path").or_else(|| told("file_path")).or_else(|| told("notebook_path"));
+    let path = path.map(|path| context.path(path));
+    let is_created = context.is("created");
+    let mode = context.text("edit_mode").or_else(|| told("edit_mode"));
+    if mode.as_deref() == Some("delete") {
+        answer.note(Text::own("cell deleted"));
+        return answer.done();
+    }
+    let changes = context.fact("patch").and_then(Changes::of_patch).or_else(|| {
+        if is_created {
+            let written = context.fact("content").and_then(Datum::str);
+            return Some(Changes::created(&written.or_else(|| input(answer.call?, "content"))?));
+        }
+        asked(answer.call?)
+    });
+    let Some(changes) = changes else {
+        if is_created {
+            answer.note(Text::own("created, empty"));
+            return answer.done();
+        }
+        // Without any facts the words for the model are all there is.
+        let text = answer.text();
+        let first = memchr::memchr(b'\n', text.as_bytes()).unwrap_or(text.len());
+        if !context.full && !text.is_empty() && first <= TITLE {
+            answer.note(text.slice(0, first));
+        } else {
+            answer.code("result.text", text);
+        }
+        return answer.done();
+    };
+    if is_created {
+        let lines = figures::count_of(changes.added(), "line", "lines");
+        answer.note(Text::clean_owned(format!("created, {}", &*lines)));
+    } else {
+        answer.title = changes.title();
+    }
+    answer.body.extend(changes.block(path));
+    answer.done()
+}
+
+fn input<'a>(call: &'a Item, key: &str) -> Option<Cow<'a, str>> {
+    call.input()?.get(key)?.decode()
+}
+
+/// The changes that a call asked for.
+fn asked(call: &Item) -> Option<Changes> {
+    const CONTEXT: Option<usize> = Some(3);
+    if let Some(edits) = call.input()?.get("edits") {
+        let mut all = Changes::default();
+        for edit in edits.items() {
+            let [old, new] = ["old_string", "new_string"].map(|key| edit.get(key).and_then(Value::decode));
+            all.extend(Changes::between(&old?, &new?, CONTEXT));
+        }
+        return Some(all);
+    }
+    if let (Some(old), Some(new)) = (input(call, "old_string"), input(call, "new_string")) {
+        return Some(Changes::between(&old, &new, CONTEXT));
+    }
+    if let Some(source) = input(call, "new_source") {
+        return Some(Changes::between("", &source, None));
+    }
+    None
+}
+
+pub(in crate::formatter) fn search(answer: &mut Answer<'_>) -> Option<View> {
+    let context = answer.context;
+    let files = context.fact("files").map(Datum::list).unwrap_or_default();
+    let number = context.count("count").unwrap_or(files.len() as u64);
+    let mode = context.fact("mode").and_then(Datum::str);
+    let hits = context.text("content").map(Text::trimmed_end).filter(|text| !text.is_empty());
+    let text = answer.text();
+    let is_told = context.fact("files").is_some() || hits.is_some() || context.fact("count").is_some();
+    match mode.as_deref() {
+        _ if !is_told => {
+            // Older versions tell no facts: `Found 3 files`, then their paths.
+            if let Some((found, paths)) =
+                text.split_once('\n').filter(|(found, _)| found.starts_with("Found "))
+            {
+                answer.note(Text::clean(found));
+                answer.files(paths.split('\n').map(Text::clean));
+                return answer.done();
+            }
+            let is_one_line = !text.is_empty() && text.len() <= TITLE && !text.contains('\n');
+            if is_one_line {
+                answer.note(text.clone());
+            } else {
+                let lines = memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64 + 1;
+                answer.note(if text.is_empty() {
+                    Text::own("nothing")
+                } else {
+                    figures::count_of(lines, "line", "lines")
+                });
+                answer.code("result.text", text.clone());
+            }
+            return answer.done();
+        }
+        Some("content") => {
+            let lines = context.count("lines").or_else(|| {
+                hits.as_ref().map(|text| memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64 + 1)
+            });
+            match lines {
+                Some(lines) if lines > 0 => answer.note(figures::count_of(lines, "line", "lines")),
+                _ => answer.note(Text::own("no matches")),
+            }
+        }
+        Some("count") => match context.count("matches") {
+            Some(0) => answer.note(Text::own("no matches")),
+            Some(matches) => {
+                let places = figures::count_of(number, "file", "files");
+                let matches = figures::count_of(matches, "match", "matches");
+                answer.note(Text::clean_owned(format!("{} in {}", &*matches, &*places)));
+            }
+            None => answer.note(figures::count_of(number, "file", "files")),
+        },
+        _ if number == 0 => answer.note(Text::own("no files")),
+        _ => answer.note(figures::count_of(number, "file", "files")),
+    }
+    if context.is("truncated") {
+        answer.note(Text::own("not all"));
+    }
+    if context.full && !text.is_empty() {
+        answer.code("result.text", text);
+    }
+    if let Some(hits) = hits {
+        answer.code_if_new("result.text", hits);
+    }
+    if !context.full {
+        answer.files(files.into_iter().filter_map(Datum::text));
+    }
+    answer.done()
+}

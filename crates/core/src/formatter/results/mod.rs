@@ -1,0 +1,362 @@
+//! What is said of results: what came of a call, or why nothing did.
+//!
+//! The structured facts say it best. The text is what the model was told: it stands in where facts are
+//! missing, and in full it is never left out.
+
+mod files;
+mod others;
+
+pub(super) use files::{change, read, search};
+pub(super) use others::{ask, delegate, fetch, plan_mode, points, skill, tasks, todos, tool_search};
+
+use memchr::memmem;
+
+use crate::entry::{Block, Line, Span, View};
+use crate::formatter::changes::Changes;
+use crate::formatter::datum::Datum;
+use crate::formatter::standard::{Context, images};
+use crate::formatter::{figures, generic, tools};
+use crate::item::Item;
+use crate::json::{Kind, Record, Value};
+use crate::text::Text;
+
+/// Longest first line of an error that becomes a title, in bytes.
+const TITLE: usize = 160;
+
+/// A result while it is being said.
+pub(super) struct Answer<'a> {
+    context: Context<'a>,
+    call: Option<&'a Item>,
+    title: Line,
+    body: Vec<Block>,
+}
+
+/// Says a result; `None` hides it.
+pub(super) fn view(context: Context<'_>) -> Option<View> {
+    let item = context.item;
+    let call = item.call.as_ref().and_then(|id| context.session.call(id));
+    let mut answer = Answer { context, call, title: Line::default(), body: Vec::new() };
+    if item.error {
+        answer.failure();
+        return Some(answer.finish("error"));
+    }
+    let tool = item.tool.as_deref().or_else(|| call?.tool.as_deref());
+    let action = item.action.or_else(|| call?.action);
+    let form = tools::form(tool, action);
+    match (form.result)(&mut answer) {
+        None if context.full => Some(answer.finish("")),
+        said => said,
+    }
+}
+
+impl Answer<'_> {
+    /// The text as it is worth reading: in full all of it, else without notes to the model.
+    fn text(&self) -> Text {
+        let text = self.context.item.clean_text();
+        if self.context.full {
+            return text.trimmed_end();
+        }
+        let text = without_reminders(text).trimmed_end();
+        let has_image = self.context.fact("images").is_some();
+        match text.rsplit_once('\n').map_or(&*text, |(_, last)| last) {
+            // Where the agent keeps a copy of a picture that is told below.
+            last if has_image && last.starts_with("[Image: source: ") => {
+                text.slice(0, text.len() - last.len()).trimmed_end()
+            }
+            _ => text,
+        }
+    }
+
+    fn note(&mut self, text: impl Into<Text>) {
+        if !self.title.is_empty() {
+            self.title.spans.push(Span::new("result.note", Text::own(" · ")));
+        }
+        self.title.spans.push(Span::new("result.note", text));
+    }
+
+    fn code(&mut self, role: &'static str, text: Text) {
+        if !text.trim().is_empty() {
+            self.body.push(Block::text(role, text));
+        }
+    }
+
+    fn code_if_new(&mut self, role: &'static str, text: Text) {
+        if !self.has(&text) {
+            self.code(role, text);
+        }
+    }
+
+    /// Paths, one a line.
+    fn files(&mut self, paths: impl Iterator<Item = Text>) {
+        let mut list = String::new();
+        for path in paths {
+            if !list.is_empty() {
+                list.push('\n');
+            }
+            list.push_str(&self.context.path(path));
+        }
+        self.code("result.file", Text::clean_owned(list));
+    }
+
+    /// Why a call failed. Nothing of it is ever hidden.
+    fn failure(&mut self) {
+        let context = self.context;
+        let mut text = self.text();
+        let exit = context.fact("exit").and_then(Datum::int);
+        if !context.full {
+            text = unwrapped(text);
+            if let Some(rest) = exit.and_then(|code| text.strip_prefix(&format!("Exit code {code}"))) {
+                let start = text.len() - rest.trim_start_matches('\n').len();
+                text = text.slice(start, text.len());
+            }
+        }
+        if let Some(code) = exit {
+            self.title.push("result.error", format!("exit {code}"));
+        } else if let Some(ms) = context.count("timed_out_ms") {
+            self.title.push("result.error", format!("timed out after {}", &*figures::duration(ms)));
+        } else if let Some(by) = context.fact("denied") {
+            let by = by.text().map(|by| format!("denied by {}", &*by));
+            self.title.push("result.error", by.unwrap_or_else(|| "denied".to_owned()));
+        } else if context.is("interrupted") {
+            self.title.push("result.error", Text::own("interrupted"));
+        } else {
+            let end = memchr::memchr(b'\n', text.as_bytes()).unwrap_or(text.len());
+            if end == 0 || end > TITLE {
+                self.title.push("result.error", Text::own("failed"));
+            } else {
+                self.title.push("result.error", text.slice(0, end));
+                text = text.slice((end + 1).min(text.len()), text.len());
+            }
+        }
+        self.code("result.error", text);
+        for name in ["stdout", "stderr"] {
+            if let Some(output) = context.text(name) {
+                self.code_if_new("result.error", output.trimmed_end());
+            }
+        }
+    }
+
+    /// Whether a text already stands in the body or in the title.
+    fn has(&self, text: &str) -> bool {
+        let text = text.trim();
+        let within = |shown: &Text| holds(shown, text);
+        self.title.spans.iter().any(|span| within(&span.text))
+            || self.body.iter().any(|block| match block {
+                Block::Code { text: shown, .. } | Block::Prose { text: shown, .. } => within(shown),
+                _ => false,
+            })
+    }
+
+    fn finish(&mut self, mark: &'static str) -> View {
+        let context = self.context;
+        images(context, &mut self.body);
+        if context.full && !context.item.error {
+            let text = self.text();
+            self.code_if_new("result.text", text);
+        }
+        if context.full {
+            self.structured();
+        }
+        if context.is("orphan") {
+            self.note(Text::own("of an unknown call"));
+        }
+        View {
+            mark: (!mark.is_empty()).then_some(mark),
+            title: std::mem::take(&mut self.title),
+            body: std::mem::take(&mut self.body),
+        }
+    }
+
+    /// The tool's own structured value, but for what already stands there.
+    fn structured(&mut self) {
+        let Some(Datum::Json(value)) = self.context.fact("structured") else { return };
+        let cut = self.context.item.record.as_ref().is_some_and(|record| record.is_cut());
+        let is_said = |value: Value<'_>| value.str().is_some_and(|text| self.has(&Text::from_json(text)));
+        let is_block =
+            |value: Value<'_>| value.get("text").is_some_and(is_said) || value.get("source").is_some();
+        let mut items = value.items();
+        if is_said(value) || (value.kind() == Kind::Array && items.all(is_block)) {
+            return;
+        }
+        let laid = generic::laid_out(value, cut);
+        if !self.has(&laid) {
+            self.body.push(Block::text("result.structured", laid));
+        }
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "what the rows of the table of tools return")]
+    fn done(&mut self) -> Option<View> {
+        Some(self.finish(""))
+    }
+}
+
+pub(super) fn run(answer: &mut Answer<'_>) -> Option<View> {
+    let context = answer.context;
+    let stdout = context.text("stdout").map(Text::trimmed_end);
+    let is_background = context.fact("background").is_some();
+    let mut output = match stdout {
+        Some(stdout) => stdout,
+        None if is_background && !context.full => Text::EMPTY,
+        None => answer.text(),
+    };
+    if context.full {
+        // What the model was told often holds the output and notes after it.
+        let text = answer.text();
+        if holds(&text, &output) {
+            output = text;
+        }
+    } else if &*output == "(Bash completed with no output)" {
+        output = Text::EMPTY;
+    }
+    if let Some(code) = context.fact("exit").and_then(Datum::int).filter(|code| *code != 0) {
+        answer.note(Text::clean_owned(format!("exit {code}")));
+    }
+    if context.is("interrupted") {
+        answer.note(Text::own("interrupted"));
+    }
+    if let Some(id) = context.text("background") {
+        answer.note(Text::clean_owned(format!("in the background: {}", &*id)));
+    }
+    if let Some(ms) = context.count("timed_out_ms") {
+        answer.note(Text::clean_owned(format!("after {}", &*figures::duration(ms))));
+    }
+    if let Some(note) = context.text("note") {
+        answer.note(note);
+    }
+    let is_image = context.is("image");
+    if is_image {
+        answer.note(Text::own("a picture"));
+    }
+    if !is_image || context.full {
+        answer.code("result.text", output);
+    }
+    if let Some(errors) = context.text("stderr") {
+        answer.code_if_new("result.error", errors.trimmed_end());
+    }
+    if let Some(whole) = context.fact("persisted") {
+        let mut line = Line::of("result.note", "whole output:");
+        if let Some(bytes) = whole.count_at("bytes") {
+            line.push("result.note", figures::size(bytes));
+        }
+        if let Some(path) = whole.text().or_else(|| whole.text_at("path")) {
+            line.push("result.file", context.path(path));
+        }
+        answer.body.push(Block::line(line));
+    }
+    for file in context.fact("files").map(Datum::list).unwrap_or_default() {
+        let either = |names: [&str; 2]| names.iter().find_map(|name| file.get(name));
+        let path = either(["path", "filePath"]).and_then(Datum::text).map(|path| context.path(path));
+        if let Some(changes) = either(["patch", "hunks"]).and_then(Changes::of_patch) {
+            let mut line = path.clone().map(|path| Line::of("result.file", path)).unwrap_or_default();
+            changes.tell(&mut line);
+            answer.body.push(Block::line(line));
+            answer.body.extend(changes.block(path));
+        }
+    }
+    if answer.title.is_empty() && answer.body.is_empty() && context.fact("images").is_none() {
+        answer.note(Text::own("no output"));
+    }
+    answer.done()
+}
+
+/// What a job in the background has written so far.
+pub(super) fn job(answer: &mut Answer<'_>) -> Option<View> {
+    let context = answer.context;
+    let text = answer.text();
+    let tags = ["stdout", "stderr", "output", "status", "exit_code"];
+    let [stdout, stderr, output, status, exit] = tags.map(|name| tagged(&text, name));
+    if context.full || context.fact("stdout").is_some() || status.is_none() {
+        return run(answer);
+    }
+    let exit = exit.map(|code| Text::clean_owned(format!("exit {}", &*code)));
+    for note in [status, exit].into_iter().flatten() {
+        answer.note(note);
+    }
+    for (role, text) in [("result.text", stdout.or(output)), ("result.error", stderr)] {
+        answer.code(role, text.unwrap_or_default());
+    }
+    answer.done()
+}
+
+/// What stands between `<name>` and `</name>`.
+fn tagged(text: &Text, name: &str) -> Option<Text> {
+    let start = text.find(&format!("<{name}>"))? + name.len() + 2;
+    let length = text[start..].find(&format!("</{name}>"))?;
+    Some(Text::clean(text[start..start + length].trim_matches('\n')))
+}
+
+/// What one sentence says.
+pub(super) fn note(answer: &mut Answer<'_>) -> Option<View> {
+    let text = answer.text();
+    // Some tools answer with a message inside of JSON.
+    let message = Record::from_line(text.as_str().to_owned()).ok();
+    let message =
+        message.as_ref().and_then(|record| record.root().get("message")?.str()).map(Text::from_json);
+    match message {
+        Some(message) if !answer.context.full && generic::is_short(&message) => {
+            answer.note(message);
+            answer.done()
+        }
+        _ => other(answer),
+    }
+}
+
+/// Any tool.
+pub(super) fn other(answer: &mut Answer<'_>) -> Option<View> {
+    say_text(answer);
+    if answer.title.is_empty() && answer.body.is_empty() && answer.context.fact("images").is_none() {
+        answer.note(Text::own("no output"));
+    }
+    answer.done()
+}
+
+/// The text: in the title if it is one short line; laid out if it is JSON.
+fn say_text(answer: &mut Answer<'_>) {
+    let text = answer.text();
+    if text.trim().is_empty() {
+        return;
+    }
+    match generic::json_text(&text) {
+        Some(laid) => {
+            answer.body.push(Block::text("result.text", laid));
+        }
+        None if generic::is_short(&text) => answer.note(text),
+        None => answer.code("result.text", text),
+    }
+}
+
+/// Whether `part` stands somewhere in `text`.
+fn holds(text: &str, part: &str) -> bool {
+    // Mostly it is the start or all of it, which is found much faster than any other place.
+    text.starts_with(part)
+        || (part.len() < text.len() && memmem::find(text.as_bytes(), part.as_bytes()).is_some())
+}
+
+/// What stands inside of the wrapper around errors of the agent itself.
+fn unwrapped(text: Text) -> Text {
+    const OPEN: &str = "<tool_use_error>";
+    const CLOSE: &str = "</tool_use_error>";
+    match text.strip_prefix(OPEN).and_then(|inside| inside.strip_suffix(CLOSE)) {
+        Some(inside) => text.slice(OPEN.len(), OPEN.len() + inside.len()),
+        None => text,
+    }
+}
+
+/// Takes out the notes to the model that an agent puts into results.
+fn without_reminders(text: Text) -> Text {
+    const OPEN: &[u8] = b"<system-reminder>";
+    const CLOSE: &[u8] = b"</system-reminder>";
+    let Some(mut open) = memmem::find(text.as_bytes(), OPEN) else { return text };
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(close) = memmem::find(&text.as_bytes()[open..], CLOSE) {
+        out.push_str(&text[at..open]);
+        at = open + close + CLOSE.len();
+        match memmem::find(&text.as_bytes()[at..], OPEN) {
+            Some(next) => open = at + next,
+            None => break,
+        }
+    }
+    out.push_str(&text[at..]);
+    Text::clean_owned(out)
+}

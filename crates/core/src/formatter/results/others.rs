@@ -1,0 +1,235 @@
+//! Results from elsewhere: the web, sub-agents, lists of tasks, the user.
+
+use super::{Answer, holds, say_text};
+use crate::entry::{Block, Line, ListItem, Point, Span, View};
+use crate::formatter::datum::Datum;
+use crate::formatter::figures;
+use crate::json::Record;
+use crate::text::Text;
+
+pub(in crate::formatter) fn fetch(answer: &mut Answer<'_>) -> Option<View> {
+    let context = answer.context;
+    if let Some(code) = context.fact("code").and_then(Datum::words) {
+        let words = context.text("code_text").unwrap_or_default();
+        answer.note(Text::clean_owned(format!("{} {}", &*code, &*words)).trimmed_end());
+    }
+    if let Some(bytes) = context.count("bytes") {
+        answer.note(figures::size(bytes));
+    }
+    let hits = context.fact("hits").map(Datum::list).unwrap_or_default();
+    if !hits.is_empty() {
+        answer.note(figures::count_of(hits.len() as u64, "hit", "hits"));
+    }
+    if let Some(ms) = context.count("duration_ms") {
+        answer.note(figures::duration(ms));
+    }
+    let items: Vec<_> =
+        hits.into_iter().map(|hit| ListItem { point: Point::Plain, line: link(hit) }).collect();
+    if !items.is_empty() {
+        answer.body.push(Block::List { items });
+    }
+    let said = context.text("answer").map(Text::trimmed_end);
+    let has_list = !answer.body.is_empty();
+    match said {
+        Some(text) if !text.is_empty() => answer.body.push(Block::prose("result.answer", text)),
+        _ if has_list => {}
+        _ => {
+            let text = answer.text();
+            if !text.is_empty() {
+                answer.body.push(Block::prose("result.answer", text));
+            }
+        }
+    }
+    answer.done()
+}
+
+/// `Title address`, both a link.
+fn link(hit: Datum<'_>) -> Line {
+    let url = hit.text_at("url").unwrap_or_default();
+    let title = hit.text_at("title").filter(|title| !title.is_empty());
+    let mut line = Line {
+        spans: vec![Span::new("result.link", title.clone().unwrap_or(url.clone())).linked(url.clone())],
+    };
+    if title.is_some() {
+        line.push("result.note", url);
+    }
+    line
+}
+
+pub(in crate::formatter) fn delegate(answer: &mut Answer<'_>) -> Option<View> {
+    let context = answer.context;
+    let state = context.fact("state").and_then(Datum::str);
+    let is_done = matches!(state.as_deref(), None | Some("completed"));
+    match state.as_deref() {
+        None | Some("completed") => {}
+        Some("async_launched") => answer.note(Text::own("started in the background")),
+        Some(state) => answer.note(Text::clean(&state.replace('_', " "))),
+    }
+    if let Some(number) = context.count("tool_uses") {
+        answer.note(figures::count_of(number, "tool", "tools"));
+    }
+    if let Some(number) = context.count("tokens") {
+        answer.note(Text::clean_owned(format!("{} tokens", &*figures::tokens(number))));
+    }
+    if let Some(ms) = context.count("duration_ms") {
+        answer.note(figures::duration(ms));
+    }
+    let told = context.text("answer").map(Text::trimmed_end).filter(|text| !text.is_empty());
+    let text = answer.text();
+    match told {
+        // The text often holds the answer and bookkeeping after it.
+        Some(told) if context.full && holds(&text, &told) => {
+            answer.body.push(Block::prose("result.answer", text));
+        }
+        Some(told) => answer.body.push(Block::prose("result.answer", told)),
+        None if (is_done || context.full) && !text.is_empty() => {
+            answer.body.push(Block::prose("result.answer", text));
+        }
+        None => {}
+    }
+    answer.done()
+}
+
+/// A list of things to do was written: the list itself was said.
+pub(in crate::formatter) fn todos(answer: &mut Answer<'_>) -> Option<View> {
+    let text = answer.text();
+    let is_bookkeeping = text.is_empty() || text.starts_with("Todos have been modified");
+    if is_bookkeeping && !answer.context.full {
+        return None;
+    }
+    answer.code("result.text", text);
+    answer.done()
+}
+
+/// What is known of tasks: one, all, or how it went.
+pub(in crate::formatter) fn tasks(answer: &mut Answer<'_>) -> Option<View> {
+    let context = answer.context;
+    let all = context.fact("tasks").or_else(|| context.fact("todos"));
+    if context.fact("success").is_some_and(Datum::is_false) {
+        let text = answer.text();
+        answer.title.push("result.error", Text::own("failed"));
+        answer.code("result.error", text);
+        return Some(answer.finish("warning"));
+    }
+    if let Some(task) = context.fact("task") {
+        let mut line = Line::default();
+        if let Some(id) = task.get("id").and_then(Datum::words) {
+            line.push("result.note", format!("#{}", &*id));
+        }
+        let asked = answer.call.and_then(|call| call.input_text("subject"));
+        let subject =
+            task.text_at("subject").filter(|subject| context.full || Some(subject) != asked.as_ref());
+        line.push("result.note", subject.unwrap_or_default());
+        line.push("result.note", task.text_at("status").map(|status| spaced(&status)).unwrap_or_default());
+        answer.title = line;
+    } else if context.is("success") && !context.full {
+        // The call said it.
+        return None;
+    }
+    let written = answer.text();
+    let listed = written.find("[{").and_then(|at| Some(Record::read(&written[at..]).ok()?.0));
+    let all = all.or_else(|| Some(Datum::Json(listed.as_ref()?.root())));
+    let items = all.map(|all| points(all, context.full)).unwrap_or_default();
+    if !items.is_empty() {
+        answer.note(figures::count_of(items.len() as u64, "task", "tasks"));
+        // The list follows as a plan.
+        if context.full {
+            answer.body.push(Block::List { items });
+        }
+    }
+    if answer.title.is_empty() {
+        say_text(answer);
+    }
+    answer.done()
+}
+
+/// Points of a plan or list of tasks.
+pub(in crate::formatter) fn points(todos: Datum<'_>, full: bool) -> Vec<ListItem> {
+    let point = |todo: Datum<'_>| {
+        let status = todo.get("status").and_then(Datum::str);
+        let (point, known) = match status.as_deref() {
+            Some("completed" | "done") => (Point::Done, true),
+            Some("in_progress" | "active") => (Point::Active, true),
+            Some("deleted" | "cancelled" | "failed") => (Point::Failed, true),
+            Some("pending" | "open") => (Point::Open, true),
+            _ => (Point::Open, false),
+        };
+        let mut line = Line::default();
+        if let Some(id) = todo.get("id").and_then(Datum::words) {
+            line.push("plan.note", format!("#{}", &*id));
+        }
+        let content = ["content", "subject", "text"].iter().find_map(|name| todo.text_at(name));
+        line.push("plan.point", content.or_else(|| todo.words()).unwrap_or_default());
+        if let (false, Some(status)) = (known, &status) {
+            line.push("plan.note", format!("({status})"));
+        }
+        let active = todo.text_at("active").or_else(|| todo.text_at("activeForm"));
+        if let (true, Some(active)) = (full, active) {
+            line.push("plan.note", format!("({})", &*active));
+        }
+        ListItem { point, line }
+    };
+    todos.list().into_iter().map(point).collect()
+}
+
+pub(in crate::formatter) fn plan_mode(answer: &mut Answer<'_>) -> Option<View> {
+    let context = answer.context;
+    if context.fact("plan").is_none() {
+        if context.full {
+            return answer.done();
+        }
+        let text = answer.text();
+        let approved = text.starts_with("User has approved");
+        answer.note(Text::own(if approved { "plan approved" } else { "plan mode" }));
+        return answer.done();
+    }
+    answer.note(Text::own("plan approved"));
+    if let Some(path) = context.text("path") {
+        answer.note(context.path(path));
+    }
+    answer.done()
+}
+
+pub(in crate::formatter) fn ask(answer: &mut Answer<'_>) -> Option<View> {
+    let answers = answer.context.fact("answers").map(Datum::parts).unwrap_or_default();
+    let mut items = Vec::new();
+    for (question, chosen) in answers {
+        let line = Line::of("ask.question", question)
+            .with("result.note", Text::own("→"))
+            .with("ask.answer", chosen.words().unwrap_or_default());
+        items.push(ListItem { point: Point::Plain, line });
+    }
+    if items.is_empty() {
+        say_text(answer);
+    } else {
+        answer.body.push(Block::List { items });
+    }
+    answer.done()
+}
+
+pub(in crate::formatter) fn skill(answer: &mut Answer<'_>) -> Option<View> {
+    let text = answer.text();
+    if !answer.context.full && (text.is_empty() || text.starts_with("Launching skill")) {
+        return None;
+    }
+    say_text(answer);
+    answer.done()
+}
+
+pub(in crate::formatter) fn tool_search(answer: &mut Answer<'_>) -> Option<View> {
+    let names: Vec<_> = answer.context.fact("matches").map(Datum::list).unwrap_or_default();
+    let number = names.len() as u64;
+    if number == 0 {
+        say_text(answer);
+        return answer.done();
+    }
+    answer.note(figures::count_of(number, "tool", "tools"));
+    let names: Vec<_> = names.into_iter().filter_map(Datum::text).map(Text::into_string).collect();
+    answer.code("result.text", Text::clean_owned(names.join("\n")));
+    answer.done()
+}
+
+/// A status as words: `in progress`.
+fn spaced(status: &str) -> Text {
+    Text::clean_owned(status.replace('_', " "))
+}
