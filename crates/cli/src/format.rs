@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use streamfmt::Engine;
+use streamfmt::{Engine, subagents};
 use streamfmt::core::pipeline::{Pipeline, Report};
 
 use crate::args::Args;
@@ -73,7 +73,9 @@ impl<'a> Run<'a> {
             Ok(source) => source,
             Err(error) => return self.tell_unread(input, &error),
         };
-        let mut pipeline = Pipeline::new(self.engine.setup());
+        let mut setup = self.engine.setup();
+        setup.subagents = input.path().map(|path| subagents(path.to_owned(), self.args.files.clone()));
+        let mut pipeline = Pipeline::new(setup);
         // A failure to write is kept by the output, which is asked in the end.
         let _ = self.write_heading(input);
         if let Err(error) = self.feed(&mut source, &mut pipeline) {
