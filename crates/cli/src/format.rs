@@ -18,7 +18,7 @@ use crate::tee::Tee;
 const LARGE: u64 = 1024 * 1024;
 
 /// Bytes that are read at once.
-const CHUNK: usize = 256 * 1024;
+const CHUNK: usize = 64 * 1024;
 
 /// All that the inputs have in common.
 pub(crate) struct Run<'a> {
