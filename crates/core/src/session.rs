@@ -116,6 +116,7 @@ pub struct Session {
     /// Id hash → content hash of finished items, oldest first.
     ids: IndexMap<u64, u64, FixedState>,
     inside: IndexMap<Option<Id>, Inside>,
+    /// Of the last reply, or of an error that was told in its place.
     last_reply: Option<u64>,
     /// Shown at the last `session` notice: session, model, folder, mode.
     announced: Option<[Option<Text>; 4]>,
@@ -287,6 +288,9 @@ impl Session {
         match item.kind {
             Kind::Call => self.open_call(&item),
             Kind::Reply if item.parent.is_none() => self.last_reply = Some(hash(item.text().trim())),
+            Kind::Notice if item.error && item.parent.is_none() => {
+                self.last_reply = Some(hash(item.text().trim()));
+            }
             Kind::Outcome => {
                 let text = item.text();
                 let repeated = !text.is_empty() && self.last_reply == Some(hash(text.trim()));

@@ -9,13 +9,20 @@ use crate::text::Text;
 const LONGEST: usize = 300;
 
 /// Folds a view into its title.
-pub(super) fn fold(item: &Item, view: View) -> View {
+/// `of`: what was said of a result's call, which may stand far above.
+pub(super) fn fold(item: &Item, view: View, of: Option<Line>) -> View {
     let mut line = Line::of("tag", format!("[{}]", tag(item, &view)));
+    if let Some(of) = of {
+        for span in of.spans.into_iter().filter(|span| &*span.text != " ") {
+            line.push(span.role, span.text);
+        }
+        line.spans.push(Span::new("result.note", Text::own(":")));
+    }
     if item.kind == Kind::Outcome {
         outcome::figures_first(view.title, &mut line);
     } else {
         for span in view.title.spans.into_iter().filter(|span| &*span.text != " ") {
-            line.push(span.role, span.text);
+            line.push(span.role, Text::clean(span.text.trim()));
         }
     }
     let is_whole = matches!(item.kind, Kind::Reply | Kind::Outcome);
@@ -37,7 +44,7 @@ fn tag(item: &Item, view: &View) -> &'static str {
         Kind::Call => "tool",
         Kind::Outcome if item.error || item.status == Status::Failed => "failed",
         Kind::Outcome => "cost",
-        Kind::Notice if view.mark.is_none() => "session",
+        Kind::Notice if view.mark == Some("session") => "session",
         kind => kind.name(),
     }
 }
@@ -47,7 +54,9 @@ fn fold_block(block: Block, is_whole: bool, room: &mut usize, hidden: &mut u64, 
     match block {
         Block::Prose { text, role } | Block::Code { text, role, .. } => {
             if is_whole {
-                line.push(role, text.trimmed_end());
+                for part in text.split('\n').map(str::trim).filter(|part| !part.is_empty()) {
+                    line.push(role.clone(), part.to_owned());
+                }
                 return;
             }
             let mut lines = text.split('\n').map(str::trim).filter(|text| !text.is_empty());

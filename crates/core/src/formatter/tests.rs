@@ -468,7 +468,7 @@ fn results_of_searches_the_web_and_agents() {
             ),
             (
                 r#"{"kind":"result","tool":"TaskUpdate","text":"Task not found","facts":{"success":false}}"#,
-                "<warning> failed\n  [result.error] Task not found\n",
+                "<warning> Task not found\n",
             ),
             (
                 r#"{"kind":"result","tool":"AskUserQuestion","text":"t","facts":{"answers":{"Which?":"A"}}}"#,
@@ -577,7 +577,7 @@ fn notices_and_outcomes() {
         &[
             (
                 r#"{"kind":"notice","facts":{"event":"session","model":"opus","cwd":"/home/dev/shop-api"}}"#,
-                "opus · ~/shop-api\n",
+                "<session> opus · ~/shop-api\n",
             ),
             (r#"{"kind":"notice","text":"x","facts":{"event":"hook","quiet":true}}"#, "Hide\n"),
             (
@@ -603,7 +603,7 @@ fn notices_and_outcomes() {
             ),
             (
                 r#"{"kind":"outcome","error":1,"facts":{"subtype":"error_max_turns","errors":["Reached maximum"],"denials":[{"tool":"Bash"}]}}"#,
-                "<outcome-error> stopped: too many turns\n  Reached maximum\n  denied Bash\n",
+                "<outcome-error> stopped: too many turns · 1 denied\n  Reached maximum\n",
             ),
         ],
     );
@@ -640,7 +640,7 @@ fn lines_can_be_searched() {
                 r#"{"kind":"result","tool":"Bash","error":1,"text":"Exit code 2\nno such file","facts":{"exit":2}}"#,
                 "[error] exit 2 no such file\n",
             ),
-            (r#"{"kind":"reply","text":"Done.\n\nAll well."}"#, "[reply] Done.␊␊All well.\n"),
+            (r#"{"kind":"reply","text":"Done.\n\nAll well."}"#, "[reply] Done. All well.\n"),
             (
                 r#"{"kind":"outcome","facts":{"turns":12,"cost_usd":0.3123,"duration_ms":102000}}"#,
                 "[cost] $0.31 · 12 turns · 1m 42s\n",

@@ -23,6 +23,15 @@ use crate::text::Text;
 /// Longest first line of an error that becomes a title, in bytes.
 const TITLE: usize = 160;
 
+/// Longest error of a single line that is a title.
+const LONG_TITLE: usize = 500;
+
+/// How the agent tells the model that a person stopped a call: a paragraph for the model, not for people.
+const REJECTED: &str = "The user doesn't want to proceed with this tool use.";
+
+/// What stands before the person's own words in it.
+const REASON: &str = "the user said:\n";
+
 /// A result while it is being said.
 pub(super) struct Answer<'a> {
     context: Context<'a>,
@@ -121,7 +130,13 @@ impl Answer<'_> {
             self.title.push("result.error", Text::own("interrupted"));
         } else {
             let end = memchr::memchr(b'\n', text.as_bytes()).unwrap_or(text.len());
-            if end == 0 || end > TITLE {
+            if !context.full && text.starts_with(REJECTED) {
+                let was_running = text.contains("stopped while running");
+                let said = if was_running { "interrupted by the user" } else { "rejected by the user" };
+                self.title.push("result.error", Text::own(said));
+                let reason = text.find(REASON).map_or(text.len(), |at| at + REASON.len());
+                text = text.slice(reason, text.len());
+            } else if end == 0 || (end > TITLE && end < text.len()) || end > LONG_TITLE {
                 self.title.push("result.error", Text::own("failed"));
             } else {
                 self.title.push("result.error", text.slice(0, end));
