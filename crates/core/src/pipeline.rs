@@ -66,8 +66,8 @@ pub enum Update {
 /// The bytes of a file, in pieces.
 pub type Pieces = Box<dyn Iterator<Item = Vec<u8>>>;
 
-/// Finds the file that a sub-agent of a history wrote: asked with each call that may have started one,
-/// it answers with the file's bytes.
+/// Finds the file that a sub-agent of a history wrote: asked with each call that may have started one, and
+/// with its result, it answers with the file's bytes.
 pub type Subagents = Box<dyn FnMut(&Item) -> Option<Pieces>>;
 
 /// How a pipeline is set up.
@@ -357,23 +357,24 @@ impl Pipeline {
             let mut written = Ok(());
             session.apply(event, |session, change| {
                 if let (true, Change::Complete(item)) = (wants_subagents, &change) {
-                    if item.kind == Kind::Call && item.action == Some(Action::Delegate) {
+                    if item.action == Some(Action::Delegate) {
                         delegated.push((**item).clone());
                     }
                 }
                 written = written.and_then(|()| stage.take(session, change, out));
             });
             written?;
-            for call in delegated {
-                self.subagent(&call, out)?;
+            for item in delegated {
+                self.subagent(&item, out)?;
             }
         }
         Ok(())
     }
 
-    /// Reads the file of the sub-agent that a call started, right under the call.
-    fn subagent(&mut self, call: &Item, out: &mut dyn Write) -> fmt::Result {
-        let Some(pieces) = self.subagents.as_mut().and_then(|find| find(call)) else { return Ok(()) };
+    /// Reads the file of the sub-agent that a call started, or whose result it is, right under it.
+    fn subagent(&mut self, item: &Item, out: &mut dyn Write) -> fmt::Result {
+        let Some(pieces) = self.subagents.as_mut().and_then(|find| find(item)) else { return Ok(()) };
+        let call = item.call.as_ref().unwrap_or(&item.id);
         if self.nesting >= MAX_NESTING {
             return Ok(());
         }
@@ -383,7 +384,7 @@ impl Pipeline {
         let mut each = |frame: Frame<'_>| {
             let line = frame.line;
             let reading = Reading::of(frame, dialect::is_event);
-            written = written.and_then(|()| self.read(line, reading, Some(&call.id), out));
+            written = written.and_then(|()| self.read(line, reading, Some(call), out));
         };
         for piece in pieces {
             framer.push(&piece, &mut each);
