@@ -303,6 +303,12 @@ impl Session {
             Kind::Call => self.open_call(&item),
             Kind::Reply => self.was_said(&item),
             Kind::Notice if item.error => self.was_said(&item),
+            // A job that ended: what its sub-agent answered stands above.
+            Kind::Notice if item.fact("call").is_some() => {
+                let call = item.fact("call").and_then(|call| call.str()).map(|call| Id::from(&*call));
+                let is_repeated = call.is_some_and(|call| self.was_last_reply(Some(&call), &item.text()));
+                mark_repeated(&mut item, is_repeated);
+            }
             Kind::Outcome => {
                 let is_repeated = self.was_last_reply(None, &item.text());
                 mark_repeated(&mut item, is_repeated);
