@@ -143,10 +143,10 @@ impl Answer<'_> {
                 text = text.slice((end + 1).min(text.len()), text.len());
             }
         }
-        self.code("result.error", text);
+        self.code("result.error.text", text);
         for name in ["stdout", "stderr"] {
             if let Some(output) = context.text(name) {
-                self.code_if_new("result.error", output.trimmed_end());
+                self.code_if_new("result.error.text", output.trimmed_end());
             }
         }
     }
@@ -246,7 +246,7 @@ pub(super) fn run(answer: &mut Answer<'_>) -> Option<View> {
         answer.code("result.text", output);
     }
     if let Some(errors) = context.text("stderr") {
-        answer.code_if_new("result.error", errors.trimmed_end());
+        answer.code_if_new("result.error.text", errors.trimmed_end());
     }
     if let Some(whole) = context.fact("persisted") {
         let mut line = Line::of("result.note", "whole output:");
@@ -287,7 +287,7 @@ pub(super) fn job(answer: &mut Answer<'_>) -> Option<View> {
     for note in [status, exit].into_iter().flatten() {
         answer.note(note);
     }
-    for (role, text) in [("result.text", stdout.or(output)), ("result.error", stderr)] {
+    for (role, text) in [("result.text", stdout.or(output)), ("result.error.text", stderr)] {
         answer.code(role, text.unwrap_or_default());
     }
     answer.done()

@@ -115,7 +115,7 @@ pub(in crate::formatter) fn tasks(answer: &mut Answer<'_>) -> Option<View> {
             answer.title.push("result.error", text);
         } else {
             answer.title.push("result.error", Text::own("failed"));
-            answer.code("result.error", text);
+            answer.code("result.error.text", text);
         }
         return Some(answer.finish("warning"));
     }
