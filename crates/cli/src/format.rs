@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use streamfmt::{Ahead, Engine, subagents};
 use streamfmt::core::pipeline::{Pipeline, Report};
+use streamfmt::{Ahead, Engine, subagents};
 
 use crate::args::Args;
 use crate::input::{Input, Source, Step, reason};

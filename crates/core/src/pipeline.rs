@@ -554,6 +554,9 @@ impl Stage {
 
     /// The title of the call that a result belongs to, unless that stands right above.
     fn named_call(&mut self, item: &Item, session: &Session) -> Option<Line> {
+        if self.standard.names_calls() {
+            return None;
+        }
         let call = item
             .call
             .as_ref()

@@ -107,7 +107,7 @@ struct Inside {
     places: u32,
     /// How many sub-agents its items are inside of.
     depth: u16,
-    /// Hash of the last reply in it.
+    /// Hash of the last reply in it, or of an error told in its place.
     last_reply: Option<u64>,
 }
 
@@ -289,6 +289,10 @@ impl Session {
         self.inside.entry(parent.cloned()).or_insert(Inside { depth: 1, ..Inside::default() })
     }
 
+    fn was_said(&mut self, item: &Item) {
+        self.inside(item.parent.as_ref()).last_reply = Some(hash(item.text().trim()));
+    }
+
     /// Whether the last reply inside `parent` said `text`.
     fn was_last_reply(&self, parent: Option<&Id>, text: &str) -> bool {
         let last = self.inside.get(&parent.cloned()).and_then(|inside| inside.last_reply);
@@ -305,16 +309,21 @@ impl Session {
     fn finish(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, Change<'_>)) {
         match item.kind {
             Kind::Call => self.enter(&item),
-            Kind::Reply => {
-                let said = hash(item.text().trim());
-                self.inside(item.parent.as_ref()).last_reply = Some(said);
+            Kind::Reply => self.was_said(&item),
+            Kind::Notice if item.error => self.was_said(&item),
+            // A job that ended: what its sub-agent answered stands above.
+            Kind::Notice if item.fact("call").is_some() => {
+                let call = item.fact("call").and_then(|call| call.str()).map(|call| Id::from(&*call));
+                let is_repeated = call.is_some_and(|call| self.was_last_reply(Some(&call), &item.text()));
+                mark_repeated(&mut item, is_repeated);
             }
             Kind::Outcome => {
                 let is_repeated = self.was_last_reply(None, &item.text());
                 mark_repeated(&mut item, is_repeated);
             }
             Kind::Result if item.action == Some(Action::Delegate) => {
-                let answer = item.fact("answer").and_then(|answer| answer.str()).unwrap_or_else(|| item.text());
+                let answer =
+                    item.fact("answer").and_then(|answer| answer.str()).unwrap_or_else(|| item.text());
                 let is_repeated = self.was_last_reply(item.call.as_ref(), &answer);
                 drop(answer);
                 mark_repeated(&mut item, is_repeated);

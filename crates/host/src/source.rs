@@ -56,7 +56,9 @@ pub fn subagents(history: PathBuf, given: Vec<PathBuf>) -> Subagents {
         let agent = item.fact("agent").and_then(|agent| agent.str());
         let by = |fits: &dyn Fn(&Beginning) -> bool| files.iter().position(fits);
         let place = by(&|file| file.file.tool_use_id.as_deref() == Some(item.id.as_str()))
-            .or_else(|| by(&|file| file.file.tool_use_id.is_none() && prompt.as_deref() == Some(&file.prompt)))
+            .or_else(|| {
+                by(&|file| file.file.tool_use_id.is_none() && prompt.as_deref() == Some(&file.prompt))
+            })
             .or_else(|| by(&|file| agent.as_deref() == Some(&file.file.agent_id)))?;
         pieces(&files.remove(place).file.path)
     })

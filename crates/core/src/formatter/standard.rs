@@ -19,6 +19,11 @@ impl Standard {
     pub fn new(detail: Detail) -> Self {
         Self { detail }
     }
+
+    /// Whether what it says of a result names the call.
+    pub(crate) fn names_calls(self) -> bool {
+        self.detail == Detail::Lines
+    }
 }
 
 impl Formatter for Standard {
@@ -40,7 +45,9 @@ impl Formatter for Standard {
             Kind::Record | Kind::Unknown => Some(unknown(context)),
         };
         Ok(match said {
-            Some(view) if self.detail == Detail::Lines => Verdict::Show(lines::fold(item, view)),
+            Some(view) if self.detail == Detail::Lines => {
+                Verdict::Show(lines::fold(item, view, context.call_title()))
+            }
             Some(view) => Verdict::Show(view),
             None if context.full && !item.clean_text().trim().is_empty() => {
                 Verdict::Show(View::of(vec![Block::text("text", item.clean_text())]))
@@ -91,6 +98,14 @@ impl<'a> Context<'a> {
             inside if inside.len() < rest.len() => path.slice(path.len() - inside.len(), path.len()),
             _ => path,
         }
+    }
+
+    /// On a result: what was said of its call.
+    fn call_title(self) -> Option<Line> {
+        let call = self.session.call(self.item.call.as_ref()?)?;
+        let said = calls::view(Self { item: call, ..self }).map(|view| view.title);
+        said.filter(|title| !title.is_empty())
+            .or_else(|| Some(Line::of("tool.name", call.tool.as_deref().unwrap_or("call"))))
     }
 
     fn said(self, role: &'static str, mark: Option<&'static str>) -> Option<View> {
