@@ -67,7 +67,10 @@ impl Record {
         let mut scan = Scan::new(text.as_bytes());
         scan.run()?;
         let end = scan.pos;
-        Ok((Self { text: text[..end].into(), nodes: scan.nodes, cut: scan.cut }, end))
+        let mut nodes = scan.nodes;
+        // They were guessed from all that follows.
+        nodes.shrink_to_fit();
+        Ok((Self { text: text[..end].into(), nodes, cut: scan.cut }, end))
     }
 
     /// Scans a text that is one value and blanks, without copying it. Gives it back if it isn't.

@@ -29,20 +29,21 @@ impl Claude {
             self.history_facts(maker, model.as_deref(), out);
         }
         let id = message.get("id").and_then(Value::decode).filter(|id| !id.is_empty());
+        let id = id.map(|id| Id::from(&*id));
         if let (Some(id), Some(usage), false) = (&id, message.get("usage"), is_synthetic) {
             out.push(Event::Usage { message: id.to_string(), usage: usage_of(usage) });
         }
         if let Some(id) = &id {
-            self.threads.begin(maker.parent.as_ref(), id, out);
+            self.threads.begin(maker.parent.as_ref(), id.as_str(), out);
         }
         let first = out.len();
         match message.get("content") {
             Some(text) if text.kind() == json::Kind::String => {
-                self.block(maker, id.as_deref(), text, is_synthetic, out)
+                self.block(maker, id.as_ref().map(Id::as_str), text, is_synthetic, out)
             }
             Some(blocks) if blocks.kind() == json::Kind::Array => {
                 for block in blocks.items() {
-                    self.block(maker, id.as_deref(), block, is_synthetic, out);
+                    self.block(maker, id.as_ref().map(Id::as_str), block, is_synthetic, out);
                 }
             }
             _ => return maker.unknown("assistant".into(), maker.line.value, out),
