@@ -82,8 +82,7 @@ impl Iterator for Parts {
         if let FoundKind::Damage { incomplete } = kind {
             // Often the whole line is damage: no need for a copy.
             let is_all = span == (0..self.text.len());
-            let text =
-                if is_all { std::mem::take(&mut self.text) } else { self.text[span].to_owned() };
+            let text = if is_all { std::mem::take(&mut self.text) } else { self.text[span].to_owned() };
             return Some(Part::Damage { text, incomplete });
         }
         let (record, _) = Record::read(&self.text[span]).ok()?;
