@@ -67,7 +67,10 @@ impl Record {
         let mut scan = Scan::new(text.as_bytes());
         scan.run()?;
         let end = scan.pos;
-        Ok((Self { text: text[..end].into(), nodes: scan.nodes, cut: scan.cut }, end))
+        let mut nodes = scan.nodes;
+        // They were guessed from all that follows.
+        nodes.shrink_to_fit();
+        Ok((Self { text: text[..end].into(), nodes, cut: scan.cut }, end))
     }
 
     /// Scans a text that is one value and blanks, without copying it. Gives it back if it isn't.
@@ -402,7 +405,16 @@ impl<'a> Scan<'a> {
     fn new(bytes: &'a [u8]) -> Self {
         // One node for some ten bytes is usual; long texts have fewer.
         let nodes = Vec::with_capacity((bytes.len() / 10).min(4096) + 4);
-        Self { bytes, pos: 0, nodes, open: NONE, depth: 0, unrecorded: Bits::default(), muted: false, cut: false }
+        Self {
+            bytes,
+            pos: 0,
+            nodes,
+            open: NONE,
+            depth: 0,
+            unrecorded: Bits::default(),
+            muted: false,
+            cut: false,
+        }
     }
 
     fn damage(&self) -> Damage {

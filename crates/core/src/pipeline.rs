@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
 
-use crate::clip::clip;
+use crate::clip::{clip, floor};
 use crate::dialect::{self, Decoder, Dialect, Input};
 use crate::entry::{Entry, Line, View};
 use crate::event::Event;
@@ -33,6 +33,8 @@ const MAX_HELD_BYTES: usize = 64 << 10;
 const SHOWN_DAMAGE: u64 = 20;
 /// Names of unknown types and fields that are counted one by one.
 const MAX_NAMES: usize = 1_000;
+/// Longest name that is counted, in bytes.
+const MAX_NAME: usize = 200;
 /// Files of sub-agents that may be read inside one another.
 const MAX_NESTING: usize = 16;
 
@@ -120,6 +122,7 @@ pub struct Report {
 }
 
 fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
+    let name = &name[..floor(name, MAX_NAME)];
     if let Some(number) = counts.get_mut(name) {
         *number += 1;
     } else {
@@ -220,10 +223,7 @@ impl Pipeline {
         }
         let claimed = match &reading {
             Reading::Record(record) => dialect::claiming(record.root()),
-            Reading::Parts(parts) => parts.iter().find_map(|part| match part {
-                Part::Record(record) => dialect::claiming(record.root()),
-                Part::Damage { .. } => None,
-            }),
+            Reading::Parts(parts) => parts.records().find_map(|record| dialect::claiming(record.root())),
             // Raw text is not held back, but keeps its place.
             _ if self.held.is_empty() => return self.read(line, reading, None, out),
             _ => None,
@@ -242,7 +242,7 @@ impl Pipeline {
         self.held_bytes += match &reading {
             Reading::Record(record) => record.text().len(),
             Reading::Text(text) => text.len(),
-            Reading::Parts(_) => MAX_HELD_BYTES / 4,
+            Reading::Parts(parts) => MAX_HELD_BYTES / 4 + parts.text().len(),
             Reading::Blank | Reading::Oversized(_) => 0,
         };
         self.held.push_back((line, reading));
@@ -270,7 +270,7 @@ impl Pipeline {
             }
             Reading::Record(record) => self.record(line, record, parent, out),
             Reading::Text(text) => self.raw(line, text, out),
-            Reading::Parts(parts) => parts.into_iter().enumerate().try_for_each(|(index, part)| match part {
+            Reading::Parts(parts) => parts.enumerate().try_for_each(|(index, part)| match part {
                 Part::Record(record) => self.record(line, record, parent, out),
                 Part::Damage { text, incomplete } => self.damage(line, index, text, incomplete, out),
             }),

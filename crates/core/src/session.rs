@@ -22,8 +22,10 @@ const MAX_IDS: usize = 65_536;
 const MAX_CALLS: usize = 4_096;
 /// Bytes of records that the remembered calls may hold together.
 const MAX_CALL_BYTES: usize = 4 << 20;
-/// Bytes that an open item may grow to.
+/// Bytes that open items may grow to together.
 const MAX_OPEN_BYTES: usize = 64 << 20;
+/// Longest name of a tool or session that is remembered with a call, in bytes.
+const MAX_NAME: usize = 1_024;
 /// Items that may grow at the same time.
 const MAX_OPEN: usize = 256;
 /// Calls inside which items were seen: their places and depths are remembered.
@@ -118,6 +120,8 @@ pub struct Session {
     usage: Usage,
     usages: VecDeque<(u64, Usage)>,
     open: Map<Id, Box<Item>>,
+    /// Bytes that the open items grew to.
+    open_bytes: usize,
     calls: Map<Id, OpenCall>,
     call_bytes: usize,
     calls_seen: u64,
@@ -172,19 +176,20 @@ impl Session {
             Event::Append { id, text } => {
                 if let Some(item) = self.open.get_mut(&id) {
                     grow(item, &text);
+                    self.open_bytes += text.len();
                     each(self, Change::Grew(id));
+                }
+                while self.open_bytes > MAX_OPEN_BYTES {
+                    self.part_longest(&mut each);
                 }
             }
             Event::Close { id, status } => {
-                if let Some(mut item) = self.open.shift_remove(&id) {
-                    item.status = status;
-                    settle_input(&mut item);
-                    self.remember(hash(item.id.as_str()), content_hash(&item));
-                    self.finish(item, &mut each);
+                if let Some(item) = self.take_open(&id) {
+                    self.close(item, status, &mut each);
                 }
             }
             Event::Drop(id) => {
-                if self.open.shift_remove(&id).is_some() {
+                if self.take_open(&id).is_some() {
                     each(self, Change::Dropped(id));
                 }
             }
@@ -213,10 +218,12 @@ impl Session {
     }
 
     fn put(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, Change<'_>)) {
-        if let Some(open) = self.open.shift_remove(&item.id) {
+        if let Some(open) = self.take_open(&item.id) {
             item.place = open.place;
             item.line = open.line;
-            self.remember(hash(item.id.as_str()), content_hash(&item));
+            if !self.name(&mut item) {
+                return each(self, Change::Repeated);
+            }
             return self.finish(item, each);
         }
         if !self.name(&mut item) {
@@ -235,10 +242,9 @@ impl Session {
             return each(self, Change::Repeated);
         }
         if self.open.len() >= MAX_OPEN {
-            if let Some((_, mut oldest)) = self.open.shift_remove_index(0) {
-                oldest.status = Status::Cancelled;
-                settle_input(&mut oldest);
-                self.finish(oldest, each);
+            let oldest = self.open.first().map(|(id, _)| id.clone());
+            if let Some(oldest) = oldest.and_then(|id| self.take_open(&id)) {
+                self.close(oldest, Status::Cancelled, each);
             }
         }
         item.status = Status::Open;
@@ -246,6 +252,36 @@ impl Session {
         let id = item.id.clone();
         self.open.insert(id.clone(), item);
         each(self, Change::Grew(id));
+    }
+
+    fn take_open(&mut self, id: &Id) -> Option<Box<Item>> {
+        let item = self.open.shift_remove(id)?;
+        self.open_bytes -= grown(&item);
+        Some(item)
+    }
+
+    /// Finishes an item that was open.
+    fn close(&mut self, mut item: Box<Item>, status: Status, each: &mut impl FnMut(&mut Self, Change<'_>)) {
+        item.status = status;
+        settle_input(&mut item);
+        if !self.name(&mut item) {
+            return each(self, Change::Repeated);
+        }
+        self.finish(item, each);
+    }
+
+    /// Tells what the longest open item has grown to, since it can't be kept any longer. The rest of it will be
+    /// an item of its own.
+    fn part_longest(&mut self, each: &mut impl FnMut(&mut Self, Change<'_>)) {
+        let longest = self.open.values_mut().max_by_key(|item| grown(item));
+        let Some(longest) = longest.filter(|item| grown(item) > 0) else {
+            self.open_bytes = 0;
+            return;
+        };
+        let text = std::mem::take(&mut longest.text);
+        let part = Box::new(Item { text, ..(**longest).clone() });
+        self.open_bytes -= grown(&part);
+        self.close(part, Status::Cancelled, each);
     }
 
     /// Gives the item an id that no other has. False: it is the same as the one that has it.
@@ -285,8 +321,13 @@ impl Session {
         self.ids.insert(id, content);
     }
 
+    /// What is remembered of the inside of `parent`; room is made for it if there is too much.
     fn inside(&mut self, parent: Option<&Id>) -> &mut Inside {
-        self.inside.entry(parent.cloned()).or_insert(Inside { depth: 1, ..Inside::default() })
+        let parent = parent.cloned();
+        if !self.inside.contains_key(&parent) {
+            self.forget_insides();
+        }
+        self.inside.entry(parent).or_insert(Inside { depth: 1, ..Inside::default() })
     }
 
     fn was_said(&mut self, item: &Item) {
@@ -356,16 +397,16 @@ impl Session {
     fn enter(&mut self, call: &Item) {
         if call.action == Some(Action::Delegate) {
             let depth = self.depth(call.parent.as_ref()).saturating_add(1);
-            if self.inside.len() >= MAX_PARENTS {
-                // The main thread stays: it is the first.
-                self.inside.drain(1..MAX_PARENTS / 2);
-            }
+            self.forget_insides();
             self.inside.entry(Some(call.id.clone())).or_default().depth = depth;
         }
     }
 
     fn open_call(&mut self, mut kept: Item) {
         let bytes = kept.record.as_ref().map_or(0, |record| record.text().len());
+        // A name that no one would read is not worth its memory.
+        kept.tool = kept.tool.filter(|tool| tool.len() <= MAX_NAME);
+        kept.session = kept.session.filter(|session| session.len() <= MAX_NAME);
         let bytes = if bytes > MAX_CALL_BYTES / 4 {
             // Its result will be told without its input.
             kept.input = None;
@@ -379,12 +420,27 @@ impl Session {
         };
         self.call_bytes += bytes;
         self.calls_seen += 1;
-        if let Some(before) = self.calls.insert(kept.id.clone(), OpenCall { item: kept, bytes, turn: self.calls_seen }) {
+        if let Some(before) =
+            self.calls.insert(kept.id.clone(), OpenCall { item: kept, bytes, turn: self.calls_seen })
+        {
             self.call_bytes -= before.bytes;
         }
         if self.calls.len() > MAX_CALLS || self.call_bytes > MAX_CALL_BYTES {
             self.forget_calls();
         }
+    }
+
+    /// Makes room for one more parent, if there are too many. The main thread stays.
+    fn forget_insides(&mut self) {
+        if self.inside.len() < MAX_PARENTS {
+            return;
+        }
+        let mut left = MAX_PARENTS / 2;
+        self.inside.retain(|parent, _| {
+            let is_old = parent.is_some() && left > 0;
+            left -= usize::from(is_old);
+            !is_old
+        });
     }
 
     /// Forgets the older half of the calls that await a result, so that forgetting stays cheap.
@@ -470,9 +526,15 @@ fn grow(item: &mut Item, piece: &str) {
         item.text = Content::Own(String::new());
     }
     if let Content::Own(text) = &mut item.text {
-        if text.len() + piece.len() <= MAX_OPEN_BYTES {
-            text.push_str(piece);
-        }
+        text.push_str(piece);
+    }
+}
+
+/// How much an open item has grown to.
+fn grown(item: &Item) -> usize {
+    match &item.text {
+        Content::Own(text) => text.len(),
+        _ => 0,
     }
 }
 

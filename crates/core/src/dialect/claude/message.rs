@@ -37,20 +37,21 @@ impl Claude {
         if !is_synthetic {
             self.history_facts(maker, model.as_deref(), out);
         }
+        let id = id.map(|id| Id::from(&*id));
         if let (Some(id), Some(usage), false) = (&id, usage, is_synthetic) {
             out.push(Event::Usage { message: id.to_string(), usage: usage_of(usage) });
         }
         if let Some(id) = &id {
-            self.threads.begin(maker.parent.as_ref(), id, out);
+            self.threads.begin(maker.parent.as_ref(), id.as_str(), out);
         }
         let first = out.len();
         match content {
             Some(text) if text.kind() == json::Kind::String => {
-                self.block(maker, id.as_deref(), text, is_synthetic, out)
+                self.block(maker, id.as_ref().map(Id::as_str), text, is_synthetic, out)
             }
             Some(blocks) if blocks.kind() == json::Kind::Array => {
                 for block in blocks.items() {
-                    self.block(maker, id.as_deref(), block, is_synthetic, out);
+                    self.block(maker, id.as_ref().map(Id::as_str), block, is_synthetic, out);
                 }
             }
             _ => return maker.unknown("assistant".into(), maker.line.value, out),
@@ -214,6 +215,7 @@ impl Claude {
                 return out.push(Event::Bookkeeping("replay".into()));
             }
         }
+        let first = out.len();
         match body.kind() {
             json::Kind::String => self.said(maker, body, session, out),
             json::Kind::Array => {
@@ -232,7 +234,13 @@ impl Claude {
                     }
                 }
             }
-            _ => maker.unknown("user".into(), maker.line.value, out),
+            _ => return maker.unknown("user".into(), maker.line.value, out),
+        }
+        let is_result = |event: &Event| matches!(event, Event::Put(item) if item.kind == Kind::Result);
+        let alone = maker.line.structured.filter(|value| !value.is_null());
+        if let Some(alone) = alone.filter(|_| !out[first..].iter().any(is_result)) {
+            // Its block is gone, or is none.
+            maker.unknown("user/tool_use_result".into(), alone, out);
         }
     }
 
@@ -317,6 +325,12 @@ impl Claude {
         result_content(&mut item, block);
         if let Some(structured) = structured {
             tool::result_facts(&mut item, structured);
+            let is_silent = matches!(item.text, Content::None) && item.fact("images").is_none();
+            let is_strange = item.fact("orphan").is_some() || structured.kind() == json::Kind::String;
+            if is_silent && is_strange && item.fact("structured").is_none() {
+                // Nothing else would say what is in it.
+                item.data.push(("structured", Fact::Node(structured.node())));
+            }
         }
         if item.error && item.action.is_none_or(|action| action == Action::Run) {
             if let Some(code) = tool::exit_code(&item.text()) {

@@ -20,7 +20,7 @@ use crate::dialect::{Decoder, Input};
 use crate::event::Event;
 use crate::item::{Content, Fact, Id, Item, Kind};
 use crate::json::{self, Value};
-use crate::session::{Map, Facts, Session, SessionId, hash};
+use crate::session::{Facts, Map, Session, SessionId, hash};
 use crate::text::Text;
 
 use line::Line;
@@ -29,6 +29,8 @@ use sidechain::Sidechains;
 
 /// Lines whose items may still be taken back.
 const MAX_UUIDS: usize = 8_192;
+/// Items of those lines.
+const MAX_MADE: usize = 65_536;
 
 /// Whether a value is an event of Claude Code.
 pub(super) fn claim(value: Value<'_>) -> bool {
@@ -65,6 +67,8 @@ pub(super) struct Claude {
     sidechains: Sidechains,
     /// Hash of a line's uuid → hash of its message, and the items that it made.
     uuids: Map<u64, (u64, Vec<Id>)>,
+    /// How many items those are.
+    made: usize,
     session: Option<SessionId>,
     tool: Option<Arc<str>>,
     /// What the last line said of session, folder and version.
@@ -248,10 +252,16 @@ impl Claude {
         let key = hash(uuid.raw());
         let seen = self.uuids.get(&key).is_some_and(|(known, _)| *known == message);
         if !seen {
-            if self.uuids.len() >= MAX_UUIDS {
-                self.uuids.drain(..MAX_UUIDS / 2);
+            let made = made();
+            self.made += made.len();
+            if let Some((_, before)) = self.uuids.insert(key, (message, made)) {
+                self.made -= before.len();
             }
-            self.uuids.insert(key, (message, made()));
+            if self.uuids.len() > MAX_UUIDS || self.made > MAX_MADE {
+                let older = self.uuids.len() / 2;
+                let forgotten: usize = self.uuids.drain(..older).map(|(_, (_, ids))| ids.len()).sum();
+                self.made -= forgotten;
+            }
         }
         seen
     }

@@ -203,14 +203,16 @@ impl Prose<'_, '_, '_> {
     fn end_link(&mut self) {
         self.styles.pop();
         let Some(Link { address, first }) = self.links.pop() else { return };
-        let shown: String = self.runs.iter().skip(first).map(|run| run.text.as_str()).collect();
+        let shown = self.runs.iter().skip(first).flat_map(|run| run.text.chars());
+        let shows = |address: &str| shown.clone().eq(address.chars());
+        let is_shown = shows(&address) || address.strip_prefix("mailto:").is_some_and(shows);
         let target = if self.body.pen.look().links() { target(&address) } else { None };
         if let Some(target) = target {
             let target: std::rc::Rc<str> = (&*target).into();
             for run in self.runs.iter_mut().skip(first) {
                 run.link.get_or_insert_with(|| target.clone());
             }
-        } else if shown != address && address.strip_prefix("mailto:") != Some(&shown) && !address.is_empty() {
+        } else if !is_shown && !address.is_empty() {
             self.styled(&format!(" ({address})"), "markdown.url");
         }
     }
