@@ -19,6 +19,7 @@
 //! Nothing here prints, exits, or reads the environment: what is wrong comes back as [`Problems`].
 
 pub mod engine;
+pub mod golden;
 pub mod keys;
 pub mod problem;
 pub mod profile;
