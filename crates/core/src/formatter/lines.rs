@@ -15,7 +15,8 @@ pub(super) fn fold(item: &Item, view: View) -> View {
         outcome::figures_first(view.title, &mut line);
     } else {
         for span in view.title.spans.into_iter().filter(|span| &*span.text != " ") {
-            line.push(span.role, span.text);
+            let text = if span.text.trim() == "·" { Text::own("·") } else { span.text };
+            line.push(span.role, text);
         }
     }
     let is_whole = matches!(item.kind, Kind::Reply | Kind::Outcome);

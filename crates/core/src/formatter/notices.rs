@@ -46,7 +46,8 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
             view.body.push(Block::text("notice.record", generic::laid_out(record.root(), record.is_cut())));
         }
     } else if is_line {
-        if !view.title.is_empty() {
+        let before = view.title.spans.last().map(|span| &*span.text);
+        if before.is_some_and(|before| !before.ends_with([':', '!'])) {
             view.title.push("notice.note", Text::own("·"));
         }
         view.title.push("notice.text", text);
@@ -250,6 +251,8 @@ fn words(context: Context<'_>, event: &str) -> Option<Text> {
             let args = text("args").unwrap_or_default();
             format!("{} {}", &*name, &*args)
         }
+        // The agent's own words name both models, and say why.
+        "fallback" if !context.full && !context.item.text().is_empty() => return None,
         "fallback" => match (text("from"), text("to")) {
             (Some(from), Some(to)) => format!("model {} → {}", &*from, &*to),
             _ => return None,

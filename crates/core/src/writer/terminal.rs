@@ -140,6 +140,10 @@ impl Terminal {
 }
 
 impl Writer for Terminal {
+    fn wants_time(&self) -> bool {
+        self.look.timestamps.is_some()
+    }
+
     fn entry(&mut self, entry: &Entry, out: &mut dyn fmt::Write) -> fmt::Result {
         if !says_something(entry) {
             return Ok(());

@@ -103,7 +103,10 @@ impl Choices {
         if let Some(theme) = &self.theme {
             builder = builder.theme(theme);
         }
-        self.set.iter().fold(builder, |builder, assignment| builder.set(assignment)).build()
+        for assignment in &self.set {
+            builder = builder.set(assignment);
+        }
+        builder.build()
     }
 
     /// These choices with those of a file over them.
@@ -130,13 +133,13 @@ impl Choices {
                         tables.push(("args.", inner));
                         continue;
                     }
-                    _ => match KEYS.iter().find(|(known, _)| *known == name) {
-                        Some((_, set)) => set(&mut choices, value).err().map(|wanted| (value.span(), wanted)),
-                        None => {
-                            let hint = suggestion(&name, KEYS.iter().map(|(known, _)| *known));
-                            Some((key.span(), format!("there is no key \"{name}\" {hint}")))
-                        }
-                    },
+                    _ if let Some((_, set)) = KEYS.iter().find(|(known, _)| *known == name) => {
+                        set(&mut choices, value).err().map(|wanted| (value.span(), wanted))
+                    }
+                    _ => {
+                        let hint = suggestion(&name, KEYS.iter().map(|(known, _)| *known));
+                        Some((key.span(), format!("there is no key \"{name}\" {hint}")))
+                    }
                 };
                 found.extend(problem.map(|(span, message)| Problem::at(&file, &source, span, message)));
             }

@@ -42,15 +42,19 @@ fn section(name: String, lines: &[&str]) -> Section {
         |line: &str| if line.len() >= 4 && line.bytes().all(|byte| byte == b'-') { line.len() } else { 0 };
     let longest = lines.iter().map(|line| dashes(line)).max().unwrap_or(0);
     let divider = lines.iter().position(|line| longest > 0 && dashes(line) == longest);
-    let (input, rest) = lines.split_at(divider.unwrap_or(lines.len()));
-    let input = input.iter().map(|line| format!("{line}\n")).collect();
-    Section { name, input, expected: divider.map(|_| text(rest.get(1..).unwrap_or_default())) }
+    let Some(divider) = divider else { return Section { name, input: text(lines), expected: None } };
+    Section { name, input: joined(&lines[..divider]), expected: Some(text(&lines[divider + 1..])) }
 }
 
 /// The lines without the blank ones at their end.
 fn text(lines: &[&str]) -> String {
     let length = lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
-    lines[..length].iter().map(|line| format!("{line}\n")).collect()
+    joined(&lines[..length])
+}
+
+/// The lines, each with a newline.
+fn joined(lines: &[&str]) -> String {
+    lines.iter().flat_map(|line| [line, "\n"]).collect()
 }
 
 /// Writes the expected text of one case into its file.
