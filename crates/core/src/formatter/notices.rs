@@ -229,7 +229,8 @@ fn words(context: Context<'_>, event: &str) -> Option<Text> {
             None => "denied".to_owned(),
         },
         "mode" => format!("mode {}", &*text("mode")?),
-        "task" if !context.full && !context.item.text().is_empty() => return None,
+        // The agent's own words say it all: which models, and why.
+        "task" | "fallback" if !context.full && !context.item.text().is_empty() => return None,
         "task" => match text("status") {
             Some(status) => format!("task {}", status.replace('_', " ")),
             None => "task".to_owned(),
@@ -251,8 +252,6 @@ fn words(context: Context<'_>, event: &str) -> Option<Text> {
             let args = text("args").unwrap_or_default();
             format!("{} {}", &*name, &*args)
         }
-        // The agent's own words name both models, and say why.
-        "fallback" if !context.full && !context.item.text().is_empty() => return None,
         "fallback" => match (text("from"), text("to")) {
             (Some(from), Some(to)) => format!("model {} → {}", &*from, &*to),
             _ => return None,

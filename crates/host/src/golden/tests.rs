@@ -94,3 +94,22 @@ fn a_diff_marks_words_and_makes_blanks_visible() {
 fn escapes_are_kept_visibly() {
     assert_eq!(visible("\u{1b}[1mC:\\e\u{1b}[0m"), r"\e[1mC:\\e\e[0m");
 }
+
+#[test]
+fn laws_that_are_broken_are_noticed() {
+    let engine = Choices::default().engine("default", "text").unwrap();
+    let one = format!("{REPLY}\n");
+    let two = format!("{one}{}\n", REPLY.replace("\"m\"", "\"n\""));
+    let broken = |input: &str, run: &Run| laws::broken(&engine, input.as_bytes(), run).join("; ");
+    let run = |input: &str| Run::of(&engine, [input.as_bytes()]);
+
+    assert_eq!(broken(&two, &run(&two)), "");
+    // What came of one line of two: then the other was read, and lost.
+    let told = broken(&two, &run(&one));
+    assert!(told.contains("read again, line 2 is «», not «nothing»"), "{told}");
+    assert!(told.contains("of 2 lines 1 were read and 1 accounted for"), "{told}");
+    assert!(told.contains("line 1 is neither shown nor counted"), "{told}");
+    let steering = Run { text: "fine \u{202e} not fine\n".to_owned(), ..run(&one) };
+    let told = broken(&one, &steering);
+    assert!(told.contains("something came out that could steer a terminal: fine <U+202E>"), "{told}");
+}
