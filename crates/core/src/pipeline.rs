@@ -66,8 +66,8 @@ pub enum Update {
 /// The bytes of a file, in pieces.
 pub type Pieces = Box<dyn Iterator<Item = Vec<u8>>>;
 
-/// Finds the file that a sub-agent of a history wrote: asked with each call that may have started one,
-/// it answers with the file's bytes.
+/// Finds the file that a sub-agent of a history wrote: asked with each call that may have started one, and
+/// with its result, it answers with the file's bytes.
 pub type Subagents = Box<dyn FnMut(&Item) -> Option<Pieces>>;
 
 /// How a pipeline is set up.
@@ -137,6 +137,8 @@ pub struct Pipeline {
     decoder: Option<Box<dyn Decoder>>,
     held: VecDeque<(u64, Reading)>,
     held_bytes: usize,
+    /// Room for the events of one record, kept from one to the next.
+    events: Vec<Event>,
     session: Session,
     subagents: Option<Subagents>,
     nesting: usize,
@@ -156,6 +158,7 @@ impl Pipeline {
             decoder: dialect.map(|dialect| (dialect.decoder)()),
             held: VecDeque::new(),
             held_bytes: 0,
+            events: Vec::new(),
             session: Session::default(),
             subagents: setup.subagents,
             nesting: 0,
@@ -312,7 +315,7 @@ impl Pipeline {
     }
 
     fn put(&mut self, item: Item, out: &mut dyn Write) -> fmt::Result {
-        self.happen(vec![Event::Put(Box::new(item))], out)
+        self.happen([Event::Put(Box::new(item))], out)
     }
 
     fn record(&mut self, line: u64, record: Record, parent: Option<&Id>, out: &mut dyn Write) -> fmt::Result {
@@ -330,11 +333,13 @@ impl Pipeline {
         let single = std::iter::once(root).filter(|_| !is_stream);
         for value in elements.chain(single) {
             let Some(mut decoder) = self.decoder.take() else { return Ok(()) };
-            let mut events = Vec::new();
+            let mut events = std::mem::take(&mut self.events);
             decoder.decode(Input { record: &record, value, line, parent }, &self.session, &mut events);
             self.decoder = Some(decoder);
             self.stage.report.events += 1;
-            self.happen(events, out)?;
+            let written = self.happen(events.drain(..), out);
+            self.events = events;
+            written?;
         }
         if is_cut {
             let mut cut = notice(line, "cut");
@@ -344,7 +349,7 @@ impl Pipeline {
         Ok(())
     }
 
-    fn happen(&mut self, events: Vec<Event>, out: &mut dyn Write) -> fmt::Result {
+    fn happen(&mut self, events: impl IntoIterator<Item = Event>, out: &mut dyn Write) -> fmt::Result {
         for event in events {
             match &event {
                 Event::Bookkeeping(rule) => count(&mut self.stage.report.hidden, rule),
@@ -357,23 +362,24 @@ impl Pipeline {
             let mut written = Ok(());
             session.apply(event, |session, change| {
                 if let (true, Change::Complete(item)) = (wants_subagents, &change) {
-                    if item.kind == Kind::Call && item.action == Some(Action::Delegate) {
-                        delegated.push((**item).clone());
+                    if item.action == Some(Action::Delegate) {
+                        delegated.push((*item).clone());
                     }
                 }
                 written = written.and_then(|()| stage.take(session, change, out));
             });
             written?;
-            for call in delegated {
-                self.subagent(&call, out)?;
+            for item in delegated {
+                self.subagent(&item, out)?;
             }
         }
         Ok(())
     }
 
-    /// Reads the file of the sub-agent that a call started, right under the call.
-    fn subagent(&mut self, call: &Item, out: &mut dyn Write) -> fmt::Result {
-        let Some(pieces) = self.subagents.as_mut().and_then(|find| find(call)) else { return Ok(()) };
+    /// Reads the file of the sub-agent that a call started, or whose result it is, right under it.
+    fn subagent(&mut self, item: &Item, out: &mut dyn Write) -> fmt::Result {
+        let Some(pieces) = self.subagents.as_mut().and_then(|find| find(item)) else { return Ok(()) };
+        let call = item.call.as_ref().unwrap_or(&item.id);
         if self.nesting >= MAX_NESTING {
             return Ok(());
         }
@@ -383,7 +389,7 @@ impl Pipeline {
         let mut each = |frame: Frame<'_>| {
             let line = frame.line;
             let reading = Reading::of(frame, dialect::is_event);
-            written = written.and_then(|()| self.read(line, reading, Some(&call.id), out));
+            written = written.and_then(|()| self.read(line, reading, Some(call), out));
         };
         for piece in pieces {
             framer.push(&piece, &mut each);
@@ -439,9 +445,9 @@ struct Stage {
 }
 
 impl Stage {
-    fn take(&mut self, session: &Session, change: Change, out: &mut dyn Write) -> fmt::Result {
+    fn take(&mut self, session: &Session, change: Change<'_>, out: &mut dyn Write) -> fmt::Result {
         match change {
-            Change::Complete(item) => self.item(&item, session, out),
+            Change::Complete(item) => self.item(item, session, out),
             Change::Repeated => {
                 self.report.repeated += 1;
                 Ok(())
@@ -495,7 +501,7 @@ impl Stage {
     fn admits(&mut self, item: &Item) -> bool {
         let is_admitted = self.profile.filter.admits(item);
         if !is_admitted {
-            count(&mut self.report.hidden, &format!("filter: {}", item.kind.name()));
+            count(&mut self.report.hidden, "filter");
         }
         is_admitted
     }
