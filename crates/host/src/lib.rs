@@ -20,6 +20,7 @@
 
 pub mod ahead;
 pub mod engine;
+pub mod golden;
 pub mod keys;
 pub mod problem;
 pub mod profile;

@@ -50,7 +50,8 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
             view.body.push(Block::text("notice.record", generic::laid_out(record.root(), record.is_cut())));
         }
     } else if is_line {
-        if !view.title.is_empty() {
+        let before = view.title.spans.last().map(|span| &*span.text);
+        if before.is_some_and(|before| !before.ends_with([':', '!'])) {
             view.title.push("notice.note", Text::own("·"));
         }
         view.title.push("notice.text", text);
@@ -250,7 +251,8 @@ fn words(context: Context<'_>, event: &str) -> Option<Text> {
             None => "denied".to_owned(),
         },
         "mode" => format!("permission mode: {}", &*text("mode")?),
-        "task" if !context.full && !context.item.text().is_empty() => return None,
+        // The agent's own words say it all: which models, and why.
+        "task" | "fallback" if !context.full && !context.item.text().is_empty() => return None,
         "task" => match text("status") {
             Some(status) => format!("task {}", status.replace('_', " ")),
             None => "task".to_owned(),

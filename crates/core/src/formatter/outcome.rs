@@ -107,10 +107,15 @@ fn accounts(context: Context<'_>, lines: &mut Vec<Line>) {
             lines.push(line);
         }
     }
-    for (model, usage) in context.fact("models").map(Datum::parts).unwrap_or_default() {
+    let models = context.fact("models");
+    let named = models.map(Datum::parts).unwrap_or_default();
+    let listed = models.map(Datum::list).unwrap_or_default().into_iter();
+    let listed = listed.map(|usage| (usage.text_at("model").unwrap_or_default(), usage));
+    for (model, usage) in named.into_iter().chain(listed) {
         let mut line = Line::of("session.model", model);
         tokens(usage, &mut line);
         if let Some(cost) = usage.get("cost_usd").and_then(Datum::float).and_then(figures::money) {
+            separate(&mut line);
             line.push("outcome.figure", cost);
         }
         lines.push(line);
@@ -122,9 +127,17 @@ fn tokens(usage: Datum<'_>, line: &mut Line) {
         [("input", "in"), ("output", "out"), ("cache_read", "from cache"), ("cache_write", "to cache")];
     for (name, word) in names {
         if let Some(number) = usage.count_at(name) {
+            separate(line);
             line.push("outcome.figure", figures::count(number));
             line.push("outcome.note", word);
         }
+    }
+}
+
+/// Parts a figure with its word from the one before.
+fn separate(line: &mut Line) {
+    if line.spans.len() > 1 {
+        line.push("outcome.note", Text::own("·"));
     }
 }
 

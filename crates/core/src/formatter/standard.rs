@@ -3,7 +3,7 @@
 use crate::entry::{Block, Line, View};
 use crate::formatter::datum::Datum;
 use crate::formatter::{FormatError, Formatter, Verdict, calls, generic, lines, notices, outcome, results};
-use crate::item::{Item, Kind};
+use crate::item::{Item, Kind, Status};
 use crate::profile::Detail;
 use crate::session::Session;
 use crate::text::Text;
@@ -113,6 +113,10 @@ impl<'a> Context<'a> {
         let text = self.item.clean_text();
         if !text.trim().is_empty() {
             body.push(Block::prose(role, text));
+        }
+        // A thought or reply that was never ended must not read as if it had been.
+        if self.item.status == Status::Cancelled && !body.is_empty() {
+            body.push(Block::line(Line::of("muted", "… cut off")));
         }
         images(self, &mut body);
         (!body.is_empty()).then(|| View { mark, ..View::of(body) })

@@ -616,7 +616,7 @@ fn notices_and_outcomes() {
             ),
             (
                 r#"{"kind":"outcome","facts":{"usage":{"input":1200,"output":3},"models":{"opus":{"input":1,"cost_usd":0.5}}}}"#,
-                "<outcome-ok> done\n  tokens 1,200 in 3 out\n  opus 1 in $0.50\n",
+                "<outcome-ok> done\n  tokens 1,200 in · 3 out\n  opus 1 in · $0.50\n",
             ),
         ],
     );

@@ -235,8 +235,9 @@ pub(in crate::formatter) fn search(answer: &mut Answer<'_>) -> Option<View> {
     match mode.as_deref() {
         _ if !is_told => {
             // Older versions tell no facts: `Found 3 files`, then their paths.
+            // In full the text follows as it is.
             if let Some((found, paths)) =
-                text.split_once('\n').filter(|(found, _)| found.starts_with("Found "))
+                text.split_once('\n').filter(|(found, _)| found.starts_with("Found ") && !context.full)
             {
                 answer.note(Text::clean(found));
                 answer.files(paths.split('\n').map(Text::clean));
