@@ -24,6 +24,17 @@ impl Id {
     }
 }
 
+impl Id {
+    /// An id below another: `call/result`.
+    pub fn below(parent: &str, name: &str) -> Self {
+        let mut id = String::with_capacity(parent.len() + 1 + name.len());
+        id.push_str(parent);
+        id.push('/');
+        id.push_str(name);
+        Self(id.into())
+    }
+}
+
 impl From<&str> for Id {
     fn from(id: &str) -> Self {
         Self(id.into())

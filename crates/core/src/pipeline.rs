@@ -137,6 +137,8 @@ pub struct Pipeline {
     decoder: Option<Box<dyn Decoder>>,
     held: VecDeque<(u64, Reading)>,
     held_bytes: usize,
+    /// Room for the events of one record, kept from one to the next.
+    events: Vec<Event>,
     session: Session,
     subagents: Option<Subagents>,
     nesting: usize,
@@ -156,6 +158,7 @@ impl Pipeline {
             decoder: dialect.map(|dialect| (dialect.decoder)()),
             held: VecDeque::new(),
             held_bytes: 0,
+            events: Vec::new(),
             session: Session::default(),
             subagents: setup.subagents,
             nesting: 0,
@@ -312,7 +315,7 @@ impl Pipeline {
     }
 
     fn put(&mut self, item: Item, out: &mut dyn Write) -> fmt::Result {
-        self.happen(vec![Event::Put(Box::new(item))], out)
+        self.happen([Event::Put(Box::new(item))], out)
     }
 
     fn record(&mut self, line: u64, record: Record, parent: Option<&Id>, out: &mut dyn Write) -> fmt::Result {
@@ -330,11 +333,13 @@ impl Pipeline {
         let single = std::iter::once(root).filter(|_| !is_stream);
         for value in elements.chain(single) {
             let Some(mut decoder) = self.decoder.take() else { return Ok(()) };
-            let mut events = Vec::new();
+            let mut events = std::mem::take(&mut self.events);
             decoder.decode(Input { record: &record, value, line, parent }, &self.session, &mut events);
             self.decoder = Some(decoder);
             self.stage.report.events += 1;
-            self.happen(events, out)?;
+            let written = self.happen(events.drain(..), out);
+            self.events = events;
+            written?;
         }
         if is_cut {
             let mut cut = notice(line, "cut");
@@ -344,7 +349,7 @@ impl Pipeline {
         Ok(())
     }
 
-    fn happen(&mut self, events: Vec<Event>, out: &mut dyn Write) -> fmt::Result {
+    fn happen(&mut self, events: impl IntoIterator<Item = Event>, out: &mut dyn Write) -> fmt::Result {
         for event in events {
             match &event {
                 Event::Bookkeeping(rule) => count(&mut self.stage.report.hidden, rule),
@@ -358,7 +363,7 @@ impl Pipeline {
             session.apply(event, |session, change| {
                 if let (true, Change::Complete(item)) = (wants_subagents, &change) {
                     if item.action == Some(Action::Delegate) {
-                        delegated.push((**item).clone());
+                        delegated.push((*item).clone());
                     }
                 }
                 written = written.and_then(|()| stage.take(session, change, out));
@@ -440,9 +445,9 @@ struct Stage {
 }
 
 impl Stage {
-    fn take(&mut self, session: &Session, change: Change, out: &mut dyn Write) -> fmt::Result {
+    fn take(&mut self, session: &Session, change: Change<'_>, out: &mut dyn Write) -> fmt::Result {
         match change {
-            Change::Complete(item) => self.item(&item, session, out),
+            Change::Complete(item) => self.item(item, session, out),
             Change::Repeated => {
                 self.report.repeated += 1;
                 Ok(())
@@ -496,7 +501,7 @@ impl Stage {
     fn admits(&mut self, item: &Item) -> bool {
         let is_admitted = self.profile.filter.admits(item);
         if !is_admitted {
-            count(&mut self.report.hidden, &format!("filter: {}", item.kind.name()));
+            count(&mut self.report.hidden, "filter");
         }
         is_admitted
     }

@@ -25,13 +25,16 @@ const MAX_CALL_BYTES: usize = 4 << 20;
 /// Bytes that an open item may grow to.
 const MAX_OPEN_BYTES: usize = 64 << 20;
 /// Items that may grow at the same time.
-const MAX_OPEN: usize = 1_024;
+const MAX_OPEN: usize = 256;
 /// Calls inside which items were seen: their places and depths are remembered.
 const MAX_PARENTS: usize = 4_096;
 /// Messages whose usage may still be corrected.
 const MAX_USAGES: usize = 64;
 /// Open calls that are listed at the end.
 const LISTED_CALLS: usize = 20;
+
+/// A map that keeps its order and hashes the same in every run.
+pub(crate) type Map<K, V> = IndexMap<K, V, FixedState>;
 
 /// What is known of the run as a whole. Cleaned, ready to be shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -76,9 +79,9 @@ impl Facts {
 
 /// What an event did to the session.
 #[derive(Clone, Debug)]
-pub enum Change {
+pub enum Change<'a> {
     /// An item is whole. It comes once.
-    Complete(Box<Item>),
+    Complete(&'a Item),
     /// An item is open and has changed: see [`Session::open_item`].
     Grew(Id),
     /// An item is no more.
@@ -91,7 +94,10 @@ pub enum Change {
 #[derive(Debug)]
 struct OpenCall {
     item: Item,
+    /// Bytes of its record.
     bytes: usize,
+    /// How many calls came before it.
+    turn: u64,
 }
 
 /// What is remembered of the inside of a call.
@@ -111,13 +117,14 @@ pub struct Session {
     facts: Facts,
     usage: Usage,
     usages: VecDeque<(u64, Usage)>,
-    open: IndexMap<Id, Item>,
-    calls: IndexMap<Id, OpenCall>,
+    open: Map<Id, Box<Item>>,
+    calls: Map<Id, OpenCall>,
     call_bytes: usize,
+    calls_seen: u64,
     calls_forgotten: u64,
     /// Id hash → content hash of finished items, oldest first.
-    ids: IndexMap<u64, u64, FixedState>,
-    inside: IndexMap<Option<Id>, Inside>,
+    ids: Map<u64, u64>,
+    inside: Map<Option<Id>, Inside>,
     /// Shown at the last `session` notice: session, model, folder, mode.
     announced: Option<[Option<Text>; 4]>,
 }
@@ -140,7 +147,7 @@ impl Session {
 
     /// An item that may still grow.
     pub fn open_item(&self, id: &Id) -> Option<&Item> {
-        self.open.get(id)
+        self.open.get(id).map(|item| &**item)
     }
 
     /// How many sub-agents an item of `parent` is inside of.
@@ -157,11 +164,11 @@ impl Session {
     }
 
     /// Applies an event and hands on what changed.
-    pub fn apply(&mut self, event: Event, mut each: impl FnMut(&mut Self, Change)) {
+    pub fn apply(&mut self, event: Event, mut each: impl FnMut(&mut Self, Change<'_>)) {
         match event {
             Event::Facts(news) => self.facts.update(*news),
             Event::Put(item) => self.put(item, &mut each),
-            Event::Open(item) => self.begin(*item, &mut each),
+            Event::Open(item) => self.begin(item, &mut each),
             Event::Append { id, text } => {
                 if let Some(item) = self.open.get_mut(&id) {
                     grow(item, &text);
@@ -173,7 +180,7 @@ impl Session {
                     item.status = status;
                     settle_input(&mut item);
                     self.remember(hash(item.id.as_str()), content_hash(&item));
-                    self.finish(Box::new(item), &mut each);
+                    self.finish(item, &mut each);
                 }
             }
             Event::Drop(id) => {
@@ -193,18 +200,19 @@ impl Session {
     }
 
     /// Ends the input: what is still open is whole now, and calls without a result are told.
-    pub fn end(&mut self, line: u64, mut each: impl FnMut(&mut Self, Change)) {
+    pub fn end(&mut self, line: u64, mut each: impl FnMut(&mut Self, Change<'_>)) {
         while let Some((id, _)) = self.open.first() {
             let (id, status) = (id.clone(), Status::Cancelled);
             self.apply(Event::Close { id, status }, &mut each);
         }
         if self.open_calls() > 0 {
+            self.calls.sort_by(|_, one, _, other| one.turn.cmp(&other.turn));
             let notice = self.open_calls_notice(line);
-            each(self, Change::Complete(Box::new(notice)));
+            each(self, Change::Complete(&notice));
         }
     }
 
-    fn put(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, Change)) {
+    fn put(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, Change<'_>)) {
         if let Some(open) = self.open.shift_remove(&item.id) {
             item.place = open.place;
             item.line = open.line;
@@ -218,7 +226,7 @@ impl Session {
         self.finish(item, each);
     }
 
-    fn begin(&mut self, mut item: Item, each: &mut impl FnMut(&mut Self, Change)) {
+    fn begin(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, Change<'_>)) {
         if self.open.contains_key(&item.id) {
             return;
         }
@@ -230,7 +238,7 @@ impl Session {
             if let Some((_, mut oldest)) = self.open.shift_remove_index(0) {
                 oldest.status = Status::Cancelled;
                 settle_input(&mut oldest);
-                self.finish(Box::new(oldest), each);
+                self.finish(oldest, each);
             }
         }
         item.status = Status::Open;
@@ -298,9 +306,9 @@ impl Session {
         place
     }
 
-    fn finish(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, Change)) {
+    fn finish(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, Change<'_>)) {
         match item.kind {
-            Kind::Call => self.open_call(&item),
+            Kind::Call => self.enter(&item),
             Kind::Reply => self.was_said(&item),
             Kind::Notice if item.error => self.was_said(&item),
             // A job that ended: what its sub-agent answered stands above.
@@ -332,26 +340,32 @@ impl Session {
             }
             _ => {}
         }
-        let answered = item.call.clone().filter(|_| item.kind == Kind::Result);
-        each(self, Change::Complete(item));
-        if let Some(call) = answered {
-            if let Some(call) = self.calls.shift_remove(&call) {
-                self.call_bytes -= call.bytes;
+        each(self, Change::Complete(&item));
+        match (item.kind, &item.call) {
+            (Kind::Call, _) => self.open_call(*item),
+            (Kind::Result, Some(call)) => {
+                if let Some(call) = self.calls.swap_remove(call) {
+                    self.call_bytes -= call.bytes;
+                }
             }
+            _ => {}
         }
     }
 
-    fn open_call(&mut self, item: &Item) {
-        if item.action == Some(Action::Delegate) {
-            let depth = self.depth(item.parent.as_ref()).saturating_add(1);
+    /// Notes how deep the items of a sub-agent will be.
+    fn enter(&mut self, call: &Item) {
+        if call.action == Some(Action::Delegate) {
+            let depth = self.depth(call.parent.as_ref()).saturating_add(1);
             if self.inside.len() >= MAX_PARENTS {
                 // The main thread stays: it is the first.
                 self.inside.drain(1..MAX_PARENTS / 2);
             }
-            self.inside.entry(Some(item.id.clone())).or_default().depth = depth;
+            self.inside.entry(Some(call.id.clone())).or_default().depth = depth;
         }
-        let bytes = item.record.as_ref().map_or(0, |record| record.text().len());
-        let mut kept = item.clone();
+    }
+
+    fn open_call(&mut self, mut kept: Item) {
+        let bytes = kept.record.as_ref().map_or(0, |record| record.text().len());
         let bytes = if bytes > MAX_CALL_BYTES / 4 {
             // Its result will be told without its input.
             kept.input = None;
@@ -364,7 +378,10 @@ impl Session {
             bytes
         };
         self.call_bytes += bytes;
-        if let Some(before) = self.calls.insert(item.id.clone(), OpenCall { item: kept, bytes }) {
+        self.calls_seen += 1;
+        if let Some(before) =
+            self.calls.insert(kept.id.clone(), OpenCall { item: kept, bytes, turn: self.calls_seen })
+        {
             self.call_bytes -= before.bytes;
         }
         if self.calls.len() > MAX_CALLS || self.call_bytes > MAX_CALL_BYTES {
@@ -374,6 +391,7 @@ impl Session {
 
     /// Forgets the older half of the calls that await a result, so that forgetting stays cheap.
     fn forget_calls(&mut self) {
+        self.calls.sort_by(|_, one, _, other| one.turn.cmp(&other.turn));
         let half = self.calls.len().div_ceil(2);
         for (_, call) in self.calls.drain(..half) {
             self.call_bytes -= call.bytes;
@@ -437,7 +455,7 @@ impl Session {
     pub(crate) fn awaiting(facts: Facts, calls: impl IntoIterator<Item = Item>) -> Self {
         let mut session = Self { facts, ..Self::default() };
         for call in calls {
-            session.open_call(&call);
+            session.open_call(call);
         }
         session
     }
