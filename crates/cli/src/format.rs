@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use streamfmt::Engine;
 use streamfmt::core::pipeline::{Pipeline, Report};
+use streamfmt::{Engine, subagents};
 
 use crate::args::Args;
 use crate::input::{Input, Source, Step, reason};
@@ -73,7 +73,9 @@ impl<'a> Run<'a> {
             Ok(source) => source,
             Err(error) => return self.tell_unread(input, &error),
         };
-        let mut pipeline = Pipeline::new(self.engine.setup());
+        let mut setup = self.engine.setup();
+        setup.subagents = input.path().map(|path| subagents(path.to_owned(), self.args.files.clone()));
+        let mut pipeline = Pipeline::new(setup);
         // A failure to write is kept by the output, which is asked in the end.
         let _ = self.write_heading(input);
         if let Err(error) = self.feed(&mut source, &mut pipeline) {

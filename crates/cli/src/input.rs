@@ -51,6 +51,14 @@ impl Input {
         }
     }
 
+    /// Where it lies, if it is a file.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Stdin => None,
+            Self::File(path) => Some(path),
+        }
+    }
+
     /// Opens it. A pipe of the file system waits here for its writer.
     pub(crate) fn open(&self, follow: bool) -> io::Result<Source> {
         let file = match self {

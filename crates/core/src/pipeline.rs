@@ -17,11 +17,11 @@ use crate::event::Event;
 use crate::formatter::standard::Standard;
 use crate::formatter::{Formatter, Verdict};
 use crate::frame::{Frame, Framer};
-use crate::item::{Action, Content, Fact, Id, Item, Kind};
+use crate::item::{Action, Content, Fact, FactRef, Id, Item, Kind};
 use crate::json::{self, Record};
 use crate::profile::Profile;
 use crate::reading::{Part, Reading};
-use crate::session::{Change, Session};
+use crate::session::{Change, Session, SessionId};
 use crate::text::Text;
 use crate::writer::{Writer, json::write_item};
 
@@ -68,8 +68,8 @@ pub enum Update {
 /// The bytes of a file, in pieces.
 pub type Pieces = Box<dyn Iterator<Item = Vec<u8>>>;
 
-/// Finds the file that a sub-agent of a history wrote: asked with each call that may have started one,
-/// it answers with the file's bytes.
+/// Finds the file that a sub-agent of a history wrote: asked with each call that may have started one, and
+/// with its result, it answers with the file's bytes.
 pub type Subagents = Box<dyn FnMut(&Item) -> Option<Pieces>>;
 
 /// How a pipeline is set up.
@@ -168,6 +168,8 @@ impl Pipeline {
                 output: setup.output,
                 standard,
                 last: None,
+                last_parent: None,
+                last_session: None,
                 report: Report::default(),
                 is_begun: false,
                 grown: IndexSet::new(),
@@ -357,23 +359,24 @@ impl Pipeline {
             let mut written = Ok(());
             session.apply(event, |session, change| {
                 if let (true, Change::Complete(item)) = (wants_subagents, &change) {
-                    if item.kind == Kind::Call && item.action == Some(Action::Delegate) {
+                    if item.action == Some(Action::Delegate) {
                         delegated.push((**item).clone());
                     }
                 }
                 written = written.and_then(|()| stage.take(session, change, out));
             });
             written?;
-            for call in delegated {
-                self.subagent(&call, out)?;
+            for item in delegated {
+                self.subagent(&item, out)?;
             }
         }
         Ok(())
     }
 
-    /// Reads the file of the sub-agent that a call started, right under the call.
-    fn subagent(&mut self, call: &Item, out: &mut dyn Write) -> fmt::Result {
-        let Some(pieces) = self.subagents.as_mut().and_then(|find| find(call)) else { return Ok(()) };
+    /// Reads the file of the sub-agent that a call started, or whose result it is, right under it.
+    fn subagent(&mut self, item: &Item, out: &mut dyn Write) -> fmt::Result {
+        let Some(pieces) = self.subagents.as_mut().and_then(|find| find(item)) else { return Ok(()) };
+        let call = item.call.as_ref().unwrap_or(&item.id);
         if self.nesting >= MAX_NESTING {
             return Ok(());
         }
@@ -383,7 +386,7 @@ impl Pipeline {
         let mut each = |frame: Frame<'_>| {
             let line = frame.line;
             let reading = Reading::of(frame, dialect::is_event);
-            written = written.and_then(|()| self.read(line, reading, Some(&call.id), out));
+            written = written.and_then(|()| self.read(line, reading, Some(call), out));
         };
         for piece in pieces {
             framer.push(&piece, &mut each);
@@ -430,6 +433,10 @@ struct Stage {
     standard: Standard,
     /// The item that was written last.
     last: Option<Id>,
+    /// The call that it was inside of.
+    last_parent: Option<Id>,
+    /// The session of the last item that has one.
+    last_session: Option<SessionId>,
     report: Report,
     is_begun: bool,
     /// For updates: open items that have changed.
@@ -474,8 +481,17 @@ impl Stage {
             return Ok(());
         }
         let Some(entry) = self.entry(item, session) else { return Ok(()) };
-        *self.report.shown.entry(item.kind.name()).or_default() += 1;
+        let change = self.session_change(item).and_then(|notice| self.entry(&notice, session));
+        if let Some(change) = change {
+            self.write(change, out)?;
+        }
+        self.write(entry, out)
+    }
+
+    fn write(&mut self, entry: Entry, out: &mut dyn Write) -> fmt::Result {
+        *self.report.shown.entry(entry.kind.name()).or_default() += 1;
         self.last = Some(entry.id.clone());
+        self.last_parent.clone_from(&entry.parent);
         match &mut self.output {
             Output::Entries { writer, .. } => {
                 if !std::mem::replace(&mut self.is_begun, true) {
@@ -524,7 +540,10 @@ impl Stage {
             status: item.status,
             at: if wants_time { item.at() } else { None },
             depth: session.depth(item.parent.as_ref()),
-            of: self.named_call(item, session),
+            of: match item.kind {
+                Kind::Result => self.named_call(item, session),
+                _ => self.named_parent(item, session),
+            },
             view,
         })
     }
@@ -548,15 +567,47 @@ impl Stage {
 
     /// The title of the call that a result belongs to, unless that stands right above.
     fn named_call(&mut self, item: &Item, session: &Session) -> Option<Line> {
-        let call = item
-            .call
-            .as_ref()
-            .filter(|call| item.kind == Kind::Result && self.last.as_ref() != Some(call))?;
-        let title = session.call(call).and_then(|call| self.view(call, session)).map(|view| view.title);
-        Some(title.filter(|title| !title.is_empty()).unwrap_or_else(|| match session.call(call) {
-            Some(known) => Line::of("tool.name", known.tool.as_deref().unwrap_or("call")),
-            None => Line::of("muted", "result of").with("id", call.as_str()),
-        }))
+        let call = item.call.as_ref().filter(|call| self.last.as_ref() != Some(call))?;
+        Some(
+            self.title_of(call, session)
+                .unwrap_or_else(|| Line::of("muted", "result of").with("id", call.as_str())),
+        )
+    }
+
+    /// The title of the call that an item is inside of, unless what stands right above is inside of it too, or is it.
+    fn named_parent(&mut self, item: &Item, session: &Session) -> Option<Line> {
+        let parent = item.parent.as_ref()?;
+        if self.last.as_ref() == Some(parent) || self.last_parent.as_ref() == Some(parent) {
+            return None;
+        }
+        Some(
+            self.title_of(parent, session)
+                .unwrap_or_else(|| Line::of("muted", "inside of").with("id", parent.as_str())),
+        )
+    }
+
+    /// The title of a call, if it is remembered.
+    fn title_of(&mut self, call: &Id, session: &Session) -> Option<Line> {
+        let known = session.call(call)?;
+        let title = self.view(known, session).map(|view| view.title).filter(|title| !title.is_empty());
+        Some(title.unwrap_or_else(|| Line::of("tool.name", known.tool.as_deref().unwrap_or("call"))))
+    }
+
+    /// A notice that tells of which session an item is, if that isn't the session of those above.
+    fn session_change(&mut self, item: &Item) -> Option<Item> {
+        let now = item.session.clone()?;
+        let before = self.last_session.replace(now.clone())?;
+        let says_it = item.fact("event").and_then(FactRef::str).as_deref() == Some("session");
+        if before == now || says_it {
+            return None;
+        }
+        let mut notice = Item::new(format!("{}/session-change", item.id), Kind::Notice, item.line);
+        notice.session = Some(now.clone());
+        notice.data = vec![
+            ("event", Fact::Text("session-change".to_owned())),
+            ("session", Fact::Text((*now).to_owned())),
+        ];
+        Some(notice)
     }
 
     fn end(&mut self, session: &Session, line: u64, out: &mut dyn Write) -> fmt::Result {

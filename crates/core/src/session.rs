@@ -103,6 +103,8 @@ struct Inside {
     places: u32,
     /// How many sub-agents its items are inside of.
     depth: u16,
+    /// Hash of the last reply in it.
+    last_reply: Option<u64>,
 }
 
 /// All items so far, and the facts of the run.
@@ -120,7 +122,6 @@ pub struct Session {
     /// Id hash → content hash of finished items, oldest first.
     ids: IndexMap<u64, u64, FixedState>,
     inside: IndexMap<Option<Id>, Inside>,
-    last_reply: Option<u64>,
     /// Shown at the last `session` notice: session, model, folder, mode.
     announced: Option<[Option<Text>; 4]>,
 }
@@ -312,12 +313,22 @@ impl Session {
         self.ids.insert(id, content);
     }
 
-    fn next_place(&mut self, parent: Option<&Id>) -> u32 {
+    fn inside(&mut self, parent: Option<&Id>) -> &mut Inside {
         let parent = parent.cloned();
         if !self.inside.contains_key(&parent) {
             self.forget_insides();
         }
-        let inside = self.inside.entry(parent).or_insert(Inside { places: 0, depth: 1 });
+        self.inside.entry(parent).or_insert(Inside { depth: 1, ..Inside::default() })
+    }
+
+    /// Whether the last reply inside `parent` said `text`.
+    fn was_last_reply(&self, parent: Option<&Id>, text: &str) -> bool {
+        let last = self.inside.get(&parent.cloned()).and_then(|inside| inside.last_reply);
+        !text.is_empty() && last == Some(hash(text.trim()))
+    }
+
+    fn next_place(&mut self, parent: Option<&Id>) -> u32 {
+        let inside = self.inside(parent);
         let place = inside.places;
         inside.places = inside.places.saturating_add(1);
         place
@@ -326,14 +337,20 @@ impl Session {
     fn finish(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, Change)) {
         match item.kind {
             Kind::Call => self.open_call(&item),
-            Kind::Reply if item.parent.is_none() => self.last_reply = Some(hash(item.text().trim())),
+            Kind::Reply => {
+                let said = hash(item.text().trim());
+                self.inside(item.parent.as_ref()).last_reply = Some(said);
+            }
             Kind::Outcome => {
-                let text = item.text();
-                let repeated = !text.is_empty() && self.last_reply == Some(hash(text.trim()));
-                drop(text);
-                if repeated {
-                    item.data.push(("repeated", Fact::Bool(true)));
-                }
+                let is_repeated = self.was_last_reply(None, &item.text());
+                mark_repeated(&mut item, is_repeated);
+            }
+            Kind::Result if item.action == Some(Action::Delegate) => {
+                let answer =
+                    item.fact("answer").and_then(|answer| answer.str()).unwrap_or_else(|| item.text());
+                let is_repeated = self.was_last_reply(item.call.as_ref(), &answer);
+                drop(answer);
+                mark_repeated(&mut item, is_repeated);
             }
             Kind::Notice
                 if item.fact("event").and_then(|event| event.str()).as_deref() == Some("session") =>
@@ -468,6 +485,12 @@ impl Session {
             session.open_call(&call);
         }
         session
+    }
+}
+
+fn mark_repeated(item: &mut Item, is_repeated: bool) {
+    if is_repeated {
+        item.data.push(("repeated", Fact::Bool(true)));
     }
 }
 

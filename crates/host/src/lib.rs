@@ -27,5 +27,5 @@ pub mod source;
 pub use engine::{Builder, Engine, Looks};
 pub use problem::{Place, Problem, Problems};
 pub use profile::Settings;
-pub use source::{SideFile, side_files};
+pub use source::{SideFile, side_files, subagents};
 pub use streamfmt_core as core;

@@ -137,7 +137,8 @@ const TOLD: [&str; 4] = ["retry", "compaction", "limit", "mode"];
 
 /// Events whose facts are said in words, so that their records need no showing.
 fn known_record(event: &str) -> Option<()> {
-    const KNOWN: [&str; 16] = [
+    const KNOWN: [&str; 17] = [
+        "session-change",
         "cut",
         "retracted",
         "totals",
@@ -227,6 +228,10 @@ fn words(context: Context<'_>, event: &str) -> Option<Text> {
             Some(tool) => format!("denied: {}", &*tool),
             None => "denied".to_owned(),
         },
+        "session-change" => {
+            let id = context.text("session")?;
+            format!("session {}", &*if context.full { id } else { short_id(id) })
+        }
         "mode" => format!("mode {}", &*text("mode")?),
         "task" if !context.full && !context.item.text().is_empty() => return None,
         "task" => match text("status") {

@@ -208,6 +208,9 @@ fn nest(pen: &mut Pen<'_>, depth: u16, entry: Option<&Entry>) -> pen::Level {
 /// An entry that stands by itself: mark and title in column 0, body in the margin.
 fn plain(entry: &Entry, body: &mut block::Body<'_, '_>) {
     let view = &entry.view;
+    if let Some(call) = &entry.of {
+        titled(Some("inside"), call, body);
+    }
     let margin = body.pen.look().layout.margin;
     let mark = view.mark.or_else(|| own_mark(entry, margin));
     if view.title.is_empty() {

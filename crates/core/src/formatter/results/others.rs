@@ -74,6 +74,10 @@ pub(in crate::formatter) fn delegate(answer: &mut Answer<'_>) -> Option<View> {
     if let Some(ms) = context.count("duration_ms") {
         answer.note(figures::duration(ms));
     }
+    if context.is("repeated") && !context.full && !answer.title.is_empty() {
+        // It stands right above: the sub-agent's last reply.
+        return answer.done();
+    }
     let told = context.text("answer").map(Text::trimmed_end).filter(|text| !text.is_empty());
     let text = answer.text();
     match told {
