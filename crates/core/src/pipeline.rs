@@ -17,11 +17,11 @@ use crate::event::Event;
 use crate::formatter::standard::Standard;
 use crate::formatter::{Formatter, Verdict};
 use crate::frame::{Frame, Framer};
-use crate::item::{Action, Content, Fact, Id, Item, Kind};
+use crate::item::{Action, Content, Fact, FactRef, Id, Item, Kind};
 use crate::json::{self, Record};
 use crate::profile::Profile;
 use crate::reading::{Part, Reading};
-use crate::session::{Change, Session};
+use crate::session::{Change, Session, SessionId};
 use crate::text::Text;
 use crate::writer::{Writer, json::write_item};
 
@@ -171,6 +171,8 @@ impl Pipeline {
                 output: setup.output,
                 standard,
                 last: None,
+                last_parent: None,
+                last_session: None,
                 report: Report::default(),
                 is_begun: false,
                 grown: IndexSet::new(),
@@ -436,6 +438,10 @@ struct Stage {
     standard: Standard,
     /// The item that was written last.
     last: Option<Id>,
+    /// The call that it was inside of.
+    last_parent: Option<Id>,
+    /// The session of the last item that has one.
+    last_session: Option<SessionId>,
     report: Report,
     is_begun: bool,
     /// For updates: open items that have changed.
@@ -480,8 +486,17 @@ impl Stage {
             return Ok(());
         }
         let Some(entry) = self.entry(item, session) else { return Ok(()) };
-        *self.report.shown.entry(item.kind.name()).or_default() += 1;
+        let change = self.session_change(item).and_then(|notice| self.entry(&notice, session));
+        if let Some(change) = change {
+            self.write(change, out)?;
+        }
+        self.write(entry, out)
+    }
+
+    fn write(&mut self, entry: Entry, out: &mut dyn Write) -> fmt::Result {
+        *self.report.shown.entry(entry.kind.name()).or_default() += 1;
         self.last = Some(entry.id.clone());
+        self.last_parent.clone_from(&entry.parent);
         match &mut self.output {
             Output::Entries { writer, .. } => {
                 if !std::mem::replace(&mut self.is_begun, true) {
@@ -530,7 +545,10 @@ impl Stage {
             status: item.status,
             at: if wants_time { item.at() } else { None },
             depth: session.depth(item.parent.as_ref()),
-            of: self.named_call(item, session),
+            of: match item.kind {
+                Kind::Result => self.named_call(item, session),
+                _ => self.named_parent(item, session),
+            },
             view,
         })
     }
@@ -557,15 +575,48 @@ impl Stage {
         if self.standard.names_calls() {
             return None;
         }
-        let call = item
-            .call
-            .as_ref()
-            .filter(|call| item.kind == Kind::Result && self.last.as_ref() != Some(call))?;
-        let title = session.call(call).and_then(|call| self.view(call, session)).map(|view| view.title);
-        Some(title.filter(|title| !title.is_empty()).unwrap_or_else(|| match session.call(call) {
-            Some(known) => Line::of("tool.name", known.tool.as_deref().unwrap_or("call")),
-            None => Line::of("muted", "result of").with("id", call.as_str()),
-        }))
+        let is_apart = |call: &&Id| item.kind == Kind::Result && self.last.as_ref() != Some(*call);
+        let call = item.call.as_ref().filter(is_apart)?;
+        Some(
+            self.title_of(call, session)
+                .unwrap_or_else(|| Line::of("muted", "result of").with("id", call.as_str())),
+        )
+    }
+
+    /// The title of the call that an item is inside of, unless what stands right above is inside of it too, or is it.
+    fn named_parent(&mut self, item: &Item, session: &Session) -> Option<Line> {
+        let parent = item.parent.as_ref()?;
+        if self.last.as_ref() == Some(parent) || self.last_parent.as_ref() == Some(parent) {
+            return None;
+        }
+        Some(
+            self.title_of(parent, session)
+                .unwrap_or_else(|| Line::of("muted", "inside of").with("id", parent.as_str())),
+        )
+    }
+
+    /// The title of a call, if it is remembered.
+    fn title_of(&mut self, call: &Id, session: &Session) -> Option<Line> {
+        let known = session.call(call)?;
+        let title = self.view(known, session).map(|view| view.title).filter(|title| !title.is_empty());
+        Some(title.unwrap_or_else(|| Line::of("tool.name", known.tool.as_deref().unwrap_or("call"))))
+    }
+
+    /// A notice that tells of which session an item is, if that isn't the session of those above.
+    fn session_change(&mut self, item: &Item) -> Option<Item> {
+        let now = item.session.clone()?;
+        let before = self.last_session.replace(now.clone())?;
+        let says_it = item.fact("event").and_then(FactRef::str).as_deref() == Some("session");
+        if before == now || says_it {
+            return None;
+        }
+        let mut notice = Item::new(format!("{}/session-change", item.id), Kind::Notice, item.line);
+        notice.session = Some(now.clone());
+        notice.data = vec![
+            ("event", Fact::Text("session-change".to_owned())),
+            ("session", Fact::Text((*now).to_owned())),
+        ];
+        Some(notice)
     }
 
     fn end(&mut self, session: &Session, line: u64, out: &mut dyn Write) -> fmt::Result {

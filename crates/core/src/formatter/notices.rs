@@ -160,7 +160,8 @@ const TOLD: [&str; 6] = ["retry", "compaction", "limit", "mode", "interrupt", "r
 
 /// Events whose facts are said in words, so that their records need no showing.
 fn known_record(event: &str) -> Option<()> {
-    const KNOWN: [&str; 16] = [
+    const KNOWN: [&str; 17] = [
+        "session-change",
         "cut",
         "retracted",
         "totals",
@@ -250,6 +251,10 @@ fn words(context: Context<'_>, event: &str) -> Option<Text> {
             Some(tool) => format!("denied: {}", &*tool),
             None => "denied".to_owned(),
         },
+        "session-change" => {
+            let id = context.text("session")?;
+            format!("session {}", &*if context.full { id } else { short_id(id) })
+        }
         "mode" => format!("permission mode: {}", &*text("mode")?),
         // The agent's own words say it all: which models, and why.
         "task" | "fallback" if !context.full && !context.item.text().is_empty() => return None,

@@ -203,10 +203,13 @@ impl Writer for Terminal {
     }
 }
 
-/// Whether an entry is a call whose title says all, so that its result may stand behind it. Where times are shown
-/// each entry has a row of its own, and so it has where words stand for glyphs.
+/// Whether an entry is a call whose title says all, so that its result may stand behind it.
+///
+/// Only for eyes: a program that reads lines would wait for the end of a row that is kept open, so in plain text
+/// each entry has rows of its own. So it has where times are shown, and where words stand for glyphs.
 fn is_short_call(look: &Look, entry: &Entry) -> bool {
-    entry.view.mark == Some("call")
+    look.is_ansi()
+        && entry.view.mark == Some("call")
         && look.timestamps.is_none()
         && look.layout.glyphs != Glyphs::Words
         && !entry.view.title.is_empty()
@@ -284,6 +287,9 @@ fn nest(pen: &mut Pen<'_>, depth: u16, entry: Option<&Entry>) -> pen::Level {
 /// An entry that stands by itself: mark and title in column 0, body in the margin.
 fn plain(entry: &Entry, body: &mut block::Body<'_, '_>) {
     let view = &entry.view;
+    if let Some(call) = &entry.of {
+        titled(Some("inside"), call, body);
+    }
     let margin = body.pen.look().layout.margin;
     let mark = view.mark.or_else(|| own_mark(entry, margin));
     if view.title.is_empty() {
