@@ -74,6 +74,9 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
 /// `claude-opus-4-5 · ~/shop-api · 0123abcd`
 fn session(context: Context<'_>) -> View {
     let facts = context.session.facts();
+    if let (false, true, Some(mode)) = (context.full, context.is("mode_only"), context.text("mode")) {
+        return View::titled("notice", Line::of("notice.info", format!("permission mode: {}", &*mode)));
+    }
     let mut line = Line::default();
     let mut add = |role: &'static str, text: Option<Text>| {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
@@ -94,6 +97,17 @@ fn session(context: Context<'_>) -> View {
     let mut view = View::titled("session", line);
     if view.title.is_empty() {
         view.title.push("session.note", Text::own("session"));
+    }
+    if !context.full {
+        let servers = context.fact("servers").map(Datum::list).unwrap_or_default();
+        let failed =
+            servers.into_iter().filter(|server| server.text_at("status").as_deref() == Some("failed"));
+        let names: Vec<_> =
+            failed.filter_map(|server| server.text_at("name")).map(Text::into_string).collect();
+        if !names.is_empty() {
+            let told = format!("MCP servers that failed: {}", names.join(", "));
+            view.body.push(Block::line(Line::of("notice.warning", told)));
+        }
     }
     if context.full {
         for name in ["tools", "servers"] {
@@ -245,6 +259,12 @@ fn words(context: Context<'_>, event: &str) -> Option<Text> {
                     said = format!("{said} · {}", told.replace('_', " "));
                 }
             }
+            if let Some(used) = context.fact("utilization").and_then(Datum::float) {
+                said = format!("{said} · {:.0}% used", used * 100.0);
+            }
+            if let Some(time) = context.fact("resets_at").and_then(Datum::int).and_then(figures::moment) {
+                said = format!("{said} · resets {}", &*time);
+            }
             said
         }
         "denied" => match text("tool") {
@@ -284,6 +304,17 @@ fn words(context: Context<'_>, event: &str) -> Option<Text> {
             _ => return None,
         },
         "skill" => format!("skill {}", &*text("path")?),
+        "teammate" | "session-message" | "channel" | "memory" => {
+            let what = match event {
+                "session-message" => "another session",
+                "memory" => "to be remembered",
+                other => other,
+            };
+            match text("from") {
+                Some(from) => format!("{what} {}:", &*from),
+                None => format!("{what}:"),
+            }
+        }
         "interrupt" if context.item.text().trim().is_empty() => "interrupted".to_owned(),
         "summary" => "summary".to_owned(),
         "shell-input" => "shell".to_owned(),

@@ -50,6 +50,8 @@ struct Current {
     message: String,
     /// Its blocks were seen before another message began: it is told again.
     is_replay: bool,
+    /// A user line came after blocks of it: if they come once more, they are told again.
+    is_answered: bool,
     streamed: Vec<Streamed>,
     /// Streamed blocks that have begun.
     begun: usize,
@@ -84,6 +86,13 @@ impl Threads {
         self.current.insert(parent.cloned(), current);
     }
 
+    /// A user line came in a thread.
+    pub(super) fn answered(&mut self, parent: Option<&Id>) {
+        if let Some(current) = self.current.get_mut(&parent.cloned()) {
+            current.is_answered = true;
+        }
+    }
+
     /// Settles all messages: an outcome has come.
     pub(super) fn settle(&mut self, out: &mut Vec<Event>) {
         for current in self.current.values_mut() {
@@ -102,7 +111,8 @@ impl Threads {
     /// A replay of an earlier message gets the ids that it had.
     pub(super) fn whole(&mut self, parent: Option<&Id>, message: &str, told: &Told<'_>) -> Id {
         let current = self.current.get_mut(&parent.cloned());
-        let is_replay = told.is_replay || current.as_ref().is_some_and(|current| current.is_replay);
+        let is_replay = told.is_replay
+            || current.as_ref().is_some_and(|current| current.is_replay || current.is_answered);
         let twin = current.and_then(|current| current.twin(told));
         let known = self.blocks_of(message);
         if let Some(id) = twin {

@@ -3,7 +3,7 @@
 use super::{Answer, holds, say_text};
 use crate::entry::{Block, Line, ListItem, Point, Span, View};
 use crate::formatter::datum::Datum;
-use crate::formatter::{figures, generic};
+use crate::formatter::figures;
 use crate::json::Record;
 use crate::text::Text;
 
@@ -109,16 +109,6 @@ pub(in crate::formatter) fn todos(answer: &mut Answer<'_>) -> Option<View> {
 pub(in crate::formatter) fn tasks(answer: &mut Answer<'_>) -> Option<View> {
     let context = answer.context;
     let all = context.fact("tasks").or_else(|| context.fact("todos"));
-    if context.fact("success").is_some_and(Datum::is_false) {
-        let text = answer.text();
-        if generic::is_short(&text) && !text.is_empty() {
-            answer.title.push("result.error", text);
-        } else {
-            answer.title.push("result.error", Text::own("failed"));
-            answer.code("result.error.text", text);
-        }
-        return Some(answer.finish("warning"));
-    }
     if let Some(task) = context.fact("task") {
         let mut line = Line::default();
         if let Some(id) = task.get("id").and_then(Datum::words) {
