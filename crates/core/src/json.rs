@@ -788,8 +788,8 @@ mod tests {
         let long = record(&format!(r#"{{"v":[{}1],"after":{{"x":7}}}}"#, "1,".repeat(1_000_000)));
         assert_eq!(long.root().get("v").map(|v| v.items().count()), Some(MAX_ELEMENTS as usize));
         assert_eq!(long.root().get("after").and_then(|v| v.get("x")).and_then(Value::int), Some(7));
-        let pairs: String = (0..20_000).map(|n| format!(r#""k{n}":{{}},"#)).collect();
-        let keys = record(&format!(r#"{{"o":{{{pairs}"z":1}},"after":7}}"#));
+        let pairs: Vec<String> = (0..20_000).map(|n| format!(r#""k{n}":{{}}"#)).collect();
+        let keys = record(&format!(r#"{{"o":{{{}}},"after":7}}"#, pairs.join(",")));
         assert_eq!(keys.root().get("o").map(|v| v.entries().count()), Some(MAX_ELEMENTS as usize));
         assert_eq!(keys.root().get("after").and_then(Value::int), Some(7));
     }

@@ -1,4 +1,4 @@
-//! Loads a profile: a TOML file of the keys in [`KEYS`](crate::keys::KEYS), over the profiles that it extends.
+//! Loads a profile: a TOML file of the keys in [`KEYS`], over the profiles that it extends.
 //!
 //! Built-in profiles are such files too, embedded and read by the same code. Every profile lies over
 //! `default` unless it says `extends = ["none"]`.
