@@ -168,7 +168,8 @@ fn profiles_that_extend_each_other_many_times_over_are_given_up() {
 
 #[test]
 fn of_many_problems_the_first_are_told() {
-    let source: String = (0..20_000).map(|number| format!("key-{number} = 1\n")).collect();
+    let keys: Vec<String> = (0..20_000).map(|number| format!("key-{number} = 1")).collect();
+    let source = keys.join("\n");
     let problems = Settings::parse("mine.toml", &source).unwrap_err().0;
     assert_eq!(problems.len(), TOLD);
 }

@@ -66,7 +66,7 @@ fn each(rounds: u64, target: fn(&[u8])) {
     let mut seeds = Vec::new();
     for bytes in files.map(|path| fs::read(path).unwrap()) {
         let lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
-        seeds.extend(lines.chunks(4).map(|lines| lines.concat()).filter(|seed| seed.len() < 20_000));
+        seeds.extend(lines.chunks(4).map(<[&[u8]]>::concat).filter(|seed| seed.len() < 20_000));
     }
     each_of(&seeds, rounds, target);
 }

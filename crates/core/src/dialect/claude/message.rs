@@ -39,7 +39,7 @@ impl Claude {
         let first = out.len();
         match message.get("content") {
             Some(text) if text.kind() == json::Kind::String => {
-                self.block(maker, id.as_ref().map(Id::as_str), text, is_synthetic, out)
+                self.block(maker, id.as_ref().map(Id::as_str), text, is_synthetic, out);
             }
             Some(blocks) if blocks.kind() == json::Kind::Array => {
                 for block in blocks.items() {
