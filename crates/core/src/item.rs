@@ -28,6 +28,17 @@ impl Id {
     }
 }
 
+impl Id {
+    /// An id below another: `call/result`.
+    pub fn below(parent: &str, name: &str) -> Self {
+        let mut id = String::with_capacity(parent.len() + 1 + name.len());
+        id.push_str(parent);
+        id.push('/');
+        id.push_str(name);
+        Self::from(id)
+    }
+}
+
 impl From<&str> for Id {
     fn from(id: &str) -> Self {
         if id.len() <= MAX_ID {
@@ -40,7 +51,7 @@ impl From<&str> for Id {
 
 impl From<String> for Id {
     fn from(id: String) -> Self {
-        Self::from(id.as_str())
+        if id.len() <= MAX_ID { Self(id.into()) } else { Self::from(id.as_str()) }
     }
 }
 

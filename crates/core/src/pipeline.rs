@@ -140,6 +140,8 @@ pub struct Pipeline {
     decoder: Option<Box<dyn Decoder>>,
     held: VecDeque<(u64, Reading)>,
     held_bytes: usize,
+    /// Room for the events of one record, kept from one to the next.
+    events: Vec<Event>,
     session: Session,
     subagents: Option<Subagents>,
     nesting: usize,
@@ -159,6 +161,7 @@ impl Pipeline {
             decoder: dialect.map(|dialect| (dialect.decoder)()),
             held: VecDeque::new(),
             held_bytes: 0,
+            events: Vec::new(),
             session: Session::default(),
             subagents: setup.subagents,
             nesting: 0,
@@ -314,7 +317,7 @@ impl Pipeline {
     }
 
     fn put(&mut self, item: Item, out: &mut dyn Write) -> fmt::Result {
-        self.happen(vec![Event::Put(Box::new(item))], out)
+        self.happen([Event::Put(Box::new(item))], out)
     }
 
     fn record(&mut self, line: u64, record: Record, parent: Option<&Id>, out: &mut dyn Write) -> fmt::Result {
@@ -332,11 +335,13 @@ impl Pipeline {
         let single = std::iter::once(root).filter(|_| !is_stream);
         for value in elements.chain(single) {
             let Some(mut decoder) = self.decoder.take() else { return Ok(()) };
-            let mut events = Vec::new();
+            let mut events = std::mem::take(&mut self.events);
             decoder.decode(Input { record: &record, value, line, parent }, &self.session, &mut events);
             self.decoder = Some(decoder);
             self.stage.report.events += 1;
-            self.happen(events, out)?;
+            let written = self.happen(events.drain(..), out);
+            self.events = events;
+            written?;
         }
         if is_cut {
             let mut cut = notice(line, "cut");
@@ -346,7 +351,7 @@ impl Pipeline {
         Ok(())
     }
 
-    fn happen(&mut self, events: Vec<Event>, out: &mut dyn Write) -> fmt::Result {
+    fn happen(&mut self, events: impl IntoIterator<Item = Event>, out: &mut dyn Write) -> fmt::Result {
         for event in events {
             match &event {
                 Event::Bookkeeping(rule) => count(&mut self.stage.report.hidden, rule),
@@ -360,7 +365,7 @@ impl Pipeline {
             session.apply(event, |session, change| {
                 if let (true, Change::Complete(item)) = (wants_subagents, &change) {
                     if item.action == Some(Action::Delegate) {
-                        delegated.push((**item).clone());
+                        delegated.push((*item).clone());
                     }
                 }
                 written = written.and_then(|()| stage.take(session, change, out));
@@ -446,9 +451,9 @@ struct Stage {
 }
 
 impl Stage {
-    fn take(&mut self, session: &Session, change: Change, out: &mut dyn Write) -> fmt::Result {
+    fn take(&mut self, session: &Session, change: Change<'_>, out: &mut dyn Write) -> fmt::Result {
         match change {
-            Change::Complete(item) => self.item(&item, session, out),
+            Change::Complete(item) => self.item(item, session, out),
             Change::Repeated => {
                 self.report.repeated += 1;
                 Ok(())
@@ -511,7 +516,7 @@ impl Stage {
     fn admits(&mut self, item: &Item) -> bool {
         let is_admitted = self.profile.filter.admits(item);
         if !is_admitted {
-            count(&mut self.report.hidden, &format!("filter: {}", item.kind.name()));
+            count(&mut self.report.hidden, "filter");
         }
         is_admitted
     }
@@ -567,7 +572,11 @@ impl Stage {
 
     /// The title of the call that a result belongs to, unless that stands right above.
     fn named_call(&mut self, item: &Item, session: &Session) -> Option<Line> {
-        let call = item.call.as_ref().filter(|call| self.last.as_ref() != Some(call))?;
+        if self.standard.names_calls() {
+            return None;
+        }
+        let is_apart = |call: &&Id| item.kind == Kind::Result && self.last.as_ref() != Some(*call);
+        let call = item.call.as_ref().filter(is_apart)?;
         Some(
             self.title_of(call, session)
                 .unwrap_or_else(|| Line::of("muted", "result of").with("id", call.as_str())),

@@ -27,13 +27,16 @@ const MAX_OPEN_BYTES: usize = 64 << 20;
 /// Longest name of a tool or session that is remembered with a call, in bytes.
 const MAX_NAME: usize = 1_024;
 /// Items that may grow at the same time.
-const MAX_OPEN: usize = 1_024;
+const MAX_OPEN: usize = 256;
 /// Calls inside which items were seen: their places and depths are remembered.
 const MAX_PARENTS: usize = 4_096;
 /// Messages whose usage may still be corrected.
 const MAX_USAGES: usize = 64;
 /// Open calls that are listed at the end.
 const LISTED_CALLS: usize = 20;
+
+/// A map that keeps its order and hashes the same in every run.
+pub(crate) type Map<K, V> = IndexMap<K, V, FixedState>;
 
 /// What is known of the run as a whole. Cleaned, ready to be shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,9 +81,9 @@ impl Facts {
 
 /// What an event did to the session.
 #[derive(Clone, Debug)]
-pub enum Change {
+pub enum Change<'a> {
     /// An item is whole. It comes once.
-    Complete(Box<Item>),
+    Complete(&'a Item),
     /// An item is open and has changed: see [`Session::open_item`].
     Grew(Id),
     /// An item is no more.
@@ -93,7 +96,10 @@ pub enum Change {
 #[derive(Debug)]
 struct OpenCall {
     item: Item,
+    /// Bytes of its record.
     bytes: usize,
+    /// How many calls came before it.
+    turn: u64,
 }
 
 /// What is remembered of the inside of a call.
@@ -103,7 +109,7 @@ struct Inside {
     places: u32,
     /// How many sub-agents its items are inside of.
     depth: u16,
-    /// Hash of the last reply in it.
+    /// Hash of the last reply in it, or of an error told in its place.
     last_reply: Option<u64>,
 }
 
@@ -113,15 +119,16 @@ pub struct Session {
     facts: Facts,
     usage: Usage,
     usages: VecDeque<(u64, Usage)>,
-    open: IndexMap<Id, Item>,
+    open: Map<Id, Box<Item>>,
     /// Bytes that the open items grew to.
     open_bytes: usize,
-    calls: IndexMap<Id, OpenCall>,
+    calls: Map<Id, OpenCall>,
     call_bytes: usize,
+    calls_seen: u64,
     calls_forgotten: u64,
     /// Id hash → content hash of finished items, oldest first.
-    ids: IndexMap<u64, u64, FixedState>,
-    inside: IndexMap<Option<Id>, Inside>,
+    ids: Map<u64, u64>,
+    inside: Map<Option<Id>, Inside>,
     /// Shown at the last `session` notice: session, model, folder, mode.
     announced: Option<[Option<Text>; 4]>,
 }
@@ -144,7 +151,7 @@ impl Session {
 
     /// An item that may still grow.
     pub fn open_item(&self, id: &Id) -> Option<&Item> {
-        self.open.get(id)
+        self.open.get(id).map(|item| &**item)
     }
 
     /// How many sub-agents an item of `parent` is inside of.
@@ -161,11 +168,11 @@ impl Session {
     }
 
     /// Applies an event and hands on what changed.
-    pub fn apply(&mut self, event: Event, mut each: impl FnMut(&mut Self, Change)) {
+    pub fn apply(&mut self, event: Event, mut each: impl FnMut(&mut Self, Change<'_>)) {
         match event {
             Event::Facts(news) => self.facts.update(*news),
             Event::Put(item) => self.put(item, &mut each),
-            Event::Open(item) => self.begin(*item, &mut each),
+            Event::Open(item) => self.begin(item, &mut each),
             Event::Append { id, text } => {
                 if let Some(item) = self.open.get_mut(&id) {
                     grow(item, &text);
@@ -198,18 +205,19 @@ impl Session {
     }
 
     /// Ends the input: what is still open is whole now, and calls without a result are told.
-    pub fn end(&mut self, line: u64, mut each: impl FnMut(&mut Self, Change)) {
+    pub fn end(&mut self, line: u64, mut each: impl FnMut(&mut Self, Change<'_>)) {
         while let Some((id, _)) = self.open.first() {
             let (id, status) = (id.clone(), Status::Cancelled);
             self.apply(Event::Close { id, status }, &mut each);
         }
         if self.open_calls() > 0 {
+            self.calls.sort_by(|_, one, _, other| one.turn.cmp(&other.turn));
             let notice = self.open_calls_notice(line);
-            each(self, Change::Complete(Box::new(notice)));
+            each(self, Change::Complete(&notice));
         }
     }
 
-    fn put(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, Change)) {
+    fn put(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, Change<'_>)) {
         if let Some(open) = self.take_open(&item.id) {
             item.place = open.place;
             item.line = open.line;
@@ -225,7 +233,7 @@ impl Session {
         self.finish(item, each);
     }
 
-    fn begin(&mut self, mut item: Item, each: &mut impl FnMut(&mut Self, Change)) {
+    fn begin(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, Change<'_>)) {
         if self.open.contains_key(&item.id) {
             return;
         }
@@ -246,32 +254,32 @@ impl Session {
         each(self, Change::Grew(id));
     }
 
-    fn take_open(&mut self, id: &Id) -> Option<Item> {
+    fn take_open(&mut self, id: &Id) -> Option<Box<Item>> {
         let item = self.open.shift_remove(id)?;
         self.open_bytes -= grown(&item);
         Some(item)
     }
 
     /// Finishes an item that was open.
-    fn close(&mut self, mut item: Item, status: Status, each: &mut impl FnMut(&mut Self, Change)) {
+    fn close(&mut self, mut item: Box<Item>, status: Status, each: &mut impl FnMut(&mut Self, Change<'_>)) {
         item.status = status;
         settle_input(&mut item);
         if !self.name(&mut item) {
             return each(self, Change::Repeated);
         }
-        self.finish(Box::new(item), each);
+        self.finish(item, each);
     }
 
     /// Tells what the longest open item has grown to, since it can't be kept any longer. The rest of it will be
     /// an item of its own.
-    fn part_longest(&mut self, each: &mut impl FnMut(&mut Self, Change)) {
+    fn part_longest(&mut self, each: &mut impl FnMut(&mut Self, Change<'_>)) {
         let longest = self.open.values_mut().max_by_key(|item| grown(item));
         let Some(longest) = longest.filter(|item| grown(item) > 0) else {
             self.open_bytes = 0;
             return;
         };
         let text = std::mem::take(&mut longest.text);
-        let part = Item { text, ..longest.clone() };
+        let part = Box::new(Item { text, ..(**longest).clone() });
         self.open_bytes -= grown(&part);
         self.close(part, Status::Cancelled, each);
     }
@@ -313,12 +321,17 @@ impl Session {
         self.ids.insert(id, content);
     }
 
+    /// What is remembered of the inside of `parent`; room is made for it if there is too much.
     fn inside(&mut self, parent: Option<&Id>) -> &mut Inside {
         let parent = parent.cloned();
         if !self.inside.contains_key(&parent) {
             self.forget_insides();
         }
         self.inside.entry(parent).or_insert(Inside { depth: 1, ..Inside::default() })
+    }
+
+    fn was_said(&mut self, item: &Item) {
+        self.inside(item.parent.as_ref()).last_reply = Some(hash(item.text().trim()));
     }
 
     /// Whether the last reply inside `parent` said `text`.
@@ -334,12 +347,16 @@ impl Session {
         place
     }
 
-    fn finish(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, Change)) {
+    fn finish(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, Change<'_>)) {
         match item.kind {
-            Kind::Call => self.open_call(&item),
-            Kind::Reply => {
-                let said = hash(item.text().trim());
-                self.inside(item.parent.as_ref()).last_reply = Some(said);
+            Kind::Call => self.enter(&item),
+            Kind::Reply => self.was_said(&item),
+            Kind::Notice if item.error => self.was_said(&item),
+            // A job that ended: what its sub-agent answered stands above.
+            Kind::Notice if item.fact("call").is_some() => {
+                let call = item.fact("call").and_then(|call| call.str()).map(|call| Id::from(&*call));
+                let is_repeated = call.is_some_and(|call| self.was_last_reply(Some(&call), &item.text()));
+                mark_repeated(&mut item, is_repeated);
             }
             Kind::Outcome => {
                 let is_repeated = self.was_last_reply(None, &item.text());
@@ -364,23 +381,29 @@ impl Session {
             }
             _ => {}
         }
-        let answered = item.call.clone().filter(|_| item.kind == Kind::Result);
-        each(self, Change::Complete(item));
-        if let Some(call) = answered {
-            if let Some(call) = self.calls.shift_remove(&call) {
-                self.call_bytes -= call.bytes;
+        each(self, Change::Complete(&item));
+        match (item.kind, &item.call) {
+            (Kind::Call, _) => self.open_call(*item),
+            (Kind::Result, Some(call)) => {
+                if let Some(call) = self.calls.swap_remove(call) {
+                    self.call_bytes -= call.bytes;
+                }
             }
+            _ => {}
         }
     }
 
-    fn open_call(&mut self, item: &Item) {
-        if item.action == Some(Action::Delegate) {
-            let depth = self.depth(item.parent.as_ref()).saturating_add(1);
+    /// Notes how deep the items of a sub-agent will be.
+    fn enter(&mut self, call: &Item) {
+        if call.action == Some(Action::Delegate) {
+            let depth = self.depth(call.parent.as_ref()).saturating_add(1);
             self.forget_insides();
-            self.inside.entry(Some(item.id.clone())).or_default().depth = depth;
+            self.inside.entry(Some(call.id.clone())).or_default().depth = depth;
         }
-        let bytes = item.record.as_ref().map_or(0, |record| record.text().len());
-        let mut kept = item.clone();
+    }
+
+    fn open_call(&mut self, mut kept: Item) {
+        let bytes = kept.record.as_ref().map_or(0, |record| record.text().len());
         // A name that no one would read is not worth its memory.
         kept.tool = kept.tool.filter(|tool| tool.len() <= MAX_NAME);
         kept.session = kept.session.filter(|session| session.len() <= MAX_NAME);
@@ -396,7 +419,10 @@ impl Session {
             bytes
         };
         self.call_bytes += bytes;
-        if let Some(before) = self.calls.insert(item.id.clone(), OpenCall { item: kept, bytes }) {
+        self.calls_seen += 1;
+        if let Some(before) =
+            self.calls.insert(kept.id.clone(), OpenCall { item: kept, bytes, turn: self.calls_seen })
+        {
             self.call_bytes -= before.bytes;
         }
         if self.calls.len() > MAX_CALLS || self.call_bytes > MAX_CALL_BYTES {
@@ -419,6 +445,7 @@ impl Session {
 
     /// Forgets the older half of the calls that await a result, so that forgetting stays cheap.
     fn forget_calls(&mut self) {
+        self.calls.sort_by(|_, one, _, other| one.turn.cmp(&other.turn));
         let half = self.calls.len().div_ceil(2);
         for (_, call) in self.calls.drain(..half) {
             self.call_bytes -= call.bytes;
@@ -482,7 +509,7 @@ impl Session {
     pub(crate) fn awaiting(facts: Facts, calls: impl IntoIterator<Item = Item>) -> Self {
         let mut session = Self { facts, ..Self::default() };
         for call in calls {
-            session.open_call(&call);
+            session.open_call(call);
         }
         session
     }

@@ -1,89 +1,66 @@
-//! Golden cases: what comes out of an input, to the letter.
+//! The golden cases of the repository, each cell a test of its own: `cargo test --test golden bash`.
 //!
-//! A case is a folder `tests/golden/<dialect>/<what-it-shows>/` with `input.ndjson` and
-//! `expected/<profile>.<writer>.<extension>`. With `STREAMFMT_ACCEPT=1` what comes out becomes what is expected; a new
-//! expectation begins as an empty file of the right name.
+//! With `STREAMFMT_BLESS=1` what comes out becomes what is expected; read its diff like code.
 
-#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
-
-use std::fs;
+use std::env;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-use streamfmt::core::pipeline::Pipeline;
-use streamfmt::core::theme::ColorDepth;
-use streamfmt::engine::{Engine, Looks};
+use libtest_mimic::{Arguments, Failed, Trial};
+use streamfmt::golden::{Cell, Suite};
 
-#[test]
-fn every_case_comes_out_as_expected() {
-    let accepts = std::env::var_os("STREAMFMT_ACCEPT").is_some_and(|value| value == "1");
+/// How a change is accepted.
+const BLESS: &str = "STREAMFMT_BLESS=1 cargo test -p streamfmt --test golden";
+
+fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
-    let mut checked = 0;
-    let mut wrong = Vec::new();
-    for dialect in folder(&root) {
-        for case in folder(&dialect) {
-            let input = fs::read(case.join("input.ndjson")).unwrap();
-            for file in folder(&case.join("expected")) {
-                let came = format(&name(&dialect), &file, &input);
-                if accepts {
-                    fs::write(&file, &came).unwrap();
-                } else if let Some(difference) = difference(&fs::read_to_string(&file).unwrap(), &came) {
-                    let place = file.strip_prefix(&root).unwrap().display().to_string();
-                    wrong.push(format!("{place}:{difference}"));
-                }
-                checked += 1;
-            }
-        }
-    }
-    assert!(checked > 0, "{} has no cases", root.display());
-    assert!(wrong.is_empty(), "{} of {checked} differ:\n\n{}", wrong.len(), wrong.join("\n"));
-}
-
-/// What comes out of an input for an expectation named `<profile>.<writer>.<extension>`.
-fn format(dialect: &str, expectation: &Path, input: &[u8]) -> String {
-    let name = name(expectation);
-    let [profile, writer, _] = name.split('.').collect::<Vec<_>>()[..] else {
-        panic!("{name} isn't named <profile>.<writer>.<extension>");
+    let suite = match Suite::find(&root) {
+        Ok(suite) if !suite.cells.is_empty() => suite,
+        Ok(_) => panic!("there is no case in {}", root.display()),
+        Err(problems) => panic!("{problems}"),
     };
-    let is_ansi = writer == "ansi";
-    let looks = Looks {
-        color: is_ansi.then_some(ColorDepth::TrueColor),
-        width: is_ansi.then_some(80),
-        ..Looks::default()
-    };
-    let builder = Engine::builder().dialect(dialect).writer(writer).profile(profile).looks(looks);
-    let engine = builder.build().unwrap_or_else(|problems| panic!("{name}: {problems}"));
-    let mut pipeline = Pipeline::new(engine.setup());
-    let mut text = String::new();
-    pipeline.push(input, &mut text).unwrap();
-    pipeline.finish(&mut text).unwrap();
-    // A file that can be shown without colouring the terminal, and read as a diff.
-    text.replace('\u{1b}', "\\e")
-}
-
-/// The first line that differs, if one does.
-fn difference(expected: &str, came: &str) -> Option<String> {
-    if expected == came {
-        return None;
+    let blesses = is_set("STREAMFMT_BLESS");
+    // What a machine accepts nobody has read.
+    let is_forced = env::var("STREAMFMT_BLESS").is_ok_and(|value| value == "force");
+    assert!(
+        !blesses || !is_set("CI") || is_forced,
+        "nothing is accepted in CI (STREAMFMT_BLESS=force does it all the same)"
+    );
+    let mut trials: Vec<Trial> = Vec::new();
+    for cell in suite.cells {
+        trials.push(Trial::test(cell.name.clone(), move || try_cell(&cell, blesses)));
     }
-    let same = expected.split('\n').zip(came.split('\n')).take_while(|(one, other)| one == other).count();
-    let line = |text: &str| text.split('\n').nth(same).unwrap_or("(the end)").to_owned();
-    Some(format!("{}\n  expected {}\n  came     {}\n", same + 1, line(expected), line(came)))
+    trials.push(Trial::test("no expected file is left over", move || nothing_left_over(&suite.orphans)));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-/// What is in a folder, by name.
-fn folder(path: &Path) -> Vec<PathBuf> {
-    let mut paths: Vec<PathBuf> = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    paths
+fn try_cell(cell: &Cell, blesses: bool) -> Result<(), Failed> {
+    let outcome = cell.check();
+    if outcome.is_good() {
+        return Ok(());
+    }
+    if blesses {
+        let told = |error| format!("{error}\n{}", outcome.broken.join("\n"));
+        return cell.accept(&outcome).map_err(told).map_err(Failed::from);
+    }
+    let mut message = vec![cell.title.clone()];
+    message.extend(outcome.broken.iter().map(|law| format!("broken law: {law}")));
+    if outcome.expected.as_ref() != Some(&outcome.text) {
+        let what = if outcome.expected.is_none() { "new" } else { "different" };
+        message.push(format!("{what}: {}", cell.file().display()));
+        message.push(format!("{}if that is right: {BLESS} -- {}", outcome.diff(), cell.name));
+    }
+    Err(message.join("\n").into())
 }
 
-fn name(path: &Path) -> String {
-    path.file_name().unwrap().to_string_lossy().into_owned()
+fn nothing_left_over(orphans: &[PathBuf]) -> Result<(), Failed> {
+    if orphans.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<String> = orphans.iter().map(|path| path.display().to_string()).collect();
+    Err(format!("no case asks for these files, delete them:\n{}", names.join("\n")).into())
 }
 
-#[test]
-fn differences_name_their_line() {
-    assert_eq!(difference("a\nb\n", "a\nb\n"), None);
-    assert_eq!(difference("a\nb\n", "a\nc\n").unwrap(), "2\n  expected b\n  came     c\n");
-    assert_eq!(difference("a", "a\n").unwrap(), "2\n  expected (the end)\n  came     \n");
+fn is_set(variable: &str) -> bool {
+    env::var_os(variable).is_some_and(|value| !value.is_empty() && value != "0")
 }

@@ -23,21 +23,29 @@ impl Claude {
         let Some(message) = maker.line.message else {
             return maker.unknown("assistant".into(), maker.line.value, out);
         };
-        let model = message.get("model").and_then(Value::decode);
+        let (mut id, mut model, mut usage, mut content) = (None, None, None, None);
+        for (key, field) in message.entries() {
+            match &*key.decode() {
+                "id" => id = field.decode().filter(|id| !id.is_empty()),
+                "model" => model = field.decode(),
+                "usage" => usage = Some(field),
+                "content" => content = Some(field),
+                _ => {}
+            }
+        }
         let is_synthetic = maker.line.is_api_error || model.as_deref() == Some(SYNTHETIC);
         if !is_synthetic {
             self.history_facts(maker, model.as_deref(), out);
         }
-        let id = message.get("id").and_then(Value::decode).filter(|id| !id.is_empty());
         let id = id.map(|id| Id::from(&*id));
-        if let (Some(id), Some(usage), false) = (&id, message.get("usage"), is_synthetic) {
+        if let (Some(id), Some(usage), false) = (&id, usage, is_synthetic) {
             out.push(Event::Usage { message: id.to_string(), usage: usage_of(usage) });
         }
         if let Some(id) = &id {
             self.threads.begin(maker.parent.as_ref(), id.as_str(), out);
         }
         let first = out.len();
-        match message.get("content") {
+        match content {
             Some(text) if text.kind() == json::Kind::String => {
                 self.block(maker, id.as_ref().map(Id::as_str), text, is_synthetic, out);
             }
@@ -303,8 +311,8 @@ impl Claude {
     ) {
         let call = block.get("tool_use_id").and_then(Value::decode).filter(|id| !id.is_empty());
         let id = match &call {
-            Some(call) => Id::from(format!("{call}/result")),
-            None => format!("{}/result", maker.unnamed()).into(),
+            Some(call) => Id::below(call, "result"),
+            None => Id::below(maker.unnamed().as_str(), "result"),
         };
         let mut item = maker.item(id, Kind::Result);
         item.call = call.as_deref().map(Id::from);
@@ -461,21 +469,25 @@ fn task_list(maker: &Maker<'_>, result: &Item) -> Option<Item> {
 }
 
 fn plan(maker: &Maker<'_>, of: &Item, todos: Value<'_>) -> Item {
-    let mut item = maker.item(format!("{}/plan", of.call.as_ref().unwrap_or(&of.id)), Kind::Plan);
+    let mut item = maker.item(Id::below(of.call.as_ref().unwrap_or(&of.id).as_str(), "plan"), Kind::Plan);
     item.data.push(("todos", Fact::Node(todos.node())));
     item
 }
 
 /// Tokens of an API message.
 pub(super) fn usage_of(usage: Value<'_>) -> Usage {
-    let tokens =
-        |key| usage.get(key).and_then(Value::int).and_then(|count| u64::try_from(count).ok()).unwrap_or(0);
-    Usage {
-        input: tokens("input_tokens"),
-        output: tokens("output_tokens"),
-        cache_read: tokens("cache_read_input_tokens"),
-        cache_write: tokens("cache_creation_input_tokens"),
+    let mut known = Usage::default();
+    for (key, count) in usage.entries() {
+        let count = || count.int().and_then(|count| u64::try_from(count).ok()).unwrap_or(0);
+        match &*key.decode() {
+            "input_tokens" => known.input = count(),
+            "output_tokens" => known.output = count(),
+            "cache_read_input_tokens" => known.cache_read = count(),
+            "cache_creation_input_tokens" => known.cache_write = count(),
+            _ => {}
+        }
     }
+    known
 }
 
 /// Keeps what is known of a hook on its notice.

@@ -16,13 +16,11 @@ mod tool;
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
-
 use crate::dialect::{Decoder, Input};
 use crate::event::Event;
 use crate::item::{Content, Fact, Id, Item, Kind};
 use crate::json::{self, Value};
-use crate::session::{Facts, Session, SessionId, hash};
+use crate::session::{Facts, Map, Session, SessionId, hash};
 use crate::text::Text;
 
 use line::Line;
@@ -68,7 +66,7 @@ pub(super) struct Claude {
     threads: Threads,
     sidechains: Sidechains,
     /// Hash of a line's uuid → hash of its message, and the items that it made.
-    uuids: IndexMap<u64, (u64, Vec<Id>)>,
+    uuids: Map<u64, (u64, Vec<Id>)>,
     /// How many items those are.
     made: usize,
     session: Option<SessionId>,
@@ -317,12 +315,14 @@ impl Claude {
                     ],
                 );
                 self.totals = Some(notice);
-                return out.push(Event::Bookkeeping(kind.to_owned()));
+                return out.push(Event::Bookkeeping("cost-state".into()));
             }
-            _ if BOOKKEEPING.binary_search(&kind).is_ok() => {
-                return out.push(Event::Bookkeeping(kind.to_owned()));
+            _ => {
+                return match BOOKKEEPING.binary_search(&kind) {
+                    Ok(place) => out.push(Event::Bookkeeping(BOOKKEEPING[place].into())),
+                    Err(_) => maker.unknown(kind.to_owned(), value, out),
+                };
             }
-            _ => return maker.unknown(kind.to_owned(), value, out),
         };
         out.push(Event::Put(Box::new(notice)));
     }

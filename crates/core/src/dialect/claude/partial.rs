@@ -5,12 +5,10 @@
 //! at all: its blocks are dropped when the next message of that thread begins. Text whose
 //! message had both `message_delta` and `message_stop` is whole without such a line.
 
-use indexmap::IndexMap;
-
 use crate::event::Event;
 use crate::item::{Id, Kind, Status};
 use crate::json::Value;
-use crate::session::hash;
+use crate::session::{Map, hash};
 
 use super::message::usage_of;
 use super::{Claude, Maker};
@@ -62,9 +60,9 @@ struct Current {
 /// What is remembered of messages.
 #[derive(Default)]
 pub(super) struct Threads {
-    current: IndexMap<Option<Id>, Current>,
+    current: Map<Option<Id>, Current>,
     /// Hash of a message's id → hashes of its blocks, in order; 0 while only streamed.
-    blocks: IndexMap<u64, Vec<u64>>,
+    blocks: Map<u64, Vec<u64>>,
 }
 
 impl Threads {
@@ -134,7 +132,11 @@ impl Threads {
 }
 
 fn block_id(message: &str, place: usize) -> Id {
-    format!("{message}/{place}").into()
+    const PLACES: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
+    match PLACES.get(place) {
+        Some(place) => Id::below(message, place),
+        None => Id::below(message, &place.to_string()),
+    }
 }
 
 impl Current {

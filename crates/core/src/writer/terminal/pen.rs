@@ -62,6 +62,27 @@ impl<'p> Pen<'p> {
         self.out.write_str(self.buffer)
     }
 
+    /// Goes on in the row that was left open, and ends it.
+    pub(super) fn go_on(&mut self, pieces: &[Piece<'_>]) {
+        paint_all(self.look, pieces, 0, self.buffer);
+        self.end_row();
+    }
+
+    /// Ends the row that was left open.
+    pub(super) fn close(&mut self) {
+        self.end_row();
+    }
+
+    /// Takes back the end of the last row, unless it is passed on already.
+    pub(super) fn leave_open(&mut self) -> bool {
+        self.buffer.pop().is_some()
+    }
+
+    /// Columns that stand before each row.
+    pub(super) fn indentation(&self) -> usize {
+        self.prefix.width
+    }
+
     pub(super) fn look(&self) -> &'p Look {
         self.look
     }

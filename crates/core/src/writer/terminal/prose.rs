@@ -14,7 +14,7 @@ use super::table::{self, Align, Cell};
 use super::wrap::{self, Piece};
 use crate::text::Text;
 use crate::theme::Style;
-use crate::writer::highlight::Highlighter;
+use crate::writer::highlight;
 
 /// Longer Markdown is written as it is.
 const MAX_TEXT: usize = 256 * 1024;
@@ -423,7 +423,7 @@ impl Prose<'_, '_, '_> {
         let look = self.body.pen.look();
         let base = self.look_up(role);
         let level = self.body.pen.shift(2);
-        let mut colours = Highlighter::lines(&code.language, &text);
+        let mut colours = highlight::lines(&code.language, &text);
         let widest = text.lines().map(wrap::width).max().unwrap_or(0);
         let mut rest = Some(text.as_str());
         while let Some(text) = rest {
