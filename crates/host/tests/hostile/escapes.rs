@@ -1,7 +1,5 @@
 //! Characters with power, in every place that is shown and cut at every border.
 
-use std::fmt::Write;
-
 use serde_json::{Value, json};
 
 use crate::{assert_harmless, call, engine, reply, reply_with, result, run};
@@ -30,7 +28,7 @@ fn everywhere(hostile: &str) -> String {
     let patch = json!([{"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1,
                         "lines": [x("-old "), x("+new "), x(" kept "), hostile]}]);
     let mut out = String::new();
-    let mut line = |value: Value| writeln!(out, "{value}").unwrap();
+    let mut line = |value: Value| out.extend([value.to_string(), "\n".to_owned()]);
     line(
         json!({"type": "system", "subtype": "init", "session_id": x("session-"), "model": x("model-"), "cwd": x("/home/dev/"),
         "permissionMode": x("mode-"), "claude_code_version": x("1."), "tools": [x("Tool")],
@@ -89,17 +87,15 @@ fn everywhere(hostile: &str) -> String {
         "errors": [x("error ")], "permission_denials": [{"tool_name": x("Tool"), "tool_use_id": x("id"), "tool_input": {"a": x("b")}}],
         "modelUsage": {x("model-"): {"inputTokens": 1}}, "usage": {x("key"): 1, "input_tokens": x("1")}, "terminal_reason": x("why")}),
     );
-    writeln!(out, "raw {hostile} line\n{{\"type\":\"assistant\",\"broken {hostile}").unwrap();
-    out
+    out + &format!("raw {hostile} line\n{{\"type\":\"assistant\",\"broken {hostile}\n")
 }
 
 /// What a model may write around it.
 fn markdown(hostile: &str) -> Vec<String> {
-    let spelled = |spell: &dyn Fn(char) -> String| hostile.chars().map(spell).collect::<Vec<_>>().concat();
-    let entities = spelled(&|ch| format!("&#{};", ch as u32));
-    let hex = spelled(&|ch| format!("&#x{:X};", ch as u32));
+    let entities = spelled(hostile.chars().map(|ch| format!("&#{};", ch as u32)));
+    let hex = spelled(hostile.chars().map(|ch| format!("&#x{:X};", ch as u32)));
     let bare = entities.replace(';', "");
-    let percent = hostile.bytes().map(|byte| format!("%{byte:02X}")).collect::<Vec<_>>().concat();
+    let percent = spelled(hostile.bytes().map(|byte| format!("%{byte:02X}")));
     let mut texts = Vec::new();
     for inside in [
         hostile,
@@ -118,6 +114,10 @@ fn markdown(hostile: &str) -> Vec<String> {
         ));
     }
     texts
+}
+
+fn spelled(parts: impl Iterator<Item = String>) -> String {
+    parts.collect()
 }
 
 #[test]
