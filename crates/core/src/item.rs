@@ -35,7 +35,7 @@ impl Id {
         id.push_str(parent);
         id.push('/');
         id.push_str(name);
-        Self(id.into())
+        Self::from(id)
     }
 }
 
@@ -51,7 +51,7 @@ impl From<&str> for Id {
 
 impl From<String> for Id {
     fn from(id: String) -> Self {
-        Self::from(id.as_str())
+        if id.len() <= MAX_ID { Self(id.into()) } else { Self::from(id.as_str()) }
     }
 }
 

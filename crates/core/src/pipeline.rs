@@ -310,7 +310,7 @@ impl Pipeline {
         if index > 0 {
             notice.id = format!("line-{line}/damage-{index}").into();
         }
-        notice.data.push(("bytes", Fact::Int(text.len() as i64)));
+        notice.data.push(("bytes", Fact::Int((text.len() as u64).cast_signed())));
         notice.data.push(("incomplete", Fact::Bool(incomplete)));
         notice.text = Content::Own(text);
         self.put(notice, out)
@@ -363,10 +363,10 @@ impl Pipeline {
             let Self { session, stage, .. } = self;
             let mut written = Ok(());
             session.apply(event, |session, change| {
-                if let (true, Change::Complete(item)) = (wants_subagents, &change) {
-                    if item.action == Some(Action::Delegate) {
-                        delegated.push((*item).clone());
-                    }
+                if let (true, Change::Complete(item)) = (wants_subagents, &change)
+                    && item.action == Some(Action::Delegate)
+                {
+                    delegated.push((*item).clone());
                 }
                 written = written.and_then(|()| stage.take(session, change, out));
             });

@@ -5,6 +5,7 @@
 //! behind but two hashes, a call is remembered until its result has come.
 
 use std::collections::VecDeque;
+use std::fmt::Write;
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
@@ -367,7 +368,7 @@ impl Session {
             Kind::Notice if item.error => self.was_said(&item),
             // A job that ended: what its sub-agent answered stands above.
             Kind::Notice if item.fact("call").is_some() => {
-                let call = item.fact("call").and_then(|call| call.str()).map(|call| Id::from(&*call));
+                let call = item.fact("call").and_then(super::item::FactRef::str).map(|call| Id::from(&*call));
                 let is_repeated = call.is_some_and(|call| self.was_last_reply(Some(&call), &item.text()));
                 mark_repeated(&mut item, is_repeated);
             }
@@ -382,7 +383,7 @@ impl Session {
             }
             Kind::Result if item.action == Some(Action::Delegate) => {
                 let answer =
-                    item.fact("answer").and_then(|answer| answer.str()).unwrap_or_else(|| item.text());
+                    item.fact("answer").and_then(super::item::FactRef::str).unwrap_or_else(|| item.text());
                 let is_repeated = self.was_last_reply(item.call.as_ref(), &answer);
                 drop(answer);
                 mark_repeated(&mut item, is_repeated);
@@ -483,7 +484,7 @@ impl Session {
         let rest = count - named.len() as u64;
         let mut text = named.join(", ");
         if rest > 0 {
-            text.push_str(&format!(" and {rest} more"));
+            let _ = write!(text, " and {rest} more");
         }
         notice.text = Content::Own(text);
         notice.data = vec![
@@ -502,15 +503,14 @@ impl Session {
 
     fn count(&mut self, message: &str, usage: Usage) {
         let message = hash(message);
-        let before = match self.usages.iter_mut().find(|(id, _)| *id == message) {
-            Some((_, known)) => std::mem::replace(known, usage),
-            None => {
-                if self.usages.len() >= MAX_USAGES {
-                    self.usages.pop_front();
-                }
-                self.usages.push_back((message, usage));
-                Usage::default()
+        let before = if let Some((_, known)) = self.usages.iter_mut().find(|(id, _)| *id == message) {
+            std::mem::replace(known, usage)
+        } else {
+            if self.usages.len() >= MAX_USAGES {
+                self.usages.pop_front();
             }
+            self.usages.push_back((message, usage));
+            Usage::default()
         };
         let sum =
             |total: &mut u64, old: u64, new: u64| *total = total.saturating_sub(old).saturating_add(new);
@@ -534,7 +534,7 @@ impl Session {
 }
 
 fn is_event(item: &Item, name: &str) -> bool {
-    item.fact("event").and_then(|event| event.str()).as_deref() == Some(name)
+    item.fact("event").and_then(super::item::FactRef::str).as_deref() == Some(name)
 }
 
 fn mark_repeated(item: &mut Item, is_repeated: bool) {

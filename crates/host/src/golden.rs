@@ -11,7 +11,7 @@
 //! ```
 //!
 //! A case is tried once for each profile and writer that is wanted of it: that is a [`Cell`]. Besides
-//! comparing what came out, checking a cell tries the [`laws`] that hold for every input.
+//! comparing what came out, checking a cell tries the laws that hold for every input.
 //!
 //! ```no_run
 //! let suite = streamfmt::golden::Suite::find("tests/golden".as_ref())?;

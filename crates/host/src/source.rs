@@ -53,7 +53,7 @@ pub fn subagents(history: PathBuf, given: Vec<PathBuf>) -> Subagents {
             found.into_iter().filter_map(Beginning::of).filter(|file| file.session == session).collect()
         });
         let prompt = item.input().and_then(|input| input.get("prompt")?.decode());
-        let agent = item.fact("agent").and_then(|agent| agent.str());
+        let agent = item.fact("agent").and_then(streamfmt_core::item::FactRef::str);
         let by = |fits: &dyn Fn(&Beginning) -> bool| files.iter().position(fits);
         let place = by(&|file| file.file.tool_use_id.as_deref() == Some(item.id.as_str()))
             .or_else(|| {

@@ -32,6 +32,9 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
     if !context.full && known.is_some() && TOLD.contains(&&*event) {
         text = Text::EMPTY;
     }
+    if !context.full && &*event == "damaged" {
+        text = runs_counted(&text);
+    }
     let first = memchr::memchr(b'\n', text.as_bytes()).unwrap_or(0);
     let longest = if context.item.error { LONG_ERROR } else { 2 * generic::SHORT };
     let is_line = first == 0 && text.len() <= longest;
@@ -129,6 +132,28 @@ fn session(context: Context<'_>) -> View {
         }
     }
     view
+}
+
+/// The text with long runs of one control character counted: `␀ × 512`.
+fn runs_counted(text: &str) -> Text {
+    const LONG: usize = 8;
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let is_control = ('\u{2400}'..='\u{2421}').contains(&first);
+        let end = rest.find(|char| !is_control || char != first).unwrap_or(rest.len()).max(first.len_utf8());
+        let (run, after) = rest.split_at(end);
+        let count = end / first.len_utf8();
+        if count > LONG {
+            let blank = |is_needed: bool| if is_needed { " " } else { "" };
+            let (before, behind) = (blank(!out.is_empty()), blank(!after.is_empty()));
+            out.push_str(&format!("{before}{first} × {count}{behind}"));
+        } else {
+            out.push_str(run);
+        }
+        rest = after;
+    }
+    Text::clean_owned(out)
 }
 
 /// A folder below a home folder, as people write it. Only the usual places tell that it is one.

@@ -48,6 +48,8 @@ const TIME: usize = 9;
 
 /// What stands between a call and what it came to.
 const BEHIND: &str = " · ";
+/// The same in ASCII.
+const BEHIND_ASCII: &str = " - ";
 
 /// Bytes of a result's title that may stand behind a call.
 const SHORT: usize = 100;
@@ -230,8 +232,9 @@ fn behind<'a>(look: &Look, columns: usize, entry: &'a Entry) -> Option<Vec<Piece
     if entry.kind != Kind::Result || entry.of.is_some() || !is_short_result(look, entry) {
         return None;
     }
-    let mut pieces = vec![look.piece("result.note", BEHIND)];
-    pieces.extend(entry.view.title.spans.iter().map(|span| look.piece(span.role.name(), &span.text)));
+    let between = if look.layout.glyphs == Glyphs::Ascii { BEHIND_ASCII } else { BEHIND };
+    let mut pieces = vec![look.piece("result.note", between)];
+    pieces.extend(block::pieces(look, &entry.view.title, &[]));
     let fits = look.width.is_none_or(|width| columns + wrap::width_of(&pieces) <= width);
     fits.then_some(pieces)
 }

@@ -28,7 +28,7 @@ fn everywhere(hostile: &str) -> String {
     let patch = json!([{"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1,
                         "lines": [x("-old "), x("+new "), x(" kept "), hostile]}]);
     let mut out = String::new();
-    let mut line = |value: Value| out.push_str(&format!("{value}\n"));
+    let mut line = |value: Value| out.extend([value.to_string(), "\n".to_owned()]);
     line(
         json!({"type": "system", "subtype": "init", "session_id": x("session-"), "model": x("model-"), "cwd": x("/home/dev/"),
         "permissionMode": x("mode-"), "claude_code_version": x("1."), "tools": [x("Tool")],
@@ -87,16 +87,15 @@ fn everywhere(hostile: &str) -> String {
         "errors": [x("error ")], "permission_denials": [{"tool_name": x("Tool"), "tool_use_id": x("id"), "tool_input": {"a": x("b")}}],
         "modelUsage": {x("model-"): {"inputTokens": 1}}, "usage": {x("key"): 1, "input_tokens": x("1")}, "terminal_reason": x("why")}),
     );
-    out.push_str(&format!("raw {hostile} line\n{{\"type\":\"assistant\",\"broken {hostile}\n"));
-    out
+    out + &format!("raw {hostile} line\n{{\"type\":\"assistant\",\"broken {hostile}\n")
 }
 
 /// What a model may write around it.
 fn markdown(hostile: &str) -> Vec<String> {
-    let entities: String = hostile.chars().map(|ch| format!("&#{};", ch as u32)).collect();
-    let hex: String = hostile.chars().map(|ch| format!("&#x{:X};", ch as u32)).collect();
+    let entities = spelled(hostile.chars().map(|ch| format!("&#{};", ch as u32)));
+    let hex = spelled(hostile.chars().map(|ch| format!("&#x{:X};", ch as u32)));
     let bare = entities.replace(';', "");
-    let percent: String = hostile.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let percent = spelled(hostile.bytes().map(|byte| format!("%{byte:02X}")));
     let mut texts = Vec::new();
     for inside in [
         hostile,
@@ -115,6 +114,10 @@ fn markdown(hostile: &str) -> Vec<String> {
         ));
     }
     texts
+}
+
+fn spelled(parts: impl Iterator<Item = String>) -> String {
+    parts.collect()
 }
 
 #[test]
@@ -194,7 +197,7 @@ fn a_cut_leaves_whole_characters_and_nothing_that_joins_with_what_follows() {
     let text = "👨\u{200d}👩\u{200d}👧🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}e\u{301}\u{34f}\u{302}❤\u{fe0f}\u{200d}🔥می\u{200c}خ\n".repeat(12);
     for bytes in 0..160 {
         let builder = streamfmt::Engine::builder().writer("text");
-        let builder = builder.set(&format!("limits.result-bytes={bytes}")).set("limits.result-lines=3");
+        let builder = builder.set(format!("limits.result-bytes={bytes}")).set("limits.result-lines=3");
         let Ok(engine) = builder.build() else { panic!("limits of {bytes} bytes") };
         let input = call("toolu_1", "Bash", &json!({"command": "x"})) + &result("toolu_1", &text);
         let out = run(&engine, input.as_bytes()).0;

@@ -203,7 +203,7 @@ fn mixed(one: Vec<String>, other: Vec<String>, mut state: u64) -> Vec<String> {
     let mut lines = Vec::new();
     while one.peek().is_some() || other.peek().is_some() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        lines.extend(if (state >> 33) % 4 == 0 { one.next() } else { other.next() });
+        lines.extend(if (state >> 33).is_multiple_of(4) { one.next() } else { other.next() });
     }
     lines
 }

@@ -8,6 +8,7 @@ use crate::dialect::names::Names;
 use crate::json::{Str, Value};
 
 /// The envelope of one line.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the format, and they occur together")]
 #[derive(Clone, Copy)]
 pub(super) struct Line<'a> {
     pub(super) value: Value<'a>,

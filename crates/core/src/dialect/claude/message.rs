@@ -49,7 +49,7 @@ impl Claude {
         let first = out.len();
         match content {
             Some(text) if text.kind() == json::Kind::String => {
-                self.block(maker, id.as_ref().map(Id::as_str), text, is_synthetic, out)
+                self.block(maker, id.as_ref().map(Id::as_str), text, is_synthetic, out);
             }
             Some(blocks) if blocks.kind() == json::Kind::Array => {
                 for block in blocks.items() {
@@ -350,13 +350,14 @@ impl Claude {
                 item.data.push(("structured", Fact::Node(structured.node())));
             }
         }
-        if item.error && item.action.is_none_or(|action| action == Action::Run) {
-            if let Some(code) = tool::exit_code(&item.text()) {
-                item.data.push(("exit", Fact::Int(code)));
-            }
+        if item.error
+            && item.action.is_none_or(|action| action == Action::Run)
+            && let Some(code) = tool::exit_code(&item.text())
+        {
+            item.data.push(("exit", Fact::Int(code)));
         }
         if let Some(path) =
-            item.fact("path").filter(|_| item.fact("plan").is_some()).and_then(|path| path.text())
+            item.fact("path").filter(|_| item.fact("plan").is_some()).and_then(crate::item::FactRef::text)
         {
             out.push(Event::Facts(Box::new(Facts { plan_file: Some(path), ..Facts::default() })));
         }
@@ -478,7 +479,10 @@ fn image(block: Value<'_>) -> Fact {
         // Base64: four characters for three bytes, less the padding.
         let raw = data.raw();
         let padding = raw.len() - raw.trim_end_matches('=').len();
-        facts.push(("bytes", Fact::Int((raw.len() / 4 * 3).saturating_sub(padding) as i64)));
+        facts.push((
+            "bytes",
+            Fact::Int((raw.len() as u64 / 4 * 3).saturating_sub(padding as u64).cast_signed()),
+        ));
     }
     if facts.is_empty() {
         facts.push(("value", Fact::Node(block.node())));

@@ -98,8 +98,8 @@ struct Maker<'a> {
 impl<'a> Maker<'a> {
     fn item(&self, id: impl Into<Id>, kind: Kind) -> Item {
         let mut item = Item::new(id, kind, self.input.line);
-        item.parent = self.parent.clone();
-        item.session = self.session.clone();
+        item.parent.clone_from(&self.parent);
+        item.session.clone_from(&self.session);
         item.at = self.line.timestamp.map(Value::node);
         item.record = Some(self.input.record.clone());
         item

@@ -77,10 +77,11 @@ impl Threads {
             current.settle(out);
         }
         let is_replay = self.blocks.contains_key(&hash(message));
-        if self.current.len() >= MAX_THREADS && !self.current.contains_key(&parent.cloned()) {
-            if let Some((_, mut oldest)) = self.current.shift_remove_index(0) {
-                oldest.settle(out);
-            }
+        if self.current.len() >= MAX_THREADS
+            && !self.current.contains_key(&parent.cloned())
+            && let Some((_, mut oldest)) = self.current.shift_remove_index(0)
+        {
+            oldest.settle(out);
         }
         let current = Current { message: message.to_owned(), is_replay, ..Current::default() };
         self.current.insert(parent.cloned(), current);

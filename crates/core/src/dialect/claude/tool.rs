@@ -117,7 +117,7 @@ pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
             "file" => file_facts(item, value),
             "type" => type_fact(item, value),
             "content" if item.action == Some(Action::Delegate) => {
-                set(item, "answer", Fact::Made(answer, structured.node()))
+                set(item, "answer", Fact::Made(answer, structured.node()));
             }
             "results" => hits_fact(item, value),
             "bashEditDiff" => {
@@ -128,10 +128,10 @@ pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
             "persistedOutputPath" => set(item, "persisted", Fact::Node(value.node())),
             "matches" => set(item, "matches", Fact::Node(value.node())),
             _ => {
-                if let Some(name) = FACT_NAMES.get(&key) {
-                    if !value.is_null() {
-                        set(item, name, Fact::Node(value.node()));
-                    }
+                if let Some(name) = FACT_NAMES.get(&key)
+                    && !value.is_null()
+                {
+                    set(item, name, Fact::Node(value.node()));
                 }
             }
         }
@@ -184,12 +184,11 @@ fn hits_fact(item: &mut Item, results: Value<'_>) {
     let mut hits = Vec::new();
     let mut texts = Vec::new();
     for result in results.items() {
-        match result.kind() {
-            Kind::String => texts.extend(result.decode()),
-            _ => {
-                let links = result.get("content").into_iter().flat_map(Value::items);
-                hits.extend(links.map(|link| Fact::Node(link.node())));
-            }
+        if result.kind() == Kind::String {
+            texts.extend(result.decode());
+        } else {
+            let links = result.get("content").into_iter().flat_map(Value::items);
+            hits.extend(links.map(|link| Fact::Node(link.node())));
         }
     }
     set(item, "hits", Fact::List(hits));

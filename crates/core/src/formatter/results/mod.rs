@@ -210,12 +210,23 @@ impl Answer<'_> {
     }
 
     fn finish(&mut self, mark: &'static str) -> View {
-        let context = self.context;
-        images(context, &mut self.body);
-        if context.full && !context.item.error {
+        if self.context.full && !self.context.item.error {
             let text = self.text();
             self.code_if_new("result.text", text);
         }
+        self.finish_all_but_text(mark)
+    }
+
+    /// Everything but `said`, a part of the text that stands elsewhere.
+    fn done_but_for(&mut self, said: &str) -> Option<View> {
+        let rest = self.text().replacen(said, "", 1);
+        self.code("result.text", Text::clean(rest.trim()));
+        Some(self.finish_all_but_text(""))
+    }
+
+    fn finish_all_but_text(&mut self, mark: &'static str) -> View {
+        let context = self.context;
+        images(context, &mut self.body);
         if context.full || (self.title.is_empty() && self.body.is_empty()) {
             for text in self.odd() {
                 self.code("result.text", text);

@@ -74,12 +74,12 @@ pub(in crate::formatter) fn delegate(answer: &mut Answer<'_>) -> Option<View> {
     if let Some(ms) = context.count("duration_ms") {
         answer.note(figures::duration(ms));
     }
-    if context.is("repeated") && !context.full && !answer.title.is_empty() {
-        // It stands right above: the sub-agent's last reply.
-        return answer.done();
-    }
     let told = context.text("answer").map(Text::trimmed_end).filter(|text| !text.is_empty());
     let text = answer.text();
+    if context.is("repeated") && !answer.title.is_empty() {
+        // It stands right above: the sub-agent's last reply.
+        return if context.full { answer.done_but_for(&told.unwrap_or(text)) } else { answer.done() };
+    }
     match told {
         // The text often holds the answer and bookkeeping after it.
         Some(told) if context.full && holds(&text, &told) => {

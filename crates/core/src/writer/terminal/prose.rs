@@ -204,8 +204,8 @@ impl Prose<'_, '_, '_> {
         self.styles.pop();
         let Some(Link { address, first }) = self.links.pop() else { return };
         let shown = self.runs.iter().skip(first).flat_map(|run| run.text.chars());
-        let shows = |address: &str| shown.clone().eq(address.chars());
-        let is_shown = shows(&address) || address.strip_prefix("mailto:").is_some_and(shows);
+        let says = |address: &str| shown.clone().eq(address.chars());
+        let is_shown = says(&address) || address.strip_prefix("mailto:").is_some_and(says);
         let target = if self.body.pen.look().links() { target(&address) } else { None };
         if let Some(target) = target {
             let target: std::rc::Rc<str> = (&*target).into();
