@@ -147,7 +147,7 @@ fn runs_counted(text: &str) -> Text {
         if count > LONG {
             let blank = |is_needed: bool| if is_needed { " " } else { "" };
             let (before, behind) = (blank(!out.is_empty()), blank(!after.is_empty()));
-            out.push_str(&format!("{before}{first} × {count}{behind}"));
+            out.extend([before, first.encode_utf8(&mut [0; 4]), " × ", &count.to_string(), behind]);
         } else {
             out.push_str(run);
         }

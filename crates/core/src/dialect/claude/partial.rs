@@ -48,10 +48,8 @@ pub(super) struct Told<'a> {
 #[derive(Default)]
 struct Current {
     message: String,
-    /// Its blocks were seen before another message began: it is told again.
+    /// What comes of it that was seen is told again: another message or a user line came in between.
     is_replay: bool,
-    /// A user line came after blocks of it: if they come once more, they are told again.
-    is_answered: bool,
     streamed: Vec<Streamed>,
     /// Streamed blocks that have begun.
     begun: usize,
@@ -90,7 +88,7 @@ impl Threads {
     /// A user line came in a thread.
     pub(super) fn answered(&mut self, parent: Option<&Id>) {
         if let Some(current) = self.current.get_mut(&parent.cloned()) {
-            current.is_answered = true;
+            current.is_replay = true;
         }
     }
 
@@ -112,8 +110,7 @@ impl Threads {
     /// A replay of an earlier message gets the ids that it had.
     pub(super) fn whole(&mut self, parent: Option<&Id>, message: &str, told: &Told<'_>) -> Id {
         let current = self.current.get_mut(&parent.cloned());
-        let is_replay = told.is_replay
-            || current.as_ref().is_some_and(|current| current.is_replay || current.is_answered);
+        let is_replay = told.is_replay || current.as_ref().is_some_and(|current| current.is_replay);
         let twin = current.and_then(|current| current.twin(told));
         let known = self.blocks_of(message);
         if let Some(id) = twin {

@@ -218,10 +218,10 @@ impl Answer<'_> {
     }
 
     /// Everything but `said`, a part of the text that stands elsewhere.
-    fn done_but_for(&mut self, said: &str) -> Option<View> {
+    fn finish_but_for(&mut self, said: &str) -> View {
         let rest = self.text().replacen(said, "", 1);
         self.code("result.text", Text::clean(rest.trim()));
-        Some(self.finish_all_but_text(""))
+        self.finish_all_but_text("")
     }
 
     fn finish_all_but_text(&mut self, mark: &'static str) -> View {

@@ -78,7 +78,7 @@ pub(in crate::formatter) fn delegate(answer: &mut Answer<'_>) -> Option<View> {
     let text = answer.text();
     if context.is("repeated") && !answer.title.is_empty() {
         // It stands right above: the sub-agent's last reply.
-        return if context.full { answer.done_but_for(&told.unwrap_or(text)) } else { answer.done() };
+        return if context.full { Some(answer.finish_but_for(&told.unwrap_or(text))) } else { answer.done() };
     }
     match told {
         // The text often holds the answer and bookkeeping after it.

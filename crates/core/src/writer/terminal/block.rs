@@ -228,8 +228,8 @@ impl Numbers {
 pub(super) fn pieces<'a>(look: &Look, line: &'a Line, targets: &'a [Option<Cow<'a, str>>]) -> Vec<Piece<'a>> {
     let mut pieces = Vec::with_capacity(line.spans.len());
     for (at, span) in line.spans.iter().enumerate() {
-        let link = targets.get(at).and_then(|target| target.as_deref());
-        let piece = Piece { link, ..look.piece(span.role.name(), &span.text) };
+        let leads_to = targets.get(at).and_then(|target| target.as_deref());
+        let piece = Piece { link: leads_to, ..look.piece(span.role.name(), &span.text) };
         if look.layout.glyphs == Glyphs::Ascii && is_ours(span) {
             push_in_ascii(piece, &mut pieces);
         } else {
