@@ -107,6 +107,11 @@ impl Look {
         Piece { text, role, style: self.style(role), link: None }
     }
 
+    /// The role of a mark; none is needed where nothing is painted.
+    fn mark_role(&self, name: &str) -> String {
+        if matches!(self.paint, Paint::Plain) { String::new() } else { format!("mark.{name}") }
+    }
+
     fn is_ansi(&self) -> bool {
         matches!(self.paint, Paint::Ansi { .. })
     }
@@ -355,7 +360,7 @@ fn titled(mark: Option<&'static str>, title: &Line, body: &mut block::Body<'_, '
     let level = if shape.is_empty() {
         body.pen.shift(look.layout.margin)
     } else {
-        let role = format!("mark.{name}");
+        let role = look.mark_role(name);
         let hang = Piece::blank(wrap::width(shape) + 1);
         body.pen.indent(&[look.piece(&role, shape), Piece::blank(1)], &[hang])
     };
@@ -371,7 +376,7 @@ fn below_mark(mark: Option<&'static str>, blocks: &[Block], body: &mut block::Bo
     let level = if shape.is_empty() {
         body.pen.shift(margin)
     } else {
-        let role = format!("mark.{name}");
+        let role = look.mark_role(name);
         let gap = margin.saturating_sub(wrap::width(shape)).max(1);
         body.pen.indent(&[look.piece(&role, shape), Piece::blank(gap)], &[Piece::blank(margin)])
     };
