@@ -64,6 +64,19 @@ fn every_line_is_of_its_type() {
 }
 
 #[test]
+fn the_examples_in_the_documentation_come_out() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
+    let sample = read("tests/samples/shop.jsonl");
+    let said = ["items", "json"].map(|form| format(&engine(form, "default"), sample.as_bytes())).concat();
+    let documentation = read("docs/json.md");
+    let examples: Vec<&str> = documentation.lines().filter(|line| line.starts_with("{\"v\"")).collect();
+    assert_eq!(examples.len(), 2);
+    for example in examples {
+        assert!(said.lines().any(|line| line == example), "this doesn't come out:\n{example}");
+    }
+}
+
+#[test]
 fn facts_have_the_types_that_they_promise_whatever_comes() {
     let schema: Value = serde_json::from_str(&items_schema()).unwrap();
     let names = schema["$defs"]["Facts"]["properties"].as_object().unwrap().keys();
