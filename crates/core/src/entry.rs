@@ -125,6 +125,7 @@ pub struct DiffLine {
 
 /// What a diff did to a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(serde::Deserialize, schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Change {
     /// In both files.
@@ -148,6 +149,7 @@ impl Change {
 
 /// State of a point of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(serde::Deserialize, schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Point {
     /// A plain point.

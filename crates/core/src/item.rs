@@ -63,7 +63,7 @@ impl fmt::Display for Id {
 
 /// What an item is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(serde::Deserialize, schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Kind {
@@ -123,7 +123,7 @@ impl Kind {
 
 /// Where an item is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(serde::Deserialize, schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// It may still grow.
@@ -138,7 +138,7 @@ pub enum Status {
 
 /// What a call does, whatever its dialect calls the tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(serde::Deserialize, schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Action {
@@ -266,7 +266,7 @@ pub struct Item {
     pub input: Option<u32>,
     /// Its text.
     pub text: Content,
-    /// Its typed facts; names as in `docs/json.md`.
+    /// Its typed facts; names as in `docs/facts.md`.
     pub data: Vec<(&'static str, Fact)>,
     /// The record that it came with.
     pub record: Option<Arc<Record>>,

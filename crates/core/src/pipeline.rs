@@ -176,6 +176,7 @@ impl Pipeline {
                 report: Report::default(),
                 is_begun: false,
                 grown: IndexSet::new(),
+                growing: IndexSet::new(),
                 updates: IndexMap::new(),
             },
         }
@@ -408,7 +409,10 @@ impl Pipeline {
         for id in std::mem::take(&mut stage.grown) {
             let Some(item) = session.open_item(&id) else { continue };
             if let Some(entry) = stage.entry(item, session) {
+                stage.growing.insert(id.clone());
                 stage.updates.insert(id, Update::Put(Box::new(entry)));
+            } else {
+                stage.hide(&id);
             }
         }
         std::mem::take(&mut stage.updates).into_values().collect()
@@ -446,6 +450,8 @@ struct Stage {
     is_begun: bool,
     /// For updates: open items that have changed.
     grown: IndexSet<Id>,
+    /// For updates: open items that the sink shows.
+    growing: IndexSet<Id>,
     /// For updates: what else has changed.
     updates: IndexMap<Id, Update>,
 }
@@ -467,6 +473,7 @@ impl Stage {
             Change::Dropped(id) => {
                 if let Output::Updates { .. } = self.output {
                     self.grown.shift_remove(&id);
+                    self.growing.swap_remove(&id);
                     self.updates.insert(id.clone(), Update::Drop(id));
                 }
                 Ok(())
@@ -485,7 +492,10 @@ impl Stage {
             }
             return Ok(());
         }
-        let Some(entry) = self.entry(item, session) else { return Ok(()) };
+        let Some(entry) = self.entry(item, session) else {
+            self.hide(&item.id);
+            return Ok(());
+        };
         let change = self.session_change(item).and_then(|notice| self.entry(&notice, session));
         if let Some(change) = change {
             self.write(change, out)?;
@@ -506,11 +516,19 @@ impl Stage {
             }
             Output::Updates { .. } => {
                 self.grown.shift_remove(&entry.id);
+                self.growing.swap_remove(&entry.id);
                 self.updates.insert(entry.id.clone(), Update::Put(Box::new(entry)));
             }
             Output::Items => {}
         }
         Ok(())
+    }
+
+    /// Nothing is said of an item any longer: what was said while it grew is taken back.
+    fn hide(&mut self, id: &Id) {
+        if self.growing.swap_remove(id) {
+            self.updates.insert(id.clone(), Update::Drop(id.clone()));
+        }
     }
 
     fn admits(&mut self, item: &Item) -> bool {

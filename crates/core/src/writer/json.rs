@@ -9,7 +9,7 @@ use crate::entry::{Block, Entry, Line};
 use crate::item::{Content, Fact, Item};
 use crate::json::{Kind, Str, Value};
 use crate::text::{is_dangerous, is_joiner};
-use crate::writer::Writer;
+use crate::writer::{Writer, shape};
 
 /// Version of both formats.
 pub const VERSION: u32 = 1;
@@ -96,7 +96,7 @@ pub fn write_item(item: &Item, out: &mut dyn Write) -> fmt::Result {
         object.field("error")?.write_str("true")?;
     }
     if !item.data.is_empty() {
-        facts(object.field("data")?, item, &item.data)?;
+        data(object.field("data")?, item)?;
     }
     object.close()?;
     out.write_char('\n')
@@ -158,12 +158,49 @@ fn list<T>(
     out.write_char(']')
 }
 
-fn facts(out: &mut dyn Write, item: &Item, facts: &[(&'static str, Fact)]) -> fmt::Result {
+/// The typed facts. What is not of the kind that its name promises stands apart, under `odd`.
+fn data(out: &mut dyn Write, item: &Item) -> fmt::Result {
+    let fits = |name: &str, known: &Fact| shape::fits(item, name, known);
     let mut object = Object::open(out)?;
-    for (name, known) in facts {
-        fact(object.field(name)?, item, known)?;
+    named(&mut object, item, &item.data, fits)?;
+    if !item.data.iter().all(|(name, known)| fits(name, known)) {
+        let mut odd = Object::open(object.field("odd")?)?;
+        named(&mut odd, item, &item.data, |name, known| !fits(name, known))?;
+        odd.close()?;
     }
     object.close()
+}
+
+fn facts(out: &mut dyn Write, item: &Item, facts: &[(&'static str, Fact)]) -> fmt::Result {
+    let mut object = Object::open(out)?;
+    named(&mut object, item, facts, |_, _| true)?;
+    object.close()
+}
+
+/// Writes the wanted facts that say something, the first of each name: that is the one formatters see.
+fn named(
+    object: &mut Object<'_>,
+    item: &Item,
+    facts: &[(&'static str, Fact)],
+    wants: impl Fn(&str, &Fact) -> bool,
+) -> fmt::Result {
+    for (at, (name, known)) in facts.iter().enumerate() {
+        if !wants(name, known) || facts[..at].iter().any(|(other, _)| other == name) {
+            continue;
+        }
+        let value = |node: u32| item.record.as_deref().map(|record| record.value(node));
+        match known {
+            Fact::Made(make, node) => {
+                if let Some(text) = value(*node).and_then(make) {
+                    object.string(name, &text)?;
+                }
+            }
+            Fact::Node(node) if value(*node).is_none_or(Value::is_null) => {}
+            Fact::Float(number) if !number.is_finite() => {}
+            _ => fact(object.field(name)?, item, known)?,
+        }
+    }
+    Ok(())
 }
 
 /// Facts nest as deep as dialects build them, which is a few levels.

@@ -2,6 +2,7 @@
 
 mod highlight;
 pub mod json;
+mod shape;
 pub mod terminal;
 
 use std::fmt;

@@ -1,0 +1,527 @@
+//! What the machine outputs promise: the lines of `items` and of `json`, as types.
+//!
+//! The writers spell these lines by hand, for speed. The types stand beside them for the JSON Schemas
+//! (`docs/schema`) and for the test that reads every line back, so that both stay true.
+//! Their comments are the descriptions in the schemas.
+
+use std::collections::BTreeMap;
+
+use schemars::transform::{RecursiveTransform, Transform};
+use schemars::{JsonSchema, Schema};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::entry::{Change, Point};
+use crate::item::{Action, Kind, Status};
+
+/// One thing of a session, as it is: a line of `--to items`. It is written once, when it is whole.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ItemLine {
+    /// Version of the format.
+    #[schemars(extend("const" = 1))]
+    pub v: u32,
+    /// The stream's own id, else `line-<n>`; unique within one input.
+    pub id: String,
+    /// On what a sub-agent did: the id of the call that it is inside of.
+    pub parent: Option<String>,
+    /// Its place within its parent, from 0, by first appearance.
+    pub place: u32,
+    /// What it is.
+    pub kind: Kind,
+    /// Where it is in its life. A call is done when its input is whole; a failure is its result's.
+    pub status: Status,
+    /// When it happened, in UTC, if the stream says so.
+    #[schemars(extend("format" = "date-time"))]
+    pub at: Option<String>,
+    /// The session it belongs to.
+    pub session: Option<String>,
+    /// Number of the first line that it came with, from 1.
+    pub line: u64,
+    /// On calls and results: the tool, as the stream names it.
+    pub tool: Option<String>,
+    /// On calls and results: what the tool does, whatever its name.
+    pub action: Option<Action>,
+    /// On calls: the input as it came; key order and numbers stay.
+    pub input: Option<Value>,
+    /// On results: the id of the call.
+    pub call: Option<String>,
+    /// What it says, faithful to the stream.
+    pub text: Option<String>,
+    /// True if it tells of a failure, else absent.
+    #[schemars(extend("const" = true))]
+    pub error: Option<bool>,
+    /// Typed facts, named alike for every agent.
+    pub data: Option<Facts>,
+}
+
+/// Typed facts of an item. Which there are depends on its kind and action; new ones may come.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Facts {
+    /// Compaction: tokens after it.
+    pub after: Option<i64>,
+    /// Delegate: the sub-agent's id.
+    pub agent: Option<String>,
+    /// Delegate: what kind of agent.
+    pub agent_type: Option<String>,
+    /// What a sub-agent, a page or a search answered.
+    pub answer: Option<String>,
+    /// Ask: question → answer.
+    pub answers: Option<Map<String, Value>>,
+    /// Milliseconds spent waiting for the model.
+    pub api_ms: Option<f64>,
+    /// Retry: which attempt.
+    pub attempt: Option<i64>,
+    /// Run: id of the job, if it runs on in the background.
+    pub background: Option<String>,
+    /// Compaction: tokens before it.
+    pub before: Option<i64>,
+    /// Size in bytes.
+    pub bytes: Option<i64>,
+    /// Notices: the id of the call that is spoken of.
+    pub call: Option<String>,
+    /// Open calls: their ids.
+    pub calls: Option<Vec<String>>,
+    /// Refusal: its category.
+    pub category: Option<String>,
+    /// Edit: the cell of a notebook.
+    pub cell: Option<String>,
+    /// Read: the cells of a notebook.
+    pub cells: Option<Vec<Value>>,
+    /// Fetch: the HTTP status.
+    pub code: Option<i64>,
+    /// Fetch: the HTTP status in words.
+    pub code_text: Option<String>,
+    /// Text of a file, or lines that were found.
+    pub content: Option<String>,
+    /// What the run cost, in US dollars.
+    pub cost_usd: Option<f64>,
+    /// How many: files, pages, calls, damaged records.
+    pub count: Option<i64>,
+    /// Write, edit: whether the file is new.
+    pub created: Option<bool>,
+    /// Session: the folder it works in.
+    pub cwd: Option<String>,
+    /// Retry: milliseconds until it.
+    pub delay_ms: Option<f64>,
+    /// Outcome: what was refused: `tool`, `call`, `input`.
+    pub denials: Option<Vec<Map<String, Value>>>,
+    /// Milliseconds from start to end.
+    pub duration_ms: Option<f64>,
+    /// Edit: what was done to a cell: `replace`, `insert`, `delete`.
+    pub edit_mode: Option<String>,
+    /// Retry: why.
+    pub error: Option<String>,
+    /// Outcome: errors that were told.
+    pub errors: Option<Vec<Value>>,
+    /// Notices: what is told. The list of names is open.
+    pub event: Option<String>,
+    /// Exit code of a command or hook.
+    pub exit: Option<i64>,
+    /// Refusal: its explanation.
+    pub explanation: Option<String>,
+    /// Search: paths that were found. Run: files that the command changed, each with its hunks.
+    pub files: Option<Vec<Value>>,
+    /// Fallback: the model before it.
+    pub from: Option<String>,
+    /// Fetch: what a search found, each with `title` and `url`.
+    pub hits: Option<Vec<Value>>,
+    /// Hook: the event that it answers.
+    pub hook_event: Option<String>,
+    /// Run: whether the output was a picture.
+    pub image: Option<bool>,
+    /// Pictures and documents: `media`, `bytes`, `name`; never their contents.
+    pub images: Option<Vec<Map<String, Value>>>,
+    /// Damaged: whether the record only lacks its end.
+    pub incomplete: Option<bool>,
+    /// Run: whether it was interrupted.
+    pub interrupted: Option<bool>,
+    /// Retracted: ids of the items that are taken back.
+    pub items: Option<Vec<String>>,
+    /// Notices: `info`, `warning` or `error`.
+    pub level: Option<String>,
+    /// How many lines were read or found.
+    pub lines: Option<i64>,
+    /// Search: how many matches, or which.
+    pub matches: Option<CountOrList>,
+    /// Search: what was asked for. Session: the permission mode.
+    pub mode: Option<String>,
+    /// Session: the model.
+    pub model: Option<String>,
+    /// Outcome: tokens and cost by model.
+    pub models: Option<Vec<ModelUsage>>,
+    /// Write, edit: the file after it.
+    pub modified: Option<String>,
+    /// Parts of a result that are neither text nor picture.
+    pub more: Option<Vec<Value>>,
+    /// Name of a hook.
+    pub name: Option<String>,
+    /// Edit: the new source of a cell.
+    pub new_source: Option<String>,
+    /// Run: what the agent's program notes on the exit code.
+    pub note: Option<String>,
+    /// What came under one of these names, but is of another type.
+    pub odd: Option<Map<String, Value>>,
+    /// Retry: how many attempts at most.
+    pub of: Option<i64>,
+    /// Write, edit: the file before it.
+    pub original: Option<String>,
+    /// Results: true if no call is known.
+    pub orphan: Option<bool>,
+    /// Hook: how it ended.
+    pub outcome: Option<String>,
+    /// Where the output is written to.
+    pub output_file: Option<String>,
+    /// Calls: true if the input isn't whole.
+    pub partial: Option<bool>,
+    /// Write, edit: hunks with `oldStart`, `oldLines`, `newStart`, `newLines`, `lines`.
+    pub patch: Option<Vec<Map<String, Value>>>,
+    /// The file or folder.
+    pub path: Option<String>,
+    /// Run: the file that the whole output is kept in.
+    pub persisted: Option<String>,
+    /// Plan: the plan's text.
+    pub plan: Option<String>,
+    /// Fetch, search: what was looked for.
+    pub query: Option<String>,
+    /// Notices: true if it is worth showing only in `full`.
+    pub quiet: Option<bool>,
+    /// Unknown: true if the line was no event.
+    pub raw: Option<bool>,
+    /// Why the run ended, or why something was denied.
+    pub reason: Option<String>,
+    /// Thinking: true if its text isn't there.
+    pub redacted: Option<bool>,
+    /// True if the text is that of the last reply.
+    pub repeated: Option<bool>,
+    /// Limit: when it ends, in seconds since 1970.
+    pub resets_at: Option<f64>,
+    /// Notices: what to say instead of the text.
+    pub say: Option<String>,
+    /// Calls: the MCP server.
+    pub server: Option<String>,
+    /// Calls: true if the API ran it.
+    pub server_side: Option<bool>,
+    /// Session: its MCP servers, each with `name` and `status`.
+    pub servers: Option<Vec<Map<String, Value>>>,
+    /// Session change: the session that what follows belongs to.
+    pub session: Option<String>,
+    /// The skill that was used.
+    pub skill: Option<String>,
+    /// Number of the first line that was read, from 1.
+    pub start: Option<i64>,
+    /// Delegate, run: how far it is.
+    pub state: Option<String>,
+    /// Retry: the HTTP status. Task, limit: the state in words.
+    pub status: Option<CountOrText>,
+    /// Run, hook: what it wrote on standard error.
+    pub stderr: Option<String>,
+    /// Run, hook: what it wrote on standard output.
+    pub stdout: Option<String>,
+    /// The tool's own structured value, if no other fact says it.
+    pub structured: Option<Value>,
+    /// Outcome, control: what kind.
+    pub subtype: Option<String>,
+    /// Whether it worked.
+    pub success: Option<bool>,
+    /// Notices: the task's id. Results: the task.
+    pub task: Option<TextOrObject>,
+    /// Plan: the tasks, each with `id`, `subject`, `status`.
+    pub tasks: Option<Vec<Map<String, Value>>>,
+    /// Run: milliseconds after which it was stopped.
+    pub timed_out_ms: Option<f64>,
+    /// Fallback: the model after it.
+    pub to: Option<String>,
+    /// Plan: the points, each with `content` (or `subject`) and `status`.
+    pub todos: Option<Vec<Map<String, Value>>>,
+    /// Delegate: tokens that the sub-agent used.
+    pub tokens: Option<i64>,
+    /// Calls: the tool without its server. Notices: the tool that is spoken of.
+    pub tool: Option<String>,
+    /// Delegate: how many tools the sub-agent used.
+    pub tool_uses: Option<i64>,
+    /// Session: names of its tools.
+    pub tools: Option<Vec<String>>,
+    /// Read: lines of the whole file.
+    pub total: Option<i64>,
+    /// What set it off.
+    pub trigger: Option<String>,
+    /// Search: whether there is more.
+    pub truncated: Option<bool>,
+    /// Outcome: turns of the run.
+    pub turns: Option<i64>,
+    /// Read: what kind of file. Unknown: the type that isn't known.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    /// Fetch: the address.
+    pub url: Option<String>,
+    /// Outcome: tokens of the run.
+    pub usage: Option<Usage>,
+    /// Limit: the part of it that is used up.
+    pub utilization: Option<f64>,
+    /// The event as it came.
+    pub value: Option<Value>,
+    /// Session: version of the agent's program.
+    pub version: Option<String>,
+    /// Facts that aren't listed here.
+    #[serde(flatten)]
+    pub others: BTreeMap<String, Value>,
+}
+
+/// A number, or what was counted.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum CountOrList {
+    /// How many.
+    Count(i64),
+    /// Which.
+    List(Vec<Value>),
+}
+
+/// A number or a name.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum CountOrText {
+    /// A number.
+    Count(i64),
+    /// A name.
+    Text(String),
+}
+
+/// An id, or what it stands for.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum TextOrObject {
+    /// An id.
+    Text(String),
+    /// What it stands for.
+    Object(Map<String, Value>),
+}
+
+/// Tokens.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Usage {
+    /// Read fresh.
+    pub input: Option<u64>,
+    /// Written.
+    pub output: Option<u64>,
+    /// Read from the cache.
+    pub cache_read: Option<u64>,
+    /// Written to the cache.
+    pub cache_write: Option<u64>,
+}
+
+/// Tokens and cost of one model.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelUsage {
+    /// The model's name.
+    pub model: String,
+    /// Read fresh.
+    pub input: Option<u64>,
+    /// Written.
+    pub output: Option<u64>,
+    /// Read from the cache.
+    pub cache_read: Option<u64>,
+    /// Written to the cache.
+    pub cache_write: Option<u64>,
+    /// In US dollars.
+    pub cost_usd: Option<f64>,
+}
+
+/// What is said of one item: a line of `--to json`. All text is cleaned: nothing in it can steer a terminal.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EntryLine {
+    /// Version of the format.
+    #[schemars(extend("const" = 1))]
+    pub v: u32,
+    /// The item's id.
+    pub id: String,
+    /// On what a sub-agent did: the id of the call that it is inside of.
+    pub parent: Option<String>,
+    /// The item's place within its parent, from 0.
+    pub place: u32,
+    /// What the item is.
+    pub kind: Kind,
+    /// On calls and results: the tool.
+    pub tool: Option<String>,
+    /// On calls and results: what the tool does.
+    pub action: Option<Action>,
+    /// Where the item is in its life.
+    pub status: Status,
+    /// When it happened, in UTC, if the stream says so.
+    #[schemars(extend("format" = "date-time"))]
+    pub at: Option<String>,
+    /// On what doesn't directly follow the call that it belongs to: that call's title.
+    pub of: Option<LineShape>,
+    /// Name of the glyph in front; a theme spells it. Absent: none.
+    pub mark: Option<String>,
+    /// The title; empty if the body says it all.
+    pub title: LineShape,
+    /// What stands under the title; absent if there is nothing.
+    pub body: Option<Vec<BlockShape>>,
+}
+
+/// One line: its pieces, to be written one after the other with nothing between.
+pub type LineShape = Vec<SpanShape>;
+
+/// A piece of a line.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Span")]
+pub struct SpanShape {
+    /// What it says; no line feed is in it.
+    pub text: String,
+    /// What it is: a dotted name such as `tool.name`. One that isn't known counts as its parent, `tool`.
+    pub role: String,
+    /// Where it leads. The scheme isn't checked.
+    pub link: Option<String>,
+}
+
+/// A part of a body. Newer versions may have more types.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
+#[schemars(rename = "Block")]
+pub enum BlockShape {
+    /// Short lines with roles of their own.
+    Lines {
+        /// The lines.
+        lines: Vec<LineShape>,
+    },
+    /// Markdown, as a model writes it.
+    Prose {
+        /// Its source.
+        text: String,
+        /// What it is.
+        role: String,
+    },
+    /// Verbatim text: output, file contents, commands.
+    Code {
+        /// The text, without a final line feed.
+        text: String,
+        /// Language or file extension.
+        lang: Option<String>,
+        /// Number of the first line, if lines are numbered.
+        start: Option<u64>,
+        /// What it is.
+        role: String,
+    },
+    /// Changes of a file.
+    Diff {
+        /// The file.
+        path: Option<String>,
+        /// Stretches of changed lines.
+        hunks: Vec<HunkShape>,
+    },
+    /// Points with states.
+    List {
+        /// The points.
+        items: Vec<PointShape>,
+    },
+    /// Rows and columns.
+    Table {
+        /// Heads of the columns; may be empty.
+        head: Vec<LineShape>,
+        /// The rows.
+        rows: Vec<Vec<LineShape>>,
+    },
+    /// A picture or document that is told, not shown.
+    Image {
+        /// Its media type, as claimed.
+        media: String,
+        /// Its size.
+        bytes: Option<u64>,
+        /// Its name, place or address.
+        name: Option<String>,
+    },
+    /// Something that may be folded.
+    Details {
+        /// What stands for it when it is folded.
+        summary: LineShape,
+        /// What is inside.
+        body: Vec<BlockShape>,
+    },
+    /// Something was left out here, by a limit of the profile.
+    Elided {
+        /// Whole lines that were left out.
+        lines: u64,
+        /// Bytes that were left out.
+        bytes: u64,
+    },
+}
+
+/// One hunk of a diff.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Hunk")]
+pub struct HunkShape {
+    /// Number of its first line in the old file, from 1; absent if only the changed text is known.
+    pub old_start: Option<u64>,
+    /// Number of its first line in the new file, from 1; absent likewise.
+    pub new_start: Option<u64>,
+    /// Its lines.
+    pub lines: Vec<DiffLineShape>,
+}
+
+/// One line of a hunk.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "DiffLine")]
+pub struct DiffLineShape {
+    /// Kept, added or removed.
+    pub change: Change,
+    /// The line without its mark and line feed.
+    pub text: String,
+}
+
+/// A point of a list.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ListPoint")]
+pub struct PointShape {
+    /// Its state.
+    pub point: Point,
+    /// What it says.
+    pub line: LineShape,
+}
+
+/// The JSON Schema of a line of `--to items`.
+pub fn items_schema() -> String {
+    text(schemars::schema_for!(ItemLine))
+}
+
+/// The JSON Schema of a line of `--to json`.
+pub fn json_schema() -> String {
+    text(schemars::schema_for!(EntryLine))
+}
+
+fn text(mut schema: Schema) -> String {
+    RecursiveTransform(forbid_null).transform(&mut schema);
+    // A schema is plain JSON, which can always be written.
+    serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
+}
+
+/// What isn't there is left out, never `null`.
+fn forbid_null(schema: &mut Schema) {
+    let Some(object) = schema.as_object_mut() else { return };
+    if let Some(Value::Array(types)) = object.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            object.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Value::Array(choices)) = object.get_mut("anyOf") {
+        choices.retain(|choice| choice.get("type").is_none_or(|name| name != "null"));
+        if let [Value::Object(only)] = choices.as_mut_slice() {
+            let only = std::mem::take(only);
+            object.remove("anyOf");
+            object.extend(only);
+        }
+    }
+}

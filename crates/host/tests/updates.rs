@@ -1,0 +1,182 @@
+//! What a sink gets that can change what it shows: growing entries under one id, and drops.
+
+#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+
+#[path = "laws/recordings.rs"]
+#[expect(dead_code, reason = "the laws use more of it")]
+mod recordings;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use streamfmt::core::entry::{Block, Entry};
+use streamfmt::core::item::Status;
+use streamfmt::core::pipeline::{Output, Pipeline, Setup, Update};
+use streamfmt::core::writer::Writer;
+use streamfmt::core::writer::json::Json;
+use streamfmt::engine::Engine;
+
+use recordings::recordings;
+
+const TEXT: &str = "Three times 5.61 is 16.83, with tax 20.0277.\n\nSo the total is **20.03**.";
+
+#[test]
+fn a_reply_grows_under_one_id_and_ends_whole() {
+    let mut pipeline = updating(&engine("full"));
+    let mut seen: Vec<(String, Status, String)> = Vec::new();
+    for line in streamed("msg_1", TEXT).into_iter().chain([whole("msg_1", TEXT)]) {
+        for update in push(&mut pipeline, &line) {
+            match update {
+                Update::Put(entry) => seen.push((entry.id.to_string(), entry.status, prose(&entry))),
+                Update::Drop(id) => panic!("{id} was dropped"),
+            }
+        }
+    }
+    let (last, growing) = seen.split_last().unwrap();
+    assert_eq!(*last, ("msg_1/0".to_owned(), Status::Done, TEXT.to_owned()));
+    assert!(growing.len() >= TEXT.len() / 10, "it came in {} steps", growing.len());
+    for (earlier, later) in growing.iter().zip(&growing[1..]) {
+        assert_eq!((earlier.0.as_str(), earlier.1), ("msg_1/0", Status::Open));
+        assert!(later.2.starts_with(&earlier.2) && later.2.len() > earlier.2.len(), "{earlier:?}, {later:?}");
+    }
+}
+
+#[test]
+fn a_growing_reply_is_formatted_once_a_take() {
+    let mut pipeline = updating(&engine("full"));
+    for line in streamed("msg_1", TEXT) {
+        pipeline.push(line.as_bytes(), &mut String::new()).unwrap();
+    }
+    let updates = pipeline.take_updates();
+    assert!(matches!(&updates[..], [Update::Put(entry)] if prose(entry) == TEXT), "{updates:?}");
+    assert!(pipeline.take_updates().is_empty(), "nothing has changed since");
+}
+
+#[test]
+fn a_message_that_is_tried_again_is_dropped() {
+    let mut pipeline = updating(&engine("full"));
+    let lost = streamed("msg_1", "Half of a tho").concat();
+    assert!(matches!(&push(&mut pipeline, &lost)[..], [Update::Put(entry)] if entry.status == Status::Open));
+    let again = streamed("msg_2", TEXT).concat() + &whole("msg_2", TEXT);
+    let updates = push(&mut pipeline, &again);
+    assert!(
+        matches!(&updates[..], [Update::Drop(lost), Update::Put(entry)]
+            if lost.as_str() == "msg_1/0" && entry.id.as_str() == "msg_2/0" && prose(entry) == TEXT),
+        "{updates:?}"
+    );
+}
+
+#[test]
+fn all_updates_in_order_make_what_an_append_only_sink_got() {
+    let mut compared = 0;
+    for profile in ["default", "full"] {
+        let engine = engine(profile);
+        for recording in recordings() {
+            for (name, bytes) in recording.forms() {
+                let mut written = written(&engine, bytes);
+                for pace in [3, usize::MAX] {
+                    let (shown, dropped) = shown(&engine, bytes, pace);
+                    // What was taken back stays in a file, and is told there by a notice.
+                    written.retain(|id, _| !dropped.contains(id));
+                    for id in shown.keys().chain(written.keys()) {
+                        assert_eq!(shown.get(id), written.get(id), "{name}, {profile}: {id}");
+                    }
+                }
+                compared += written.len();
+            }
+        }
+    }
+    assert!(compared > 100, "only {compared} entries were compared");
+}
+
+/// The entries that an append-only sink gets, by id.
+fn written(engine: &Engine, bytes: &[u8]) -> BTreeMap<String, Value> {
+    let mut pipeline = Pipeline::new(engine.setup());
+    let mut text = String::new();
+    pipeline.push(bytes, &mut text).unwrap();
+    pipeline.finish(&mut text).unwrap();
+    text.lines().map(entry).collect()
+}
+
+/// What an updating sink shows in the end, by id, and what it no longer shows, if it takes after every `pace` lines.
+fn shown(engine: &Engine, bytes: &[u8], pace: usize) -> (BTreeMap<String, Value>, Vec<String>) {
+    let mut pipeline = updating(engine);
+    let (mut shown, mut dropped) = (BTreeMap::new(), Vec::new());
+    let mut take = |updates: Vec<Update>| {
+        for update in updates {
+            match update {
+                Update::Put(new) => {
+                    let mut line = String::new();
+                    Json.entry(&new, &mut line).unwrap();
+                    let (id, new) = entry(&line);
+                    dropped.retain(|gone| *gone != id);
+                    shown.insert(id, new);
+                }
+                Update::Drop(id) => {
+                    shown.remove(id.as_str());
+                    dropped.push(id.to_string());
+                }
+            }
+        }
+    };
+    for (number, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
+        pipeline.push(line, &mut String::new()).unwrap();
+        if (number + 1) % pace == 0 {
+            take(pipeline.take_updates());
+        }
+    }
+    pipeline.finish(&mut String::new()).unwrap();
+    take(pipeline.take_updates());
+    (shown, dropped)
+}
+
+/// A line of `json`, without what depends on the entry above it.
+fn entry(line: &str) -> (String, Value) {
+    let mut value: Value = serde_json::from_str(line).unwrap();
+    value.as_object_mut().unwrap().remove("of");
+    (value["id"].as_str().unwrap().to_owned(), value)
+}
+
+fn engine(profile: &str) -> Engine {
+    Engine::builder().dialect("claude").writer("json").profile(profile).build().unwrap()
+}
+
+fn updating(engine: &Engine) -> Pipeline {
+    Pipeline::new(Setup { output: Output::Updates { formatters: Vec::new() }, ..engine.setup() })
+}
+
+fn push(pipeline: &mut Pipeline, lines: &str) -> Vec<Update> {
+    let mut out = String::new();
+    pipeline.push(lines.as_bytes(), &mut out).unwrap();
+    assert_eq!(out, "", "nothing is written beside the updates");
+    pipeline.take_updates()
+}
+
+fn prose(entry: &Entry) -> String {
+    match &entry.view.body[..] {
+        [Block::Prose { text, .. }] => text.to_string(),
+        body => panic!("no prose: {body:?}"),
+    }
+}
+
+/// The lines of a message that streams its text in pieces, and doesn't end.
+fn streamed(id: &str, text: &str) -> Vec<String> {
+    let begin = [
+        json!({"type": "message_start", "message": {"id": id, "content": []}}),
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+    ];
+    let letters: Vec<char> = text.chars().collect();
+    let deltas = letters.chunks(5).map(|piece| {
+        let piece: String = piece.iter().collect();
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": piece}})
+    });
+    let lines = begin.into_iter().chain(deltas);
+    lines
+        .map(|event| format!("{}\n", json!({"type": "stream_event", "event": event, "session_id": "s"})))
+        .collect()
+}
+
+fn whole(id: &str, text: &str) -> String {
+    let message = json!({"id": id, "role": "assistant", "content": [{"type": "text", "text": text}]});
+    format!("{}\n", json!({"type": "assistant", "message": message, "session_id": "s", "uuid": id}))
+}
