@@ -47,7 +47,7 @@ fn the_schemas_are_those_of_the_types() {
 fn every_line_is_of_its_type() {
     let outputs = [engine("items", "default"), engine("json", "default"), engine("json", "full")];
     let recordings = recordings();
-    let recorded = recordings.iter().flat_map(|recording| recording.forms());
+    let recorded = recordings.iter().flat_map(recordings::Recording::forms);
     let inputs = recorded.map(|(name, bytes)| (name, bytes.to_vec())).chain(golden()).chain(hostile());
     let mut lines = 0;
     for (name, bytes) in inputs {
