@@ -12,12 +12,12 @@ use indexmap::{IndexMap, IndexSet};
 
 use crate::clip::clip;
 use crate::dialect::{self, Decoder, Dialect, Input};
-use crate::entry::{Entry, Line, View};
+use crate::entry::{Block, Entry, Line, View};
 use crate::event::Event;
 use crate::formatter::standard::Standard;
-use crate::formatter::{Formatter, Verdict};
+use crate::formatter::{Formatter, Moment, Verdict};
 use crate::frame::{Frame, Framer};
-use crate::item::{Action, Content, Fact, Id, Item, Kind};
+use crate::item::{Action, Content, Fact, Id, Item, Kind, Status};
 use crate::json::{self, Record};
 use crate::profile::Profile;
 use crate::reading::{Part, Reading};
@@ -167,6 +167,7 @@ impl Pipeline {
                 last: None,
                 report: Report::default(),
                 is_begun: false,
+                has_met: false,
                 grown: IndexSet::new(),
                 updates: IndexMap::new(),
             },
@@ -417,6 +418,13 @@ impl Pipeline {
     }
 }
 
+/// Counts what a formatter contained.
+fn note_failures(report: &mut Report, formatter: &dyn Formatter) {
+    for failure in formatter.take_failures() {
+        count(&mut report.failures, &format!("{}: {failure}", formatter.name()));
+    }
+}
+
 fn notice(line: u64, event: &str) -> Item {
     let mut item = Item::new(format!("line-{line}"), Kind::Notice, line);
     item.data = vec![("event", Fact::Text(event.to_owned())), ("level", Fact::Text("warning".to_owned()))];
@@ -432,6 +440,8 @@ struct Stage {
     last: Option<Id>,
     report: Report,
     is_begun: bool,
+    /// Whether the formatters were told of the beginning.
+    has_met: bool,
     /// For updates: open items that have changed.
     grown: IndexSet<Id>,
     /// For updates: what else has changed.
@@ -473,9 +483,19 @@ impl Stage {
             }
             return Ok(());
         }
-        let Some(entry) = self.entry(item, session) else { return Ok(()) };
+        let (before, after) = self.meet(item, session);
+        self.aside("begin", None, before, out)?;
+        let Some(mut entry) = self.entry(item, session) else {
+            return self.aside("after", Some(item), after, out);
+        };
+        entry.view.body.extend(after);
         *self.report.shown.entry(item.kind.name()).or_default() += 1;
         self.last = Some(entry.id.clone());
+        self.say(entry, out)
+    }
+
+    /// Writes an entry, or keeps it for the sink.
+    fn say(&mut self, entry: Entry, out: &mut dyn Write) -> fmt::Result {
         match &mut self.output {
             Output::Entries { writer, .. } => {
                 if !std::mem::replace(&mut self.is_begun, true) {
@@ -490,6 +510,55 @@ impl Stage {
             Output::Items => {}
         }
         Ok(())
+    }
+
+    /// Tells the formatters of an item, and of the beginning if it is the first one. Gives what is to be said
+    /// before and after the item.
+    fn meet(&mut self, item: &Item, session: &Session) -> (Vec<Block>, Vec<Block>) {
+        let is_first = !std::mem::replace(&mut self.has_met, true);
+        let before = if is_first { self.observe(Moment::Begin, session) } else { Vec::new() };
+        (before, self.observe(Moment::Complete(item), session))
+    }
+
+    fn observe(&mut self, moment: Moment<'_>, session: &Session) -> Vec<Block> {
+        let (Output::Entries { formatters, .. } | Output::Updates { formatters }) = &self.output else {
+            return Vec::new();
+        };
+        let mut said = Vec::new();
+        for formatter in formatters {
+            said.extend(formatter.observe(moment, session));
+            note_failures(&mut self.report, &**formatter);
+        }
+        said
+    }
+
+    /// Says, in an entry of its own, what no shown item can carry: at the beginning or the end, or after an
+    /// item that is hidden.
+    fn aside(
+        &mut self,
+        name: &str,
+        item: Option<&Item>,
+        body: Vec<Block>,
+        out: &mut dyn Write,
+    ) -> fmt::Result {
+        if body.is_empty() {
+            return Ok(());
+        }
+        let id = item.map_or_else(|| name.into(), |item| format!("{}/{name}", item.id).into());
+        let entry = Entry {
+            id,
+            parent: item.and_then(|item| item.parent.clone()),
+            place: item.map_or(0, |item| item.place),
+            kind: Kind::Notice,
+            tool: None,
+            action: None,
+            status: Status::Done,
+            at: None,
+            depth: 0,
+            of: None,
+            view: View::of(body),
+        };
+        self.say(entry, out)
     }
 
     fn admits(&mut self, item: &Item) -> bool {
@@ -536,7 +605,9 @@ impl Stage {
         };
         let chain = formatters.iter().map(|formatter| &**formatter).chain([&self.standard as &dyn Formatter]);
         for formatter in chain {
-            match formatter.format(item, session) {
+            let verdict = formatter.format(item, session);
+            note_failures(&mut self.report, formatter);
+            match verdict {
                 Ok(Verdict::Show(view)) => return Some(view),
                 Ok(Verdict::Hide) => return None,
                 Ok(Verdict::Pass) => {}
@@ -567,6 +638,10 @@ impl Stage {
             notice.id = "damaged".into();
             notice.data.push(("count", Fact::Int(count.cast_signed())));
             self.item(&notice, session, out)?;
+        }
+        if self.has_met {
+            let last = self.observe(Moment::End, session);
+            self.aside("end", None, last, out)?;
         }
         let Output::Entries { writer, .. } = &mut self.output else { return Ok(()) };
         if !std::mem::replace(&mut self.is_begun, true) {

@@ -20,6 +20,7 @@
 
 pub mod engine;
 pub mod keys;
+pub mod lua;
 pub mod problem;
 pub mod profile;
 pub mod source;

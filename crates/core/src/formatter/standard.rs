@@ -84,13 +84,7 @@ impl<'a> Context<'a> {
 
     /// A path, relative if it lies in the session's folder.
     pub(super) fn path(self, path: Text) -> Text {
-        let Some(cwd) = &self.session.facts().cwd else { return path };
-        let Some(rest) = path.strip_prefix(cwd.trim_end_matches('/')) else { return path };
-        match rest.strip_prefix('/').unwrap_or(rest) {
-            "" => Text::own("."),
-            inside if inside.len() < rest.len() => path.slice(path.len() - inside.len(), path.len()),
-            _ => path,
-        }
+        self.session.facts().relative(path)
     }
 
     fn said(self, role: &'static str, mark: Option<&'static str>) -> Option<View> {
