@@ -15,11 +15,11 @@ use crate::dialect::{self, Decoder, Dialect, Input};
 use crate::entry::{Block, Entry, Line, View};
 use crate::event::Event;
 use crate::formatter::standard::Standard;
-use crate::formatter::{Formatter, Moment, Verdict};
+use crate::formatter::{Formatter, Moment, Verdict, fold};
 use crate::frame::{Frame, Framer};
 use crate::item::{Action, Content, Fact, Id, Item, Kind, Status};
 use crate::json::{self, Record};
-use crate::profile::Profile;
+use crate::profile::{Detail, Profile};
 use crate::reading::{Part, Reading};
 use crate::session::{Change, Session};
 use crate::text::Text;
@@ -483,15 +483,18 @@ impl Stage {
             }
             return Ok(());
         }
-        let (before, after) = self.meet(item, session);
+        let (before, mut after) = self.meet(item, session);
         self.aside("begin", None, before, out)?;
         let Some(mut entry) = self.entry(item, session) else {
             return self.aside("after", Some(item), after, out);
         };
-        entry.view.body.extend(after);
+        if self.profile.detail != Detail::Lines {
+            entry.view.body.extend(after.drain(..));
+        }
         *self.report.shown.entry(item.kind.name()).or_default() += 1;
         self.last = Some(entry.id.clone());
-        self.say(entry, out)
+        self.say(entry, out)?;
+        self.aside("after", Some(item), after, out)
     }
 
     /// Writes an entry, or keeps it for the sink.
@@ -544,7 +547,11 @@ impl Stage {
         if body.is_empty() {
             return Ok(());
         }
-        let id = item.map_or_else(|| name.into(), |item| format!("{}/{name}", item.id).into());
+        let id: Id = item.map_or_else(|| name.into(), |item| format!("{}/{name}", item.id).into());
+        let mut view = View::of(body);
+        if self.profile.detail == Detail::Lines {
+            view = fold(&Item::new(id.clone(), Kind::Notice, 0), view);
+        }
         let entry = Entry {
             id,
             parent: item.and_then(|item| item.parent.clone()),
@@ -556,7 +563,7 @@ impl Stage {
             at: None,
             depth: 0,
             of: None,
-            view: View::of(body),
+            view,
         };
         self.say(entry, out)
     }

@@ -163,6 +163,13 @@ impl Engine {
     }
 }
 
+/// A plugin that was chosen.
+#[derive(Clone, Debug)]
+enum Chosen {
+    Path(PathBuf),
+    Pack(Box<Pack>),
+}
+
 /// Collects choices; each is checked when the engine is built.
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
@@ -175,7 +182,7 @@ pub struct Builder {
     hide: Vec<String>,
     ascii: bool,
     timestamps: bool,
-    plugins: Vec<PathBuf>,
+    plugins: Vec<Chosen>,
     inline_plugin_errors: bool,
     looks: Looks,
 }
@@ -247,7 +254,14 @@ impl Builder {
     /// A plugin: a Lua file, or a folder with a `plugin.toml`. Later ones go over earlier ones.
     #[must_use]
     pub fn plugin(mut self, path: impl Into<PathBuf>) -> Self {
-        self.plugins.push(path.into());
+        self.plugins.push(Chosen::Path(path.into()));
+        self
+    }
+
+    /// A plugin that was read already, over those before.
+    #[must_use]
+    pub fn pack(mut self, pack: Pack) -> Self {
+        self.plugins.push(Chosen::Pack(Box::new(pack)));
         self
     }
 
@@ -304,14 +318,21 @@ impl Builder {
         }
         let journal = Journal::default();
         let mut plugins = Vec::new();
-        for path in &self.plugins {
-            match Pack::read(path) {
+        for chosen in self.plugins {
+            let path = match chosen {
+                Chosen::Pack(pack) => {
+                    plugins.push(Arc::from(pack));
+                    continue;
+                }
+                Chosen::Path(path) => path,
+            };
+            match Pack::read(&path) {
                 Ok(pack) => plugins.push(Arc::new(pack)),
                 Err(message) if !path.exists() => {
                     problems.0.push(Problem::of(format!("--plugin {}", path.display()), message));
                 }
                 // A plugin that is broken is left out; the others and the stream are told all the same.
-                Err(message) => journal.note_unread(path, message),
+                Err(message) => journal.note_unread(&path, message),
             }
         }
         let (looks, inline_plugin_errors) = (self.looks, self.inline_plugin_errors);

@@ -54,15 +54,19 @@ impl Pack {
     fn read_file(path: &Path) -> Result<Self, String> {
         let file = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let name = path.file_stem().map_or_else(|| file.clone(), |stem| stem.to_string_lossy().into_owned());
-        let source = read(path)?;
-        Ok(Self {
-            name,
+        Ok(Self { name, ..Self::from_source(&file, read(path)?) })
+    }
+
+    /// A plugin of one file, which is called `name` in messages.
+    pub fn from_source(name: &str, source: impl Into<String>) -> Self {
+        Self {
+            name: name.to_owned(),
             version: None,
             options: BTreeMap::new(),
-            entry: file.clone(),
-            files: [(file, source)].into(),
+            entry: name.to_owned(),
+            files: [(name.to_owned(), source.into())].into(),
             is_folder: false,
-        })
+        }
     }
 
     fn read_folder(folder: &Path) -> Result<Self, String> {

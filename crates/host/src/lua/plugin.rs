@@ -154,29 +154,30 @@ impl Running {
     }
 
     /// Makes a failure of a stopped run, and counts it.
-    pub(super) fn failed(&self, stop: &Stop, doing: String) -> Failure {
+    pub(super) fn failed(&self, function: &Function, stop: &Stop, doing: String) -> Failure {
         self.count(stop.trip);
-        failure(&self.pack, &self.name(), stop, doing, BELOW)
+        let mut failure = failure(&self.pack, &self.name(), stop, doing, BELOW);
+        failure.warning.place = failure.warning.place.take().or_else(|| self.place(function));
+        failure
     }
 
     /// Makes a failure of an answer that can't be used, at the function that gave it, and counts it.
-    pub(super) fn answered_wrong(
-        &self,
-        function: Option<&Function>,
-        wrong: String,
-        doing: String,
-    ) -> Failure {
+    pub(super) fn answered_wrong(&self, function: &Function, wrong: String, doing: String) -> Failure {
         self.count(None);
-        let place = function.map(Function::info).and_then(|info| {
-            let file = info.short_src.or(info.source)?;
-            let (file, line) = (file.trim_start_matches('=').to_owned(), info.line_defined?);
-            let source = self.pack.line(&file, line)?.to_owned();
-            Some((file, line, source))
-        });
+        let place = self.place(function);
         Failure {
             warning: Warning { plugin: self.name(), doing, place, message: wrong, outcome: BELOW },
             trip: None,
         }
+    }
+
+    /// Where a function of it begins.
+    fn place(&self, function: &Function) -> Option<(String, usize, String)> {
+        let info = function.info();
+        let (file, line) = (info.short_src.or(info.source)?, info.line_defined?);
+        let file = file.trim_start_matches('=').to_owned();
+        let source = self.pack.line(&file, line)?.to_owned();
+        Some((file, line, source))
     }
 
     fn count(&self, trip: Option<Trip>) {

@@ -177,7 +177,7 @@ impl Scripts {
         } else {
             plugin.call_over(function, (item, context), &below)
         };
-        self.used(asked, plugin, Some(function), answer, |reader, value| reader.view(value, asked.item))
+        self.used(asked, plugin, function, answer, |reader, value| reader.view(value, asked.item))
     }
 
     /// Makes use of an answer; one that can't be used is told, and as good as none.
@@ -185,7 +185,7 @@ impl Scripts {
         &self,
         asked: &Asked<'_>,
         plugin: &Running,
-        function: Option<&Function>,
+        function: &Function,
         answer: Result<Value, super::vm::Stop>,
         read: impl FnOnce(&Reader<'_>, Value) -> Result<T, Wrong>,
     ) -> Given<T> {
@@ -194,7 +194,7 @@ impl Scripts {
             Ok(Value::Boolean(false)) => return Given::Hide,
             Ok(value) => value,
             Err(stop) => {
-                self.tell(plugin, plugin.failed(&stop, asked.doing()));
+                self.tell(plugin, plugin.failed(function, &stop, asked.doing()));
                 return Given::Nothing;
             }
         };
@@ -242,14 +242,16 @@ impl Scripts {
         }
         match arg {
             Given::Nothing => view.title.spans.extend(rest),
-            Given::Hide => drop_argument(&mut view.body, self.detail),
+            Given::Hide => drop(take_argument(&mut view.body, self.detail)),
             Given::Use(arg) => {
-                drop_argument(&mut view.body, self.detail);
+                let before = take_argument(&mut view.body, self.detail);
                 let length: usize = arg.spans.iter().map(|span| span.text.len()).sum();
                 let has_breaks = arg.spans.iter().any(|span| span.text.contains('\n'));
                 if length > SHORT || has_breaks {
                     let text: String = arg.spans.iter().map(|span| span.text.as_str()).collect();
-                    view.body.insert(0, Block::text("call.input", Text::clean_owned(text)));
+                    let (lang, role) = before.unwrap_or((None, Role::of("call.input")));
+                    let text = Text::clean_owned(text);
+                    view.body.insert(0, Block::Code { text, lang, start: None, role });
                 } else if !arg.is_empty() {
                     if !view.title.is_empty() {
                         view.title.spans.push(Span::new("text", Text::own(" ")));
@@ -342,7 +344,7 @@ impl Scripts {
                         Field::Label => plugin.call(function, call.unwrap_or(item)),
                         _ => plugin.call(function, (item, call)),
                     };
-                    self.used(asked, plugin, Some(function), answer, |reader, value| match value {
+                    self.used(asked, plugin, function, answer, |reader, value| match value {
                         // A long text is told under the title.
                         Value::String(text) if field == Field::Arg => {
                             let text =
@@ -487,7 +489,7 @@ impl Scripts {
                 Err(error) => Err(super::vm::Stop { trip: None, error: Some(error) }),
             },
         };
-        match self.used(&asked, plugin, Some(function), answer, |reader, value| reader.body(value)) {
+        match self.used(&asked, plugin, function, answer, |reader, value| reader.body(value)) {
             Given::Use(blocks) => blocks,
             Given::Hide | Given::Nothing => Vec::new(),
         }
@@ -507,11 +509,26 @@ fn name_end(title: &Line) -> usize {
     title.spans.iter().position(|span| span.role.name() == "tool.name").map_or(0, |at| at + 1)
 }
 
-/// Takes out the long form of an argument, which another one replaces; in full everything stays.
-fn drop_argument(body: &mut Vec<Block>, detail: Detail) {
-    if detail != Detail::Full {
-        body.retain(|block| !matches!(block, Block::Code { role, .. } if role.name().starts_with("call.")));
+/// Takes out the long form of an argument, which another one replaces; in full everything stays. Gives what
+/// it was.
+fn take_argument(body: &mut Vec<Block>, detail: Detail) -> Option<(Option<Text>, Role)> {
+    if detail == Detail::Full {
+        return None;
     }
+    let mut first = None;
+    body.retain_mut(|block| match block {
+        Block::Code { lang, role, .. } if role.name().starts_with("call.") => {
+            first = first.take().or_else(|| Some((lang.take(), role.clone())));
+            false
+        }
+        Block::Lines { lines } => {
+            let is_input =
+                |line: &Line| line.spans.first().is_some_and(|it| it.role.name().starts_with("call."));
+            !lines.iter().all(is_input)
+        }
+        _ => true,
+    });
+    first
 }
 
 /// A span that keeps its line feeds: it is told under the title then.

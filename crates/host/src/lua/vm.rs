@@ -13,7 +13,7 @@ use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, LuaOptions, LuaString, StdLib, Table, Value, VmState};
 
 /// Steps (loop turns and calls) that one run of a script may take.
-const FUEL: u64 = 2_000_000;
+const FUEL: u64 = 1_000_000;
 /// How long one run of a script may take, if its steps are slow.
 const TIME: Duration = Duration::from_millis(250);
 /// The clock is read once in so many steps.
@@ -40,8 +40,8 @@ impl Trip {
     /// What is told of it.
     pub(super) fn message(self) -> String {
         match self {
-            Self::Fuel => format!("stopped after {FUEL} steps"),
-            Self::Time => format!("stopped after {} ms", TIME.as_millis()),
+            // One text for both: which of them comes first may differ from run to run.
+            Self::Fuel | Self::Time => format!("stopped after {FUEL} steps or {} ms", TIME.as_millis()),
             Self::Memory => format!("stopped: more than {} MiB in use", MEMORY >> 20),
         }
     }
@@ -117,9 +117,9 @@ impl Vm {
         open(&lua, &lua.globals())?;
         lua.sandbox(true)?;
         let ticking = Rc::clone(&guard);
-        lua.set_interrupt(move |_| match ticking.step() {
+        lua.set_interrupt(move |lua| match ticking.step() {
             None => Ok(VmState::Continue),
-            Some(trip) => Err(mlua::Error::runtime(trip.message())),
+            Some(trip) => Err(mlua::Error::runtime(format!("{}{}", place(lua), trip.message()))),
         });
         lua.set_memory_limit(lua.used_memory() + MEMORY)?;
         Ok(Self { lua, guard })
@@ -172,6 +172,18 @@ pub(super) fn chunk(lua: &Lua, name: &str, source: &str) -> mlua::Result<Functio
     // Luau knows no `#!`; the line stays, so that the others keep their numbers.
     let source = if source.starts_with("#!") { format!("--{source}") } else { source.to_owned() };
     lua.load(source).set_name(format!("={name}")).set_mode(ChunkMode::Text).into_function()
+}
+
+/// Where a script is, as the beginning of a message: `file:line: `.
+fn place(lua: &Lua) -> String {
+    (0..4)
+        .find_map(|level| {
+            lua.inspect_stack(level, |frame| {
+                let (file, line) = (frame.source().short_src?.into_owned(), frame.current_line()?);
+                Some(format!("{file}:{line}: "))
+            })?
+        })
+        .unwrap_or_default()
 }
 
 /// Whether an error is that memory ran out, or comes of it.
