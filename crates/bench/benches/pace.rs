@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::de::IgnoredAny;
+use streamfmt::Engine;
 use streamfmt::core::entry::Entry;
 use streamfmt::core::formatter::{FormatError, Formatter, Verdict};
 use streamfmt::core::item::Item;
@@ -17,6 +18,7 @@ use streamfmt::core::pipeline::{Output, Pipeline, Setup};
 use streamfmt::core::profile::Profile;
 use streamfmt::core::session::Session;
 use streamfmt::core::writer::Writer;
+use streamfmt::lua::pack::Pack;
 use streamfmt_bench::binary::Binary;
 use streamfmt_bench::grow::grow;
 use streamfmt_bench::measure::{Times, cpu};
@@ -32,6 +34,13 @@ struct Case {
 const CASES: &[Case] = &[
     Case { name: "decode alone", must: "", aim: "2 ×", output: decode_alone },
     Case { name: "items", must: "", aim: "", output: || Output::Items },
+    Case { name: "text", must: "", aim: "", output: || text("") },
+    Case {
+        name: "text with Lua for each call and result",
+        must: "1.6 × text",
+        aim: "",
+        output: || text(PLUGIN),
+    },
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -145,6 +154,26 @@ impl fmt::Write for Sink {
 /// Everything is read and applied, nothing is said.
 fn decode_alone() -> Output {
     Output::Entries { formatters: vec![Box::new(Silent)], writer: Box::new(Silent) }
+}
+
+/// Says something of each call and each result.
+const PLUGIN: &str = r#"
+sf.tool("*", {
+  label = function(call) return "> " .. call.tool end,
+  arg = function(input) return input.command or input.file_path or input.pattern end,
+  summary = function(result) return #result.text < 200 and result.text or nil end,
+})"#;
+
+/// Text as from the program, with a plugin.
+fn text(plugin: &str) -> Output {
+    let mut builder = Engine::builder().writer("text");
+    if !plugin.is_empty() {
+        builder = builder.pack(Pack::from_source("pace.lua", plugin));
+    }
+    match builder.build() {
+        Ok(engine) => engine.setup().output,
+        Err(problems) => unreachable!("{problems}"),
+    }
 }
 
 struct Silent;

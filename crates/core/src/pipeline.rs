@@ -489,7 +489,7 @@ impl Stage {
             return self.aside("after", Some(item), after, out);
         };
         if self.profile.detail != Detail::Lines {
-            entry.view.body.extend(after.drain(..));
+            entry.view.body.append(&mut after);
         }
         *self.report.shown.entry(item.kind.name()).or_default() += 1;
         self.last = Some(entry.id.clone());

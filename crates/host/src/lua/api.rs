@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::rc::Rc;
 
 use mlua::chunk::ChunkMode;
@@ -205,7 +206,8 @@ pub(super) fn install(lua: &Lua, globals: &Table, plugin: &Rc<Plugin>) -> mlua::
             Native(make) => sf.raw_set(row.name, make(lua, plugin)?)?,
             Luau(body) => {
                 let params: Vec<_> = row.params.iter().map(|(name, _)| *name).collect();
-                source.push_str(&format!("sf.{} = function({}) {body} end\n", row.name, params.join(", ")));
+                // Writing to a string can't fail.
+                let _ = writeln!(source, "sf.{} = function({}) {body} end", row.name, params.join(", "));
             }
         }
     }
@@ -268,7 +270,7 @@ fn json(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
 fn truncate(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
     lua.create_function(|_, (text, most): (LuaString, f64)| {
         let text = text.to_string_lossy();
-        let most = most.max(1.0) as usize;
+        let most = usize::try_from(natural(most)).unwrap_or(usize::MAX).max(1);
         Ok(match text.char_indices().nth(most) {
             None => text,
             Some(_) => text.chars().take(most - 1).chain(['…']).collect(),
@@ -397,7 +399,6 @@ fn groups(lua: &Lua, regex: &Regex, found: &regex::bytes::Captures<'_>) -> mlua:
 
 /// The types for editors (`LuaLS`): every function and field of the two tables above.
 pub fn types() -> String {
-    use std::fmt::Write;
     let mut out =
         String::from("---@meta\n-- Made by streamfmt. The interface that plugins see.\n\nsf = {}\n");
     for row in FUNCTIONS {

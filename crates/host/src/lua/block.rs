@@ -131,7 +131,7 @@ impl<'a> Reader<'a> {
                         let into = open.last_mut().map_or(&mut out, |list| &mut list.out);
                         match done.summary {
                             Some(summary) => {
-                                into.push(Piece::Block(Block::Details { summary, body: blocks(done.out) }))
+                                into.push(Piece::Block(Block::Details { summary, body: blocks(done.out) }));
                             }
                             None => into.extend(done.out),
                         }
@@ -691,6 +691,7 @@ fn kind_of(table: &Table) -> Result<Option<String>, Wrong> {
 }
 
 /// The whole number from 0 under `key`.
+#[expect(clippy::cast_sign_loss, reason = "it is not negative")]
 fn number(table: &Table, key: &str) -> Result<Option<u64>, Wrong> {
     match get(table, key)? {
         Value::Nil => Ok(None),

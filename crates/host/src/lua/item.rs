@@ -11,7 +11,7 @@ use mlua::{
     Function, IntoLua, Lua, LuaString, MetaMethod, MultiValue, UserData, UserDataMethods, UserDataRef, Value,
 };
 use streamfmt_core::event::Usage;
-use streamfmt_core::item::{Fact, Item, Kind};
+use streamfmt_core::item::{Action, Fact, FactRef, Id, Item, Kind, Status};
 use streamfmt_core::json::{self, Record};
 use streamfmt_core::session::{Facts, Session};
 
@@ -154,20 +154,20 @@ impl Handle {
             "kind" => item.kind.name().into_lua(lua),
             "text" => lua.create_string(item.text().as_bytes()).map(Value::String),
             "error" => Ok(Value::Boolean(item.error)),
-            "tool" => match item.fact("tool").and_then(|tool| tool.str()) {
+            "tool" => match item.fact("tool").and_then(FactRef::str) {
                 Some(own) if item.kind == Kind::Call => own.into_lua(lua),
                 _ => item.tool.as_deref().into_lua(lua),
             },
             "name" => item.tool.as_deref().into_lua(lua),
-            "server" => item.fact("server").and_then(|server| server.str()).into_lua(lua),
-            "action" => item.action.map(streamfmt_core::item::Action::name).into_lua(lua),
+            "server" => item.fact("server").and_then(FactRef::str).into_lua(lua),
+            "action" => item.action.map(Action::name).into_lua(lua),
             "input" => match item.input() {
                 Some(value) => self.json(lua, value),
                 None => Ok(Value::Nil),
             },
-            "partial" => Ok(Value::Boolean(item.fact("partial").and_then(|it| it.bool()) == Some(true))),
+            "partial" => Ok(Value::Boolean(item.fact("partial").and_then(FactRef::bool) == Some(true))),
             "id" => item.id.as_str().into_lua(lua),
-            "parent" => item.parent.as_ref().map(streamfmt_core::item::Id::as_str).into_lua(lua),
+            "parent" => item.parent.as_ref().map(Id::as_str).into_lua(lua),
             "line" => Ok(Value::Number(item.line as f64)),
             "time" => item.at().map(|at| at.to_string()).into_lua(lua),
             "status" => status(item.status).into_lua(lua),
@@ -247,18 +247,18 @@ impl Json {
     }
 
     fn index(self, lua: &Lua, key: &Value) -> mlua::Result<Value> {
-        let found = self.with(lua, |value| match key {
-            Value::String(key) => {
-                key.to_str().ok().and_then(|key| value.get(&key)).map(|it| self.of.json(lua, it))
-            }
-            Value::Integer(index) => usize::try_from(*index - 1)
-                .ok()
-                .and_then(|at| value.items().nth(at))
-                .map(|it| self.of.json(lua, it)),
-            Value::Number(index) if *index >= 1.0 && index.fract() == 0.0 => {
-                value.items().nth(*index as usize - 1).map(|it| self.of.json(lua, it))
-            }
+        let at = match key {
+            Value::Integer(index) => Some(*index),
+            Value::Number(index) if index.fract() == 0.0 && index.abs() < 9e15 => Some(*index as i64),
             _ => None,
+        };
+        let at = at.and_then(|index| usize::try_from(index - 1).ok());
+        let found = self.with(lua, |value| {
+            let part = match key {
+                Value::String(key) => key.to_str().ok().and_then(|key| value.get(&key)),
+                _ => at.and_then(|at| value.items().nth(at)),
+            };
+            part.map(|part| self.of.json(lua, part))
         })?;
         if let Some(found) = found {
             return found;
@@ -437,8 +437,7 @@ fn whole(number: i64) -> Option<Value> {
     (number.abs() <= EXACT).then_some(Value::Number(number as f64))
 }
 
-fn status(status: streamfmt_core::item::Status) -> &'static str {
-    use streamfmt_core::item::Status;
+fn status(status: Status) -> &'static str {
     match status {
         Status::Open => "open",
         Status::Done => "done",

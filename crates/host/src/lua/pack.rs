@@ -216,7 +216,7 @@ fn sources(folder: &Path) -> Result<BTreeMap<String, String>, String> {
             if kind.is_dir() && depth < DEEPEST && !name.starts_with('.') {
                 open.push((entry.path(), format!("{path}/"), depth + 1));
             }
-            let is_source = name.ends_with(".lua") || name.ends_with(".luau");
+            let is_source = Path::new(&name).extension().is_some_and(|it| it == "lua" || it == "luau");
             if !kind.is_file() || !is_source {
                 continue;
             }

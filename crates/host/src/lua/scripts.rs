@@ -38,12 +38,15 @@ pub(crate) struct Scripts {
     journal: Journal,
     /// Whether failures are told where they happened.
     is_inline: bool,
-    ladders: RefCell<IndexMap<(String, Option<Action>), Rc<Ladder>>>,
+    ladders: RefCell<Ladders>,
     views: Vec<(Kind, Rc<Ladder>)>,
     failures: RefCell<Vec<FormatError>>,
     /// What is to be told under the next view.
     notes: RefCell<Vec<Line>>,
 }
+
+/// The walks of each tool: one, unless it does different things.
+type Ladders = IndexMap<String, Vec<(Option<Action>, Rc<Ladder>)>>;
 
 /// The item that is being told.
 struct Asked<'a> {
@@ -131,16 +134,16 @@ impl Scripts {
         }
         let tool = item.tool.as_deref().or_else(|| call?.tool.as_deref()).unwrap_or_default();
         let action = item.action.or_else(|| call?.action);
-        let key = (tool.to_owned(), action);
-        if let Some(known) = self.ladders.borrow().get(&key) {
-            return Rc::clone(known);
+        let mut ladders = self.ladders.borrow_mut();
+        let known = ladders.get(tool).and_then(|known| known.iter().find(|(of, _)| *of == action));
+        if let Some((_, ladder)) = known {
+            return Rc::clone(ladder);
         }
         let ladder = self.with_all(|all| Ladder::of_tool(all, tool, action));
-        let mut ladders = self.ladders.borrow_mut();
         if ladders.len() >= MOST_LADDERS {
             ladders.clear();
         }
-        ladders.insert(key, Rc::clone(&ladder));
+        ladders.entry(tool.to_owned()).or_default().push((action, Rc::clone(&ladder)));
         ladder
     }
 
@@ -489,7 +492,9 @@ impl Scripts {
                 Err(error) => Err(super::vm::Stop { trip: None, error: Some(error) }),
             },
         };
-        match self.used(&asked, plugin, function, answer, |reader, value| reader.body(value)) {
+        #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is less general")]
+        let used = self.used(&asked, plugin, function, answer, |reader, value| reader.body(value));
+        match used {
             Given::Use(blocks) => blocks,
             Given::Hide | Given::Nothing => Vec::new(),
         }

@@ -142,10 +142,8 @@ impl Vm {
         guard.depth.set(depth + 1);
         let done = work();
         guard.depth.set(depth);
-        if let (None, Err(error)) = (guard.tripped.get(), &done) {
-            if is_out_of_memory(error) {
-                guard.tripped.set(Some(Trip::Memory));
-            }
+        if guard.tripped.get().is_none() && done.as_ref().is_err_and(is_out_of_memory) {
+            guard.tripped.set(Some(Trip::Memory));
         }
         let trip = guard.tripped.get();
         if trip == Some(Trip::Memory) {
@@ -193,16 +191,15 @@ fn is_out_of_memory(error: &mlua::Error) -> bool {
 }
 
 /// `string.find` with `plain`, in linear time.
+#[expect(clippy::unnecessary_wraps, reason = "what Lua calls may fail")]
 fn find_plain(
     _: &Lua,
     (text, word, init): (LuaString, LuaString, Option<i64>),
 ) -> mlua::Result<(Option<usize>, Option<usize>)> {
     let (text, word) = (text.as_bytes(), word.as_bytes());
-    let start = match init.unwrap_or(1) {
-        from @ 1.. => from as usize - 1,
-        0 => 0,
-        back => text.len().saturating_sub(back.unsigned_abs() as usize),
-    };
+    let init = init.unwrap_or(1);
+    let distance = usize::try_from(init.unsigned_abs()).unwrap_or(usize::MAX);
+    let start = if init < 0 { text.len().saturating_sub(distance) } else { distance.saturating_sub(1) };
     let Some(rest) = text.get(start..) else { return Ok((None, None)) };
     let found = memmem::find(rest, &word).map(|at| start + at);
     Ok((found.map(|at| at + 1), found.map(|at| at + word.len())))
