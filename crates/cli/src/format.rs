@@ -106,7 +106,8 @@ impl<'a> Run<'a> {
         }
         let journal = self.engine.journal();
         if journal.untold() > 0 {
-            tell(&format!("{} more failures of plugins like those told", journal.untold()));
+            let failures = if journal.untold() == 1 { "failure" } else { "failures" };
+            tell(&format!("{} more {failures} of plugins, like those told", journal.untold()));
         }
         if self.args.report {
             for line in report::lines(&self.total, self.bytes) {

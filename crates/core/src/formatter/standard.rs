@@ -19,6 +19,11 @@ impl Standard {
     pub fn new(detail: Detail) -> Self {
         Self { detail }
     }
+
+    /// The name of a call's tool, as it begins the call's title.
+    pub fn label(&self, call: &Item, session: &Session) -> Line {
+        calls::name(Context { item: call, session, full: self.detail == Detail::Full })
+    }
 }
 
 impl Formatter for Standard {

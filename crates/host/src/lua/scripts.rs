@@ -274,11 +274,7 @@ impl Scripts {
             Given::Use(label) => label,
             Given::Hide => Line::default(),
             Given::Nothing => {
-                let mut line = match self.below.format(asked.call.unwrap_or(asked.item), asked.session) {
-                    Ok(Verdict::Show(view)) => view.title,
-                    _ => Line::of("tool.name", asked.tool().unwrap_or("call")),
-                };
-                line.spans.truncate(name_end(&line));
+                let mut line = self.below.label(asked.call.unwrap_or(asked.item), asked.session);
                 if let (Some(role), Some(name)) = (role, line.spans.last_mut()) {
                     name.role = role;
                 }
