@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::de::IgnoredAny;
-use streamfmt::Engine;
 use streamfmt::core::entry::Entry;
 use streamfmt::core::formatter::{FormatError, Formatter, Verdict};
 use streamfmt::core::item::Item;
 use streamfmt::core::pipeline::{Output, Pipeline, Setup};
-use streamfmt::core::profile::Profile;
 use streamfmt::core::session::Session;
+use streamfmt::core::theme::ColorDepth;
 use streamfmt::core::writer::Writer;
+use streamfmt::engine::{Engine, Looks};
 use streamfmt::lua::pack::Pack;
 use streamfmt_bench::binary::Binary;
 use streamfmt_bench::grow::grow;
@@ -28,20 +28,57 @@ struct Case {
     name: &'static str,
     must: &'static str,
     aim: &'static str,
-    output: fn() -> Output,
+    setup: fn(&Engines) -> Setup,
 }
 
 const CASES: &[Case] = &[
-    Case { name: "decode alone", must: "", aim: "2 ×", output: decode_alone },
-    Case { name: "items", must: "", aim: "", output: || Output::Items },
-    Case { name: "text", must: "", aim: "", output: || text("") },
+    Case { name: "decode alone", must: "", aim: "2 ×", setup: |engines| silent(&engines.text) },
+    Case { name: "text", must: "5 ×", aim: "2.5 ×", setup: |engines| engines.text.setup() },
     Case {
         name: "text with Lua for each call and result",
         must: "1.6 × text",
         aim: "",
-        output: || text(PLUGIN),
+        setup: |engines| engines.lua.setup(),
     },
+    Case { name: "text, profile full", must: "", aim: "", setup: |engines| engines.full.setup() },
+    Case { name: "ansi", must: "", aim: "", setup: |engines| engines.ansi.setup() },
+    Case { name: "json", must: "", aim: "", setup: |engines| engines.json.setup() },
+    Case { name: "items", must: "", aim: "", setup: |engines| engines.items.setup() },
 ];
+
+/// The choices behind the cases.
+struct Engines {
+    text: Engine,
+    lua: Engine,
+    full: Engine,
+    ansi: Engine,
+    json: Engine,
+    items: Engine,
+}
+
+impl Engines {
+    fn new() -> Result<Self, Box<dyn Error>> {
+        let engine = |writer: &str, profile: &str| {
+            let looks = Looks { color: Some(ColorDepth::TrueColor), width: Some(100), ..Looks::default() };
+            let looks = if writer == "ansi" { looks } else { Looks::default() };
+            let builder = Engine::builder().dialect("claude").writer(writer).profile(profile).looks(looks);
+            builder.build().map_err(|problems| problems.to_string())
+        };
+        Ok(Self {
+            text: engine("text", "default")?,
+            lua: Engine::builder()
+                .dialect("claude")
+                .writer("text")
+                .pack(Pack::from_source("pace.lua", PLUGIN))
+                .build()
+                .map_err(|problems| problems.to_string())?,
+            full: engine("text", "full")?,
+            ansi: engine("ansi", "default")?,
+            json: engine("json", "default")?,
+            items: engine("items", "default")?,
+        })
+    }
+}
 
 fn main() -> Result<(), Box<dyn Error>> {
     // Cargo runs this with `--bench`; under `cargo test` there is nothing to measure.
@@ -51,33 +88,41 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let megabytes = number("PACE_MB", 50);
     let runs = number("PACE_RUNS", 5).max(1);
+    let engines = Engines::new()?;
     let binary = Binary::build()?;
     println!("| what | must | aim | best | median |\n|---|---|---|---|---|");
     let given: Vec<PathBuf> =
         arguments.iter().filter(|argument| !argument.starts_with('-')).map(PathBuf::from).collect();
     let samples = [sample("shop.jsonl"), sample("shop.history.jsonl")];
     for file in if given.is_empty() { samples.as_slice() } else { given.as_slice() } {
-        long_session(file, megabytes * 1_000_000, runs, &binary)?;
+        long_session(file, megabytes * 1_000_000, runs, &engines, &binary)?;
     }
     short_session(&binary)
 }
 
 /// Speed and memory over a long session.
-fn long_session(file: &Path, size: u64, runs: u64, binary: &Binary) -> Result<(), Box<dyn Error>> {
+fn long_session(
+    file: &Path,
+    size: u64,
+    runs: u64,
+    engines: &Engines,
+    binary: &Binary,
+) -> Result<(), Box<dyn Error>> {
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
     let mut bytes = Vec::new();
     let length = grow(&std::fs::read(file)?, size, &mut bytes)?;
     let long = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pace.jsonl");
     std::fs::write(&long, &bytes)?;
 
+    let lines: Vec<&[u8]> = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).collect();
     let mut validation = Times::default();
     let mut times = vec![Times::default(); CASES.len()];
     let mut wall = Times::default();
     let mut peak = 0;
     for _ in 0..runs {
-        validation.add(cpu(|| validate(&bytes)));
+        validation.add(cpu(|| validate(&lines)));
         for (case, times) in CASES.iter().zip(&mut times) {
-            times.add(cpu(|| format(&bytes, (case.output)())));
+            times.add(cpu(|| format(&bytes, (case.setup)(engines))));
         }
         let run = binary.run(&long, "text")?;
         wall.add(run.wall);
@@ -114,22 +159,15 @@ fn short_session(binary: &Binary) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What everything is measured against: each line is checked to be JSON, and forgotten.
-fn validate(bytes: &[u8]) {
-    for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+/// What everything is measured against: each line is checked to be JSON, and forgotten. Finding the lines isn't counted.
+fn validate(lines: &[&[u8]]) {
+    for line in lines {
         black_box(serde_json::from_slice::<IgnoredAny>(line).is_ok());
     }
 }
 
 /// Formats all bytes as they would come from a file.
-fn format(bytes: &[u8], output: Output) {
-    let setup = Setup {
-        dialect: Some("claude"),
-        max_line: 64 << 20,
-        profile: Profile::default(),
-        output,
-        subagents: None,
-    };
+fn format(bytes: &[u8], setup: Setup) {
     let mut pipeline = Pipeline::new(setup);
     let mut sink = Sink(String::new());
     for piece in bytes.chunks(1 << 16) {
@@ -152,8 +190,9 @@ impl fmt::Write for Sink {
 }
 
 /// Everything is read and applied, nothing is said.
-fn decode_alone() -> Output {
-    Output::Entries { formatters: vec![Box::new(Silent)], writer: Box::new(Silent) }
+fn silent(engine: &Engine) -> Setup {
+    let output = Output::Entries { formatters: vec![Box::new(Silent)], writer: Box::new(Silent) };
+    Setup { output, ..engine.setup() }
 }
 
 /// Says something of each call and each result.
@@ -163,18 +202,6 @@ sf.tool("*", {
   arg = function(input) return input.command or input.file_path or input.pattern end,
   summary = function(result) return #result.text < 200 and result.text or nil end,
 })"#;
-
-/// Text as from the program, with a plugin.
-fn text(plugin: &str) -> Output {
-    let mut builder = Engine::builder().writer("text");
-    if !plugin.is_empty() {
-        builder = builder.pack(Pack::from_source("pace.lua", plugin));
-    }
-    match builder.build() {
-        Ok(engine) => engine.setup().output,
-        Err(problems) => unreachable!("{problems}"),
-    }
-}
 
 struct Silent;
 
@@ -205,7 +232,7 @@ fn row(what: &str, must: &str, aim: &str, best: &str, median: &str) {
 }
 
 fn milliseconds(time: Duration) -> String {
-    format!("{:.2} ms", time.as_secs_f64() * 1e3)
+    format!("{:.3} ms", time.as_secs_f64() * 1e3)
 }
 
 fn sample(name: &str) -> PathBuf {

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use streamfmt::Engine;
 use streamfmt::core::pipeline::{Pipeline, Report};
+use streamfmt::{Ahead, Engine, subagents};
 
 use crate::args::Args;
 use crate::input::{Input, Source, Step, reason};
@@ -14,8 +14,11 @@ use crate::report;
 use crate::signal::Signals;
 use crate::tee::Tee;
 
+/// Files larger than this are read ahead on a second thread.
+const LARGE: u64 = 1024 * 1024;
+
 /// Bytes that are read at once.
-const CHUNK: usize = 256 * 1024;
+const CHUNK: usize = 64 * 1024;
 
 /// All that the inputs have in common.
 pub(crate) struct Run<'a> {
@@ -73,10 +76,14 @@ impl<'a> Run<'a> {
             Ok(source) => source,
             Err(error) => return self.tell_unread(input, &error),
         };
-        let mut pipeline = Pipeline::new(self.engine.setup());
+        let mut setup = self.engine.setup();
+        let is_large = source.size().is_some_and(|size| size > LARGE);
+        let ahead = is_large.then(|| Ahead::start(setup.max_line)).and_then(Result::ok);
+        setup.subagents = input.path().map(|path| subagents(path.to_owned(), self.args.files.clone()));
+        let mut pipeline = Pipeline::new(setup);
         // A failure to write is kept by the output, which is asked in the end.
         let _ = self.write_heading(input);
-        if let Err(error) = self.feed(&mut source, &mut pipeline) {
+        if let Err(error) = self.feed(&mut source, &mut pipeline, ahead) {
             self.tell_unread(input, &error);
         }
         if self.output.is_open() {
@@ -126,13 +133,26 @@ impl<'a> Run<'a> {
     }
 
     /// Reads `source` to its end: every byte into the copy first, then through the pipeline into the output.
-    fn feed(&mut self, source: &mut Source, pipeline: &mut Pipeline) -> std::io::Result<()> {
+    fn feed(
+        &mut self,
+        source: &mut Source,
+        pipeline: &mut Pipeline,
+        mut ahead: Option<Ahead>,
+    ) -> std::io::Result<()> {
         let mut progress = Progress::begin(source.size(), self.output.is_out_of_sight());
         let mut ends_in_line = false;
+        let mut unread = Ok(());
         // Once nobody reads the output, only the copy is worth reading for.
         while self.output.is_open() || self.tee.is_some() {
             let watch_output = self.tee.is_none() && self.args.output.is_none();
-            let bytes = match source.read(&mut self.buffer, &mut self.signals, watch_output)? {
+            let step = match source.read(&mut self.buffer, &mut self.signals, watch_output) {
+                Ok(step) => step,
+                Err(error) => {
+                    unread = Err(error);
+                    break;
+                }
+            };
+            let bytes = match step {
                 Step::End => break,
                 Step::Note(message) => {
                     tell(&message);
@@ -155,7 +175,10 @@ impl<'a> Run<'a> {
                 }
             }
             if self.output.is_open() {
-                let _ = pipeline.push(bytes, &mut self.output);
+                let _ = match &mut ahead {
+                    Some(ahead) => ahead.push(bytes, pipeline, &mut self.output),
+                    None => pipeline.push(bytes, &mut self.output),
+                };
                 self.output.flush();
                 tell_journal(self.engine.journal());
             }
@@ -165,7 +188,10 @@ impl<'a> Run<'a> {
                 progress.advance(bytes.len());
             }
         }
-        Ok(())
+        if let Some(ahead) = ahead.filter(|_| self.output.is_open()) {
+            let _ = ahead.finish(pipeline, &mut self.output);
+        }
+        unread
     }
 
     /// Names an input among several, where no program reads the output.

@@ -51,6 +51,14 @@ impl Input {
         }
     }
 
+    /// Where it lies, if it is a file.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Stdin => None,
+            Self::File(path) => Some(path),
+        }
+    }
+
     /// Opens it. A pipe of the file system waits here for its writer.
     pub(crate) fn open(&self, follow: bool) -> io::Result<Source> {
         let file = match self {
@@ -85,7 +93,9 @@ fn check(file: &Path, args: &Args) -> Result<(), String> {
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();
-    text[..1].to_lowercase() + &text[1..]
+    let mut rest = text.chars();
+    let first = rest.next().map(|ch| ch.to_ascii_lowercase());
+    first.into_iter().chain(rest).collect()
 }
 
 /// Standard input without a buffer between: what is there can be read at once.

@@ -21,9 +21,16 @@ pub(crate) const OUTPUT: u8 = 74;
 /// Added to the number of the signal that ended the program.
 pub(crate) const SIGNAL: u8 = 128;
 
+/// Characters of a message that are told: what it quotes may be of any length.
+const MAX_MESSAGE: usize = 1_000;
+
 /// Tells the user one thing.
 pub(crate) fn tell(message: &str) {
-    let line = format!("streamfmt: {}\n", one_line(message));
+    let short = match message.char_indices().nth(MAX_MESSAGE) {
+        Some((end, _)) => &format!("{}…", &message[..end]),
+        None => message,
+    };
+    let line = format!("streamfmt: {}\n", one_line(short));
     // Nobody is left to be told that this failed.
     let _ = io::stderr().write_all(line.as_bytes());
 }

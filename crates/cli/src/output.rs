@@ -103,6 +103,13 @@ impl Output {
 
 impl fmt::Write for Output {
     fn write_str(&mut self, text: &str) -> fmt::Result {
+        if text.len() > PIECE && self.tail.is_none() {
+            // It may be of any length: no need for a copy.
+            self.pass_on()?;
+            let written = write_pieces(&mut self.destination, text.as_bytes());
+            self.judge(written);
+            return if self.is_open() { Ok(()) } else { Err(fmt::Error) };
+        }
         self.buffer.push_str(text);
         if self.buffer.len() < PIECE { Ok(()) } else { self.pass_on() }
     }

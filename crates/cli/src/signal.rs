@@ -32,7 +32,7 @@ mod unix {
     use std::time::Duration;
 
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
     use signal_hook::{flag, low_level};
 
     use super::Woken;
@@ -58,6 +58,8 @@ mod unix {
                 flag::register_usize(signal, last.clone(), usize::try_from(signal).unwrap_or_default())?;
                 low_level::pipe::register(signal, ring.try_clone()?)?;
             }
+            // A file that may not grow any more is then a failure to write, which is told.
+            flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
             Ok(Self { last, bell })
         }
 

@@ -330,7 +330,8 @@ pub struct Entry {
     pub at: Option<Timestamp>,
     /// How many sub-agents it is inside of.
     pub depth: u16,
-    /// On a result that doesn't directly follow its call in the output: the call's title.
+    /// On a result that doesn't directly follow its call in the output: the call's title. On anything else that is
+    /// inside of a call, and doesn't follow that call or something else inside of it: that call's title.
     pub of: Option<Line>,
     /// What is said.
     pub view: View,

@@ -1,5 +1,7 @@
 //! Something that happened: what a decoder makes of a frame.
 
+use std::borrow::Cow;
+
 use crate::item::{Id, Item, Status};
 use crate::session::Facts;
 
@@ -43,7 +45,7 @@ pub enum Event {
         usage: Usage,
     },
     /// A record that is bookkeeping: hidden by the rule of this name.
-    Bookkeeping(String),
+    Bookkeeping(Cow<'static, str>),
     /// A record, block or field that the dialect doesn't know, by name.
     Unknown(String),
 }

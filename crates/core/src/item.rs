@@ -11,9 +11,13 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::json::{Record, Str, Value};
+use crate::session::hash;
 use crate::text::Text;
 
-/// An item's id: the stream's own, or `line-<n>`. Cheap to clone.
+/// Ids longer than this are cut, and a hash of them makes up for the rest.
+const MAX_ID: usize = 512;
+
+/// An item's id: the stream's own, or `line-<n>`. Cheap to clone, and never long.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Id(Arc<str>);
 
@@ -24,15 +28,30 @@ impl Id {
     }
 }
 
+impl Id {
+    /// An id below another: `call/result`.
+    pub fn below(parent: &str, name: &str) -> Self {
+        let mut id = String::with_capacity(parent.len() + 1 + name.len());
+        id.push_str(parent);
+        id.push('/');
+        id.push_str(name);
+        Self::from(id)
+    }
+}
+
 impl From<&str> for Id {
     fn from(id: &str) -> Self {
-        Self(id.into())
+        if id.len() <= MAX_ID {
+            return Self(id.into());
+        }
+        let end = (0..=MAX_ID).rev().find(|&at| id.is_char_boundary(at)).unwrap_or(0);
+        Self(format!("{}…{:016x}", &id[..end], hash(id)).into())
     }
 }
 
 impl From<String> for Id {
     fn from(id: String) -> Self {
-        Self(id.into())
+        if id.len() <= MAX_ID { Self(id.into()) } else { Self::from(id.as_str()) }
     }
 }
 

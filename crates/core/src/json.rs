@@ -67,7 +67,10 @@ impl Record {
         let mut scan = Scan::new(text.as_bytes());
         scan.run()?;
         let end = scan.pos;
-        Ok((Self { text: text[..end].into(), nodes: scan.nodes, cut: scan.cut }, end))
+        let mut nodes = scan.nodes;
+        // They were guessed from all that follows.
+        nodes.shrink_to_fit();
+        Ok((Self { text: text[..end].into(), nodes, cut: scan.cut }, end))
     }
 
     /// Scans a text that is one value and blanks, without copying it. Gives it back if it isn't.
@@ -264,6 +267,9 @@ pub struct Str<'a> {
 }
 
 impl<'a> Str<'a> {
+    /// The empty string.
+    pub(crate) const EMPTY: Str<'static> = Str { raw: "", escaped: false };
+
     /// The string between the quotes of valid JSON.
     pub(crate) fn of_raw(raw: &'a str) -> Self {
         Self { raw, escaped: raw.contains('\\') }
@@ -331,12 +337,13 @@ fn surrogates_at(bytes: &[u8]) -> (char, usize) {
         return (ch, 6);
     }
     let is_high = first < 0xDC00;
-    if is_high && bytes.get(6..8) == Some(b"\\u") {
-        if let Some(second @ 0xDC00..=0xDFFF) = hex_at(bytes, 8) {
-            let code = 0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00);
-            if let Some(ch) = char::from_u32(code) {
-                return (ch, 12);
-            }
+    if is_high
+        && bytes.get(6..8) == Some(b"\\u")
+        && let Some(second @ 0xDC00..=0xDFFF) = hex_at(bytes, 8)
+    {
+        let code = 0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00);
+        if let Some(ch) = char::from_u32(code) {
+            return (ch, 12);
         }
     }
     (char::REPLACEMENT_CHARACTER, 6)
@@ -350,34 +357,63 @@ fn hex_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(code)
 }
 
-/// The scanner: one pass, no recursion, one bit of state for each open container.
+/// The scanner: one pass, no recursion.
+///
+/// While a container is open, its node keeps two things where its end will be known later: in `next` the
+/// container around it, in `end` the number of its elements so far.
 struct Scan<'a> {
     bytes: &'a [u8],
     pos: usize,
     nodes: Vec<Node>,
+    /// The innermost open container that is recorded.
+    open: u32,
     depth: usize,
-    /// One bit for each open container: whether it is an object.
-    objects: Vec<u64>,
-    /// Node and number of elements of the outer open containers.
-    open: [(u32, u32); MAX_DEPTH],
-    /// The depth of the container whose further elements are not recorded.
-    muted: usize,
+    /// Open containers that are checked but not recorded: whether each is an object.
+    unrecorded: Bits,
+    /// The rest of the innermost recorded container is not recorded.
+    muted: bool,
     cut: bool,
 }
 
-const NOT_MUTED: usize = usize::MAX;
+/// No container is open.
+const NONE: u32 = u32::MAX;
 
+/// A stack of bits.
+#[derive(Default)]
+struct Bits {
+    words: Vec<u64>,
+    length: usize,
+}
+
+impl Bits {
+    fn push(&mut self, bit: bool) {
+        let (word, place) = (self.length / 64, self.length % 64);
+        if word == self.words.len() {
+            self.words.push(0);
+        }
+        self.words[word] = self.words[word] & !(1 << place) | u64::from(bit) << place;
+        self.length += 1;
+    }
+
+    fn last(&self) -> Option<bool> {
+        let top = self.length.checked_sub(1)?;
+        Some(self.words[top / 64] >> (top % 64) & 1 == 1)
+    }
+}
+
+#[expect(clippy::inline_always, reason = "the loop over a record is one function: a third faster")]
 impl<'a> Scan<'a> {
     fn new(bytes: &'a [u8]) -> Self {
-        let nodes = Vec::with_capacity((bytes.len() / 32).min(4096) + 4);
+        // One node for some ten bytes is usual; long texts have fewer.
+        let nodes = Vec::with_capacity((bytes.len() / 10).min(4096) + 4);
         Self {
             bytes,
             pos: 0,
             nodes,
+            open: NONE,
             depth: 0,
-            objects: Vec::new(),
-            open: [(0, 0); MAX_DEPTH],
-            muted: NOT_MUTED,
+            unrecorded: Bits::default(),
+            muted: false,
             cut: false,
         }
     }
@@ -386,10 +422,12 @@ impl<'a> Scan<'a> {
         Damage { at: self.pos, incomplete: self.pos >= self.bytes.len() }
     }
 
+    #[inline(always)]
     fn peek(&self) -> Option<u8> {
         self.bytes.get(self.pos).copied()
     }
 
+    #[inline(always)]
     fn skip_blanks(&mut self) {
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
             self.pos += 1;
@@ -432,6 +470,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Reads a scalar, or opens a container and reads up to its first element (true).
+    #[inline(always)]
     fn value(&mut self) -> Result<bool, Damage> {
         let start = self.pos;
         let kind = match self.peek() {
@@ -470,13 +509,14 @@ impl<'a> Scan<'a> {
     }
 
     /// Counts an element of the innermost container and mutes the rest at the limits.
+    #[inline(always)]
     fn count_element(&mut self) {
-        if self.muted != NOT_MUTED || self.depth == 0 {
+        if self.muted || self.depth == 0 {
             return;
         }
         // The outermost array may be a whole session on one line: its events are not cut.
         let is_stream = self.depth == 1 && !self.in_object();
-        let (_, count) = &mut self.open[self.depth - 1];
+        let count = &mut self.nodes[self.open as usize].end;
         *count += 1;
         if *count > MAX_ELEMENTS && !is_stream || self.nodes.len() > MAX_NODES {
             self.mute();
@@ -485,7 +525,7 @@ impl<'a> Scan<'a> {
 
     /// Leaves the rest of the innermost container unrecorded, beginning with the value at hand.
     fn mute(&mut self) {
-        self.muted = self.depth;
+        self.muted = true;
         self.cut = true;
         if self.in_object() {
             // Its key was recorded before the limit was seen.
@@ -493,51 +533,49 @@ impl<'a> Scan<'a> {
         }
     }
 
+    #[inline(always)]
     fn record(&mut self, kind: Kind, start: usize, escaped: bool) {
-        if self.muted == NOT_MUTED {
+        if !self.muted {
             let next = self.nodes.len() as u32 + 1;
             self.nodes.push(Node { start: start as u32, end: self.pos as u32, next, kind, escaped });
         }
     }
 
     fn open(&mut self, kind: Kind) {
-        if self.muted == NOT_MUTED {
-            if self.depth < MAX_DEPTH {
-                self.open[self.depth] = (self.nodes.len() as u32, 0);
-            } else {
-                self.mute();
-            }
+        if !self.muted && self.depth >= MAX_DEPTH {
+            self.mute();
         }
-        self.record(kind, self.pos, false);
+        if self.muted {
+            self.unrecorded.push(kind == Kind::Object);
+        } else {
+            let around = std::mem::replace(&mut self.open, self.nodes.len() as u32);
+            self.nodes.push(Node { start: self.pos as u32, end: 0, next: around, kind, escaped: false });
+        }
         self.pos += 1;
-        let (word, bit) = (self.depth / 64, self.depth % 64);
-        if word == self.objects.len() {
-            self.objects.push(0);
-        }
-        let is_object = u64::from(kind == Kind::Object);
-        self.objects[word] = self.objects[word] & !(1 << bit) | is_object << bit;
         self.depth += 1;
     }
 
+    #[inline(always)]
     fn close(&mut self) {
         self.pos += 1;
-        if self.muted == self.depth {
-            self.muted = NOT_MUTED;
-        }
         self.depth -= 1;
-        if self.muted == NOT_MUTED {
-            let next = self.nodes.len() as u32;
-            let node = &mut self.nodes[self.open[self.depth].0 as usize];
-            node.end = self.pos as u32;
-            node.next = next;
+        if self.unrecorded.length > 0 {
+            self.unrecorded.length -= 1;
+            return;
         }
+        self.muted = false;
+        let next = self.nodes.len() as u32;
+        let node = &mut self.nodes[self.open as usize];
+        node.end = self.pos as u32;
+        self.open = std::mem::replace(&mut node.next, next);
     }
 
+    #[inline(always)]
     fn in_object(&self) -> bool {
-        let top = self.depth - 1;
-        self.objects[top / 64] >> (top % 64) & 1 == 1
+        self.unrecorded.last().unwrap_or_else(|| self.nodes[self.open as usize].kind == Kind::Object)
     }
 
+    #[inline(always)]
     fn key(&mut self) -> Result<(), Damage> {
         if self.peek() != Some(b'"') {
             return Err(self.damage());
@@ -554,6 +592,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Passes a string; says whether it has escapes.
+    #[inline(always)]
     fn string(&mut self) -> Result<bool, Damage> {
         let mut escaped = false;
         self.pos += 1;
@@ -636,14 +675,15 @@ impl<'a> Scan<'a> {
 }
 
 /// How many bytes from the start need no attention: no quote, backslash or control character.
+#[inline(always)]
 fn plain_length(bytes: &[u8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGHS: u64 = ONES << 7;
     let mut at = 0;
     while let Some(eight) = bytes[at..].first_chunk::<8>() {
         let word = u64::from_le_bytes(*eight);
-        let quote = word ^ (ONES * b'"' as u64);
-        let backslash = word ^ (ONES * b'\\' as u64);
+        let quote = word ^ (ONES * u64::from(b'"'));
+        let backslash = word ^ (ONES * u64::from(b'\\'));
         let special = word.wrapping_sub(ONES * 0x20) & !word
             | quote.wrapping_sub(ONES) & !quote
             | backslash.wrapping_sub(ONES) & !backslash;
@@ -719,7 +759,7 @@ mod tests {
             r#"{"a"}"#,
             r#"{"a":}"#,
             r#"{"a":1,}"#,
-            r#"{a:1}"#,
+            r"{a:1}",
             r#"{"a":1}}"#,
             "[1]]",
             "[}",
@@ -748,8 +788,8 @@ mod tests {
         let long = record(&format!(r#"{{"v":[{}1],"after":{{"x":7}}}}"#, "1,".repeat(1_000_000)));
         assert_eq!(long.root().get("v").map(|v| v.items().count()), Some(MAX_ELEMENTS as usize));
         assert_eq!(long.root().get("after").and_then(|v| v.get("x")).and_then(Value::int), Some(7));
-        let pairs: String = (0..20_000).map(|n| format!(r#""k{n}":{{}},"#)).collect();
-        let keys = record(&format!(r#"{{"o":{{{pairs}"z":1}},"after":7}}"#));
+        let pairs: Vec<String> = (0..20_000).map(|n| format!(r#""k{n}":{{}}"#)).collect();
+        let keys = record(&format!(r#"{{"o":{{{}}},"after":7}}"#, pairs.join(",")));
         assert_eq!(keys.root().get("o").map(|v| v.entries().count()), Some(MAX_ELEMENTS as usize));
         assert_eq!(keys.root().get("after").and_then(Value::int), Some(7));
     }

@@ -10,18 +10,18 @@ use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
 
-use crate::clip::clip;
+use crate::clip::{clip, floor};
 use crate::dialect::{self, Decoder, Dialect, Input};
 use crate::entry::{Block, Entry, Line, View};
 use crate::event::Event;
 use crate::formatter::standard::Standard;
-use crate::formatter::{Formatter, Moment, Verdict, fold};
+use crate::formatter::{Formatter, Moment, Verdict};
 use crate::frame::{Frame, Framer};
-use crate::item::{Action, Content, Fact, Id, Item, Kind, Status};
+use crate::item::{Action, Content, Fact, FactRef, Id, Item, Kind, Status};
 use crate::json::{self, Record};
 use crate::profile::{Detail, Profile};
 use crate::reading::{Part, Reading};
-use crate::session::{Change, Session};
+use crate::session::{Change, Session, SessionId};
 use crate::text::Text;
 use crate::writer::{Writer, json::write_item};
 
@@ -33,6 +33,8 @@ const MAX_HELD_BYTES: usize = 64 << 10;
 const SHOWN_DAMAGE: u64 = 20;
 /// Names of unknown types and fields that are counted one by one.
 const MAX_NAMES: usize = 1_000;
+/// Longest name that is counted, in bytes.
+const MAX_NAME: usize = 200;
 /// Files of sub-agents that may be read inside one another.
 const MAX_NESTING: usize = 16;
 
@@ -66,8 +68,8 @@ pub enum Update {
 /// The bytes of a file, in pieces.
 pub type Pieces = Box<dyn Iterator<Item = Vec<u8>>>;
 
-/// Finds the file that a sub-agent of a history wrote: asked with each call that may have started one,
-/// it answers with the file's bytes.
+/// Finds the file that a sub-agent of a history wrote: asked with each call that may have started one, and
+/// with its result, it answers with the file's bytes.
 pub type Subagents = Box<dyn FnMut(&Item) -> Option<Pieces>>;
 
 /// How a pipeline is set up.
@@ -120,6 +122,7 @@ pub struct Report {
 }
 
 fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
+    let name = &name[..floor(name, MAX_NAME)];
     if let Some(number) = counts.get_mut(name) {
         *number += 1;
     } else {
@@ -137,6 +140,8 @@ pub struct Pipeline {
     decoder: Option<Box<dyn Decoder>>,
     held: VecDeque<(u64, Reading)>,
     held_bytes: usize,
+    /// Room for the events of one record, kept from one to the next.
+    events: Vec<Event>,
     session: Session,
     subagents: Option<Subagents>,
     nesting: usize,
@@ -156,6 +161,7 @@ impl Pipeline {
             decoder: dialect.map(|dialect| (dialect.decoder)()),
             held: VecDeque::new(),
             held_bytes: 0,
+            events: Vec::new(),
             session: Session::default(),
             subagents: setup.subagents,
             nesting: 0,
@@ -165,6 +171,8 @@ impl Pipeline {
                 output: setup.output,
                 standard,
                 last: None,
+                last_parent: None,
+                last_session: None,
                 report: Report::default(),
                 is_begun: false,
                 has_met: false,
@@ -218,10 +226,7 @@ impl Pipeline {
         }
         let claimed = match &reading {
             Reading::Record(record) => dialect::claiming(record.root()),
-            Reading::Parts(parts) => parts.iter().find_map(|part| match part {
-                Part::Record(record) => dialect::claiming(record.root()),
-                Part::Damage { .. } => None,
-            }),
+            Reading::Parts(parts) => parts.records().find_map(|record| dialect::claiming(record.root())),
             // Raw text is not held back, but keeps its place.
             _ if self.held.is_empty() => return self.read(line, reading, None, out),
             _ => None,
@@ -240,7 +245,7 @@ impl Pipeline {
         self.held_bytes += match &reading {
             Reading::Record(record) => record.text().len(),
             Reading::Text(text) => text.len(),
-            Reading::Parts(_) => MAX_HELD_BYTES / 4,
+            Reading::Parts(parts) => MAX_HELD_BYTES / 4 + parts.text().len(),
             Reading::Blank | Reading::Oversized(_) => 0,
         };
         self.held.push_back((line, reading));
@@ -268,7 +273,7 @@ impl Pipeline {
             }
             Reading::Record(record) => self.record(line, record, parent, out),
             Reading::Text(text) => self.raw(line, text, out),
-            Reading::Parts(parts) => parts.into_iter().enumerate().try_for_each(|(index, part)| match part {
+            Reading::Parts(parts) => parts.enumerate().try_for_each(|(index, part)| match part {
                 Part::Record(record) => self.record(line, record, parent, out),
                 Part::Damage { text, incomplete } => self.damage(line, index, text, incomplete, out),
             }),
@@ -306,14 +311,14 @@ impl Pipeline {
         if index > 0 {
             notice.id = format!("line-{line}/damage-{index}").into();
         }
-        notice.data.push(("bytes", Fact::Int(text.len() as i64)));
+        notice.data.push(("bytes", Fact::Int((text.len() as u64).cast_signed())));
         notice.data.push(("incomplete", Fact::Bool(incomplete)));
         notice.text = Content::Own(text);
         self.put(notice, out)
     }
 
     fn put(&mut self, item: Item, out: &mut dyn Write) -> fmt::Result {
-        self.happen(vec![Event::Put(Box::new(item))], out)
+        self.happen([Event::Put(Box::new(item))], out)
     }
 
     fn record(&mut self, line: u64, record: Record, parent: Option<&Id>, out: &mut dyn Write) -> fmt::Result {
@@ -331,11 +336,13 @@ impl Pipeline {
         let single = std::iter::once(root).filter(|_| !is_stream);
         for value in elements.chain(single) {
             let Some(mut decoder) = self.decoder.take() else { return Ok(()) };
-            let mut events = Vec::new();
+            let mut events = std::mem::take(&mut self.events);
             decoder.decode(Input { record: &record, value, line, parent }, &self.session, &mut events);
             self.decoder = Some(decoder);
             self.stage.report.events += 1;
-            self.happen(events, out)?;
+            let written = self.happen(events.drain(..), out);
+            self.events = events;
+            written?;
         }
         if is_cut {
             let mut cut = notice(line, "cut");
@@ -345,7 +352,7 @@ impl Pipeline {
         Ok(())
     }
 
-    fn happen(&mut self, events: Vec<Event>, out: &mut dyn Write) -> fmt::Result {
+    fn happen(&mut self, events: impl IntoIterator<Item = Event>, out: &mut dyn Write) -> fmt::Result {
         for event in events {
             match &event {
                 Event::Bookkeeping(rule) => count(&mut self.stage.report.hidden, rule),
@@ -357,24 +364,25 @@ impl Pipeline {
             let Self { session, stage, .. } = self;
             let mut written = Ok(());
             session.apply(event, |session, change| {
-                if let (true, Change::Complete(item)) = (wants_subagents, &change) {
-                    if item.kind == Kind::Call && item.action == Some(Action::Delegate) {
-                        delegated.push((**item).clone());
-                    }
+                if let (true, Change::Complete(item)) = (wants_subagents, &change)
+                    && item.action == Some(Action::Delegate)
+                {
+                    delegated.push((*item).clone());
                 }
                 written = written.and_then(|()| stage.take(session, change, out));
             });
             written?;
-            for call in delegated {
-                self.subagent(&call, out)?;
+            for item in delegated {
+                self.subagent(&item, out)?;
             }
         }
         Ok(())
     }
 
-    /// Reads the file of the sub-agent that a call started, right under the call.
-    fn subagent(&mut self, call: &Item, out: &mut dyn Write) -> fmt::Result {
-        let Some(pieces) = self.subagents.as_mut().and_then(|find| find(call)) else { return Ok(()) };
+    /// Reads the file of the sub-agent that a call started, or whose result it is, right under it.
+    fn subagent(&mut self, item: &Item, out: &mut dyn Write) -> fmt::Result {
+        let Some(pieces) = self.subagents.as_mut().and_then(|find| find(item)) else { return Ok(()) };
+        let call = item.call.as_ref().unwrap_or(&item.id);
         if self.nesting >= MAX_NESTING {
             return Ok(());
         }
@@ -384,7 +392,7 @@ impl Pipeline {
         let mut each = |frame: Frame<'_>| {
             let line = frame.line;
             let reading = Reading::of(frame, dialect::is_event);
-            written = written.and_then(|()| self.read(line, reading, Some(&call.id), out));
+            written = written.and_then(|()| self.read(line, reading, Some(call), out));
         };
         for piece in pieces {
             framer.push(&piece, &mut each);
@@ -438,6 +446,10 @@ struct Stage {
     standard: Standard,
     /// The item that was written last.
     last: Option<Id>,
+    /// The call that it was inside of.
+    last_parent: Option<Id>,
+    /// The session of the last item that has one.
+    last_session: Option<SessionId>,
     report: Report,
     is_begun: bool,
     /// Whether the formatters were told of the beginning.
@@ -449,9 +461,9 @@ struct Stage {
 }
 
 impl Stage {
-    fn take(&mut self, session: &Session, change: Change, out: &mut dyn Write) -> fmt::Result {
+    fn take(&mut self, session: &Session, change: Change<'_>, out: &mut dyn Write) -> fmt::Result {
         match change {
-            Change::Complete(item) => self.item(&item, session, out),
+            Change::Complete(item) => self.item(item, session, out),
             Change::Repeated => {
                 self.report.repeated += 1;
                 Ok(())
@@ -484,20 +496,29 @@ impl Stage {
             return Ok(());
         }
         let (before, mut after) = self.meet(item, session);
-        self.aside("begin", None, before, out)?;
+        self.aside("begin", None, before, session, out)?;
         let Some(mut entry) = self.entry(item, session) else {
-            return self.aside("after", Some(item), after, out);
+            return self.aside("after", Some(item), after, session, out);
         };
+        let change = self.session_change(item).and_then(|notice| self.entry(&notice, session));
+        if let Some(change) = change {
+            self.write(change, out)?;
+        }
         if self.profile.detail != Detail::Lines {
             entry.view.body.append(&mut after);
         }
-        *self.report.shown.entry(item.kind.name()).or_default() += 1;
-        self.last = Some(entry.id.clone());
-        self.say(entry, out)?;
-        self.aside("after", Some(item), after, out)
+        self.write(entry, out)?;
+        self.aside("after", Some(item), after, session, out)
     }
 
-    /// Writes an entry, or keeps it for the sink.
+    fn write(&mut self, entry: Entry, out: &mut dyn Write) -> fmt::Result {
+        *self.report.shown.entry(entry.kind.name()).or_default() += 1;
+        self.last = Some(entry.id.clone());
+        self.last_parent.clone_from(&entry.parent);
+        self.say(entry, out)
+    }
+
+    /// Hands an entry to the writer, or keeps it for the sink.
     fn say(&mut self, entry: Entry, out: &mut dyn Write) -> fmt::Result {
         match &mut self.output {
             Output::Entries { writer, .. } => {
@@ -542,6 +563,7 @@ impl Stage {
         name: &str,
         item: Option<&Item>,
         body: Vec<Block>,
+        session: &Session,
         out: &mut dyn Write,
     ) -> fmt::Result {
         if body.is_empty() {
@@ -550,7 +572,7 @@ impl Stage {
         let id: Id = item.map_or_else(|| name.into(), |item| format!("{}/{name}", item.id).into());
         let mut view = View::of(body);
         if self.profile.detail == Detail::Lines {
-            view = fold(&Item::new(id.clone(), Kind::Notice, 0), view);
+            view = self.standard.fold(&Item::new(id.clone(), Kind::Notice, 0), session, view);
         }
         let entry = Entry {
             id,
@@ -571,7 +593,7 @@ impl Stage {
     fn admits(&mut self, item: &Item) -> bool {
         let is_admitted = self.profile.filter.admits(item);
         if !is_admitted {
-            count(&mut self.report.hidden, &format!("filter: {}", item.kind.name()));
+            count(&mut self.report.hidden, "filter");
         }
         is_admitted
     }
@@ -600,7 +622,10 @@ impl Stage {
             status: item.status,
             at: if wants_time { item.at() } else { None },
             depth: session.depth(item.parent.as_ref()),
-            of: self.named_call(item, session),
+            of: match item.kind {
+                Kind::Result => self.named_call(item, session),
+                _ => self.named_parent(item, session),
+            },
             view,
         })
     }
@@ -626,15 +651,51 @@ impl Stage {
 
     /// The title of the call that a result belongs to, unless that stands right above.
     fn named_call(&mut self, item: &Item, session: &Session) -> Option<Line> {
-        let call = item
-            .call
-            .as_ref()
-            .filter(|call| item.kind == Kind::Result && self.last.as_ref() != Some(call))?;
-        let title = session.call(call).and_then(|call| self.view(call, session)).map(|view| view.title);
-        Some(title.filter(|title| !title.is_empty()).unwrap_or_else(|| match session.call(call) {
-            Some(known) => Line::of("tool.name", known.tool.as_deref().unwrap_or("call")),
-            None => Line::of("muted", "result of").with("id", call.as_str()),
-        }))
+        if self.standard.names_calls() {
+            return None;
+        }
+        let is_apart = |call: &&Id| item.kind == Kind::Result && self.last.as_ref() != Some(*call);
+        let call = item.call.as_ref().filter(is_apart)?;
+        Some(
+            self.title_of(call, session)
+                .unwrap_or_else(|| Line::of("muted", "result of").with("id", call.as_str())),
+        )
+    }
+
+    /// The title of the call that an item is inside of, unless what stands right above is inside of it too, or is it.
+    fn named_parent(&mut self, item: &Item, session: &Session) -> Option<Line> {
+        let parent = item.parent.as_ref()?;
+        if self.last.as_ref() == Some(parent) || self.last_parent.as_ref() == Some(parent) {
+            return None;
+        }
+        Some(
+            self.title_of(parent, session)
+                .unwrap_or_else(|| Line::of("muted", "inside of").with("id", parent.as_str())),
+        )
+    }
+
+    /// The title of a call, if it is remembered.
+    fn title_of(&mut self, call: &Id, session: &Session) -> Option<Line> {
+        let known = session.call(call)?;
+        let title = self.view(known, session).map(|view| view.title).filter(|title| !title.is_empty());
+        Some(title.unwrap_or_else(|| Line::of("tool.name", known.tool.as_deref().unwrap_or("call"))))
+    }
+
+    /// A notice that tells of which session an item is, if that isn't the session of those above.
+    fn session_change(&mut self, item: &Item) -> Option<Item> {
+        let now = item.session.clone()?;
+        let before = self.last_session.replace(now.clone())?;
+        let says_it = item.fact("event").and_then(FactRef::str).as_deref() == Some("session");
+        if before == now || says_it {
+            return None;
+        }
+        let mut notice = Item::new(format!("{}/session-change", item.id), Kind::Notice, item.line);
+        notice.session = Some(now.clone());
+        notice.data = vec![
+            ("event", Fact::Text("session-change".to_owned())),
+            ("session", Fact::Text((*now).to_owned())),
+        ];
+        Some(notice)
     }
 
     fn end(&mut self, session: &Session, line: u64, out: &mut dyn Write) -> fmt::Result {
@@ -648,7 +709,7 @@ impl Stage {
         }
         if self.has_met {
             let last = self.observe(Moment::End, session);
-            self.aside("end", None, last, out)?;
+            self.aside("end", None, last, session, out)?;
         }
         let Output::Entries { writer, .. } = &mut self.output else { return Ok(()) };
         if !std::mem::replace(&mut self.is_begun, true) {

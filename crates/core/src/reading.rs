@@ -5,7 +5,9 @@
 //! and followed at once by a whole one, two records without a line feed between, runs of NUL.
 //! Whole records are found again, the rest is kept to be told.
 
-use crate::frame::Frame;
+use std::ops::Range;
+
+use crate::frame::{Frame, MAX_LINE};
 use crate::json::{Record, Value};
 
 /// One part of a damaged line.
@@ -31,10 +33,61 @@ pub enum Reading {
     Record(Record),
     /// Text that is no JSON at all.
     Text(String),
-    /// Records and damage, in order.
-    Parts(Vec<Part>),
-    /// It was over the limit: its size in bytes.
+    /// Records and damage.
+    Parts(Parts),
+    /// It was over the limit, or its text is: its size in bytes.
     Oversized(u64),
+}
+
+/// The parts of a damaged line, in order. A line may hold a great many records, so each is read when it is its
+/// turn.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    text: String,
+    found: Vec<Found>,
+}
+
+/// Where a part lies.
+#[derive(Clone, Debug)]
+struct Found {
+    span: Range<usize>,
+    kind: FoundKind,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum FoundKind {
+    Record,
+    Damage { incomplete: bool },
+}
+
+impl Parts {
+    /// The whole line.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The records that weren't taken yet.
+    pub fn records(&self) -> impl Iterator<Item = Record> + '_ {
+        let records = self.found.iter().rev().filter(|found| matches!(found.kind, FoundKind::Record));
+        records.filter_map(|found| Some(Record::read(&self.text[found.span.clone()]).ok()?.0))
+    }
+}
+
+impl Iterator for Parts {
+    type Item = Part;
+
+    /// The next part; it is taken out.
+    fn next(&mut self) -> Option<Part> {
+        let Found { span, kind } = self.found.pop()?;
+        if let FoundKind::Damage { incomplete } = kind {
+            // Often the whole line is damage: no need for a copy.
+            let is_all = span == (0..self.text.len());
+            let text = if is_all { std::mem::take(&mut self.text) } else { self.text[span].to_owned() };
+            return Some(Part::Damage { text, incomplete });
+        }
+        let (record, _) = Record::read(&self.text[span]).ok()?;
+        Some(Part::Record(record))
+    }
 }
 
 impl Reading {
@@ -49,7 +102,15 @@ impl Reading {
         }
         let text = match String::from_utf8(frame.bytes.into_owned()) {
             Ok(text) => text,
-            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+            Err(error) => {
+                let size = error.as_bytes().len();
+                let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+                // Three bytes stand for each that can't be read.
+                if text.len() > MAX_LINE.max(size) {
+                    return Self::Oversized(size as u64);
+                }
+                text
+            }
         };
         match Record::from_line(text) {
             Ok(record) => Self::Record(record),
@@ -60,8 +121,8 @@ impl Reading {
 
 /// Finds the whole records of a line that isn't one. `scanned` bytes were read in finding that out.
 fn recover(text: String, scanned: usize, claim: fn(Value<'_>) -> bool) -> Reading {
-    let mut parts = Vec::new();
-    let mut found = false;
+    let mut found = Vec::new();
+    let mut is_found = false;
     let mut at = 0;
     let mut damage_from = 0;
     // Each try at a false start may read far: the sum is bounded, so that the whole stays linear.
@@ -71,9 +132,9 @@ fn recover(text: String, scanned: usize, claim: fn(Value<'_>) -> bool) -> Readin
         at = next;
         match Record::read(&text[at..]) {
             Ok((record, used)) if at == damage_from && is_container(&record) || claim(record.root()) => {
-                push_damage(&mut parts, &text[damage_from..at], false);
-                found = true;
-                parts.push(Part::Record(record));
+                push_damage(&mut found, &text, damage_from..at, false);
+                is_found = true;
+                found.push(Found { span: at..at + used, kind: FoundKind::Record });
                 at += used;
                 damage_from = at + blanks(&text[at..]);
                 at = damage_from;
@@ -94,11 +155,12 @@ fn recover(text: String, scanned: usize, claim: fn(Value<'_>) -> bool) -> Readin
             break;
         }
     }
-    if !found && !looks_like_json(&text) {
+    if !is_found && !looks_like_json(&text) {
         return Reading::Text(text);
     }
-    push_damage(&mut parts, &text[damage_from..], incomplete);
-    Reading::Parts(parts)
+    push_damage(&mut found, &text, damage_from..text.len(), incomplete);
+    found.reverse();
+    Reading::Parts(Parts { text, found })
 }
 
 /// Where the next record may begin: at the end of the last one, else at a brace and a quote.
@@ -124,9 +186,9 @@ fn blanks(text: &str) -> usize {
     text.len() - text.trim_start_matches([' ', '\t', '\r', '\n']).len()
 }
 
-fn push_damage(parts: &mut Vec<Part>, text: &str, incomplete: bool) {
-    if !text.trim().is_empty() {
-        parts.push(Part::Damage { text: text.to_owned(), incomplete });
+fn push_damage(found: &mut Vec<Found>, text: &str, span: Range<usize>, incomplete: bool) {
+    if !text[span.clone()].trim().is_empty() {
+        found.push(Found { span, kind: FoundKind::Damage { incomplete } });
     }
 }
 
@@ -153,7 +215,6 @@ mod tests {
             Reading::Record(record) => vec![format!("record {}", record.text())],
             Reading::Text(text) => vec![format!("text {text}")],
             Reading::Parts(parts) => parts
-                .into_iter()
                 .map(|part| match part {
                     Part::Record(record) => format!("record {}", record.text()),
                     Part::Damage { text, incomplete: true } => format!("incomplete {text}"),

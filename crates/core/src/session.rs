@@ -5,6 +5,7 @@
 //! behind but two hashes, a call is remembered until its result has come.
 
 use std::collections::VecDeque;
+use std::fmt::Write;
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
@@ -22,16 +23,21 @@ const MAX_IDS: usize = 65_536;
 const MAX_CALLS: usize = 4_096;
 /// Bytes of records that the remembered calls may hold together.
 const MAX_CALL_BYTES: usize = 4 << 20;
-/// Bytes that an open item may grow to.
+/// Bytes that open items may grow to together.
 const MAX_OPEN_BYTES: usize = 64 << 20;
+/// Longest name of a tool or session that is remembered with a call, in bytes.
+const MAX_NAME: usize = 1_024;
 /// Items that may grow at the same time.
-const MAX_OPEN: usize = 1_024;
+const MAX_OPEN: usize = 256;
 /// Calls inside which items were seen: their places and depths are remembered.
 const MAX_PARENTS: usize = 4_096;
 /// Messages whose usage may still be corrected.
 const MAX_USAGES: usize = 64;
 /// Open calls that are listed at the end.
 const LISTED_CALLS: usize = 20;
+
+/// A map that keeps its order and hashes the same in every run.
+pub(crate) type Map<K, V> = IndexMap<K, V, FixedState>;
 
 /// What is known of the run as a whole. Cleaned, ready to be shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -87,9 +93,9 @@ impl Facts {
 
 /// What an event did to the session.
 #[derive(Clone, Debug)]
-pub enum Change {
+pub enum Change<'a> {
     /// An item is whole. It comes once.
-    Complete(Box<Item>),
+    Complete(&'a Item),
     /// An item is open and has changed: see [`Session::open_item`].
     Grew(Id),
     /// An item is no more.
@@ -102,7 +108,10 @@ pub enum Change {
 #[derive(Debug)]
 struct OpenCall {
     item: Item,
+    /// Bytes of its record.
     bytes: usize,
+    /// How many calls came before it.
+    turn: u64,
 }
 
 /// What is remembered of the inside of a call.
@@ -112,6 +121,8 @@ struct Inside {
     places: u32,
     /// How many sub-agents its items are inside of.
     depth: u16,
+    /// Hash of the last reply in it, or of an error told in its place.
+    last_reply: Option<u64>,
 }
 
 /// All items so far, and the facts of the run.
@@ -120,14 +131,16 @@ pub struct Session {
     facts: Facts,
     usage: Usage,
     usages: VecDeque<(u64, Usage)>,
-    open: IndexMap<Id, Item>,
-    calls: IndexMap<Id, OpenCall>,
+    open: Map<Id, Box<Item>>,
+    /// Bytes that the open items grew to.
+    open_bytes: usize,
+    calls: Map<Id, OpenCall>,
     call_bytes: usize,
+    calls_seen: u64,
     calls_forgotten: u64,
     /// Id hash → content hash of finished items, oldest first.
-    ids: IndexMap<u64, u64, FixedState>,
-    inside: IndexMap<Option<Id>, Inside>,
-    last_reply: Option<u64>,
+    ids: Map<u64, u64>,
+    inside: Map<Option<Id>, Inside>,
     /// Shown at the last `session` notice: session, model, folder, mode.
     announced: Option<[Option<Text>; 4]>,
 }
@@ -150,7 +163,7 @@ impl Session {
 
     /// An item that may still grow.
     pub fn open_item(&self, id: &Id) -> Option<&Item> {
-        self.open.get(id)
+        self.open.get(id).map(|item| &**item)
     }
 
     /// How many sub-agents an item of `parent` is inside of.
@@ -167,27 +180,28 @@ impl Session {
     }
 
     /// Applies an event and hands on what changed.
-    pub fn apply(&mut self, event: Event, mut each: impl FnMut(&mut Self, Change)) {
+    pub fn apply(&mut self, event: Event, mut each: impl FnMut(&mut Self, Change<'_>)) {
         match event {
             Event::Facts(news) => self.facts.update(*news),
             Event::Put(item) => self.put(item, &mut each),
-            Event::Open(item) => self.begin(*item, &mut each),
+            Event::Open(item) => self.begin(item, &mut each),
             Event::Append { id, text } => {
                 if let Some(item) = self.open.get_mut(&id) {
                     grow(item, &text);
+                    self.open_bytes += text.len();
                     each(self, Change::Grew(id));
+                }
+                while self.open_bytes > MAX_OPEN_BYTES {
+                    self.part_longest(&mut each);
                 }
             }
             Event::Close { id, status } => {
-                if let Some(mut item) = self.open.shift_remove(&id) {
-                    item.status = status;
-                    settle_input(&mut item);
-                    self.remember(hash(item.id.as_str()), content_hash(&item));
-                    self.finish(Box::new(item), &mut each);
+                if let Some(item) = self.take_open(&id) {
+                    self.close(item, status, &mut each);
                 }
             }
             Event::Drop(id) => {
-                if self.open.shift_remove(&id).is_some() {
+                if self.take_open(&id).is_some() {
                     each(self, Change::Dropped(id));
                 }
             }
@@ -203,22 +217,25 @@ impl Session {
     }
 
     /// Ends the input: what is still open is whole now, and calls without a result are told.
-    pub fn end(&mut self, line: u64, mut each: impl FnMut(&mut Self, Change)) {
+    pub fn end(&mut self, line: u64, mut each: impl FnMut(&mut Self, Change<'_>)) {
         while let Some((id, _)) = self.open.first() {
             let (id, status) = (id.clone(), Status::Cancelled);
             self.apply(Event::Close { id, status }, &mut each);
         }
         if self.open_calls() > 0 {
+            self.calls.sort_by(|_, one, _, other| one.turn.cmp(&other.turn));
             let notice = self.open_calls_notice(line);
-            each(self, Change::Complete(Box::new(notice)));
+            each(self, Change::Complete(&notice));
         }
     }
 
-    fn put(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, Change)) {
-        if let Some(open) = self.open.shift_remove(&item.id) {
+    fn put(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, Change<'_>)) {
+        if let Some(open) = self.take_open(&item.id) {
             item.place = open.place;
             item.line = open.line;
-            self.remember(hash(item.id.as_str()), content_hash(&item));
+            if !self.name(&mut item) {
+                return each(self, Change::Repeated);
+            }
             return self.finish(item, each);
         }
         if !self.name(&mut item) {
@@ -228,7 +245,7 @@ impl Session {
         self.finish(item, each);
     }
 
-    fn begin(&mut self, mut item: Item, each: &mut impl FnMut(&mut Self, Change)) {
+    fn begin(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, Change<'_>)) {
         if self.open.contains_key(&item.id) {
             return;
         }
@@ -237,10 +254,9 @@ impl Session {
             return each(self, Change::Repeated);
         }
         if self.open.len() >= MAX_OPEN {
-            if let Some((_, mut oldest)) = self.open.shift_remove_index(0) {
-                oldest.status = Status::Cancelled;
-                settle_input(&mut oldest);
-                self.finish(Box::new(oldest), each);
+            let oldest = self.open.first().map(|(id, _)| id.clone());
+            if let Some(oldest) = oldest.and_then(|id| self.take_open(&id)) {
+                self.close(oldest, Status::Cancelled, each);
             }
         }
         item.status = Status::Open;
@@ -248,6 +264,36 @@ impl Session {
         let id = item.id.clone();
         self.open.insert(id.clone(), item);
         each(self, Change::Grew(id));
+    }
+
+    fn take_open(&mut self, id: &Id) -> Option<Box<Item>> {
+        let item = self.open.shift_remove(id)?;
+        self.open_bytes -= grown(&item);
+        Some(item)
+    }
+
+    /// Finishes an item that was open.
+    fn close(&mut self, mut item: Box<Item>, status: Status, each: &mut impl FnMut(&mut Self, Change<'_>)) {
+        item.status = status;
+        settle_input(&mut item);
+        if !self.name(&mut item) {
+            return each(self, Change::Repeated);
+        }
+        self.finish(item, each);
+    }
+
+    /// Tells what the longest open item has grown to, since it can't be kept any longer. The rest of it will be
+    /// an item of its own.
+    fn part_longest(&mut self, each: &mut impl FnMut(&mut Self, Change<'_>)) {
+        let longest = self.open.values_mut().max_by_key(|item| grown(item));
+        let Some(longest) = longest.filter(|item| grown(item) > 0) else {
+            self.open_bytes = 0;
+            return;
+        };
+        let text = std::mem::take(&mut longest.text);
+        let part = Box::new(Item { text, ..(**longest).clone() });
+        self.open_bytes -= grown(&part);
+        self.close(part, Status::Cancelled, each);
     }
 
     /// Gives the item an id that no other has. False: it is the same as the one that has it.
@@ -287,27 +333,56 @@ impl Session {
         self.ids.insert(id, content);
     }
 
+    /// What is remembered of the inside of `parent`; room is made for it if there is too much.
+    fn inside(&mut self, parent: Option<&Id>) -> &mut Inside {
+        let parent = parent.cloned();
+        if !self.inside.contains_key(&parent) {
+            self.forget_insides();
+        }
+        self.inside.entry(parent).or_insert(Inside { depth: 1, ..Inside::default() })
+    }
+
+    fn was_said(&mut self, item: &Item) {
+        self.inside(item.parent.as_ref()).last_reply = Some(hash(item.text().trim()));
+    }
+
+    /// Whether the last reply inside `parent` said `text`.
+    fn was_last_reply(&self, parent: Option<&Id>, text: &str) -> bool {
+        let last = self.inside.get(&parent.cloned()).and_then(|inside| inside.last_reply);
+        !text.is_empty() && last == Some(hash(text.trim()))
+    }
+
     fn next_place(&mut self, parent: Option<&Id>) -> u32 {
-        let inside = self.inside.entry(parent.cloned()).or_insert(Inside { places: 0, depth: 1 });
+        let inside = self.inside(parent);
         let place = inside.places;
         inside.places = inside.places.saturating_add(1);
         place
     }
 
-    fn finish(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, Change)) {
+    fn finish(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, Change<'_>)) {
         match item.kind {
-            Kind::Call => self.open_call(&item),
-            Kind::Reply if item.parent.is_none() => self.last_reply = Some(hash(item.text().trim())),
+            Kind::Call => self.enter(&item),
+            Kind::Reply => self.was_said(&item),
+            Kind::Notice if item.error => self.was_said(&item),
+            // A job that ended: what its sub-agent answered stands above.
+            Kind::Notice if item.fact("call").is_some() => {
+                let call = item.fact("call").and_then(super::item::FactRef::str).map(|call| Id::from(&*call));
+                let is_repeated = call.is_some_and(|call| self.was_last_reply(Some(&call), &item.text()));
+                mark_repeated(&mut item, is_repeated);
+            }
             Kind::Outcome => {
-                let text = item.text();
-                let repeated = !text.is_empty() && self.last_reply == Some(hash(text.trim()));
-                drop(text);
-                if repeated {
-                    item.data.push(("repeated", Fact::Bool(true)));
-                }
+                let is_repeated = self.was_last_reply(None, &item.text());
+                mark_repeated(&mut item, is_repeated);
+            }
+            Kind::Result if item.action == Some(Action::Delegate) => {
+                let answer =
+                    item.fact("answer").and_then(super::item::FactRef::str).unwrap_or_else(|| item.text());
+                let is_repeated = self.was_last_reply(item.call.as_ref(), &answer);
+                drop(answer);
+                mark_repeated(&mut item, is_repeated);
             }
             Kind::Notice
-                if item.fact("event").and_then(|event| event.str()).as_deref() == Some("session") =>
+                if item.fact("event").and_then(super::item::FactRef::str).as_deref() == Some("session") =>
             {
                 let now = [&self.facts.session, &self.facts.model, &self.facts.cwd, &self.facts.mode]
                     .map(Clone::clone);
@@ -318,26 +393,32 @@ impl Session {
             }
             _ => {}
         }
-        let answered = item.call.clone().filter(|_| item.kind == Kind::Result);
-        each(self, Change::Complete(item));
-        if let Some(call) = answered {
-            if let Some(call) = self.calls.shift_remove(&call) {
-                self.call_bytes -= call.bytes;
+        each(self, Change::Complete(&item));
+        match (item.kind, &item.call) {
+            (Kind::Call, _) => self.open_call(*item),
+            (Kind::Result, Some(call)) => {
+                if let Some(call) = self.calls.swap_remove(call) {
+                    self.call_bytes -= call.bytes;
+                }
             }
+            _ => {}
         }
     }
 
-    fn open_call(&mut self, item: &Item) {
-        if item.action == Some(Action::Delegate) {
-            let depth = self.depth(item.parent.as_ref()).saturating_add(1);
-            if self.inside.len() >= MAX_PARENTS {
-                // The main thread stays: it is the first.
-                self.inside.drain(1..MAX_PARENTS / 2);
-            }
-            self.inside.entry(Some(item.id.clone())).or_default().depth = depth;
+    /// Notes how deep the items of a sub-agent will be.
+    fn enter(&mut self, call: &Item) {
+        if call.action == Some(Action::Delegate) {
+            let depth = self.depth(call.parent.as_ref()).saturating_add(1);
+            self.forget_insides();
+            self.inside.entry(Some(call.id.clone())).or_default().depth = depth;
         }
-        let bytes = item.record.as_ref().map_or(0, |record| record.text().len());
-        let mut kept = item.clone();
+    }
+
+    fn open_call(&mut self, mut kept: Item) {
+        let bytes = kept.record.as_ref().map_or(0, |record| record.text().len());
+        // A name that no one would read is not worth its memory.
+        kept.tool = kept.tool.filter(|tool| tool.len() <= MAX_NAME);
+        kept.session = kept.session.filter(|session| session.len() <= MAX_NAME);
         let bytes = if bytes > MAX_CALL_BYTES / 4 {
             // Its result will be told without its input.
             kept.input = None;
@@ -350,7 +431,10 @@ impl Session {
             bytes
         };
         self.call_bytes += bytes;
-        if let Some(before) = self.calls.insert(item.id.clone(), OpenCall { item: kept, bytes }) {
+        self.calls_seen += 1;
+        if let Some(before) =
+            self.calls.insert(kept.id.clone(), OpenCall { item: kept, bytes, turn: self.calls_seen })
+        {
             self.call_bytes -= before.bytes;
         }
         if self.calls.len() > MAX_CALLS || self.call_bytes > MAX_CALL_BYTES {
@@ -358,8 +442,22 @@ impl Session {
         }
     }
 
+    /// Makes room for one more parent, if there are too many. The main thread stays.
+    fn forget_insides(&mut self) {
+        if self.inside.len() < MAX_PARENTS {
+            return;
+        }
+        let mut left = MAX_PARENTS / 2;
+        self.inside.retain(|parent, _| {
+            let is_old = parent.is_some() && left > 0;
+            left -= usize::from(is_old);
+            !is_old
+        });
+    }
+
     /// Forgets the older half of the calls that await a result, so that forgetting stays cheap.
     fn forget_calls(&mut self) {
+        self.calls.sort_by(|_, one, _, other| one.turn.cmp(&other.turn));
         let half = self.calls.len().div_ceil(2);
         for (_, call) in self.calls.drain(..half) {
             self.call_bytes -= call.bytes;
@@ -379,7 +477,7 @@ impl Session {
         let rest = count - named.len() as u64;
         let mut text = named.join(", ");
         if rest > 0 {
-            text.push_str(&format!(" and {rest} more"));
+            let _ = write!(text, " and {rest} more");
         }
         notice.text = Content::Own(text);
         notice.data = vec![
@@ -398,15 +496,14 @@ impl Session {
 
     fn count(&mut self, message: &str, usage: Usage) {
         let message = hash(message);
-        let before = match self.usages.iter_mut().find(|(id, _)| *id == message) {
-            Some((_, known)) => std::mem::replace(known, usage),
-            None => {
-                if self.usages.len() >= MAX_USAGES {
-                    self.usages.pop_front();
-                }
-                self.usages.push_back((message, usage));
-                Usage::default()
+        let before = if let Some((_, known)) = self.usages.iter_mut().find(|(id, _)| *id == message) {
+            std::mem::replace(known, usage)
+        } else {
+            if self.usages.len() >= MAX_USAGES {
+                self.usages.pop_front();
             }
+            self.usages.push_back((message, usage));
+            Usage::default()
         };
         let sum =
             |total: &mut u64, old: u64, new: u64| *total = total.saturating_sub(old).saturating_add(new);
@@ -423,9 +520,15 @@ impl Session {
     pub(crate) fn awaiting(facts: Facts, calls: impl IntoIterator<Item = Item>) -> Self {
         let mut session = Self { facts, ..Self::default() };
         for call in calls {
-            session.open_call(&call);
+            session.open_call(call);
         }
         session
+    }
+}
+
+fn mark_repeated(item: &mut Item, is_repeated: bool) {
+    if is_repeated {
+        item.data.push(("repeated", Fact::Bool(true)));
     }
 }
 
@@ -434,9 +537,15 @@ fn grow(item: &mut Item, piece: &str) {
         item.text = Content::Own(String::new());
     }
     if let Content::Own(text) = &mut item.text {
-        if text.len() + piece.len() <= MAX_OPEN_BYTES {
-            text.push_str(piece);
-        }
+        text.push_str(piece);
+    }
+}
+
+/// How much an open item has grown to.
+fn grown(item: &Item) -> usize {
+    match &item.text {
+        Content::Own(text) => text.len(),
+        _ => 0,
     }
 }
 

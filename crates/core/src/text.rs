@@ -64,6 +64,7 @@ impl Text {
     ///
     /// # Panics
     /// If a bound is not on a character.
+    #[must_use]
     pub fn slice(&self, start: usize, end: usize) -> Self {
         let part = &self.0[start..end];
         if part.chars().next().is_some_and(is_joiner) {
@@ -153,12 +154,11 @@ pub fn clean(text: &str) -> Cow<'_, str> {
         rest = &rest[stop..];
         let used = replace_at(rest, &mut out);
         rest = &rest[used..];
-        match next_dirty(rest, last_joined(&out)) {
-            Some(at) => stop = at,
-            None => {
-                out.push_str(rest);
-                return Cow::Owned(out);
-            }
+        if let Some(at) = next_dirty(rest, last_joined(&out)) {
+            stop = at;
+        } else {
+            out.push_str(rest);
+            return Cow::Owned(out);
         }
     }
 }
@@ -239,8 +239,9 @@ fn next_dirty(text: &str, before: Joined) -> Option<usize> {
             b'\t' | b'\n' => at += 1,
             0..=0x1f | 0x7f => return Some(at),
             // No dangerous character begins with these bytes: most of Latin, Greek, Cyrillic, CJK.
-            0xc3..=0xcc | 0xce..=0xd7 | 0xd9..=0xdf | 0xe4..=0xee => at += lead_length(lead),
-            0xe0 | 0xf1..=0xf2 | 0xf4 => at += lead_length(lead),
+            0xc3..=0xcc | 0xce..=0xd7 | 0xd9..=0xe0 | 0xe4..=0xee | 0xf1..=0xf2 | 0xf4 => {
+                at += lead_length(lead);
+            }
             _ => {
                 let ch = text[at..].chars().next()?;
                 if ch == GRAPHEME_JOINER && orders_marks(text, at) {

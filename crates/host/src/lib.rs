@@ -18,15 +18,18 @@
 //!
 //! Nothing here prints, exits, or reads the environment: what is wrong comes back as [`Problems`].
 
+pub mod ahead;
 pub mod engine;
+pub mod golden;
 pub mod keys;
 pub mod lua;
 pub mod problem;
 pub mod profile;
 pub mod source;
 
+pub use ahead::Ahead;
 pub use engine::{Builder, Engine, Looks};
 pub use problem::{Place, Problem, Problems};
 pub use profile::Settings;
-pub use source::{SideFile, side_files};
+pub use source::{SideFile, side_files, subagents};
 pub use streamfmt_core as core;

@@ -1,4 +1,4 @@
-//! Loads a profile: a TOML file of the keys in [`KEYS`](crate::keys::KEYS), over the profiles that it extends.
+//! Loads a profile: a TOML file of the keys in [`KEYS`], over the profiles that it extends.
 //!
 //! Built-in profiles are such files too, embedded and read by the same code. Every profile lies over
 //! `default` unless it says `extends = ["none"]`.
@@ -29,6 +29,12 @@ const LARGEST: u64 = 256 * 1024;
 
 /// No profile may extend others over more steps.
 const DEEPEST: usize = 8;
+
+/// No profile may extend more others in all, however often each.
+const MOST: usize = 64;
+
+/// Further problems are not told: nobody reads more at once.
+const TOLD: usize = 20;
 
 /// What a profile says, with nothing left open but what the terminal decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +73,14 @@ impl Settings {
         let mut loader = Loader::default();
         let wanted = Wanted { name, by: None, folder: Path::new("") };
         loader.load(&wanted);
+        loader.problems.or(loader.settings)
+    }
+
+    /// Reads the profile that `source` says, told by the name `file`.
+    pub fn parse(file: &str, source: &str) -> Result<Self, Problems> {
+        let mut loader = Loader::default();
+        let wanted = Wanted { name: file, by: None, folder: Path::new("") };
+        loader.apply(&wanted, file.to_owned(), file, source, Path::new(""));
         loader.problems.or(loader.settings)
     }
 
@@ -114,6 +128,8 @@ struct Loader {
     problems: Problems,
     /// The profiles that are being loaded, outermost first.
     chain: Vec<String>,
+    /// How many were loaded.
+    loaded: usize,
 }
 
 impl Loader {
@@ -161,10 +177,17 @@ impl Loader {
             self.complain(wanted, message);
             return;
         }
+        if self.loaded == MOST {
+            self.complain(wanted, format!("profiles extend more than {MOST} others"));
+        }
+        self.loaded += 1;
+        if self.loaded > MOST {
+            return;
+        }
         self.chain.push(identity);
         let document = Document { file, source };
         let (table, errors) = DeTable::parse_recoverable(source);
-        for error in errors {
+        for error in errors.into_iter().take(TOLD) {
             let span = error.span().unwrap_or(0..0);
             self.problems.0.push(document.problem(span, error.message().replace('\n', ", ")));
         }
@@ -194,6 +217,9 @@ impl Loader {
         let mut tables = vec![(String::new(), table)];
         while let Some((prefix, table)) = tables.pop() {
             for (key, value) in table {
+                if found.len() == TOLD {
+                    break;
+                }
                 let name = format!("{prefix}{}", key.get_ref());
                 match (Key::find(&name), value.get_ref()) {
                     (Some(key), given) => {

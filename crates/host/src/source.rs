@@ -5,10 +5,11 @@
 //! what is in them.
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use streamfmt_core::json::Record;
+use streamfmt_core::pipeline::{Pieces, Subagents};
 
 /// Most entries of a folder that are looked at.
 const MOST_ENTRIES: usize = 65_536;
@@ -19,6 +20,15 @@ const MOST_FILES: usize = 4_096;
 /// Largest meta file that is read.
 const LARGEST_META: u64 = 64 * 1024;
 
+/// Bytes that are handed on at once.
+const PIECE: usize = 64 * 1024;
+
+/// Most of a sub-agent's file that is read to find its first message.
+const LARGEST_BEGINNING: u64 = 1024 * 1024;
+
+/// First message of the helpers that some versions start beside each session: they say nothing.
+const WARM_UP: &str = "Warmup";
+
 /// A file that a sub-agent's messages were written to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SideFile {
@@ -28,6 +38,64 @@ pub struct SideFile {
     pub agent_id: String,
     /// The call that started it, if a meta file tells.
     pub tool_use_id: Option<String>,
+}
+
+/// Finds the sub-agents' files of a history for its pipeline: each file is read once, under the call that
+/// its meta file names, or whose prompt it begins with, or else under the result that names its agent.
+///
+/// Nothing is looked for before the first such call of a history has come.
+pub fn subagents(history: PathBuf, given: Vec<PathBuf>) -> Subagents {
+    let mut files: Option<Vec<Beginning>> = None;
+    Box::new(move |item| {
+        let session = item.record.as_ref()?.root().get("sessionId")?.decode()?.into_owned();
+        let files = files.get_or_insert_with(|| {
+            let found = side_files(&history, &given);
+            found.into_iter().filter_map(Beginning::of).filter(|file| file.session == session).collect()
+        });
+        let prompt = item.input().and_then(|input| input.get("prompt")?.decode());
+        let agent = item.fact("agent").and_then(streamfmt_core::item::FactRef::str);
+        let by = |fits: &dyn Fn(&Beginning) -> bool| files.iter().position(fits);
+        let place = by(&|file| file.file.tool_use_id.as_deref() == Some(item.id.as_str()))
+            .or_else(|| {
+                by(&|file| file.file.tool_use_id.is_none() && prompt.as_deref() == Some(&file.prompt))
+            })
+            .or_else(|| by(&|file| agent.as_deref() == Some(&file.file.agent_id)))?;
+        pieces(&files.remove(place).file.path)
+    })
+}
+
+/// How a sub-agent's file begins.
+struct Beginning {
+    file: SideFile,
+    session: String,
+    prompt: String,
+}
+
+impl Beginning {
+    /// Reads the beginning of a file; nothing of one that isn't a sub-agent's, or only warms up.
+    fn of(file: SideFile) -> Option<Self> {
+        let mut lines = BufReader::new(File::open(&file.path).ok()?.take(LARGEST_BEGINNING)).lines();
+        let record = lines.find_map(|line| {
+            let record = Record::from_line(line.ok()?).ok()?;
+            record.root().get("message").is_some().then_some(record)
+        })?;
+        let line = record.root();
+        let content = line.get("message")?.get("content")?;
+        let prompt = content.decode().or_else(|| content.items().next()?.get("text")?.decode())?.into_owned();
+        let session = line.get("sessionId")?.decode()?.into_owned();
+        (prompt != WARM_UP).then_some(Self { file, session, prompt })
+    }
+}
+
+/// The bytes of a file. What can't be read ends it.
+fn pieces(path: &Path) -> Option<Pieces> {
+    let mut file = File::open(path).ok()?;
+    Some(Box::new(std::iter::from_fn(move || {
+        let mut piece = vec![0; PIECE];
+        let length = file.read(&mut piece).ok().filter(|length| *length > 0)?;
+        piece.truncate(length);
+        Some(piece)
+    })))
 }
 
 /// The files of sub-agents that may belong to `history`, sorted by name, each agent once.

@@ -49,7 +49,7 @@ const RULES: &[Rule] = &[
     Rule {
         name: "streamfmt-cli",
         ours: &["streamfmt"],
-        never_direct: &["libloading", "mlua", "pulldown-cmark", "syntect"],
+        never_direct: &["libloading", "mlua", "pulldown-cmark"],
         never_below: &[],
     },
     Rule {

@@ -5,6 +5,7 @@
 
 mod claude;
 mod foreign;
+mod names;
 
 use std::sync::Arc;
 

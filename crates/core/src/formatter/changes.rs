@@ -126,10 +126,10 @@ impl Changes {
     /// Adds `+2 −1` to a line.
     pub(super) fn tell(&self, line: &mut Line) {
         if self.added > 0 || self.removed == 0 {
-            line.push("diff.add", format!("+{}", &*figures::count(self.added)));
+            line.push("change.add", format!("+{}", &*figures::count(self.added)));
         }
         if self.removed > 0 {
-            line.push("diff.remove", format!("−{}", &*figures::count(self.removed)));
+            line.push("change.remove", format!("−{}", &*figures::count(self.removed)));
         }
     }
 

@@ -3,26 +3,42 @@
 use crate::entry::{Block, Line, Span, View};
 use crate::formatter::{figures, outcome};
 use crate::item::{Item, Kind, Status};
+use crate::profile::Keep;
 use crate::text::Text;
 
 /// Longest text of an event other than a reply, in bytes.
 const LONGEST: usize = 300;
 
 /// Folds a view into its title.
-pub(super) fn fold(item: &Item, view: View) -> View {
+/// `of`: what was said of a result's call, which may stand far above.
+pub(super) fn fold(item: &Item, view: View, of: Option<Line>) -> View {
     let mut line = Line::of("tag", format!("[{}]", tag(item, &view)));
+    if let Some(of) = of {
+        for span in of.spans.into_iter().filter(|span| &*span.text != " ") {
+            line.push(span.role, span.text);
+        }
+        line.spans.push(Span::new("result.note", Text::own(":")));
+    }
     if item.kind == Kind::Outcome {
         outcome::figures_first(view.title, &mut line);
     } else {
         for span in view.title.spans.into_iter().filter(|span| &*span.text != " ") {
-            line.push(span.role, span.text);
+            line.push(span.role, Text::clean(span.text.trim()));
         }
     }
     let is_whole = matches!(item.kind, Kind::Reply | Kind::Outcome);
     let mut hidden = 0;
     let mut room = LONGEST;
+    // The end of what a failed command wrote tells more than its start.
+    let keep = if is_whole {
+        Keep::HeadTail
+    } else if item.error {
+        Keep::Tail
+    } else {
+        Keep::Head
+    };
     for block in view.body {
-        fold_block(block, is_whole, &mut room, &mut hidden, &mut line);
+        fold_block(block, keep, &mut room, &mut hidden, &mut line);
     }
     if hidden > 0 {
         line.push("elided", format!("(+{})", &*figures::count_of(hidden, "line", "lines")));
@@ -37,19 +53,23 @@ fn tag(item: &Item, view: &View) -> &'static str {
         Kind::Call => "tool",
         Kind::Outcome if item.error || item.status == Status::Failed => "failed",
         Kind::Outcome => "cost",
-        Kind::Notice if view.mark.is_none() => "session",
+        Kind::Notice if view.mark == Some("session") => "session",
         kind => kind.name(),
     }
 }
 
-/// Adds the first lines of a block to the line and counts the others.
-fn fold_block(block: Block, is_whole: bool, room: &mut usize, hidden: &mut u64, line: &mut Line) {
+/// Adds the lines of a block to the line, all or those that there is room for at the end to keep, and counts the
+/// others.
+fn fold_block(block: Block, keep: Keep, room: &mut usize, hidden: &mut u64, line: &mut Line) {
     match block {
         Block::Prose { text, role } | Block::Code { text, role, .. } => {
-            if is_whole {
-                line.push(role, text.trimmed_end());
+            if keep == Keep::HeadTail {
+                for part in text.split('\n').map(str::trim).filter(|part| !part.is_empty()) {
+                    line.push(role.clone(), part.to_owned());
+                }
                 return;
             }
+            let text = if keep == Keep::Tail { last_lines(&text, *room, hidden) } else { &text };
             let mut lines = text.split('\n').map(str::trim).filter(|text| !text.is_empty());
             while let Some(first) = lines.next() {
                 if *room < first.len() && *room < LONGEST {
@@ -82,6 +102,19 @@ fn fold_block(block: Block, is_whole: bool, room: &mut usize, hidden: &mut u64, 
         Block::Table { rows, .. } => *hidden += rows.len() as u64,
         Block::Details { summary, .. } => add(summary, room, hidden, line),
     }
+}
+
+/// The last lines of `text` that there is room for: one at least.
+fn last_lines<'t>(text: &'t str, room: usize, hidden: &mut u64) -> &'t str {
+    let text = text.trim_end();
+    let Some(cut) = text.len().checked_sub(room).filter(|cut| *cut > 0) else { return text };
+    let cut = crate::clip::floor(text, cut);
+    let start = match text[cut..].find('\n') {
+        Some(end) => cut + end + 1,
+        None => text.rfind('\n').map_or(0, |end| end + 1),
+    };
+    *hidden += text[..start].lines().filter(|line| !line.trim().is_empty()).count() as u64;
+    &text[start..]
 }
 
 fn add(told: Line, room: &mut usize, hidden: &mut u64, line: &mut Line) {

@@ -87,11 +87,6 @@ pub trait Formatter {
     }
 }
 
-/// Folds what is said of an item into one line, as [`Detail::Lines`](crate::profile::Detail::Lines) wants it.
-pub fn fold(item: &Item, view: View) -> View {
-    lines::fold(item, view)
-}
-
 /// Finds what changed from `old` to `new`. With `context`, only that many kept lines stand around a change.
 pub fn hunks(old: &str, new: &str, context: Option<usize>) -> Vec<Hunk> {
     changes::Changes::between(old, new, context).into_hunks()

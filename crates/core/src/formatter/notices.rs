@@ -26,16 +26,20 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
     let known = words(context, &event);
     let said = context.text("say").filter(|_| !context.full);
     let mut text = said.unwrap_or_else(|| context.item.clean_text()).trimmed_end();
+    if !context.full && said_elsewhere(context, &event, &text) {
+        return None;
+    }
     if !context.full && known.is_some() && TOLD.contains(&&*event) {
         text = Text::EMPTY;
     }
     let first = memchr::memchr(b'\n', text.as_bytes()).unwrap_or(0);
-    let is_line = first == 0 && text.len() <= 2 * generic::SHORT;
+    let longest = if context.item.error { LONG_ERROR } else { 2 * generic::SHORT };
+    let is_line = first == 0 && text.len() <= longest;
     match known {
         Some(words) => view.title.push(role, words),
         None if is_line && !text.is_empty() && !context.full => {}
         // Of a longer text the first line is the title.
-        None if !context.full && (1..=2 * generic::SHORT).contains(&first) => {
+        None if !context.full && (1..=longest).contains(&first) => {
             view.title.push(role, text.slice(0, first));
             text = text.slice(first + 1, text.len());
         }
@@ -46,7 +50,8 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
             view.body.push(Block::text("notice.record", generic::laid_out(record.root(), record.is_cut())));
         }
     } else if is_line {
-        if !view.title.is_empty() {
+        let before = view.title.spans.last().map(|span| &*span.text);
+        if before.is_some_and(|before| !before.ends_with([':', '!'])) {
             view.title.push("notice.note", Text::own("·"));
         }
         view.title.push("notice.text", text);
@@ -86,7 +91,7 @@ fn session(context: Context<'_>) -> View {
         add("session.mode", context.text("mode"));
         add("session.version", context.text("version"));
     }
-    let mut view = View { mark: None, title: line, body: Vec::new() };
+    let mut view = View::titled("session", line);
     if view.title.is_empty() {
         view.title.push("session.note", Text::own("session"));
     }
@@ -132,12 +137,31 @@ fn short_id(id: Text) -> Text {
     }
 }
 
+/// Longest first line of an error that is a title, in bytes.
+const LONG_ERROR: usize = 500;
+
+/// Whether something else tells the same: a compaction is a notice with figures, a rejected call has a result, a
+/// sub-agent its answer.
+fn said_elsewhere(context: Context<'_>, event: &str, text: &str) -> bool {
+    match event {
+        _ if context.is("repeated") => true,
+        // It stopped the call: the call's result says so.
+        "hook" => {
+            context.text("hook_event").as_deref() == Some("PreToolUse") && context.count("exit") == Some(2)
+        }
+        "command-output" => text.starts_with("Compacted"),
+        "interrupt" => text.ends_with("for tool use]"),
+        _ => false,
+    }
+}
+
 /// Events whose text says no more than the words made of their facts.
-const TOLD: [&str; 4] = ["retry", "compaction", "limit", "mode"];
+const TOLD: [&str; 6] = ["retry", "compaction", "limit", "mode", "interrupt", "retracted"];
 
 /// Events whose facts are said in words, so that their records need no showing.
 fn known_record(event: &str) -> Option<()> {
-    const KNOWN: [&str; 16] = [
+    const KNOWN: [&str; 17] = [
+        "session-change",
         "cut",
         "retracted",
         "totals",
@@ -205,14 +229,14 @@ fn words(context: Context<'_>, event: &str) -> Option<Text> {
             count => format!("{count} calls have no result:"),
         },
         "retracted" => match context.fact("items").map(|items| items.list().len())? {
-            1 => "1 item was taken back:".to_owned(),
-            count => format!("{count} items were taken back:"),
+            1 => "the model withdrew what it said before".to_owned(),
+            count => format!("the model withdrew {count} things it said before"),
         },
         "totals" => {
             let cost = context.fact("cost_usd").and_then(Datum::float).and_then(figures::money);
             let time = context.count("duration_ms").map(figures::duration);
             let told: Vec<String> = [cost, time].into_iter().flatten().map(Text::into_string).collect();
-            format!("in all · {}", told.join(" · "))
+            format!("so far · {}", told.join(" · "))
         }
         "limit" => {
             let mut said = "rate limit".to_owned();
@@ -227,8 +251,13 @@ fn words(context: Context<'_>, event: &str) -> Option<Text> {
             Some(tool) => format!("denied: {}", &*tool),
             None => "denied".to_owned(),
         },
-        "mode" => format!("mode {}", &*text("mode")?),
-        "task" if !context.full && !context.item.text().is_empty() => return None,
+        "session-change" => {
+            let id = context.text("session")?;
+            format!("session {}", &*if context.full { id } else { short_id(id) })
+        }
+        "mode" => format!("permission mode: {}", &*text("mode")?),
+        // The agent's own words say it all: which models, and why.
+        "task" | "fallback" if !context.full && !context.item.text().is_empty() => return None,
         "task" => match text("status") {
             Some(status) => format!("task {}", status.replace('_', " ")),
             None => "task".to_owned(),
@@ -257,7 +286,11 @@ fn words(context: Context<'_>, event: &str) -> Option<Text> {
         "skill" => format!("skill {}", &*text("path")?),
         "interrupt" if context.item.text().trim().is_empty() => "interrupted".to_owned(),
         "summary" => "summary".to_owned(),
-        "shell-input" => "!".to_owned(),
+        "shell-input" => "shell".to_owned(),
+        "shell-output" => "output of the shell".to_owned(),
+        "refusal" => "the model refused to answer".to_owned(),
+        "synthetic" if context.full => "from the agent's program".to_owned(),
+        "interrupt" if !context.full => "interrupted by the user".to_owned(),
         _ => return None,
     };
     Some(Text::clean_owned(said).trimmed_end())

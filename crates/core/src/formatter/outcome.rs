@@ -22,6 +22,12 @@ pub(super) fn view(context: Context<'_>) -> View {
     if let Some(cost) = context.fact("cost_usd").and_then(Datum::float).and_then(figures::money) {
         figure(&mut title, cost);
     }
+    let denials = context.fact("denials").map(Datum::list).unwrap_or_default();
+    // Each was told where it happened.
+    if !denials.is_empty() && !context.full {
+        title.push("outcome.note", Text::own("·"));
+        title.push("outcome.warning", format!("{} denied", &*figures::count(denials.len() as u64)));
+    }
     let mut view = View::titled(mark, title);
     let text = context.item.clean_text();
     if !context.is("repeated") && !text.trim().is_empty() {
@@ -40,7 +46,7 @@ pub(super) fn view(context: Context<'_>) -> View {
     }
     let mut lines = Vec::new();
     for error in context.fact("errors").map(Datum::list).unwrap_or_default() {
-        if let Some(error) = error.words().filter(|error| !error.trim().is_empty()) {
+        if let Some(error) = error.words().filter(|error| is_for_people(error, context.full)) {
             if error.contains('\n') {
                 view.body.push(Block::text("outcome.error", error.trimmed_end()));
             } else {
@@ -48,7 +54,7 @@ pub(super) fn view(context: Context<'_>) -> View {
             }
         }
     }
-    for denial in context.fact("denials").map(Datum::list).unwrap_or_default() {
+    for denial in denials.into_iter().filter(|_| context.full) {
         let tool = denial.text_at("tool").unwrap_or(Text::own("a call"));
         lines.push(Line::of("notice.warning", "denied").with("tool.name", tool));
     }
@@ -59,6 +65,11 @@ pub(super) fn view(context: Context<'_>) -> View {
         view.body.push(Block::Lines { lines });
     }
     view
+}
+
+/// Whether an error says something, and not to the program's own makers alone.
+fn is_for_people(error: &str, full: bool) -> bool {
+    !error.trim().is_empty() && (full || !error.starts_with("[ede_diagnostic]"))
 }
 
 fn figure(title: &mut Line, text: Text) {
@@ -96,10 +107,15 @@ fn accounts(context: Context<'_>, lines: &mut Vec<Line>) {
             lines.push(line);
         }
     }
-    for (model, usage) in context.fact("models").map(Datum::parts).unwrap_or_default() {
+    let models = context.fact("models");
+    let named = models.map(Datum::parts).unwrap_or_default();
+    let listed = models.map(Datum::list).unwrap_or_default().into_iter();
+    let listed = listed.map(|usage| (usage.text_at("model").unwrap_or_default(), usage));
+    for (model, usage) in named.into_iter().chain(listed) {
         let mut line = Line::of("session.model", model);
         tokens(usage, &mut line);
         if let Some(cost) = usage.get("cost_usd").and_then(Datum::float).and_then(figures::money) {
+            separate(&mut line);
             line.push("outcome.figure", cost);
         }
         lines.push(line);
@@ -111,9 +127,17 @@ fn tokens(usage: Datum<'_>, line: &mut Line) {
         [("input", "in"), ("output", "out"), ("cache_read", "from cache"), ("cache_write", "to cache")];
     for (name, word) in names {
         if let Some(number) = usage.count_at(name) {
+            separate(line);
             line.push("outcome.figure", figures::count(number));
             line.push("outcome.note", word);
         }
+    }
+}
+
+/// Parts a figure with its word from the one before.
+fn separate(line: &mut Line) {
+    if line.spans.len() > 1 {
+        line.push("outcome.note", Text::own("·"));
     }
 }
 

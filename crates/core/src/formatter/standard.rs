@@ -3,7 +3,7 @@
 use crate::entry::{Block, Line, View};
 use crate::formatter::datum::Datum;
 use crate::formatter::{FormatError, Formatter, Verdict, calls, generic, lines, notices, outcome, results};
-use crate::item::{Item, Kind};
+use crate::item::{Item, Kind, Status};
 use crate::profile::Detail;
 use crate::session::Session;
 use crate::text::Text;
@@ -23,6 +23,16 @@ impl Standard {
     /// The name of a call's tool, as it begins the call's title.
     pub fn label(&self, call: &Item, session: &Session) -> Line {
         calls::name(Context { item: call, session, full: self.detail == Detail::Full })
+    }
+
+    /// Folds what is said of an item into one line, as [`Detail::Lines`] wants it.
+    pub fn fold(&self, item: &Item, session: &Session, view: View) -> View {
+        lines::fold(item, view, Context { item, session, full: false }.call_title())
+    }
+
+    /// Whether what it says of a result names the call.
+    pub(crate) fn names_calls(self) -> bool {
+        self.detail == Detail::Lines
     }
 }
 
@@ -45,7 +55,9 @@ impl Formatter for Standard {
             Kind::Record | Kind::Unknown => Some(unknown(context)),
         };
         Ok(match said {
-            Some(view) if self.detail == Detail::Lines => Verdict::Show(lines::fold(item, view)),
+            Some(view) if self.detail == Detail::Lines => {
+                Verdict::Show(lines::fold(item, view, context.call_title()))
+            }
             Some(view) => Verdict::Show(view),
             None if context.full && !item.clean_text().trim().is_empty() => {
                 Verdict::Show(View::of(vec![Block::text("text", item.clean_text())]))
@@ -92,11 +104,23 @@ impl<'a> Context<'a> {
         self.session.facts().relative(path)
     }
 
+    /// On a result: what was said of its call.
+    fn call_title(self) -> Option<Line> {
+        let call = self.session.call(self.item.call.as_ref()?)?;
+        let said = calls::view(Self { item: call, ..self }).map(|view| view.title);
+        said.filter(|title| !title.is_empty())
+            .or_else(|| Some(Line::of("tool.name", call.tool.as_deref().unwrap_or("call"))))
+    }
+
     fn said(self, role: &'static str, mark: Option<&'static str>) -> Option<View> {
         let mut body = Vec::new();
         let text = self.item.clean_text();
         if !text.trim().is_empty() {
             body.push(Block::prose(role, text));
+        }
+        // A thought or reply that was never ended must not read as if it had been.
+        if self.item.status == Status::Cancelled && !body.is_empty() {
+            body.push(Block::line(Line::of("muted", "… cut off")));
         }
         images(self, &mut body);
         (!body.is_empty()).then(|| View { mark, ..View::of(body) })

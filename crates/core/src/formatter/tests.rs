@@ -275,7 +275,7 @@ fn results_of_commands() {
             ),
             (
                 r#"{"kind":"result","tool":"Bash","text":"a","facts":{"stdout":"a","stderr":"cwd was reset"}}"#,
-                "\n  [result.text] a\n  [result.error] cwd was reset\n",
+                "\n  [result.text] a\n  [result.error.text] cwd was reset\n",
             ),
             (
                 r#"{"kind":"result","tool":"Bash","text":"(Bash completed with no output)","facts":{"stdout":"","stderr":""}}"#,
@@ -289,7 +289,7 @@ fn results_of_commands() {
             ),
             (
                 r#"{"kind":"result","error":1,"tool":"Bash","text":"Exit code 101\nthread panicked\nat x","facts":{"exit":101}}"#,
-                "<error> exit 101\n  [result.error] thread panicked\n  [result.error] at x\n",
+                "<error> exit 101\n  [result.error.text] thread panicked\n  [result.error.text] at x\n",
             ),
             (
                 r#"{"kind":"result","error":1,"tool":"Bash","text":"Exit code 1","facts":{"exit":1}}"#,
@@ -301,12 +301,12 @@ fn results_of_commands() {
             ),
             (
                 r#"{"kind":"result","error":1,"tool":"Bash","text":"first\nsecond"}"#,
-                "<error> first\n  [result.error] second\n",
+                "<error> first\n  [result.error.text] second\n",
             ),
             (r#"{"kind":"result","error":1,"tool":"Bash","text":""}"#, "<error> failed\n"),
             (
                 r#"{"kind":"result","error":1,"tool":"Bash","text":"No.","facts":{"denied":"user"}}"#,
-                "<error> denied by user\n  [result.error] No.\n",
+                "<error> denied by user\n  [result.error.text] No.\n",
             ),
             (
                 r#"{"kind":"result","tool":"Bash","text":"x","facts":{"stdout":"x","files":[{"path":"/home/dev/shop/a","patch":[{"oldStart":3,"newStart":3,"lines":[" k","-o","+n"]}]}]}}"#,
@@ -332,7 +332,7 @@ fn results_of_commands() {
             ),
             (
                 r#"{"kind":"result","error":1,"tool":"Bash","text":"Exit code 1\nx","facts":{"exit":1}}"#,
-                "<error> exit 1\n  [result.error] Exit code 1\n  [result.error] x\n",
+                "<error> exit 1\n  [result.error.text] Exit code 1\n  [result.error.text] x\n",
             ),
             (
                 r#"{"kind":"result","tool":"Bash","text":"seen","facts":{"orphan":true}}"#,
@@ -399,7 +399,7 @@ fn results_of_files() {
             (r#"{"kind":"result","tool":"Edit","text":"done"}"#, "+2 −1\n  diff a.rs\n  -x\n  +y\n  +z\n"),
             (
                 r#"{"kind":"result","tool":"Edit","error":1,"text":"<tool_use_error>String to replace not found\nString: x</tool_use_error>"}"#,
-                "<error> String to replace not found\n  [result.error] String: x\n",
+                "<error> String to replace not found\n  [result.error.text] String: x\n",
             ),
         ],
     );
@@ -468,7 +468,7 @@ fn results_of_searches_the_web_and_agents() {
             ),
             (
                 r#"{"kind":"result","tool":"TaskUpdate","text":"Task not found","facts":{"success":false}}"#,
-                "<warning> failed\n  [result.error] Task not found\n",
+                "<warning> Task not found\n",
             ),
             (
                 r#"{"kind":"result","tool":"AskUserQuestion","text":"t","facts":{"answers":{"Which?":"A"}}}"#,
@@ -577,7 +577,7 @@ fn notices_and_outcomes() {
         &[
             (
                 r#"{"kind":"notice","facts":{"event":"session","model":"opus","cwd":"/home/dev/shop-api"}}"#,
-                "opus · ~/shop-api\n",
+                "<session> opus · ~/shop-api\n",
             ),
             (r#"{"kind":"notice","text":"x","facts":{"event":"hook","quiet":true}}"#, "Hide\n"),
             (
@@ -603,7 +603,7 @@ fn notices_and_outcomes() {
             ),
             (
                 r#"{"kind":"outcome","error":1,"facts":{"subtype":"error_max_turns","errors":["Reached maximum"],"denials":[{"tool":"Bash"}]}}"#,
-                "<outcome-error> stopped: too many turns\n  Reached maximum\n  denied Bash\n",
+                "<outcome-error> stopped: too many turns · 1 denied\n  Reached maximum\n",
             ),
         ],
     );
@@ -616,7 +616,7 @@ fn notices_and_outcomes() {
             ),
             (
                 r#"{"kind":"outcome","facts":{"usage":{"input":1200,"output":3},"models":{"opus":{"input":1,"cost_usd":0.5}}}}"#,
-                "<outcome-ok> done\n  tokens 1,200 in 3 out\n  opus 1 in $0.50\n",
+                "<outcome-ok> done\n  tokens 1,200 in · 3 out\n  opus 1 in · $0.50\n",
             ),
         ],
     );
@@ -640,7 +640,7 @@ fn lines_can_be_searched() {
                 r#"{"kind":"result","tool":"Bash","error":1,"text":"Exit code 2\nno such file","facts":{"exit":2}}"#,
                 "[error] exit 2 no such file\n",
             ),
-            (r#"{"kind":"reply","text":"Done.\n\nAll well."}"#, "[reply] Done.␊␊All well.\n"),
+            (r#"{"kind":"reply","text":"Done.\n\nAll well."}"#, "[reply] Done. All well.\n"),
             (
                 r#"{"kind":"outcome","facts":{"turns":12,"cost_usd":0.3123,"duration_ms":102000}}"#,
                 "[cost] $0.31 · 12 turns · 1m 42s\n",

@@ -8,6 +8,7 @@ const TABLE: &[(&str, [&str; 3])] = &[
     // Marks of entries.
     ("call",          ["●", "*", "call:"]),
     ("result",        ["↳", "^", "result of:"]),
+    ("inside",        ["↳", "^", "inside of:"]),
     ("ok",            ["✓", "+", "ok:"]),
     ("error",         ["✗", "x", "error:"]),
     ("warning",       ["▲", "!", "warning:"]),

@@ -10,6 +10,9 @@ use super::color::Color;
 use super::{Appearance, ByName, Problem, Style, Theme, glyph};
 use crate::text;
 
+/// Further problems are not told: nobody reads more at once.
+const TOLD: usize = 100;
+
 /// A longer chain of `extends` is taken for a mistake.
 const MAX_CHAIN: usize = 16;
 
@@ -88,7 +91,7 @@ type Entry<'a> = (&'a Spanned<std::borrow::Cow<'a, str>>, &'a Spanned<DeValue<'a
 impl<'a> File<'a> {
     fn read(name: &'a str, source: &'a str, problems: &mut Vec<Problem>) -> Self {
         let (table, errors) = DeTable::parse_recoverable(source);
-        for error in errors {
+        for error in errors.into_iter().take(TOLD) {
             let span = error.span().unwrap_or(0..0);
             problems.push(problem(name, source, span, error.message().to_owned()));
         }
@@ -96,7 +99,9 @@ impl<'a> File<'a> {
     }
 
     fn tell(&self, problems: &mut Vec<Problem>, span: Range<usize>, message: impl Into<String>) {
-        problems.push(problem(self.name, self.source, span, message.into()));
+        if problems.len() < TOLD {
+            problems.push(problem(self.name, self.source, span, message.into()));
+        }
     }
 
     /// The entries of a table, in the order of the file.

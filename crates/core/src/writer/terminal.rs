@@ -8,7 +8,10 @@
 //!   $ cargo test -p cart         the body in the margin
 //!   ✗ exit 101                   a result below its call: title in the margin,
 //!     thread panicked at …       body twice as far in
+//! ● Read src/cart.rs · 22 lines  what a call came to in a few words stands behind it
 //! ```
+//!
+//! So the row of a call without a body is left open: its line feed comes with the next entry.
 //!
 //! Only marks of ours stand in column 0. Foreign text has the margin before it, so no text can pass for
 //! a call, a result of another call or a cost line.
@@ -24,9 +27,10 @@ use std::fmt;
 
 use jiff::tz::TimeZone;
 
-use crate::entry::{Block, Entry, Line};
+use crate::entry::{Block, Entry, Line, Span, View};
 use crate::item::Kind;
-use crate::profile::Layout;
+use crate::profile::{Glyphs, Layout};
+use crate::text::Text;
 use crate::theme::{ColorDepth, Style, Theme};
 use crate::writer::Writer;
 
@@ -41,6 +45,12 @@ const MAX_NEST: u16 = 8;
 
 /// Columns of a time and the blank behind it.
 const TIME: usize = 9;
+
+/// What stands between a call and what it came to.
+const BEHIND: &str = " · ";
+
+/// Bytes of a result's title that may stand behind a call.
+const SHORT: usize = 100;
 
 /// How spans are painted.
 #[derive(Clone, Debug, Default)]
@@ -109,6 +119,8 @@ pub struct Terminal {
     look: Look,
     buffer: String,
     before: Option<Before>,
+    /// Columns of the row that a call left open for its result.
+    open: Option<usize>,
 }
 
 /// What the next entry needs to know of the one before.
@@ -135,20 +147,35 @@ impl Terminal {
         if let Paint::Ansi { theme, depth, .. } = &mut look.paint {
             *theme = std::mem::take(theme).at(*depth);
         }
-        Self { look, buffer: String::new(), before: None }
+        Self { look, buffer: String::new(), before: None, open: None }
     }
 }
 
 impl Writer for Terminal {
+    fn wants_time(&self) -> bool {
+        self.look.timestamps.is_some()
+    }
+
     fn entry(&mut self, entry: &Entry, out: &mut dyn fmt::Write) -> fmt::Result {
         if !says_something(entry) {
             return Ok(());
         }
         let now = Before { group: group(entry), depth: entry.depth };
-        let gap = self.before.is_some_and(|before| before.group != Group::Work || now.group != Group::Work);
+        let gap = self.before.is_some_and(|before| {
+            // What a sub-agent was asked stands right below the call that asks.
+            let goes_in = now.depth > before.depth && before.group == Group::Work;
+            !goes_in && (before.group != Group::Work || now.group != Group::Work)
+        });
         let before = self.before.replace(now);
+        let open = self.open.take();
         let Self { look, buffer, .. } = self;
+        let joined = open.and_then(|columns| behind(look, columns, entry));
         let mut pen = Pen::new(look, buffer, out);
+        match (open, &joined) {
+            (Some(_), Some(pieces)) => pen.go_on(pieces),
+            (Some(_), None) => pen.close(),
+            (None, _) => {}
+        }
         if let (true, Some(before)) = (gap, before) {
             let level = nest(&mut pen, before.depth.min(entry.depth), None);
             for _ in 0..look.layout.gap {
@@ -159,11 +186,63 @@ impl Writer for Terminal {
         nest(&mut pen, entry.depth, Some(entry));
         let mut body = block::Body { pen: &mut pen };
         match entry.kind {
-            Kind::Result => result(entry, &mut body),
+            Kind::Result => result(entry, joined.is_some(), &mut body),
             _ => plain(entry, &mut body),
+        }
+        if is_short_call(look, entry) {
+            let columns = pen.indentation() + title_width(look, &entry.view);
+            if look.width.is_none_or(|width| columns <= width) && pen.leave_open() {
+                self.open = Some(columns);
+            }
         }
         pen.end()
     }
+
+    fn end(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
+        if self.open.take().is_some() { out.write_char('\n') } else { Ok(()) }
+    }
+}
+
+/// Whether an entry is a call whose title says all, so that its result may stand behind it.
+///
+/// Only for eyes: a program that reads lines would wait for the end of a row that is kept open, so in plain text
+/// each entry has rows of its own. So it has where times are shown, and where words stand for glyphs.
+fn is_short_call(look: &Look, entry: &Entry) -> bool {
+    look.is_ansi()
+        && entry.view.mark == Some("call")
+        && look.timestamps.is_none()
+        && look.layout.glyphs != Glyphs::Words
+        && !entry.view.title.is_empty()
+        && !entry.view.body.iter().any(block::says_something)
+}
+
+/// Columns of a mark and a title; of no meaning, and not counted, where rows are not wrapped.
+fn title_width(look: &Look, view: &View) -> usize {
+    if look.width.is_none() {
+        return 0;
+    }
+    let mark = view.mark.map_or(0, |mark| wrap::width(glyph(look, mark)) + 1);
+    mark + view.title.spans.iter().map(|span| wrap::width(&span.text)).sum::<usize>()
+}
+
+/// The title of a result as it stands behind the row of its call, if it may and if there is room.
+fn behind<'a>(look: &Look, columns: usize, entry: &'a Entry) -> Option<Vec<Piece<'a>>> {
+    if entry.kind != Kind::Result || entry.of.is_some() || !is_short_result(look, entry) {
+        return None;
+    }
+    let mut pieces = vec![look.piece("result.note", BEHIND)];
+    pieces.extend(entry.view.title.spans.iter().map(|span| look.piece(span.role.name(), &span.text)));
+    let fits = look.width.is_none_or(|width| columns + wrap::width_of(&pieces) <= width);
+    fits.then_some(pieces)
+}
+
+/// Whether a result went well and its title says in a few words what it came to.
+fn is_short_result(look: &Look, entry: &Entry) -> bool {
+    let title = &entry.view.title;
+    entry.view.mark.is_none()
+        && look.layout.glyphs != Glyphs::Words
+        && !title.is_empty()
+        && title.spans.iter().map(|span| span.text.len()).sum::<usize>() <= SHORT
 }
 
 fn says_something(entry: &Entry) -> bool {
@@ -208,6 +287,9 @@ fn nest(pen: &mut Pen<'_>, depth: u16, entry: Option<&Entry>) -> pen::Level {
 /// An entry that stands by itself: mark and title in column 0, body in the margin.
 fn plain(entry: &Entry, body: &mut block::Body<'_, '_>) {
     let view = &entry.view;
+    if let Some(call) = &entry.of {
+        titled(Some("inside"), call, body);
+    }
     let margin = body.pen.look().layout.margin;
     let mark = view.mark.or_else(|| own_mark(entry, margin));
     if view.title.is_empty() {
@@ -232,17 +314,30 @@ fn own_mark(entry: &Entry, margin: usize) -> Option<&'static str> {
 }
 
 /// A result: as far in as the body of its call. If that isn't just above, a line that names the call comes first.
-fn result(entry: &Entry, body: &mut block::Body<'_, '_>) {
+/// `joined`: its title stands behind the call already.
+fn result(entry: &Entry, joined: bool, body: &mut block::Body<'_, '_>) {
     let view = &entry.view;
-    let margin = body.pen.look().layout.margin;
+    let look = body.pen.look();
+    let margin = look.layout.margin;
+    let mut joined = joined;
     if let Some(call) = &entry.of {
-        titled(Some("result"), call, body);
+        joined = is_short_result(look, entry);
+        if joined {
+            let mut both = call.clone();
+            both.spans.push(Span::new("result.note", Text::own(BEHIND)));
+            both.spans.extend(view.title.spans.iter().cloned());
+            titled(Some("result"), &both, body);
+        } else {
+            titled(Some("result"), call, body);
+        }
     }
     let outer = body.pen.shift(margin);
     if view.title.is_empty() {
         below_mark(view.mark, &view.body, body);
     } else {
-        titled(view.mark, &view.title, body);
+        if !joined {
+            titled(view.mark, &view.title, body);
+        }
         let inner = body.pen.shift(margin);
         body.blocks(&view.body);
         body.pen.dedent(inner);

@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use mlua::{Function, Lua, Value};
 use streamfmt_core::entry::{Block, Line, Role, Span, View};
 use streamfmt_core::formatter::standard::Standard;
-use streamfmt_core::formatter::{FormatError, Formatter, Moment, Verdict, fold};
+use streamfmt_core::formatter::{FormatError, Formatter, Moment, Verdict};
 use streamfmt_core::item::{Action, Item, Kind};
 use streamfmt_core::json;
 use streamfmt_core::profile::{Detail, Profile};
@@ -424,7 +424,7 @@ impl Formatter for Scripts {
                     view.body.push(Block::Lines { lines: notes });
                 }
                 let is_folded = self.detail == Detail::Lines;
-                Verdict::Show(if is_folded { fold(item, view) } else { view })
+                Verdict::Show(if is_folded { self.below.fold(item, session, view) } else { view })
             }
             verdict => verdict,
         })

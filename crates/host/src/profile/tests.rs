@@ -153,3 +153,23 @@ fn options_set_keys_by_the_same_table() {
     );
     assert!(told("detail").contains("a key and a value"));
 }
+
+#[test]
+fn profiles_that_extend_each_other_many_times_over_are_given_up() {
+    let many = |next: usize| format!("extends = [{}]", format!("\"{next}.toml\",").repeat(12));
+    let files: Vec<(String, String)> = (0..7)
+        .map(|number| (format!("{number}.toml"), many(number + 1)))
+        .chain([("7.toml".into(), String::new())])
+        .collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let error = Folder::new("many", &files).load("0.toml").unwrap_err();
+    assert_eq!(error.matches("profiles extend more than 64 others").count(), 1, "{error}");
+}
+
+#[test]
+fn of_many_problems_the_first_are_told() {
+    let keys: Vec<String> = (0..20_000).map(|number| format!("key-{number} = 1")).collect();
+    let source = keys.join("\n");
+    let problems = Settings::parse("mine.toml", &source).unwrap_err().0;
+    assert_eq!(problems.len(), TOLD);
+}

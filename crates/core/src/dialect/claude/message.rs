@@ -23,26 +23,35 @@ impl Claude {
         let Some(message) = maker.line.message else {
             return maker.unknown("assistant".into(), maker.line.value, out);
         };
-        let model = message.get("model").and_then(Value::decode);
+        let (mut id, mut model, mut usage, mut content) = (None, None, None, None);
+        for (key, field) in message.entries() {
+            match &*key.decode() {
+                "id" => id = field.decode().filter(|id| !id.is_empty()),
+                "model" => model = field.decode(),
+                "usage" => usage = Some(field),
+                "content" => content = Some(field),
+                _ => {}
+            }
+        }
         let is_synthetic = maker.line.is_api_error || model.as_deref() == Some(SYNTHETIC);
         if !is_synthetic {
             self.history_facts(maker, model.as_deref(), out);
         }
-        let id = message.get("id").and_then(Value::decode).filter(|id| !id.is_empty());
-        if let (Some(id), Some(usage), false) = (&id, message.get("usage"), is_synthetic) {
+        let id = id.map(|id| Id::from(&*id));
+        if let (Some(id), Some(usage), false) = (&id, usage, is_synthetic) {
             out.push(Event::Usage { message: id.to_string(), usage: usage_of(usage) });
         }
         if let Some(id) = &id {
-            self.threads.begin(maker.parent.as_ref(), id, out);
+            self.threads.begin(maker.parent.as_ref(), id.as_str(), out);
         }
         let first = out.len();
-        match message.get("content") {
+        match content {
             Some(text) if text.kind() == json::Kind::String => {
-                self.block(maker, id.as_deref(), text, is_synthetic, out)
+                self.block(maker, id.as_ref().map(Id::as_str), text, is_synthetic, out);
             }
             Some(blocks) if blocks.kind() == json::Kind::Array => {
                 for block in blocks.items() {
-                    self.block(maker, id.as_deref(), block, is_synthetic, out);
+                    self.block(maker, id.as_ref().map(Id::as_str), block, is_synthetic, out);
                 }
             }
             _ => return maker.unknown("assistant".into(), maker.line.value, out),
@@ -206,6 +215,7 @@ impl Claude {
                 return out.push(Event::Bookkeeping("replay".into()));
             }
         }
+        let first = out.len();
         match body.kind() {
             json::Kind::String => self.said(maker, body, session, out),
             json::Kind::Array => {
@@ -224,7 +234,13 @@ impl Claude {
                     }
                 }
             }
-            _ => maker.unknown("user".into(), maker.line.value, out),
+            _ => return maker.unknown("user".into(), maker.line.value, out),
+        }
+        let is_result = |event: &Event| matches!(event, Event::Put(item) if item.kind == Kind::Result);
+        let alone = maker.line.structured.filter(|value| !value.is_null());
+        if let Some(alone) = alone.filter(|_| !out[first..].iter().any(is_result)) {
+            // Its block is gone, or is none.
+            maker.unknown("user/tool_use_result".into(), alone, out);
         }
     }
 
@@ -295,8 +311,8 @@ impl Claude {
     ) {
         let call = block.get("tool_use_id").and_then(Value::decode).filter(|id| !id.is_empty());
         let id = match &call {
-            Some(call) => Id::from(format!("{call}/result")),
-            None => format!("{}/result", maker.unnamed()).into(),
+            Some(call) => Id::below(call, "result"),
+            None => Id::below(maker.unnamed().as_str(), "result"),
         };
         let mut item = maker.item(id, Kind::Result);
         item.call = call.as_deref().map(Id::from);
@@ -309,14 +325,21 @@ impl Claude {
         result_content(&mut item, block);
         if let Some(structured) = structured {
             tool::result_facts(&mut item, structured);
-        }
-        if item.error && item.action.is_none_or(|action| action == Action::Run) {
-            if let Some(code) = tool::exit_code(&item.text()) {
-                item.data.push(("exit", Fact::Int(code)));
+            let is_silent = matches!(item.text, Content::None) && item.fact("images").is_none();
+            let is_strange = item.fact("orphan").is_some() || structured.kind() == json::Kind::String;
+            if is_silent && is_strange && item.fact("structured").is_none() {
+                // Nothing else would say what is in it.
+                item.data.push(("structured", Fact::Node(structured.node())));
             }
         }
+        if item.error
+            && item.action.is_none_or(|action| action == Action::Run)
+            && let Some(code) = tool::exit_code(&item.text())
+        {
+            item.data.push(("exit", Fact::Int(code)));
+        }
         if let Some(path) =
-            item.fact("path").filter(|_| item.fact("plan").is_some()).and_then(|path| path.text())
+            item.fact("path").filter(|_| item.fact("plan").is_some()).and_then(crate::item::FactRef::text)
         {
             out.push(Event::Facts(Box::new(Facts { plan_file: Some(path), ..Facts::default() })));
         }
@@ -420,7 +443,10 @@ fn image(block: Value<'_>) -> Fact {
         // Base64: four characters for three bytes, less the padding.
         let raw = data.raw();
         let padding = raw.len() - raw.trim_end_matches('=').len();
-        facts.push(("bytes", Fact::Int((raw.len() / 4 * 3).saturating_sub(padding) as i64)));
+        facts.push((
+            "bytes",
+            Fact::Int((raw.len() as u64 / 4 * 3).saturating_sub(padding as u64).cast_signed()),
+        ));
     }
     if facts.is_empty() {
         facts.push(("value", Fact::Node(block.node())));
@@ -447,21 +473,25 @@ fn task_list(maker: &Maker<'_>, result: &Item) -> Option<Item> {
 }
 
 fn plan(maker: &Maker<'_>, of: &Item, todos: Value<'_>) -> Item {
-    let mut item = maker.item(format!("{}/plan", of.call.as_ref().unwrap_or(&of.id)), Kind::Plan);
+    let mut item = maker.item(Id::below(of.call.as_ref().unwrap_or(&of.id).as_str(), "plan"), Kind::Plan);
     item.data.push(("todos", Fact::Node(todos.node())));
     item
 }
 
 /// Tokens of an API message.
 pub(super) fn usage_of(usage: Value<'_>) -> Usage {
-    let tokens =
-        |key| usage.get(key).and_then(Value::int).and_then(|count| u64::try_from(count).ok()).unwrap_or(0);
-    Usage {
-        input: tokens("input_tokens"),
-        output: tokens("output_tokens"),
-        cache_read: tokens("cache_read_input_tokens"),
-        cache_write: tokens("cache_creation_input_tokens"),
+    let mut known = Usage::default();
+    for (key, count) in usage.entries() {
+        let count = || count.int().and_then(|count| u64::try_from(count).ok()).unwrap_or(0);
+        match &*key.decode() {
+            "input_tokens" => known.input = count(),
+            "output_tokens" => known.output = count(),
+            "cache_read_input_tokens" => known.cache_read = count(),
+            "cache_creation_input_tokens" => known.cache_write = count(),
+            _ => {}
+        }
     }
+    known
 }
 
 /// Keeps what is known of a hook on its notice.

@@ -16,13 +16,11 @@ mod tool;
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
-
 use crate::dialect::{Decoder, Input};
 use crate::event::Event;
 use crate::item::{Content, Fact, Id, Item, Kind};
 use crate::json::{self, Value};
-use crate::session::{Facts, Session, SessionId, hash};
+use crate::session::{Facts, Map, Session, SessionId, hash};
 use crate::text::Text;
 
 use line::Line;
@@ -31,6 +29,8 @@ use sidechain::Sidechains;
 
 /// Lines whose items may still be taken back.
 const MAX_UUIDS: usize = 8_192;
+/// Items of those lines.
+const MAX_MADE: usize = 65_536;
 
 /// Whether a value is an event of Claude Code.
 pub(super) fn claim(value: Value<'_>) -> bool {
@@ -66,7 +66,9 @@ pub(super) struct Claude {
     threads: Threads,
     sidechains: Sidechains,
     /// Hash of a line's uuid → hash of its message, and the items that it made.
-    uuids: IndexMap<u64, (u64, Vec<Id>)>,
+    uuids: Map<u64, (u64, Vec<Id>)>,
+    /// How many items those are.
+    made: usize,
     session: Option<SessionId>,
     tool: Option<Arc<str>>,
     /// What the last line said of session, folder and version.
@@ -96,8 +98,8 @@ struct Maker<'a> {
 impl<'a> Maker<'a> {
     fn item(&self, id: impl Into<Id>, kind: Kind) -> Item {
         let mut item = Item::new(id, kind, self.input.line);
-        item.parent = self.parent.clone();
-        item.session = self.session.clone();
+        item.parent.clone_from(&self.parent);
+        item.session.clone_from(&self.session);
         item.at = self.line.timestamp.map(Value::node);
         item.record = Some(self.input.record.clone());
         item
@@ -250,10 +252,16 @@ impl Claude {
         let key = hash(uuid.raw());
         let seen = self.uuids.get(&key).is_some_and(|(known, _)| *known == message);
         if !seen {
-            if self.uuids.len() >= MAX_UUIDS {
-                self.uuids.drain(..MAX_UUIDS / 2);
+            let made = made();
+            self.made += made.len();
+            if let Some((_, before)) = self.uuids.insert(key, (message, made)) {
+                self.made -= before.len();
             }
-            self.uuids.insert(key, (message, made()));
+            if self.uuids.len() > MAX_UUIDS || self.made > MAX_MADE {
+                let older = self.uuids.len() / 2;
+                let forgotten: usize = self.uuids.drain(..older).map(|(_, (_, ids))| ids.len()).sum();
+                self.made -= forgotten;
+            }
         }
         seen
     }
@@ -307,12 +315,14 @@ impl Claude {
                     ],
                 );
                 self.totals = Some(notice);
-                return out.push(Event::Bookkeeping(kind.to_owned()));
+                return out.push(Event::Bookkeeping("cost-state".into()));
             }
-            _ if BOOKKEEPING.binary_search(&kind).is_ok() => {
-                return out.push(Event::Bookkeeping(kind.to_owned()));
+            _ => {
+                return match BOOKKEEPING.binary_search(&kind) {
+                    Ok(place) => out.push(Event::Bookkeeping(BOOKKEEPING[place].into())),
+                    Err(_) => maker.unknown(kind.to_owned(), value, out),
+                };
             }
-            _ => return maker.unknown(kind.to_owned(), value, out),
         };
         out.push(Event::Put(Box::new(notice)));
     }

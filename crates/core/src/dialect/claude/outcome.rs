@@ -5,7 +5,7 @@
 //! aren't numbers, stay unknown.
 
 use crate::event::Event;
-use crate::item::{Content, Fact, Kind, Status};
+use crate::item::{Content, Fact, Id, Kind, Status};
 use crate::json::{self, Value};
 
 use super::{Claude, Maker, content, copy};
@@ -15,7 +15,7 @@ impl Claude {
     pub(super) fn outcome(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
         self.threads.settle(out);
         let value = maker.line.value;
-        let id = format!("{}/outcome", maker.unnamed());
+        let id = Id::below(maker.unnamed().as_str(), "outcome");
         let mut item = maker.item(id, Kind::Outcome);
         let is_success = maker.line.subtype.is_none_or(|subtype| subtype.is("success"));
         item.error = !is_success || value.get("is_error").and_then(Value::bool) == Some(true);

@@ -5,12 +5,10 @@
 //! at all: its blocks are dropped when the next message of that thread begins. Text whose
 //! message had both `message_delta` and `message_stop` is whole without such a line.
 
-use indexmap::IndexMap;
-
 use crate::event::Event;
 use crate::item::{Id, Kind, Status};
 use crate::json::Value;
-use crate::session::hash;
+use crate::session::{Map, hash};
 
 use super::message::usage_of;
 use super::{Claude, Maker};
@@ -19,6 +17,8 @@ use super::{Claude, Maker};
 const MAX_THREADS: usize = 256;
 /// Messages whose blocks may come again.
 const MAX_MESSAGES: usize = 4_096;
+/// Blocks of one message that may stream at the same time, or be told by their place when it comes again.
+const MAX_BLOCKS: usize = 1_024;
 
 /// A block that is streaming, or has streamed.
 struct Streamed {
@@ -60,9 +60,9 @@ struct Current {
 /// What is remembered of messages.
 #[derive(Default)]
 pub(super) struct Threads {
-    current: IndexMap<Option<Id>, Current>,
+    current: Map<Option<Id>, Current>,
     /// Hash of a message's id → hashes of its blocks, in order; 0 while only streamed.
-    blocks: IndexMap<u64, Vec<u64>>,
+    blocks: Map<u64, Vec<u64>>,
 }
 
 impl Threads {
@@ -75,10 +75,11 @@ impl Threads {
             current.settle(out);
         }
         let is_replay = self.blocks.contains_key(&hash(message));
-        if self.current.len() >= MAX_THREADS && !self.current.contains_key(&parent.cloned()) {
-            if let Some((_, mut oldest)) = self.current.shift_remove_index(0) {
-                oldest.settle(out);
-            }
+        if self.current.len() >= MAX_THREADS
+            && !self.current.contains_key(&parent.cloned())
+            && let Some((_, mut oldest)) = self.current.shift_remove_index(0)
+        {
+            oldest.settle(out);
         }
         let current = Current { message: message.to_owned(), is_replay, ..Current::default() };
         self.current.insert(parent.cloned(), current);
@@ -106,7 +107,8 @@ impl Threads {
         let twin = current.and_then(|current| current.twin(told));
         let known = self.blocks_of(message);
         if let Some(id) = twin {
-            if let Some(place) = known.iter_mut().find(|hash| **hash == 0) {
+            let recent = known.len().saturating_sub(MAX_BLOCKS);
+            if let Some(place) = known[recent..].iter_mut().find(|hash| **hash == 0) {
                 *place = told.hash;
             }
             return id;
@@ -114,7 +116,8 @@ impl Threads {
         if let Some(index) = told.index {
             return block_id(message, index);
         }
-        let place = known.iter().position(|&hash| is_replay && hash == told.hash).unwrap_or_else(|| {
+        let mut first = known.iter().take(if is_replay { MAX_BLOCKS } else { 0 });
+        let place = first.position(|&hash| hash == told.hash).unwrap_or_else(|| {
             known.push(told.hash);
             known.len() - 1
         });
@@ -130,7 +133,11 @@ impl Threads {
 }
 
 fn block_id(message: &str, place: usize) -> Id {
-    format!("{message}/{place}").into()
+    const PLACES: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
+    match PLACES.get(place) {
+        Some(place) => Id::below(message, place),
+        None => Id::below(message, &place.to_string()),
+    }
 }
 
 impl Current {
@@ -160,6 +167,16 @@ impl Current {
         twin.id.clone()
     }
 
+    /// Remembers a block that begins. Of too many, the older ones are over.
+    fn begin(&mut self, index: i64, kind: Kind, out: &mut Vec<Event>) {
+        if self.streamed.len() >= MAX_BLOCKS {
+            let older = self.streamed.drain(..MAX_BLOCKS / 2).filter(|streamed| !streamed.is_whole);
+            let status = Status::Cancelled;
+            out.extend(older.filter_map(|streamed| streamed.id).map(|id| Event::Close { id, status }));
+        }
+        self.streamed.push(Streamed { index, id: None, kind, is_whole: false });
+    }
+
     /// The block of this index that began last.
     fn block(&mut self, index: i64) -> Option<&mut Streamed> {
         self.streamed.iter_mut().rev().find(|streamed| streamed.index == index)
@@ -178,8 +195,8 @@ impl Claude {
             "message_start" => {
                 let message = event.get("message");
                 let id = message.and_then(|message| message.get("id")?.decode());
-                let id = id.map_or_else(|| maker.unnamed().to_string(), std::borrow::Cow::into_owned);
-                self.threads.begin(maker.parent.as_ref(), &id, out);
+                let id = id.map_or_else(|| maker.unnamed(), |id| Id::from(&*id));
+                self.threads.begin(maker.parent.as_ref(), id.as_str(), out);
             }
             "content_block_start" => self.block_start(maker, event, index, out),
             "content_block_delta" => self.block_delta(maker, event, index, out),
@@ -230,8 +247,7 @@ impl Claude {
             // Blocks that don't grow come whole, in their message's line.
             _ => return,
         };
-        let current = self.current(maker, out);
-        current.streamed.push(Streamed { index, id: None, kind: item_kind, is_whole: false });
+        self.current(maker, out).begin(index, item_kind, out);
         match item_kind {
             Kind::Call => {
                 let id = block.get("id").and_then(Value::decode).map(|id| Id::from(&*id));
@@ -268,7 +284,7 @@ impl Claude {
                 // Input of a call that was never named: its whole line will tell it.
                 return;
             }
-            current.streamed.push(Streamed { index, id: None, kind: item_kind, is_whole: false });
+            current.begin(index, item_kind, out);
         }
         self.append(maker, index, &text, out);
     }

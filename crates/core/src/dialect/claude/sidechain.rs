@@ -4,11 +4,9 @@
 //! the main file and mark them, without saying whose they are. Its first line repeats the call's
 //! prompt, the others hang on it by `parentUuid`.
 
-use indexmap::IndexMap;
-
 use crate::item::{Action, Id};
 use crate::json::{Str, Value};
-use crate::session::hash;
+use crate::session::{Map, hash};
 
 use super::line::Line;
 
@@ -19,9 +17,9 @@ const MAX_LINES: usize = 8_192;
 #[derive(Default)]
 pub(super) struct Sidechains {
     /// Hash of a line's uuid, or of an agent's id → its call.
-    calls: IndexMap<u64, Id>,
+    calls: Map<u64, Id>,
     /// Prompts of the calls that may start a sub-agent: hash → call.
-    prompts: IndexMap<u64, Id>,
+    prompts: Map<u64, Id>,
     /// The file is a sub-agent's own: its lines are the main thread.
     alone: Option<bool>,
 }

@@ -101,11 +101,13 @@ impl Claude {
             "away_summary" | "scheduled_task_fire" | "agents_killed" | "permission_retry" => {
                 maker.notice("info", content(value, "content"))
             }
-            subtype if TRANSIENT.binary_search(&subtype).is_ok() => {
-                return out.push(Event::Bookkeeping(format!("system/{subtype}")));
-            }
             "" => return maker.unknown("system".into(), value, out),
-            subtype => return maker.unknown(format!("system/{subtype}"), value, out),
+            subtype => {
+                return match TRANSIENT.binary_search(&subtype) {
+                    Ok(place) => out.push(Event::Bookkeeping(TRANSIENT[place].into())),
+                    Err(_) => maker.unknown(format!("system/{subtype}"), value, out),
+                };
+            }
         };
         out.push(Event::Put(Box::new(notice)));
     }
@@ -172,7 +174,7 @@ fn status(maker: &mut Maker<'_>, out: &mut Vec<Event>) {
         let notice = maker.notice("compaction", content(value, "compact_error"));
         return out.push(Event::Put(Box::new(leveled(notice, "error"))));
     }
-    out.push(Event::Bookkeeping("system/status".into()));
+    out.push(Event::Bookkeeping("status".into()));
 }
 
 fn compaction(maker: &mut Maker<'_>, value: Value<'_>) -> crate::item::Item {

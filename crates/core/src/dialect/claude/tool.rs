@@ -1,7 +1,8 @@
 //! Tools: what they do, and the typed facts of what they return.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+use crate::dialect::names::Names;
 use crate::item::{Action, Fact, Item};
 use crate::json::{Kind, Value};
 
@@ -32,7 +33,7 @@ pub(super) fn mcp_parts(tool: &str) -> Option<(&str, &str)> {
 
 /// Structured results hold the same facts under names that differ by tool; this is what ours are called.
 /// The shape decides, not the tool: a result whose call isn't known is read as well.
-const FACTS: &[(&str, &str)] = &[
+static FACTS: [(&str, &str); 46] = [
     ("stdout", "stdout"),
     ("stderr", "stderr"),
     ("interrupted", "interrupted"),
@@ -81,6 +82,8 @@ const FACTS: &[(&str, &str)] = &[
     ("cell_id", "cell"),
 ];
 
+static FACT_NAMES: LazyLock<Names<&str>> = Names::lazy(|| Names::new(&FACTS));
+
 /// Facts of the `file` of a Read result.
 const FILE_FACTS: &[(&str, &str)] = &[
     ("filePath", "path"),
@@ -114,7 +117,7 @@ pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
             "file" => file_facts(item, value),
             "type" => type_fact(item, value),
             "content" if item.action == Some(Action::Delegate) => {
-                set(item, "answer", Fact::Made(answer, structured.node()))
+                set(item, "answer", Fact::Made(answer, structured.node()));
             }
             "results" => hits_fact(item, value),
             "bashEditDiff" => {
@@ -125,10 +128,10 @@ pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
             "persistedOutputPath" => set(item, "persisted", Fact::Node(value.node())),
             "matches" => set(item, "matches", Fact::Node(value.node())),
             _ => {
-                if let Some((_, name)) = FACTS.iter().find(|(theirs, _)| *theirs == key) {
-                    if !value.is_null() {
-                        set(item, name, Fact::Node(value.node()));
-                    }
+                if let Some(name) = FACT_NAMES.get(&key)
+                    && !value.is_null()
+                {
+                    set(item, name, Fact::Node(value.node()));
                 }
             }
         }
@@ -181,12 +184,11 @@ fn hits_fact(item: &mut Item, results: Value<'_>) {
     let mut hits = Vec::new();
     let mut texts = Vec::new();
     for result in results.items() {
-        match result.kind() {
-            Kind::String => texts.extend(result.decode()),
-            _ => {
-                let links = result.get("content").into_iter().flat_map(Value::items);
-                hits.extend(links.map(|link| Fact::Node(link.node())));
-            }
+        if result.kind() == Kind::String {
+            texts.extend(result.decode());
+        } else {
+            let links = result.get("content").into_iter().flat_map(Value::items);
+            hits.extend(links.map(|link| Fact::Node(link.node())));
         }
     }
     set(item, "hits", Fact::List(hits));

@@ -39,7 +39,14 @@ pub(in crate::formatter) fn read(answer: &mut Answer<'_>) -> Option<View> {
 fn read_lines(answer: &mut Answer<'_>) -> Option<View> {
     let context = answer.context;
     if let (Some(lines), false) = (context.count("lines"), context.full) {
-        answer.note(lines_read(context.count("start").unwrap_or(1), lines, context.count("total")));
+        let (start, total) = (context.count("start").unwrap_or(1), context.count("total"));
+        if !answer.call.is_some_and(|call| asks_for(call, start, lines)) {
+            answer.note(lines_read(start, lines, total));
+        } else if let Some(total) = total {
+            answer.note(Text::clean_owned(format!("of {}", &*figures::count(total))));
+        } else {
+            return None;
+        }
         return answer.done();
     }
     let text = context.item.text();
@@ -51,6 +58,10 @@ fn read_lines(answer: &mut Answer<'_>) -> Option<View> {
             (context.count("start").unwrap_or(1), context.count("lines").unwrap_or(0), context.count("total"))
         }
     };
+    let is_asked = answer.call.is_some_and(|call| asks_for(call, start, lines));
+    if !context.full && is_asked && numbered.is_some() && total.is_none() {
+        return None;
+    }
     if lines > 0 || context.fact("lines").is_some() {
         answer.note(lines_read(start, lines, total));
     }
@@ -85,6 +96,12 @@ fn read_lines(answer: &mut Answer<'_>) -> Option<View> {
         }
         None => answer.done(),
     }
+}
+
+/// Whether a call named just these lines: its own line told them.
+fn asks_for(call: &Item, start: u64, lines: u64) -> bool {
+    let told = |key: &str| call.input()?.get(key)?.int().and_then(|number| u64::try_from(number).ok());
+    told("offset") == Some(start) && told("limit") == Some(lines) && lines > 0
 }
 
 /// `lines 1–50 of 533`, `11 lines`, `empty file`
@@ -218,8 +235,9 @@ pub(in crate::formatter) fn search(answer: &mut Answer<'_>) -> Option<View> {
     match mode.as_deref() {
         _ if !is_told => {
             // Older versions tell no facts: `Found 3 files`, then their paths.
+            // In full the text follows as it is.
             if let Some((found, paths)) =
-                text.split_once('\n').filter(|(found, _)| found.starts_with("Found "))
+                text.split_once('\n').filter(|(found, _)| found.starts_with("Found ") && !context.full)
             {
                 answer.note(Text::clean(found));
                 answer.files(paths.split('\n').map(Text::clean));

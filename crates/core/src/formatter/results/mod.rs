@@ -23,6 +23,15 @@ use crate::text::Text;
 /// Longest first line of an error that becomes a title, in bytes.
 const TITLE: usize = 160;
 
+/// Longest error of a single line that is a title.
+const LONG_TITLE: usize = 500;
+
+/// How the agent tells the model that a person stopped a call: a paragraph for the model, not for people.
+const REJECTED: &str = "The user doesn't want to proceed with this tool use.";
+
+/// What stands before the person's own words in it.
+const REASON: &str = "the user said:\n";
+
 /// A result while it is being said.
 pub(super) struct Answer<'a> {
     context: Context<'a>,
@@ -121,17 +130,23 @@ impl Answer<'_> {
             self.title.push("result.error", Text::own("interrupted"));
         } else {
             let end = memchr::memchr(b'\n', text.as_bytes()).unwrap_or(text.len());
-            if end == 0 || end > TITLE {
+            if !context.full && text.starts_with(REJECTED) {
+                let was_running = text.contains("stopped while running");
+                let said = if was_running { "interrupted by the user" } else { "rejected by the user" };
+                self.title.push("result.error", Text::own(said));
+                let reason = text.find(REASON).map_or(text.len(), |at| at + REASON.len());
+                text = text.slice(reason, text.len());
+            } else if end == 0 || (end > TITLE && end < text.len()) || end > LONG_TITLE {
                 self.title.push("result.error", Text::own("failed"));
             } else {
                 self.title.push("result.error", text.slice(0, end));
                 text = text.slice((end + 1).min(text.len()), text.len());
             }
         }
-        self.code("result.error", text);
+        self.code("result.error.text", text);
         for name in ["stdout", "stderr"] {
             if let Some(output) = context.text(name) {
-                self.code_if_new("result.error", output.trimmed_end());
+                self.code_if_new("result.error.text", output.trimmed_end());
             }
         }
     }
@@ -231,7 +246,7 @@ pub(super) fn run(answer: &mut Answer<'_>) -> Option<View> {
         answer.code("result.text", output);
     }
     if let Some(errors) = context.text("stderr") {
-        answer.code_if_new("result.error", errors.trimmed_end());
+        answer.code_if_new("result.error.text", errors.trimmed_end());
     }
     if let Some(whole) = context.fact("persisted") {
         let mut line = Line::of("result.note", "whole output:");
@@ -272,7 +287,7 @@ pub(super) fn job(answer: &mut Answer<'_>) -> Option<View> {
     for note in [status, exit].into_iter().flatten() {
         answer.note(note);
     }
-    for (role, text) in [("result.text", stdout.or(output)), ("result.error", stderr)] {
+    for (role, text) in [("result.text", stdout.or(output)), ("result.error.text", stderr)] {
         answer.code(role, text.unwrap_or_default());
     }
     answer.done()

@@ -3,7 +3,7 @@
 use super::{Answer, holds, say_text};
 use crate::entry::{Block, Line, ListItem, Point, Span, View};
 use crate::formatter::datum::Datum;
-use crate::formatter::figures;
+use crate::formatter::{figures, generic};
 use crate::json::Record;
 use crate::text::Text;
 
@@ -74,6 +74,10 @@ pub(in crate::formatter) fn delegate(answer: &mut Answer<'_>) -> Option<View> {
     if let Some(ms) = context.count("duration_ms") {
         answer.note(figures::duration(ms));
     }
+    if context.is("repeated") && !context.full && !answer.title.is_empty() {
+        // It stands right above: the sub-agent's last reply.
+        return answer.done();
+    }
     let told = context.text("answer").map(Text::trimmed_end).filter(|text| !text.is_empty());
     let text = answer.text();
     match told {
@@ -107,8 +111,12 @@ pub(in crate::formatter) fn tasks(answer: &mut Answer<'_>) -> Option<View> {
     let all = context.fact("tasks").or_else(|| context.fact("todos"));
     if context.fact("success").is_some_and(Datum::is_false) {
         let text = answer.text();
-        answer.title.push("result.error", Text::own("failed"));
-        answer.code("result.error", text);
+        if generic::is_short(&text) && !text.is_empty() {
+            answer.title.push("result.error", text);
+        } else {
+            answer.title.push("result.error", Text::own("failed"));
+            answer.code("result.error.text", text);
+        }
         return Some(answer.finish("warning"));
     }
     if let Some(task) = context.fact("task") {

@@ -9,7 +9,7 @@ use super::{Look, diff, prose, table};
 use crate::entry::{Block, Line, ListItem, Point};
 use crate::profile::Glyphs;
 use crate::theme::Style;
-use crate::writer::highlight::{Highlighter, Lines};
+use crate::writer::highlight;
 
 /// Whether a block writes anything.
 pub(super) fn says_something(block: &Block) -> bool {
@@ -98,7 +98,7 @@ impl Body<'_, '_> {
             None
         };
         let mut colours = match lang {
-            Some(lang) if look.is_ansi() => Highlighter::lines(lang, text),
+            Some(lang) if look.is_ansi() => highlight::lines(lang, text),
             _ => None,
         };
         if numbers.is_none() && colours.is_none() {
@@ -183,7 +183,7 @@ impl Body<'_, '_> {
 pub(super) fn coloured<'a>(
     look: &Look,
     line: &'a str,
-    colours: Option<&mut Lines>,
+    colours: Option<&mut highlight::Lines>,
     role: &'a str,
     base: Style,
 ) -> Vec<Piece<'a>> {

@@ -62,6 +62,27 @@ impl<'p> Pen<'p> {
         self.out.write_str(self.buffer)
     }
 
+    /// Goes on in the row that was left open, and ends it.
+    pub(super) fn go_on(&mut self, pieces: &[Piece<'_>]) {
+        paint_all(self.look, pieces, 0, self.buffer);
+        self.end_row();
+    }
+
+    /// Ends the row that was left open.
+    pub(super) fn close(&mut self) {
+        self.end_row();
+    }
+
+    /// Takes back the end of the last row, unless it is passed on already.
+    pub(super) fn leave_open(&mut self) -> bool {
+        self.buffer.pop().is_some()
+    }
+
+    /// Columns that stand before each row.
+    pub(super) fn indentation(&self) -> usize {
+        self.prefix.width
+    }
+
     pub(super) fn look(&self) -> &'p Look {
         self.look
     }
@@ -148,8 +169,28 @@ impl<'p> Pen<'p> {
         self.buffer.push_str(&prefix.painted);
         let last = pieces[kept].text;
         let blanks = last.len() - last.trim_end_matches([' ', '\t']).len();
-        paint_all(self.look, &pieces[..=kept], blanks, self.buffer);
+        let pieces = &pieces[..=kept];
+        if pieces.iter().any(|piece| piece.text.len() > BUFFER) {
+            self.long(pieces, blanks);
+        } else {
+            paint_all(self.look, pieces, blanks, self.buffer);
+        }
         self.end_row();
+    }
+
+    /// Writes pieces without the last `cut` bytes, bit by bit: a row may be of any length, what is kept of it not.
+    fn long(&mut self, pieces: &[Piece<'_>], cut: usize) {
+        for (at, piece) in pieces.iter().enumerate() {
+            let cut = if at + 1 == pieces.len() { cut } else { 0 };
+            let mut rest = &piece.text[..piece.text.len() - cut];
+            while !rest.is_empty() {
+                let end = (rest.len().min(BUFFER)..=rest.len()).find(|&at| rest.is_char_boundary(at));
+                let (part, behind) = rest.split_at(end.unwrap_or(rest.len()));
+                paint_all(self.look, &[piece.with(part)], 0, self.buffer);
+                self.pass_on();
+                rest = behind;
+            }
+        }
     }
 
     /// Writes `pieces` as one line, in as many rows as it needs. Rows after the first stand `hang` columns further
@@ -245,7 +286,12 @@ impl<'p> Pen<'p> {
             let prefix = once.as_ref().unwrap_or(&self.prefix);
             let prefix = if line.is_empty() { prefix.painted.trim_end() } else { &prefix.painted };
             self.buffer.push_str(prefix);
-            self.buffer.push_str(line);
+            if line.len() > BUFFER {
+                self.pass_on();
+                self.failed |= self.out.write_str(line).is_err();
+            } else {
+                self.buffer.push_str(line);
+            }
             self.end_row();
             rest = behind;
         }
@@ -254,9 +300,13 @@ impl<'p> Pen<'p> {
     fn end_row(&mut self) {
         self.buffer.push('\n');
         if self.buffer.len() > BUFFER {
-            self.failed |= self.out.write_str(self.buffer).is_err();
-            self.buffer.clear();
+            self.pass_on();
         }
+    }
+
+    fn pass_on(&mut self) {
+        self.failed |= self.out.write_str(self.buffer).is_err();
+        self.buffer.clear();
     }
 }
 

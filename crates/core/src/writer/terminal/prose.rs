@@ -14,7 +14,7 @@ use super::table::{self, Align, Cell};
 use super::wrap::{self, Piece};
 use crate::text::Text;
 use crate::theme::Style;
-use crate::writer::highlight::Highlighter;
+use crate::writer::highlight;
 
 /// Longer Markdown is written as it is.
 const MAX_TEXT: usize = 256 * 1024;
@@ -203,14 +203,16 @@ impl Prose<'_, '_, '_> {
     fn end_link(&mut self) {
         self.styles.pop();
         let Some(Link { address, first }) = self.links.pop() else { return };
-        let shown: String = self.runs.iter().skip(first).map(|run| run.text.as_str()).collect();
+        let shown = self.runs.iter().skip(first).flat_map(|run| run.text.chars());
+        let says = |address: &str| shown.clone().eq(address.chars());
+        let is_shown = says(&address) || address.strip_prefix("mailto:").is_some_and(says);
         let target = if self.body.pen.look().links() { target(&address) } else { None };
         if let Some(target) = target {
             let target: std::rc::Rc<str> = (&*target).into();
             for run in self.runs.iter_mut().skip(first) {
                 run.link.get_or_insert_with(|| target.clone());
             }
-        } else if shown != address && address.strip_prefix("mailto:") != Some(&shown) && !address.is_empty() {
+        } else if !is_shown && !address.is_empty() {
             self.styled(&format!(" ({address})"), "markdown.url");
         }
     }
@@ -421,7 +423,7 @@ impl Prose<'_, '_, '_> {
         let look = self.body.pen.look();
         let base = self.look_up(role);
         let level = self.body.pen.shift(2);
-        let mut colours = Highlighter::lines(&code.language, &text);
+        let mut colours = highlight::lines(&code.language, &text);
         let widest = text.lines().map(wrap::width).max().unwrap_or(0);
         let mut rest = Some(text.as_str());
         while let Some(text) = rest {

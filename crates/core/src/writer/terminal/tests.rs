@@ -3,10 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::entry::{Change, DiffLine, Hunk, ListItem, Point, View};
+use crate::entry::{Change, DiffLine, Hunk, ListItem, Point};
 use crate::item::{Id, Status};
-use crate::profile::Glyphs;
-use crate::text::Text;
 
 fn entry(kind: Kind, view: View) -> Entry {
     Entry {
@@ -41,8 +39,9 @@ fn written(look: Look, entries: &[Entry]) -> String {
     let mut out = String::new();
     for entry in entries {
         writer.entry(entry, &mut out).expect("a string takes all");
-        assert!(out.is_empty() || out.ends_with('\n'));
     }
+    writer.end(&mut out).expect("a string takes all");
+    assert!(out.is_empty() || out.ends_with('\n'));
     out
 }
 
@@ -101,6 +100,36 @@ fn a_result_stands_below_its_call_or_names_it() {
         text(&[call("pwd"), apart]),
         "● Bash pwd\n↳ Bash ls\n  ✗ exit 1\n    no such file\n\n    really\n"
     );
+}
+
+#[test]
+fn what_a_call_came_to_stands_behind_it_where_there_is_room() {
+    let count =
+        entry(Kind::Result, View { mark: None, ..View::titled("", Line::of("result.note", "11 lines")) });
+    let named = Entry { of: Some(Line::of("tool.name", "Bash").with("call.arg", "ls")), ..count.clone() };
+    // Only a terminal's rows are kept open; without colours its text is the same to read.
+    let paint = || {
+        let theme = Theme::builtin("mono").unwrap_or_default();
+        Paint::Ansi { theme, depth: ColorDepth::None, hyperlinks: false }
+    };
+    let ansi = || Look { paint: paint(), ..Look::default() };
+    let look = |width| Look { width: Some(width), ..ansi() };
+    let timed = Look { timestamps: Some(TimeZone::UTC), ..ansi() };
+    let worded = Look { layout: Layout { glyphs: Glyphs::Words, ..Layout::default() }, ..ansi() };
+    let long = call("a command that fills the row");
+    for (look, entries, expected) in [
+        (Look::default(), vec![call("ls"), count.clone()], "● Bash ls\n    11 lines\n"),
+        (ansi(), vec![call("ls"), count.clone()], "● Bash ls · 11 lines\n"),
+        (ansi(), vec![call("pwd"), named], "● Bash pwd\n↳ Bash ls · 11 lines\n"),
+        (ansi(), vec![call("ls")], "● Bash ls\n"),
+        (look(20), vec![call("ls"), count.clone()], "● Bash ls · 11 lines\n"),
+        (look(20), vec![call("lss"), count.clone()], "● Bash lss\n    11 lines\n"),
+        (look(36), vec![long, count.clone()], "● Bash a command that fills the row\n    11 lines\n"),
+        (timed, vec![call("ls"), count.clone()], "         ● Bash ls\n             11 lines\n"),
+        (worded, vec![call("ls"), count], "call: Bash ls\n    11 lines\n"),
+    ] {
+        assert_eq!(strip(&written(look, &entries)), expected);
+    }
 }
 
 #[test]

@@ -1,0 +1,435 @@
+//! Finds out what the words of code are: keyword, string, comment, …
+//!
+//! The answer is a role of the theme (`syntax.keyword`), so one theme file says all of a look. What is known of a
+//! language is a row of a table, and each line is read once, from left to right: that is right for nearly all
+//! code that people look at, costs no more than writing it, and no text can make it slow.
+
+mod language;
+
+use self::language::{LANGUAGES, Language, Quote, Shape};
+
+/// Longer code is left plain.
+const MAX_CODE: usize = 256 * 1024;
+
+/// Longer lines are left plain: no one wrote them.
+const MAX_LINE: usize = 2_000;
+
+/// Words that mean the same nearly everywhere.
+const CONSTANTS: [&str; 13] =
+    ["False", "NULL", "None", "True", "false", "inf", "nan", "nil", "null", "true", "undefined", "yes", "no"];
+
+/// A part of a line, and its role if it has one.
+pub(super) type Part<'l> = (&'l str, Option<&'static str>);
+
+/// Reads code line by line.
+#[derive(Debug)]
+pub(super) struct Lines {
+    language: &'static Language,
+    inside: Inside,
+}
+
+/// What the end of a line was inside of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Inside {
+    /// Nothing that goes on.
+    Nothing,
+    /// A comment up to this.
+    Comment(&'static str),
+    /// A string.
+    Text(Quote),
+    /// A tag.
+    Tag,
+}
+
+/// Begins to read `code` in a language, named as after a fence or as a file extension. `None` if the language isn't
+/// known or the code is too long.
+pub(super) fn lines(language: &str, code: &str) -> Option<Lines> {
+    let name = language.split([' ', ',', '{', ':']).next()?.trim_start_matches('.');
+    if name.is_empty() || code.len() > MAX_CODE {
+        return None;
+    }
+    let has_name = |row: &&Language| row.names.iter().any(|known| known.eq_ignore_ascii_case(name));
+    let language = LANGUAGES.iter().find(has_name)?;
+    Some(Lines { language, inside: Inside::Nothing })
+}
+
+impl Lines {
+    /// The parts of the next line; `None` if the line is to stay plain.
+    pub(super) fn line<'l>(&mut self, line: &'l str) -> Option<Vec<Part<'l>>> {
+        if line.len() > MAX_LINE {
+            return None;
+        }
+        let mut reader = Reader { line, language: self.language, at: 0, parts: Vec::new(), command: true };
+        if self.language.shape == Shape::Changes {
+            reader.change();
+        } else {
+            while reader.at < line.len() {
+                self.inside = reader.next(self.inside);
+            }
+        }
+        if let Inside::Text(Quote { long: false, .. }) = self.inside {
+            self.inside = Inside::Nothing;
+        }
+        Some(reader.parts)
+    }
+}
+
+/// Reads one line.
+struct Reader<'l> {
+    line: &'l str,
+    language: &'static Language,
+    at: usize,
+    parts: Vec<Part<'l>>,
+    /// In a shell: whether the next word is a command.
+    command: bool,
+}
+
+impl<'l> Reader<'l> {
+    fn rest(&self) -> &'l str {
+        &self.line[self.at..]
+    }
+
+    /// Takes the next `length` bytes as a part; equal ones become one.
+    fn take(&mut self, length: usize, role: Option<&'static str>) {
+        let end = self.at + length;
+        match self.parts.last_mut() {
+            Some((part, before)) if *before == role => {
+                let start = self.at - part.len();
+                *part = &self.line[start..end];
+            }
+            _ => self.parts.push((&self.line[self.at..end], role)),
+        }
+        self.at = end;
+    }
+
+    /// A line of a diff.
+    fn change(&mut self) {
+        let role = match self.line.as_bytes() {
+            [b'@', b'@', ..] => Some("syntax.heading"),
+            [b'+', ..] => Some("syntax.inserted"),
+            [b'-', ..] => Some("syntax.deleted"),
+            _ => None,
+        };
+        self.take(self.line.len(), role);
+    }
+
+    /// Takes the next part; says what its end is inside of.
+    fn next(&mut self, inside: Inside) -> Inside {
+        match inside {
+            Inside::Comment(close) => {
+                let end = self.rest().find(close).map(|at| at + close.len());
+                self.take(end.unwrap_or(self.rest().len()), Some("syntax.comment"));
+                if end.is_some() { Inside::Nothing } else { inside }
+            }
+            Inside::Text(quote) => {
+                let end = string_end(self.rest(), quote);
+                self.take(end.unwrap_or(self.rest().len()), Some("syntax.string"));
+                if end.is_some() { Inside::Nothing } else { inside }
+            }
+            Inside::Tag => self.in_tag(),
+            Inside::Nothing => self.outside(),
+        }
+    }
+
+    fn outside(&mut self) -> Inside {
+        let rest = self.rest();
+        if let Some((open, close)) = self.language.block.filter(|(open, _)| rest.starts_with(open)) {
+            self.take(open.len(), Some("syntax.comment"));
+            return Inside::Comment(close);
+        }
+        if self.is_comment() {
+            self.take(rest.len(), Some("syntax.comment"));
+            return Inside::Nothing;
+        }
+        if self.language.shape == Shape::Tags {
+            return self.between_tags();
+        }
+        let is_open = |quote: &&Quote| rest.starts_with(quote.mark) && (!quote.single || is_character(rest));
+        if let Some(&quote) = self.language.quotes.iter().find(is_open) {
+            return self.string(quote);
+        }
+        let Some(first) = rest.chars().next() else { return Inside::Nothing };
+        match first {
+            '0'..='9' => self.take(number_length(rest), Some("syntax.number")),
+            '$' if self.language.shape == Shape::Shell => self.variable(),
+            '-' if self.language.shape == Shape::Shell && self.is_after_blank() => {
+                let length = rest.find(|ch: char| ch.is_whitespace() || ch == '=').unwrap_or(rest.len());
+                self.take(length, Some("syntax.attribute"));
+            }
+            '@' | '#' if self.language.shape != Shape::Shell && is_word(rest[1..].chars().next()) => {
+                self.take(1 + word_length(&rest[1..]), Some("syntax.attribute"));
+            }
+            _ if is_word(Some(first)) => self.word(),
+            '|' | ';' | '&' | '(' | '{' | '`' => {
+                self.command = true;
+                self.take(1, None);
+            }
+            _ => self.take(first.len_utf8(), None),
+        }
+        Inside::Nothing
+    }
+
+    fn is_after_blank(&self) -> bool {
+        self.line[..self.at].chars().next_back().is_none_or(char::is_whitespace)
+    }
+
+    /// A `#` within a word begins no comment, nor does `//` within an address.
+    fn is_comment(&self) -> bool {
+        let before = self.line[..self.at].chars().next_back();
+        self.language.comments.iter().any(|mark| {
+            self.rest().starts_with(mark)
+                && match *mark {
+                    "#" => before.is_none_or(|ch| ch.is_whitespace() || ch == ';'),
+                    _ => before != Some(':'),
+                }
+        })
+    }
+
+    /// A string, or the key that it is.
+    fn string(&mut self, quote: Quote) -> Inside {
+        let length = quote.mark.len();
+        let end = string_end(&self.rest()[length..], quote).map(|end| length + end);
+        let is_key = self.language.shape == Shape::Data
+            && end.is_some_and(|end| self.rest()[end..].trim_start().starts_with([':', '=']));
+        let role = if is_key { "syntax.attribute" } else { "syntax.string" };
+        self.command = false;
+        self.take(end.unwrap_or(self.rest().len()), Some(role));
+        if end.is_some() { Inside::Nothing } else { Inside::Text(quote) }
+    }
+
+    fn variable(&mut self) {
+        let rest = &self.rest()[1..];
+        match rest.chars().next() {
+            Some('{') => {
+                let length = rest.find('}').map_or(rest.len(), |end| end + 1);
+                self.take(1 + length, Some("syntax.variable"));
+            }
+            first if is_word(first) => self.take(1 + word_length(rest), Some("syntax.variable")),
+            _ => self.take(1, None),
+        }
+    }
+
+    fn word(&mut self) {
+        let rest = self.rest();
+        let length = match self.language.shape {
+            Shape::Shell | Shape::Data => {
+                let is_end = |ch: char| !is_word(Some(ch)) && !matches!(ch, '-' | '.' | '/' | '+' | '~');
+                rest.find(is_end).unwrap_or(rest.len())
+            }
+            _ => word_length(rest),
+        };
+        let (word, behind) = rest.split_at(length);
+        let is_keyword = |word: &str| self.language.keywords.binary_search(&word).is_ok();
+        let role = match self.language.shape {
+            Shape::Data => self.data_word(word, behind),
+            Shape::Shell => {
+                let role = match word {
+                    _ if behind.starts_with('=') => Some("syntax.variable"),
+                    _ if !self.command => None,
+                    _ if is_keyword(word) => Some("syntax.keyword"),
+                    _ => Some("syntax.function"),
+                };
+                // After an assignment or a keyword comes the command itself.
+                self.command = self.command && role != Some("syntax.function");
+                role
+            }
+            Shape::Query if is_keyword(&word.to_ascii_lowercase()) => Some("syntax.keyword"),
+            _ if is_keyword(word) => Some("syntax.keyword"),
+            _ => named(word, behind),
+        };
+        self.take(length, role);
+    }
+
+    fn data_word(&self, word: &str, behind: &str) -> Option<&'static str> {
+        let is_first = self.line[..self.at].trim_start_matches([' ', '\t', '-', '.', '&', '[']).is_empty();
+        match behind.trim_start().as_bytes().first() {
+            Some(b':' | b'=') if is_first => Some("syntax.attribute"),
+            Some(b']') if is_first => Some("syntax.heading"),
+            _ => CONSTANTS.contains(&word).then_some("syntax.constant"),
+        }
+    }
+
+    /// The next part of what stands between tags.
+    fn between_tags(&mut self) -> Inside {
+        let rest = self.rest();
+        match rest.find('<') {
+            Some(0) => {
+                let sign = rest.bytes().take_while(|byte| matches!(byte, b'<' | b'/' | b'!' | b'?')).count();
+                self.take(sign, None);
+                let length = name_length(self.rest());
+                if length > 0 {
+                    self.take(length, Some("syntax.tag"));
+                    return Inside::Tag;
+                }
+            }
+            end => self.take(end.unwrap_or(rest.len()), None),
+        }
+        Inside::Nothing
+    }
+
+    fn in_tag(&mut self) -> Inside {
+        let rest = self.rest();
+        let Some(first) = rest.chars().next() else { return Inside::Tag };
+        match first {
+            '>' => {
+                self.take(1, None);
+                return Inside::Nothing;
+            }
+            '"' | '\'' => {
+                let mark = if first == '"' { "\"" } else { "'" };
+                let Some(end) = rest[1..].find(first) else {
+                    self.take(rest.len(), Some("syntax.string"));
+                    return Inside::Text(Quote { mark, long: false, escapes: false, single: false });
+                };
+                self.take(end + 2, Some("syntax.string"));
+            }
+            _ => match name_length(rest) {
+                0 => self.take(first.len_utf8(), None),
+                length => self.take(length, Some("syntax.attribute")),
+            },
+        }
+        Inside::Tag
+    }
+}
+
+/// What a name is by its looks: a call, a type, a constant.
+fn named(word: &str, behind: &str) -> Option<&'static str> {
+    let is_upper = word.starts_with(|ch: char| ch.is_uppercase());
+    let is_loud = is_upper && word.len() > 1 && !word.contains(char::is_lowercase);
+    if is_loud || CONSTANTS.contains(&word) {
+        Some("syntax.constant")
+    } else if is_upper {
+        Some("syntax.type")
+    } else if behind.starts_with('(') || (behind.starts_with('!') && !behind.starts_with("!=")) {
+        Some("syntax.function")
+    } else {
+        None
+    }
+}
+
+fn is_word(ch: Option<char>) -> bool {
+    ch.is_some_and(|ch| ch.is_alphanumeric() || ch == '_')
+}
+
+fn word_length(text: &str) -> usize {
+    text.find(|ch| !is_word(Some(ch))).unwrap_or(text.len())
+}
+
+/// The length of the name of a tag or attribute.
+fn name_length(text: &str) -> usize {
+    let is_end = |ch: char| !is_word(Some(ch)) && !matches!(ch, '-' | ':' | '.' | '@');
+    text.find(is_end).unwrap_or(text.len())
+}
+
+/// `0xff_u8`, `1.5e3`; a dot ends a number unless a digit follows.
+fn number_length(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let is_in = |at: usize| match bytes[at] {
+        b'.' => bytes.get(at + 1).is_some_and(u8::is_ascii_digit),
+        byte => byte.is_ascii_alphanumeric() || byte == b'_',
+    };
+    (0..bytes.len()).find(|&at| !is_in(at)).unwrap_or(bytes.len())
+}
+
+/// Whether the quote at the start stands around a single character.
+fn is_character(text: &str) -> bool {
+    let mut chars = text.chars().skip(1);
+    match chars.next() {
+        Some('\\') => true,
+        Some(_) => chars.next() == Some('\''),
+        None => false,
+    }
+}
+
+/// Where a string ends that `text` is inside of.
+fn string_end(text: &str, quote: Quote) -> Option<usize> {
+    let (bytes, mark) = (text.as_bytes(), quote.mark.as_bytes());
+    let mut at = 0;
+    while at < bytes.len() {
+        if quote.escapes && bytes[at] == b'\\' {
+            at += 2;
+        } else if bytes[at..].starts_with(mark) {
+            return Some(at + mark.len());
+        } else {
+            at += 1;
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Parts with a role, as `word:role`.
+    fn roles(language: &str, code: &str) -> Vec<String> {
+        let mut lines = lines(language, code).unwrap();
+        let parts = code.lines().flat_map(|line| lines.line(line).unwrap());
+        let short = |role: &str| role.trim_start_matches("syntax.").to_owned();
+        parts.filter_map(|(text, role)| Some(format!("{text}:{}", short(role?)))).collect()
+    }
+
+    #[test]
+    fn words_of_code_have_roles() {
+        for (language, code, expected) in [
+            ("rust", "fn main() {} // no", "fn:keyword|main:function|// no:comment"),
+            ("rust", "let x: &'a str = 'c';", "let:keyword|'c':string"),
+            ("rs", "a /* b\nc */ d(1.5)", "/* b:comment|c */:comment|d:function|1.5:number"),
+            ("ts", "const a = `x\ny` + MAX", "const:keyword|`x:string|y`:string|MAX:constant"),
+            ("py", "@cached\ndef f(): # x", "@cached:attribute|def:keyword|f:function|# x:comment"),
+            ("sql", "SELECT a FROM b", "SELECT:keyword|FROM:keyword"),
+            (
+                "sh",
+                "A=1 cargo test -q | wc -l # n",
+                "A:variable|1:number|cargo:function|-q:attribute|wc:function|-l:attribute|# n:comment",
+            ),
+            ("sh", "curl http://x.y/#z \"$A\" $B", "curl:function|\"$A\":string|$B:variable"),
+            ("json", "{\"a\": [true, \"b\"]}", "\"a\":attribute|true:constant|\"b\":string"),
+            ("yaml", "- on: yes # x", "on:attribute|yes:constant|# x:comment"),
+            ("toml", "[a.b]\nc = 1", "a.b:heading|c:attribute|1:number"),
+            ("html", "<a href=\"x\">b</a>", "a:tag|href:attribute|\"x\":string|a:tag"),
+            ("diff", "@@ 1\n+a\n-b\n c", "@@ 1:heading|+a:inserted|-b:deleted"),
+        ] {
+            assert_eq!(roles(language, code).join("|"), expected, "{code}");
+        }
+    }
+
+    #[test]
+    fn keywords_can_be_searched_and_names_are_given_once() {
+        let mut names: Vec<&str> = Vec::new();
+        for language in LANGUAGES {
+            assert!(language.keywords.is_sorted(), "{:?}", language.names);
+            names.extend(language.names);
+        }
+        let number = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), number);
+    }
+
+    #[test]
+    fn unknown_languages_and_long_code_stay_plain() {
+        assert!(lines("rust", &"x".repeat(MAX_CODE + 1)).is_none());
+        assert!(lines("nonesuch", "x").is_none());
+        assert!(lines("", "x").is_none());
+        let mut lines = lines("Rust,ignore", "x").unwrap();
+        assert!(lines.line(&"x".repeat(MAX_LINE + 1)).is_none());
+        assert!(lines.line("let x").is_some());
+    }
+
+    proptest! {
+        #[test]
+        fn every_line_comes_out_as_it_went_in(text in "[a-z0-9 \"'`#/*<>@$=:.\\\\é漢\\-]{0,40}") {
+            for language in LANGUAGES {
+                let mut lines = lines(language.names[0], &text).unwrap();
+                for _ in 0..2 {
+                    let parts = lines.line(&text).unwrap();
+                    prop_assert_eq!(parts.iter().map(|(part, _)| *part).collect::<String>(), text.as_str());
+                    prop_assert!(parts.windows(2).all(|pair| pair[0].1 != pair[1].1));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What is different between two texts: lines, and the words in them.
+
+use std::fmt;
+
+use similar::{ChangeTag, TextDiff};
+
+/// Equal lines that are kept around a change.
+const CONTEXT: usize = 3;
+/// Places of change that are kept; the rest is counted.
+const MOST_HUNKS: usize = 3;
+/// Lines of one place that are kept; the rest is counted.
+const MOST_LINES: usize = 80;
+
+/// The differences of two texts, at the first few places where they differ.
+///
+/// It displays itself without colours: `-` lines are gone, `+` lines are new, and in a line that was
+/// changed the words are marked `[-old-]` and `{+new+}`. Blanks at the end of such a line, tabs and control
+/// characters are made visible.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Diff {
+    /// The places.
+    pub hunks: Vec<Hunk>,
+    /// How many places are left out.
+    pub more: usize,
+}
+
+/// One place where texts differ, with what is around it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hunk {
+    /// The number of its first line in the old text, from 1.
+    pub old: usize,
+    /// The number of its first line in the new text, from 1.
+    pub new: usize,
+    /// Its lines.
+    pub lines: Vec<Line>,
+    /// How many lines are left out at its end.
+    pub more: usize,
+}
+
+/// A line of either text or of both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Whose line it is.
+    pub side: Side,
+    /// Its text in parts: whether the part makes the difference, and the part, harmless.
+    pub parts: Vec<(bool, String)>,
+}
+
+/// Whose line it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Of both texts.
+    Both,
+    /// Of the old one only.
+    Old,
+    /// Of the new one only.
+    New,
+}
+
+impl Diff {
+    /// The differences of two texts.
+    pub fn of(old: &str, new: &str) -> Self {
+        let diff = TextDiff::from_lines(old, new);
+        let groups = diff.grouped_ops(CONTEXT);
+        let mut hunks = Vec::new();
+        for group in groups.iter().take(MOST_HUNKS) {
+            let Some(first) = group.first() else { continue };
+            let mut lines: Vec<Line> = group
+                .iter()
+                .flat_map(|op| diff.iter_inline_changes(op))
+                .map(|change| {
+                    let side = match change.tag() {
+                        ChangeTag::Equal => Side::Both,
+                        ChangeTag::Delete => Side::Old,
+                        ChangeTag::Insert => Side::New,
+                    };
+                    line(
+                        side,
+                        change
+                            .iter_strings_lossy()
+                            .map(|(differs, part)| (differs, part.into_owned()))
+                            .collect(),
+                    )
+                })
+                .collect();
+            let more = lines.len().saturating_sub(MOST_LINES);
+            lines.truncate(MOST_LINES);
+            hunks.push(Hunk {
+                old: first.old_range().start + 1,
+                new: first.new_range().start + 1,
+                lines,
+                more,
+            });
+        }
+        Self { hunks, more: groups.len().saturating_sub(MOST_HUNKS) }
+    }
+}
+
+fn line(side: Side, mut parts: Vec<(bool, String)>) -> Line {
+    let ended = parts.last_mut().is_some_and(|(_, last)| last.ends_with('\n') && last.pop().is_some());
+    parts.retain(|(_, part)| !part.is_empty());
+    let count = parts.len();
+    for (index, (_, part)) in parts.iter_mut().enumerate() {
+        // Blanks at the end of a line are the kind of change that nobody sees.
+        let is_end = side != Side::Both && index + 1 == count;
+        let kept = if is_end { part.trim_end_matches(' ').len() } else { part.len() };
+        let blanks = "·".repeat(part.len() - kept);
+        *part = part[..kept].chars().map(visible).chain(blanks.chars()).collect();
+    }
+    if !ended {
+        parts.push((side != Side::Both, "(no newline)".to_owned()));
+    }
+    Line { side, parts }
+}
+
+/// A character as it may be shown.
+fn visible(character: char) -> char {
+    match character {
+        '\t' => '⇥',
+        '\u{7f}' => '␡',
+        '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(character)).unwrap_or('\u{fffd}'),
+        _ => character,
+    }
+}
+
+impl fmt::Display for Diff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for hunk in &self.hunks {
+            writeln!(f, "@@ line {} → {} @@", hunk.old, hunk.new)?;
+            for line in &hunk.lines {
+                writeln!(f, "{line}")?;
+            }
+            if hunk.more > 0 {
+                writeln!(f, "… {} more lines", hunk.more)?;
+            }
+        }
+        if self.more > 0 {
+            writeln!(f, "… {} more places", self.more)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (sign, open, close) = match self.side {
+            Side::Both => (" ", "", ""),
+            Side::Old => ("-", "[-", "-]"),
+            Side::New => ("+", "{+", "+}"),
+        };
+        f.write_str(sign)?;
+        // Where the whole line is different, marks around its words say nothing.
+        let is_mixed = self.parts.iter().any(|(differs, _)| !differs);
+        for (differs, part) in &self.parts {
+            if *differs && is_mixed {
+                write!(f, "{open}{part}{close}")?;
+            } else {
+                f.write_str(part)?;
+            }
+        }
+        Ok(())
+    }
+}

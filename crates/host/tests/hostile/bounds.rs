@@ -1,0 +1,103 @@
+//! What grows must stop: a stream of any length leaves a bounded trace, and what was cut is told.
+
+use serde_json::json;
+
+use crate::{call, engine, full, reply, reply_with, result, run};
+
+fn delta(parent: &str, index: usize, text: &str) -> String {
+    let event =
+        json!({"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": text}});
+    format!(
+        "{}\n",
+        json!({"type": "stream_event", "event": event, "parent_tool_use_id": parent, "session_id": "s-1"})
+    )
+}
+
+#[test]
+fn long_ids_are_cut_and_still_tell_things_apart() {
+    let long = "i".repeat(100_000);
+    let input = [
+        call(&format!("{long}1"), "Bash", &json!({"command": "first command"})),
+        call(&format!("{long}2"), "Bash", &json!({"command": "second command"})),
+        result(&format!("{long}2"), "second result"),
+        result(&format!("{long}1"), "first result"),
+    ];
+    let out = run(&engine("items", "full", None), input.concat().as_bytes()).0;
+    assert!(out.len() < 10_000, "{} bytes", out.len());
+    let items: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for (result, call) in [(2, 1), (3, 0)] {
+        assert_eq!(items[result]["call"], items[call]["id"]);
+        assert!(items[result]["data"].get("orphan").is_none());
+    }
+    assert_ne!(items[0]["id"], items[1]["id"]);
+}
+
+#[test]
+fn a_message_of_endless_blocks_says_each_of_them_once() {
+    let input: String = (0..3_000).map(|index| delta("", index, &format!("block {index} end"))).collect();
+    let out = full(input.as_bytes());
+    for index in 0..3_000 {
+        assert_eq!(out.matches(&format!("block {index} end")).count(), 1, "{index}");
+    }
+}
+
+#[test]
+fn agents_beyond_number_are_all_shown_and_the_main_thread_keeps_its_places() {
+    let mut input = reply("main 0");
+    for number in 0..10_000 {
+        input += &reply_with(
+            &format!("agent {number} end"),
+            &json!({"parent_tool_use_id": format!("toolu_{number}")}),
+        );
+    }
+    input += &reply("main 1");
+    let out = run(&engine("items", "full", None), input.as_bytes()).0;
+    assert_eq!(out.lines().count(), 10_002);
+    let last: serde_json::Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
+    assert_eq!(last["place"], 1);
+}
+
+#[test]
+fn replies_that_grow_without_end_are_told_in_parts_and_lose_nothing() {
+    let piece = "x".repeat(1 << 20);
+    let mut input = String::new();
+    for round in 0..35 {
+        for parent in ["toolu_1", "toolu_2"] {
+            input += &delta(parent, 0, &format!("[{parent}-{round}]{piece}"));
+        }
+    }
+    let out = full(input.as_bytes());
+    for parent in ["toolu_1", "toolu_2"] {
+        for round in 0..35 {
+            assert_eq!(out.matches(&format!("[{parent}-{round}]")).count(), 1, "{parent} {round}");
+        }
+    }
+}
+
+#[test]
+fn many_records_on_one_line_are_all_read() {
+    let line: String =
+        (0..2_000).map(|number| reply(&format!("record {number} end")).trim().to_owned()).collect();
+    let out = full(format!("{}{line}\n", reply("first")).as_bytes());
+    for number in 0..2_000 {
+        assert_eq!(out.matches(&format!("record {number} end")).count(), 1, "{number}");
+    }
+}
+
+#[test]
+fn a_line_whose_text_would_be_too_long_is_told_by_its_size() {
+    let mut input = reply("before").into_bytes();
+    input.extend(std::iter::repeat_n(0xff, 23 << 20));
+    input.extend(format!("\n{}", reply("after")).into_bytes());
+    let out = full(&input);
+    assert!(out.contains("line 2") && out.contains("over the limit"), "{out}");
+    assert!(out.contains("before") && out.contains("after"));
+}
+
+#[test]
+fn counted_names_are_short() {
+    let name = "n".repeat(100_000);
+    let line = json!({"type": name, "session_id": "s-1"});
+    let report = run(&engine("text", "default", None), format!("{}{line}\n", reply("x")).as_bytes()).1;
+    assert!(report.unknown.keys().all(|name| name.len() < 1_000));
+}

@@ -1,0 +1,169 @@
+//! Every field of every kind of event, with every wrong type: what doesn't depend on it is still shown.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::{assert_harmless, engine, full, reply, run, solid};
+
+/// What a field becomes. The empty one: it is taken out.
+fn replacements() -> Vec<(&'static str, String)> {
+    vec![
+        ("nothing", String::new()),
+        ("null", "null".into()),
+        ("a truth", "true".into()),
+        ("a number", "-17.5".into()),
+        ("no number", "1e400".into()),
+        ("a string", "\"odd\"".into()),
+        ("an empty string", "\"\"".into()),
+        ("a broken string", "\"\\ud83d \\u001b[2J\\u202e\"".into()),
+        ("a list", "[1,[null,{}],\"odd\"]".into()),
+        ("an object", "{\"odd\":{\"odd\":[]},\"\":1}".into()),
+        ("something deep", format!("{}{}", "[{\"a\":".repeat(300) + "1", "}]".repeat(300))),
+        ("something long", format!("\"{}\"", "long ".repeat(4_000))),
+        ("something twice", "1,\"again\":1,\"again\":\"odd\"".into()),
+    ]
+}
+
+#[test]
+fn a_field_of_a_wrong_type_costs_no_other_text() {
+    let (text, items, ansi) =
+        (engine("text", "full", None), engine("items", "full", None), engine("ansi", "default", Some(60)));
+    let mut tried = 0;
+    let mut lost = BTreeSet::new();
+    for event in events() {
+        let shown = shown_texts(&event);
+        for path in paths(&event) {
+            for (name, replacement) in replacements() {
+                let line = replaced(&event, &path, &replacement);
+                let input = format!("{}{line}\n{}", reply("said before"), reply("said after"));
+                let about = || format!("{} becomes {name} in {event}", path.join("."));
+                let out = run(&text, input.as_bytes()).0;
+                assert_harmless(&out, false, &about());
+                for (engine, is_coloured) in [(&items, false), (&ansi, true)] {
+                    let out = run(engine, input.as_bytes()).0;
+                    assert_harmless(&out, is_coloured, &about());
+                    assert!(out.contains("said before") && out.contains("said after"), "{}", about());
+                }
+                let out = solid(&out);
+                for (at, said) in &shown {
+                    // What the model was told stands for the tool's own value.
+                    let stands_for =
+                        path.join(".") == "message.content.0.content" && at[0].ends_with("esult");
+                    let depends = at.starts_with(&path) || stands_for;
+                    if !(depends || out.contains(said)) {
+                        lost.insert(format!(
+                            "{}: {} becomes {name}: costs {}",
+                            event["type"],
+                            path.join("."),
+                            at.join(".")
+                        ));
+                    }
+                }
+                tried += 1;
+            }
+        }
+    }
+    assert!(lost.is_empty(), "{lost:#?}");
+    assert!(tried > 1_000, "only {tried} were tried");
+}
+
+/// The texts of an event that are shown, and where they stand. What was denied is told by its call.
+fn shown_texts(event: &Value) -> Vec<(Vec<String>, String)> {
+    let out = solid(&full(format!("{event}\n").as_bytes()));
+    let mut texts = Vec::new();
+    for path in paths(event) {
+        let pointer = format!("/{}", path.join("/"));
+        let Some(text) = event.pointer(&pointer).and_then(Value::as_str) else { continue };
+        let first: String = solid(text.trim().lines().next().unwrap_or("")).chars().take(40).collect();
+        // Short words may stand anywhere.
+        if first.len() >= 12 && first.is_ascii() && out.contains(&first) && is_text(&path) {
+            texts.push((path, first));
+        }
+    }
+    texts
+}
+
+/// Whether what stands there is there to be read, rather than an id or a time.
+fn is_text(path: &[String]) -> bool {
+    const TEXTS: [&str; 6] = ["text", "content", "thinking", "result", "command", "prompt"];
+    let is_denied = path.iter().any(|key| key == "permission_denials");
+    !is_denied && path.last().is_some_and(|key| TEXTS.contains(&key.as_str()))
+}
+
+/// The event as a line, with something else at `path`.
+fn replaced(event: &Value, path: &[String], replacement: &str) -> String {
+    let mut event = event.clone();
+    let (last, parents) = path.split_last().unwrap();
+    let parent = parents.iter().fold(&mut event, |value, key| match value {
+        Value::Array(items) => &mut items[key.parse::<usize>().unwrap()],
+        _ => &mut value[key.as_str()],
+    });
+    match parent {
+        Value::Array(items) if replacement.is_empty() => drop(items.remove(last.parse().unwrap())),
+        Value::Array(items) => items[last.parse::<usize>().unwrap()] = "@here@".into(),
+        Value::Object(fields) if replacement.is_empty() => drop(fields.remove(last)),
+        Value::Object(fields) => drop(fields.insert(last.clone(), "@here@".into())),
+        _ => unreachable!("a path leads through containers"),
+    }
+    // In a list there are no keys to repeat.
+    let is_list = last.parse::<usize>().is_ok();
+    let replacement = if is_list { replacement.replace("\"again\":", "") } else { replacement.to_owned() };
+    event.to_string().replace("\"@here@\"", &replacement)
+}
+
+/// All places in an event; of lists the first two elements.
+fn paths(event: &Value) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    let mut open = vec![(Vec::new(), event)];
+    while let Some((path, value)) = open.pop() {
+        let children: Vec<(String, &Value)> = match value {
+            Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), value)).collect(),
+            Value::Array(items) => {
+                items.iter().take(2).enumerate().map(|(at, item)| (at.to_string(), item)).collect()
+            }
+            _ => continue,
+        };
+        for (key, value) in children {
+            if key.contains(['/', '~']) || path.len() > 7 {
+                continue;
+            }
+            let mut path: Vec<String> = path.clone();
+            path.push(key);
+            found.push(path.clone());
+            open.push((path, value));
+        }
+    }
+    found
+}
+
+/// One event of each shape that the recordings have.
+fn events() -> Vec<Value> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/samples");
+    let mut files: Vec<PathBuf> = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let mut shapes = BTreeSet::new();
+    let mut events = Vec::new();
+    for file in files.iter().filter(|file| file.is_file()) {
+        for line in fs::read_to_string(file).unwrap().lines() {
+            let Ok(event) = serde_json::from_str::<Value>(line) else { continue };
+            let block = &event["message"]["content"][0];
+            let shape = [
+                &event["type"],
+                &event["subtype"],
+                &event["event"]["type"],
+                &event["event"]["delta"]["type"],
+                &block["type"],
+                &block["name"],
+                &event["attachment"]["type"],
+            ];
+            let shape = format!("{shape:?} {}", event.get("sessionId").is_some());
+            if line.len() < 6_000 && shapes.insert(shape) {
+                events.push(event);
+            }
+        }
+    }
+    events
+}

@@ -1,0 +1,156 @@
+//! What the fuzz targets try. Each is a function of bytes that panics if a promise is broken, so that tests can
+//! call them too: `crates/host/tests/hostile/seeds.rs` runs them over their seeds in every build.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use streamfmt::core::dialect::is_event;
+use streamfmt::core::frame::{Frame, MAX_LINE};
+use streamfmt::core::pipeline::Pipeline;
+use streamfmt::core::reading::{Part, Reading};
+use streamfmt::core::text::clean as cleaned;
+use streamfmt::core::theme::{ColorDepth, Theme};
+use streamfmt::{Engine, Looks, Settings};
+
+/// A line becomes records and damage: no panic, and what they say stands in the line, in that order.
+pub fn reading(data: &[u8]) {
+    let bytes = data.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(bytes).into_owned();
+    let frame = Frame { line: 1, bytes: Cow::Borrowed(bytes), oversized: None };
+    let mut rest = line.as_str();
+    let mut expect = |part: &str| {
+        let at =
+            rest.find(part).unwrap_or_else(|| panic!("{part:?} is not in the rest of the line, {rest:?}"));
+        rest = &rest[at + part.len()..];
+    };
+    match Reading::of(frame, is_event) {
+        Reading::Blank => assert!(line.trim().is_empty(), "{line:?} is not blank"),
+        Reading::Oversized(_) => return assert!(line.len() > MAX_LINE),
+        Reading::Text(text) => expect(&text),
+        Reading::Record(record) => expect(record.text()),
+        Reading::Parts(parts) => parts.for_each(|part| match part {
+            Part::Record(record) => expect(record.text()),
+            Part::Damage { text, .. } => expect(&text),
+        }),
+    }
+    assert!(rest.trim().is_empty(), "{rest:?} is lost");
+}
+
+/// Cleaned text holds no character with power, and is final.
+pub fn clean(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let once = cleaned(&text).into_owned();
+    assert_harmless(&once);
+    assert_eq!(cleaned(&once), once, "of {text:?}");
+}
+
+/// A stream comes out in every form: no panic, nothing with power, the same however it arrives.
+pub fn pipeline(data: &[u8]) {
+    let cut = usize::from(data.first().copied().unwrap_or(1)) + 1;
+    for (engine, is_coloured) in ENGINES.iter() {
+        let whole = format(engine, std::iter::once(data));
+        let pieces = format(engine, data.chunks(cut));
+        assert!(whole == pieces, "in pieces of {cut} bytes:\n{pieces}\nat once:\n{whole}");
+        if *is_coloured {
+            assert_harmless(&without_own(&whole));
+        } else {
+            assert_harmless(&whole);
+        }
+    }
+}
+
+/// One value of a profile after another: no panic, and what is wrong is told in clean words.
+pub fn profile(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let mut settings = Settings::default();
+    for line in text.lines() {
+        if let Err(problem) = settings.set(line) {
+            assert_harmless(&problem.to_string());
+        }
+    }
+    if let Err(problems) = Settings::parse("fuzz.toml", &text) {
+        for problem in problems.0 {
+            assert_harmless(&problem.to_string());
+            problem.excerpt().into_iter().flatten().for_each(|line| assert_harmless(&line));
+        }
+    }
+}
+
+/// A theme: no panic, and what can be used of it is harmless.
+pub fn theme(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let (theme, _) =
+        Theme::parse("fuzz", &text, &|name| (name == "other").then(|| text.clone().into_owned()));
+    for (_, style) in theme.roles() {
+        let mut out = String::new();
+        style.begin(&mut out);
+        assert_harmless(&without_own(&out));
+    }
+    for name in ["call", "result", "nest", "elided", "row"] {
+        assert_harmless(theme.glyph(name).unwrap_or_default());
+    }
+}
+
+static ENGINES: LazyLock<Vec<(Engine, bool)>> = LazyLock::new(|| {
+    let mut engines = Vec::new();
+    for profile in ["default", "full", "quiet", "ci", "review", "plain"] {
+        for (writer, width) in [("text", None), ("text", Some(20)), ("json", None)] {
+            engines.push((engine(profile, writer, width), false));
+        }
+    }
+    engines.push((engine("full", "items", None), false));
+    engines.push((engine("full", "roles", None), false));
+    engines.push((engine("default", "ansi", Some(40)), true));
+    engines.push((engine("full", "ansi", None), true));
+    engines
+});
+
+fn engine(profile: &str, writer: &str, width: Option<usize>) -> Engine {
+    let color = (writer == "ansi").then_some(ColorDepth::TrueColor);
+    let looks = Looks { color, width, ..Looks::default() };
+    let builder = Engine::builder().profile(profile).writer(writer).looks(looks);
+    builder.build().unwrap_or_else(|problems| panic!("{profile}, {writer}: {problems:?}"))
+}
+
+fn format<'a>(engine: &Engine, pieces: impl Iterator<Item = &'a [u8]>) -> String {
+    let mut pipeline = Pipeline::new(engine.setup());
+    let mut out = String::new();
+    for piece in pieces {
+        pipeline.push(piece, &mut out).expect("a string takes all");
+    }
+    pipeline.finish(&mut out).expect("a string takes all");
+    out
+}
+
+/// Written down again on purpose: what the program takes for harmful is not asked here.
+fn assert_harmless(text: &str) {
+    let is_harmful = |ch: char| {
+        matches!(ch,
+            '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{200b}'
+            | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}')
+    };
+    if let Some(at) = text.find(is_harmful) {
+        panic!("{:?} comes out, at {at}", text[at..].chars().next());
+    }
+}
+
+/// The text without the colours and links that the program writes itself.
+fn without_own(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once('\u{1b}') {
+        plain.push_str(before);
+        rest = match (behind.strip_prefix('['), behind.strip_prefix("]8;;")) {
+            (Some(numbers), _) => {
+                let end = numbers.find(|ch: char| !ch.is_ascii_digit() && ch != ';').unwrap_or(numbers.len());
+                numbers[end..].strip_prefix('m').unwrap_or_else(|| panic!("not a colour: {numbers:?}"))
+            }
+            (_, Some(link)) => {
+                link.split_once("\u{1b}\\").unwrap_or_else(|| panic!("an endless link: {link:?}")).1
+            }
+            _ => panic!("a sequence that isn't ours: {behind:?}"),
+        };
+    }
+    plain + rest
+}
