@@ -18,6 +18,7 @@ use streamfmt::core::session::Session;
 use streamfmt::core::theme::ColorDepth;
 use streamfmt::core::writer::Writer;
 use streamfmt::engine::{Engine, Looks};
+use streamfmt::lua::pack::Pack;
 use streamfmt_bench::binary::Binary;
 use streamfmt_bench::grow::grow;
 use streamfmt_bench::measure::{Times, cpu};
@@ -33,6 +34,12 @@ struct Case {
 const CASES: &[Case] = &[
     Case { name: "decode alone", must: "", aim: "2 ×", setup: |engines| silent(&engines.text) },
     Case { name: "text", must: "5 ×", aim: "2.5 ×", setup: |engines| engines.text.setup() },
+    Case {
+        name: "text with Lua for each call and result",
+        must: "1.6 × text",
+        aim: "",
+        setup: |engines| engines.lua.setup(),
+    },
     Case { name: "text, profile full", must: "", aim: "", setup: |engines| engines.full.setup() },
     Case { name: "ansi", must: "", aim: "", setup: |engines| engines.ansi.setup() },
     Case { name: "json", must: "", aim: "", setup: |engines| engines.json.setup() },
@@ -42,6 +49,7 @@ const CASES: &[Case] = &[
 /// The choices behind the cases.
 struct Engines {
     text: Engine,
+    lua: Engine,
     full: Engine,
     ansi: Engine,
     json: Engine,
@@ -58,6 +66,12 @@ impl Engines {
         };
         Ok(Self {
             text: engine("text", "default")?,
+            lua: Engine::builder()
+                .dialect("claude")
+                .writer("text")
+                .pack(Pack::from_source("pace.lua", PLUGIN))
+                .build()
+                .map_err(|problems| problems.to_string())?,
             full: engine("text", "full")?,
             ansi: engine("ansi", "default")?,
             json: engine("json", "default")?,
@@ -250,6 +264,14 @@ fn silent(engine: &Engine) -> Setup {
     let output = Output::Entries { formatters: vec![Box::new(Silent)], writer: Box::new(Silent) };
     Setup { output, ..engine.setup() }
 }
+
+/// Says something of each call and each result.
+const PLUGIN: &str = r#"
+sf.tool("*", {
+  label = function(call) return "> " .. call.tool end,
+  arg = function(input) return input.command or input.file_path or input.pattern end,
+  summary = function(result) return #result.text < 200 and result.text or nil end,
+})"#;
 
 struct Silent;
 

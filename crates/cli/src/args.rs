@@ -65,6 +65,18 @@ pub(crate) struct Args {
     #[arg(long, help_heading = "Format")]
     pub(crate) timestamps: bool,
 
+    /// A plugin: a Lua file, or a folder with a plugin.toml; later ones go over earlier ones
+    #[arg(long, value_name = "PATH", help_heading = "Plugins")]
+    pub(crate) plugin: Vec<PathBuf>,
+
+    /// Where failures of plugins are told
+    #[arg(long, value_name = "WHERE", value_enum, default_value_t = PluginErrors::Stderr, help_heading = "Plugins")]
+    pub(crate) plugin_errors: PluginErrors,
+
+    /// Exit with 3 if a plugin failed
+    #[arg(long, help_heading = "Plugins")]
+    pub(crate) strict_plugins: bool,
+
     /// Whether there are colours
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto, help_heading = "Terminal")]
     pub(crate) color: When,
@@ -118,6 +130,14 @@ pub(crate) enum When {
     Auto,
     Always,
     Never,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PluginErrors {
+    /// On standard error
+    Stderr,
+    /// In the output, where they happened
+    Inline,
 }
 
 const EXAMPLES: &str = "\
@@ -187,7 +207,7 @@ fn reference() -> String {
         let _ = writeln!(text, "  {:<22} {} ({})", key.name, key.about, key.form.describe());
     }
     text.push_str(
-        "\nExit codes: 0 formatted, 1 the run ended in an error (--fail), 2 usage, set-up or input, 70 a bug, \
+        "\nExit codes: 0 formatted, 1 the run ended in an error (--fail), 2 usage, set-up or input, 3 a plugin failed (--strict-plugins), 70 a bug, \
          74 output or copy not written, 128+n signal",
     );
     text

@@ -7,7 +7,7 @@ use streamfmt::{Ahead, Engine, subagents};
 
 use crate::args::Args;
 use crate::input::{Input, Source, Step, reason};
-use crate::message::{OK, OUTPUT, RUN_FAILED, SIGNAL, USAGE, one_line, tell};
+use crate::message::{OK, OUTPUT, PLUGIN, RUN_FAILED, SIGNAL, USAGE, one_line, tell, tell_journal};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::report;
@@ -90,6 +90,7 @@ impl<'a> Run<'a> {
             let _ = pipeline.finish(&mut self.output);
             self.output.flush();
         }
+        tell_journal(self.engine.journal());
         let report = pipeline.report();
         if report.events == 0 && report.lines > report.blank_lines {
             let seems = report.foreign.map(|name| format!(" (it seems to be of {name})")).unwrap_or_default();
@@ -110,6 +111,11 @@ impl<'a> Run<'a> {
         for message in unwritten.iter().chain(&uncopied) {
             tell(message);
         }
+        let journal = self.engine.journal();
+        if journal.untold() > 0 {
+            let failures = if journal.untold() == 1 { "failure" } else { "failures" };
+            tell(&format!("{} more {failures} of plugins, like those told", journal.untold()));
+        }
         if self.args.report {
             for line in report::lines(&self.total, self.bytes) {
                 tell(&line);
@@ -120,6 +126,7 @@ impl<'a> Run<'a> {
             _ if unwritten.is_some() || is_copy_broken => OUTPUT,
             Some(signal) => SIGNAL + signal,
             None if self.has_unread_input => USAGE,
+            None if self.args.strict_plugins && journal.failures() > 0 => PLUGIN,
             None if self.args.fail && self.total.failed => RUN_FAILED,
             None => OK,
         }
@@ -173,6 +180,7 @@ impl<'a> Run<'a> {
                     None => pipeline.push(bytes, &mut self.output),
                 };
                 self.output.flush();
+                tell_journal(self.engine.journal());
             }
             self.bytes += bytes.len() as u64;
             ends_in_line = bytes.last() != Some(&b'\n');

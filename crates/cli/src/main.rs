@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 use streamfmt::Engine;
 
-use crate::args::{Args, Command};
+use crate::args::{Args, Command, PluginErrors};
 use crate::format::Run;
 use crate::input::Input;
 use crate::message::{OK, OUTPUT, USAGE, tell, tell_problems};
@@ -80,6 +80,10 @@ fn engine(args: &Args) -> Result<Engine, u8> {
     if let Some(name) = &args.theme {
         builder = builder.theme(name);
     }
+    for path in &args.plugin {
+        builder = builder.plugin(path);
+    }
+    builder = builder.inline_plugin_errors(args.plugin_errors == PluginErrors::Inline);
     for assignment in &args.set {
         builder = builder.set(assignment);
     }

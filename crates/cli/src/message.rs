@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use streamfmt::Problems;
 use streamfmt::core::text::clean;
+use streamfmt::lua::journal::{Journal, Told};
 
 /// Formatted, whatever the content.
 pub(crate) const OK: u8 = 0;
@@ -11,6 +12,8 @@ pub(crate) const OK: u8 = 0;
 pub(crate) const RUN_FAILED: u8 = 1;
 /// The arguments or the set-up are wrong, or an input can't be read.
 pub(crate) const USAGE: u8 = 2;
+/// With `--strict-plugins`: a plugin failed.
+pub(crate) const PLUGIN: u8 = 3;
 /// A bug.
 pub(crate) const INTERNAL: u8 = 70;
 /// The output or a copy of the input could not be written.
@@ -38,6 +41,19 @@ pub(crate) fn tell_problems(problems: &Problems) {
         tell(&problem.to_string());
         for line in problem.excerpt().into_iter().flatten() {
             let _ = writeln!(io::stderr(), "  {line}");
+        }
+    }
+}
+
+/// Tells what plugins did wrong and printed since the last time.
+pub(crate) fn tell_journal(journal: &Journal) {
+    for told in journal.take() {
+        match told {
+            // Its display is clean and has lines of its own.
+            Told::Warning(warning) => {
+                let _ = writeln!(io::stderr(), "{warning}");
+            }
+            Told::Printed(plugin, line) => tell(&format!("{plugin}: {line}")),
         }
     }
 }

@@ -22,6 +22,14 @@ impl Role {
         Self(Cow::Borrowed(name))
     }
 
+    /// The role of this name, if it is one: letters, digits, `_`, `-`, and dots between them.
+    pub fn parse(name: &str) -> Option<Self> {
+        let is_part = |part: &str| {
+            !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+        };
+        (name.len() <= 64 && name.split('.').all(is_part)).then(|| Self(Cow::Owned(name.to_owned())))
+    }
+
     /// The dotted name.
     pub fn name(&self) -> &str {
         &self.0

@@ -12,14 +12,14 @@ use indexmap::{IndexMap, IndexSet};
 
 use crate::clip::{clip, floor};
 use crate::dialect::{self, Decoder, Dialect, Input};
-use crate::entry::{Entry, Line, View};
+use crate::entry::{Block, Entry, Line, View};
 use crate::event::Event;
 use crate::formatter::standard::Standard;
-use crate::formatter::{Formatter, Verdict};
+use crate::formatter::{Formatter, Moment, Verdict};
 use crate::frame::{Frame, Framer};
-use crate::item::{Action, Content, Fact, FactRef, Id, Item, Kind};
+use crate::item::{Action, Content, Fact, FactRef, Id, Item, Kind, Status};
 use crate::json::{self, Record};
-use crate::profile::Profile;
+use crate::profile::{Detail, Profile};
 use crate::reading::{Part, Reading};
 use crate::session::{Change, Session, SessionId};
 use crate::text::Text;
@@ -175,6 +175,7 @@ impl Pipeline {
                 last_session: None,
                 report: Report::default(),
                 is_begun: false,
+                has_met: false,
                 grown: IndexSet::new(),
                 growing: IndexSet::new(),
                 updates: IndexMap::new(),
@@ -429,6 +430,13 @@ impl Pipeline {
     }
 }
 
+/// Counts what a formatter contained.
+fn note_failures(report: &mut Report, formatter: &dyn Formatter) {
+    for failure in formatter.take_failures() {
+        count(&mut report.failures, &format!("{}: {failure}", formatter.name()));
+    }
+}
+
 fn notice(line: u64, event: &str) -> Item {
     let mut item = Item::new(format!("line-{line}"), Kind::Notice, line);
     item.data = vec![("event", Fact::Text(event.to_owned())), ("level", Fact::Text("warning".to_owned()))];
@@ -448,6 +456,8 @@ struct Stage {
     last_session: Option<SessionId>,
     report: Report,
     is_begun: bool,
+    /// Whether the formatters were told of the beginning.
+    has_met: bool,
     /// For updates: open items that have changed.
     grown: IndexSet<Id>,
     /// For updates: open items that the sink shows.
@@ -492,21 +502,32 @@ impl Stage {
             }
             return Ok(());
         }
-        let Some(entry) = self.entry(item, session) else {
+        let (before, mut after) = self.meet(item, session);
+        self.aside("begin", None, before, session, out)?;
+        let Some(mut entry) = self.entry(item, session) else {
             self.hide(&item.id);
-            return Ok(());
+            return self.aside("after", Some(item), after, session, out);
         };
         let change = self.session_change(item).and_then(|notice| self.entry(&notice, session));
         if let Some(change) = change {
             self.write(change, out)?;
         }
-        self.write(entry, out)
+        if self.profile.detail != Detail::Lines {
+            entry.view.body.append(&mut after);
+        }
+        self.write(entry, out)?;
+        self.aside("after", Some(item), after, session, out)
     }
 
     fn write(&mut self, entry: Entry, out: &mut dyn Write) -> fmt::Result {
         *self.report.shown.entry(entry.kind.name()).or_default() += 1;
         self.last = Some(entry.id.clone());
         self.last_parent.clone_from(&entry.parent);
+        self.say(entry, out)
+    }
+
+    /// Hands an entry to the writer, or keeps it for the sink.
+    fn say(&mut self, entry: Entry, out: &mut dyn Write) -> fmt::Result {
         match &mut self.output {
             Output::Entries { writer, .. } => {
                 if !std::mem::replace(&mut self.is_begun, true) {
@@ -529,6 +550,60 @@ impl Stage {
         if self.growing.swap_remove(id) {
             self.updates.insert(id.clone(), Update::Drop(id.clone()));
         }
+    }
+
+    /// Tells the formatters of an item, and of the beginning if it is the first one. Gives what is to be said
+    /// before and after the item.
+    fn meet(&mut self, item: &Item, session: &Session) -> (Vec<Block>, Vec<Block>) {
+        let is_first = !std::mem::replace(&mut self.has_met, true);
+        let before = if is_first { self.observe(Moment::Begin, session) } else { Vec::new() };
+        (before, self.observe(Moment::Complete(item), session))
+    }
+
+    fn observe(&mut self, moment: Moment<'_>, session: &Session) -> Vec<Block> {
+        let (Output::Entries { formatters, .. } | Output::Updates { formatters }) = &self.output else {
+            return Vec::new();
+        };
+        let mut said = Vec::new();
+        for formatter in formatters {
+            said.extend(formatter.observe(moment, session));
+            note_failures(&mut self.report, &**formatter);
+        }
+        said
+    }
+
+    /// Says, in an entry of its own, what no shown item can carry: at the beginning or the end, or after an
+    /// item that is hidden.
+    fn aside(
+        &mut self,
+        name: &str,
+        item: Option<&Item>,
+        body: Vec<Block>,
+        session: &Session,
+        out: &mut dyn Write,
+    ) -> fmt::Result {
+        if body.is_empty() {
+            return Ok(());
+        }
+        let id: Id = item.map_or_else(|| name.into(), |item| format!("{}/{name}", item.id).into());
+        let mut view = View::of(body);
+        if self.profile.detail == Detail::Lines {
+            view = self.standard.fold(&Item::new(id.clone(), Kind::Notice, 0), session, view);
+        }
+        let entry = Entry {
+            id,
+            parent: item.and_then(|item| item.parent.clone()),
+            place: item.map_or(0, |item| item.place),
+            kind: Kind::Notice,
+            tool: None,
+            action: None,
+            status: Status::Done,
+            at: None,
+            depth: 0,
+            of: None,
+            view,
+        };
+        self.say(entry, out)
     }
 
     fn admits(&mut self, item: &Item) -> bool {
@@ -578,7 +653,9 @@ impl Stage {
         };
         let chain = formatters.iter().map(|formatter| &**formatter).chain([&self.standard as &dyn Formatter]);
         for formatter in chain {
-            match formatter.format(item, session) {
+            let verdict = formatter.format(item, session);
+            note_failures(&mut self.report, formatter);
+            match verdict {
                 Ok(Verdict::Show(view)) => return Some(view),
                 Ok(Verdict::Hide) => return None,
                 Ok(Verdict::Pass) => {}
@@ -645,6 +722,10 @@ impl Stage {
             notice.id = "damaged".into();
             notice.data.push(("count", Fact::Int(count.cast_signed())));
             self.item(&notice, session, out)?;
+        }
+        if self.has_met {
+            let last = self.observe(Moment::End, session);
+            self.aside("end", None, last, session, out)?;
         }
         let Output::Entries { writer, .. } = &mut self.output else { return Ok(()) };
         if !std::mem::replace(&mut self.is_begun, true) {

@@ -61,6 +61,17 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// A path, relative if it lies in the session's folder.
+    pub fn relative(&self, path: Text) -> Text {
+        let Some(cwd) = &self.cwd else { return path };
+        let Some(rest) = path.strip_prefix(cwd.trim_end_matches('/')) else { return path };
+        match rest.strip_prefix('/').unwrap_or(rest) {
+            "" => Text::own("."),
+            inside if inside.len() < rest.len() => path.slice(path.len() - inside.len(), path.len()),
+            _ => path,
+        }
+    }
+
     fn update(&mut self, news: Facts) {
         let pairs = [
             (&mut self.agent, news.agent),

@@ -20,6 +20,7 @@ use std::fmt;
 
 pub use color::{Color, ColorDepth};
 pub(crate) use glyph::glyph;
+pub use glyph::mark;
 
 /// The embedded themes: name and source.
 pub const BUILTIN: &[(&str, &str)] = &[

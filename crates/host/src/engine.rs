@@ -1,7 +1,11 @@
 //! Turns a user's choices into set-up pipelines.
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use jiff::tz::TimeZone;
 use streamfmt_core::dialect::{self, DIALECTS};
+use streamfmt_core::formatter::Formatter;
 use streamfmt_core::pipeline::{Output, Setup};
 use streamfmt_core::profile::{Glyphs, Selector};
 use streamfmt_core::theme::{self, ColorDepth, Theme};
@@ -9,6 +13,9 @@ use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::json::Json;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 
+use crate::lua::Scripts;
+use crate::lua::journal::Journal;
+use crate::lua::pack::Pack;
 use crate::problem::{Problem, Problems, suggestion};
 use crate::profile::Settings;
 
@@ -41,7 +48,7 @@ pub static WRITERS: [WriterRow; 5] = [
         name: "json",
         about: "what is said: entries, one object a line",
         is_data: true,
-        make: |_| entries(Json),
+        make: |engine| engine.entries(Json),
     },
     WriterRow {
         name: "items",
@@ -81,6 +88,9 @@ pub struct Engine {
     dialect: Option<&'static str>,
     theme: Option<Theme>,
     looks: Looks,
+    plugins: Vec<Arc<Pack>>,
+    inline_plugin_errors: bool,
+    journal: Journal,
 }
 
 impl Engine {
@@ -112,7 +122,7 @@ impl Engine {
 
     fn terminal(&self, paint: Paint) -> Output {
         let is_ansi = matches!(paint, Paint::Ansi { .. });
-        entries(Terminal::new(Look {
+        self.entries(Terminal::new(Look {
             paint,
             width: self.looks.width,
             layout: self.settings.profile.layout.clone(),
@@ -120,6 +130,27 @@ impl Engine {
             markdown: self.settings.markdown && is_ansi,
             timestamps: self.settings.timestamps.then(|| self.looks.zone.clone().unwrap_or(TimeZone::UTC)),
         }))
+    }
+
+    /// What plugins and the standard formatter say, spelled by `writer`.
+    fn entries(&self, writer: impl Writer + 'static) -> Output {
+        Output::Entries { formatters: self.formatters(), writer: Box::new(writer) }
+    }
+
+    /// The formatters that are asked before the standard one. Each call loads the plugins anew, so that no
+    /// input sees what another one left behind.
+    pub fn formatters(&self) -> Vec<Box<dyn Formatter>> {
+        if self.plugins.is_empty() {
+            return Vec::new();
+        }
+        let scripts =
+            Scripts::load(&self.plugins, &self.settings.profile, &self.journal, self.inline_plugin_errors);
+        scripts.map(|scripts| Box::new(scripts) as Box<dyn Formatter>).into_iter().collect()
+    }
+
+    /// What plugins did wrong and printed.
+    pub fn journal(&self) -> &Journal {
+        &self.journal
     }
 
     fn paint(&self) -> Paint {
@@ -132,9 +163,11 @@ impl Engine {
     }
 }
 
-/// What the standard formatter says, spelled by `writer`.
-fn entries(writer: impl Writer + 'static) -> Output {
-    Output::Entries { formatters: Vec::new(), writer: Box::new(writer) }
+/// A plugin that was chosen.
+#[derive(Clone, Debug)]
+enum Chosen {
+    Path(PathBuf),
+    Pack(Box<Pack>),
 }
 
 /// Collects choices; each is checked when the engine is built.
@@ -149,6 +182,8 @@ pub struct Builder {
     hide: Vec<String>,
     ascii: bool,
     timestamps: bool,
+    plugins: Vec<Chosen>,
+    inline_plugin_errors: bool,
     looks: Looks,
 }
 
@@ -216,6 +251,27 @@ impl Builder {
         self
     }
 
+    /// A plugin: a Lua file, or a folder with a `plugin.toml`. Later ones go over earlier ones.
+    #[must_use]
+    pub fn plugin(mut self, path: impl Into<PathBuf>) -> Self {
+        self.plugins.push(Chosen::Path(path.into()));
+        self
+    }
+
+    /// A plugin that was read already, over those before.
+    #[must_use]
+    pub fn pack(mut self, pack: Pack) -> Self {
+        self.plugins.push(Chosen::Pack(Box::new(pack)));
+        self
+    }
+
+    /// Tells failures of plugins where they happen, in the output, instead of in the journal.
+    #[must_use]
+    pub fn inline_plugin_errors(mut self, on: bool) -> Self {
+        self.inline_plugin_errors = on;
+        self
+    }
+
     /// What the place of the output can show.
     #[must_use]
     pub fn looks(mut self, looks: Looks) -> Self {
@@ -260,8 +316,36 @@ impl Builder {
                 Err(problem) => problems.0.push(problem),
             }
         }
-        let looks = self.looks;
-        problems.or(Engine { settings, writer, dialect, theme, looks })
+        let journal = Journal::default();
+        let mut plugins = Vec::new();
+        for chosen in self.plugins {
+            let path = match chosen {
+                Chosen::Pack(pack) => {
+                    plugins.push(Arc::from(pack));
+                    continue;
+                }
+                Chosen::Path(path) => path,
+            };
+            match Pack::read(&path) {
+                Ok(pack) => plugins.push(Arc::new(pack)),
+                Err(message) if !path.exists() => {
+                    problems.0.push(Problem::of(format!("--plugin {}", path.display()), message));
+                }
+                // A plugin that is broken is left out; the others and the stream are told all the same.
+                Err(message) => journal.note_unread(&path, message),
+            }
+        }
+        let (looks, inline_plugin_errors) = (self.looks, self.inline_plugin_errors);
+        problems.or(Engine {
+            settings,
+            writer,
+            dialect,
+            theme,
+            looks,
+            plugins,
+            inline_plugin_errors,
+            journal,
+        })
     }
 
     fn dialect_of(&self) -> Result<Option<&'static str>, Problem> {

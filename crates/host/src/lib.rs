@@ -22,6 +22,7 @@ pub mod ahead;
 pub mod engine;
 pub mod golden;
 pub mod keys;
+pub mod lua;
 pub mod problem;
 pub mod profile;
 pub mod source;

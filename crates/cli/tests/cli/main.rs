@@ -9,3 +9,4 @@ mod copy;
 mod follow;
 mod inputs;
 mod outputs;
+mod plugins;

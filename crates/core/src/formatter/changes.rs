@@ -133,6 +133,11 @@ impl Changes {
         }
     }
 
+    /// The hunks of it.
+    pub(super) fn into_hunks(self) -> Vec<Hunk> {
+        self.hunks
+    }
+
     /// The changes as a block; `None` if there are none.
     pub(super) fn block(self, path: Option<Text>) -> Option<Block> {
         (!self.hunks.is_empty()).then_some(Block::Diff { path, hunks: self.hunks })

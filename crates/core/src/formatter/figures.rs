@@ -3,7 +3,7 @@
 use crate::text::Text;
 
 /// `340ms`, `3.4s`, `42s`, `1m 42s`, `2h 5m`.
-pub(super) fn duration(ms: u64) -> Text {
+pub fn duration(ms: u64) -> Text {
     let seconds = ms / 1000;
     Text::clean_owned(match ms {
         0..1_000 => format!("{ms}ms"),
@@ -15,7 +15,7 @@ pub(super) fn duration(ms: u64) -> Text {
 }
 
 /// `812 B`, `12.3 KB`, `4.1 MB`.
-pub(super) fn size(bytes: u64) -> Text {
+pub fn size(bytes: u64) -> Text {
     const UNITS: [&str; 4] = ["KB", "MB", "GB", "TB"];
     if bytes < 1024 {
         return Text::clean_owned(format!("{bytes} B"));
@@ -31,12 +31,12 @@ pub(super) fn size(bytes: u64) -> Text {
 }
 
 /// `1,234`.
-pub(super) fn count(number: u64) -> Text {
+pub fn count(number: u64) -> Text {
     Text::clean_owned(count_text(number))
 }
 
 /// `1 file`, `1,234 files`.
-pub(super) fn count_of(number: u64, one: &str, many: &str) -> Text {
+pub fn count_of(number: u64, one: &str, many: &str) -> Text {
     Text::clean_owned(format!("{} {}", count_text(number), if number == 1 { one } else { many }))
 }
 
@@ -53,7 +53,7 @@ fn count_text(number: u64) -> String {
 }
 
 /// Tokens, rounded: `812`, `32k`, `1.2M`.
-pub(super) fn tokens(number: u64) -> Text {
+pub fn tokens(number: u64) -> Text {
     Text::clean_owned(match number {
         0..1_000 => number.to_string(),
         1_000..10_000 => format!("{}.{}k", number / 1000, number % 1000 / 100),
@@ -69,7 +69,7 @@ pub(super) fn moment(seconds: i64) -> Option<Text> {
 }
 
 /// Dollars with as many digits as say something: `$12.40`, `$0.31`, `$0.0312`. `None` if it is no amount.
-pub(super) fn money(dollars: f64) -> Option<Text> {
+pub fn money(dollars: f64) -> Option<Text> {
     if !(0.0..1e12).contains(&dollars) {
         return None;
     }

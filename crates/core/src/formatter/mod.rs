@@ -9,12 +9,12 @@
 //!          ─▶ notices, outcome
 //! ```
 
+pub mod figures;
 pub mod standard;
 
 mod calls;
 mod changes;
 mod datum;
-mod figures;
 mod generic;
 mod lines;
 mod notices;
@@ -27,7 +27,7 @@ mod tests;
 
 use std::fmt;
 
-use crate::entry::View;
+use crate::entry::{Block, Hunk, View};
 use crate::item::Item;
 use crate::session::Session;
 
@@ -57,6 +57,17 @@ impl fmt::Display for FormatError {
 
 impl std::error::Error for FormatError {}
 
+/// What a formatter is told of besides the items that it formats. Each comes once, in the order of the stream.
+#[derive(Clone, Copy, Debug)]
+pub enum Moment<'a> {
+    /// The first item is about to come.
+    Begin,
+    /// An item is whole. It may be one that nobody will show.
+    Complete(&'a Item),
+    /// The input has ended.
+    End,
+}
+
 /// Decides what to say of an item. Sees neither bytes nor colours nor width.
 pub trait Formatter {
     /// Its name, for `explain` and for messages.
@@ -64,4 +75,19 @@ pub trait Formatter {
 
     /// Says what to show of `item`. Depends on its arguments alone, so that a replay says the same.
     fn format(&self, item: &Item, session: &Session) -> Result<Verdict, FormatError>;
+
+    /// Sees each moment once, before the item of it is formatted; gives what is to be said after that item.
+    fn observe(&self, _moment: Moment<'_>, _session: &Session) -> Vec<Block> {
+        Vec::new()
+    }
+
+    /// What went wrong since this was last asked, though something could be said: it is counted.
+    fn take_failures(&self) -> Vec<FormatError> {
+        Vec::new()
+    }
+}
+
+/// Finds what changed from `old` to `new`. With `context`, only that many kept lines stand around a change.
+pub fn hunks(old: &str, new: &str, context: Option<usize>) -> Vec<Hunk> {
+    changes::Changes::between(old, new, context).into_hunks()
 }

@@ -20,6 +20,16 @@ impl Standard {
         Self { detail }
     }
 
+    /// The name of a call's tool, as it begins the call's title.
+    pub fn label(&self, call: &Item, session: &Session) -> Line {
+        calls::name(Context { item: call, session, full: self.detail == Detail::Full })
+    }
+
+    /// Folds what is said of an item into one line, as [`Detail::Lines`] wants it.
+    pub fn fold(&self, item: &Item, session: &Session, view: View) -> View {
+        lines::fold(item, view, Context { item, session, full: false }.call_title())
+    }
+
     /// Whether what it says of a result names the call.
     pub(crate) fn names_calls(self) -> bool {
         self.detail == Detail::Lines
@@ -92,13 +102,7 @@ impl<'a> Context<'a> {
 
     /// A path, relative if it lies in the session's folder.
     pub(super) fn path(self, path: Text) -> Text {
-        let Some(cwd) = &self.session.facts().cwd else { return path };
-        let Some(rest) = path.strip_prefix(cwd.trim_end_matches('/')) else { return path };
-        match rest.strip_prefix('/').unwrap_or(rest) {
-            "" => Text::own("."),
-            inside if inside.len() < rest.len() => path.slice(path.len() - inside.len(), path.len()),
-            _ => path,
-        }
+        self.session.facts().relative(path)
     }
 
     /// On a result: what was said of its call.

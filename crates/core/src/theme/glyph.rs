@@ -53,6 +53,11 @@ pub(crate) fn glyph(set: Glyphs, name: &str) -> &'static str {
     }
 }
 
+/// The name of a glyph, if there is one of this name: what [`View::mark`](crate::entry::View::mark) may be.
+pub fn mark(name: &str) -> Option<&'static str> {
+    TABLE.iter().find(|(known, _)| *known == name).map(|(known, _)| *known)
+}
+
 /// Whether there is a glyph of this name.
 pub(super) fn is_known(name: &str) -> bool {
     TABLE.iter().any(|(known, _)| *known == name)

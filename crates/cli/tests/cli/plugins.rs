@@ -1,0 +1,43 @@
+//! Plugins on the command line.
+
+use crate::program::{Folder, SESSION};
+
+const LOUD: &str = "sf.view(\"reply\", function(reply) return sf.prose(reply.text:upper()) end)\n";
+
+#[test]
+fn plugins_change_what_is_said() {
+    let folder = Folder::with(&[("s.jsonl", SESSION), ("loud.lua", LOUD)]);
+    let text = folder.run("s.jsonl --plugin loud.lua --strict-plugins").expect(0, "").stdout;
+    assert!(text.contains("FIRST REPLY."), "{text}");
+}
+
+#[test]
+fn a_broken_plugin_is_told_and_everything_is_said_without_it() {
+    let folder = Folder::with(&[("s.jsonl", SESSION), ("loud.lua", LOUD), ("bad.lua", "sf.tool(\n")]);
+    let told = "warning[plugin]: bad failed while loading\n  --> bad.lua:2\n  |\n2 | \n  | ^ Expected identifier when \
+                parsing expression, got <eof>\n  = the plugin is left out (told once)\n";
+    let text = folder.run("s.jsonl --plugin bad.lua --plugin loud.lua").expect(0, told).stdout;
+    assert!(text.contains("FIRST REPLY."), "{text}");
+    folder.run("s.jsonl --plugin bad.lua --strict-plugins").expect(3, told);
+}
+
+#[test]
+fn a_plugin_that_is_not_there_is_a_mistake_of_the_command() {
+    let folder = Folder::with(&[("s.jsonl", SESSION)]);
+    folder.run("s.jsonl --plugin no.lua").expect(2, "streamfmt: --plugin no.lua: no such file\n");
+}
+
+#[test]
+fn an_endless_plugin_is_stopped() {
+    let endless =
+        "sf.view('reply', function() while true do pcall(function() while true do end end) end end)";
+    let folder = Folder::with(&[("s.jsonl", SESSION), ("endless.lua", endless)]);
+    let output = folder
+        .run("s.jsonl --plugin endless.lua --plugin-errors inline --strict-plugins")
+        .expect(3, "streamfmt: 1 more failure of plugins, like those told\n");
+    assert!(
+        output.stdout.contains("First reply.") && output.stdout.contains("stopped after"),
+        "{}",
+        output.stdout
+    );
+}

@@ -1,0 +1,702 @@
+//! What scripts give back, as blocks: checked, bounded, and every text cleaned on the way.
+//!
+//! A block is a plain table with a `type`, made by the functions of `sf` or by hand; a table without one is
+//! a list. Tables are read raw, so that reading them runs no script, and with a list of open tables, so that
+//! one inside another, or inside itself, costs nothing but an error.
+
+use std::cell::Cell;
+
+use mlua::{Lua, Table, Value};
+use streamfmt_core::entry::{Block, Change, DiffLine, Hunk, Line, ListItem, Point, Role, Span, View};
+use streamfmt_core::formatter::hunks;
+use streamfmt_core::item::{Item, Kind};
+use streamfmt_core::session::Facts;
+use streamfmt_core::text::Text;
+use streamfmt_core::theme;
+
+use super::item::Handle;
+
+/// Blocks and spans of one answer.
+const MOST_PARTS: usize = 20_000;
+/// Bytes of text of one answer.
+const MOST_BYTES: usize = 8 << 20;
+/// Lines of all diffs of one answer that are compared.
+const MOST_COMPARED: usize = 20_000;
+/// Tables inside one another.
+const DEEPEST: usize = 32;
+/// Longest text that stands in a title, in bytes.
+const SHORT: usize = 300;
+
+/// What is wrong with an answer.
+pub(super) type Wrong = String;
+
+/// Reads one answer of a script.
+pub(super) struct Reader<'a> {
+    lua: &'a Lua,
+    facts: &'a Facts,
+    /// The label of the call at hand, for `sf.header`.
+    label: &'a dyn Fn() -> Line,
+    parts: Cell<usize>,
+    bytes: Cell<usize>,
+    compared: Cell<usize>,
+}
+
+/// A part of an answer: one that may become the title, or a block.
+enum Piece {
+    Title { mark: Option<&'static str>, line: Line },
+    Line { mark: Option<&'static str>, line: Line },
+    Block(Block),
+}
+
+/// A table that is being read.
+struct Open {
+    items: Table,
+    at: usize,
+    /// What stands for it if it is a `details`; else it is a list.
+    summary: Option<Line>,
+    out: Vec<Piece>,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader of one answer.
+    pub(super) fn new(lua: &'a Lua, facts: &'a Facts, label: &'a dyn Fn() -> Line) -> Self {
+        Self { lua, facts, label, parts: Cell::new(0), bytes: Cell::new(0), compared: Cell::new(0) }
+    }
+
+    /// An answer as the whole view of an item.
+    pub(super) fn view(&self, answer: Value, item: &Item) -> Result<View, Wrong> {
+        let mut pieces = self.pieces(answer)?.into_iter().peekable();
+        let mut view = View { mark: usual_mark(item), title: Line::default(), body: Vec::new() };
+        let is_titled = matches!(
+            item.kind,
+            Kind::Call | Kind::Result | Kind::Plan | Kind::Notice | Kind::Outcome | Kind::Unknown
+        );
+        match pieces.next_if(|piece| match piece {
+            Piece::Title { .. } => true,
+            Piece::Line { .. } => is_titled,
+            Piece::Block(_) => false,
+        }) {
+            Some(Piece::Title { mark, line }) => {
+                view.title = line;
+                view.mark = mark;
+            }
+            Some(Piece::Line { mark, line }) => {
+                view.title = line;
+                view.mark = mark.or(view.mark);
+            }
+            _ => {}
+        }
+        view.body = blocks(pieces);
+        Ok(view)
+    }
+
+    /// An answer as blocks alone.
+    pub(super) fn body(&self, answer: Value) -> Result<Vec<Block>, Wrong> {
+        Ok(blocks(self.pieces(answer)?))
+    }
+
+    /// An answer as one line. A list is written with blanks between.
+    pub(super) fn line(&self, answer: &Value, role: &str) -> Result<Line, Wrong> {
+        let mut line = Line::default();
+        match answer {
+            Value::Table(table) if kind_of(table)?.is_none() => {
+                for index in 1..=table.raw_len() {
+                    let spans = self.spans(&get(table, index)?, role)?;
+                    if !line.spans.is_empty() && !spans.is_empty() {
+                        line.spans.push(Span::new("text", Text::own(" ")));
+                    }
+                    line.spans.extend(spans);
+                }
+            }
+            one => line.spans = self.spans(one, role)?,
+        }
+        Ok(line)
+    }
+
+    fn pieces(&self, answer: Value) -> Result<Vec<Piece>, Wrong> {
+        let mut open: Vec<Open> = Vec::new();
+        let mut out = Vec::new();
+        let mut next = Some(answer);
+        loop {
+            let value = match next.take() {
+                Some(value) => value,
+                None => match open.last_mut() {
+                    None => return Ok(out),
+                    Some(list) if list.at < list.items.raw_len() => {
+                        list.at += 1;
+                        get(&list.items, list.at)?
+                    }
+                    Some(_) => {
+                        let Some(done) = open.pop() else { return Ok(out) };
+                        let into = open.last_mut().map_or(&mut out, |list| &mut list.out);
+                        match done.summary {
+                            Some(summary) => {
+                                into.push(Piece::Block(Block::Details { summary, body: blocks(done.out) }));
+                            }
+                            None => into.extend(done.out),
+                        }
+                        continue;
+                    }
+                },
+            };
+            let Value::Table(table) = &value else {
+                let piece = self.text_piece(&value, "text")?;
+                open.last_mut().map_or(&mut out, |list| &mut list.out).push(piece);
+                continue;
+            };
+            let kind = kind_of(table)?;
+            let opened = match kind.as_deref() {
+                None => Some((table.clone(), None)),
+                Some("details") => {
+                    let summary = self.line(&get(table, "summary")?, "details.summary")?;
+                    let inside = match get(table, "blocks")? {
+                        Value::Table(list) if kind_of(&list)?.is_none() => list,
+                        one => self.lua.create_sequence_from([one]).map_err(|error| error.to_string())?,
+                    };
+                    Some((inside, Some(summary)))
+                }
+                Some(_) => None,
+            };
+            match (opened, kind) {
+                (Some((items, summary)), _) => {
+                    if open.len() >= DEEPEST {
+                        return Err(format!("tables are nested more than {DEEPEST} deep"));
+                    }
+                    self.count(0)?;
+                    open.push(Open { items, at: 0, summary, out: Vec::new() });
+                }
+                (None, Some(kind)) => {
+                    let piece = self.piece(table, &kind)?;
+                    open.last_mut().map_or(&mut out, |list| &mut list.out).push(piece);
+                }
+                (None, None) => {}
+            }
+        }
+    }
+
+    /// A table with a type, other than a list or details.
+    fn piece(&self, table: &Table, kind: &str) -> Result<Piece, Wrong> {
+        let block = match kind {
+            "text" => return self.text_piece(&get(table, "text")?, &self.role_name(table, "text")?),
+            "span" | "line" | "path" | "link" => {
+                return Ok(Piece::Line {
+                    mark: None,
+                    line: self.line(&Value::Table(table.clone()), "text")?,
+                });
+            }
+            "header" => return self.header(table),
+            "note" => return self.note(table),
+            "prose" => Block::Prose {
+                text: self.text(&get(table, "text")?, "sf.prose")?,
+                role: self.role(table, "reply")?,
+            },
+            "code" => Block::Code {
+                text: self.text(&get(table, "text")?, "sf.code")?.trimmed_end(),
+                lang: self.optional(table, "lang")?,
+                start: number(table, "start")?,
+                role: self.role(table, "result.text")?,
+            },
+            "diff" => Block::Diff { path: self.optional(table, "path")?, hunks: self.hunks(table)? },
+            "table" => return self.table(table),
+            "kv" => self.pairs(table)?,
+            "list" => self.list(table)?,
+            "image" => Block::Image {
+                media: self.text(&get(table, "media")?, "an image")?,
+                bytes: number(table, "bytes")?,
+                name: self.optional(table, "name")?,
+            },
+            "elided" => Block::Elided {
+                lines: number(table, "lines")?.unwrap_or(0),
+                bytes: number(table, "bytes")?.unwrap_or(0),
+            },
+            other => return Err(format!("there is no block of type \"{other}\"")),
+        };
+        self.count(0)?;
+        Ok(Piece::Block(block))
+    }
+
+    /// A text where a block may stand: one line, or verbatim text.
+    fn text_piece(&self, value: &Value, role: &str) -> Result<Piece, Wrong> {
+        let role = named(role)?;
+        let text = self.text(value, "what is returned")?;
+        Ok(if text.contains('\n') || text.len() > SHORT {
+            Piece::Block(Block::text(role, text.trimmed_end()))
+        } else {
+            Piece::Line { mark: None, line: Line::of(role, text) }
+        })
+    }
+
+    fn header(&self, table: &Table) -> Result<Piece, Wrong> {
+        let mark = match get(table, "mark")? {
+            Value::Nil => Some("call"),
+            Value::Boolean(false) => None,
+            name => theme::mark(&self.text(&name, "the mark of a header")?),
+        };
+        let mut line = match get(table, "call")? {
+            Value::Nil => self.line(&get(table, "line")?, "text")?,
+            Value::UserData(call) if call.is::<Handle>() => (self.label)(),
+            other => {
+                return Err(format!("sf.header: a call or nil was expected, not a {}", other.type_name()));
+            }
+        };
+        let arg = match get(table, "arg")? {
+            Value::Nil => Line::default(),
+            arg => self.line(&arg, "call.arg")?,
+        };
+        if !line.is_empty() && !arg.is_empty() {
+            line.spans.push(Span::new("text", Text::own(" ")));
+        }
+        line.spans.extend(arg.spans);
+        Ok(Piece::Title { mark, line })
+    }
+
+    fn note(&self, table: &Table) -> Result<Piece, Wrong> {
+        let level = self.text(&get(table, "level")?, "the level of sf.note")?;
+        let (mark, role) = match &*level {
+            "info" => ("notice", "notice"),
+            "warning" => ("warning", "notice.warning"),
+            "error" => ("error", "result.error"),
+            other => {
+                return Err(format!("sf.note: the level is info, warning or error, not \"{other}\""));
+            }
+        };
+        let line = match get(table, "text")? {
+            text @ Value::Table(_) => self.line(&text, role)?,
+            text => match self.text_piece(&text, role)? {
+                Piece::Line { line, .. } | Piece::Title { line, .. } => line,
+                Piece::Block(block) => return Ok(Piece::Block(block)),
+            },
+        };
+        Ok(Piece::Line { mark: Some(mark), line })
+    }
+
+    fn table(&self, table: &Table) -> Result<Piece, Wrong> {
+        let head = self.cells(&get(table, "head")?, "table.head")?;
+        let mut rows = Vec::new();
+        let Value::Table(told) = get(table, "rows")? else {
+            return Err("sf.table: the rows must be a list of lists".to_owned());
+        };
+        for index in 1..=told.raw_len() {
+            rows.push(self.cells(&get(&told, index)?, "text")?);
+        }
+        let block = Block::Table { head, rows };
+        Ok(Piece::Block(match get(table, "title")? {
+            Value::Nil => block,
+            title => Block::Details { summary: self.line(&title, "details.summary")?, body: vec![block] },
+        }))
+    }
+
+    fn cells(&self, row: &Value, role: &str) -> Result<Vec<Line>, Wrong> {
+        match row {
+            Value::Nil => Ok(Vec::new()),
+            Value::Table(row) => {
+                (1..=row.raw_len()).map(|index| self.line(&get(row, index)?, role)).collect()
+            }
+            other => Err(format!("sf.table: a row is a list of cells, not a {}", other.type_name())),
+        }
+    }
+
+    fn pairs(&self, table: &Table) -> Result<Block, Wrong> {
+        let Value::Table(pairs) = get(table, "pairs")? else {
+            return Err("sf.kv: a table of keys and values was expected".to_owned());
+        };
+        let mut told: Vec<(Line, Line)> = Vec::new();
+        if pairs.raw_len() > 0 {
+            for index in 1..=pairs.raw_len() {
+                let Value::Table(pair) = get(&pairs, index)? else {
+                    return Err("sf.kv: each element is a pair of a key and a value".to_owned());
+                };
+                told.push((self.line(&get(&pair, 1)?, "muted")?, self.line(&get(&pair, 2)?, "text")?));
+            }
+        } else {
+            // In the order of the keys: that of a Lua table may differ from run to run.
+            pairs
+                .for_each(|key: Value, value: Value| {
+                    let pair = self.line(&key, "muted").and_then(|key| Ok((key, self.line(&value, "text")?)));
+                    told.push(pair.map_err(mlua::Error::runtime)?);
+                    Ok(())
+                })
+                .map_err(|error| error.to_string())?;
+            told.sort_by_key(|(key, _)| {
+                key.spans.iter().map(|span| span.text.to_string()).collect::<String>()
+            });
+        }
+        let lines = told.into_iter().map(|(mut key, value)| {
+            key.spans.push(Span::new("muted", Text::own(": ")));
+            key.spans.extend(value.spans);
+            key
+        });
+        Ok(Block::Lines { lines: lines.collect() })
+    }
+
+    fn list(&self, table: &Table) -> Result<Block, Wrong> {
+        let Value::Table(told) = get(table, "items")? else {
+            return Err("sf.list: a list was expected".to_owned());
+        };
+        let mut items = Vec::new();
+        for index in 1..=told.raw_len() {
+            let value = get(&told, index)?;
+            let state = match &value {
+                Value::Table(item) if kind_of(item)?.is_none() => {
+                    self.optional(item, "point")?.map(|it| (item, it))
+                }
+                _ => None,
+            };
+            items.push(match state {
+                None => ListItem { point: Point::Plain, line: self.line(&value, "text")? },
+                Some((item, state)) => ListItem {
+                    point: match &*state {
+                        "plain" => Point::Plain,
+                        "open" => Point::Open,
+                        "active" => Point::Active,
+                        "done" => Point::Done,
+                        "failed" => Point::Failed,
+                        other => return Err(format!("sf.list: there is no point \"{other}\"")),
+                    },
+                    line: self.line(&get(item, "text")?, "text")?,
+                },
+            });
+        }
+        Ok(Block::List { items })
+    }
+
+    /// The hunks of a diff: given as such, or found between two texts.
+    fn hunks(&self, table: &Table) -> Result<Vec<Hunk>, Wrong> {
+        match get(table, "hunks")? {
+            Value::Nil => {}
+            Value::Table(hunks) => return self.given_hunks(&hunks),
+            // The stream's own patch is not converted before it is asked for.
+            Value::UserData(patch) => {
+                let copy: Value = patch
+                    .metatable()
+                    .and_then(|meta| meta.get::<mlua::Function>("__index"))
+                    .and_then(|index| index.call::<mlua::Function>((patch.clone(), "table")))
+                    .and_then(|table| table.call(patch))
+                    .map_err(|error| error.to_string())?;
+                return match copy {
+                    Value::Table(hunks) => self.given_hunks(&hunks),
+                    _ => Err("sf.patch: a list of hunks was expected".to_owned()),
+                };
+            }
+            other => {
+                return Err(format!("sf.patch: a list of hunks was expected, not a {}", other.type_name()));
+            }
+        }
+        let old = self.text(&get(table, "old")?, "sf.diff: the old text")?;
+        let new = self.text(&get(table, "new")?, "sf.diff: the new text")?;
+        let lines = [&old, &new].map(|text| memchr::memchr_iter(b'\n', text.as_bytes()).count() + 1);
+        self.compared.set(self.compared.get() + lines[0] + lines[1]);
+        if self.compared.get() > MOST_COMPARED {
+            return Err(format!("more than {MOST_COMPARED} lines to compare"));
+        }
+        let context = number(table, "context")?.and_then(|number| usize::try_from(number).ok());
+        Ok(hunks(&old, &new, context))
+    }
+
+    fn given_hunks(&self, told: &Table) -> Result<Vec<Hunk>, Wrong> {
+        let mut hunks = Vec::new();
+        for index in 1..=told.raw_len() {
+            let Value::Table(hunk) = get(told, index)? else {
+                return Err("sf.patch: a hunk is a table".to_owned());
+            };
+            let mut lines = Vec::new();
+            if let Value::Table(told) = get(&hunk, "lines")? {
+                for index in 1..=told.raw_len() {
+                    let text = self.text(&get(&told, index)?, "a line of a hunk")?;
+                    let (change, skipped) = match text.as_bytes().first() {
+                        Some(b'+') => (Change::Add, 1),
+                        Some(b'-') => (Change::Remove, 1),
+                        Some(b' ') => (Change::Keep, 1),
+                        // What is said of a missing final line feed is no line of the file.
+                        Some(b'\\') => continue,
+                        _ => (Change::Keep, 0),
+                    };
+                    let end = text.find('\n').unwrap_or(text.len());
+                    lines.push(DiffLine { change, text: text.slice(skipped.min(end), end) });
+                }
+            }
+            let start = |names: [&str; 2]| -> Result<Option<u64>, Wrong> {
+                Ok(number(&hunk, names[0])?.or(number(&hunk, names[1])?))
+            };
+            let (old_start, new_start) =
+                (start(["oldStart", "old_start"])?, start(["newStart", "new_start"])?);
+            hunks.push(Hunk { old_start, new_start, lines });
+        }
+        Ok(hunks)
+    }
+
+    /// A value inside a line.
+    fn spans(&self, value: &Value, role: &str) -> Result<Vec<Span>, Wrong> {
+        let Value::Table(table) = value else {
+            let text = self.text(value, "a span")?;
+            return Ok(vec![Span::new(named(role)?, text)]);
+        };
+        let text = || -> Result<Text, Wrong> { self.text(&get(table, "text")?, "a span") };
+        match kind_of(table)?.as_deref() {
+            Some("span" | "text") => Ok(vec![Span::new(self.role(table, role)?, text()?)]),
+            Some("path") => {
+                let path = self.facts.relative(self.text(&get(table, "path")?, "sf.path")?);
+                Ok(vec![Span::new(self.role(table, "call.arg")?, path)])
+            }
+            Some("link") => {
+                let url = self.text(&get(table, "url")?, "the address of sf.link")?;
+                Ok(vec![Span::new(self.role(table, "link")?, text()?).linked(url)])
+            }
+            Some("line") => {
+                let mut spans = Vec::new();
+                for index in 1..=table.raw_len() {
+                    let part = get(table, index)?;
+                    let is_line =
+                        matches!(&part, Value::Table(part) if kind_of(part)?.as_deref() == Some("line"));
+                    if is_line || matches!(&part, Value::Table(part) if kind_of(part)?.is_none()) {
+                        return Err("sf.line: its parts are texts and spans".to_owned());
+                    }
+                    spans.extend(self.spans(&part, role)?);
+                }
+                Ok(spans)
+            }
+            Some(other) => Err(format!("a {other} can't stand inside a line")),
+            None => Err("a list can't stand inside a line".to_owned()),
+        }
+    }
+
+    /// A text or a number, cleaned and counted.
+    fn text(&self, value: &Value, what: &str) -> Result<Text, Wrong> {
+        let text = match value {
+            Value::String(text) => {
+                self.count(text.as_bytes().len())?;
+                Text::clean_owned(String::from_utf8_lossy(&text.as_bytes()).into_owned())
+            }
+            Value::Integer(number) => Text::clean_owned(number.to_string()),
+            Value::Number(number) if number.is_finite() => Text::clean_owned(number.to_string()),
+            Value::Number(_) => {
+                return Err(format!("{what}: a text was expected, not a number without a value"));
+            }
+            other => return Err(format!("{what}: a text was expected, not a {}", other.type_name())),
+        };
+        self.count(0)?;
+        Ok(text)
+    }
+
+    fn optional(&self, table: &Table, key: &str) -> Result<Option<Text>, Wrong> {
+        match get(table, key)? {
+            Value::Nil => Ok(None),
+            value => self.text(&value, key).map(Some),
+        }
+    }
+
+    fn role(&self, table: &Table, usual: &str) -> Result<Role, Wrong> {
+        named(&self.role_name(table, usual)?)
+    }
+
+    fn role_name(&self, table: &Table, usual: &str) -> Result<String, Wrong> {
+        Ok(self.optional(table, "role")?.map_or_else(|| usual.to_owned(), Text::into_string))
+    }
+
+    /// Counts a part and bytes of text towards what an answer may hold.
+    fn count(&self, bytes: usize) -> Result<(), Wrong> {
+        self.parts.set(self.parts.get() + 1);
+        self.bytes.set(self.bytes.get() + bytes);
+        if self.parts.get() > MOST_PARTS {
+            return Err(format!("more than {MOST_PARTS} parts were returned"));
+        }
+        if self.bytes.get() > MOST_BYTES {
+            return Err(format!("more than {} MiB of text were returned", MOST_BYTES >> 20));
+        }
+        Ok(())
+    }
+}
+
+/// A view as tables, for `default()`: scripts may wrap or amend it and give it back.
+pub(super) fn to_lua(lua: &Lua, view: &View) -> mlua::Result<Value> {
+    let root = lua.create_table()?;
+    if !view.title.is_empty() || view.mark.is_some() {
+        let header = typed(lua, "header")?;
+        match view.mark {
+            Some(mark) => header.raw_set("mark", mark)?,
+            None => header.raw_set("mark", false)?,
+        }
+        header.raw_set("line", line_to_lua(lua, &view.title)?)?;
+        root.raw_push(header)?;
+    }
+    let mut open = vec![(root.clone(), view.body.iter())];
+    while let Some((list, blocks)) = open.last_mut() {
+        let Some(block) = blocks.next() else {
+            open.pop();
+            continue;
+        };
+        let list = list.clone();
+        if let Block::Details { summary, body } = block {
+            let (table, inside) = (typed(lua, "details")?, lua.create_table()?);
+            table.raw_set("summary", line_to_lua(lua, summary)?)?;
+            table.raw_set("blocks", inside.clone())?;
+            list.raw_push(table)?;
+            open.push((inside, body.iter()));
+        } else {
+            block_to_lua(lua, block, &list)?;
+        }
+    }
+    Ok(Value::Table(root))
+}
+
+fn block_to_lua(lua: &Lua, block: &Block, list: &Table) -> mlua::Result<()> {
+    let table = match block {
+        Block::Lines { lines } => {
+            for line in lines {
+                list.raw_push(line_to_lua(lua, line)?)?;
+            }
+            return Ok(());
+        }
+        Block::Prose { text, role } => {
+            let table = typed(lua, "prose")?;
+            table.raw_set("text", text.as_str())?;
+            table.raw_set("role", role.name())?;
+            table
+        }
+        Block::Code { text, lang, start, role } => {
+            let table = typed(lua, "code")?;
+            table.raw_set("text", text.as_str())?;
+            table.raw_set("lang", lang.as_deref())?;
+            table.raw_set("start", start.map(|start| start as f64))?;
+            table.raw_set("role", role.name())?;
+            table
+        }
+        Block::Diff { path, hunks } => {
+            let (table, told) = (typed(lua, "diff")?, lua.create_table()?);
+            for hunk in hunks {
+                let (one, lines) = (lua.create_table()?, lua.create_table()?);
+                for line in &hunk.lines {
+                    let mark = match line.change {
+                        Change::Keep => ' ',
+                        Change::Add => '+',
+                        Change::Remove => '-',
+                    };
+                    lines.raw_push(format!("{mark}{}", &*line.text))?;
+                }
+                one.raw_set("old_start", hunk.old_start.map(|start| start as f64))?;
+                one.raw_set("new_start", hunk.new_start.map(|start| start as f64))?;
+                one.raw_set("lines", lines)?;
+                told.raw_push(one)?;
+            }
+            table.raw_set("path", path.as_deref())?;
+            table.raw_set("hunks", told)?;
+            table
+        }
+        Block::List { items } => {
+            let (table, told) = (typed(lua, "list")?, lua.create_table()?);
+            for item in items {
+                let one = lua.create_table()?;
+                one.raw_set("point", item.point.name())?;
+                one.raw_set("text", line_to_lua(lua, &item.line)?)?;
+                told.raw_push(one)?;
+            }
+            table.raw_set("items", told)?;
+            table
+        }
+        Block::Table { head, rows } => {
+            let (table, told) = (typed(lua, "table")?, lua.create_table()?);
+            let row = |cells: &[Line]| -> mlua::Result<Table> {
+                let row = lua.create_table()?;
+                for cell in cells {
+                    row.raw_push(line_to_lua(lua, cell)?)?;
+                }
+                Ok(row)
+            };
+            for cells in rows {
+                told.raw_push(row(cells)?)?;
+            }
+            table.raw_set("head", row(head)?)?;
+            table.raw_set("rows", told)?;
+            table
+        }
+        Block::Image { media, bytes, name } => {
+            let table = typed(lua, "image")?;
+            table.raw_set("media", media.as_str())?;
+            table.raw_set("bytes", bytes.map(|bytes| bytes as f64))?;
+            table.raw_set("name", name.as_deref())?;
+            table
+        }
+        Block::Elided { lines, bytes } => {
+            let table = typed(lua, "elided")?;
+            table.raw_set("lines", *lines as f64)?;
+            table.raw_set("bytes", *bytes as f64)?;
+            table
+        }
+        _ => return Ok(()),
+    };
+    list.raw_push(table)
+}
+
+fn line_to_lua(lua: &Lua, line: &Line) -> mlua::Result<Table> {
+    let table = typed(lua, "line")?;
+    for span in &line.spans {
+        let one = typed(lua, if span.link.is_some() { "link" } else { "span" })?;
+        one.raw_set("text", span.text.as_str())?;
+        one.raw_set("role", span.role.name())?;
+        one.raw_set("url", span.link.as_deref())?;
+        table.raw_push(one)?;
+    }
+    Ok(table)
+}
+
+fn typed(lua: &Lua, kind: &str) -> mlua::Result<Table> {
+    let table = lua.create_table()?;
+    table.raw_set("type", kind)?;
+    Ok(table)
+}
+
+/// The blocks of pieces, with lines that stand together in one block.
+fn blocks(pieces: impl IntoIterator<Item = Piece>) -> Vec<Block> {
+    let mut body: Vec<Block> = Vec::new();
+    for piece in pieces {
+        match piece {
+            Piece::Block(block) => body.push(block),
+            Piece::Title { line, .. } | Piece::Line { line, .. } => match body.last_mut() {
+                Some(Block::Lines { lines }) => lines.push(line),
+                _ => body.push(Block::line(line)),
+            },
+        }
+    }
+    body
+}
+
+/// The mark of an item whose script gives none.
+fn usual_mark(item: &Item) -> Option<&'static str> {
+    match item.kind {
+        Kind::Call => Some("call"),
+        Kind::Result if item.error => Some("error"),
+        Kind::Prompt => Some("prompt"),
+        Kind::Thinking => Some("thinking"),
+        Kind::Plan => Some("plan"),
+        Kind::Notice => Some("notice"),
+        Kind::Outcome if item.error => Some("outcome-error"),
+        Kind::Outcome => Some("outcome-ok"),
+        _ => None,
+    }
+}
+
+fn named(role: &str) -> Result<Role, Wrong> {
+    Role::parse(role).ok_or_else(|| format!("\"{role}\" is no name of a role"))
+}
+
+fn get(table: &Table, key: impl mlua::IntoLua) -> Result<Value, Wrong> {
+    table.raw_get(key).map_err(|error| error.to_string())
+}
+
+fn kind_of(table: &Table) -> Result<Option<String>, Wrong> {
+    Ok(match get(table, "type")? {
+        Value::String(kind) => Some(kind.to_string_lossy()),
+        _ => None,
+    })
+}
+
+/// The whole number from 0 under `key`.
+#[expect(clippy::cast_sign_loss, reason = "it is not negative")]
+fn number(table: &Table, key: &str) -> Result<Option<u64>, Wrong> {
+    match get(table, key)? {
+        Value::Nil => Ok(None),
+        Value::Integer(number) if number >= 0 => Ok(Some(number.unsigned_abs())),
+        Value::Number(number) if (0.0..9e15).contains(&number) => Ok(Some(number as u64)),
+        _ => Err(format!("{key}: a number from 0 was expected")),
+    }
+}

@@ -1,0 +1,150 @@
+//! What plugins did wrong, and what they print: kept until somebody asks, each thing told once.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use streamfmt_core::text::clean;
+
+/// Different failures that are remembered, to tell each once.
+const MOST_KNOWN: usize = 1_000;
+/// Lines that plugins may print in one run.
+const MOST_PRINTED: usize = 1_000;
+/// Longest message, in bytes.
+const LONGEST: usize = 400;
+
+/// What one plugin did wrong.
+///
+/// It is displayed as it should be told, in several lines, cleaned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// The plugin.
+    pub plugin: String,
+    /// What it was doing: `loading`, `telling Bash (line 412)`.
+    pub doing: String,
+    /// The file of the plugin, the number of the line, and the line itself.
+    pub place: Option<(String, usize, String)>,
+    /// What went wrong.
+    pub message: String,
+    /// What became of it.
+    pub outcome: &'static str,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let message = short(&self.message);
+        write!(f, "warning[plugin]: {} failed while {}", short(&self.plugin), short(&self.doing))?;
+        match &self.place {
+            None => write!(f, "\n  = {message}")?,
+            Some((file, number, source)) => {
+                let number = number.to_string();
+                let blank = " ".repeat(number.len());
+                let source = source.replace('\t', "    ");
+                let indent = " ".repeat(source.len() - source.trim_start().len());
+                write!(f, "\n{blank} --> {}:{number}\n{blank} |", short(file))?;
+                write!(f, "\n{number} | {}", short(source.trim_end()))?;
+                write!(f, "\n{blank} | {indent}^ {message}")?;
+            }
+        }
+        write!(f, "\n  = {} (told once)", self.outcome)
+    }
+}
+
+/// What is to be told of plugins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// Something went wrong.
+    Warning(Warning),
+    /// A plugin printed a line: its name and the line, cleaned.
+    Printed(String, String),
+}
+
+/// What plugins did wrong and printed, over all inputs of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Journal(Arc<Mutex<Inner>>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    fresh: VecDeque<Told>,
+    /// How often each failure happened.
+    known: BTreeMap<(String, String), u64>,
+    failures: u64,
+    printed: usize,
+}
+
+impl Journal {
+    /// What is new since this was last asked.
+    pub fn take(&self) -> Vec<Told> {
+        self.inner().fresh.drain(..).collect()
+    }
+
+    /// How often plugins failed.
+    pub fn failures(&self) -> u64 {
+        self.inner().failures
+    }
+
+    /// Failures that were not told since they were like others: how many.
+    pub fn untold(&self) -> u64 {
+        let inner = self.inner();
+        inner.failures - inner.known.len() as u64
+    }
+
+    /// Takes in a failure. `quietly`: it is told elsewhere. Whether it is the first of its kind.
+    pub(super) fn fail(&self, warning: Warning, quietly: bool) -> bool {
+        let mut inner = self.inner();
+        inner.failures += 1;
+        let place =
+            warning.place.as_ref().map_or_else(String::new, |(file, line, _)| format!("{file}:{line}"));
+        let key = (format!("{}/{place}", warning.plugin), short(&warning.message));
+        if inner.known.len() >= MOST_KNOWN && !inner.known.contains_key(&key) {
+            return false;
+        }
+        let times = inner.known.entry(key).or_default();
+        *times += 1;
+        let is_first = *times == 1;
+        if is_first && !quietly {
+            inner.fresh.push_back(Told::Warning(warning));
+        }
+        is_first
+    }
+
+    /// Takes in that a plugin can't be read.
+    pub(crate) fn note_unread(&self, path: &Path, message: String) {
+        let plugin = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let (doing, outcome) = ("loading".to_owned(), "the plugin is left out");
+        self.fail(Warning { plugin, doing, place: None, message, outcome }, false);
+    }
+
+    /// Takes in a line that a plugin printed.
+    pub(super) fn print(&self, plugin: &str, text: &[u8]) {
+        let mut inner = self.inner();
+        inner.printed += 1;
+        match inner.printed {
+            1..=MOST_PRINTED => {
+                let line = short(&String::from_utf8_lossy(&text[..text.len().min(LONGEST * 4)]));
+                inner.fresh.push_back(Told::Printed(short(plugin), line));
+            }
+            more if more == MOST_PRINTED + 1 => {
+                inner
+                    .fresh
+                    .push_back(Told::Printed(short(plugin), "(further lines are not told)".to_owned()));
+            }
+            _ => {}
+        }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Foreign text as a part of one line, cleaned and cut.
+pub(super) fn short(text: &str) -> String {
+    let end = (0..=text.len().min(LONGEST)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let mut line = clean(&text[..end]).replace('\n', "␊");
+    if end < text.len() {
+        line.push('…');
+    }
+    line
+}

@@ -1,0 +1,28 @@
+//! Formatters in Lua.
+//!
+//! ```text
+//! pack ─▶ plugin (its vm, its api) ─▶ layers ─▶ scripts, a `Formatter`
+//! file or folder                      who is asked      │
+//!                       item: what scripts see ◀────────┤
+//!                       block: what they give back ─────┘
+//! ```
+//!
+//! A plugin sees items and gives blocks; it has no files, clock, network or environment. Whatever it does,
+//! each item is told: what fails is told by the layer below, and the user learns of it once.
+
+pub mod api;
+pub mod journal;
+pub mod pack;
+
+mod block;
+mod item;
+mod layers;
+mod plugin;
+mod scripts;
+mod template;
+mod vm;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use scripts::Scripts;

@@ -1,0 +1,297 @@
+//! One plugin that runs: its machine, what it registered, and how often it failed.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use mlua::{Function, IntoLua, IntoLuaMulti, Lua, Table, Value};
+use streamfmt_core::profile::Limits;
+
+use super::api::{self, Plugin};
+use super::item::{self, Current, Reach};
+use super::journal::{Journal, Warning};
+use super::layers::Registered;
+use super::pack::Pack;
+use super::vm::{self, Stop, Trip, Vm};
+
+/// So many limits are run into before a plugin is off for the run.
+const MOST_TRIPS: u32 = 3;
+/// So many failures of any kind.
+const MOST_FAILURES: u32 = 20;
+
+/// A plugin that runs.
+pub(super) struct Running {
+    pack: Arc<Pack>,
+    vm: Vm,
+    plugin: Rc<Plugin>,
+    context: Table,
+    state: Table,
+    trips: Cell<u32>,
+    failures: Cell<u32>,
+}
+
+/// Why a plugin gave no answer.
+pub(super) struct Failure {
+    /// What is told.
+    pub(super) warning: Warning,
+    /// Whether a limit stopped it.
+    pub(super) trip: Option<Trip>,
+}
+
+impl Running {
+    /// Makes a machine for a plugin and runs its file.
+    pub(super) fn load(
+        pack: &Arc<Pack>,
+        current: &Rc<Current>,
+        limits: &Limits,
+        journal: &Journal,
+    ) -> Result<Self, Box<Failure>> {
+        let plugin = Rc::new(Plugin::default());
+        let made = Self::make(pack, current, limits, journal, &plugin);
+        let (vm, context, state) = made.map_err(|error| {
+            let stop = Stop { trip: None, error: Some(error) };
+            Box::new(failure(pack, &pack.name, &stop, "loading".to_owned(), LEFT_OUT))
+        })?;
+        let running = Self {
+            pack: Arc::clone(pack),
+            vm,
+            plugin,
+            context,
+            state,
+            trips: Cell::new(0),
+            failures: Cell::new(0),
+        };
+        let (name, source) = pack.entry();
+        running.vm.load(&name, source).map_err(|stop| {
+            Box::new(failure(pack, &running.name(), &stop, "loading".to_owned(), LEFT_OUT))
+        })?;
+        running.plugin.is_loaded.set(true);
+        Ok(running)
+    }
+
+    fn make(
+        pack: &Arc<Pack>,
+        current: &Rc<Current>,
+        limits: &Limits,
+        journal: &Journal,
+        plugin: &Rc<Plugin>,
+    ) -> mlua::Result<(Vm, Table, Table)> {
+        let (journal, named, fallback) = (journal.clone(), Rc::clone(plugin), pack.name.clone());
+        let log = move |text: &[u8]| {
+            let name = named.name.borrow();
+            journal.print(name.as_deref().unwrap_or(&fallback), text);
+        };
+        let mut tables = None;
+        let vm = Vm::new(log, item::iterate, |lua, globals| {
+            Reach::install(lua, current)?;
+            api::install(lua, globals, plugin)?;
+            if pack.has_modules() {
+                globals.raw_set("require", require(lua, pack)?)?;
+            }
+            tables = Some(context(lua, pack, limits)?);
+            Ok(())
+        })?;
+        let (context, state) = tables.ok_or_else(|| mlua::Error::runtime("the machine was not furnished"))?;
+        Ok((vm, context, state))
+    }
+
+    /// What it registered.
+    pub(super) fn registered(&self) -> std::cell::Ref<'_, Registered> {
+        self.plugin.registered.borrow()
+    }
+
+    /// Its machine, for making values.
+    pub(super) fn lua(&self) -> &Lua {
+        self.vm.lua()
+    }
+
+    /// Its `ctx`.
+    pub(super) fn context(&self) -> Table {
+        self.context.clone()
+    }
+
+    /// The name it has in messages.
+    pub(super) fn name(&self) -> String {
+        self.plugin.name.borrow().clone().unwrap_or_else(|| self.pack.name.clone())
+    }
+
+    /// Whether it failed too often to be asked again.
+    pub(super) fn is_off(&self) -> bool {
+        self.trips.get() >= MOST_TRIPS || self.failures.get() >= MOST_FAILURES
+    }
+
+    /// Calls one of its functions within the limits.
+    pub(super) fn call(&self, function: &Function, arguments: impl IntoLuaMulti) -> Result<Value, Stop> {
+        self.vm.run(|| function.call(arguments))
+    }
+
+    /// Calls one of its functions, which may ask `default()` for what `below` says.
+    pub(super) fn call_over(
+        &self,
+        function: &Function,
+        arguments: impl IntoLuaMulti,
+        below: &dyn Fn(&Lua) -> mlua::Result<Value>,
+    ) -> Result<Value, Stop> {
+        let lua = self.vm.lua();
+        self.vm.run(|| {
+            let reach = item::reach(lua)?;
+            lua.scope(|scope| {
+                let below = scope.create_function(|lua, ()| below(lua))?;
+                let before = reach.below.replace(Some(below));
+                let answer = function.call(arguments);
+                reach.below.replace(before);
+                answer
+            })
+        })
+    }
+
+    /// Calls one of its functions that may write `ctx.state`.
+    pub(super) fn call_hook(&self, function: &Function, arguments: impl IntoLuaMulti) -> Result<Value, Stop> {
+        self.state.set_readonly(false);
+        let answer = self.call(function, arguments);
+        self.state.set_readonly(true);
+        answer
+    }
+
+    /// Makes a failure of a stopped run, and counts it.
+    pub(super) fn failed(&self, function: &Function, stop: &Stop, doing: String) -> Failure {
+        self.count(stop.trip);
+        let mut failure = failure(&self.pack, &self.name(), stop, doing, BELOW);
+        failure.warning.place = failure.warning.place.take().or_else(|| self.place(function));
+        failure
+    }
+
+    /// Makes a failure of an answer that can't be used, at the function that gave it, and counts it.
+    pub(super) fn answered_wrong(&self, function: &Function, wrong: String, doing: String) -> Failure {
+        self.count(None);
+        let place = self.place(function);
+        Failure {
+            warning: Warning { plugin: self.name(), doing, place, message: wrong, outcome: BELOW },
+            trip: None,
+        }
+    }
+
+    /// Where a function of it begins.
+    fn place(&self, function: &Function) -> Option<(String, usize, String)> {
+        let info = function.info();
+        let (file, line) = (info.short_src.or(info.source)?, info.line_defined?);
+        let file = file.trim_start_matches('=').to_owned();
+        let source = self.pack.line(&file, line)?.to_owned();
+        Some((file, line, source))
+    }
+
+    fn count(&self, trip: Option<Trip>) {
+        self.failures.set(self.failures.get() + 1);
+        if trip.is_some() {
+            self.trips.set(self.trips.get() + 1);
+        }
+    }
+}
+
+const LEFT_OUT: &str = "the plugin is left out";
+const BELOW: &str = "told as without it";
+
+/// `require`: the files of the plugin's own folder, each run once.
+fn require(lua: &Lua, pack: &Arc<Pack>) -> mlua::Result<Function> {
+    let pack = Arc::clone(pack);
+    let loaded = lua.create_table()?;
+    lua.create_function(move |lua, name: String| {
+        let known: Value = loaded.raw_get(name.as_str())?;
+        if !known.is_nil() {
+            return Ok(known);
+        }
+        let Some((file, source)) = pack.module(&name) else {
+            return Err(mlua::Error::runtime(format!("require: the plugin has no module \"{name}\"")));
+        };
+        // A module that asks for itself, over however many others, finds this.
+        loaded.raw_set(name.as_str(), false)?;
+        let value: Value = vm::chunk(lua, &file, source)?.call(())?;
+        let value = if value.is_nil() { Value::Boolean(true) } else { value };
+        loaded.raw_set(name, value.clone())?;
+        Ok(value)
+    })
+}
+
+/// The tables `ctx` and `ctx.state`.
+fn context(lua: &Lua, pack: &Pack, limits: &Limits) -> mlua::Result<(Table, Table)> {
+    let (context, state, options) = (lua.create_table()?, lua.create_table()?, lua.create_table()?);
+    for (name, choice) in &pack.options {
+        options.raw_set(name.as_str(), option(lua, &choice.value)?)?;
+    }
+    options.set_readonly(true);
+    let told = lua.create_table()?;
+    for (name, limit) in [
+        ("result_lines", limits.result_lines),
+        ("error_lines", limits.error_lines),
+        ("result_bytes", limits.result_bytes),
+        ("diff_lines", limits.diff_lines),
+        ("call_lines", limits.call_lines),
+        ("prompt_lines", limits.prompt_lines),
+        ("thinking_lines", limits.thinking_lines),
+        ("notice_lines", limits.notice_lines),
+    ] {
+        told.raw_set(name, api::limit(lua, limit)?)?;
+    }
+    told.set_readonly(true);
+    state.set_readonly(true);
+    context.raw_set("session", item::Run)?;
+    context.raw_set("state", state.clone())?;
+    context.raw_set("options", options)?;
+    context.raw_set("limits", told)?;
+    context.set_readonly(true);
+    Ok((context, state))
+}
+
+fn option(lua: &Lua, value: &toml::Value) -> mlua::Result<Value> {
+    match value {
+        toml::Value::String(text) => text.as_str().into_lua(lua),
+        toml::Value::Integer(number) => Ok(Value::Number(*number as f64)),
+        toml::Value::Float(number) => Ok(Value::Number(*number)),
+        toml::Value::Boolean(truth) => Ok(Value::Boolean(*truth)),
+        toml::Value::Array(list) => {
+            let table = lua.create_table()?;
+            for value in list.iter().filter(|value| !value.is_array()) {
+                table.raw_push(option(lua, value)?)?;
+            }
+            table.set_readonly(true);
+            Ok(Value::Table(table))
+        }
+        toml::Value::Datetime(_) | toml::Value::Table(_) => Ok(Value::Nil),
+    }
+}
+
+/// What is told of a run that was stopped.
+fn failure(pack: &Pack, name: &str, stop: &Stop, doing: String, outcome: &'static str) -> Failure {
+    let (place, message) = match &stop.error {
+        Some(error) => explain(pack, error),
+        None => (None, String::new()),
+    };
+    let message = stop.trip.map_or(message, Trip::message);
+    let place = place.map(|(file, line)| {
+        let source = pack.line(&file, line).unwrap_or_default().to_owned();
+        (file, line, source)
+    });
+    Failure { warning: Warning { plugin: name.to_owned(), doing, place, message, outcome }, trip: stop.trip }
+}
+
+/// Where an error came from, and what it says.
+fn explain(pack: &Pack, error: &mlua::Error) -> (Option<(String, usize)>, String) {
+    let mut error = error;
+    let mut traces = Vec::new();
+    while let mlua::Error::CallbackError { traceback, cause } = error {
+        traces.push(traceback.as_str());
+        error = cause;
+    }
+    let text = match error {
+        mlua::Error::RuntimeError(text) | mlua::Error::MemoryError(text) => text.clone(),
+        mlua::Error::SyntaxError { message, .. } => message.clone(),
+        other => other.to_string(),
+    };
+    let (message, trace) = text.split_once("\nstack traceback:").unwrap_or((&text, ""));
+    if let Some((file, line, rest)) = pack.place(message) {
+        return (Some((file, line)), rest.to_owned());
+    }
+    traces.insert(0, trace);
+    let place = traces.iter().flat_map(|trace| trace.lines()).find_map(|line| pack.place(line.trim_start()));
+    (place.map(|(file, line, _)| (file, line)), message.to_owned())
+}

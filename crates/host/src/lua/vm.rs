@@ -1,0 +1,224 @@
+//! One virtual machine for one plugin: what is in it, and when it is stopped.
+//!
+//! Luau without its doors: no files, clock, loader or debugger. A script that runs too long is stopped by a
+//! count of steps, which is the same on every machine, with a time limit behind it. Once it is stopped, each
+//! further step raises too, so that no `pcall` can go on.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use memchr::memmem;
+use mlua::chunk::ChunkMode;
+use mlua::{Function, Lua, LuaOptions, LuaString, StdLib, Table, Value, VmState};
+
+/// Steps (loop turns and calls) that one run of a script may take.
+const FUEL: u64 = 1_000_000;
+/// How long one run of a script may take, if its steps are slow.
+const TIME: Duration = Duration::from_millis(250);
+/// The clock is read once in so many steps.
+const CLOCK: u64 = 16;
+/// Bytes that a machine may use beyond what it has when it is new.
+const MEMORY: usize = 32 << 20;
+/// Parts that a text may be split into at once.
+const MOST_PARTS: usize = 1_000_000;
+
+const PRELUDE: &str = include_str!("prelude.luau");
+
+/// A limit that a script ran into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trip {
+    /// It took too many steps.
+    Fuel,
+    /// It took too long.
+    Time,
+    /// It used too much memory.
+    Memory,
+}
+
+impl Trip {
+    /// What is told of it.
+    pub(super) fn message(self) -> String {
+        match self {
+            // One text for both: which of them comes first may differ from run to run.
+            Self::Fuel | Self::Time => format!("stopped after {FUEL} steps or {} ms", TIME.as_millis()),
+            Self::Memory => format!("stopped: more than {} MiB in use", MEMORY >> 20),
+        }
+    }
+}
+
+/// Why a run of a script gave nothing.
+#[derive(Debug)]
+pub(super) struct Stop {
+    /// The limit that it ran into, if it did.
+    pub(super) trip: Option<Trip>,
+    /// The error that it ended in, if any came through.
+    pub(super) error: Option<mlua::Error>,
+}
+
+/// Counts the steps of a run and says when it must stop.
+struct Guard {
+    /// Runs inside one another: a view may ask for what the layers below say.
+    depth: Cell<u32>,
+    steps: Cell<u64>,
+    since: Cell<Instant>,
+    tripped: Cell<Option<Trip>>,
+}
+
+impl Guard {
+    /// Takes one step.
+    fn step(&self) -> Option<Trip> {
+        if self.tripped.get().is_some() {
+            return self.tripped.get();
+        }
+        let steps = self.steps.get() + 1;
+        self.steps.set(steps);
+        let trip = if steps > FUEL {
+            Some(Trip::Fuel)
+        } else if steps.is_multiple_of(CLOCK) && self.since.get().elapsed() > TIME {
+            Some(Trip::Time)
+        } else {
+            None
+        };
+        self.tripped.set(trip);
+        trip
+    }
+}
+
+/// A machine with nothing in it but what a formatter may use.
+pub(super) struct Vm {
+    lua: Lua,
+    guard: Rc<Guard>,
+}
+
+impl Vm {
+    /// Makes a machine. `log` takes what scripts print. `open` may put things into it before it is closed off.
+    pub(super) fn new(
+        log: impl Fn(&[u8]) + 'static,
+        iterate: impl FnOnce(&Lua) -> mlua::Result<Function>,
+        open: impl FnOnce(&Lua, &Table) -> mlua::Result<()>,
+    ) -> mlua::Result<Self> {
+        let libraries =
+            StdLib::TABLE | StdLib::STRING | StdLib::MATH | StdLib::UTF8 | StdLib::BIT | StdLib::COROUTINE;
+        let lua = Lua::new_with(libraries, LuaOptions::default())?;
+        let guard = Rc::new(Guard {
+            depth: Cell::new(0),
+            steps: Cell::new(0),
+            since: Cell::new(Instant::now()),
+            tripped: Cell::new(None),
+        });
+        let log = lua.create_function(move |_, text: LuaString| {
+            log(&text.as_bytes());
+            Ok(())
+        })?;
+        let natives =
+            (lua.create_function(find_plain)?, lua.create_function(split_plain)?, log, iterate(&lua)?);
+        lua.load(PRELUDE).set_name("=prelude").set_mode(ChunkMode::Text).call::<()>(natives)?;
+        open(&lua, &lua.globals())?;
+        lua.sandbox(true)?;
+        let ticking = Rc::clone(&guard);
+        lua.set_interrupt(move |lua| match ticking.step() {
+            None => Ok(VmState::Continue),
+            Some(trip) => Err(mlua::Error::runtime(format!("{}{}", place(lua), trip.message()))),
+        });
+        lua.set_memory_limit(lua.used_memory() + MEMORY)?;
+        Ok(Self { lua, guard })
+    }
+
+    /// The machine itself, for making values. What runs in it must go through [`Vm::run`].
+    pub(super) fn lua(&self) -> &Lua {
+        &self.lua
+    }
+
+    /// Does `work`, in which scripts may run, within the limits.
+    pub(super) fn run<R>(&self, work: impl FnOnce() -> mlua::Result<R>) -> Result<R, Stop> {
+        let guard = &self.guard;
+        let depth = guard.depth.get();
+        if depth == 0 {
+            guard.steps.set(0);
+            guard.since.set(Instant::now());
+            guard.tripped.set(None);
+        }
+        guard.depth.set(depth + 1);
+        let done = work();
+        guard.depth.set(depth);
+        if guard.tripped.get().is_none() && done.as_ref().is_err_and(is_out_of_memory) {
+            guard.tripped.set(Some(Trip::Memory));
+        }
+        let trip = guard.tripped.get();
+        if trip == Some(Trip::Memory) {
+            // What it filled the memory with is garbage by now.
+            let _ = self.lua.gc_collect();
+        }
+        match done {
+            Ok(value) if trip.is_none() => Ok(value),
+            done => Err(Stop { trip, error: done.err() }),
+        }
+    }
+
+    /// Runs a file of a plugin. Only source text is taken.
+    pub(super) fn load(&self, name: &str, source: &str) -> Result<Value, Stop> {
+        self.run(|| chunk(&self.lua, name, source)?.call(()))
+    }
+}
+
+/// A file of a plugin as a function.
+pub(super) fn chunk(lua: &Lua, name: &str, source: &str) -> mlua::Result<Function> {
+    if source.as_bytes().first().is_some_and(|byte| *byte < b'\t') {
+        return Err(mlua::Error::runtime(format!("{name}:1: compiled Lua is not loaded, only its source")));
+    }
+    // Luau knows no `#!`; the line stays, so that the others keep their numbers.
+    let source = if source.starts_with("#!") { format!("--{source}") } else { source.to_owned() };
+    lua.load(source).set_name(format!("={name}")).set_mode(ChunkMode::Text).into_function()
+}
+
+/// Where a script is, as the beginning of a message: `file:line: `.
+fn place(lua: &Lua) -> String {
+    (0..4)
+        .find_map(|level| {
+            lua.inspect_stack(level, |frame| {
+                let (file, line) = (frame.source().short_src?.into_owned(), frame.current_line()?);
+                Some(format!("{file}:{line}: "))
+            })?
+        })
+        .unwrap_or_default()
+}
+
+/// Whether an error is that memory ran out, or comes of it.
+fn is_out_of_memory(error: &mlua::Error) -> bool {
+    error.chain().any(|cause| matches!(cause.downcast_ref(), Some(mlua::Error::MemoryError(_))))
+        || matches!(error, mlua::Error::MemoryError(_))
+}
+
+/// `string.find` with `plain`, in linear time.
+#[expect(clippy::unnecessary_wraps, reason = "what Lua calls may fail")]
+fn find_plain(
+    _: &Lua,
+    (text, word, init): (LuaString, LuaString, Option<i64>),
+) -> mlua::Result<(Option<usize>, Option<usize>)> {
+    let (text, word) = (text.as_bytes(), word.as_bytes());
+    let init = init.unwrap_or(1);
+    let distance = usize::try_from(init.unsigned_abs()).unwrap_or(usize::MAX);
+    let start = if init < 0 { text.len().saturating_sub(distance) } else { distance.saturating_sub(1) };
+    let Some(rest) = text.get(start..) else { return Ok((None, None)) };
+    let found = memmem::find(rest, &word).map(|at| start + at);
+    Ok((found.map(|at| at + 1), found.map(|at| at + word.len())))
+}
+
+/// `string.split`, in linear time.
+fn split_plain(lua: &Lua, (text, separator): (LuaString, LuaString)) -> mlua::Result<Table> {
+    let (text, separator) = (text.as_bytes(), separator.as_bytes());
+    let parts = lua.create_table()?;
+    let mut rest = &*text;
+    for _ in 0..MOST_PARTS {
+        let end =
+            if separator.is_empty() { (rest.len() > 1).then_some(1) } else { memmem::find(rest, &separator) };
+        let Some(end) = end else {
+            parts.raw_push(lua.create_string(rest)?)?;
+            return Ok(parts);
+        };
+        parts.raw_push(lua.create_string(&rest[..end])?)?;
+        rest = &rest[end + separator.len()..];
+    }
+    Err(mlua::Error::runtime("string.split: more than 1000000 parts"))
+}
