@@ -6,6 +6,7 @@
 //! Whole records are found again, the rest is kept to be told.
 
 use std::ops::Range;
+use std::str::Utf8Chunk;
 
 use crate::frame::{Frame, MAX_LINE};
 use crate::json::{Record, Value};
@@ -102,21 +103,28 @@ impl Reading {
         }
         let text = match String::from_utf8(frame.bytes.into_owned()) {
             Ok(text) => text,
-            Err(error) => {
-                let size = error.as_bytes().len();
-                let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
-                // Three bytes stand for each that can't be read.
-                if text.len() > MAX_LINE.max(size) {
-                    return Self::Oversized(size as u64);
-                }
-                text
-            }
+            Err(error) => match readable(error.as_bytes()) {
+                Some(text) => text,
+                None => return Self::Oversized(error.as_bytes().len() as u64),
+            },
         };
         match Record::from_line(text) {
             Ok(record) => Self::Record(record),
             Err((damage, text)) => recover(text, damage.at, claim),
         }
     }
+}
+
+/// The text of bytes that aren't all UTF-8, unless it is too long: three bytes stand for each that can't be read.
+fn readable(bytes: &[u8]) -> Option<String> {
+    let unread = |chunk: &Utf8Chunk<'_>| if chunk.invalid().is_empty() { "" } else { "\u{fffd}" };
+    let length = bytes.utf8_chunks().map(|chunk| chunk.valid().len() + unread(&chunk).len()).sum();
+    if length > MAX_LINE.max(bytes.len()) {
+        return None;
+    }
+    let mut text = String::with_capacity(length);
+    text.extend(bytes.utf8_chunks().flat_map(|chunk| [chunk.valid(), unread(&chunk)]));
+    Some(text)
 }
 
 /// Finds the whole records of a line that isn't one. `scanned` bytes were read in finding that out.

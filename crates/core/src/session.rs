@@ -132,6 +132,8 @@ pub struct Session {
     inside: Map<Option<Id>, Inside>,
     /// Shown at the last `session` notice: session, model, folder, mode.
     announced: Option<[Option<Text>; 4]>,
+    /// The last that happened was that a person stopped the run.
+    was_interrupted: bool,
 }
 
 impl Session {
@@ -148,6 +150,11 @@ impl Session {
     /// A call whose result is awaited (or just being formatted), while it is remembered.
     pub fn call(&self, id: &Id) -> Option<&Item> {
         self.calls.get(id).map(|call| &call.item)
+    }
+
+    /// Whether an item of this id was told, as far back as ids are remembered.
+    pub fn has_seen(&self, id: &Id) -> bool {
+        self.ids.contains_key(&hash(id.as_str()))
     }
 
     /// An item that may still grow.
@@ -350,8 +357,14 @@ impl Session {
 
     fn finish(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, Change<'_>)) {
         match item.kind {
-            Kind::Call => self.enter(&item),
-            Kind::Reply => self.was_said(&item),
+            Kind::Call => {
+                self.was_interrupted = false;
+                self.enter(&item);
+            }
+            Kind::Reply => {
+                self.was_interrupted = false;
+                self.was_said(&item);
+            }
             Kind::Notice if item.error => self.was_said(&item),
             // A job that ended: what its sub-agent answered stands above.
             Kind::Notice if item.fact("call").is_some() => {
@@ -359,7 +372,12 @@ impl Session {
                 let is_repeated = call.is_some_and(|call| self.was_last_reply(Some(&call), &item.text()));
                 mark_repeated(&mut item, is_repeated);
             }
+            Kind::Notice if is_event(&item, "interrupt") => self.was_interrupted = true,
             Kind::Outcome => {
+                let is_interrupted = std::mem::take(&mut self.was_interrupted) && item.error;
+                if is_interrupted {
+                    item.data.push(("interrupted", Fact::Bool(true)));
+                }
                 let is_repeated = self.was_last_reply(None, &item.text());
                 mark_repeated(&mut item, is_repeated);
             }
@@ -370,13 +388,13 @@ impl Session {
                 drop(answer);
                 mark_repeated(&mut item, is_repeated);
             }
-            Kind::Notice
-                if item.fact("event").and_then(super::item::FactRef::str).as_deref() == Some("session") =>
-            {
+            Kind::Notice if is_event(&item, "session") => {
                 let now = [&self.facts.session, &self.facts.model, &self.facts.cwd, &self.facts.mode]
                     .map(Clone::clone);
                 if self.announced.as_ref() == Some(&now) {
                     item.data.push(("quiet", Fact::Bool(true)));
+                } else if self.announced.as_ref().is_some_and(|before| before[..3] == now[..3]) {
+                    item.data.push(("mode_only", Fact::Bool(true)));
                 }
                 self.announced = Some(now);
             }
@@ -513,6 +531,10 @@ impl Session {
         }
         session
     }
+}
+
+fn is_event(item: &Item, name: &str) -> bool {
+    item.fact("event").and_then(super::item::FactRef::str).as_deref() == Some(name)
 }
 
 fn mark_repeated(item: &mut Item, is_repeated: bool) {

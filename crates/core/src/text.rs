@@ -146,7 +146,7 @@ impl<'de> Deserialize<'de> for Text {
 /// Makes foreign text harmless. See the module for what that means.
 pub fn clean(text: &str) -> Cow<'_, str> {
     let Some(first) = dirty_at(text) else { return Cow::Borrowed(text) };
-    let mut out = String::with_capacity(text.len() + text.len() / 8 + 16);
+    let mut out = String::with_capacity(text.len() + growth(text));
     let mut rest = text;
     let mut stop = first;
     loop {
@@ -161,6 +161,24 @@ pub fn clean(text: &str) -> Cow<'_, str> {
             return Cow::Owned(out);
         }
     }
+}
+
+/// Longer texts are looked through for how long they will be: to grow as they are written takes memory twice.
+const LONG: usize = 1 << 20;
+
+/// How many bytes a text may grow by when it is cleaned.
+fn growth(text: &str) -> usize {
+    if text.len() < LONG {
+        return text.len() / 8 + 16;
+    }
+    // `<U+10FFFF>` is as long as any stand-in, and a symbol for a control has three bytes.
+    let more = |ch: char| match ch {
+        '\n' | '\t' => 0,
+        '\0'..='\u{1f}' | '\u{7f}' => 2,
+        _ if is_dangerous(ch) || is_joiner(ch) => 10 - ch.len_utf8(),
+        _ => 0,
+    };
+    text.chars().map(more).sum()
 }
 
 /// Writes what stands for the dirty start of `text`; returns how many bytes of it that was.

@@ -7,7 +7,7 @@ use crate::formatter::changes::Changes;
 use crate::formatter::generic::{self, is_short};
 use crate::formatter::standard::Context;
 use crate::formatter::{figures, tools};
-use crate::json::{Kind, Value};
+use crate::json::{Kind, Record, Value};
 use crate::text::Text;
 
 /// Longest path that stands in a title, in bytes.
@@ -37,6 +37,10 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
         }
         return Some(view);
     };
+    // Some calls that the API runs itself hold their input as JSON in a string.
+    let parsed = input.decode().and_then(|text| Record::from_line(text.into_owned()).ok());
+    let parsed = parsed.as_ref().map(|record| record.root()).filter(|value| value.kind() == Kind::Object);
+    let input = parsed.unwrap_or(input);
     let form = tools::form(context.item.tool.as_deref(), context.item.action);
     let mut call = Call {
         context,

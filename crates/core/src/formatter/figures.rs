@@ -62,6 +62,12 @@ pub(super) fn tokens(number: u64) -> Text {
     })
 }
 
+/// A moment, as seconds since 1970: `2025-07-01 14:00 UTC`.
+pub(super) fn moment(seconds: i64) -> Option<Text> {
+    let time = jiff::Timestamp::from_second(seconds).ok()?;
+    Some(Text::clean_owned(time.strftime("%Y-%m-%d %H:%M UTC").to_string()))
+}
+
 /// Dollars with as many digits as say something: `$12.40`, `$0.31`, `$0.0312`. `None` if it is no amount.
 pub(super) fn money(dollars: f64) -> Option<Text> {
     if !(0.0..1e12).contains(&dollars) {
@@ -72,7 +78,9 @@ pub(super) fn money(dollars: f64) -> Option<Text> {
     } else if dollars < 0.0001 {
         "<$0.0001".to_owned()
     } else if dollars < 0.0995 {
-        format!("${dollars:.4}")
+        let amount = format!("${dollars:.4}");
+        // `$0.01`, but `$0.0312`.
+        amount.strip_suffix("00").map(str::to_owned).unwrap_or(amount)
     } else {
         format!("${dollars:.2}")
     }))
@@ -94,8 +102,10 @@ mod tests {
         assert_eq!(joined(&[0, 999, 1_234, 1_234_567].map(count)), "0, 999, 1,234, 1,234,567");
         assert_eq!(count_of(1, "file", "files").as_str(), "1 file");
         assert_eq!(joined(&[812, 1_999, 32_100, 1_250_000].map(tokens)), "812, 1.9k, 32k, 1.2M");
-        let amounts = [0.0, 0.000_01, 0.0312, 0.31, 12.4].map(|dollars| money(dollars).unwrap());
-        assert_eq!(joined(&amounts), "$0, <$0.0001, $0.0312, $0.31, $12.40");
+        let amounts = [0.0, 0.000_01, 0.0312, 0.01, 0.31, 12.4].map(|dollars| money(dollars).unwrap());
+        assert_eq!(joined(&amounts), "$0, <$0.0001, $0.0312, $0.01, $0.31, $12.40");
+        assert_eq!(moment(1_751_378_400).unwrap().as_str(), "2025-07-01 14:00 UTC");
+        assert_eq!(moment(i64::MAX), None);
         assert_eq!([-1.0, f64::NAN, f64::INFINITY].map(money), [None, None, None]);
     }
 }

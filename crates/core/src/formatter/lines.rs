@@ -1,6 +1,6 @@
 //! One line an event, made to be searched: `[tool] Bash cargo test`, `[cost] $0.31 · 12 turns`.
 
-use crate::entry::{Block, Line, Span, View};
+use crate::entry::{Block, Line, Point, Span, View};
 use crate::formatter::{figures, outcome};
 use crate::item::{Item, Kind, Status};
 use crate::profile::Keep;
@@ -92,7 +92,12 @@ fn fold_block(block: Block, keep: Keep, room: &mut usize, hidden: &mut u64, line
         }
         Block::List { items } => {
             for item in items {
-                add(item.line, room, hidden, line);
+                let mut told = Line::of("plan.note", state(item.point));
+                told.spans.retain(|span| !span.text.is_empty());
+                for span in item.line.spans.into_iter().filter(|span| &*span.text != " ") {
+                    told.push(span.role, span.text);
+                }
+                add(told, room, hidden, line);
             }
         }
         // The title tells how many lines came and went.
@@ -101,6 +106,17 @@ fn fold_block(block: Block, keep: Keep, room: &mut usize, hidden: &mut u64, line
         Block::Elided { lines, .. } => *hidden += lines,
         Block::Table { rows, .. } => *hidden += rows.len() as u64,
         Block::Details { summary, .. } => add(summary, room, hidden, line),
+    }
+}
+
+/// The state of a point, in characters that are easy to search for.
+fn state(point: Point) -> &'static str {
+    match point {
+        Point::Plain => "",
+        Point::Open => "[ ]",
+        Point::Active => "[>]",
+        Point::Done => "[x]",
+        Point::Failed => "[!]",
     }
 }
 

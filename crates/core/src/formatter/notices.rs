@@ -32,6 +32,9 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
     if !context.full && known.is_some() && TOLD.contains(&&*event) {
         text = Text::EMPTY;
     }
+    if !context.full && &*event == "damaged" {
+        text = runs_counted(&text);
+    }
     let first = memchr::memchr(b'\n', text.as_bytes()).unwrap_or(0);
     let longest = if context.item.error { LONG_ERROR } else { 2 * generic::SHORT };
     let is_line = first == 0 && text.len() <= longest;
@@ -74,6 +77,9 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
 /// `claude-opus-4-5 · ~/shop-api · 0123abcd`
 fn session(context: Context<'_>) -> View {
     let facts = context.session.facts();
+    if let (false, true, Some(mode)) = (context.full, context.is("mode_only"), context.text("mode")) {
+        return View::titled("notice", Line::of("notice.info", format!("permission mode: {}", &*mode)));
+    }
     let mut line = Line::default();
     let mut add = |role: &'static str, text: Option<Text>| {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
@@ -95,6 +101,17 @@ fn session(context: Context<'_>) -> View {
     if view.title.is_empty() {
         view.title.push("session.note", Text::own("session"));
     }
+    if !context.full {
+        let servers = context.fact("servers").map(Datum::list).unwrap_or_default();
+        let failed =
+            servers.into_iter().filter(|server| server.text_at("status").as_deref() == Some("failed"));
+        let names: Vec<_> =
+            failed.filter_map(|server| server.text_at("name")).map(Text::into_string).collect();
+        if !names.is_empty() {
+            let told = format!("MCP servers that failed: {}", names.join(", "));
+            view.body.push(Block::line(Line::of("notice.warning", told)));
+        }
+    }
     if context.full {
         for name in ["tools", "servers"] {
             let names = context.fact(name).map(Datum::list).unwrap_or_default();
@@ -115,6 +132,28 @@ fn session(context: Context<'_>) -> View {
         }
     }
     view
+}
+
+/// The text with long runs of one control character counted: `␀ × 512`.
+fn runs_counted(text: &str) -> Text {
+    const LONG: usize = 8;
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let is_control = ('\u{2400}'..='\u{2421}').contains(&first);
+        let end = rest.find(|char| !is_control || char != first).unwrap_or(rest.len()).max(first.len_utf8());
+        let (run, after) = rest.split_at(end);
+        let count = end / first.len_utf8();
+        if count > LONG {
+            let blank = |is_needed: bool| if is_needed { " " } else { "" };
+            let (before, behind) = (blank(!out.is_empty()), blank(!after.is_empty()));
+            out.extend([before, first.encode_utf8(&mut [0; 4]), " × ", &count.to_string(), behind]);
+        } else {
+            out.push_str(run);
+        }
+        rest = after;
+    }
+    Text::clean_owned(out)
 }
 
 /// A folder below a home folder, as people write it. Only the usual places tell that it is one.
@@ -245,6 +284,12 @@ fn words(context: Context<'_>, event: &str) -> Option<Text> {
                     said = format!("{said} · {}", told.replace('_', " "));
                 }
             }
+            if let Some(used) = context.fact("utilization").and_then(Datum::float) {
+                said = format!("{said} · {:.0}% used", used * 100.0);
+            }
+            if let Some(time) = context.fact("resets_at").and_then(Datum::int).and_then(figures::moment) {
+                said = format!("{said} · resets {}", &*time);
+            }
             said
         }
         "denied" => match text("tool") {
@@ -284,6 +329,17 @@ fn words(context: Context<'_>, event: &str) -> Option<Text> {
             _ => return None,
         },
         "skill" => format!("skill {}", &*text("path")?),
+        "teammate" | "session-message" | "channel" | "memory" => {
+            let what = match event {
+                "session-message" => "another session",
+                "memory" => "to be remembered",
+                other => other,
+            };
+            match text("from") {
+                Some(from) => format!("{what} {}:", &*from),
+                None => format!("{what}:"),
+            }
+        }
         "interrupt" if context.item.text().trim().is_empty() => "interrupted".to_owned(),
         "summary" => "summary".to_owned(),
         "shell-input" => "shell".to_owned(),

@@ -2,8 +2,8 @@
 
 use crate::entry::{Block, Line, View};
 use crate::formatter::datum::Datum;
-use crate::formatter::figures;
 use crate::formatter::standard::Context;
+use crate::formatter::{figures, generic};
 use crate::item::Status;
 use crate::text::Text;
 
@@ -44,6 +44,11 @@ pub(super) fn view(context: Context<'_>) -> View {
             Block::prose(role, text)
         });
     }
+    for odd in context.fact("more").map(Datum::list).unwrap_or_default() {
+        if let Datum::Json(value) = odd {
+            view.body.push(Block::text("reply", generic::laid_out(value, false)));
+        }
+    }
     let mut lines = Vec::new();
     for error in context.fact("errors").map(Datum::list).unwrap_or_default() {
         if let Some(error) = error.words().filter(|error| is_for_people(error, context.full)) {
@@ -80,6 +85,11 @@ fn figure(title: &mut Line, text: Text) {
 /// Why a run failed, in words.
 fn why(context: Context<'_>) -> Text {
     let subtype = context.fact("subtype").and_then(Datum::str);
+    let is_aborted =
+        context.fact("reason").and_then(Datum::str).is_some_and(|reason| reason.starts_with("aborted"));
+    if is_aborted || context.is("interrupted") {
+        return Text::own("interrupted");
+    }
     Text::own(match subtype.as_deref() {
         Some("error_max_turns") => "stopped: too many turns",
         Some("error_max_budget_usd") => "stopped: over budget",

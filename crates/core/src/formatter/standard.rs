@@ -35,6 +35,7 @@ impl Formatter for Standard {
         let context = Context { item, session, full: self.detail == Detail::Full };
         let said = match item.kind {
             Kind::Reply => context.said("reply", None),
+            Kind::Prompt if context.full && context.is_task_of_call() => return Ok(Verdict::Hide),
             Kind::Prompt => context.said("prompt", Some("prompt")),
             Kind::Thinking => thinking(context),
             Kind::Call => calls::view(context),
@@ -108,9 +109,17 @@ impl<'a> Context<'a> {
             .or_else(|| Some(Line::of("tool.name", call.tool.as_deref().unwrap_or("call"))))
     }
 
+    /// On a prompt: whether the call that it is inside of has said it as its input.
+    fn is_task_of_call(self) -> bool {
+        let call = self.item.parent.as_ref().and_then(|id| self.session.call(id));
+        let prompt = call.and_then(|call| call.input_text("prompt"));
+        prompt.is_some_and(|prompt| prompt == self.item.clean_text()) && self.fact("images").is_none()
+    }
+
     fn said(self, role: &'static str, mark: Option<&'static str>) -> Option<View> {
         let mut body = Vec::new();
-        let text = self.item.clean_text();
+        let short = self.text("say").filter(|_| !self.full);
+        let text = short.unwrap_or_else(|| self.item.clean_text());
         if !text.trim().is_empty() {
             body.push(Block::prose(role, text));
         }
@@ -167,8 +176,9 @@ fn unknown(context: Context<'_>) -> View {
         View::titled("notice", Line::of("unknown", context.text("type").unwrap_or(Text::own("unknown"))));
     if !text.is_empty() {
         view.body.push(Block::text("unknown", text.trimmed_end()));
-    } else if let (true, Some(record)) = (context.full, &context.item.record) {
-        view.body.push(Block::text("unknown", generic::laid_out(record.root(), record.is_cut())));
+    } else if let (true, Some(Datum::Json(value))) = (context.full, context.fact("value")) {
+        let is_cut = context.item.record.as_ref().is_some_and(|record| record.is_cut());
+        view.body.push(Block::text("unknown", generic::laid_out(value, is_cut)));
     }
     view
 }

@@ -61,6 +61,7 @@ const TOOLS: &[Tool] = &[
     row("AskUserQuestion", calls::ask, results::ask),
     row("Skill", calls::skill, results::skill),
     row("SlashCommand", calls::run, results::other),
+    row("SendMessage", calls::generic, results::note),
     row("ToolSearch", calls::tool_search, results::tool_search),
 ];
 

@@ -48,6 +48,8 @@ const TIME: usize = 9;
 
 /// What stands between a call and what it came to.
 const BEHIND: &str = " · ";
+/// The same in ASCII.
+const BEHIND_ASCII: &str = " - ";
 
 /// Bytes of a result's title that may stand behind a call.
 const SHORT: usize = 100;
@@ -103,6 +105,11 @@ impl Look {
 
     fn piece<'a>(&self, role: &'a str, text: &'a str) -> Piece<'a> {
         Piece { text, role, style: self.style(role), link: None }
+    }
+
+    /// The role of a mark; none is needed where nothing is painted.
+    fn mark_role(&self, name: &str) -> String {
+        if matches!(self.paint, Paint::Plain) { String::new() } else { format!("mark.{name}") }
     }
 
     fn is_ansi(&self) -> bool {
@@ -230,8 +237,9 @@ fn behind<'a>(look: &Look, columns: usize, entry: &'a Entry) -> Option<Vec<Piece
     if entry.kind != Kind::Result || entry.of.is_some() || !is_short_result(look, entry) {
         return None;
     }
-    let mut pieces = vec![look.piece("result.note", BEHIND)];
-    pieces.extend(entry.view.title.spans.iter().map(|span| look.piece(span.role.name(), &span.text)));
+    let between = if look.layout.glyphs == Glyphs::Ascii { BEHIND_ASCII } else { BEHIND };
+    let mut pieces = vec![look.piece("result.note", between)];
+    pieces.extend(block::pieces(look, &entry.view.title, &[]));
     let fits = look.width.is_none_or(|width| columns + wrap::width_of(&pieces) <= width);
     fits.then_some(pieces)
 }
@@ -352,7 +360,7 @@ fn titled(mark: Option<&'static str>, title: &Line, body: &mut block::Body<'_, '
     let level = if shape.is_empty() {
         body.pen.shift(look.layout.margin)
     } else {
-        let role = format!("mark.{name}");
+        let role = look.mark_role(name);
         let hang = Piece::blank(wrap::width(shape) + 1);
         body.pen.indent(&[look.piece(&role, shape), Piece::blank(1)], &[hang])
     };
@@ -368,7 +376,7 @@ fn below_mark(mark: Option<&'static str>, blocks: &[Block], body: &mut block::Bo
     let level = if shape.is_empty() {
         body.pen.shift(margin)
     } else {
-        let role = format!("mark.{name}");
+        let role = look.mark_role(name);
         let gap = margin.saturating_sub(wrap::width(shape)).max(1);
         body.pen.indent(&[look.piece(&role, shape), Piece::blank(gap)], &[Piece::blank(margin)])
     };

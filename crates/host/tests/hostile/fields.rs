@@ -42,7 +42,10 @@ fn a_field_of_a_wrong_type_costs_no_other_text() {
                 let about = || format!("{} becomes {name} in {event}", path.join("."));
                 let out = run(&text, input.as_bytes()).0;
                 assert_harmless(&out, false, &about());
-                for (engine, is_coloured) in [(&items, false), (&ansi, true)] {
+                // The other outputs are made of the same items: two kinds of wrong are enough for them.
+                let others = [(&items, false), (&ansi, true)];
+                let is_tried = matches!(name, "a broken string" | "a list");
+                for (engine, is_coloured) in others.into_iter().filter(|_| is_tried) {
                     let out = run(engine, input.as_bytes()).0;
                     assert_harmless(&out, is_coloured, &about());
                     assert!(out.contains("said before") && out.contains("said after"), "{}", about());

@@ -3,6 +3,7 @@
 //! One content block is one item. An API message of several blocks comes as several lines with
 //! one id and no block index (but for the newest history files), so blocks are counted in order.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::event::{Event, Usage};
@@ -11,6 +12,7 @@ use crate::json::{self, Value};
 use crate::session::{Facts, Session, hash};
 use crate::text::Text;
 
+use super::marker::{Marked, Said};
 use super::partial::Told;
 use super::{Claude, Maker, content, copy, leveled, marker, quiet, tool};
 
@@ -69,7 +71,7 @@ impl Claude {
 
     /// Tells that the items of earlier lines are taken back.
     pub(super) fn retract(&mut self, maker: &mut Maker<'_>, uuids: Value<'_>, out: &mut Vec<Event>) {
-        let ids = self.made_by(uuids);
+        let ids = self.take_made_by(uuids);
         if ids.is_empty() {
             return;
         }
@@ -99,7 +101,7 @@ impl Claude {
         match &*kind {
             "" | "text" if matches!(text, Content::Node(_)) => {
                 if block_is_blank(maker, &text) {
-                    return;
+                    return out.push(Event::Bookkeeping("empty text".into()));
                 }
                 let mut item = if is_synthetic {
                     synthetic(maker, text)
@@ -135,7 +137,7 @@ impl Claude {
                     maker.unknown("text".into(), block_value(maker, block), out);
                 }
             }
-            _ => maker.unknown(format!("assistant/{kind}"), block_value(maker, block), out),
+            _ => maker.unknown(format!("assistant/{}", named(&kind)), block_value(maker, block), out),
         }
     }
 
@@ -149,7 +151,11 @@ impl Claude {
         block: Value<'_>,
     ) -> Id {
         let Some(message) = message else { return maker.unnamed() };
-        let is_replay = maker.line.uuid.is_some_and(|uuid| self.uuids.contains_key(&hash(uuid.raw())));
+        let line = &maker.line;
+        // Version 1.0.24 writes earlier turns again under new uuids: such a chain begins anew, amid a message.
+        let begins_anew = line.is_history && line.uuid.is_some() && line.parent_uuid.is_none();
+        let is_replay =
+            begins_anew || line.uuid.is_some_and(|uuid| self.uuids.contains_key(&hash(uuid.raw())));
         let index = maker.line.block_index.and_then(|index| usize::try_from(index).ok());
         let told = Told { kind, call, hash: hash(block.raw()), is_replay, index };
         self.threads.whole(maker.parent.as_ref(), message, &told)
@@ -206,6 +212,7 @@ impl Claude {
             return maker.unknown("user".into(), maker.line.value, out);
         };
         self.history_facts(maker, None, out);
+        self.threads.answered(maker.parent.as_ref());
         if self.remember(&maker.line, Vec::new) {
             // The very line again: a replay. Results are told apart by the session.
             let is_result = body
@@ -230,7 +237,7 @@ impl Claude {
                         },
                         "image" | "document" => out.push(Event::Put(Box::new(pictured(maker, block)))),
                         _ if kind.ends_with("_tool_result") => self.result_of(maker, block, session, out),
-                        _ => maker.unknown(format!("user/{kind}"), block_value(maker, block), out),
+                        _ => maker.unknown(format!("user/{}", named(&kind)), block_value(maker, block), out),
                     }
                 }
             }
@@ -248,35 +255,28 @@ impl Claude {
     fn said(&mut self, maker: &mut Maker<'_>, text: Value<'_>, session: &Session, out: &mut Vec<Event>) {
         let content = Content::Node(text.node());
         let string = text.decode().unwrap_or_default();
-        let marked = marker::read(&string);
-        let item = match marked {
-            Some(marked) => {
-                let mut notice = maker.notice(marked.event, content);
-                if let Some(say) = marked.say {
-                    notice.data.push(("say", Fact::Text(say.into_owned())));
-                }
+        let item = match marker::read(&string) {
+            Said::Notice(marked) => {
                 if let Some(folder) = marker::skill_folder(&string) {
-                    notice.data.push(("path", Fact::Text(folder.to_owned())));
                     out.push(Event::Facts(Box::new(Facts {
                         skill: Some(Text::clean(folder)),
                         ..Facts::default()
                     })));
                 }
-                if marked.event == "interrupt" {
-                    notice = leveled(notice, "warning");
-                }
                 // A task whose call still awaits its result will be told by that.
                 let is_awaited = marker::tag(&string, "tool-use-id")
                     .is_some_and(|id| session.call(&Id::from(id)).is_some());
-                if marked.quiet || is_awaited { quiet(notice) } else { notice }
+                let notice = marked_notice(maker, marked, content);
+                if is_awaited && notice.fact("quiet").is_none() { quiet(notice) } else { notice }
             }
-            None if maker.line.is_summary => quiet(maker.notice("summary", content)),
-            None if maker.line.is_synthetic => quiet(maker.notice("synthetic", content)),
-            None if string.trim().is_empty() => return,
-            None => {
+            Said::Prompt(_) if maker.line.is_summary => quiet(maker.notice("summary", content)),
+            Said::Prompt(_) if maker.line.is_synthetic => quiet(maker.notice("synthetic", content)),
+            Said::Prompt(_) if string.trim().is_empty() => return,
+            Said::Prompt(words) => {
                 let id = maker.unnamed();
                 let mut prompt = maker.item(id, Kind::Prompt);
                 prompt.text = content;
+                prompt.data.extend(words.map(|words| ("say", Fact::Text(words.into_owned()))));
                 prompt
             }
         };
@@ -293,11 +293,20 @@ impl Claude {
     ) {
         let structured = maker.line.structured;
         let call = block.get("tool_use_id").and_then(Value::decode).filter(|id| !id.is_empty());
-        let known = call
-            .as_deref()
-            .and_then(|id| session.call(&Id::from(id)))
-            .map(|call| (call.tool.clone(), call.action));
+        let id = call.as_deref().map(Id::from);
+        let known = id.as_ref().and_then(|id| session.call(id)).map(|call| (call.tool.clone(), call.action));
+        let first = out.len();
         self.result(maker, block, structured, known, out);
+        // The call had its result already.
+        if id.is_some_and(|id| session.call(&id).is_none() && session.has_seen(&id)) {
+            let results = out[first..].iter_mut().filter_map(|event| match event {
+                Event::Put(item) if item.kind == Kind::Result => Some(item),
+                _ => None,
+            });
+            for (name, _) in results.flat_map(|item| &mut item.data).filter(|(name, _)| *name == "orphan") {
+                *name = "again";
+            }
+        }
     }
 
     /// A result, whose call is of this tool and action if it is `known`.
@@ -323,6 +332,15 @@ impl Claude {
             _ => item.data.push(("orphan", Fact::Bool(true))),
         }
         result_content(&mut item, block);
+        let error = block
+            .get("content")
+            .and_then(|content| content.get("error_code"))
+            .filter(|code| code.str().is_some());
+        if let Some(code) = error {
+            // A tool that the API ran itself tells so that it failed.
+            (item.error, item.status) = (true, Status::Failed);
+            item.text = Content::Node(code.node());
+        }
         if let Some(structured) = structured {
             tool::result_facts(&mut item, structured);
             let is_silent = matches!(item.text, Content::None) && item.fact("images").is_none();
@@ -349,6 +367,19 @@ impl Claude {
     }
 }
 
+/// The notice of a string that the program made.
+pub(super) fn marked_notice(maker: &mut Maker<'_>, marked: Marked<'_>, text: Content) -> Item {
+    let mut notice = maker.notice(marked.event, text);
+    let path = marker::skill_folder(&notice.text()).map(str::to_owned);
+    let told =
+        [("say", marked.say.map(Cow::into_owned)), ("from", marked.from.map(str::to_owned)), ("path", path)];
+    notice.data.extend(told.into_iter().filter_map(|(name, text)| Some((name, Fact::Text(text?)))));
+    if marked.failed || marked.event == "interrupt" {
+        notice = leveled(notice, "warning");
+    }
+    if marked.quiet { quiet(notice) } else { notice }
+}
+
 /// The value, as one of the maker's record.
 fn block_value<'a>(maker: &Maker<'a>, block: Value<'_>) -> Value<'a> {
     maker.input.record.value(block.node())
@@ -365,6 +396,11 @@ fn synthetic(maker: &mut Maker<'_>, text: Content) -> Item {
     }
     notice.status = if is_error { Status::Failed } else { Status::Done };
     leveled(notice, if is_error || said.starts_with("API Error") { "error" } else { "info" })
+}
+
+/// A block's type, or what stands for one that has none.
+fn named(kind: &str) -> &str {
+    if kind.is_empty() { "?" } else { kind }
 }
 
 fn block_is_blank(maker: &Maker<'_>, text: &Content) -> bool {

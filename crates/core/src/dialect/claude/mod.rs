@@ -177,11 +177,11 @@ impl Decoder for Claude {
 }
 
 impl Claude {
-    /// Valid JSON that has no `type`: kept as it is.
+    /// Valid JSON that has no `type`: passes through as it is written.
     fn not_an_event(&mut self, input: Input<'_>, out: &mut Vec<Event>) {
         let mut item = Item::new(format!("line-{}", input.line), Kind::Unknown, input.line);
-        item.record = Some(input.record.clone());
-        item.data = vec![("type", Fact::Text("no event".into())), ("value", Fact::Node(input.value.node()))];
+        item.text = Content::Own(input.value.raw().to_owned());
+        item.data = vec![("raw", Fact::Bool(true)), ("type", Fact::Text("no event".into()))];
         out.push(Event::Unknown("no event".into()));
         out.push(Event::Put(Box::new(item)));
     }
@@ -266,10 +266,16 @@ impl Claude {
         seen
     }
 
-    /// The items that the lines of these uuids made.
-    fn made_by(&self, uuids: Value<'_>) -> Vec<Id> {
-        let keys = uuids.items().filter_map(Value::str).map(|uuid| hash(uuid.raw()));
-        keys.filter_map(|key| self.uuids.get(&key)).flat_map(|(_, ids)| ids.clone()).collect()
+    /// The items that the lines of these uuids made. They can be taken back once.
+    fn take_made_by(&mut self, uuids: Value<'_>) -> Vec<Id> {
+        let mut taken = Vec::new();
+        for uuid in uuids.items().filter_map(Value::str) {
+            if let Some((_, ids)) = self.uuids.get_mut(&hash(uuid.raw())) {
+                self.made -= ids.len();
+                taken.append(ids);
+            }
+        }
+        taken
     }
 
     /// The types that aren't messages of the conversation.
@@ -291,6 +297,13 @@ impl Claude {
                     ],
                 );
                 quiet(notice)
+            }
+            "control_response" if error_of_response(value).is_some() => {
+                let text =
+                    error_of_response(value).map_or(Content::None, |error| Content::Node(error.node()));
+                let mut notice = maker.notice("control", text);
+                notice.data.push(("subtype", Fact::Text("error".into())));
+                leveled(notice, "warning")
             }
             "summary" => maker.notice("title", content(value, "summary")),
             "custom-title" => quiet(maker.notice("title", content(value, "customTitle"))),
@@ -383,6 +396,13 @@ impl Claude {
         let notice = if is_failure { leveled(notice, "warning") } else { quiet(notice) };
         out.push(Event::Put(Box::new(notice)));
     }
+}
+
+/// What a control response says of its failure.
+fn error_of_response(value: Value<'_>) -> Option<Value<'_>> {
+    let response = value.get("response")?;
+    response.get("subtype")?.str().filter(|subtype| subtype.is("error"))?;
+    response.get("error")
 }
 
 /// Takes facts over from a value: its keys, and what ours are called.

@@ -48,7 +48,7 @@ pub(super) struct Told<'a> {
 #[derive(Default)]
 struct Current {
     message: String,
-    /// Its blocks were seen before another message began: it is told again.
+    /// What comes of it that was seen is told again: another message or a user line came in between.
     is_replay: bool,
     streamed: Vec<Streamed>,
     /// Streamed blocks that have begun.
@@ -83,6 +83,13 @@ impl Threads {
         }
         let current = Current { message: message.to_owned(), is_replay, ..Current::default() };
         self.current.insert(parent.cloned(), current);
+    }
+
+    /// A user line came in a thread.
+    pub(super) fn answered(&mut self, parent: Option<&Id>) {
+        if let Some(current) = self.current.get_mut(&parent.cloned()) {
+            current.is_replay = true;
+        }
     }
 
     /// Settles all messages: an outcome has come.

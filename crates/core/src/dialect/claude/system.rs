@@ -6,8 +6,9 @@ use crate::json::{self, Str, Value};
 use crate::session::{Facts, Session};
 use crate::text::Text;
 
-use super::message::hook_facts;
-use super::{Claude, Maker, content, copy, leveled, marker, quiet};
+use super::marker::{self, Said};
+use super::message::{hook_facts, marked_notice};
+use super::{Claude, Maker, content, copy, leveled, quiet};
 
 /// Subtypes that come and go while something else tells the same. Sorted.
 const TRANSIENT: &[&str] = &[
@@ -147,16 +148,12 @@ impl Claude {
     fn local_command(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
         let value = maker.line.value;
         let text = value.get("content").and_then(Value::decode).unwrap_or_default();
-        let marked = marker::read(&text);
-        let mut notice = maker.notice(
-            marked.as_ref().map_or("command-output", |marked| marked.event),
-            content(value, "content"),
-        );
-        let is_quiet = marked.as_ref().is_some_and(|marked| marked.quiet);
-        if let Some(say) = marked.and_then(|marked| marked.say) {
-            notice.data.push(("say", Fact::Text(say.into_owned())));
-        }
-        out.push(Event::Put(Box::new(if is_quiet { quiet(notice) } else { notice })));
+        let content = content(value, "content");
+        let notice = match marker::read(&text) {
+            Said::Notice(marked) => marked_notice(maker, marked, content),
+            Said::Prompt(_) => maker.notice("command-output", content),
+        };
+        out.push(Event::Put(Box::new(notice)));
     }
 }
 

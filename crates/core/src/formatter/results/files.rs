@@ -68,7 +68,7 @@ fn read_lines(answer: &mut Answer<'_>) -> Option<View> {
     if !context.full {
         if numbered.is_none() {
             let text = answer.text();
-            if text.trim().is_empty() && answer.title.is_empty() {
+            if text.trim().is_empty() && answer.says_nothing() {
                 let offset = answer.call.and_then(|call| call.input()?.get("offset")?.int());
                 answer.note(Text::own(if offset.unwrap_or(1) > 1 { "no lines" } else { "empty file" }));
             }

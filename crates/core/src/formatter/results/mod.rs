@@ -49,6 +49,10 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
         answer.failure();
         return Some(answer.finish("error"));
     }
+    if context.fact("success").is_some_and(Datum::is_false) {
+        answer.no_success();
+        return Some(answer.finish("warning"));
+    }
     let tool = item.tool.as_deref().or_else(|| call?.tool.as_deref());
     let action = item.action.or_else(|| call?.action);
     let form = tools::form(tool, action);
@@ -151,6 +155,49 @@ impl Answer<'_> {
         }
     }
 
+    /// Why a call that is no error came to nothing.
+    fn no_success(&mut self) {
+        let text = self.text();
+        let text = if self.context.full { text } else { message_of(&text).unwrap_or(text) };
+        if generic::is_short(&text) && !text.is_empty() {
+            self.title.push("result.error", text);
+        } else {
+            self.title.push("result.error", Text::own("failed"));
+            self.code("result.error.text", text);
+        }
+    }
+
+    /// Values that no form knows what to do with: parts of the content, facts of a wrong type.
+    fn odd(&self) -> Vec<Text> {
+        let item = self.context.item;
+        let cut = item.record.as_ref().is_some_and(|record| record.is_cut());
+        let mut odd = Vec::new();
+        for part in self.context.fact("more").map(Datum::list).unwrap_or_default() {
+            if let Datum::Json(value) = part {
+                odd.push(generic::laid_out(value, cut));
+            }
+        }
+        for (name, _) in &item.data {
+            match self.context.fact(name) {
+                Some(Datum::Json(value)) if !has_its_type(name, value.kind()) => {
+                    let laid = generic::laid_out(value, cut);
+                    let between = if laid.contains('\n') { "\n" } else { " " };
+                    odd.push(Text::clean_owned(format!("{name}:{between}{}", &*laid)));
+                }
+                _ => {}
+            }
+        }
+        odd
+    }
+
+    /// Whether there is nothing to be said of the result.
+    fn says_nothing(&self) -> bool {
+        self.title.is_empty()
+            && self.body.is_empty()
+            && self.context.fact("images").is_none()
+            && self.odd().is_empty()
+    }
+
     /// Whether a text already stands in the body or in the title.
     fn has(&self, text: &str) -> bool {
         let text = text.trim();
@@ -163,17 +210,44 @@ impl Answer<'_> {
     }
 
     fn finish(&mut self, mark: &'static str) -> View {
-        let context = self.context;
-        images(context, &mut self.body);
-        if context.full && !context.item.error {
+        if self.context.full && !self.context.item.error {
             let text = self.text();
             self.code_if_new("result.text", text);
+        }
+        self.finish_all_but_text(mark)
+    }
+
+    /// Everything but `said`, a part of the text that stands elsewhere.
+    fn finish_but_for(&mut self, said: &str) -> View {
+        let rest = self.text().replacen(said, "", 1);
+        self.code("result.text", Text::clean(rest.trim()));
+        self.finish_all_but_text("")
+    }
+
+    fn finish_all_but_text(&mut self, mark: &'static str) -> View {
+        let context = self.context;
+        images(context, &mut self.body);
+        if context.full || (self.title.is_empty() && self.body.is_empty()) {
+            for text in self.odd() {
+                self.code("result.text", text);
+            }
         }
         if context.full {
             self.structured();
         }
-        if context.is("orphan") {
+        let mut mark = mark;
+        if context.is("again") {
+            self.note(Text::own("another result of the call"));
+        } else if context.is("orphan") && context.item.call.is_some() {
             self.note(Text::own("of an unknown call"));
+        } else if context.is("orphan") {
+            // Under whatever call stands above it would be taken for that one's.
+            let title = std::mem::replace(&mut self.title, Line::of("muted", "result of an unknown call"));
+            if !title.is_empty() {
+                self.title.spans.push(Span::new("result.note", Text::own(" · ")));
+                self.title.spans.extend(title.spans);
+            }
+            mark = if mark.is_empty() { "result" } else { mark };
         }
         View {
             mark: (!mark.is_empty()).then_some(mark),
@@ -268,7 +342,7 @@ pub(super) fn run(answer: &mut Answer<'_>) -> Option<View> {
             answer.body.extend(changes.block(path));
         }
     }
-    if answer.title.is_empty() && answer.body.is_empty() && context.fact("images").is_none() {
+    if answer.says_nothing() {
         answer.note(Text::own("no output"));
     }
     answer.done()
@@ -303,11 +377,7 @@ fn tagged(text: &Text, name: &str) -> Option<Text> {
 /// What one sentence says.
 pub(super) fn note(answer: &mut Answer<'_>) -> Option<View> {
     let text = answer.text();
-    // Some tools answer with a message inside of JSON.
-    let message = Record::from_line(text.as_str().to_owned()).ok();
-    let message =
-        message.as_ref().and_then(|record| record.root().get("message")?.str()).map(Text::from_json);
-    match message {
+    match message_of(&text) {
         Some(message) if !answer.context.full && generic::is_short(&message) => {
             answer.note(message);
             answer.done()
@@ -316,10 +386,30 @@ pub(super) fn note(answer: &mut Answer<'_>) -> Option<View> {
     }
 }
 
+/// Some tools answer with a message inside of JSON.
+fn message_of(text: &Text) -> Option<Text> {
+    let record = Record::from_line(text.as_str().to_owned()).ok()?;
+    record.root().get("message")?.str().map(Text::from_json)
+}
+
+/// Whether a fact called `name` may be of this type.
+fn has_its_type(name: &str, kind: Kind) -> bool {
+    match name {
+        "stdout" | "stderr" | "note" | "path" | "content" | "mode" | "url" | "answer" | "query" | "plan"
+        | "state" | "original" | "background" => kind == Kind::String,
+        "count" | "lines" | "total" | "start" | "bytes" | "duration_ms" | "tokens" | "tool_uses" => {
+            kind == Kind::Number
+        }
+        "interrupted" | "image" | "truncated" | "success" => matches!(kind, Kind::True | Kind::False),
+        "files" | "patch" | "cells" => kind == Kind::Array,
+        _ => true,
+    }
+}
+
 /// Any tool.
 pub(super) fn other(answer: &mut Answer<'_>) -> Option<View> {
     say_text(answer);
-    if answer.title.is_empty() && answer.body.is_empty() && answer.context.fact("images").is_none() {
+    if answer.says_nothing() {
         answer.note(Text::own("no output"));
     }
     answer.done()

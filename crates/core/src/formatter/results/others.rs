@@ -3,7 +3,7 @@
 use super::{Answer, holds, say_text};
 use crate::entry::{Block, Line, ListItem, Point, Span, View};
 use crate::formatter::datum::Datum;
-use crate::formatter::{figures, generic};
+use crate::formatter::figures;
 use crate::json::Record;
 use crate::text::Text;
 
@@ -74,12 +74,12 @@ pub(in crate::formatter) fn delegate(answer: &mut Answer<'_>) -> Option<View> {
     if let Some(ms) = context.count("duration_ms") {
         answer.note(figures::duration(ms));
     }
-    if context.is("repeated") && !context.full && !answer.title.is_empty() {
-        // It stands right above: the sub-agent's last reply.
-        return answer.done();
-    }
     let told = context.text("answer").map(Text::trimmed_end).filter(|text| !text.is_empty());
     let text = answer.text();
+    if context.is("repeated") && !answer.title.is_empty() {
+        // It stands right above: the sub-agent's last reply.
+        return if context.full { Some(answer.finish_but_for(&told.unwrap_or(text))) } else { answer.done() };
+    }
     match told {
         // The text often holds the answer and bookkeeping after it.
         Some(told) if context.full && holds(&text, &told) => {
@@ -109,16 +109,6 @@ pub(in crate::formatter) fn todos(answer: &mut Answer<'_>) -> Option<View> {
 pub(in crate::formatter) fn tasks(answer: &mut Answer<'_>) -> Option<View> {
     let context = answer.context;
     let all = context.fact("tasks").or_else(|| context.fact("todos"));
-    if context.fact("success").is_some_and(Datum::is_false) {
-        let text = answer.text();
-        if generic::is_short(&text) && !text.is_empty() {
-            answer.title.push("result.error", text);
-        } else {
-            answer.title.push("result.error", Text::own("failed"));
-            answer.code("result.error.text", text);
-        }
-        return Some(answer.finish("warning"));
-    }
     if let Some(task) = context.fact("task") {
         let mut line = Line::default();
         if let Some(id) = task.get("id").and_then(Datum::words) {

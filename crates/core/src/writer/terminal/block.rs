@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::pen::{Pen, first_line, glyph};
 use super::wrap::{self, Piece};
 use super::{Look, diff, prose, table};
-use crate::entry::{Block, Line, ListItem, Point};
+use crate::entry::{Block, Line, ListItem, Point, Span};
 use crate::profile::Glyphs;
 use crate::theme::Style;
 use crate::writer::highlight;
@@ -146,9 +146,13 @@ impl Body<'_, '_> {
     fn image(&mut self, media: &str, bytes: Option<u64>, name: Option<&str>) {
         let look = self.pen.look();
         let mut text = String::from("[");
-        text.push_str(glyph(look, "image"));
-        let kind = media.strip_prefix("image/").unwrap_or(media);
-        if !kind.is_empty() {
+        let kind = media.strip_prefix("image/");
+        text.push_str(match media {
+            "application/pdf" => "PDF",
+            _ if kind.is_some() || matches!(media, "" | "image") => glyph(look, "image"),
+            _ => media,
+        });
+        if let Some(kind) = kind.filter(|kind| !kind.is_empty()) {
             text.push(' ');
             text.push_str(kind);
         }
@@ -222,13 +226,52 @@ impl Numbers {
 
 /// The pieces of a line. `targets` are those of its spans.
 pub(super) fn pieces<'a>(look: &Look, line: &'a Line, targets: &'a [Option<Cow<'a, str>>]) -> Vec<Piece<'a>> {
-    let spans = line.spans.iter().enumerate();
-    spans
-        .map(|(at, span)| Piece {
-            link: targets.get(at).and_then(|target| target.as_deref()),
-            ..look.piece(span.role.name(), &span.text)
-        })
-        .collect()
+    let mut pieces = Vec::with_capacity(line.spans.len());
+    for (at, span) in line.spans.iter().enumerate() {
+        let leads_to = targets.get(at).and_then(|target| target.as_deref());
+        let piece = Piece { link: leads_to, ..look.piece(span.role.name(), &span.text) };
+        if look.layout.glyphs == Glyphs::Ascii && is_ours(span) {
+            push_in_ascii(piece, &mut pieces);
+        } else {
+            pieces.push(piece);
+        }
+    }
+    pieces
+}
+
+/// Characters of our own words, and what stands for them where there is only ASCII.
+const TWINS: [(char, &str); 5] = [('·', "-"), ('−', "-"), ('–', "-"), ('…', "..."), ('→', "->")];
+
+/// Whether a span holds our own words. What a tool or a model said stays as it is.
+fn is_ours(span: &Span) -> bool {
+    match span.role.name() {
+        "notice.info" | "notice.warning" | "notice.error" | "notice.note" | "session.note" | "tool.note"
+        | "outcome.note" | "outcome.figure" | "outcome.ok" | "change.remove" | "muted" | "elided" => true,
+        "call.detail" | "result.note" => {
+            let begins = |words: &[&str]| words.iter().any(|word| span.text.starts_with(word));
+            matches!(&*span.text, "·" | " · " | "→") || begins(&["lines ", "→ "])
+        }
+        _ => false,
+    }
+}
+
+fn push_in_ascii<'a>(piece: Piece<'a>, out: &mut Vec<Piece<'a>>) {
+    let twin = |char: char| TWINS.iter().find(|(ours, _)| *ours == char);
+    let mut rest = piece.text;
+    while let Some(at) = rest.find(|char| twin(char).is_some()) {
+        let (before, after) = rest.split_at(at);
+        if !before.is_empty() {
+            out.push(piece.with(before));
+        }
+        let mut after = after.chars();
+        if let Some((_, twin)) = after.next().and_then(twin) {
+            out.push(piece.with(twin));
+        }
+        rest = after.as_str();
+    }
+    if !rest.is_empty() {
+        out.push(piece.with(rest));
+    }
 }
 
 /// Where the spans of a line lead, if links are written; empty if none does.

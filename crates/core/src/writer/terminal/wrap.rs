@@ -47,6 +47,10 @@ pub(super) fn width(text: &str) -> usize {
     if text.is_ascii() {
         return text.len() + text.bytes().filter(|&byte| byte == b'\t').count() * (TAB - 1);
     }
+    let mut chars = text.chars();
+    if let (Some(ch), None) = (chars.next(), chars.next()) {
+        return ch.width().unwrap_or(0);
+    }
     let mut rest = text;
     let mut width = 0;
     while let Some((length, columns)) = next(rest) {
