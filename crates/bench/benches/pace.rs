@@ -23,6 +23,10 @@ use streamfmt_bench::binary::Binary;
 use streamfmt_bench::grow::grow;
 use streamfmt_bench::measure::{Times, cpu};
 
+/// The program's allocator, so that what is measured here is what it does.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// What is measured in this process: its name, what it must reach and aims at (as multiples of validation), how it is set up.
 struct Case {
     name: &'static str,
