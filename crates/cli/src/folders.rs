@@ -1,7 +1,7 @@
 //! Asks the system where things lie.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use etcetera::BaseStrategy;
 use streamfmt::Folders;
@@ -28,12 +28,6 @@ pub(crate) fn folders() -> Folders {
     }
 }
 
-#[cfg(not(windows))]
 fn system() -> Option<PathBuf> {
-    Some(Path::new("/etc").to_owned())
-}
-
-#[cfg(windows)]
-fn system() -> Option<PathBuf> {
-    env::var_os("ProgramData").map(|folder| Path::new(&folder).to_owned())
+    if cfg!(windows) { env::var_os("ProgramData").map(PathBuf::from) } else { Some(PathBuf::from("/etc")) }
 }
