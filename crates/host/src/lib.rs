@@ -21,6 +21,7 @@
 pub mod ahead;
 pub mod engine;
 pub mod files;
+pub mod folders;
 pub mod golden;
 pub mod keys;
 pub mod lua;
@@ -31,6 +32,7 @@ pub mod source;
 pub use ahead::Ahead;
 pub use engine::{Builder, Engine, Looks};
 pub use files::Files;
+pub use folders::Folders;
 pub use problem::{Place, Problem, Problems};
 pub use profile::Settings;
 pub use source::{SideFile, side_files, subagents};
