@@ -74,7 +74,11 @@ impl fmt::Display for FileError {
             }
             Self::TooLarge(most) => write!(f, "it is larger than {} KiB", most.div_ceil(1024)),
             Self::TooMany => {
-                write!(f, "there are more than {MOST_FILES} files, or folders over {DEEPEST} deep")
+                write!(
+                    f,
+                    "there are more than {MOST_FILES} files or {} MiB, or folders over {DEEPEST} deep",
+                    MOST_BYTES >> 20
+                )
             }
             Self::Outside(root) => write!(f, "it is not inside {}", root.display()),
             Self::NotText => f.write_str("it is not UTF-8"),
@@ -147,15 +151,16 @@ impl Files {
     pub fn read(&self, path: &Path, most: usize) -> Result<Source, FileError> {
         let path = self.locate(path).inspect_err(|error| self.miss(path, error))?;
         let mut shared = lock(&self.shared);
-        let bytes = match shared.read.get(&path) {
-            Some(bytes) => Arc::clone(bytes),
-            None => {
-                let room = MOST_BYTES.saturating_sub(shared.bytes).min(most);
-                let bytes: Arc<[u8]> = load(&path, room, self.bounds.is_some())?.into();
-                shared.bytes += bytes.len();
-                shared.read.insert(path.clone(), Arc::clone(&bytes));
-                bytes
+        let bytes = if let Some(bytes) = shared.read.get(&path) {
+            Arc::clone(bytes)
+        } else {
+            if MOST_BYTES - shared.bytes < most {
+                return Err(FileError::TooMany);
             }
+            let bytes: Arc<[u8]> = load(&path, most, self.bounds.is_some())?.into();
+            shared.bytes += bytes.len();
+            shared.read.insert(path.clone(), Arc::clone(&bytes));
+            bytes
         };
         if bytes.len() > most {
             return Err(FileError::TooLarge(most));
