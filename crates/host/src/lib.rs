@@ -20,6 +20,8 @@
 
 pub mod ahead;
 pub mod engine;
+pub mod files;
+pub mod folders;
 pub mod golden;
 pub mod keys;
 pub mod lua;
@@ -30,6 +32,8 @@ pub mod source;
 
 pub use ahead::Ahead;
 pub use engine::{Builder, Engine, Looks};
+pub use files::Files;
+pub use folders::Folders;
 pub use problem::{Place, Problem, Problems};
 pub use profile::Settings;
 pub use rule::ToolRule;
