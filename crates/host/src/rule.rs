@@ -43,6 +43,15 @@ impl ToolRule {
     /// A rule that says nothing yet.
     pub fn new(pattern: impl Into<String>, origin: Origin) -> Self {
         let pattern = pattern.into();
-        Self { pattern, origin, label: None, arg: None, summary: None, icon: None, role: None, collapse: None }
+        Self {
+            pattern,
+            origin,
+            label: None,
+            arg: None,
+            summary: None,
+            icon: None,
+            role: None,
+            collapse: None,
+        }
     }
 }
