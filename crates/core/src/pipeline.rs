@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
 
-use crate::clip::{clip, floor};
+use crate::clip::{clip, floor, fold};
 use crate::dialect::{self, Decoder, Dialect, Input};
 use crate::entry::{Block, Entry, Line, View};
 use crate::event::Event;
@@ -623,7 +623,10 @@ impl Stage {
             count(&mut self.report.hidden, item.kind.name());
             return None;
         };
-        clip(&mut view, item.kind, item.error, &self.profile.limits);
+        if self.profile.filter.collapses(item) {
+            fold(&mut view);
+        }
+        clip(&mut view, item.kind, item.error, &self.profile.limits_of(item));
         let wants_time = match &self.output {
             Output::Entries { writer, .. } => writer.wants_time(),
             _ => true,
