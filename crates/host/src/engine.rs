@@ -109,6 +109,7 @@ impl Engine {
             profile: self.settings.profile.clone(),
             output: (self.writer.make)(self),
             subagents: None,
+            settle: None,
         }
     }
 
