@@ -8,7 +8,7 @@ use streamfmt::core::item::Kind;
 use streamfmt::explain::{Candidate, Explanation, Question, Turn};
 use streamfmt::{Builder, Engine};
 
-use crate::message::{INTERNAL, USAGE, one_line, tell, tell_journal, tell_problems};
+use crate::message::{USAGE, one_line, tell, tell_journal, tell_problems};
 
 /// Says for each property of a tool, or for a kind of item, which plugins and profiles are asked, in which
 /// order, and where each of them was told to.
@@ -57,10 +57,7 @@ impl Explain {
         let explanation = engine.explain(&Question { tool: self.tool.clone(), kind });
         tell_journal(engine.journal());
         if self.json {
-            return serde_json::to_vec_pretty(&explanation).map_err(|error| {
-                tell(&error.to_string());
-                INTERNAL
-            });
+            return Ok(explanation.to_json().into_bytes());
         }
         let mut text = told(&explanation);
         text.truncate(text.trim_end().len());
@@ -82,7 +79,9 @@ fn told(explanation: &Explanation) -> String {
         let _ = writeln!(text, "{}", walk.name);
         let rows: Vec<[String; 4]> = walk.candidates.iter().map(row).collect();
         let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        let widths = [0, 1, 2].map(width);
+        let mut widths = [0, 1, 2].map(width);
+        // As wide as the word for the layer that answers.
+        widths[0] = "answers".len();
         for row in &rows {
             let mut line = String::new();
             for (cell, width) in row.iter().zip(widths) {
@@ -92,7 +91,7 @@ fn told(explanation: &Explanation) -> String {
         }
         let is_answered = walk.candidates.iter().any(|candidate| candidate.turn == Turn::Answers);
         let built_in = if is_answered { "never" } else { "answers" };
-        let _ = writeln!(text, "  {built_in}  built-in: {}\n", walk.built_in);
+        let _ = writeln!(text, "  {built_in:<0$}  built-in: {1}\n", widths[0], walk.built_in);
     }
     text
 }
@@ -113,5 +112,5 @@ fn row(candidate: &Candidate) -> [String; 4] {
         None => format!("({})", candidate.layer),
     };
     let says = format!("{}  {whose}", one_line(&candidate.says));
-    [turn.to_owned(), place, one_line(&candidate.pattern).into_owned(), says]
+    [turn.to_owned(), place, one_line(&candidate.pattern), says]
 }

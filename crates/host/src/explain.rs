@@ -4,8 +4,8 @@ use serde::Serialize;
 use streamfmt_core::dialect;
 use streamfmt_core::item::Kind;
 
-use crate::lua::layers::{Answer, Field, Ladder, Step, Who};
-use crate::lua::{Layer, Plugins};
+use crate::lua::layers::{Answer, Field, Ladder, Step};
+use crate::lua::{Plugins, Running};
 
 /// Who says what, for each property.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -78,6 +78,12 @@ pub struct Question {
 }
 
 impl Explanation {
+    /// The answer for programs: one JSON object.
+    pub fn to_json(&self) -> String {
+        // Names and texts can always be spelled in JSON.
+        serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+
     pub(crate) fn of(question: &Question, plugins: &Plugins) -> Self {
         let Question { tool, kind } = question;
         if let Some(kind) = kind.filter(|kind| !matches!(kind, Kind::Call | Kind::Result)) {
@@ -150,7 +156,7 @@ fn candidates(steps: &[Step], plugins: &Plugins) -> Vec<Candidate> {
         candidates.push(Candidate {
             turn,
             layer: plugin.map_or("profile", |plugin| plugin.layer().name()),
-            plugin: plugin.map(super::lua::Running::name),
+            plugin: plugin.map(Running::name),
             file: step.source.origin.as_ref().map(|origin| origin.file.clone()),
             line: step.source.origin.as_ref().map(|origin| origin.line),
             pattern: step.source.pattern.clone(),
