@@ -28,6 +28,7 @@ pub mod lua;
 pub mod problem;
 pub mod profile;
 pub mod source;
+pub mod trust;
 
 pub use ahead::Ahead;
 pub use engine::{Builder, Engine, Looks};
@@ -37,3 +38,4 @@ pub use problem::{Place, Problem, Problems};
 pub use profile::Settings;
 pub use source::{SideFile, side_files, subagents};
 pub use streamfmt_core as core;
+pub use trust::{Closure, Standing, Trust};
