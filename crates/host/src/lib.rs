@@ -27,6 +27,7 @@ pub mod keys;
 pub mod lua;
 pub mod problem;
 pub mod profile;
+pub mod rule;
 pub mod source;
 pub mod trust;
 
@@ -36,6 +37,7 @@ pub use files::Files;
 pub use folders::Folders;
 pub use problem::{Place, Problem, Problems};
 pub use profile::Settings;
+pub use rule::ToolRule;
 pub use source::{SideFile, side_files, subagents};
 pub use streamfmt_core as core;
 pub use trust::{Closure, Standing, Trust};
