@@ -31,6 +31,7 @@ pub mod profile;
 pub mod rule;
 pub mod source;
 mod template;
+pub mod trust;
 
 pub use ahead::Ahead;
 pub use engine::{Builder, Engine, Looks};
@@ -41,3 +42,4 @@ pub use profile::Settings;
 pub use rule::ToolRule;
 pub use source::{SideFile, side_files, subagents};
 pub use streamfmt_core as core;
+pub use trust::{Closure, Standing, Trust};
