@@ -14,8 +14,8 @@ use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::json::Json;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 
-use crate::folders::Folders;
 use crate::explain::{Explanation, Question};
+use crate::folders::Folders;
 use crate::lua::journal::Journal;
 use crate::lua::pack::{Layer, Pack};
 use crate::lua::{Plugins, Scripts};

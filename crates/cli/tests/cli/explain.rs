@@ -40,5 +40,7 @@ fn a_kind_is_explained_and_programs_get_an_object() {
 #[test]
 fn a_call_without_a_tool_is_a_mistake() {
     let folder = Folder::new();
-    folder.run("explain --kind call").expect(2, "streamfmt: a call or result belongs to a tool: name it with --tool\n");
+    folder
+        .run("explain --kind call")
+        .expect(2, "streamfmt: a call or result belongs to a tool: name it with --tool\n");
 }

@@ -214,12 +214,7 @@ impl Registered {
     }
 
     /// Takes `sf.tool`.
-    pub(super) fn tool(
-        &mut self,
-        pattern: &str,
-        spec: &Table,
-        origin: Option<Origin>,
-    ) -> Result<(), String> {
+    pub(super) fn tool(&mut self, pattern: &str, spec: &Table, origin: Option<Origin>) -> Result<(), String> {
         let source = Rc::new(Source { pattern: pattern.to_owned(), origin });
         let pattern = Pattern::parse(pattern)?;
         let mut fields = Vec::new();

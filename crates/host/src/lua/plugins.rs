@@ -88,10 +88,7 @@ impl Plugins {
     }
 
     /// Does something with all layers, the lowest first.
-    pub(crate) fn with_layers<R>(
-        &self,
-        work: impl FnOnce(std::vec::IntoIter<(Who, &Registered)>) -> R,
-    ) -> R {
+    pub(crate) fn with_layers<R>(&self, work: impl FnOnce(std::vec::IntoIter<(Who, &Registered)>) -> R) -> R {
         let registered: Vec<_> = self.all.iter().map(Running::registered).collect();
         let mut layers: Vec<_> =
             registered.iter().enumerate().map(|(index, it)| (Who::Plugin(index), &**it)).collect();

@@ -317,14 +317,17 @@ impl Scripts {
     }
 
     fn input(&self, lua: &Lua, asked: &Asked<'_>) -> Result<Value, super::vm::Stop> {
-        let handle = asked.call.map_or_else(|| Some(self.plugins.current.item()), |_| self.plugins.current.call());
+        let handle =
+            asked.call.map_or_else(|| Some(self.plugins.current.item()), |_| self.plugins.current.call());
         let input = handle.map_or(Ok(Value::Nil), |handle| handle.input(lua));
         input.map_err(|error| super::vm::Stop { trip: None, error: Some(error) })
     }
 
     fn word(&self, asked: &Asked<'_>, field: Field) -> Option<String> {
         asked.ladder.field(field).iter().find_map(|step| match &step.answer {
-            Answer::Word(word) if !self.plugins.get(step.who).is_some_and(Running::is_off) => Some(word.clone()),
+            Answer::Word(word) if !self.plugins.get(step.who).is_some_and(Running::is_off) => {
+                Some(word.clone())
+            }
             _ => None,
         })
     }
