@@ -172,6 +172,11 @@ impl Engine {
         Rc::new(Plugins::load(&self.plugins, rules, limits, &self.journal, self.inline_plugin_errors))
     }
 
+    /// Where things were looked for, if anywhere.
+    pub fn folders(&self) -> Option<&Folders> {
+        self.folders.as_ref()
+    }
+
     /// Tells who says what of a tool or a kind.
     pub fn explain(&self, question: &Question) -> Explanation {
         Explanation::of(question, &self.load_plugins())

@@ -26,7 +26,6 @@ mod vm;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use pack::Layer;
 pub(crate) use plugin::Running;
 pub(crate) use plugins::Plugins;
 pub(crate) use scripts::Scripts;
