@@ -19,7 +19,7 @@ use crate::formatter::{Formatter, Moment, Verdict};
 use crate::frame::{Frame, Framer};
 use crate::item::{Action, Content, Fact, FactRef, Id, Item, Kind, Status};
 use crate::json::{self, Record};
-use crate::profile::{Detail, Profile};
+use crate::profile::{Detail, Profile, Selector};
 use crate::reading::{Part, Reading};
 use crate::session::{Change, Facts, Session, SessionId};
 use crate::text::Text;
@@ -191,7 +191,7 @@ impl Pipeline {
     /// Sets a pipeline up.
     pub fn new(setup: Setup) -> Self {
         let dialect = setup.dialect.and_then(dialect::find);
-        let standard = Standard::new(setup.profile.detail);
+        let standard = standard_of(&setup.profile);
         let (max_line, dialect_name) = (setup.max_line, setup.dialect);
         let scout = setup.settle.map(|settle| {
             let pipeline = Self::new(Setup {
@@ -317,7 +317,7 @@ impl Pipeline {
             }
             Settled::Use(choices) => {
                 let (profile, output) = *choices;
-                self.stage.standard = Standard::new(profile.detail);
+                self.stage.standard = standard_of(&profile);
                 self.stage.profile = profile;
                 self.stage.output = output;
             }
@@ -518,6 +518,12 @@ fn note_failures(report: &mut Report, formatter: &dyn Formatter) {
     for failure in formatter.take_failures() {
         count(&mut report.failures, &format!("{}: {failure}", formatter.name()));
     }
+}
+
+/// The formatter that decides everything, for these choices.
+fn standard_of(profile: &Profile) -> Standard {
+    let wants_records = profile.filter.only.contains(&Selector::Kind(Kind::Record));
+    Standard::new(profile.detail).with_records(wants_records)
 }
 
 /// How much of the input a reading holds, in bytes.
