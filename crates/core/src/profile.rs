@@ -167,7 +167,7 @@ impl Selector {
     fn means_failures(&self) -> bool {
         match self {
             Self::Failed => true,
-            Self::All(groups) => groups.iter().any(|group| *group == Self::Failed),
+            Self::All(groups) => groups.contains(&Self::Failed),
             _ => false,
         }
     }
