@@ -13,6 +13,7 @@ use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::json::Json;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 
+use crate::files::Files;
 use crate::folders::Folders;
 use crate::lua::Scripts;
 use crate::lua::journal::Journal;
@@ -332,6 +333,7 @@ impl Builder {
             }
         }
         let journal = Journal::default();
+        let files = Files::default();
         let mut plugins = Vec::new();
         for chosen in self.plugins {
             let path = match chosen {
@@ -341,7 +343,7 @@ impl Builder {
                 }
                 Chosen::Path(path) => path,
             };
-            match Pack::read(&path) {
+            match Pack::read(&files, &path) {
                 Ok(pack) => plugins.push(Arc::new(pack)),
                 Err(message) if !path.exists() => {
                     problems.0.push(Problem::of(format!("--plugin {}", path.display()), message));
