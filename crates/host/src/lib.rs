@@ -20,6 +20,7 @@
 
 pub mod ahead;
 pub mod engine;
+pub mod explain;
 pub mod files;
 pub mod folders;
 pub mod golden;
@@ -29,6 +30,7 @@ pub mod problem;
 pub mod profile;
 pub mod rule;
 pub mod source;
+mod template;
 pub mod trust;
 
 pub use ahead::Ahead;

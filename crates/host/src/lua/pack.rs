@@ -17,6 +17,32 @@ const LARGEST: usize = 4 << 20;
 /// Most files of a plugin that are read to run it.
 const MOST_FILES: usize = 256;
 
+/// How high a plugin stands: a higher one is asked first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Layer {
+    /// One that the profile names. What the profile itself says of tools stands over it.
+    #[default]
+    Pack,
+    /// The user's own script, over all profiles.
+    User,
+    /// One of the project, which the user trusts.
+    Project,
+    /// One that was named for this run.
+    Run,
+}
+
+impl Layer {
+    /// Its name, for `explain`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pack => "plugin",
+            Self::User => "user script",
+            Self::Project => "project plugin",
+            Self::Run => "plugin of this run",
+        }
+    }
+}
+
 /// A plugin that was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pack {
