@@ -111,7 +111,7 @@ impl Manifest {
         };
         look(table.get_ref(), KEYS);
         if let Some(DeValue::Table(options)) = table.get_ref().get("options").map(Spanned::get_ref) {
-            for (_, option) in options.iter() {
+            for (_, option) in options {
                 if let DeValue::Table(option) = option.get_ref() {
                     look(option, OPTION_KEYS);
                 }
@@ -186,7 +186,7 @@ impl Reader<'_> {
             return Vec::new();
         };
         let mut list = Vec::new();
-        for value in array.iter() {
+        for value in array {
             match value.get_ref().as_str() {
                 Some(text) => list.push(Spanned::new(value.span(), text.to_owned())),
                 None => self.complain(value.span(), format!("{key} must be a list of texts")),
@@ -202,7 +202,7 @@ impl Reader<'_> {
             self.complain(told.span(), "options must be a table");
             return options;
         };
-        for (name, option) in told.iter() {
+        for (name, option) in told {
             let DeValue::Table(table) = option.get_ref() else {
                 let message = format!("the option {} must be a table with a default", name.get_ref());
                 self.complain(option.span(), message);

@@ -215,7 +215,9 @@ fn takes_part(path: &str) -> bool {
         return !folder.rsplit('/').next().is_some_and(|name| name.starts_with('.'));
     }
     let is_look = |folder: &str| {
-        path.strip_prefix(folder).is_some_and(|name| name.ends_with(".toml") && !name.contains('/'))
+        path.strip_prefix(folder)
+            .and_then(|name| name.strip_suffix(".toml"))
+            .is_some_and(|name| !name.contains('/'))
     };
     path == manifest::FILE || is_source(path) || is_look("profiles/") || is_look("themes/")
 }
