@@ -15,6 +15,7 @@ use streamfmt_core::writer::json::Json;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 
 use crate::explain::{Explanation, Question};
+use crate::files::Files;
 use crate::folders::Folders;
 use crate::lua::journal::Journal;
 use crate::lua::pack::{Layer, Pack};
@@ -375,6 +376,7 @@ impl Builder {
             }
         }
         let journal = Journal::default();
+        let files = Files::default();
         let mut plugins = Vec::new();
         for chosen in self.plugins {
             let path = match chosen {
@@ -384,7 +386,7 @@ impl Builder {
                 }
                 Chosen::Path(path) => path,
             };
-            match Pack::read(&path) {
+            match Pack::read(&files, &path) {
                 Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
                 Err(message) if !path.exists() => {
                     problems.0.push(Problem::of(format!("--plugin {}", path.display()), message));

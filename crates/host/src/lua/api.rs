@@ -263,7 +263,12 @@ fn on(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
 }
 
 fn has(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
-    lua.create_function(|_, feature: String| Ok(FUNCTIONS.iter().any(|row| row.name == feature)))
+    lua.create_function(|_, feature: String| Ok(has_feature(&feature)))
+}
+
+/// Whether this version has a function of `sf`.
+pub(super) fn has_feature(name: &str) -> bool {
+    FUNCTIONS.iter().any(|row| row.name == name)
 }
 
 fn json(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
