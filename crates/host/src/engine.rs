@@ -7,16 +7,21 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 use streamfmt_core::dialect::{self, DIALECTS};
 use streamfmt_core::formatter::Formatter;
-use streamfmt_core::pipeline::{Output, Setup};
+use streamfmt_core::pipeline::{Output, Settle, Settled, Setup};
 use streamfmt_core::profile::{Glyphs, Selector};
 use streamfmt_core::theme::{self, ColorDepth, Theme};
 use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::json::Json;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 
+use crate::banner::Banner;
+use crate::config::document::Spot;
+use crate::config::switch::Switch;
+use crate::config::{self, Choice, Config, Request, Resolved, Told, tree};
 use crate::explain::{Explanation, Question};
 use crate::files::Files;
 use crate::folders::Folders;
+use crate::keys::Named;
 use crate::lua::journal::Journal;
 use crate::lua::pack::{Layer, Pack};
 use crate::lua::{Plugins, Scripts};
@@ -86,6 +91,8 @@ pub struct Looks {
     pub force_color: bool,
     /// Columns to wrap at.
     pub width: Option<usize>,
+    /// Whether the width was asked for, so that a profile's has no say.
+    pub is_width_fixed: bool,
     /// Whether links can be followed on it.
     pub links: bool,
     /// Whether its background is light.
@@ -105,6 +112,12 @@ pub struct Engine {
     inline_plugin_errors: bool,
     journal: Journal,
     folders: Option<Folders>,
+    config: Arc<Config>,
+    resolved: Resolved,
+    choice: Choice,
+    warnings: Problems,
+    /// What is used instead if the stream is one of theirs, the first that fits.
+    by_stream: Arc<Vec<(Switch, Engine)>>,
 }
 
 impl Engine {
@@ -126,8 +139,51 @@ impl Engine {
             profile: self.settings.profile.clone(),
             output,
             subagents: None,
-            settle: None,
+            settle: self.settle(),
         }
+    }
+
+    /// Decides by the stream between this and the other engines of the user's switches.
+    fn settle(&self) -> Option<Settle> {
+        if self.by_stream.is_empty() {
+            return None;
+        }
+        let engines = Arc::clone(&self.by_stream);
+        let folders = self.folders.clone().unwrap_or_default();
+        Some(Box::new(move |known| {
+            for (switch, engine) in engines.iter() {
+                match switch.fits_stream(known, &folders) {
+                    Some(true) => {
+                        let Setup { profile, output, .. } = engine.setup();
+                        return Settled::Use(Box::new((profile, output)));
+                    }
+                    Some(false) => {}
+                    // A later one counts only if this one doesn't fit.
+                    None => return Settled::Wait,
+                }
+            }
+            Settled::Keep
+        }))
+    }
+
+    /// The settings that were found.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The profile that is used, merged, with where everything was said.
+    pub fn resolved(&self) -> &Resolved {
+        &self.resolved
+    }
+
+    /// Which profile is used, and why; what a switch by the stream may choose instead is left aside.
+    pub fn choice(&self) -> &Choice {
+        &self.choice
+    }
+
+    /// What is wrong in settings that were found: it was left out.
+    pub fn warnings(&self) -> &Problems {
+        &self.warnings
     }
 
     /// The output format that was decided on.
@@ -164,8 +220,14 @@ impl Engine {
     }
 
     fn formatters_of(&self, plugins: &Rc<Plugins>) -> Vec<Box<dyn Formatter>> {
+        let mut formatters: Vec<Box<dyn Formatter>> = Vec::new();
+        let changes = self.project_changes();
+        if !changes.is_empty() {
+            formatters.push(Box::new(Banner::new(self.config.project(), &changes)));
+        }
         let scripts = Scripts::new(plugins, self.settings.profile.detail);
-        scripts.map(|scripts| Box::new(scripts) as Box<dyn Formatter>).into_iter().collect()
+        formatters.extend(scripts.map(|scripts| Box::new(scripts) as Box<dyn Formatter>));
+        formatters
     }
 
     fn load_plugins(&self) -> Rc<Plugins> {
@@ -189,6 +251,25 @@ impl Engine {
         &self.journal
     }
 
+    /// What a project, trusted as it is, hides, renames or runs.
+    pub fn project_changes(&self) -> Vec<String> {
+        let is_of_project = |setting: &tree::Setting<'_>| {
+            setting.leaf.spot.document.layer == config::document::Layer::Project && setting.changes_meaning()
+        };
+        let settings = self.resolved.tree.settings();
+        let mut changes: Vec<String> =
+            settings.into_iter().filter(is_of_project).map(|setting| setting.name).collect();
+        let by = &self.choice.profile.spot.document;
+        let is_harmless = ["default", "full", "plain"].contains(&self.choice.profile.name.as_str());
+        if by.layer == config::document::Layer::Project && !is_harmless {
+            changes.push(format!("the profile {}", self.choice.profile.name));
+        }
+        if self.plugins.iter().any(|(layer, _)| *layer == Layer::Project) {
+            changes.push("a plugin of its own".to_owned());
+        }
+        changes
+    }
+
     fn paint(&self) -> Paint {
         match (&self.theme, self.looks.color) {
             (Some(theme), Some(depth)) => {
@@ -206,12 +287,24 @@ enum Chosen {
     Pack(Layer, Box<Pack>),
 }
 
+/// What all engines of a build have in common.
+struct Begun<'a> {
+    config: &'a Arc<Config>,
+    plugins: &'a [(Layer, Arc<Pack>)],
+    journal: &'a Journal,
+}
+
 /// Collects choices; each is checked when the engine is built.
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
     dialect: Option<String>,
     writer: Option<String>,
     profile: Option<String>,
+    environment_profile: Option<String>,
+    config: Option<PathBuf>,
+    no_project: bool,
+    trusted: Option<String>,
+    strict: bool,
     theme: Option<String>,
     set: Vec<String>,
     only: Vec<String>,
@@ -244,6 +337,41 @@ impl Builder {
     #[must_use]
     pub fn profile(mut self, name: impl Into<String>) -> Self {
         self.profile = Some(name.into());
+        self
+    }
+
+    /// The profile that the environment asks for: [`Builder::profile`] goes before it.
+    #[must_use]
+    pub fn environment_profile(mut self, name: impl Into<String>) -> Self {
+        self.environment_profile = Some(name.into());
+        self
+    }
+
+    /// A file of settings, read instead of the user's and the project's.
+    #[must_use]
+    pub fn config(mut self, path: impl Into<PathBuf>) -> Self {
+        self.config = Some(path.into());
+        self
+    }
+
+    /// Leaves the project's settings alone, trusted or not.
+    #[must_use]
+    pub fn no_project(mut self, on: bool) -> Self {
+        self.no_project = on;
+        self
+    }
+
+    /// Hashes of projects that are trusted wherever they lie, with commas between.
+    #[must_use]
+    pub fn trusted(mut self, hashes: impl Into<String>) -> Self {
+        self.trusted = Some(hashes.into());
+        self
+    }
+
+    /// Takes what is wrong in settings that were found as an error.
+    #[must_use]
+    pub fn strict(mut self, on: bool) -> Self {
+        self.strict = on;
         self
     }
 
@@ -338,19 +466,95 @@ impl Builder {
         self
     }
 
-    /// Reads and checks everything that was chosen. The error holds all problems.
+    /// Reads and checks everything that was chosen. The error holds all problems of what was named for this run;
+    /// what is wrong in settings that were found is left out and told by [`Engine::warnings`].
     pub fn build(self) -> Result<Engine, Problems> {
-        let mut problems = Problems::default();
-        let mut settings = match Settings::load(self.profile.as_deref().unwrap_or("default")) {
-            Ok(settings) => settings,
-            Err(found) => {
-                problems.0.extend(found.0);
-                Settings::default()
+        let mut told = Told::default();
+        let journal = Journal::default();
+        let plugins = self.plugins_of_run(&journal, &mut told);
+        let config = Arc::new(Config::load(&Request {
+            folders: self.folders.clone(),
+            file: self.config.clone(),
+            no_project: self.no_project,
+            trusted: self.trusted.clone(),
+            packs: plugins.iter().map(|(_, pack)| Arc::clone(pack)).collect(),
+        }));
+        told.extend(config.problems().clone());
+        let choices = config.choices(self.asked());
+        let begun = Begun { config: &config, plugins: &plugins, journal: &journal };
+        let mut engine = None;
+        for choice in choices.profiles {
+            let resolved = config.resolve(&choice.profile);
+            told.extend(resolved.problems.clone());
+            if resolved.is_found {
+                engine = Some(self.assemble(&begun, choice, resolved, &mut told));
+                break;
             }
-        };
-        for assignment in &self.set {
-            problems.0.extend(settings.set(assignment).err());
         }
+        let mut by_stream = Vec::new();
+        for (switch, choice) in choices.by_stream {
+            let resolved = config.resolve(&choice.profile);
+            told.extend(resolved.problems.clone());
+            if resolved.is_found {
+                by_stream.push((switch, self.assemble(&begun, choice, resolved, &mut told)));
+            }
+        }
+        if self.strict {
+            let warnings = std::mem::take(&mut told.warnings);
+            told.errors.0.extend(warnings.0);
+        }
+        let (Some(mut engine), true) = (engine, told.errors.0.is_empty()) else { return Err(told.errors) };
+        engine.by_stream = Arc::new(by_stream);
+        engine.warnings = told.warnings;
+        Ok(engine)
+    }
+
+    /// The profile that was asked for, if one was.
+    fn asked(&self) -> Option<Choice> {
+        let choice = |name: &String, option: &str, by| Choice {
+            profile: Named { name: name.clone(), spot: Spot::of_option(option) },
+            by,
+        };
+        let of_option = self.profile.as_ref().map(|name| choice(name, "--profile", "--profile"));
+        of_option.or_else(|| {
+            let name = self.environment_profile.as_ref()?;
+            Some(choice(name, "STREAMFMT_PROFILE", "STREAMFMT_PROFILE"))
+        })
+    }
+
+    /// Reads the plugins that were named for this run.
+    fn plugins_of_run(&self, journal: &Journal, told: &mut Told) -> Vec<(Layer, Arc<Pack>)> {
+        let files = Files::default();
+        let mut plugins = Vec::new();
+        for chosen in &self.plugins {
+            let path = match chosen {
+                Chosen::Pack(layer, pack) => {
+                    plugins.push((*layer, Arc::new((**pack).clone())));
+                    continue;
+                }
+                Chosen::Path(path) => path,
+            };
+            match Pack::read(&files, path) {
+                Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
+                Err(message) if !path.exists() => {
+                    told.errors.0.push(Problem::of(format!("--plugin {}", path.display()), message));
+                }
+                // A plugin that is broken is left out; the others and the stream are told all the same.
+                Err(message) => journal.note_unread(path, message),
+            }
+        }
+        plugins
+    }
+
+    /// Makes an engine of one profile.
+    fn assemble(&self, begun: &Begun<'_>, choice: Choice, mut resolved: Resolved, told: &mut Told) -> Engine {
+        for assignment in &self.set {
+            match tree::read_assignment(assignment) {
+                Ok(said) => resolved.tree.say(&said),
+                Err(problem) => told.tell(config::document::Layer::Option, [problem]),
+            }
+        }
+        let mut settings = Settings::of(&resolved.tree);
         settings.timestamps |= self.timestamps;
         if self.ascii && settings.profile.layout.glyphs == Glyphs::Unicode {
             settings.profile.layout.glyphs = Glyphs::Ascii;
@@ -360,55 +564,44 @@ impl Builder {
             filter.only = self.only.iter().map(|group| Selector::parse(group)).collect();
         }
         filter.hide.extend(self.hide.iter().map(|group| Selector::parse(group)));
+        let option = config::document::Layer::Option;
         let dialect = self.dialect_of().unwrap_or_else(|problem| {
-            problems.0.push(problem);
+            told.tell(option, [problem]);
             None
         });
         let writer = self.writer_of(&settings).unwrap_or_else(|problem| {
-            problems.0.push(problem);
+            told.tell(option, [problem]);
             &WRITERS[0]
         });
         let mut theme = None;
         if writer.name == "ansi" && self.looks.color.is_some() {
             match self.theme_of(&settings) {
                 Ok(found) => theme = Some(found),
-                Err(problem) => problems.0.push(problem),
+                Err(problem) => told.tell(option, [problem]),
             }
         }
-        let journal = Journal::default();
-        let files = Files::default();
-        let mut plugins = Vec::new();
-        for chosen in self.plugins {
-            let path = match chosen {
-                Chosen::Pack(layer, pack) => {
-                    plugins.push((layer, Arc::from(pack)));
-                    continue;
-                }
-                Chosen::Path(path) => path,
-            };
-            match Pack::read(&files, &path) {
-                Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
-                Err(message) if !path.exists() => {
-                    problems.0.push(Problem::of(format!("--plugin {}", path.display()), message));
-                }
-                // A plugin that is broken is left out; the others and the stream are told all the same.
-                Err(message) => journal.note_unread(&path, message),
-            }
+        let plugins = begun.config.all_plugins(&settings, &resolved, begun.plugins, begun.journal, told);
+        settings.tools.extend(self.tools.iter().cloned());
+        let mut looks = self.looks.clone();
+        if let (Some(width), false) = (settings.width, looks.is_width_fixed) {
+            looks.width = (width > 0).then_some(width);
         }
-        plugins.sort_by_key(|(layer, _)| *layer);
-        settings.tools.extend(self.tools);
-        let (looks, inline_plugin_errors) = (self.looks, self.inline_plugin_errors);
-        problems.or(Engine {
+        Engine {
             settings,
             writer,
             dialect,
             theme,
             looks,
             plugins,
-            inline_plugin_errors,
-            journal,
-            folders: self.folders,
-        })
+            inline_plugin_errors: self.inline_plugin_errors,
+            journal: begun.journal.clone(),
+            folders: self.folders.clone(),
+            config: Arc::clone(begun.config),
+            resolved,
+            choice,
+            warnings: Problems::default(),
+            by_stream: Arc::default(),
+        }
     }
 
     fn dialect_of(&self) -> Result<Option<&'static str>, Problem> {

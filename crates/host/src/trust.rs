@@ -172,6 +172,13 @@ impl Trust {
         })
     }
 
+    /// Whether anything may be known of the project in the folder `root`, a real path. If not, its files need not
+    /// be looked at: whatever is in them, it is not trusted.
+    pub fn may_know(&self, root: &Path) -> bool {
+        let is_recorded = |folder: &PathBuf| Record::named(folder, root).path.exists();
+        !self.hashes.is_empty() || self.folder.as_ref().is_some_and(is_recorded)
+    }
+
     /// What was said of the project in the folder `root`, a real path.
     pub fn entry(&self, root: &Path) -> Result<Option<Entry>, Problem> {
         let Some(folder) = &self.folder else { return Ok(None) };
