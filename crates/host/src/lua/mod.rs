@@ -27,6 +27,7 @@ mod vm;
 #[cfg(test)]
 mod tests;
 
+pub use layers::Hook;
 pub(crate) use plugin::Running;
 pub(crate) use plugins::Plugins;
 pub(crate) use scripts::Scripts;

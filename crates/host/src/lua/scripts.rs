@@ -288,13 +288,14 @@ impl Scripts {
                 Answer::Function(function) => {
                     let Some(plugin) = plugin else { continue };
                     let (item, call) = (self.plugins.current.item(), self.plugins.current.call());
+                    let context = plugin.context();
                     let answer = match field {
                         Field::Arg => self.input(plugin.lua(), asked).and_then(|input| {
                             let call = call.unwrap_or(item);
-                            plugin.call(function, (input, call))
+                            plugin.call(function, (input, call, context))
                         }),
-                        Field::Label => plugin.call(function, call.unwrap_or(item)),
-                        _ => plugin.call(function, (item, call)),
+                        Field::Label => plugin.call(function, (call.unwrap_or(item), context)),
+                        _ => plugin.call(function, (item, call, context)),
                     };
                     self.used(asked, plugin, function, answer, |reader, value| match value {
                         // A long text is told under the title.
