@@ -48,7 +48,7 @@ impl Tree {
             Err(FileError::OtherKind(_)) => return Self::read_folder(files, path),
             read => read.map_err(|error| error.to_string())?,
         };
-        let unpacked = if name.ends_with(".tar.gz") || name.ends_with(".tgz") {
+        let unpacked = if [".tar.gz", ".tgz"].iter().any(|end| name.ends_with(end)) {
             untar(&source.bytes)
         } else if Path::new(&name).extension().is_some_and(|end| end == "zip") {
             unzip(&source.bytes)

@@ -80,11 +80,11 @@ impl Plugins {
     }
 
     /// Loads a plugin to see what it registers. The error is what it did wrong.
-    pub(crate) fn hooks_of(pack: &Arc<Pack>) -> Result<Vec<Hook>, Warning> {
+    pub(crate) fn hooks_of(pack: &Arc<Pack>) -> Result<Vec<Hook>, Box<Warning>> {
         let (current, journal) = (Rc::new(Current::default()), Journal::default());
         match Running::load(Layer::Run, pack, &current, &Limits::default(), &journal) {
             Ok(plugin) => Ok(plugin.registered().hooks_of_all()),
-            Err(failure) => Err(failure.warning),
+            Err(failure) => Err(Box::new(failure.warning)),
         }
     }
 
