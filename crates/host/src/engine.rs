@@ -15,6 +15,7 @@ use streamfmt_core::writer::json::Json;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 
 use crate::explain::{Explanation, Question};
+use crate::files::Files;
 use crate::folders::Folders;
 use crate::lua::journal::Journal;
 use crate::lua::pack::{Layer, Pack};
@@ -126,6 +127,7 @@ impl Engine {
             profile: self.settings.profile.clone(),
             output,
             subagents: None,
+            settle: None,
         }
     }
 
@@ -360,7 +362,8 @@ impl Builder {
         }
         filter.hide.extend(self.hide.iter().map(|group| Selector::parse(group)));
         let journal = Journal::default();
-        let plugins = self.read_plugins(&journal, &mut problems);
+        let files = Files::default();
+        let plugins = self.read_plugins(&files, &journal, &mut problems);
         let dialect = self.dialect_of(&plugins).unwrap_or_else(|problem| {
             problems.0.push(problem);
             None
@@ -393,12 +396,12 @@ impl Builder {
 
     /// Reads the plugins, the lowest first. One that isn't there is a problem; one that is broken is left out, and
     /// the others and the stream are told all the same.
-    fn read_plugins(&self, journal: &Journal, problems: &mut Problems) -> Vec<lua::Chosen> {
+    fn read_plugins(&self, files: &Files, journal: &Journal, problems: &mut Problems) -> Vec<lua::Chosen> {
         let mut plugins = Vec::new();
         for chosen in &self.plugins {
             match chosen {
                 Chosen::Pack(layer, pack) => plugins.push((*layer, Arc::new((**pack).clone()))),
-                Chosen::Path(path) => match Pack::read(path) {
+                Chosen::Path(path) => match Pack::read(files, path) {
                     Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
                     Err(message) if !path.exists() => {
                         problems.0.push(Problem::of(format!("--plugin {}", path.display()), message));

@@ -50,7 +50,7 @@ impl Closure {
     pub fn of(project: &Files) -> Result<Self, Problem> {
         let root = project.root().unwrap_or(Path::new("")).to_owned();
         let complain = |path: &str, error: FileError| Problem::of(path, error.to_string());
-        let own = match project.walk(Path::new(OWN_FOLDER)) {
+        let own = match project.walk(Path::new(OWN_FOLDER), |_| true) {
             Err(FileError::Missing) => Vec::new(),
             walked => walked.map_err(|error| complain(OWN_FOLDER, error))?,
         };

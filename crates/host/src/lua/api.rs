@@ -303,7 +303,12 @@ fn dialect(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
 }
 
 fn has(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
-    lua.create_function(|_, feature: String| Ok(FUNCTIONS.iter().any(|row| row.name == feature)))
+    lua.create_function(|_, feature: String| Ok(has_feature(&feature)))
+}
+
+/// Whether this version has a function of `sf`.
+pub(super) fn has_feature(name: &str) -> bool {
+    FUNCTIONS.iter().any(|row| row.name == name)
 }
 
 fn json(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
@@ -445,8 +450,9 @@ fn groups(lua: &Lua, regex: &Regex, found: &regex::bytes::Captures<'_>) -> mlua:
 
 /// The types for editors (`LuaLS`): every function and field of the two tables above.
 pub fn types() -> String {
-    let mut out =
-        String::from("---@meta\n-- Made by streamfmt. The interface that plugins see.\n\nsf = {}\nsf.item = {}\n");
+    let mut out = String::from(
+        "---@meta\n-- Made by streamfmt. The interface that plugins see.\n\nsf = {}\nsf.item = {}\n",
+    );
     for row in FUNCTIONS {
         let _ = writeln!(out, "\n---{}", row.doc);
         for (name, kind) in row.params {

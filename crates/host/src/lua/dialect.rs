@@ -108,7 +108,10 @@ impl Scripted {
         let current = &self.plugins.current;
         current.enter(&item, None, session);
         let doing = || format!("reading line {}", input.line);
-        let made = current.item().value(plugin.lua(), input.value).map_err(|error| Stop { trip: None, error: Some(error) });
+        let made = current
+            .item()
+            .value(plugin.lua(), input.value)
+            .map_err(|error| Stop { trip: None, error: Some(error) });
         let events = match made {
             Ok(object) => self.ask(&self.dialect.parse, doing, object).and_then(|answer| {
                 let mut maker = Maker::new(plugin.lua(), input, session);
@@ -173,7 +176,11 @@ impl Decoder for Scripted {
         let mut item = Item::new("sample", Kind::Unknown, 0);
         item.record = Some(Arc::clone(&record));
         self.plugins.current.enter(&item, None, &Session::default());
-        let answer = match self.plugins.get(self.who).map(|plugin| self.plugins.current.item().value(plugin.lua(), record.root())) {
+        let answer = match self
+            .plugins
+            .get(self.who)
+            .map(|plugin| self.plugins.current.item().value(plugin.lua(), record.root()))
+        {
             Some(Ok(sample)) => self.ask(detect, || format!("detecting {}", self.dialect.name), sample),
             _ => None,
         };

@@ -185,10 +185,13 @@ impl<'a> Maker<'a> {
             self.name_tool(&mut item, fields, out)?;
         }
         if kind == Kind::Call {
-            parts.push((Slot::Input, match get(fields, "input")? {
-                Value::Nil => Part::Made("{}".to_owned()),
-                input => self.part(&input)?,
-            }));
+            parts.push((
+                Slot::Input,
+                match get(fields, "input")? {
+                    Value::Nil => Part::Made("{}".to_owned()),
+                    input => self.part(&input)?,
+                },
+            ));
         }
         self.fill(&mut item, parts)?;
         Ok(if truth(fields, "open")? {
@@ -206,7 +209,9 @@ impl<'a> Maker<'a> {
     fn name_tool(&self, item: &mut Item, fields: &Table, out: &[Event]) -> Result<(), Wrong> {
         let known = item.call.as_ref().and_then(|id| {
             let earlier = out.iter().rev().find_map(|event| match event {
-                Event::Put(item) | Event::Open(item) if item.kind == Kind::Call && item.id == *id => Some(&**item),
+                Event::Put(item) | Event::Open(item) if item.kind == Kind::Call && item.id == *id => {
+                    Some(&**item)
+                }
                 _ => None,
             });
             earlier.or_else(|| self.session.call(id))
@@ -279,7 +284,11 @@ impl<'a> Maker<'a> {
     }
 
     /// The fields of a table in the order of their names: that of a Lua table may differ from run to run.
-    fn each(&self, table: &Table, mut each: impl FnMut(&str, Value) -> Result<(), Wrong>) -> Result<(), Wrong> {
+    fn each(
+        &self,
+        table: &Table,
+        mut each: impl FnMut(&str, Value) -> Result<(), Wrong>,
+    ) -> Result<(), Wrong> {
         let mut fields = Vec::new();
         let walked = table.for_each(|key: Value, value: Value| {
             fields.push((key, value));

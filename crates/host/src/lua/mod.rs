@@ -12,6 +12,7 @@
 
 pub mod api;
 pub mod journal;
+pub mod manifest;
 pub mod pack;
 
 mod block;

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use indexmap::IndexMap;
 use mlua::{Function, Lua, Value};
+use streamfmt_core::clip::fold;
 use streamfmt_core::entry::{Block, Line, Role, Span, View};
 use streamfmt_core::formatter::standard::Standard;
 use streamfmt_core::formatter::{FormatError, Formatter, Moment, Verdict};
@@ -265,11 +266,8 @@ impl Scripts {
             (Some(word), kind) => word == kind.name(),
             (None, _) => false,
         };
-        let is_folded = matches!(view.body[..], [] | [Block::Details { .. }]);
-        if is_wanted && !is_folded {
-            let body = std::mem::take(&mut view.body);
-            let summary = Line::of("details.summary", Text::own("details"));
-            view.body.push(Block::Details { summary, body });
+        if is_wanted {
+            fold(&mut view);
         }
         view
     }
