@@ -248,7 +248,7 @@ impl<'a> Maker<'a> {
             item.record = Some(Arc::clone(line));
             for (slot, part) in parts {
                 if let Part::Node(node) = part {
-                    put(item, slot, node);
+                    put(item, &slot, node);
                 }
             }
             return Ok(());
@@ -269,7 +269,7 @@ impl<'a> Maker<'a> {
         let record = Arc::new(record);
         if let Some(values) = record.root().get("parts") {
             for ((slot, _), value) in parts.into_iter().zip(values.items()) {
-                put(item, slot, value.node());
+                put(item, &slot, value.node());
             }
         }
         item.record = Some(record);
@@ -307,12 +307,12 @@ impl<'a> Maker<'a> {
     }
 }
 
-fn put(item: &mut Item, slot: Slot, node: u32) {
+fn put(item: &mut Item, slot: &Slot, node: u32) {
     match slot {
         Slot::Input => item.input = Some(node),
         Slot::Time => item.at = Some(node),
         Slot::Fact(name) => {
-            item.data.retain(|(known, _)| *known != name);
+            item.data.retain(|(known, _)| known != name);
             item.data.push((name, Fact::Node(node)));
         }
     }

@@ -27,24 +27,20 @@ pub(super) fn spelled(lua: &Lua, value: &Value) -> Result<String, String> {
     let mut count = 0;
     let mut next = Some((None, value.clone()));
     loop {
-        let (key, value) = match next.take() {
-            Some(part) => part,
-            None => match open.last_mut() {
-                None => return Ok(out),
-                Some(table) => match table.left.pop() {
-                    Some(part) => {
-                        if !std::mem::replace(&mut table.is_first, false) {
-                            out.push(',');
-                        }
-                        part
-                    }
-                    None => {
-                        out.push(table.end);
-                        open.pop();
-                        continue;
-                    }
-                },
-            },
+        let (key, value) = if let Some(part) = next.take() {
+            part
+        } else if let Some(table) = open.last_mut() {
+            let Some(part) = table.left.pop() else {
+                out.push(table.end);
+                open.pop();
+                continue;
+            };
+            if !std::mem::replace(&mut table.is_first, false) {
+                out.push(',');
+            }
+            part
+        } else {
+            return Ok(out);
         };
         count += 1;
         if count > MOST_VALUES || out.len() > MOST_BYTES {
