@@ -11,6 +11,7 @@ use streamfmt_core::entry::Role as RoleName;
 use streamfmt_core::item::{Action, Item, Kind};
 use streamfmt_core::profile::glob;
 
+use super::dialect;
 use crate::rule::{Origin, ToolRule};
 use crate::template::Template;
 
@@ -160,6 +161,7 @@ pub(crate) struct Registered {
     rules: Vec<Rule>,
     views: Vec<(Kind, Function, Rc<Source>)>,
     hooks: Vec<(Event, Function)>,
+    dialects: Vec<dialect::Registration>,
 }
 
 /// One thing that a plugin registered.
@@ -276,6 +278,7 @@ impl Registered {
         Ok(())
     }
 
+<<<<<<< HEAD
     /// All of it, in the order registered: tools, other kinds, what waits for events.
     pub(super) fn hooks_of_all(&self) -> Vec<Hook> {
         let place = |origin: Option<&Origin>| origin.map(|origin| (origin.file.clone(), origin.line));
@@ -304,6 +307,20 @@ impl Registered {
             Hook { what: format!("on {}", event.name()), fields: Vec::new(), place }
         });
         tools.chain(views).chain(events).collect()
+=======
+    /// Takes `sf.dialect`.
+    pub(super) fn dialect(&mut self, name: &str, spec: &Table) -> Result<(), String> {
+        if self.dialects.iter().any(|known| known.name == name) {
+            return Err(format!("there are two dialects {name}"));
+        }
+        self.dialects.push(dialect::Registration::read(name, spec)?);
+        Ok(())
+    }
+
+    /// The dialects, in the order registered.
+    pub(super) fn dialects(&self) -> &[dialect::Registration] {
+        &self.dialects
+>>>>>>> main
     }
 
     /// What waits for an event, in the order registered.

@@ -16,11 +16,14 @@ pub mod manifest;
 pub mod pack;
 
 mod block;
+mod dialect;
 mod item;
 pub(crate) mod layers;
+mod made;
 mod plugin;
 mod plugins;
 mod scripts;
+mod spell;
 mod templates;
 mod vm;
 
@@ -28,6 +31,7 @@ mod vm;
 mod tests;
 
 pub use layers::Hook;
+pub(crate) use dialect::guests;
 pub(crate) use plugin::Running;
-pub(crate) use plugins::Plugins;
+pub(crate) use plugins::{Chosen, Plugins};
 pub(crate) use scripts::Scripts;
