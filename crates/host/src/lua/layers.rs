@@ -278,7 +278,6 @@ impl Registered {
         Ok(())
     }
 
-<<<<<<< HEAD
     /// All of it, in the order registered: tools, other kinds, what waits for events.
     pub(super) fn hooks_of_all(&self) -> Vec<Hook> {
         let place = |origin: Option<&Origin>| origin.map(|origin| (origin.file.clone(), origin.line));
@@ -300,14 +299,24 @@ impl Registered {
             fields: Vec::new(),
             place: place(source.origin.as_ref()),
         });
-        let events = self.hooks.iter().map(|(event, function)| {
+        let begin = |function: &Function| {
             let info = function.info();
             let file = info.short_src.map(|file| file.trim_start_matches('=').to_owned());
-            let place = file.zip(info.line_defined);
-            Hook { what: format!("on {}", event.name()), fields: Vec::new(), place }
+            file.zip(info.line_defined)
+        };
+        let events = self.hooks.iter().map(|(event, function)| Hook {
+            what: format!("on {}", event.name()),
+            fields: Vec::new(),
+            place: begin(function),
         });
-        tools.chain(views).chain(events).collect()
-=======
+        let dialects = self.dialects.iter().map(|dialect| Hook {
+            what: format!("dialect {}", dialect.name),
+            fields: Vec::new(),
+            place: begin(&dialect.parse),
+        });
+        tools.chain(views).chain(events).chain(dialects).collect()
+    }
+
     /// Takes `sf.dialect`.
     pub(super) fn dialect(&mut self, name: &str, spec: &Table) -> Result<(), String> {
         if self.dialects.iter().any(|known| known.name == name) {
@@ -320,7 +329,6 @@ impl Registered {
     /// The dialects, in the order registered.
     pub(super) fn dialects(&self) -> &[dialect::Registration] {
         &self.dialects
->>>>>>> main
     }
 
     /// What waits for an event, in the order registered.

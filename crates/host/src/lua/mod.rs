@@ -30,8 +30,8 @@ mod vm;
 #[cfg(test)]
 mod tests;
 
-pub use layers::Hook;
 pub(crate) use dialect::guests;
+pub use layers::Hook;
 pub(crate) use plugin::Running;
 pub(crate) use plugins::{Chosen, Plugins};
 pub(crate) use scripts::Scripts;
