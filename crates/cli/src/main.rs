@@ -68,6 +68,7 @@ fn engine(args: &Args) -> Result<Engine, u8> {
         .hide(args.hide.iter().cloned())
         .ascii(args.ascii)
         .timestamps(args.timestamps)
+        .redact(args.redact)
         .looks(terminal::looks(args));
     if let Some(name) = &args.to {
         builder = builder.writer(name);

@@ -182,6 +182,7 @@ pub struct Builder {
     hide: Vec<String>,
     ascii: bool,
     timestamps: bool,
+    redact: bool,
     plugins: Vec<Chosen>,
     inline_plugin_errors: bool,
     looks: Looks,
@@ -251,6 +252,13 @@ impl Builder {
         self
     }
 
+    /// Masks secrets of known shapes in whatever is written, whatever the profile says.
+    #[must_use]
+    pub fn redact(mut self, on: bool) -> Self {
+        self.redact = on;
+        self
+    }
+
     /// A plugin: a Lua file, or a folder with a `plugin.toml`. Later ones go over earlier ones.
     #[must_use]
     pub fn plugin(mut self, path: impl Into<PathBuf>) -> Self {
@@ -293,6 +301,7 @@ impl Builder {
             problems.0.extend(settings.set(assignment).err());
         }
         settings.timestamps |= self.timestamps;
+        settings.profile.redaction.secrets |= self.redact;
         if self.ascii && settings.profile.layout.glyphs == Glyphs::Unicode {
             settings.profile.layout.glyphs = Glyphs::Ascii;
         }

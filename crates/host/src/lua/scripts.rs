@@ -98,7 +98,7 @@ impl Scripts {
         if plugins.is_empty() {
             return None;
         }
-        // Lines are folded once all is said.
+        // The pipeline folds lines once all is said.
         let below =
             Standard::new(if profile.detail == Detail::Full { Detail::Full } else { Detail::Compact });
         let mut scripts = Self {
@@ -423,8 +423,7 @@ impl Formatter for Scripts {
                 if !notes.is_empty() {
                     view.body.push(Block::Lines { lines: notes });
                 }
-                let is_folded = self.detail == Detail::Lines;
-                Verdict::Show(if is_folded { self.below.fold(item, session, view) } else { view })
+                Verdict::Show(view)
             }
             verdict => verdict,
         })
