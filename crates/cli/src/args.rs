@@ -12,6 +12,7 @@ use streamfmt::engine::WRITERS;
 use streamfmt::keys::KEYS;
 use streamfmt::profile::BUILT_IN;
 
+use crate::explain::Explain;
 use crate::message::{OK, USAGE, tell};
 
 /// Readable output for the event streams of coding agents.
@@ -127,6 +128,8 @@ pub(crate) enum Command {
     },
     /// Write the manual page
     Man,
+    /// Tell which plugins and profiles say something of a tool or a kind, and where they were told to
+    Explain(Explain),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,6 +1,7 @@
 //! Turns a user's choices into set-up pipelines.
 
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
@@ -13,11 +14,15 @@ use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::json::Json;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 
-use crate::lua::Scripts;
+use crate::explain::{Explanation, Question};
+use crate::files::Files;
+use crate::folders::Folders;
 use crate::lua::journal::Journal;
-use crate::lua::pack::Pack;
+use crate::lua::pack::{Layer, Pack};
+use crate::lua::{Plugins, Scripts};
 use crate::problem::{Problem, Problems, suggestion};
 use crate::profile::Settings;
+use crate::rule::ToolRule;
 
 /// An output format.
 pub struct WriterRow {
@@ -27,7 +32,15 @@ pub struct WriterRow {
     pub about: &'static str,
     /// Whether a program reads it: nothing may stand between its lines.
     pub is_data: bool,
-    make: fn(&Engine) -> Output,
+    make: fn(&Engine) -> Made,
+}
+
+/// What an output format is made of.
+enum Made {
+    /// It spells entries.
+    Writer(Box<dyn Writer>),
+    /// It is the items themselves.
+    Items,
 }
 
 /// All output formats.
@@ -54,7 +67,7 @@ pub static WRITERS: [WriterRow; 5] = [
         name: "items",
         about: "what is: typed items, one object a line",
         is_data: true,
-        make: |_| Output::Items,
+        make: |_| Made::Items,
     },
     WriterRow {
         name: "roles",
@@ -88,9 +101,10 @@ pub struct Engine {
     dialect: Option<&'static str>,
     theme: Option<Theme>,
     looks: Looks,
-    plugins: Vec<Arc<Pack>>,
+    plugins: Vec<(Layer, Arc<Pack>)>,
     inline_plugin_errors: bool,
     journal: Journal,
+    folders: Option<Folders>,
 }
 
 impl Engine {
@@ -101,12 +115,18 @@ impl Engine {
 
     /// The set-up of a pipeline for one input.
     pub fn setup(&self) -> Setup {
+        let plugins = self.load_plugins();
+        let output = match (self.writer.make)(self) {
+            Made::Items => Output::Items,
+            Made::Writer(writer) => Output::Entries { formatters: self.formatters_of(&plugins), writer },
+        };
         Setup {
             dialect: self.dialect,
             max_line: self.settings.max_line,
             profile: self.settings.profile.clone(),
-            output: (self.writer.make)(self),
+            output,
             subagents: None,
+            settle: None,
         }
     }
 
@@ -120,7 +140,7 @@ impl Engine {
         &self.settings
     }
 
-    fn terminal(&self, paint: Paint) -> Output {
+    fn terminal(&self, paint: Paint) -> Made {
         let is_ansi = matches!(paint, Paint::Ansi { .. });
         self.entries(Terminal::new(Look {
             paint,
@@ -132,20 +152,36 @@ impl Engine {
         }))
     }
 
-    /// What plugins and the standard formatter say, spelled by `writer`.
-    fn entries(&self, writer: impl Writer + 'static) -> Output {
-        Output::Entries { formatters: self.formatters(), writer: Box::new(writer) }
+    #[expect(clippy::unused_self, reason = "the rows of the table read alike")]
+    fn entries(&self, writer: impl Writer + 'static) -> Made {
+        Made::Writer(Box::new(writer))
     }
 
     /// The formatters that are asked before the standard one. Each call loads the plugins anew, so that no
     /// input sees what another one left behind.
     pub fn formatters(&self) -> Vec<Box<dyn Formatter>> {
-        if self.plugins.is_empty() {
-            return Vec::new();
-        }
-        let scripts =
-            Scripts::load(&self.plugins, &self.settings.profile, &self.journal, self.inline_plugin_errors);
+        self.formatters_of(&self.load_plugins())
+    }
+
+    fn formatters_of(&self, plugins: &Rc<Plugins>) -> Vec<Box<dyn Formatter>> {
+        let scripts = Scripts::new(plugins, self.settings.profile.detail);
         scripts.map(|scripts| Box::new(scripts) as Box<dyn Formatter>).into_iter().collect()
+    }
+
+    fn load_plugins(&self) -> Rc<Plugins> {
+        let rules = &self.settings.tools;
+        let limits = &self.settings.profile.limits;
+        Rc::new(Plugins::load(&self.plugins, rules, limits, &self.journal, self.inline_plugin_errors))
+    }
+
+    /// Where things were looked for, if anywhere.
+    pub fn folders(&self) -> Option<&Folders> {
+        self.folders.as_ref()
+    }
+
+    /// Tells who says what of a tool or a kind.
+    pub fn explain(&self, question: &Question) -> Explanation {
+        Explanation::of(question, &self.load_plugins())
     }
 
     /// What plugins did wrong and printed.
@@ -167,7 +203,7 @@ impl Engine {
 #[derive(Clone, Debug)]
 enum Chosen {
     Path(PathBuf),
-    Pack(Box<Pack>),
+    Pack(Layer, Box<Pack>),
 }
 
 /// Collects choices; each is checked when the engine is built.
@@ -184,8 +220,10 @@ pub struct Builder {
     timestamps: bool,
     redact: bool,
     plugins: Vec<Chosen>,
+    tools: Vec<ToolRule>,
     inline_plugin_errors: bool,
     looks: Looks,
+    folders: Option<Folders>,
 }
 
 impl Builder {
@@ -207,6 +245,13 @@ impl Builder {
     #[must_use]
     pub fn profile(mut self, name: impl Into<String>) -> Self {
         self.profile = Some(name.into());
+        self
+    }
+
+    /// Where settings, plugins and records of trust are looked for. Without this nothing is searched.
+    #[must_use]
+    pub fn folders(mut self, folders: Folders) -> Self {
+        self.folders = Some(folders);
         self
     }
 
@@ -259,17 +304,31 @@ impl Builder {
         self
     }
 
-    /// A plugin: a Lua file, or a folder with a `plugin.toml`. Later ones go over earlier ones.
+    /// A plugin for this run: a Lua file, or a folder with a `plugin.toml`. It stands over all others; later
+    /// ones go over earlier ones.
     #[must_use]
     pub fn plugin(mut self, path: impl Into<PathBuf>) -> Self {
         self.plugins.push(Chosen::Path(path.into()));
         self
     }
 
-    /// A plugin that was read already, over those before.
+    /// A plugin that was read already, as one that the profile names, over those before.
     #[must_use]
-    pub fn pack(mut self, pack: Pack) -> Self {
-        self.plugins.push(Chosen::Pack(Box::new(pack)));
+    pub fn pack(self, pack: Pack) -> Self {
+        self.pack_at(Layer::Pack, pack)
+    }
+
+    /// A plugin that was read already, over those of its layer that came before.
+    #[must_use]
+    pub fn pack_at(mut self, layer: Layer, pack: Pack) -> Self {
+        self.plugins.push(Chosen::Pack(layer, Box::new(pack)));
+        self
+    }
+
+    /// What is said of some tools without a script, over what the profile says.
+    #[must_use]
+    pub fn tool(mut self, rule: ToolRule) -> Self {
+        self.tools.push(rule);
         self
     }
 
@@ -326,17 +385,18 @@ impl Builder {
             }
         }
         let journal = Journal::default();
+        let files = Files::default();
         let mut plugins = Vec::new();
         for chosen in self.plugins {
             let path = match chosen {
-                Chosen::Pack(pack) => {
-                    plugins.push(Arc::from(pack));
+                Chosen::Pack(layer, pack) => {
+                    plugins.push((layer, Arc::from(pack)));
                     continue;
                 }
                 Chosen::Path(path) => path,
             };
-            match Pack::read(&path) {
-                Ok(pack) => plugins.push(Arc::new(pack)),
+            match Pack::read(&files, &path) {
+                Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
                 Err(message) if !path.exists() => {
                     problems.0.push(Problem::of(format!("--plugin {}", path.display()), message));
                 }
@@ -344,6 +404,8 @@ impl Builder {
                 Err(message) => journal.note_unread(&path, message),
             }
         }
+        plugins.sort_by_key(|(layer, _)| *layer);
+        settings.tools.extend(self.tools);
         let (looks, inline_plugin_errors) = (self.looks, self.inline_plugin_errors);
         problems.or(Engine {
             settings,
@@ -354,6 +416,7 @@ impl Builder {
             plugins,
             inline_plugin_errors,
             journal,
+            folders: self.folders,
         })
     }
 

@@ -7,6 +7,7 @@ mod redact;
 
 mod arguments;
 mod copy;
+mod explain;
 mod follow;
 mod inputs;
 mod outputs;

@@ -29,7 +29,6 @@ use std::fmt;
 
 use crate::entry::{Block, Hunk, View};
 use crate::item::Item;
-use crate::redact::Redaction;
 use crate::session::Session;
 
 /// What a formatter decided.
@@ -80,11 +79,6 @@ pub trait Formatter {
     /// Sees each moment once, before the item of it is formatted; gives what is to be said after that item.
     fn observe(&self, _moment: Moment<'_>, _session: &Session) -> Vec<Block> {
         Vec::new()
-    }
-
-    /// What it wants to be masked in all that is written, whoever says it. Asked once, at the beginning.
-    fn redaction(&self) -> Redaction {
-        Redaction::default()
     }
 
     /// What went wrong since this was last asked, though something could be said: it is counted.
