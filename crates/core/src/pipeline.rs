@@ -753,7 +753,9 @@ impl Stage {
             } else {
                 redactor.view(&mut view);
             }
-            of.iter_mut().for_each(|line| redactor.line(line));
+            if let Some(line) = &mut of {
+                redactor.line(line);
+            }
             tool = tool.map(|tool| Text::clean_owned(redactor.text(&tool).into_owned()));
         }
         let mut view = self.folded(item, session, view);

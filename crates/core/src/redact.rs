@@ -150,20 +150,28 @@ impl Redactor {
                     Block::Lines { lines } => self.lines(lines),
                     Block::Prose { text, .. } | Block::Code { text, .. } => self.whole(text),
                     Block::Diff { path, hunks } => {
-                        path.iter_mut().for_each(|path| self.whole(path));
+                        if let Some(path) = path {
+                            self.whole(path);
+                        }
                         let lines = hunks.iter_mut().flat_map(|hunk| &mut hunk.lines);
                         self.pieces(lines.map(|line| (true, &mut line.text)).collect());
                     }
                     Block::List { items } => {
-                        items.iter_mut().for_each(|item| self.line(&mut item.line));
+                        for item in items {
+                            self.line(&mut item.line);
+                        }
                     }
                     Block::Table { head, rows } => {
                         self.lines(head);
-                        rows.iter_mut().for_each(|row| self.lines(row));
+                        for row in rows {
+                            self.lines(row);
+                        }
                     }
                     Block::Image { name, media, .. } => {
                         self.whole(media);
-                        name.iter_mut().for_each(|name| self.whole(name));
+                        if let Some(name) = name {
+                            self.whole(name);
+                        }
                     }
                     Block::Details { summary, body } => {
                         self.line(summary);
@@ -290,7 +298,7 @@ fn masked(text: &str, start: usize, found: &[Found<'_>]) -> String {
             }
             None => out.push('~'),
         }
-        let lines = memchr::memchr_iter(b'\n', text[begin..end].as_bytes()).count();
+        let lines = memchr::memchr_iter(b'\n', &text.as_bytes()[begin..end]).count();
         for line in 1..=lines {
             out.push('\n');
             // A line feed at its very end begins no line of it.

@@ -154,8 +154,7 @@ impl Reader<'_> {
     fn begins(&self, at: usize) -> bool {
         let before = &self.bytes()[at.saturating_sub(6)..at];
         match before {
-            [] => true,
-            [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f'] => true,
+            [] | [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f'] => true,
             [b'\\', b'u', digits @ ..] if digits.iter().all(u8::is_ascii_hexdigit) => true,
             [.., b'%', high, low] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => true,
             [.., last] => !Class::Alnum.has(*last),
