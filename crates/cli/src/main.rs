@@ -22,6 +22,7 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use streamfmt::Engine;
+use streamfmt::core::redact::Redaction;
 
 use crate::args::{Args, Command, PluginErrors};
 use crate::format::Run;
@@ -70,9 +71,11 @@ fn engine(args: &Args) -> Result<Engine, u8> {
         .hide(args.hide.iter().cloned())
         .ascii(args.ascii)
         .timestamps(args.timestamps)
-        .redact(args.redact)
         .folders(folders::folders())
         .looks(terminal::looks(args));
+    if args.redact {
+        builder = builder.redact(&Redaction::secrets());
+    }
     if let Some(name) = &args.to {
         builder = builder.writer(name);
     }

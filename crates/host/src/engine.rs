@@ -9,6 +9,7 @@ use streamfmt_core::dialect::{self, DIALECTS};
 use streamfmt_core::formatter::Formatter;
 use streamfmt_core::pipeline::{Output, Setup};
 use streamfmt_core::profile::{Glyphs, Selector};
+use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::{self, ColorDepth, Theme};
 use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::json::Json;
@@ -19,7 +20,7 @@ use crate::files::Files;
 use crate::folders::Folders;
 use crate::lua::journal::Journal;
 use crate::lua::pack::{Layer, Pack};
-use crate::lua::{Plugins, Scripts};
+use crate::lua::{self, Plugins, Scripts};
 use crate::problem::{Problem, Problems, suggestion};
 use crate::profile::Settings;
 use crate::rule::ToolRule;
@@ -98,10 +99,10 @@ pub struct Looks {
 pub struct Engine {
     settings: Settings,
     writer: &'static WriterRow,
-    dialect: Option<&'static str>,
+    dialect: Option<String>,
     theme: Option<Theme>,
     looks: Looks,
-    plugins: Vec<(Layer, Arc<Pack>)>,
+    plugins: Vec<lua::Chosen>,
     inline_plugin_errors: bool,
     journal: Journal,
     folders: Option<Folders>,
@@ -121,7 +122,8 @@ impl Engine {
             Made::Writer(writer) => Output::Entries { formatters: self.formatters_of(&plugins), writer },
         };
         Setup {
-            dialect: self.dialect,
+            dialect: self.dialect.clone(),
+            guests: lua::guests(&plugins),
             max_line: self.settings.max_line,
             profile: self.settings.profile.clone(),
             output,
@@ -218,7 +220,7 @@ pub struct Builder {
     hide: Vec<String>,
     ascii: bool,
     timestamps: bool,
-    redact: bool,
+    redaction: Redaction,
     plugins: Vec<Chosen>,
     tools: Vec<ToolRule>,
     inline_plugin_errors: bool,
@@ -297,10 +299,10 @@ impl Builder {
         self
     }
 
-    /// Masks secrets of known shapes in whatever is written, whatever the profile says.
+    /// Masks this in whatever is written, beside what the profile masks.
     #[must_use]
-    pub fn redact(mut self, on: bool) -> Self {
-        self.redact = on;
+    pub fn redact(mut self, redaction: &Redaction) -> Self {
+        self.redaction.add(redaction);
         self
     }
 
@@ -360,7 +362,7 @@ impl Builder {
             problems.0.extend(settings.set(assignment).err());
         }
         settings.timestamps |= self.timestamps;
-        settings.profile.redaction.secrets |= self.redact;
+        settings.profile.redaction.add(&self.redaction);
         if self.ascii && settings.profile.layout.glyphs == Glyphs::Unicode {
             settings.profile.layout.glyphs = Glyphs::Ascii;
         }
@@ -369,7 +371,10 @@ impl Builder {
             filter.only = self.only.iter().map(|group| Selector::parse(group)).collect();
         }
         filter.hide.extend(self.hide.iter().map(|group| Selector::parse(group)));
-        let dialect = self.dialect_of().unwrap_or_else(|problem| {
+        let journal = Journal::default();
+        let files = Files::default();
+        let plugins = self.read_plugins(&files, &journal, &mut problems);
+        let dialect = self.dialect_of(&plugins).unwrap_or_else(|problem| {
             problems.0.push(problem);
             None
         });
@@ -384,27 +389,6 @@ impl Builder {
                 Err(problem) => problems.0.push(problem),
             }
         }
-        let journal = Journal::default();
-        let files = Files::default();
-        let mut plugins = Vec::new();
-        for chosen in self.plugins {
-            let path = match chosen {
-                Chosen::Pack(layer, pack) => {
-                    plugins.push((layer, Arc::from(pack)));
-                    continue;
-                }
-                Chosen::Path(path) => path,
-            };
-            match Pack::read(&files, &path) {
-                Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
-                Err(message) if !path.exists() => {
-                    problems.0.push(Problem::of(format!("--plugin {}", path.display()), message));
-                }
-                // A plugin that is broken is left out; the others and the stream are told all the same.
-                Err(message) => journal.note_unread(&path, message),
-            }
-        }
-        plugins.sort_by_key(|(layer, _)| *layer);
         settings.tools.extend(self.tools);
         let (looks, inline_plugin_errors) = (self.looks, self.inline_plugin_errors);
         problems.or(Engine {
@@ -420,13 +404,39 @@ impl Builder {
         })
     }
 
-    fn dialect_of(&self) -> Result<Option<&'static str>, Problem> {
+    /// Reads the plugins, the lowest first. One that isn't there is a problem; one that is broken is left out, and
+    /// the others and the stream are told all the same.
+    fn read_plugins(&self, files: &Files, journal: &Journal, problems: &mut Problems) -> Vec<lua::Chosen> {
+        let mut plugins = Vec::new();
+        for chosen in &self.plugins {
+            match chosen {
+                Chosen::Pack(layer, pack) => plugins.push((*layer, Arc::new((**pack).clone()))),
+                Chosen::Path(path) => match Pack::read(files, path) {
+                    Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
+                    Err(message) if !path.exists() => {
+                        problems.0.push(Problem::of(format!("--plugin {}", path.display()), message));
+                    }
+                    Err(message) => journal.note_unread(path, message),
+                },
+            }
+        }
+        plugins.sort_by_key(|(layer, _)| *layer);
+        plugins
+    }
+
+    /// The dialect that was asked for, if it is one of the known or of a plugin.
+    fn dialect_of(&self, plugins: &[lua::Chosen]) -> Result<Option<String>, Problem> {
         let Some(name) = self.dialect.as_deref().filter(|name| *name != "auto") else { return Ok(None) };
-        dialect::find(name).map(|dialect| Some(dialect.name)).ok_or_else(|| {
-            let hint =
-                suggestion(name, ["auto"].into_iter().chain(DIALECTS.iter().map(|dialect| dialect.name)));
-            Problem::of(format!("--from {name}"), format!("there is no such dialect {hint}"))
-        })
+        if dialect::find(name).is_some() {
+            return Ok(Some(name.to_owned()));
+        }
+        let others = Plugins::names(plugins).dialects;
+        if others.iter().any(|other| other == name) {
+            return Ok(Some(name.to_owned()));
+        }
+        let known = DIALECTS.iter().map(|dialect| dialect.name).chain(others.iter().map(String::as_str));
+        let hint = suggestion(name, ["auto"].into_iter().chain(known));
+        Err(Problem::of(format!("--from {name}"), format!("there is no such dialect {hint}")))
     }
 
     /// Decides on the output format: what was asked for, then what the profile wants, then what can be shown.

@@ -11,6 +11,7 @@ use streamfmt_core::entry::Role as RoleName;
 use streamfmt_core::item::{Action, Item, Kind};
 use streamfmt_core::profile::glob;
 
+use super::dialect;
 use crate::rule::{Origin, ToolRule};
 use crate::template::Template;
 
@@ -160,6 +161,7 @@ pub(crate) struct Registered {
     rules: Vec<Rule>,
     views: Vec<(Kind, Function, Rc<Source>)>,
     hooks: Vec<(Event, Function)>,
+    dialects: Vec<dialect::Registration>,
 }
 
 /// Whose layer it is.
@@ -263,6 +265,20 @@ impl Registered {
         };
         self.hooks.push((event, function));
         Ok(())
+    }
+
+    /// Takes `sf.dialect`.
+    pub(super) fn dialect(&mut self, name: &str, spec: &Table) -> Result<(), String> {
+        if self.dialects.iter().any(|known| known.name == name) {
+            return Err(format!("there are two dialects {name}"));
+        }
+        self.dialects.push(dialect::Registration::read(name, spec)?);
+        Ok(())
+    }
+
+    /// The dialects, in the order registered.
+    pub(super) fn dialects(&self) -> &[dialect::Registration] {
+        &self.dialects
     }
 
     /// What waits for an event, in the order registered.

@@ -16,17 +16,21 @@ pub mod manifest;
 pub mod pack;
 
 mod block;
+mod dialect;
 mod item;
 pub(crate) mod layers;
+mod made;
 mod plugin;
 mod plugins;
 mod scripts;
+mod spell;
 mod templates;
 mod vm;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use dialect::guests;
 pub(crate) use plugin::Running;
-pub(crate) use plugins::Plugins;
+pub(crate) use plugins::{Chosen, Plugins};
 pub(crate) use scripts::Scripts;

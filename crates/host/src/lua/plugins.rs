@@ -41,7 +41,23 @@ pub(crate) struct Plugins {
     notes: RefCell<Vec<Line>>,
 }
 
+/// What plugins add to the names that may be chosen.
+pub(crate) struct Names {
+    /// Dialects.
+    pub(crate) dialects: Vec<String>,
+}
+
 impl Plugins {
+    /// What plugins add to the names that may be chosen. They are loaded for it, and nothing is told.
+    pub(crate) fn names(chosen: &[Chosen]) -> Names {
+        let plugins = Self::load(chosen, &[], &Limits::default(), &Journal::default(), false);
+        let dialects = plugins.all.iter().flat_map(|plugin| {
+            let dialects = plugin.registered().dialects().to_vec();
+            dialects.into_iter().map(|dialect| dialect.name)
+        });
+        Names { dialects: dialects.collect() }
+    }
+
     /// Loads plugins, the lowest first. One that fails is left out.
     pub(crate) fn load(
         chosen: &[Chosen],
