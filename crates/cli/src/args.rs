@@ -67,6 +67,10 @@ pub(crate) struct Args {
     #[arg(long, help_heading = "Format")]
     pub(crate) timestamps: bool,
 
+    /// Mask tokens, keys and passwords in whatever is written
+    #[arg(long, help_heading = "Format")]
+    pub(crate) redact: bool,
+
     /// A plugin: a Lua file, or a folder with a plugin.toml; later ones go over earlier ones
     #[arg(long, value_name = "PATH", help_heading = "Plugins")]
     pub(crate) plugin: Vec<PathBuf>,

@@ -23,6 +23,7 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use streamfmt::Engine;
+use streamfmt::core::redact::Redaction;
 
 use crate::args::{Args, Command, PluginErrors};
 use crate::format::Run;
@@ -75,6 +76,9 @@ fn engine(args: &Args) -> Result<Engine, u8> {
         .timestamps(args.timestamps)
         .folders(folders::folders())
         .looks(terminal::looks(args));
+    if args.redact {
+        builder = builder.redact(&Redaction::secrets());
+    }
     if let Some(name) = &args.to {
         builder = builder.writer(name);
     }

@@ -72,7 +72,7 @@ impl Scripts {
             return None;
         }
         let views = Kind::ALL.map(|kind| (kind, plugins.with_layers(|all| Ladder::of_kind(all, kind))));
-        // Lines are folded once all is said.
+        // The pipeline folds lines once all is said.
         let below = if detail == Detail::Full { Detail::Full } else { Detail::Compact };
         Some(Self {
             plugins: Rc::clone(plugins),
@@ -352,8 +352,7 @@ impl Formatter for Scripts {
                 if !notes.is_empty() {
                     view.body.push(Block::Lines { lines: notes });
                 }
-                let is_folded = self.detail == Detail::Lines;
-                Verdict::Show(if is_folded { self.below.fold(item, session, view) } else { view })
+                Verdict::Show(view)
             }
             verdict => verdict,
         })
