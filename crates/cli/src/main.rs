@@ -4,6 +4,7 @@
 
 mod args;
 mod crash;
+mod folders;
 mod follow;
 mod format;
 mod input;
@@ -68,6 +69,7 @@ fn engine(args: &Args) -> Result<Engine, u8> {
         .hide(args.hide.iter().cloned())
         .ascii(args.ascii)
         .timestamps(args.timestamps)
+        .folders(folders::folders())
         .looks(terminal::looks(args));
     if let Some(name) = &args.to {
         builder = builder.writer(name);

@@ -19,7 +19,7 @@ use crate::formatter::{Formatter, Moment, Verdict};
 use crate::frame::{Frame, Framer};
 use crate::item::{Action, Content, Fact, FactRef, Id, Item, Kind, Status};
 use crate::json::{self, Record};
-use crate::profile::{Detail, Profile};
+use crate::profile::{Detail, Profile, Selector};
 use crate::reading::{Part, Reading};
 use crate::session::{Change, Session, SessionId};
 use crate::text::Text;
@@ -153,7 +153,8 @@ impl Pipeline {
     /// Sets a pipeline up.
     pub fn new(setup: Setup) -> Self {
         let dialect = setup.dialect.and_then(dialect::find);
-        let standard = Standard::new(setup.profile.detail);
+        let wants_records = setup.profile.filter.only.contains(&Selector::Kind(Kind::Record));
+        let standard = Standard::new(setup.profile.detail).with_records(wants_records);
         Self {
             framer: Framer::new(setup.max_line),
             max_line: setup.max_line,

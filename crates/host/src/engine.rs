@@ -13,6 +13,7 @@ use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::json::Json;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 
+use crate::folders::Folders;
 use crate::lua::Scripts;
 use crate::lua::journal::Journal;
 use crate::lua::pack::Pack;
@@ -91,6 +92,7 @@ pub struct Engine {
     plugins: Vec<Arc<Pack>>,
     inline_plugin_errors: bool,
     journal: Journal,
+    folders: Option<Folders>,
 }
 
 impl Engine {
@@ -148,6 +150,11 @@ impl Engine {
         scripts.map(|scripts| Box::new(scripts) as Box<dyn Formatter>).into_iter().collect()
     }
 
+    /// Where things were looked for, if anywhere.
+    pub fn folders(&self) -> Option<&Folders> {
+        self.folders.as_ref()
+    }
+
     /// What plugins did wrong and printed.
     pub fn journal(&self) -> &Journal {
         &self.journal
@@ -185,6 +192,7 @@ pub struct Builder {
     plugins: Vec<Chosen>,
     inline_plugin_errors: bool,
     looks: Looks,
+    folders: Option<Folders>,
 }
 
 impl Builder {
@@ -206,6 +214,13 @@ impl Builder {
     #[must_use]
     pub fn profile(mut self, name: impl Into<String>) -> Self {
         self.profile = Some(name.into());
+        self
+    }
+
+    /// Where settings, plugins and records of trust are looked for. Without this nothing is searched.
+    #[must_use]
+    pub fn folders(mut self, folders: Folders) -> Self {
+        self.folders = Some(folders);
         self
     }
 
@@ -345,6 +360,7 @@ impl Builder {
             plugins,
             inline_plugin_errors,
             journal,
+            folders: self.folders,
         })
     }
 
