@@ -30,12 +30,22 @@ use crate::profile::Glyphs;
 /// The embedded themes: name and source. Names that begin with `@` are for extending only.
 #[rustfmt::skip]
 pub const BUILTIN: &[(&str, &str)] = &[
-    (parse::BASE, include_str!("../themes/@base.toml")),
-    ("auto",      include_str!("../themes/auto.toml")),
-    ("dark",      include_str!("../themes/dark.toml")),
-    ("light",     include_str!("../themes/light.toml")),
-    ("ansi",      include_str!("../themes/ansi.toml")),
-    ("mono",      include_str!("../themes/mono.toml")),
+    (parse::BASE,  include_str!("../themes/@base.toml")),
+    ("auto",       include_str!("../themes/auto.toml")),
+    ("dark",       include_str!("../themes/dark.toml")),
+    ("light",      include_str!("../themes/light.toml")),
+    ("ansi",       include_str!("../themes/ansi.toml")),
+    ("mono",       include_str!("../themes/mono.toml")),
+    ("contrast",   include_str!("../themes/contrast.toml")),
+    ("colorblind", include_str!("../themes/colorblind.toml")),
+    ("slate",      include_str!("../themes/slate.toml")),
+    ("ember",      include_str!("../themes/ember.toml")),
+    ("fjord",      include_str!("../themes/fjord.toml")),
+    ("paper",      include_str!("../themes/paper.toml")),
+    ("neon",       include_str!("../themes/neon.toml")),
+    ("catppuccin", include_str!("../themes/catppuccin.toml")),
+    ("dracula",    include_str!("../themes/dracula.toml")),
+    ("gruvbox",    include_str!("../themes/gruvbox.toml")),
 ];
 
 /// Finds the source of a theme by a name that stands in another one, or says why there is none.

@@ -29,6 +29,7 @@ pub mod problem;
 pub mod profile;
 pub mod rule;
 pub mod source;
+pub mod themes;
 
 pub use ahead::Ahead;
 pub use engine::{Builder, Engine, Looks};
@@ -39,3 +40,4 @@ pub use profile::Settings;
 pub use rule::ToolRule;
 pub use source::{SideFile, side_files, subagents};
 pub use streamfmt_core as core;
+pub use themes::{Background, Themes};

@@ -54,7 +54,9 @@ impl Color {
     pub fn at(self, depth: ColorDepth) -> Option<Self> {
         match (depth, self) {
             (ColorDepth::None, _) => None,
-            (ColorDepth::Ansi256, Self::Rgb(r, g, b)) => Some(Self::Index(nearest_of_256([r, g, b], |_| true))),
+            (ColorDepth::Ansi256, Self::Rgb(r, g, b)) => {
+                Some(Self::Index(nearest_of_256([r, g, b], |_| true)))
+            }
             (ColorDepth::Ansi16, Self::Rgb(r, g, b)) => Some(Self::Index(nearest_of_16([r, g, b]))),
             (ColorDepth::Ansi16, Self::Index(index @ 16..)) => {
                 Some(Self::Index(nearest_of_16(rgb_of(index))))
@@ -167,8 +169,8 @@ fn luminance(rgb: [u8; 3]) -> f64 {
 }
 
 /// A colour as the eye sees it (Oklab): equal steps look equally far.
-#[derive(Clone, Copy)]
-struct Lab {
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lab {
     /// From 0, black, to 1, white.
     lightness: f64,
     /// From green to red, and from blue to yellow; both 0 for greys.
@@ -177,7 +179,18 @@ struct Lab {
 
 impl Lab {
     fn of(rgb: [u8; 3]) -> Self {
-        let [r, g, b] = rgb.map(linear);
+        Self::of_light(rgb.map(linear))
+    }
+
+    /// What is seen of a colour by an eye that makes other light of its light.
+    #[cfg(test)]
+    pub(super) fn seen_through(eye: &[[f64; 3]; 3], rgb: [u8; 3]) -> Self {
+        let light = rgb.map(linear);
+        let sum = |row: &[f64; 3]| row.iter().zip(light).map(|(part, light)| part * light).sum::<f64>();
+        Self::of_light([&eye[0], &eye[1], &eye[2]].map(|row| sum(row).clamp(0.0, 1.0)))
+    }
+
+    fn of_light([r, g, b]: [f64; 3]) -> Self {
         let l = (0.412_221_47 * r + 0.536_332_54 * g + 0.051_445_99 * b).cbrt();
         let m = (0.211_903_5 * r + 0.680_699_55 * g + 0.107_396_96 * b).cbrt();
         let s = (0.088_302_46 * r + 0.281_718_84 * g + 0.629_978_7 * b).cbrt();
@@ -191,7 +204,7 @@ impl Lab {
     }
 
     /// A difference of hue weighs more than one of lightness: what is red is to stay red.
-    fn distance(self, other: Self) -> f64 {
+    pub(super) fn distance(self, other: Self) -> f64 {
         let [a, b] = [self.hue[0] - other.hue[0], self.hue[1] - other.hue[1]];
         (self.lightness - other.lightness).powi(2) + 2.0 * (a * a + b * b)
     }

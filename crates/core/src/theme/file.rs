@@ -18,8 +18,17 @@ const TOLD: usize = 100;
 
 /// What may stand in a theme; the first line also in `[dark]` and `[light]`.
 const KEYS: [&str; 11] = [
-    "background", "palette", "roles", "syntax", //
-    "extends", "about", "appearance", "glyphs", "dark", "light", "version",
+    "background",
+    "palette",
+    "roles",
+    "syntax", //
+    "extends",
+    "about",
+    "appearance",
+    "glyphs",
+    "dark",
+    "light",
+    "version",
 ];
 
 /// The keys of a variant.
@@ -146,7 +155,9 @@ impl<'a> File<'a> {
                     Some(table) => sorted(table)
                         .into_iter()
                         .for_each(|(key, value)| self.check_key(key, value, VARIANT_KEYS, problems)),
-                    None => self.tell(problems, value.span(), format!("{0} is a table: [{0}]", key.get_ref())),
+                    None => {
+                        self.tell(problems, value.span(), format!("{0} is a table: [{0}]", key.get_ref()))
+                    }
                 },
                 _ => self.check_key(key, value, &KEYS, problems),
             }
@@ -167,9 +178,8 @@ impl<'a> File<'a> {
                 let hint = hint(name, known);
                 return self.tell(problems, key.span(), format!("unknown key {name:?} {hint}"));
             }
-            "palette" | "roles" | "glyphs" => {
-                value_is(value.get_ref().is_table()).map(|span| (span, format!("{name} is a table: [{name}]")))
-            }
+            "palette" | "roles" | "glyphs" => value_is(value.get_ref().is_table())
+                .map(|span| (span, format!("{name} is a table: [{name}]"))),
             "appearance" => value_is(self.appearance().is_some())
                 .map(|span| (span, "appearance is \"dark\" or \"light\"".to_owned())),
             "about" => {
@@ -218,7 +228,12 @@ impl<'a> File<'a> {
         let mut roles = Vec::new();
         for table in self.tables(wanted) {
             let section = section(table, "roles");
-            self.styles(section.into_iter().map(|(key, value)| (key.to_string(), value)), palette, problems, &mut roles);
+            self.styles(
+                section.into_iter().map(|(key, value)| (key.to_string(), value)),
+                palette,
+                problems,
+                &mut roles,
+            );
         }
         roles
     }
@@ -248,7 +263,12 @@ impl<'a> File<'a> {
     ) -> Vec<(String, Draft)> {
         let mut roles = Vec::new();
         let words = sorted(table).into_iter().filter(|(key, _)| &**key.get_ref() != "extends");
-        self.styles(words.map(|(key, value)| (format!("syntax.{}", key.get_ref()), value)), palette, problems, &mut roles);
+        self.styles(
+            words.map(|(key, value)| (format!("syntax.{}", key.get_ref()), value)),
+            palette,
+            problems,
+            &mut roles,
+        );
         roles
     }
 
@@ -272,7 +292,9 @@ impl<'a> File<'a> {
             if !own.is_empty() {
                 roles.push((role.clone(), self.style_of_table(&own, palette, problems)));
             }
-            waiting.extend(parts.into_iter().rev().map(|(key, value)| (format!("{role}.{}", key.get_ref()), value)));
+            waiting.extend(
+                parts.into_iter().rev().map(|(key, value)| (format!("{role}.{}", key.get_ref()), value)),
+            );
         }
     }
 
@@ -307,12 +329,7 @@ impl<'a> File<'a> {
         draft
     }
 
-    fn style_of_table(
-        &self,
-        entries: &[Entry<'_>],
-        palette: &Palette,
-        problems: &mut Vec<Problem>,
-    ) -> Draft {
+    fn style_of_table(&self, entries: &[Entry<'_>], palette: &Palette, problems: &mut Vec<Problem>) -> Draft {
         let mut draft = Draft::default();
         for (key, value) in entries {
             match (&**key.get_ref(), value.get_ref()) {

@@ -87,6 +87,7 @@ mod tests {
     fn every_glyph_is_clean_and_its_twin_is_ascii() {
         for (name, [unicode, ascii, words, nerd]) in TABLE {
             assert_eq!(Text::clean(unicode).as_str(), *unicode, "{name}");
+            assert_eq!(Text::clean(nerd).as_str(), *nerd, "{name}");
             assert!(ascii.is_ascii() && words.is_ascii(), "{name}");
             assert_eq!(unicode.is_empty(), ascii.is_empty(), "{name}");
         }

@@ -71,8 +71,10 @@ fn merge(
         for (role, draft) in file.roles(wanted, &palette, &mut problems) {
             drafts.insert(role, (index, draft));
         }
-        for syntax in file.syntax(wanted).into_iter().filter(|_| with_syntax) {
+        for syntax in file.syntax(wanted) {
             match syntax {
+                // Whose looks of code are asked for has them in its own files: one step and no further.
+                Syntax::Of(..) if !with_syntax => {}
                 Syntax::Of(name, span) => match lookup(&name, &chain[index]) {
                     Ok(source) => {
                         let (other, found) = merge(&source, background, lookup, false);
@@ -159,7 +161,8 @@ fn chain(source: &Source, lookup: Lookup<'_>, problems: &mut Vec<Problem>) -> Ve
             tell(message);
             lookup(BASE, source)
         });
-        let names = |chain: &[Source]| chain.iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(" > ");
+        let names =
+            |chain: &[Source]| chain.iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(" > ");
         if let Ok(base) = &found {
             let is_known = chain.iter().any(|known| known.name == base.name);
             let way = format!("{} > {}", names(&chain), base.name);
@@ -169,7 +172,10 @@ fn chain(source: &Source, lookup: Lookup<'_>, problems: &mut Vec<Problem>) -> Ve
                 tell(format!("more than {DEEPEST} themes extend one another: {way}"));
             }
             if is_known || chain.len() >= DEEPEST {
-                found = lookup(BASE, source).ok().filter(|base| chain.iter().all(|it| it.name != base.name)).ok_or_else(String::new);
+                found = lookup(BASE, source)
+                    .ok()
+                    .filter(|base| chain.iter().all(|it| it.name != base.name))
+                    .ok_or_else(String::new);
             }
         }
         let Ok(base) = found else { break };
