@@ -4,6 +4,7 @@
 
 mod args;
 mod crash;
+mod explain;
 mod folders;
 mod follow;
 mod format;
@@ -75,9 +76,7 @@ fn engine(args: &Args) -> Result<Engine, u8> {
     if let Some(name) = &args.to {
         builder = builder.writer(name);
     }
-    if let Some(name) =
-        args.profile.clone().or_else(|| env::var("STREAMFMT_PROFILE").ok().filter(|it| !it.is_empty()))
-    {
+    if let Some(name) = profile(args.profile.as_deref()) {
         builder = builder.profile(name);
     }
     if let Some(name) = &args.theme {
@@ -96,6 +95,12 @@ fn engine(args: &Args) -> Result<Engine, u8> {
     })
 }
 
+/// The profile that is asked for: by an option, else by the environment.
+fn profile(option: Option<&str>) -> Option<String> {
+    let told = || env::var("STREAMFMT_PROFILE").ok().filter(|name| !name.is_empty());
+    option.map(str::to_owned).or_else(told)
+}
+
 /// What a command writes.
 fn generate(command: &Command) -> Result<Vec<u8>, u8> {
     let mut page = Vec::new();
@@ -107,6 +112,13 @@ fn generate(command: &Command) -> Result<Vec<u8>, u8> {
             tell(&error.to_string());
             OUTPUT
         })?,
+        Command::Explain(explain) => {
+            let mut builder = Engine::builder().folders(folders::folders());
+            if let Some(name) = profile(explain.profile.as_deref()) {
+                builder = builder.profile(name);
+            }
+            page = explain.run(builder)?;
+        }
     }
     Ok(page)
 }

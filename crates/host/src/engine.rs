@@ -1,6 +1,7 @@
 //! Turns a user's choices into set-up pipelines.
 
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
@@ -13,13 +14,15 @@ use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::json::Json;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 
+use crate::explain::{Explanation, Question};
 use crate::files::Files;
 use crate::folders::Folders;
-use crate::lua::Scripts;
 use crate::lua::journal::Journal;
-use crate::lua::pack::Pack;
+use crate::lua::pack::{Layer, Pack};
+use crate::lua::{self, Plugins, Scripts};
 use crate::problem::{Problem, Problems, suggestion};
 use crate::profile::Settings;
+use crate::rule::ToolRule;
 use crate::themes::{Background, Themes};
 
 /// An output format.
@@ -30,7 +33,15 @@ pub struct WriterRow {
     pub about: &'static str,
     /// Whether a program reads it: nothing may stand between its lines.
     pub is_data: bool,
-    make: fn(&Engine) -> Output,
+    make: fn(&Engine) -> Made,
+}
+
+/// What an output format is made of.
+enum Made {
+    /// It spells entries.
+    Writer(Box<dyn Writer>),
+    /// It is the items themselves.
+    Items,
 }
 
 /// All output formats.
@@ -57,7 +68,7 @@ pub static WRITERS: [WriterRow; 5] = [
         name: "items",
         about: "what is: typed items, one object a line",
         is_data: true,
-        make: |_| Output::Items,
+        make: |_| Made::Items,
     },
     WriterRow {
         name: "roles",
@@ -88,10 +99,10 @@ pub struct Looks {
 pub struct Engine {
     settings: Settings,
     writer: &'static WriterRow,
-    dialect: Option<&'static str>,
+    dialect: Option<String>,
     theme: Option<Theme>,
     looks: Looks,
-    plugins: Vec<Arc<Pack>>,
+    plugins: Vec<lua::Chosen>,
     inline_plugin_errors: bool,
     journal: Journal,
     folders: Option<Folders>,
@@ -106,12 +117,19 @@ impl Engine {
 
     /// The set-up of a pipeline for one input.
     pub fn setup(&self) -> Setup {
+        let plugins = self.load_plugins();
+        let output = match (self.writer.make)(self) {
+            Made::Items => Output::Items,
+            Made::Writer(writer) => Output::Entries { formatters: self.formatters_of(&plugins), writer },
+        };
         Setup {
-            dialect: self.dialect,
+            dialect: self.dialect.clone(),
+            guests: lua::guests(&plugins),
             max_line: self.settings.max_line,
             profile: self.settings.profile.clone(),
-            output: (self.writer.make)(self),
+            output,
             subagents: None,
+            settle: None,
         }
     }
 
@@ -125,7 +143,7 @@ impl Engine {
         &self.settings
     }
 
-    fn terminal(&self, paint: Paint) -> Output {
+    fn terminal(&self, paint: Paint) -> Made {
         let is_ansi = matches!(paint, Paint::Ansi { .. });
         self.entries(Terminal::new(Look {
             paint,
@@ -137,19 +155,19 @@ impl Engine {
         }))
     }
 
-    /// What plugins and the standard formatter say, spelled by `writer`.
-    fn entries(&self, writer: impl Writer + 'static) -> Output {
-        Output::Entries { formatters: self.formatters(), writer: Box::new(writer) }
+    #[expect(clippy::unused_self, reason = "the rows of the table read alike")]
+    fn entries(&self, writer: impl Writer + 'static) -> Made {
+        Made::Writer(Box::new(writer))
     }
 
     /// The formatters that are asked before the standard one. Each call loads the plugins anew, so that no
     /// input sees what another one left behind.
     pub fn formatters(&self) -> Vec<Box<dyn Formatter>> {
-        if self.plugins.is_empty() {
-            return Vec::new();
-        }
-        let scripts =
-            Scripts::load(&self.plugins, &self.settings.profile, &self.journal, self.inline_plugin_errors);
+        self.formatters_of(&self.load_plugins())
+    }
+
+    fn formatters_of(&self, plugins: &Rc<Plugins>) -> Vec<Box<dyn Formatter>> {
+        let scripts = Scripts::new(plugins, self.settings.profile.detail);
         scripts.map(|scripts| Box::new(scripts) as Box<dyn Formatter>).into_iter().collect()
     }
 
@@ -158,9 +176,20 @@ impl Engine {
         &self.warnings
     }
 
+    fn load_plugins(&self) -> Rc<Plugins> {
+        let rules = &self.settings.tools;
+        let limits = &self.settings.profile.limits;
+        Rc::new(Plugins::load(&self.plugins, rules, limits, &self.journal, self.inline_plugin_errors))
+    }
+
     /// Where things were looked for, if anywhere.
     pub fn folders(&self) -> Option<&Folders> {
         self.folders.as_ref()
+    }
+
+    /// Tells who says what of a tool or a kind.
+    pub fn explain(&self, question: &Question) -> Explanation {
+        Explanation::of(question, &self.load_plugins())
     }
 
     /// What plugins did wrong and printed.
@@ -182,7 +211,7 @@ impl Engine {
 #[derive(Clone, Debug)]
 enum Chosen {
     Path(PathBuf),
-    Pack(Box<Pack>),
+    Pack(Layer, Box<Pack>),
 }
 
 /// Collects choices; each is checked when the engine is built.
@@ -198,6 +227,7 @@ pub struct Builder {
     ascii: bool,
     timestamps: bool,
     plugins: Vec<Chosen>,
+    tools: Vec<ToolRule>,
     inline_plugin_errors: bool,
     looks: Looks,
     folders: Option<Folders>,
@@ -274,17 +304,31 @@ impl Builder {
         self
     }
 
-    /// A plugin: a Lua file, or a folder with a `plugin.toml`. Later ones go over earlier ones.
+    /// A plugin for this run: a Lua file, or a folder with a `plugin.toml`. It stands over all others; later
+    /// ones go over earlier ones.
     #[must_use]
     pub fn plugin(mut self, path: impl Into<PathBuf>) -> Self {
         self.plugins.push(Chosen::Path(path.into()));
         self
     }
 
-    /// A plugin that was read already, over those before.
+    /// A plugin that was read already, as one that the profile names, over those before.
     #[must_use]
-    pub fn pack(mut self, pack: Pack) -> Self {
-        self.plugins.push(Chosen::Pack(Box::new(pack)));
+    pub fn pack(self, pack: Pack) -> Self {
+        self.pack_at(Layer::Pack, pack)
+    }
+
+    /// A plugin that was read already, over those of its layer that came before.
+    #[must_use]
+    pub fn pack_at(mut self, layer: Layer, pack: Pack) -> Self {
+        self.plugins.push(Chosen::Pack(layer, Box::new(pack)));
+        self
+    }
+
+    /// What is said of some tools without a script, over what the profile says.
+    #[must_use]
+    pub fn tool(mut self, rule: ToolRule) -> Self {
+        self.tools.push(rule);
         self
     }
 
@@ -324,7 +368,10 @@ impl Builder {
             filter.only = self.only.iter().map(|group| Selector::parse(group)).collect();
         }
         filter.hide.extend(self.hide.iter().map(|group| Selector::parse(group)));
-        let dialect = self.dialect_of().unwrap_or_else(|problem| {
+        let journal = Journal::default();
+        let files = Files::default();
+        let plugins = self.read_plugins(&files, &journal, &mut problems);
+        let dialect = self.dialect_of(&plugins).unwrap_or_else(|problem| {
             problems.0.push(problem);
             None
         });
@@ -332,7 +379,7 @@ impl Builder {
             problems.0.push(problem);
             &WRITERS[0]
         });
-        let mut themes = Themes::new(self.folders.as_ref(), Files::default());
+        let mut themes = Themes::new(self.folders.as_ref(), files.clone());
         for chosen in &self.plugins {
             if let Chosen::Path(path) = chosen {
                 themes.add_plugin(&path.display().to_string(), path);
@@ -348,25 +395,7 @@ impl Builder {
                 Err(problem) => problems.0.push(problem),
             }
         }
-        let journal = Journal::default();
-        let mut plugins = Vec::new();
-        for chosen in self.plugins {
-            let path = match chosen {
-                Chosen::Pack(pack) => {
-                    plugins.push(Arc::from(pack));
-                    continue;
-                }
-                Chosen::Path(path) => path,
-            };
-            match Pack::read(&path) {
-                Ok(pack) => plugins.push(Arc::new(pack)),
-                Err(message) if !path.exists() => {
-                    problems.0.push(Problem::of(format!("--plugin {}", path.display()), message));
-                }
-                // A plugin that is broken is left out; the others and the stream are told all the same.
-                Err(message) => journal.note_unread(&path, message),
-            }
-        }
+        settings.tools.extend(self.tools);
         let (looks, inline_plugin_errors) = (self.looks, self.inline_plugin_errors);
         problems.or(Engine {
             settings,
@@ -382,13 +411,39 @@ impl Builder {
         })
     }
 
-    fn dialect_of(&self) -> Result<Option<&'static str>, Problem> {
+    /// Reads the plugins, the lowest first. One that isn't there is a problem; one that is broken is left out, and
+    /// the others and the stream are told all the same.
+    fn read_plugins(&self, files: &Files, journal: &Journal, problems: &mut Problems) -> Vec<lua::Chosen> {
+        let mut plugins = Vec::new();
+        for chosen in &self.plugins {
+            match chosen {
+                Chosen::Pack(layer, pack) => plugins.push((*layer, Arc::new((**pack).clone()))),
+                Chosen::Path(path) => match Pack::read(files, path) {
+                    Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
+                    Err(message) if !path.exists() => {
+                        problems.0.push(Problem::of(format!("--plugin {}", path.display()), message));
+                    }
+                    Err(message) => journal.note_unread(path, message),
+                },
+            }
+        }
+        plugins.sort_by_key(|(layer, _)| *layer);
+        plugins
+    }
+
+    /// The dialect that was asked for, if it is one of the known or of a plugin.
+    fn dialect_of(&self, plugins: &[lua::Chosen]) -> Result<Option<String>, Problem> {
         let Some(name) = self.dialect.as_deref().filter(|name| *name != "auto") else { return Ok(None) };
-        dialect::find(name).map(|dialect| Some(dialect.name)).ok_or_else(|| {
-            let hint =
-                suggestion(name, ["auto"].into_iter().chain(DIALECTS.iter().map(|dialect| dialect.name)));
-            Problem::of(format!("--from {name}"), format!("there is no such dialect {hint}"))
-        })
+        if dialect::find(name).is_some() {
+            return Ok(Some(name.to_owned()));
+        }
+        let others = Plugins::names(plugins).dialects;
+        if others.iter().any(|other| other == name) {
+            return Ok(Some(name.to_owned()));
+        }
+        let known = DIALECTS.iter().map(|dialect| dialect.name).chain(others.iter().map(String::as_str));
+        let hint = suggestion(name, ["auto"].into_iter().chain(known));
+        Err(Problem::of(format!("--from {name}"), format!("there is no such dialect {hint}")))
     }
 
     /// Decides on the output format: what was asked for, then what the profile wants, then what can be shown.

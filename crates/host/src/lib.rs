@@ -20,6 +20,7 @@
 
 pub mod ahead;
 pub mod engine;
+pub mod explain;
 pub mod files;
 pub mod folders;
 pub mod golden;
@@ -29,7 +30,9 @@ pub mod problem;
 pub mod profile;
 pub mod rule;
 pub mod source;
+mod template;
 pub mod themes;
+pub mod trust;
 
 pub use ahead::Ahead;
 pub use engine::{Builder, Engine, Looks};
@@ -41,3 +44,4 @@ pub use rule::ToolRule;
 pub use source::{SideFile, side_files, subagents};
 pub use streamfmt_core as core;
 pub use themes::{Background, Themes};
+pub use trust::{Closure, Standing, Trust};

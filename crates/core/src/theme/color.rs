@@ -190,6 +190,7 @@ impl Lab {
         Self::of_light([&eye[0], &eye[1], &eye[2]].map(|row| sum(row).clamp(0.0, 1.0)))
     }
 
+    #[expect(clippy::many_single_char_names, reason = "the names that these quantities have")]
     fn of_light([r, g, b]: [f64; 3]) -> Self {
         let l = (0.412_221_47 * r + 0.536_332_54 * g + 0.051_445_99 * b).cbrt();
         let m = (0.211_903_5 * r + 0.680_699_55 * g + 0.107_396_96 * b).cbrt();

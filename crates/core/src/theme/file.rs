@@ -34,14 +34,36 @@ const KEYS: [&str; 11] = [
 /// The keys of a variant.
 const VARIANT_KEYS: &[&str] = KEYS.split_at(4).0;
 
-/// Names for colours; `None` is the terminal's own.
-pub(super) type Palette = ByName<Option<Color>>;
+/// What a theme says of a colour.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Ink {
+    /// It is the terminal's own, whatever that is: `default`.
+    Own,
+    /// It is this one.
+    Of(Color),
+}
+
+impl Ink {
+    fn of(color: Option<Color>) -> Self {
+        color.map_or(Self::Own, Self::Of)
+    }
+
+    fn color(self) -> Option<Color> {
+        match self {
+            Self::Own => None,
+            Self::Of(color) => Some(color),
+        }
+    }
+}
+
+/// Names for colours.
+pub(super) type Palette = ByName<Ink>;
 
 /// What one place says of a role. What it doesn't say comes from the role that it is like.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Draft {
-    fg: Option<Option<Color>>,
-    bg: Option<Option<Color>>,
+    fg: Option<Ink>,
+    bg: Option<Ink>,
     bold: Option<bool>,
     dim: Option<bool>,
     italic: Option<bool>,
@@ -55,8 +77,8 @@ impl Draft {
     /// Says all of a style.
     pub(super) fn of(style: Style) -> Self {
         Self {
-            fg: Some(style.fg),
-            bg: Some(style.bg),
+            fg: Some(Ink::of(style.fg)),
+            bg: Some(Ink::of(style.bg)),
             bold: Some(style.bold),
             dim: Some(style.dim),
             italic: Some(style.italic),
@@ -69,8 +91,8 @@ impl Draft {
     /// The style that this makes of what it is like.
     pub(super) fn over(&self, below: Style) -> Style {
         Style {
-            fg: self.fg.unwrap_or(below.fg),
-            bg: self.bg.unwrap_or(below.bg),
+            fg: self.fg.map_or(below.fg, Ink::color),
+            bg: self.bg.map_or(below.bg, Ink::color),
             bold: self.bold.unwrap_or(below.bold),
             dim: self.dim.unwrap_or(below.dim),
             italic: self.italic.unwrap_or(below.italic),
@@ -156,7 +178,7 @@ impl<'a> File<'a> {
                         .into_iter()
                         .for_each(|(key, value)| self.check_key(key, value, VARIANT_KEYS, problems)),
                     None => {
-                        self.tell(problems, value.span(), format!("{0} is a table: [{0}]", key.get_ref()))
+                        self.tell(problems, value.span(), format!("{0} is a table: [{0}]", key.get_ref()));
                     }
                 },
                 _ => self.check_key(key, value, &KEYS, problems),
@@ -172,7 +194,7 @@ impl<'a> File<'a> {
         problems: &mut Vec<Problem>,
     ) {
         let name = &**key.get_ref();
-        let value_is = |fits: bool| if fits { None } else { Some(value.span()) };
+        let value_is = |fits: bool| (!fits).then(|| value.span());
         let wrong = match name {
             _ if !known.contains(&name) => {
                 let hint = hint(name, known);
@@ -215,7 +237,7 @@ impl<'a> File<'a> {
         problems: &mut Vec<Problem>,
     ) -> Option<Color> {
         let said = self.tables(wanted).filter_map(|table| table.get("background")).last()?;
-        self.color(said, palette, problems)?
+        self.color(said, palette, problems)?.color()
     }
 
     /// Its styles, in the order of the file.
@@ -349,13 +371,13 @@ impl<'a> File<'a> {
         draft
     }
 
-    /// A colour; `Some(None)` is the terminal's own, `None` is told.
+    /// A colour; one that is not known is told.
     fn color(
         &self,
         value: &Spanned<DeValue<'_>>,
         palette: &Palette,
         problems: &mut Vec<Problem>,
-    ) -> Option<Option<Color>> {
+    ) -> Option<Ink> {
         let name = match value.get_ref() {
             DeValue::String(name) => name.as_ref(),
             DeValue::Integer(number) => number.as_str(),
@@ -414,11 +436,11 @@ fn sorted<'t>(table: &'t DeTable<'_>) -> Vec<Entry<'t>> {
     entries
 }
 
-/// The colour of a name; `Some(None)` is the terminal's own.
-fn find_color(name: &str, palette: &Palette) -> Option<Option<Color>> {
+/// The colour of a name.
+fn find_color(name: &str, palette: &Palette) -> Option<Ink> {
     match name {
-        "default" => Some(None),
-        _ => palette.get(name).copied().or_else(|| Color::parse(name).map(Some)),
+        "default" => Some(Ink::Own),
+        _ => palette.get(name).copied().or_else(|| Color::parse(name).map(Ink::Of)),
     }
 }
 
