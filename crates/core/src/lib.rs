@@ -22,6 +22,7 @@ pub mod nearest;
 pub mod pipeline;
 pub mod profile;
 pub mod reading;
+pub mod redact;
 pub mod session;
 pub mod text;
 pub mod theme;

@@ -3,6 +3,7 @@
 //! The host reads these from TOML; here they are only their meaning.
 
 use crate::item::{Item, Kind, Status};
+use crate::redact::Redaction;
 
 /// How much the standard formatter says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -255,6 +256,8 @@ pub struct Profile {
     pub layout: Layout,
     /// What is left out.
     pub filter: Filter,
+    /// What is masked in whatever is written.
+    pub redaction: Redaction,
 }
 
 impl Profile {

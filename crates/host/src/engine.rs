@@ -9,6 +9,7 @@ use streamfmt_core::dialect::{self, DIALECTS};
 use streamfmt_core::formatter::Formatter;
 use streamfmt_core::pipeline::{Output, Setup};
 use streamfmt_core::profile::{Glyphs, Selector};
+use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::{ColorDepth, Theme};
 use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::json::Json;
@@ -226,6 +227,7 @@ pub struct Builder {
     hide: Vec<String>,
     ascii: bool,
     timestamps: bool,
+    redaction: Redaction,
     plugins: Vec<Chosen>,
     tools: Vec<ToolRule>,
     inline_plugin_errors: bool,
@@ -304,6 +306,13 @@ impl Builder {
         self
     }
 
+    /// Masks this in whatever is written, beside what the profile masks.
+    #[must_use]
+    pub fn redact(mut self, redaction: &Redaction) -> Self {
+        self.redaction.add(redaction);
+        self
+    }
+
     /// A plugin for this run: a Lua file, or a folder with a `plugin.toml`. It stands over all others; later
     /// ones go over earlier ones.
     #[must_use]
@@ -360,6 +369,7 @@ impl Builder {
             problems.0.extend(settings.set(assignment).err());
         }
         settings.timestamps |= self.timestamps;
+        settings.profile.redaction.add(&self.redaction);
         if self.ascii && settings.profile.layout.glyphs != Glyphs::Words {
             settings.profile.layout.glyphs = Glyphs::Ascii;
         }

@@ -24,6 +24,7 @@ pub mod explain;
 pub mod files;
 pub mod folders;
 pub mod golden;
+pub mod install;
 pub mod keys;
 pub mod lua;
 pub mod problem;

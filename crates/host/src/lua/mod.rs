@@ -31,6 +31,7 @@ mod vm;
 mod tests;
 
 pub(crate) use dialect::guests;
+pub use layers::Hook;
 pub(crate) use plugin::Running;
 pub(crate) use plugins::{Chosen, Plugins};
 pub(crate) use scripts::Scripts;
