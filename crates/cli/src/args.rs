@@ -1,19 +1,20 @@
 //! The command line.
 
-use std::ffi::OsString;
-use std::fmt::Write;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use streamfmt::core::dialect::DIALECTS;
 use streamfmt::engine::WRITERS;
-use streamfmt::keys::KEYS;
 use streamfmt::profile::BUILT_IN;
 
+use crate::choice::Choice;
+use crate::config::{self, ConfigCommand, ProfileCommand};
 use crate::explain::Explain;
 use crate::message::{OK, USAGE, tell};
+use crate::plugin::Plugin;
 
 /// Readable output for the event streams of coding agents.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -42,17 +43,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FORMAT", value_parser = writers(), help_heading = "Format")]
     pub(crate) to: Option<String>,
 
-    /// How much is said: default, full, quiet, ci, review, plain, or the path of a file
-    #[arg(long, value_name = "NAME", help_heading = "Format")]
-    pub(crate) profile: Option<String>,
-
     /// Looks on a terminal: the name of a theme, or `auto`
     #[arg(long, value_name = "NAME", help_heading = "Format")]
     pub(crate) theme: Option<String>,
-
-    /// One value of the profile for this run, such as `limits.result-lines=40`
-    #[arg(long, value_name = "KEY=VALUE", help_heading = "Format")]
-    pub(crate) set: Vec<String>,
 
     /// Show only these: kinds, tools, globs of tools, @actions, `failed`
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Format")]
@@ -65,6 +58,13 @@ pub(crate) struct Args {
     /// Show when things happened, as the stream tells, in the local time zone
     #[arg(long, help_heading = "Format")]
     pub(crate) timestamps: bool,
+
+    /// Mask tokens, keys and passwords in whatever is written
+    #[arg(long, help_heading = "Format")]
+    pub(crate) redact: bool,
+
+    #[command(flatten)]
+    pub(crate) choice: Choice,
 
     /// A plugin: a Lua file, or a folder with a plugin.toml; later ones go over earlier ones
     #[arg(long, value_name = "PATH", help_heading = "Plugins")]
@@ -124,8 +124,14 @@ pub(crate) enum Command {
     },
     /// Write the manual page
     Man,
+    /// Tell what the settings are, where each was said, and what is wrong with them
+    Config(ConfigCommand),
+    /// Tell which profiles there are and what they say
+    Profile(ProfileCommand),
     /// Tell which plugins and profiles say something of a tool or a kind, and where they were told to
     Explain(Explain),
+    /// Make, check, try, install and list plugins
+    Plugin(Plugin),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -191,14 +197,35 @@ pub(crate) fn short_help() -> String {
     )
 }
 
-fn dialects() -> PossibleValuesParser {
-    PossibleValuesParser::new(["auto"].into_iter().chain(DIALECTS.iter().map(|dialect| dialect.name)))
+fn dialects() -> Names {
+    let known = ["auto"].into_iter().chain(DIALECTS.iter().map(|dialect| dialect.name));
+    Names(known.map(PossibleValue::new).collect())
 }
 
-fn writers() -> PossibleValuesParser {
-    PossibleValuesParser::new(
-        WRITERS.iter().map(|row| clap::builder::PossibleValue::new(row.name).help(row.about)),
-    )
+fn writers() -> Names {
+    Names(WRITERS.iter().map(|row| PossibleValue::new(row.name).help(row.about)).collect())
+}
+
+/// Known names, for help and completion. Plugins may bring others, so any name is taken here; it is checked once
+/// they are loaded.
+#[derive(Clone)]
+struct Names(Vec<PossibleValue>);
+
+impl TypedValueParser for Names {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().cloned()))
+    }
 }
 
 /// The profiles and the keys of a profile.
@@ -206,11 +233,9 @@ fn reference() -> String {
     let mut text = String::from("Profiles: ");
     text.push_str(&BUILT_IN.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "));
     text.push_str("\n\nKeys of a profile, for --set:\n");
-    for key in KEYS.iter().filter(|key| key.name != "extends") {
-        let _ = writeln!(text, "  {:<22} {} ({})", key.name, key.about, key.form.describe());
-    }
+    text.push_str(&config::reference());
     text.push_str(
-        "\nExit codes: 0 formatted, 1 the run ended in an error (--fail), 2 usage, set-up or input, 3 a plugin failed (--strict-plugins), 70 a bug, \
+        "\nExit codes: 0 formatted, 1 the run ended in an error (--fail) or a check found something, 2 usage, set-up or input, 3 a plugin failed (--strict-plugins), 70 a bug, \
          74 output or copy not written, 128+n signal",
     );
     text

@@ -3,6 +3,8 @@
 //! Arguments become a source, a pipeline and an output; what happens becomes an exit code.
 
 mod args;
+mod choice;
+mod config;
 mod crash;
 mod explain;
 mod folders;
@@ -11,6 +13,7 @@ mod format;
 mod input;
 mod message;
 mod output;
+mod plugin;
 mod progress;
 mod report;
 mod signal;
@@ -22,11 +25,12 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use streamfmt::Engine;
+use streamfmt::core::redact::Redaction;
 
 use crate::args::{Args, Command, PluginErrors};
 use crate::format::Run;
 use crate::input::Input;
-use crate::message::{OK, OUTPUT, USAGE, tell, tell_problems};
+use crate::message::{OK, OUTPUT, USAGE, tell};
 
 /// Records come and go by the hundred thousand: this takes a tenth off the time.
 #[global_allocator]
@@ -39,8 +43,12 @@ fn main() -> ExitCode {
 /// Does what the command line says. An error is an exit code whose reason was told.
 fn run() -> Result<u8, u8> {
     let args = Args::read(env::args_os())?;
-    if let Some(command) = &args.command {
-        return write_out(&generate(command)?);
+    match &args.command {
+        Some(Command::Plugin(plugin)) => return plugin.run(),
+        Some(Command::Config(config)) => return config.run(),
+        Some(Command::Profile(profile)) => return profile.run(),
+        Some(command) => return write_out(&generate(command)?),
+        None => {}
     }
     if args.files.is_empty() && io::stdin().is_terminal() {
         return write_out(args::short_help().as_bytes());
@@ -64,19 +72,21 @@ fn run() -> Result<u8, u8> {
 
 /// Reads the user's choices.
 fn engine(args: &Args) -> Result<Engine, u8> {
-    let mut builder = Engine::builder()
+    let mut builder = args
+        .choice
+        .builder()
         .dialect(&args.from)
         .only(args.only.iter().cloned())
         .hide(args.hide.iter().cloned())
         .ascii(args.ascii)
         .timestamps(args.timestamps)
-        .folders(folders::folders())
+        .inline_plugin_errors(args.plugin_errors == PluginErrors::Inline)
         .looks(terminal::looks(args));
+    if args.redact {
+        builder = builder.redact(&Redaction::secrets());
+    }
     if let Some(name) = &args.to {
         builder = builder.writer(name);
-    }
-    if let Some(name) = profile(args.profile.as_deref()) {
-        builder = builder.profile(name);
     }
     if let Some(name) = &args.theme {
         builder = builder.theme(name);
@@ -84,20 +94,7 @@ fn engine(args: &Args) -> Result<Engine, u8> {
     for path in &args.plugin {
         builder = builder.plugin(path);
     }
-    builder = builder.inline_plugin_errors(args.plugin_errors == PluginErrors::Inline);
-    for assignment in &args.set {
-        builder = builder.set(assignment);
-    }
-    builder.build().map_err(|problems| {
-        tell_problems(&problems);
-        USAGE
-    })
-}
-
-/// The profile that is asked for: by an option, else by the environment.
-fn profile(option: Option<&str>) -> Option<String> {
-    let told = || env::var("STREAMFMT_PROFILE").ok().filter(|name| !name.is_empty());
-    option.map(str::to_owned).or_else(told)
+    choice::build(builder)
 }
 
 /// What a command writes.
@@ -112,12 +109,10 @@ fn generate(command: &Command) -> Result<Vec<u8>, u8> {
             OUTPUT
         })?,
         Command::Explain(explain) => {
-            let mut builder = Engine::builder().folders(folders::folders());
-            if let Some(name) = profile(explain.profile.as_deref()) {
-                builder = builder.profile(name);
-            }
-            page = explain.run(builder)?;
+            page = explain.run()?;
         }
+        // They write for themselves.
+        Command::Plugin(_) | Command::Config(_) | Command::Profile(_) => {}
     }
     Ok(page)
 }

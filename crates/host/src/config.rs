@@ -19,7 +19,7 @@ pub mod switch;
 pub mod tree;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexMap;
 
@@ -60,6 +60,8 @@ pub struct Config {
     files: Files,
     folders: Folders,
     packs: Vec<Arc<Pack>>,
+    /// All plugins whose profiles are known by name, once one is looked for.
+    known: OnceLock<Vec<Arc<Pack>>>,
     /// The lowest first.
     layers: Vec<Arc<Loaded>>,
     /// The files that were looked for, with whether they are there.
@@ -288,6 +290,31 @@ impl Config {
         Choices { profiles, by_stream }
     }
 
+    /// What is wrong in the files and with every profile in them, those of a project included, trusted or not.
+    pub fn check(&self) -> Told {
+        let mut told = self.problems.clone();
+        for loaded in &self.layers {
+            let layer = loaded.document.layer;
+            for (name, (spot, _)) in &loaded.profiles {
+                let named = Named { name: name.clone(), spot: spot.clone() };
+                told.extend(self.resolve(&named).problems);
+            }
+            let switched = loaded.head.switches.iter().filter_map(|switch| switch.profile.as_ref());
+            for named in switched.chain(&loaded.head.default_profile) {
+                told.extend(self.resolve(named).problems);
+            }
+            for named in loaded.general.plugins() {
+                if let Err(packs::Unusable::Missing(message)) = self.pack(&named) {
+                    told.tell(layer, [named.spot.problem(format!("plugin \"{}\": {message}", named.name))]);
+                }
+            }
+        }
+        if let Some(project) = &self.project {
+            told.tell(Layer::Project, project.problems.iter().cloned());
+        }
+        told
+    }
+
     /// The names of all profiles, with whose they are and the file they stand in.
     pub fn profiles(&self) -> Vec<(String, Layer, String)> {
         let mut all: Vec<(String, Layer, String)> = Vec::new();
@@ -321,4 +348,3 @@ pub(crate) fn is_path(name: &str) -> bool {
     name.contains(['/', std::path::MAIN_SEPARATOR])
         || Path::new(name).extension().is_some_and(|end| end == "toml")
 }
-

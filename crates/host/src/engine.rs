@@ -9,7 +9,8 @@ use streamfmt_core::dialect::{self, DIALECTS};
 use streamfmt_core::formatter::Formatter;
 use streamfmt_core::pipeline::{Output, Settle, Settled, Setup};
 use streamfmt_core::profile::{Glyphs, Selector};
-use streamfmt_core::theme::{self, ColorDepth, Theme};
+use streamfmt_core::redact::Redaction;
+use streamfmt_core::theme::{ColorDepth, Theme};
 use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::json::Json;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
@@ -24,10 +25,11 @@ use crate::folders::Folders;
 use crate::keys::Named;
 use crate::lua::journal::Journal;
 use crate::lua::pack::{Layer, Pack};
-use crate::lua::{Plugins, Scripts};
+use crate::lua::{self, Plugins, Scripts};
 use crate::problem::{Problem, Problems, suggestion};
 use crate::profile::Settings;
 use crate::rule::ToolRule;
+use crate::themes::{Background, Themes};
 
 /// An output format.
 pub struct WriterRow {
@@ -95,8 +97,8 @@ pub struct Looks {
     pub is_width_fixed: bool,
     /// Whether links can be followed on it.
     pub links: bool,
-    /// Whether its background is light.
-    pub light: bool,
+    /// What lies behind the text.
+    pub background: Background,
     /// The zone that times are shown in.
     pub zone: Option<TimeZone>,
 }
@@ -105,10 +107,10 @@ pub struct Looks {
 pub struct Engine {
     settings: Settings,
     writer: &'static WriterRow,
-    dialect: Option<&'static str>,
+    dialect: Option<String>,
     theme: Option<Theme>,
     looks: Looks,
-    plugins: Vec<(Layer, Arc<Pack>)>,
+    plugins: Vec<lua::Chosen>,
     inline_plugin_errors: bool,
     journal: Journal,
     folders: Option<Folders>,
@@ -134,7 +136,8 @@ impl Engine {
             Made::Writer(writer) => Output::Entries { formatters: self.formatters_of(&plugins), writer },
         };
         Setup {
-            dialect: self.dialect,
+            dialect: self.dialect.clone(),
+            guests: lua::guests(&plugins),
             max_line: self.settings.max_line,
             profile: self.settings.profile.clone(),
             output,
@@ -311,6 +314,7 @@ pub struct Builder {
     hide: Vec<String>,
     ascii: bool,
     timestamps: bool,
+    redaction: Redaction,
     plugins: Vec<Chosen>,
     tools: Vec<ToolRule>,
     inline_plugin_errors: bool,
@@ -382,7 +386,7 @@ impl Builder {
         self
     }
 
-    /// The theme, whatever the profile says.
+    /// The theme, whatever the profile says: a name, or the path of a file.
     #[must_use]
     pub fn theme(mut self, name: impl Into<String>) -> Self {
         self.theme = Some(name.into());
@@ -421,6 +425,13 @@ impl Builder {
     #[must_use]
     pub fn timestamps(mut self, on: bool) -> Self {
         self.timestamps = on;
+        self
+    }
+
+    /// Masks this in whatever is written, beside what the profile masks.
+    #[must_use]
+    pub fn redact(mut self, redaction: &Redaction) -> Self {
+        self.redaction.add(redaction);
         self
     }
 
@@ -556,7 +567,8 @@ impl Builder {
         }
         let mut settings = Settings::of(&resolved.tree);
         settings.timestamps |= self.timestamps;
-        if self.ascii && settings.profile.layout.glyphs == Glyphs::Unicode {
+        settings.profile.redaction.add(&self.redaction);
+        if self.ascii && settings.profile.layout.glyphs != Glyphs::Words {
             settings.profile.layout.glyphs = Glyphs::Ascii;
         }
         let filter = &mut settings.profile.filter;
@@ -565,7 +577,8 @@ impl Builder {
         }
         filter.hide.extend(self.hide.iter().map(|group| Selector::parse(group)));
         let option = config::document::Layer::Option;
-        let dialect = self.dialect_of().unwrap_or_else(|problem| {
+        let plugins = begun.config.all_plugins(&settings, &resolved, begun.plugins, begun.journal, told);
+        let dialect = self.dialect_of(&plugins).unwrap_or_else(|problem| {
             told.tell(option, [problem]);
             None
         });
@@ -573,14 +586,22 @@ impl Builder {
             told.tell(option, [problem]);
             &WRITERS[0]
         });
+        let mut themes = Themes::new(self.folders.as_ref(), begun.config.files().clone());
+        for chosen in &self.plugins {
+            if let Chosen::Path(path) = chosen {
+                themes.add_plugin(&path.display().to_string(), path);
+            }
+        }
         let mut theme = None;
         if writer.name == "ansi" && self.looks.color.is_some() {
-            match self.theme_of(&settings) {
-                Ok(found) => theme = Some(found),
+            match self.theme_of(&settings, &themes) {
+                Ok((found, wrong)) => {
+                    theme = Some(found);
+                    told.tell(config::document::Layer::User, wrong.0);
+                }
                 Err(problem) => told.tell(option, [problem]),
             }
         }
-        let plugins = begun.config.all_plugins(&settings, &resolved, begun.plugins, begun.journal, told);
         settings.tools.extend(self.tools.iter().cloned());
         let mut looks = self.looks.clone();
         if let (Some(width), false) = (settings.width, looks.is_width_fixed) {
@@ -604,13 +625,19 @@ impl Builder {
         }
     }
 
-    fn dialect_of(&self) -> Result<Option<&'static str>, Problem> {
+    /// The dialect that was asked for, if it is one of the known or of a plugin.
+    fn dialect_of(&self, plugins: &[lua::Chosen]) -> Result<Option<String>, Problem> {
         let Some(name) = self.dialect.as_deref().filter(|name| *name != "auto") else { return Ok(None) };
-        dialect::find(name).map(|dialect| Some(dialect.name)).ok_or_else(|| {
-            let hint =
-                suggestion(name, ["auto"].into_iter().chain(DIALECTS.iter().map(|dialect| dialect.name)));
-            Problem::of(format!("--from {name}"), format!("there is no such dialect {hint}"))
-        })
+        if dialect::find(name).is_some() {
+            return Ok(Some(name.to_owned()));
+        }
+        let others = Plugins::names(plugins).dialects;
+        if others.iter().any(|other| other == name) {
+            return Ok(Some(name.to_owned()));
+        }
+        let known = DIALECTS.iter().map(|dialect| dialect.name).chain(others.iter().map(String::as_str));
+        let hint = suggestion(name, ["auto"].into_iter().chain(known));
+        Err(Problem::of(format!("--from {name}"), format!("there is no such dialect {hint}")))
     }
 
     /// Decides on the output format: what was asked for, then what the profile wants, then what can be shown.
@@ -628,15 +655,10 @@ impl Builder {
         })
     }
 
-    fn theme_of(&self, settings: &Settings) -> Result<Theme, Problem> {
-        let name = match self.theme.as_deref().unwrap_or(&settings.theme) {
-            "auto" if self.looks.light => "light",
-            "auto" => "dark",
-            name => name,
-        };
-        Theme::builtin(name).ok_or_else(|| {
-            let hint = suggestion(name, theme::BUILTIN.iter().map(|(name, _)| *name));
-            Problem::of(format!("theme \"{name}\""), format!("there is no such theme {hint}"))
-        })
+    fn theme_of(&self, settings: &Settings, themes: &Themes) -> Result<(Theme, Problems), Problem> {
+        let name = self.theme.as_deref().unwrap_or(&settings.theme);
+        let origin =
+            if self.theme.is_some() { format!("--theme {name}") } else { format!("theme \"{name}\"") };
+        themes.load(name, &self.looks.background).map_err(|message| Problem::of(origin, message))
     }
 }

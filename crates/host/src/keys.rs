@@ -187,12 +187,28 @@ pub static KEYS: &[Key<Settings>] = &[
     },
     Key {
         name: "layout.glyphs",
-        about: "the characters of marks: Unicode, ASCII, or words for screen readers",
+        about: "the characters of marks: Unicode, ASCII, words for screen readers, or the icons of a Nerd Font",
         form: Form::Word(&[
             ("unicode", |s| s.profile.layout.glyphs = Glyphs::Unicode),
             ("ascii", |s| s.profile.layout.glyphs = Glyphs::Ascii),
             ("words", |s| s.profile.layout.glyphs = Glyphs::Words),
+            ("nerd", |s| s.profile.layout.glyphs = Glyphs::Nerd),
         ]),
+    },
+    Key {
+        name: "redact.secrets",
+        about: "mask tokens, keys and passwords in whatever is written",
+        form: Form::Flag(|s, on| s.profile.redaction.secrets = on),
+    },
+    Key {
+        name: "redact.emails",
+        about: "mask e-mail addresses",
+        form: Form::Flag(|s, on| s.profile.redaction.emails = on),
+    },
+    Key {
+        name: "redact.home",
+        about: "write ~ for home folders",
+        form: Form::Flag(|s, on| s.profile.redaction.home = on),
     },
 ];
 
@@ -697,6 +713,8 @@ fn is_script(text: &str) -> bool {
     let is_word = |part: &str| part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     stem.split('/').all(is_plain) && !function.is_empty() && is_word(function)
 }
+
+pub use crate::config::tree::split_key;
 
 /// The parts of a list that stands in an option: `Bash,@edit`.
 pub fn split_list(text: &str) -> Vec<String> {

@@ -175,7 +175,8 @@ impl Config {
             };
             let (entry, files) = packs.entry(&by.name).or_default();
             files.insert(file.to_owned(), text);
-            let module = lua_text(&Path::new(file).with_extension("").display().to_string().replace('/', "."));
+            let module =
+                lua_text(&Path::new(file).with_extension("").display().to_string().replace('/', "."));
             let from = if function.is_empty() { String::new() } else { format!("[{}]", lua_text(function)) };
             let missing = lua_text(&format!("{file} gives no function {function}"));
             // One line for each, so that a message leads to the right one.

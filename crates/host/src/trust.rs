@@ -133,6 +133,18 @@ pub enum Standing {
     Denied,
 }
 
+impl Standing {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Trusted => "trusted",
+            Self::Unknown => "not trusted",
+            Self::Changed => "changed since it was trusted",
+            Self::Denied => "denied",
+        }
+    }
+}
+
 /// What the user said of one project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {

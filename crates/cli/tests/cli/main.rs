@@ -3,8 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "what a test can't do fails it")]
 
 mod program;
+mod redact;
 
 mod arguments;
+mod config;
 mod copy;
 mod explain;
 mod follow;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::document::{Document, Layer, Value};
 use super::{Config, Resolved, Told};
+use crate::install::Installed;
 use crate::keys::{Named, split_list};
 use crate::lua::journal::Journal;
 use crate::lua::pack::{Layer as PackLayer, Pack};
@@ -31,14 +32,18 @@ impl Config {
 
     /// An installed plugin, or one that comes with the program.
     fn pack_named(&self, name: &str) -> Result<Pack, Unusable> {
-        let hint = "there is no plugin of that name (see: streamfmt plugin list)";
-        Err(Unusable::Missing(format!("{name}: {hint}")))
+        let installed = Installed::new(&self.folders);
+        installed.find(&self.files, name).map_err(|message| match installed.home(name) {
+            Some(_) => Unusable::Broken(message),
+            None => Unusable::Missing(message),
+        })
     }
 
     /// The user's own script, `init.lua` beside the user's settings.
     pub(crate) fn user_pack(&self) -> Option<Result<Pack, String>> {
         let folder = self.folders.config.as_ref().filter(|_| !self.is_chosen())?;
-        let path = ["init.lua", "init.luau"].map(|name| folder.join(name)).into_iter().find(|it| it.is_file())?;
+        let path =
+            ["init.lua", "init.luau"].map(|name| folder.join(name)).into_iter().find(|it| it.is_file())?;
         Some(Pack::read(&self.files, &path))
     }
 
@@ -133,14 +138,16 @@ impl Config {
     }
 
     /// The plugins whose profiles are known by name: those of this run, and those that are used with all profiles.
-    pub(crate) fn known_packs(&self) -> Vec<Arc<Pack>> {
-        let mut packs = self.packs.clone();
-        for named in self.layers.iter().flat_map(|loaded| loaded.general.plugins()) {
-            if let Ok(pack) = self.pack(&named) {
-                packs.push(Arc::new(pack));
+    pub(crate) fn known_packs(&self) -> &[Arc<Pack>] {
+        self.known.get_or_init(|| {
+            let mut packs = self.packs.clone();
+            for named in self.layers.iter().flat_map(|loaded| loaded.general.plugins()) {
+                if let Ok(pack) = self.pack(&named) {
+                    packs.push(Arc::new(pack));
+                }
             }
-        }
-        packs
+            packs
+        })
     }
 
     /// The profile `name` of a plugin that is known, or of the plugin `name`: with its file's name and text.
@@ -151,7 +158,7 @@ impl Config {
             Some((pack, file, text))
         };
         let own = || self.pack_named(name).ok().map(Arc::new);
-        self.known_packs().into_iter().find_map(found).or_else(|| own().and_then(found))
+        self.known_packs().iter().cloned().find_map(found).or_else(|| own().and_then(found))
     }
 }
 
@@ -166,7 +173,9 @@ impl Value {
     /// default is. `None`: no option is such a thing.
     fn like(&self, like: &toml::Value) -> Option<toml::Value> {
         Some(match (self, like) {
-            (Self::Bare(text), toml::Value::Boolean(_)) => text.parse().map_or_else(|_| text.clone().into(), toml::Value::Boolean),
+            (Self::Bare(text), toml::Value::Boolean(_)) => {
+                text.parse().map_or_else(|_| text.clone().into(), toml::Value::Boolean)
+            }
             (Self::Bare(text), toml::Value::Integer(_) | toml::Value::Float(_)) => {
                 text.parse().map_or_else(|_| text.clone().into(), toml::Value::Float)
             }

@@ -175,7 +175,11 @@ impl Project {
             may.map_err(|why| refuse(key, said.leaf.spot.line(), why)).is_ok()
         });
         for (name, (spot, _)) in &loaded.profiles {
-            refuse(format!("profile.{name}"), spot.line(), "only a trusted project may have profiles".to_owned());
+            refuse(
+                format!("profile.{name}"),
+                spot.line(),
+                "only a trusted project may have profiles".to_owned(),
+            );
         }
         self.refusals = refusals;
         reduced

@@ -34,8 +34,13 @@ pub struct Resolved {
 impl Config {
     /// Merges the profile `wanted`, all that it extends, and what holds for all profiles.
     pub fn resolve(&self, wanted: &Named) -> Resolved {
-        let mut resolver =
-            Resolver { config: self, resolved: Resolved::default(), chain: Vec::new(), applied: 0, opened: Vec::new() };
+        let mut resolver = Resolver {
+            config: self,
+            resolved: Resolved::default(),
+            chain: Vec::new(),
+            applied: 0,
+            opened: Vec::new(),
+        };
         let top = self.layers.len();
         if !resolver.drops_default(wanted) {
             let default = Named { name: "default".to_owned(), spot: Spot::of_option("the default") };
@@ -46,7 +51,8 @@ impl Config {
                 resolver.resolved.tree.say(said);
             }
             if let Some(names) = &loaded.general.extends {
-                let message = "only a profile extends others: [profile.NAME] (or give this file with --profile)";
+                let message =
+                    "only a profile extends others: [profile.NAME] (or give this file with --profile)";
                 let spot = names.first().map_or_else(|| Spot::of_option("extends"), |name| name.spot.clone());
                 resolver.resolved.problems.tell(loaded.document.layer, [spot.problem(message)]);
             }
@@ -103,7 +109,8 @@ impl Resolver<'_> {
         let is_none = |part: &Part| part.extends.iter().flatten().any(|name| name.name == "none");
         if is_path(&wanted.name) {
             let opened = self.open(wanted);
-            let part = opened.as_ref().ok().and_then(|(loaded, fragment)| part_of(loaded, fragment.as_deref()));
+            let part =
+                opened.as_ref().ok().and_then(|(loaded, fragment)| part_of(loaded, fragment.as_deref()));
             return part.is_some_and(is_none);
         }
         let built_in = self.built_in(&wanted.name);

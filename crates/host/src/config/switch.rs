@@ -45,12 +45,14 @@ impl Switch {
     /// Whether the stream is one that is meant; `None` if too little of it is known yet.
     pub(crate) fn fits_stream(&self, known: &Known<'_>, folders: &Folders) -> Option<bool> {
         let facts = known.facts;
-        let cwd = self.cwd.as_deref().map(|pattern| {
-            facts.cwd.as_ref().map(|cwd| fits(pattern, Path::new(cwd.as_str()), folders))
-        });
-        let model = self.model.as_deref().map(|pattern| {
-            facts.model.as_ref().map(|model| glob(pattern, model.as_str()))
-        });
+        let cwd = self
+            .cwd
+            .as_deref()
+            .map(|pattern| facts.cwd.as_ref().map(|cwd| fits(pattern, Path::new(cwd.as_str()), folders)));
+        let model = self
+            .model
+            .as_deref()
+            .map(|pattern| facts.model.as_ref().map(|model| glob(pattern, model.as_str())));
         let dialect =
             self.dialect.as_deref().map(|pattern| known.dialect.map(|dialect| glob(pattern, dialect)));
         let all = [cwd, model, dialect];
@@ -136,14 +138,10 @@ mod tests {
 
     #[test]
     fn a_stream_fits_once_enough_is_known_of_it() {
-        let switch = Switch {
-            model: Some("*opus*".into()),
-            cwd: Some("/srv/**".into()),
-            ..Switch::default()
-        };
+        let switch =
+            Switch { model: Some("*opus*".into()), cwd: Some("/srv/**".into()), ..Switch::default() };
         let fits = |model: Option<&'static str>, cwd: Option<&'static str>, is_all| {
-            let facts =
-                Facts { model: model.map(Text::own), cwd: cwd.map(Text::own), ..Facts::default() };
+            let facts = Facts { model: model.map(Text::own), cwd: cwd.map(Text::own), ..Facts::default() };
             switch.fits_stream(&Known { dialect: None, facts: &facts, is_all }, &folders("/"))
         };
         assert_eq!(fits(None, None, false), None);

@@ -192,7 +192,10 @@ impl Reader {
     fn has_room(&mut self, spot: &Spot) -> bool {
         self.tables += 1;
         if self.tables == MOST_TABLES + 1 {
-            self.tell(spot, format!("there are more than {MOST_TABLES} tables of tools and options of plugins"));
+            self.tell(
+                spot,
+                format!("there are more than {MOST_TABLES} tables of tools and options of plugins"),
+            );
         }
         self.tables <= MOST_TABLES
     }
@@ -289,7 +292,7 @@ pub(crate) fn read_assignment(assignment: &str) -> Result<Said, Problem> {
 }
 
 /// The parts of a key, as they are written in a file: quoted ones may hold dots.
-pub(crate) fn split_key(name: &str) -> Vec<String> {
+pub fn split_key(name: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut quote = None;
     for ch in name.chars() {

@@ -47,16 +47,8 @@ pub static ALLOWED: &[Allowance] = &[
     Allowance { key: "version", about: "the version of the format", may: |_, _| true },
     Allowance { key: "profile", about: "default, full or plain", may: is_plain_profile },
     Allowance { key: "default-profile", about: "default, full or plain", may: is_plain_profile },
-    Allowance {
-        key: "theme",
-        about: "the name of a theme that is installed",
-        may: is_name_of,
-    },
-    Allowance {
-        key: "layout.glyphs",
-        about: "the name of a set of glyphs",
-        may: is_name_of,
-    },
+    Allowance { key: "theme", about: "the name of a theme that is installed", may: is_name_of },
+    Allowance { key: "layout.glyphs", about: "the name of a set of glyphs", may: is_name_of },
     Allowance { key: "layout.width", about: "40 columns or more", may: is_wide },
     Allowance {
         key: "limits.*-lines",
@@ -65,16 +57,13 @@ pub static ALLOWED: &[Allowance] = &[
             integer(value).is_some_and(|lines| lines >= LEAST_LINES) || text(value) == Some("none")
         },
     },
-    Allowance {
-        key: "limits.keep",
-        about: "which end is kept",
-        may: is_name_of,
-    },
+    Allowance { key: "limits.keep", about: "which end is kept", may: is_name_of },
     Allowance {
         key: "plugins",
         about: "packs that are named in your allow-in-projects",
         may: |value, grants| {
-            let is_granted = |leaf: &Leaf| leaf.text().is_some_and(|name| grants.packs.iter().any(|it| it == name));
+            let is_granted =
+                |leaf: &Leaf| leaf.text().is_some_and(|name| grants.packs.iter().any(|it| it == name));
             matches!(value, Value::List(list) if list.iter().all(is_granted))
         },
     },
