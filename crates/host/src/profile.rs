@@ -10,7 +10,7 @@ use std::path::Path;
 use indexmap::IndexMap;
 use streamfmt_core::profile::{Profile, Selector};
 
-use crate::config::document::{Leaf, Spot};
+use crate::config::document::{Document, Layer, Leaf, Spot};
 use crate::config::tree::{self, Tree};
 use crate::config::{Config, Request, Told};
 use crate::keys::{FilterAction, FilterRule, Named, ToolTable};
@@ -94,6 +94,13 @@ impl Settings {
     pub fn load(name: &str) -> Result<Self, Problems> {
         let wanted = Named { name: name.to_owned(), spot: Spot::of_option("--profile") };
         let resolved = Config::load(&Request::default()).resolve(&wanted);
+        resolved.problems.errors.or(Self::of(&resolved.tree))
+    }
+
+    /// Reads the profile that `source` says, told by the name `file`.
+    pub fn parse(file: &str, source: &str) -> Result<Self, Problems> {
+        let document = Document::new(file, None, Layer::Chosen, source.to_owned());
+        let resolved = Config::default().resolve_text(document);
         resolved.problems.errors.or(Self::of(&resolved.tree))
     }
 

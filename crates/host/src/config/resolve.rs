@@ -34,35 +34,33 @@ pub struct Resolved {
 impl Config {
     /// Merges the profile `wanted`, all that it extends, and what holds for all profiles.
     pub fn resolve(&self, wanted: &Named) -> Resolved {
-        let mut resolver = Resolver {
-            config: self,
-            resolved: Resolved::default(),
-            chain: Vec::new(),
-            applied: 0,
-            opened: Vec::new(),
-        };
-        let top = self.layers.len();
-        if !resolver.drops_default(wanted) {
-            let default = Named { name: "default".to_owned(), spot: Spot::of_option("the default") };
-            resolver.profile(&default, Scope { level: top, file: None });
-        }
-        for loaded in &self.layers {
-            for said in &loaded.general.said {
-                resolver.resolved.tree.say(said);
-            }
-            if let Some(names) = &loaded.general.extends {
-                let message =
-                    "only a profile extends others: [profile.NAME] (or give this file with --profile)";
-                let spot = names.first().map_or_else(|| Spot::of_option("extends"), |name| name.spot.clone());
-                resolver.resolved.problems.tell(loaded.document.layer, [spot.problem(message)]);
-            }
-        }
+        let mut resolver = Resolver::new(self);
+        let drops_default = resolver.drops_default(wanted);
+        resolver.below(drops_default);
         if wanted.name == "default" {
             resolver.resolved.is_found = true;
         } else {
-            let found = resolver.profile(wanted, Scope { level: top, file: None });
+            let found = resolver.profile(wanted, Scope { level: self.layers.len(), file: None });
             resolver.resolved.is_found = found;
         }
+        resolver.resolved
+    }
+}
+
+impl Config {
+    /// Merges the profile that is the text of `document`, all that it extends, and what holds for all profiles.
+    pub(crate) fn resolve_text(&self, document: Document) -> Resolved {
+        let mut resolver = Resolver::new(self);
+        let loaded = resolver.loaded(document);
+        let spot = Spot { document: Arc::clone(&loaded.document), span: 0..0 };
+        let wanted = Named { name: loaded.document.name.clone(), spot };
+        let part = &loaded.general;
+        resolver.below(part.extends.iter().flatten().any(|name| name.name == "none"));
+        let scope = Scope { level: self.layers.len(), file: Some(&loaded) };
+        let document = Arc::clone(&loaded.document);
+        let link = Link { identity: wanted.name.clone(), shown: wanted.name.clone() };
+        resolver.part(&wanted, link, &Found { document, part, scope, below: Scope { file: None, ..scope } });
+        resolver.resolved.is_found = true;
         resolver.resolved
     }
 }
@@ -103,7 +101,31 @@ struct Found<'a> {
     below: Scope<'a>,
 }
 
-impl Resolver<'_> {
+impl<'c> Resolver<'c> {
+    fn new(config: &'c Config) -> Self {
+        Self { config, resolved: Resolved::default(), chain: Vec::new(), applied: 0, opened: Vec::new() }
+    }
+
+    /// Merges what lies below every profile: the default, and what holds for all.
+    fn below(&mut self, drops_default: bool) {
+        let config = self.config;
+        if !drops_default {
+            let default = Named { name: "default".to_owned(), spot: Spot::of_option("the default") };
+            self.profile(&default, Scope { level: config.layers.len(), file: None });
+        }
+        for loaded in &config.layers {
+            for said in &loaded.general.said {
+                self.resolved.tree.say(said);
+            }
+            if let Some(name) = loaded.general.extends.iter().flatten().next() {
+                let message =
+                    "only a profile extends others: [profile.NAME] (or give this file with --profile)";
+                let problem = name.spot.problem(message);
+                self.resolved.problems.tell(loaded.document.layer, [problem]);
+            }
+        }
+    }
+
     /// Whether a profile says `extends = ["none"]` itself.
     fn drops_default(&mut self, wanted: &Named) -> bool {
         let is_none = |part: &Part| part.extends.iter().flatten().any(|name| name.name == "none");
