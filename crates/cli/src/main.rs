@@ -3,6 +3,7 @@
 //! Arguments become a source, a pipeline and an output; what happens becomes an exit code.
 
 mod args;
+mod background;
 mod crash;
 mod explain;
 mod folders;
@@ -35,7 +36,9 @@ use crate::message::{OK, OUTPUT, USAGE, tell, tell_problems};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    ExitCode::from(crash::contain(|| run().unwrap_or_else(|code| code)))
+    let code = crash::contain(|| run().unwrap_or_else(|code| code));
+    background::settle();
+    ExitCode::from(code)
 }
 
 /// Does what the command line says. An error is an exit code whose reason was told.

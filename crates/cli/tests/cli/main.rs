@@ -12,3 +12,5 @@ mod follow;
 mod inputs;
 mod outputs;
 mod plugins;
+#[cfg(unix)]
+mod terminal;
