@@ -55,6 +55,7 @@ fn run(arguments: &str, variables: &[(&str, &str)], typed: &str, answer: Answer)
     }
     let mut child = command.spawn(pts).unwrap();
     let (tell, told) = mpsc::channel();
+    let (answered, has_answered) = mpsc::channel();
     let mut typing = keyboard.try_clone().unwrap();
     thread::spawn(move || {
         let mut seen = Vec::new();
@@ -71,6 +72,7 @@ fn run(arguments: &str, variables: &[(&str, &str)], typed: &str, answer: Answer)
                     }
                     Answer::Never => {}
                 }
+                let _ = answered.send(());
             }
             let _ = tell.send(seen.clone());
             if contains(&seen, b"<end>") {
@@ -79,6 +81,9 @@ fn run(arguments: &str, variables: &[(&str, &str)], typed: &str, answer: Answer)
         }
     });
     assert!(child.wait().unwrap().success());
+    if let Answer::Late(..) = answer {
+        has_answered.recv_timeout(Duration::from_secs(20)).unwrap();
+    }
     // The terminal shows what is typed again, and gives it line by line.
     keyboard.write_all(b"<end>\n").unwrap();
     let mut left = String::new();
