@@ -12,7 +12,7 @@ use indexmap::{IndexMap, IndexSet};
 
 use crate::clip::{clip, floor};
 use crate::dialect::{self, Decoder, Dialect, Input};
-use crate::entry::{Block, Entry, Line, View};
+use crate::entry::{Block, Entry, Figures, Line, View};
 use crate::event::Event;
 use crate::formatter::standard::Standard;
 use crate::formatter::{Formatter, Moment, Verdict};
@@ -601,6 +601,7 @@ impl Stage {
             at: None,
             depth: 0,
             of: None,
+            figures: None,
             view,
         };
         self.say(entry, out)
@@ -624,9 +625,9 @@ impl Stage {
             return None;
         };
         clip(&mut view, item.kind, item.error, &self.profile.limits);
-        let wants_time = match &self.output {
-            Output::Entries { writer, .. } => writer.wants_time(),
-            _ => true,
+        let (wants_time, wants_figures) = match &self.output {
+            Output::Entries { writer, .. } => (writer.wants_time(), writer.wants_figures()),
+            _ => (true, false),
         };
         Some(Entry {
             id: item.id.clone(),
@@ -642,6 +643,10 @@ impl Stage {
                 Kind::Result => self.named_call(item, session),
                 _ => self.named_parent(item, session),
             },
+            figures: wants_figures.then(|| Figures {
+                usage: session.usage(),
+                cost: item.fact("cost_usd").filter(|_| item.kind == Kind::Outcome).and_then(FactRef::float),
+            }),
             view,
         })
     }
