@@ -21,6 +21,7 @@ pub mod json;
 pub mod pipeline;
 pub mod profile;
 pub mod reading;
+pub mod redact;
 pub mod session;
 pub mod text;
 pub mod theme;

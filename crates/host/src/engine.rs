@@ -1,6 +1,7 @@
 //! Turns a user's choices into set-up pipelines.
 
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
@@ -8,6 +9,7 @@ use streamfmt_core::dialect::{self, DIALECTS};
 use streamfmt_core::formatter::Formatter;
 use streamfmt_core::pipeline::{Output, Setup};
 use streamfmt_core::profile::{Glyphs, Selector};
+use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::{self, ColorDepth, Theme};
 use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::json::Json;
@@ -15,12 +17,15 @@ use streamfmt_core::writer::markdown::Markdown;
 use streamfmt_core::writer::sheet::Sheet;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 
+use crate::explain::{Explanation, Question};
+use crate::files::Files;
 use crate::folders::Folders;
-use crate::lua::Scripts;
 use crate::lua::journal::Journal;
-use crate::lua::pack::Pack;
+use crate::lua::pack::{Layer, Pack};
+use crate::lua::{self, Plugins, Scripts};
 use crate::problem::{Problem, Problems, suggestion};
 use crate::profile::Settings;
+use crate::rule::ToolRule;
 
 /// An output format.
 pub struct WriterRow {
@@ -32,7 +37,15 @@ pub struct WriterRow {
     pub is_data: bool,
     /// What the name of a file of it ends in.
     pub ending: &'static str,
-    make: fn(&Engine) -> Output,
+    make: fn(&Engine) -> Made,
+}
+
+/// What an output format is made of.
+enum Made {
+    /// It spells entries.
+    Writer(Box<dyn Writer>),
+    /// It is the items themselves.
+    Items,
 }
 
 /// All output formats.
@@ -70,7 +83,7 @@ pub static WRITERS: [WriterRow; 6] = [
         about: "what is: typed items, one object a line",
         is_data: true,
         ending: "ndjson",
-        make: |_| Output::Items,
+        make: |_| Made::Items,
     },
     WriterRow {
         name: "roles",
@@ -102,10 +115,10 @@ pub struct Looks {
 pub struct Engine {
     settings: Settings,
     writer: &'static WriterRow,
-    dialect: Option<&'static str>,
+    dialect: Option<String>,
     theme: Option<Theme>,
     looks: Looks,
-    plugins: Vec<Arc<Pack>>,
+    plugins: Vec<lua::Chosen>,
     inline_plugin_errors: bool,
     journal: Journal,
     folders: Option<Folders>,
@@ -119,12 +132,19 @@ impl Engine {
 
     /// The set-up of a pipeline for one input.
     pub fn setup(&self) -> Setup {
+        let plugins = self.load_plugins();
+        let output = match (self.writer.make)(self) {
+            Made::Items => Output::Items,
+            Made::Writer(writer) => Output::Entries { formatters: self.formatters_of(&plugins), writer },
+        };
         Setup {
-            dialect: self.dialect,
+            dialect: self.dialect.clone(),
+            guests: lua::guests(&plugins),
             max_line: self.settings.max_line,
             profile: self.settings.profile.clone(),
-            output: (self.writer.make)(self),
+            output,
             subagents: None,
+            settle: None,
         }
     }
 
@@ -138,7 +158,7 @@ impl Engine {
         &self.settings
     }
 
-    fn terminal(&self, paint: Paint) -> Output {
+    fn terminal(&self, paint: Paint) -> Made {
         let is_ansi = matches!(paint, Paint::Ansi { .. });
         self.entries(Terminal::new(Look {
             paint,
@@ -162,25 +182,36 @@ impl Engine {
         self.looks.zone.clone().unwrap_or(TimeZone::UTC)
     }
 
-    /// What plugins and the standard formatter say, spelled by `writer`.
-    fn entries(&self, writer: impl Writer + 'static) -> Output {
-        Output::Entries { formatters: self.formatters(), writer: Box::new(writer) }
+    #[expect(clippy::unused_self, reason = "the rows of the table read alike")]
+    fn entries(&self, writer: impl Writer + 'static) -> Made {
+        Made::Writer(Box::new(writer))
     }
 
     /// The formatters that are asked before the standard one. Each call loads the plugins anew, so that no
     /// input sees what another one left behind.
     pub fn formatters(&self) -> Vec<Box<dyn Formatter>> {
-        if self.plugins.is_empty() {
-            return Vec::new();
-        }
-        let scripts =
-            Scripts::load(&self.plugins, &self.settings.profile, &self.journal, self.inline_plugin_errors);
+        self.formatters_of(&self.load_plugins())
+    }
+
+    fn formatters_of(&self, plugins: &Rc<Plugins>) -> Vec<Box<dyn Formatter>> {
+        let scripts = Scripts::new(plugins, self.settings.profile.detail);
         scripts.map(|scripts| Box::new(scripts) as Box<dyn Formatter>).into_iter().collect()
+    }
+
+    fn load_plugins(&self) -> Rc<Plugins> {
+        let rules = &self.settings.tools;
+        let limits = &self.settings.profile.limits;
+        Rc::new(Plugins::load(&self.plugins, rules, limits, &self.journal, self.inline_plugin_errors))
     }
 
     /// Where things were looked for, if anywhere.
     pub fn folders(&self) -> Option<&Folders> {
         self.folders.as_ref()
+    }
+
+    /// Tells who says what of a tool or a kind.
+    pub fn explain(&self, question: &Question) -> Explanation {
+        Explanation::of(question, &self.load_plugins())
     }
 
     /// What plugins did wrong and printed.
@@ -202,7 +233,7 @@ impl Engine {
 #[derive(Clone, Debug)]
 enum Chosen {
     Path(PathBuf),
-    Pack(Box<Pack>),
+    Pack(Layer, Box<Pack>),
 }
 
 /// Collects choices; each is checked when the engine is built.
@@ -217,7 +248,9 @@ pub struct Builder {
     hide: Vec<String>,
     ascii: bool,
     timestamps: bool,
+    redaction: Redaction,
     plugins: Vec<Chosen>,
+    tools: Vec<ToolRule>,
     inline_plugin_errors: bool,
     looks: Looks,
     folders: Option<Folders>,
@@ -294,17 +327,38 @@ impl Builder {
         self
     }
 
-    /// A plugin: a Lua file, or a folder with a `plugin.toml`. Later ones go over earlier ones.
+    /// Masks this in whatever is written, beside what the profile masks.
+    #[must_use]
+    pub fn redact(mut self, redaction: &Redaction) -> Self {
+        self.redaction.add(redaction);
+        self
+    }
+
+    /// A plugin for this run: a Lua file, or a folder with a `plugin.toml`. It stands over all others; later
+    /// ones go over earlier ones.
     #[must_use]
     pub fn plugin(mut self, path: impl Into<PathBuf>) -> Self {
         self.plugins.push(Chosen::Path(path.into()));
         self
     }
 
-    /// A plugin that was read already, over those before.
+    /// A plugin that was read already, as one that the profile names, over those before.
     #[must_use]
-    pub fn pack(mut self, pack: Pack) -> Self {
-        self.plugins.push(Chosen::Pack(Box::new(pack)));
+    pub fn pack(self, pack: Pack) -> Self {
+        self.pack_at(Layer::Pack, pack)
+    }
+
+    /// A plugin that was read already, over those of its layer that came before.
+    #[must_use]
+    pub fn pack_at(mut self, layer: Layer, pack: Pack) -> Self {
+        self.plugins.push(Chosen::Pack(layer, Box::new(pack)));
+        self
+    }
+
+    /// What is said of some tools without a script, over what the profile says.
+    #[must_use]
+    pub fn tool(mut self, rule: ToolRule) -> Self {
+        self.tools.push(rule);
         self
     }
 
@@ -336,6 +390,7 @@ impl Builder {
             problems.0.extend(settings.set(assignment).err());
         }
         settings.timestamps |= self.timestamps;
+        settings.profile.redaction.add(&self.redaction);
         if self.ascii && settings.profile.layout.glyphs == Glyphs::Unicode {
             settings.profile.layout.glyphs = Glyphs::Ascii;
         }
@@ -344,7 +399,10 @@ impl Builder {
             filter.only = self.only.iter().map(|group| Selector::parse(group)).collect();
         }
         filter.hide.extend(self.hide.iter().map(|group| Selector::parse(group)));
-        let dialect = self.dialect_of().unwrap_or_else(|problem| {
+        let journal = Journal::default();
+        let files = Files::default();
+        let plugins = self.read_plugins(&files, &journal, &mut problems);
+        let dialect = self.dialect_of(&plugins).unwrap_or_else(|problem| {
             problems.0.push(problem);
             None
         });
@@ -359,25 +417,7 @@ impl Builder {
                 Err(problem) => problems.0.push(problem),
             }
         }
-        let journal = Journal::default();
-        let mut plugins = Vec::new();
-        for chosen in self.plugins {
-            let path = match chosen {
-                Chosen::Pack(pack) => {
-                    plugins.push(Arc::from(pack));
-                    continue;
-                }
-                Chosen::Path(path) => path,
-            };
-            match Pack::read(&path) {
-                Ok(pack) => plugins.push(Arc::new(pack)),
-                Err(message) if !path.exists() => {
-                    problems.0.push(Problem::of(format!("--plugin {}", path.display()), message));
-                }
-                // A plugin that is broken is left out; the others and the stream are told all the same.
-                Err(message) => journal.note_unread(&path, message),
-            }
-        }
+        settings.tools.extend(self.tools);
         let (looks, inline_plugin_errors) = (self.looks, self.inline_plugin_errors);
         problems.or(Engine {
             settings,
@@ -392,13 +432,39 @@ impl Builder {
         })
     }
 
-    fn dialect_of(&self) -> Result<Option<&'static str>, Problem> {
+    /// Reads the plugins, the lowest first. One that isn't there is a problem; one that is broken is left out, and
+    /// the others and the stream are told all the same.
+    fn read_plugins(&self, files: &Files, journal: &Journal, problems: &mut Problems) -> Vec<lua::Chosen> {
+        let mut plugins = Vec::new();
+        for chosen in &self.plugins {
+            match chosen {
+                Chosen::Pack(layer, pack) => plugins.push((*layer, Arc::new((**pack).clone()))),
+                Chosen::Path(path) => match Pack::read(files, path) {
+                    Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
+                    Err(message) if !path.exists() => {
+                        problems.0.push(Problem::of(format!("--plugin {}", path.display()), message));
+                    }
+                    Err(message) => journal.note_unread(path, message),
+                },
+            }
+        }
+        plugins.sort_by_key(|(layer, _)| *layer);
+        plugins
+    }
+
+    /// The dialect that was asked for, if it is one of the known or of a plugin.
+    fn dialect_of(&self, plugins: &[lua::Chosen]) -> Result<Option<String>, Problem> {
         let Some(name) = self.dialect.as_deref().filter(|name| *name != "auto") else { return Ok(None) };
-        dialect::find(name).map(|dialect| Some(dialect.name)).ok_or_else(|| {
-            let hint =
-                suggestion(name, ["auto"].into_iter().chain(DIALECTS.iter().map(|dialect| dialect.name)));
-            Problem::of(format!("--from {name}"), format!("there is no such dialect {hint}"))
-        })
+        if dialect::find(name).is_some() {
+            return Ok(Some(name.to_owned()));
+        }
+        let others = Plugins::names(plugins).dialects;
+        if others.iter().any(|other| other == name) {
+            return Ok(Some(name.to_owned()));
+        }
+        let known = DIALECTS.iter().map(|dialect| dialect.name).chain(others.iter().map(String::as_str));
+        let hint = suggestion(name, ["auto"].into_iter().chain(known));
+        Err(Problem::of(format!("--from {name}"), format!("there is no such dialect {hint}")))
     }
 
     /// Decides on the output format: what was asked for, then what the profile wants, then what can be shown.

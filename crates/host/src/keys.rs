@@ -179,6 +179,21 @@ pub static KEYS: &[Key] = &[
             ("words", |s| s.profile.layout.glyphs = Glyphs::Words),
         ]),
     },
+    Key {
+        name: "redact.secrets",
+        about: "mask tokens, keys and passwords in whatever is written",
+        form: Form::Flag(|s, on| s.profile.redaction.secrets = on),
+    },
+    Key {
+        name: "redact.emails",
+        about: "mask e-mail addresses",
+        form: Form::Flag(|s, on| s.profile.redaction.emails = on),
+    },
+    Key {
+        name: "redact.home",
+        about: "write ~ for home folders",
+        form: Form::Flag(|s, on| s.profile.redaction.home = on),
+    },
 ];
 
 /// No line of the input may be longer than this, whatever a profile says: a record counts in 32 bits.

@@ -3,9 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "what a test can't do fails it")]
 
 mod program;
+mod redact;
 
 mod arguments;
 mod copy;
+mod explain;
 mod follow;
 mod inputs;
 mod outputs;

@@ -12,17 +12,26 @@
 
 pub mod api;
 pub mod journal;
+pub mod manifest;
 pub mod pack;
 
 mod block;
+mod dialect;
 mod item;
-mod layers;
+pub(crate) mod layers;
+mod made;
 mod plugin;
+mod plugins;
 mod scripts;
-mod template;
+mod spell;
+mod templates;
 mod vm;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use dialect::guests;
+pub use layers::Hook;
+pub(crate) use plugin::Running;
+pub(crate) use plugins::{Chosen, Plugins};
 pub(crate) use scripts::Scripts;
