@@ -56,6 +56,7 @@ fn run() -> Result<u8, u8> {
         USAGE
     })?;
     let engine = engine(&args)?;
+    tell_problems(engine.warnings());
     let mut run = Run::begin(&args, &engine)?;
     for input in &inputs {
         run.format(input);

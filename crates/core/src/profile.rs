@@ -102,7 +102,7 @@ pub struct Layout {
     pub gap: usize,
     /// Columns before all foreign text.
     pub margin: usize,
-    /// Which characters glyph names become: `unicode`, `ascii` or `words`.
+    /// Which characters glyph names become: `unicode`, `ascii`, `words` or `nerd`.
     pub glyphs: Glyphs,
     /// Results longer than so many lines are folded where that is possible; `None`: no result is.
     pub fold: Option<usize>,
@@ -115,7 +115,7 @@ impl Default for Layout {
 }
 
 /// A set of characters for glyph names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Glyphs {
     /// `●`, `✓`, `│`, …
     #[default]
@@ -124,6 +124,23 @@ pub enum Glyphs {
     Ascii,
     /// `call:`, `ok:`, …: for screen readers.
     Words,
+    /// The icons of a Nerd Font, which the terminal must have.
+    Nerd,
+}
+
+impl Glyphs {
+    /// All sets.
+    pub const ALL: [Self; 4] = [Self::Unicode, Self::Ascii, Self::Words, Self::Nerd];
+
+    /// Its name in a profile and in a theme.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unicode => "unicode",
+            Self::Ascii => "ascii",
+            Self::Words => "words",
+            Self::Nerd => "nerd",
+        }
+    }
 }
 
 /// Names a group of items in `--only` and `--hide`.

@@ -32,6 +32,7 @@ pub mod profile;
 pub mod rule;
 pub mod source;
 mod template;
+pub mod themes;
 pub mod trust;
 
 pub use ahead::Ahead;
@@ -43,4 +44,5 @@ pub use profile::Settings;
 pub use rule::ToolRule;
 pub use source::{SideFile, side_files, subagents};
 pub use streamfmt_core as core;
+pub use themes::{Background, Themes};
 pub use trust::{Closure, Standing, Trust};
