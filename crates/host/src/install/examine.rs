@@ -7,7 +7,7 @@ use crate::files::{FileError, Files};
 use crate::lua::manifest::{self, Manifest};
 use crate::lua::pack::Pack;
 use crate::lua::{Hook, Plugins};
-use crate::problem::{Place, Problem};
+use crate::problem::Problem;
 
 /// Largest manifest, in bytes.
 const LARGEST: usize = 1 << 20;
@@ -68,18 +68,7 @@ impl Examined {
     fn load(&mut self, pack: &Arc<Pack>) {
         match Plugins::hooks_of(pack) {
             Ok(hooks) => self.hooks = hooks,
-            Err(warning) => {
-                let (origin, place) = match warning.place {
-                    None => (warning.plugin, None),
-                    Some((file, line, text)) => {
-                        let column = text.len() - text.trim_start().len() + 1;
-                        let length = text.trim().chars().count();
-                        (file, Some(Place { line, column, text, length }))
-                    }
-                };
-                self.problems.push(Problem { origin, place, message: warning.message });
-                return;
-            }
+            Err(warning) => return self.problems.push(warning.problem()),
         }
         if self.hooks.is_empty() && pack.profiles().next().is_none() && pack.themes().next().is_none() {
             let message =

@@ -17,8 +17,11 @@ const FILES: &[(&str, &str)] = &[
     ("init.lua", include_str!("starter/init.lua")),
     ("README.md", include_str!("starter/README.md")),
     ("tests/a-command/case.toml", include_str!("starter/case.toml")),
-    ("tests/a-command/input.ndjson", include_str!("starter/input.ndjson")),
+    ("tests/a-command/input.ndjson", SAMPLE),
 ];
+
+/// A short stream to try things on.
+pub const SAMPLE: &str = include_str!("starter/input.ndjson");
 
 /// Where the expected text of the test lies.
 const EXPECTED: &str = "tests/a-command/expected/default.text.txt";

@@ -14,6 +14,7 @@ pub mod api;
 pub mod journal;
 pub mod manifest;
 pub mod pack;
+pub mod repl;
 
 mod block;
 mod dialect;

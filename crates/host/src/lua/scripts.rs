@@ -83,6 +83,12 @@ impl Scripts {
         })
     }
 
+    /// The label of a call or of a result's call.
+    pub(super) fn label(&self, item: &Item, session: &Session) -> Line {
+        let call = item.call.as_ref().filter(|_| item.kind == Kind::Result).and_then(|id| session.call(id));
+        self.labelled(&Asked { item, session, call, ladder: self.ladder(item, call) })
+    }
+
     fn ladder(&self, item: &Item, call: Option<&Item>) -> Rc<Ladder> {
         if !matches!(item.kind, Kind::Call | Kind::Result) {
             let known = self.views.iter().find(|(kind, _)| *kind == item.kind);
