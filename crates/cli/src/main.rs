@@ -18,6 +18,7 @@ mod report;
 mod signal;
 mod tee;
 mod terminal;
+mod theme;
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
@@ -46,6 +47,7 @@ fn run() -> Result<u8, u8> {
     let args = Args::read(env::args_os())?;
     match &args.command {
         Some(Command::Plugin(plugin)) => return plugin.run(),
+        Some(Command::Theme(theme)) => return theme.run(),
         Some(command) => return write_out(&generate(command)?),
         None => {}
     }
@@ -129,8 +131,8 @@ fn generate(command: &Command) -> Result<Vec<u8>, u8> {
             }
             page = explain.run(builder)?;
         }
-        // It writes for itself.
-        Command::Plugin(_) => {}
+        // They write for themselves.
+        Command::Plugin(_) | Command::Theme(_) => {}
     }
     Ok(page)
 }

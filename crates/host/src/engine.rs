@@ -123,6 +123,8 @@ pub struct Engine {
     inline_plugin_errors: bool,
     journal: Journal,
     folders: Option<Folders>,
+    files: Files,
+    themes: Themes,
     warnings: Problems,
 }
 
@@ -198,6 +200,16 @@ impl Engine {
     fn formatters_of(&self, plugins: &Rc<Plugins>) -> Vec<Box<dyn Formatter>> {
         let scripts = Scripts::new(plugins, self.settings.profile.detail);
         scripts.map(|scripts| Box::new(scripts) as Box<dyn Formatter>).into_iter().collect()
+    }
+
+    /// The themes that can be chosen.
+    pub fn themes(&self) -> &Themes {
+        &self.themes
+    }
+
+    /// The files that the choices were read from, and those that were looked for.
+    pub fn files(&self) -> &Files {
+        &self.files
     }
 
     /// What is wrong with the set-up, though it can do without.
@@ -445,6 +457,8 @@ impl Builder {
             inline_plugin_errors,
             journal,
             folders: self.folders,
+            files,
+            themes,
             warnings,
         })
     }

@@ -14,3 +14,4 @@ mod outputs;
 mod plugins;
 #[cfg(unix)]
 mod terminal;
+mod themes;
