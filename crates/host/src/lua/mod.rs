@@ -17,20 +17,25 @@ pub mod pack;
 
 mod block;
 mod dialect;
+mod give;
 mod item;
 pub(crate) mod layers;
 mod made;
+mod parts;
 mod plugin;
 mod plugins;
+mod prose;
 mod scripts;
 mod spell;
 mod templates;
 mod vm;
+mod words;
+pub(crate) mod writer;
 
 #[cfg(test)]
 mod tests;
 
 pub(crate) use dialect::guests;
 pub(crate) use plugin::Running;
-pub(crate) use plugins::{Chosen, Plugins};
+pub(crate) use plugins::{Chosen, Plugins, WriterName};
 pub(crate) use scripts::Scripts;
