@@ -14,6 +14,7 @@ use streamfmt::profile::BUILT_IN;
 
 use crate::explain::Explain;
 use crate::message::{OK, USAGE, tell};
+use crate::plugin::Plugin;
 
 /// Readable output for the event streams of coding agents.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -65,6 +66,10 @@ pub(crate) struct Args {
     /// Show when things happened, as the stream tells, in the local time zone
     #[arg(long, help_heading = "Format")]
     pub(crate) timestamps: bool,
+
+    /// Mask tokens, keys and passwords in whatever is written
+    #[arg(long, help_heading = "Format")]
+    pub(crate) redact: bool,
 
     /// A plugin: a Lua file, or a folder with a plugin.toml; later ones go over earlier ones
     #[arg(long, value_name = "PATH", help_heading = "Plugins")]
@@ -126,6 +131,8 @@ pub(crate) enum Command {
     Man,
     /// Tell which plugins and profiles say something of a tool or a kind, and where they were told to
     Explain(Explain),
+    /// Make, check, try, install and list plugins
+    Plugin(Plugin),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -12,7 +12,7 @@ use indexmap::{IndexMap, IndexSet};
 
 use crate::clip::{clip, floor, fold};
 use crate::dialect::{self, CLAIM, Decoder, Dialect, Guest, Input};
-use crate::entry::{Block, Entry, Line, View};
+use crate::entry::{Block, Entry, Figures, Line, View};
 use crate::event::Event;
 use crate::formatter::standard::Standard;
 use crate::formatter::{Formatter, Moment, Verdict};
@@ -21,6 +21,7 @@ use crate::item::{Action, Content, Fact, FactRef, Id, Item, Kind, Status};
 use crate::json::{self, Record, Value};
 use crate::profile::{Detail, Profile, Selector};
 use crate::reading::{Part, Reading};
+use crate::redact::Redactor;
 use crate::session::{Change, Facts, Session, SessionId};
 use crate::text::Text;
 use crate::writer::{Writer, json::write_item};
@@ -139,6 +140,8 @@ pub struct Report {
     pub repeated: u64,
     /// Types, blocks and fields that the dialect doesn't know, by name.
     pub unknown: BTreeMap<String, u64>,
+    /// What was masked, by what it was.
+    pub redacted: BTreeMap<String, u64>,
     /// Failures of formatters, by message.
     pub failures: BTreeMap<String, u64>,
     /// Calls whose result never came.
@@ -218,6 +221,7 @@ impl Pipeline {
             (None, None) => (None, None),
         };
         let standard = standard_of(&setup.profile);
+        let redactor = Redactor::new(&setup.profile.redaction);
         let (max_line, dialect_name) = (setup.max_line, known.map(|known| known.name.to_owned()));
         let scout = setup.settle.map(|settle| {
             let pipeline = Self::new(Setup {
@@ -250,6 +254,7 @@ impl Pipeline {
                 profile: setup.profile,
                 output: setup.output,
                 standard,
+                redactor,
                 last: None,
                 last_parent: None,
                 last_session: None,
@@ -366,6 +371,7 @@ impl Pipeline {
             Settled::Use(choices) => {
                 let (profile, output) = *choices;
                 self.stage.standard = standard_of(&profile);
+                self.stage.redactor = Redactor::new(&profile.redaction);
                 self.stage.profile = profile;
                 self.stage.output = output;
             }
@@ -599,6 +605,8 @@ struct Stage {
     profile: Profile,
     output: Output,
     standard: Standard,
+    /// Masks what is to be masked, if anything is.
+    redactor: Option<Redactor>,
     /// The item that was written last.
     last: Option<Id>,
     /// The call that it was inside of.
@@ -649,7 +657,15 @@ impl Stage {
         if let Output::Items = self.output {
             if self.admits(item) {
                 *self.report.shown.entry(item.kind.name()).or_default() += 1;
-                write_item(item, out)?;
+                match &mut self.redactor {
+                    None => write_item(item, out)?,
+                    Some(redactor) => {
+                        let mut line = String::new();
+                        write_item(item, &mut line)?;
+                        redactor.json(&mut line);
+                        out.write_str(&line)?;
+                    }
+                }
             }
             return Ok(());
         }
@@ -664,6 +680,9 @@ impl Stage {
             self.write(change, out)?;
         }
         if self.profile.detail != Detail::Lines {
+            if let Some(redactor) = &mut self.redactor {
+                redactor.blocks(&mut after);
+            }
             entry.view.body.append(&mut after);
         }
         self.write(entry, out)?;
@@ -738,9 +757,10 @@ impl Stage {
         }
         let id: Id = item.map_or_else(|| name.into(), |item| format!("{}/{name}", item.id).into());
         let mut view = View::of(body);
-        if self.profile.detail == Detail::Lines {
-            view = self.standard.fold(&Item::new(id.clone(), Kind::Notice, 0), session, view);
+        if let Some(redactor) = &mut self.redactor {
+            redactor.view(&mut view);
         }
+        let view = self.folded(&Item::new(id.clone(), Kind::Notice, 0), session, view);
         let entry = Entry {
             id,
             parent: item.and_then(|item| item.parent.clone()),
@@ -752,6 +772,7 @@ impl Stage {
             at: None,
             depth: 0,
             of: None,
+            figures: None,
             view,
         };
         self.say(entry, out)
@@ -774,28 +795,46 @@ impl Stage {
             count(&mut self.report.hidden, item.kind.name());
             return None;
         };
+        let mut of = match item.kind {
+            Kind::Result => self.named_call(item, session),
+            _ => self.named_parent(item, session),
+        };
+        let mut tool = item.tool.as_deref().map(Text::clean);
+        if let Some(redactor) = &mut self.redactor {
+            if item.fact("raw").is_some() {
+                redactor.raw_line(&mut view);
+            } else {
+                redactor.view(&mut view);
+            }
+            if let Some(line) = &mut of {
+                redactor.line(line);
+            }
+            tool = tool.map(|tool| Text::clean_owned(redactor.text(&tool).into_owned()));
+        }
+        let mut view = self.folded(item, session, view);
         if self.profile.filter.collapses(item) {
             fold(&mut view);
         }
         clip(&mut view, item.kind, item.error, &self.profile.limits_of(item));
-        let wants_time = match &self.output {
-            Output::Entries { writer, .. } => writer.wants_time(),
-            _ => true,
+        let (wants_time, wants_figures) = match &self.output {
+            Output::Entries { writer, .. } => (writer.wants_time(), writer.wants_figures()),
+            _ => (true, false),
         };
         Some(Entry {
             id: item.id.clone(),
             parent: item.parent.clone(),
             place: item.place,
             kind: item.kind,
-            tool: item.tool.as_deref().map(Text::clean),
+            tool,
             action: item.action,
             status: item.status,
             at: if wants_time { item.at() } else { None },
             depth: session.depth(item.parent.as_ref()),
-            of: match item.kind {
-                Kind::Result => self.named_call(item, session),
-                _ => self.named_parent(item, session),
-            },
+            of,
+            figures: wants_figures.then(|| Figures {
+                usage: session.usage(),
+                cost: item.fact("cost_usd").filter(|_| item.kind == Kind::Outcome).and_then(FactRef::float),
+            }),
             view,
         })
     }
@@ -817,6 +856,19 @@ impl Stage {
             }
         }
         None
+    }
+
+    /// The view in one line, if the profile wants that. It is masked before, since a secret that is cut isn't known
+    /// any more, and after, since the line names the call.
+    fn folded(&mut self, item: &Item, session: &Session, view: View) -> View {
+        if self.profile.detail != Detail::Lines {
+            return view;
+        }
+        let mut view = self.standard.fold(item, session, view);
+        if let Some(redactor) = &mut self.redactor {
+            redactor.view(&mut view);
+        }
+        view
     }
 
     /// The title of the call that a result belongs to, unless that stands right above.
@@ -847,7 +899,11 @@ impl Stage {
     /// The title of a call, if it is remembered.
     fn title_of(&mut self, call: &Id, session: &Session) -> Option<Line> {
         let known = session.call(call)?;
-        let title = self.view(known, session).map(|view| view.title).filter(|title| !title.is_empty());
+        let view = self.view(known, session).map(|view| match self.profile.detail {
+            Detail::Lines => self.standard.fold(known, session, view),
+            _ => view,
+        });
+        let title = view.map(|view| view.title).filter(|title| !title.is_empty());
         Some(title.unwrap_or_else(|| Line::of("tool.name", known.tool.as_deref().unwrap_or("call"))))
     }
 
@@ -870,6 +926,9 @@ impl Stage {
 
     fn end(&mut self, session: &Session, line: u64, out: &mut dyn Write) -> fmt::Result {
         self.report.open_calls = session.open_calls();
+        if let Some(redactor) = &self.redactor {
+            self.report.redacted = redactor.counts().clone();
+        }
         if self.report.damaged > SHOWN_DAMAGE {
             let count = self.report.damaged;
             let mut notice = notice(line, "damaged");

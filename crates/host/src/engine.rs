@@ -9,9 +9,12 @@ use streamfmt_core::dialect::{self, DIALECTS};
 use streamfmt_core::formatter::Formatter;
 use streamfmt_core::pipeline::{Output, Setup};
 use streamfmt_core::profile::{Glyphs, Selector};
-use streamfmt_core::theme::{self, ColorDepth, Theme};
+use streamfmt_core::redact::Redaction;
+use streamfmt_core::theme::{ColorDepth, Theme};
 use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::json::Json;
+use streamfmt_core::writer::markdown::Markdown;
+use streamfmt_core::writer::sheet::Sheet;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 
 use crate::explain::{Explanation, Question};
@@ -23,6 +26,7 @@ use crate::lua::{self, Plugins, Scripts};
 use crate::problem::{Problem, Problems, suggestion};
 use crate::profile::Settings;
 use crate::rule::ToolRule;
+use crate::themes::{Background, Themes};
 
 /// An output format.
 pub struct WriterRow {
@@ -32,6 +36,8 @@ pub struct WriterRow {
     pub about: &'static str,
     /// Whether a program reads it: nothing may stand between its lines.
     pub is_data: bool,
+    /// What the name of a file of it ends in.
+    pub ending: &'static str,
     make: fn(&Engine) -> Made,
 }
 
@@ -44,35 +50,47 @@ enum Made {
 }
 
 /// All output formats.
-pub static WRITERS: [WriterRow; 5] = [
+pub static WRITERS: [WriterRow; 6] = [
     WriterRow {
         name: "text",
         about: "plain text",
         is_data: false,
+        ending: "txt",
         make: |engine| engine.terminal(Paint::Plain),
     },
     WriterRow {
         name: "ansi",
         about: "text with colours",
         is_data: false,
+        ending: "txt",
         make: |engine| engine.terminal(engine.paint()),
+    },
+    WriterRow {
+        name: "markdown",
+        about: "for pull requests, notes and chats",
+        is_data: false,
+        ending: "md",
+        make: |engine| engine.entries(Markdown::new(engine.sheet())),
     },
     WriterRow {
         name: "json",
         about: "what is said: entries, one object a line",
         is_data: true,
+        ending: "ndjson",
         make: |engine| engine.entries(Json),
     },
     WriterRow {
         name: "items",
         about: "what is: typed items, one object a line",
         is_data: true,
+        ending: "ndjson",
         make: |_| Made::Items,
     },
     WriterRow {
         name: "roles",
         about: "text with its roles marked, for tests",
         is_data: false,
+        ending: "txt",
         make: |engine| engine.terminal(Paint::Roles),
     },
 ];
@@ -88,8 +106,8 @@ pub struct Looks {
     pub width: Option<usize>,
     /// Whether links can be followed on it.
     pub links: bool,
-    /// Whether its background is light.
-    pub light: bool,
+    /// What lies behind the text.
+    pub background: Background,
     /// The zone that times are shown in.
     pub zone: Option<TimeZone>,
 }
@@ -107,6 +125,7 @@ pub struct Engine {
     inline_plugin_errors: bool,
     journal: Journal,
     folders: Option<Folders>,
+    warnings: Problems,
 }
 
 impl Engine {
@@ -159,8 +178,20 @@ impl Engine {
             layout: self.settings.profile.layout.clone(),
             // Text is for files and pipes: Markdown stays what it is there.
             markdown: self.settings.markdown && is_ansi,
-            timestamps: self.settings.timestamps.then(|| self.looks.zone.clone().unwrap_or(TimeZone::UTC)),
+            timestamps: self.settings.timestamps.then(|| self.zone()),
         }))
+    }
+
+    fn sheet(&self) -> Sheet {
+        Sheet {
+            fold: self.settings.profile.layout.fold,
+            timestamps: self.settings.timestamps.then(|| self.zone()),
+            keep: None,
+        }
+    }
+
+    fn zone(&self) -> TimeZone {
+        self.looks.zone.clone().unwrap_or(TimeZone::UTC)
     }
 
     #[expect(clippy::unused_self, reason = "the rows of the table read alike")]
@@ -190,6 +221,11 @@ impl Engine {
             }
             _ => base,
         }
+    }
+
+    /// What is wrong with the set-up, though it can do without.
+    pub fn warnings(&self) -> &Problems {
+        &self.warnings
     }
 
     fn load_plugins(&self) -> Rc<Plugins> {
@@ -242,6 +278,7 @@ pub struct Builder {
     hide: Vec<String>,
     ascii: bool,
     timestamps: bool,
+    redaction: Redaction,
     plugins: Vec<Chosen>,
     tools: Vec<ToolRule>,
     inline_plugin_errors: bool,
@@ -278,7 +315,7 @@ impl Builder {
         self
     }
 
-    /// The theme, whatever the profile says.
+    /// The theme, whatever the profile says: a name, or the path of a file.
     #[must_use]
     pub fn theme(mut self, name: impl Into<String>) -> Self {
         self.theme = Some(name.into());
@@ -317,6 +354,13 @@ impl Builder {
     #[must_use]
     pub fn timestamps(mut self, on: bool) -> Self {
         self.timestamps = on;
+        self
+    }
+
+    /// Masks this in whatever is written, beside what the profile masks.
+    #[must_use]
+    pub fn redact(mut self, redaction: &Redaction) -> Self {
+        self.redaction.add(redaction);
         self
     }
 
@@ -376,7 +420,8 @@ impl Builder {
             problems.0.extend(settings.set(assignment).err());
         }
         settings.timestamps |= self.timestamps;
-        if self.ascii && settings.profile.layout.glyphs == Glyphs::Unicode {
+        settings.profile.redaction.add(&self.redaction);
+        if self.ascii && settings.profile.layout.glyphs != Glyphs::Words {
             settings.profile.layout.glyphs = Glyphs::Ascii;
         }
         let filter = &mut settings.profile.filter;
@@ -395,10 +440,19 @@ impl Builder {
             problems.0.push(problem);
             (&WRITERS[0], None)
         });
-        let mut theme = None;
+        let mut themes = Themes::new(self.folders.as_ref(), files.clone());
+        for chosen in &self.plugins {
+            if let Chosen::Path(path) = chosen {
+                themes.add_plugin(&path.display().to_string(), path);
+            }
+        }
+        let (mut theme, mut warnings) = (None, Problems::default());
         if writer.name == "ansi" && self.looks.color.is_some() {
-            match self.theme_of(&settings) {
-                Ok(found) => theme = Some(found),
+            match self.theme_of(&settings, &themes) {
+                Ok((found, wrong)) => {
+                    theme = Some(found);
+                    warnings = wrong;
+                }
                 Err(problem) => problems.0.push(problem),
             }
         }
@@ -415,6 +469,7 @@ impl Builder {
             inline_plugin_errors,
             journal,
             folders: self.folders,
+            warnings,
         })
     }
 
@@ -486,15 +541,10 @@ impl Builder {
         Err(Problem::of(format!("--to {name}"), format!("there is no such output format {hint}")))
     }
 
-    fn theme_of(&self, settings: &Settings) -> Result<Theme, Problem> {
-        let name = match self.theme.as_deref().unwrap_or(&settings.theme) {
-            "auto" if self.looks.light => "light",
-            "auto" => "dark",
-            name => name,
-        };
-        Theme::builtin(name).ok_or_else(|| {
-            let hint = suggestion(name, theme::BUILTIN.iter().map(|(name, _)| *name));
-            Problem::of(format!("theme \"{name}\""), format!("there is no such theme {hint}"))
-        })
+    fn theme_of(&self, settings: &Settings, themes: &Themes) -> Result<(Theme, Problems), Problem> {
+        let name = self.theme.as_deref().unwrap_or(&settings.theme);
+        let origin =
+            if self.theme.is_some() { format!("--theme {name}") } else { format!("theme \"{name}\"") };
+        themes.load(name, &self.looks.background).map_err(|message| Problem::of(origin, message))
     }
 }

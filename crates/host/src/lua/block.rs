@@ -207,6 +207,7 @@ impl<'a> Reader<'a> {
                 media: self.text(&get(table, "media")?, "an image")?,
                 bytes: number(table, "bytes")?,
                 name: self.optional(table, "name")?,
+                picture: None,
             },
             "elided" => Block::Elided {
                 lines: number(table, "lines")?.unwrap_or(0),

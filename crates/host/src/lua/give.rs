@@ -103,7 +103,7 @@ pub(super) fn block_to_lua(lua: &Lua, block: &Block, list: &Table) -> mlua::Resu
             table.raw_set("rows", told)?;
             table
         }
-        Block::Image { media, bytes, name } => {
+        Block::Image { media, bytes, name, .. } => {
             let table = typed(lua, "image")?;
             table.raw_set("media", media.as_str())?;
             table.raw_set("bytes", bytes.map(|bytes| bytes as f64))?;

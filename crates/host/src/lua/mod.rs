@@ -14,6 +14,7 @@ pub mod api;
 pub mod journal;
 pub mod manifest;
 pub mod pack;
+pub mod repl;
 
 mod block;
 mod dialect;
@@ -36,6 +37,7 @@ pub(crate) mod writer;
 mod tests;
 
 pub(crate) use dialect::guests;
+pub use layers::Hook;
 pub(crate) use plugin::Running;
 pub(crate) use plugins::{Chosen, Plugins, WriterName};
 pub(crate) use scripts::Scripts;

@@ -1,26 +1,32 @@
 //! Words that stand for what a script said while the base writes an entry.
 
+use std::collections::HashMap;
+
 use streamfmt_core::entry::{Block, Entry, Line};
 use streamfmt_core::text::Text;
 
-/// Words that stand for what a script said.
+/// Words that stand for what a script said, until the base has written them.
+#[derive(Debug, Default)]
 pub(super) struct Words {
-    prefix: String,
-    said: Vec<String>,
+    /// Which of the possible beginnings of a word is not in the texts at hand.
+    number: u64,
+    count: u64,
+    said: HashMap<String, String>,
 }
 
+/// No word is longer, in bytes.
+const LONGEST: usize = 48;
+/// What all words begin with.
+const BEGIN: &str = "sfpart";
+
 impl Words {
-    /// Words of which none is in the text of an entry.
-    pub(super) fn apart_from(entry: &Entry) -> Self {
+    /// Makes the next words unlike all that an entry says.
+    pub(super) fn keep_apart_from(&mut self, entry: &Entry) {
         let text =
             serde_json::to_string(&(&entry.view.title, &entry.view.body, &entry.of)).unwrap_or_default();
-        let mut number = 0_u64;
-        let mut prefix = "sfpart0x".to_owned();
-        while text.contains(&prefix) {
-            number += 1;
-            prefix = format!("sfpart{number}x");
+        while text.contains(&format!("{BEGIN}{}x", self.number)) {
+            self.number += 1;
         }
-        Self { prefix, said: Vec::new() }
     }
 
     /// Whether there are none.
@@ -30,8 +36,9 @@ impl Words {
 
     /// A word for what was said within a line.
     pub(super) fn stand_for(&mut self, said: String) -> Text {
-        let word = format!("{}{}z", self.prefix, self.said.len());
-        self.said.push(said);
+        let word = format!("{BEGIN}{}x{}z", self.number, self.count);
+        self.count += 1;
+        self.said.insert(word.clone(), said);
         Text::clean_owned(word)
     }
 
@@ -43,20 +50,19 @@ impl Words {
 
     /// The text with the words replaced. Where more than one line stands for a word, the further ones stand as
     /// far in as the first.
-    pub(super) fn put_back(&self, text: &str) -> String {
+    pub(super) fn put_back(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
-        while let Some(at) = rest.find(&self.prefix) {
+        while let Some(at) = rest.find(BEGIN) {
             out.push_str(&rest[..at]);
-            rest = &rest[at + self.prefix.len()..];
-            let Some((said, after)) = rest
-                .split_once('z')
-                .and_then(|(index, after)| Some((self.said.get(index.parse::<usize>().ok()?)?, after)))
-            else {
-                out.push_str(&self.prefix);
+            rest = &rest[at..];
+            let end = rest.bytes().take(LONGEST).position(|byte| byte == b'z').map_or(0, |end| end + 1);
+            let Some(said) = self.said.remove(&rest[..end]) else {
+                out.push_str(BEGIN);
+                rest = &rest[BEGIN.len()..];
                 continue;
             };
-            rest = after;
+            rest = &rest[end..];
             let line = out.rfind('\n').map_or(0, |end| end + 1);
             let before = &out[line..];
             if said.is_empty() && before.trim().is_empty() && rest.starts_with('\n') {

@@ -113,6 +113,7 @@ pub(crate) struct Scripted {
     inner: Rc<Inner>,
     /// What the functions get as `w`.
     handle: Option<Table>,
+    words: Words,
 }
 
 /// What `w` reaches.
@@ -149,7 +150,7 @@ impl Scripted {
             active: RefCell::default(),
         });
         let handle = inner.plugin().and_then(|plugin| handle(plugin.lua(), &Rc::downgrade(&inner)).ok());
-        Ok(Self { base, inner, handle })
+        Ok(Self { base, inner, handle, words: Words::default() })
     }
 
     fn edge(&self, part: &'static str, out: &mut dyn fmt::Write) -> fmt::Result {
@@ -166,6 +167,10 @@ impl Writer for Scripted {
         self.base.wants_time()
     }
 
+    fn wants_figures(&self) -> bool {
+        self.base.wants_figures()
+    }
+
     fn begin(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
         self.base.begin(out)?;
         self.edge("begin", out)
@@ -179,20 +184,24 @@ impl Writer for Scripted {
                 return out.write_str(&said);
             }
         }
-        let mut words = Words::apart_from(entry);
-        let view = inner.replaced(&entry.view, entry, handle, &mut words);
-        let of = entry.of.as_ref().map(|line| inner.replaced_line(line, &mut words));
+        let words = &mut self.words;
+        words.keep_apart_from(entry);
+        let view = inner.replaced(&entry.view, entry, handle, words);
+        let of = entry.of.as_ref().map(|line| inner.replaced_line(line, words));
         if words.is_empty() {
             return self.base.entry(entry, out);
         }
+        // A base may hold entries back: then their words come later.
         let mut text = String::new();
         self.base.entry(&Entry { view, of, ..entry.clone() }, &mut text)?;
         out.write_str(&words.put_back(&text))
     }
 
     fn end(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
-        self.edge("finish", out)?;
-        self.base.end(out)
+        let mut text = String::new();
+        self.base.end(&mut text)?;
+        out.write_str(&self.words.put_back(&text))?;
+        self.edge("finish", out)
     }
 }
 
@@ -368,7 +377,8 @@ impl Inner {
     fn block(&self, lua: &Lua, value: Value, w: Option<&Table>) -> mlua::Result<String> {
         let facts = Facts::default();
         let blocks = Reader::new(lua, &facts, &Line::default).body(value).map_err(mlua::Error::runtime)?;
-        let mut words = Words::apart_from(&bare(View::of(blocks.clone())));
+        let mut words = Words::default();
+        words.keep_apart_from(&bare(View::of(blocks.clone())));
         let body = self.replaced_blocks(&blocks, w, &mut words);
         let entry = bare(View::of(body));
         let mut text = String::new();
@@ -429,6 +439,7 @@ fn bare(view: View) -> Entry {
         at: None,
         depth: 0,
         of: None,
+        figures: None,
         view,
     }
 }
