@@ -11,4 +11,5 @@ mod explain;
 mod follow;
 mod inputs;
 mod outputs;
+mod packs;
 mod plugins;
