@@ -67,7 +67,7 @@ fn what_is_packed_can_be_installed_listed_shown_and_removed() {
     assert_eq!(
         added,
         format!(
-            "added demo 0.1.0: 7 files in ~/.local/share/streamfmt/plugins/demo, sha256 {hash}\n\
+            "added demo 0.1.0: 8 files in ~/.local/share/streamfmt/plugins/demo, sha256 {hash}\n\
              to use it, in a profile: plugins = [\"demo\"]\n"
         )
     );
@@ -168,6 +168,7 @@ fn an_editor_is_told_of_the_interface() {
     let folder = Folder::new();
     folder.run("plugin types").expect(0, "");
     assert!(folder.read("sf.d.lua").contains("function sf.tool(pattern, spec) end"));
+    assert!(folder.read("sf.d.luau").contains("  tool: (pattern: string, spec: ToolSpec) -> (),"));
     assert!(folder.read(".luarc.json").contains("\"runtime.version\": \"Lua 5.1\""));
     assert_eq!(folder.run("plugin types nowhere").code, Some(74));
 }
