@@ -51,13 +51,13 @@ pub fn luau(declarations: &str) -> String {
                     name => format!("{}: {}", name.trim_end_matches('?'), type_of(kind).0),
                 })
                 .collect();
-            let given = if gives.is_empty() { "()".to_owned() } else { type_of(gives).0 };
+            let result = if gives.is_empty() { "()".to_owned() } else { type_of(gives).0 };
             let (target, name, indent) = match name.strip_prefix("item.") {
                 Some(name) => (&mut items, name, "    "),
                 None => (&mut functions, name, "  "),
             };
             let _ =
-                write!(target, "{indent}-- {doc_of}\n{indent}{name}: ({}) -> {given},\n", list.join(", "));
+                write!(target, "{indent}-- {doc_of}\n{indent}{name}: ({}) -> {result},\n", list.join(", "));
             (doc_of, params, gives) = ("", Vec::new(), "");
         } else if let Some(doc) = line.strip_prefix("---").filter(|doc| !doc.starts_with('@')) {
             doc_of = doc.trim();
@@ -108,17 +108,12 @@ fn part_of(text: &str) -> (String, &str) {
         match rest.strip_prefix(": ") {
             None => (format!("({list}) -> ()"), rest),
             Some(gives) => {
-                let (mut kinds, mut rest) = (Vec::new(), gives);
-                loop {
-                    let (kind, after) = type_of(rest);
+                let (first, mut rest) = type_of(gives);
+                let mut kinds = vec![first];
+                while let Some(more) = rest.strip_prefix(", ") {
+                    let (kind, after) = type_of(more);
                     kinds.push(kind);
-                    match after.strip_prefix(", ") {
-                        Some(more) => rest = more,
-                        None => {
-                            rest = after;
-                            break;
-                        }
-                    }
+                    rest = after;
                 }
                 let gives =
                     if kinds.len() == 1 { kinds.remove(0) } else { format!("({})", kinds.join(", ")) };
@@ -131,8 +126,8 @@ fn part_of(text: &str) -> (String, &str) {
     } else if let Some(inner) = text.strip_prefix('(') {
         let (kind, rest) = type_of(inner);
         (format!("({kind})"), rest.strip_prefix(')').unwrap_or(rest))
-    } else if text.starts_with('"') {
-        let end = text[1..].find('"').map_or(text.len(), |at| at + 2);
+    } else if let Some(word) = text.strip_prefix('"') {
+        let end = word.find('"').map_or(text.len(), |at| at + 2);
         (text[..end].to_owned(), &text[end..])
     } else {
         let is_name = |ch: char| ch.is_ascii_alphanumeric() || ch == '_' || ch == '.';
