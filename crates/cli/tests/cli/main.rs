@@ -11,6 +11,7 @@ mod explain;
 mod follow;
 mod inputs;
 mod outputs;
+mod packs;
 mod plugins;
 #[cfg(unix)]
 mod terminal;
