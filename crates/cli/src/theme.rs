@@ -146,7 +146,9 @@ fn check(themes: &Themes, names: &[String]) -> Result<u8, u8> {
         let _ = writeln!(text, "{}: {found}", one_line(name));
         is_wrong |= !told.is_empty();
         tell_problems(&streamfmt::Problems(told));
-        notes.iter().for_each(|note| tell(note));
+        for note in &notes {
+            tell(note);
+        }
     }
     write_out(text.trim_end().as_bytes())?;
     if is_wrong { Err(USAGE) } else { Ok(OK) }
