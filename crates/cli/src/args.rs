@@ -15,6 +15,7 @@ use crate::config::{self, ConfigCommand, ProfileCommand};
 use crate::explain::Explain;
 use crate::message::{OK, USAGE, tell};
 use crate::plugin::Plugin;
+use crate::theme::Theme;
 
 /// Readable output for the event streams of coding agents.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -43,7 +44,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FORMAT", value_parser = writers(), help_heading = "Format")]
     pub(crate) to: Option<String>,
 
-    /// Looks on a terminal: the name of a theme, or `auto`
+    /// Looks on a terminal: the name of a theme or the path of its file; `NAME:light` for light backgrounds
     #[arg(long, value_name = "NAME", help_heading = "Format")]
     pub(crate) theme: Option<String>,
 
@@ -132,6 +133,8 @@ pub(crate) enum Command {
     Explain(Explain),
     /// Make, check, try, install and list plugins
     Plugin(Plugin),
+    /// List, show, check and try themes
+    Theme(Theme),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

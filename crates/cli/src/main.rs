@@ -3,6 +3,7 @@
 //! Arguments become a source, a pipeline and an output; what happens becomes an exit code.
 
 mod args;
+mod background;
 mod choice;
 mod config;
 mod crash;
@@ -19,6 +20,7 @@ mod report;
 mod signal;
 mod tee;
 mod terminal;
+mod theme;
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
@@ -37,7 +39,9 @@ use crate::message::{OK, OUTPUT, USAGE, tell};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    ExitCode::from(crash::contain(|| run().unwrap_or_else(|code| code)))
+    let code = crash::contain(|| run().unwrap_or_else(|code| code));
+    background::settle();
+    ExitCode::from(code)
 }
 
 /// Does what the command line says. An error is an exit code whose reason was told.
@@ -47,6 +51,7 @@ fn run() -> Result<u8, u8> {
         Some(Command::Plugin(plugin)) => return plugin.run(),
         Some(Command::Config(config)) => return config.run(),
         Some(Command::Profile(profile)) => return profile.run(),
+        Some(Command::Theme(theme)) => return theme.run(),
         Some(command) => return write_out(&generate(command)?),
         None => {}
     }
@@ -112,7 +117,7 @@ fn generate(command: &Command) -> Result<Vec<u8>, u8> {
             page = explain.run()?;
         }
         // They write for themselves.
-        Command::Plugin(_) | Command::Config(_) | Command::Profile(_) => {}
+        Command::Plugin(_) | Command::Theme(_) | Command::Config(_) | Command::Profile(_) => {}
     }
     Ok(page)
 }

@@ -42,6 +42,8 @@ pub const FILE: &str = "config.toml";
 /// Which settings are asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
+    /// Reads the files, each once.
+    pub files: Files,
     /// Where files are looked for; nowhere without this.
     pub folders: Option<Folders>,
     /// A file to be read instead of those that would be found.
@@ -172,6 +174,7 @@ impl Config {
     pub fn load(request: &Request) -> Self {
         let mut config = Self {
             folders: request.folders.clone().unwrap_or_default(),
+            files: request.files.clone(),
             packs: request.packs.clone(),
             ..Self::default()
         };

@@ -13,6 +13,8 @@ use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::{ColorDepth, Theme};
 use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::json::Json;
+use streamfmt_core::writer::markdown::Markdown;
+use streamfmt_core::writer::sheet::Sheet;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 
 use crate::banner::Banner;
@@ -39,6 +41,8 @@ pub struct WriterRow {
     pub about: &'static str,
     /// Whether a program reads it: nothing may stand between its lines.
     pub is_data: bool,
+    /// What the name of a file of it ends in.
+    pub ending: &'static str,
     make: fn(&Engine) -> Made,
 }
 
@@ -51,35 +55,47 @@ enum Made {
 }
 
 /// All output formats.
-pub static WRITERS: [WriterRow; 5] = [
+pub static WRITERS: [WriterRow; 6] = [
     WriterRow {
         name: "text",
         about: "plain text",
         is_data: false,
+        ending: "txt",
         make: |engine| engine.terminal(Paint::Plain),
     },
     WriterRow {
         name: "ansi",
         about: "text with colours",
         is_data: false,
+        ending: "txt",
         make: |engine| engine.terminal(engine.paint()),
+    },
+    WriterRow {
+        name: "markdown",
+        about: "for pull requests, notes and chats",
+        is_data: false,
+        ending: "md",
+        make: |engine| engine.entries(Markdown::new(engine.sheet())),
     },
     WriterRow {
         name: "json",
         about: "what is said: entries, one object a line",
         is_data: true,
+        ending: "ndjson",
         make: |engine| engine.entries(Json),
     },
     WriterRow {
         name: "items",
         about: "what is: typed items, one object a line",
         is_data: true,
+        ending: "ndjson",
         make: |_| Made::Items,
     },
     WriterRow {
         name: "roles",
         about: "text with its roles marked, for tests",
         is_data: false,
+        ending: "txt",
         make: |engine| engine.terminal(Paint::Roles),
     },
 ];
@@ -107,6 +123,8 @@ pub struct Looks {
 pub struct Engine {
     settings: Settings,
     writer: &'static WriterRow,
+    /// The plugin's writer on top of it.
+    plugin_writer: Option<lua::WriterName>,
     dialect: Option<String>,
     theme: Option<Theme>,
     looks: Looks,
@@ -117,6 +135,7 @@ pub struct Engine {
     config: Arc<Config>,
     resolved: Resolved,
     choice: Choice,
+    themes: Themes,
     warnings: Problems,
     /// What is used instead if the stream is one of theirs, the first that fits.
     by_stream: Arc<Vec<(Switch, Engine)>>,
@@ -133,7 +152,10 @@ impl Engine {
         let plugins = self.load_plugins();
         let output = match (self.writer.make)(self) {
             Made::Items => Output::Items,
-            Made::Writer(writer) => Output::Entries { formatters: self.formatters_of(&plugins), writer },
+            Made::Writer(writer) => {
+                let writer = self.over(writer, &plugins);
+                Output::Entries { formatters: self.formatters_of(&plugins), writer }
+            }
         };
         Setup {
             dialect: self.dialect.clone(),
@@ -189,7 +211,12 @@ impl Engine {
         &self.warnings
     }
 
-    /// The output format that was decided on.
+    /// The writer of a plugin that was chosen, and what the name of a file of it ends in.
+    pub fn plugin_writer(&self) -> Option<(&str, &str)> {
+        self.plugin_writer.as_ref().map(|writer| (writer.name.as_str(), writer.ending.as_str()))
+    }
+
+    /// The output format that was decided on; of a plugin's writer the one that it stands on.
     pub fn writer(&self) -> &'static WriterRow {
         self.writer
     }
@@ -207,8 +234,20 @@ impl Engine {
             layout: self.settings.profile.layout.clone(),
             // Text is for files and pipes: Markdown stays what it is there.
             markdown: self.settings.markdown && is_ansi,
-            timestamps: self.settings.timestamps.then(|| self.looks.zone.clone().unwrap_or(TimeZone::UTC)),
+            timestamps: self.settings.timestamps.then(|| self.zone()),
         }))
+    }
+
+    fn sheet(&self) -> Sheet {
+        Sheet {
+            fold: self.settings.profile.layout.fold,
+            timestamps: self.settings.timestamps.then(|| self.zone()),
+            keep: None,
+        }
+    }
+
+    fn zone(&self) -> TimeZone {
+        self.looks.zone.clone().unwrap_or(TimeZone::UTC)
     }
 
     #[expect(clippy::unused_self, reason = "the rows of the table read alike")]
@@ -231,6 +270,29 @@ impl Engine {
         let scripts = Scripts::new(plugins, self.settings.profile.detail);
         formatters.extend(scripts.map(|scripts| Box::new(scripts) as Box<dyn Formatter>));
         formatters
+    }
+
+    /// The themes that can be chosen.
+    pub fn themes(&self) -> &Themes {
+        &self.themes
+    }
+
+    /// The files that the choices were read from, and those that were looked for.
+    pub fn files(&self) -> &Files {
+        self.config.files()
+    }
+
+    /// The plugin's writer that was chosen, if one was, over the one that it stands on.
+    fn over(&self, base: Box<dyn Writer>, plugins: &Rc<Plugins>) -> Box<dyn Writer> {
+        match (&self.plugin_writer, (self.writer.make)(self)) {
+            (Some(writer), Made::Writer(scratch)) => {
+                match lua::writer::Scripted::new(plugins, &writer.name, base, scratch) {
+                    Ok(writer) => Box::new(writer),
+                    Err(base) => base,
+                }
+            }
+            _ => base,
+        }
     }
 
     fn load_plugins(&self) -> Rc<Plugins> {
@@ -482,8 +544,10 @@ impl Builder {
     pub fn build(self) -> Result<Engine, Problems> {
         let mut told = Told::default();
         let journal = Journal::default();
-        let plugins = self.plugins_of_run(&journal, &mut told);
+        let files = Files::default();
+        let plugins = self.plugins_of_run(&files, &journal, &mut told);
         let config = Arc::new(Config::load(&Request {
+            files,
             folders: self.folders.clone(),
             file: self.config.clone(),
             no_project: self.no_project,
@@ -534,8 +598,7 @@ impl Builder {
     }
 
     /// Reads the plugins that were named for this run.
-    fn plugins_of_run(&self, journal: &Journal, told: &mut Told) -> Vec<(Layer, Arc<Pack>)> {
-        let files = Files::default();
+    fn plugins_of_run(&self, files: &Files, journal: &Journal, told: &mut Told) -> Vec<lua::Chosen> {
         let mut plugins = Vec::new();
         for chosen in &self.plugins {
             let path = match chosen {
@@ -545,7 +608,7 @@ impl Builder {
                 }
                 Chosen::Path(path) => path,
             };
-            match Pack::read(&files, path) {
+            match Pack::read(files, path) {
                 Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
                 Err(message) if !path.exists() => {
                     told.errors.0.push(Problem::of(format!("--plugin {}", path.display()), message));
@@ -582,9 +645,9 @@ impl Builder {
             told.tell(option, [problem]);
             None
         });
-        let writer = self.writer_of(&settings).unwrap_or_else(|problem| {
+        let (writer, plugin_writer) = self.writer_of(&settings, &plugins).unwrap_or_else(|problem| {
             told.tell(option, [problem]);
-            &WRITERS[0]
+            (&WRITERS[0], None)
         });
         let mut themes = Themes::new(self.folders.as_ref(), begun.config.files().clone());
         for chosen in &self.plugins {
@@ -610,6 +673,7 @@ impl Builder {
         Engine {
             settings,
             writer,
+            plugin_writer,
             dialect,
             theme,
             looks,
@@ -622,6 +686,7 @@ impl Builder {
             choice,
             warnings: Problems::default(),
             by_stream: Arc::default(),
+            themes,
         }
     }
 
@@ -641,7 +706,12 @@ impl Builder {
     }
 
     /// Decides on the output format: what was asked for, then what the profile wants, then what can be shown.
-    fn writer_of(&self, settings: &Settings) -> Result<&'static WriterRow, Problem> {
+    /// A plugin's writer is named beside the one that it stands on.
+    fn writer_of(
+        &self,
+        settings: &Settings,
+        plugins: &[lua::Chosen],
+    ) -> Result<(&'static WriterRow, Option<lua::WriterName>), Problem> {
         let name = match (self.writer.as_deref(), settings.writer) {
             (Some(asked), _) => asked,
             (None, Some("text") | None) if self.looks.force_color => "ansi",
@@ -649,10 +719,23 @@ impl Builder {
             (None, Some(wanted)) => wanted,
             (None, None) => "ansi",
         };
-        WRITERS.iter().find(|row| row.name == name).ok_or_else(|| {
-            let hint = suggestion(name, WRITERS.iter().map(|row| row.name));
-            Problem::of(format!("--to {name}"), format!("there is no such output format {hint}"))
-        })
+        let row = |name: &str| WRITERS.iter().find(|row| row.name == name);
+        if let Some(row) = row(name) {
+            return Ok((row, None));
+        }
+        let others = Plugins::names(plugins).writers;
+        if let Some(other) = others.iter().rfind(|other| other.name == name) {
+            let base = &other.base;
+            let row = row(base).ok_or_else(|| {
+                let message =
+                    format!("the writer {name} stands on \"{base}\", which this program doesn't have");
+                Problem::of(format!("--to {name}"), message)
+            })?;
+            return Ok((row, Some(other.clone())));
+        }
+        let known = WRITERS.iter().map(|row| row.name).chain(others.iter().map(|other| other.name.as_str()));
+        let hint = suggestion(name, known);
+        Err(Problem::of(format!("--to {name}"), format!("there is no such output format {hint}")))
     }
 
     fn theme_of(&self, settings: &Settings, themes: &Themes) -> Result<(Theme, Problems), Problem> {

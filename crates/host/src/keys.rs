@@ -186,6 +186,11 @@ pub static KEYS: &[Key<Settings>] = &[
         form: Form::Number(0, 10_000, |s, columns| s.width = Some(columns)),
     },
     Key {
+        name: "layout.fold",
+        about: "results longer than so many lines are folded, in Markdown and HTML",
+        form: Form::Lines(|s, lines| s.profile.layout.fold = lines),
+    },
+    Key {
         name: "layout.glyphs",
         about: "the characters of marks: Unicode, ASCII, words for screen readers, or the icons of a Nerd Font",
         form: Form::Word(&[
