@@ -23,12 +23,13 @@ use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexMap;
 
+use crate::engine::WRITERS;
 use crate::files::{FileError, Files};
 use crate::folders::Folders;
 use crate::keys::{self, FILE_KEYS, Head, Named};
 use crate::lua::pack::Pack;
-use crate::problem::{Problem, Problems, nearest};
-use crate::profile::BUILT_IN;
+use crate::problem::{Problem, Problems, nearest, suggestion};
+use crate::profile::{BUILT_IN, Settings};
 use document::{Document, LARGEST, Layer, Spot, Value};
 use switch::Switch;
 use tree::Part;
@@ -300,7 +301,17 @@ impl Config {
             let layer = loaded.document.layer;
             for (name, (spot, _)) in &loaded.profiles {
                 let named = Named { name: name.clone(), spot: spot.clone() };
-                told.extend(self.resolve(&named).problems);
+                let resolved = self.resolve(&named);
+                let settings = Settings::of(&resolved.tree);
+                told.extend(resolved.problems);
+                let writer = settings.writer.filter(|_| settings.plugins.is_empty());
+                if let Some(writer) = writer.filter(|_| self.user_pack().is_none())
+                    && WRITERS.iter().all(|row| row.name != writer.name)
+                {
+                    let hint = suggestion(&writer.name, WRITERS.iter().map(|row| row.name));
+                    let message = format!("there is no output format \"{}\" {hint}", writer.name);
+                    told.tell(writer.spot.document.layer, [writer.spot.problem(message)]);
+                }
             }
             let switched = loaded.head.switches.iter().filter_map(|switch| switch.profile.as_ref());
             for named in switched.chain(&loaded.head.default_profile) {

@@ -360,6 +360,7 @@ struct Begun<'a> {
 }
 
 /// Collects choices; each is checked when the engine is built.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
     dialect: Option<String>,
@@ -646,8 +647,9 @@ impl Builder {
             None
         });
         let (writer, plugin_writer) = self.writer_of(&settings, &plugins).unwrap_or_else(|problem| {
-            told.tell(option, [problem]);
-            (&WRITERS[0], None)
+            let of_profile = settings.writer.take().filter(|_| self.writer.is_none());
+            told.tell(of_profile.map_or(option, |named| named.spot.document.layer), [problem]);
+            self.writer_of(&settings, &plugins).unwrap_or((&WRITERS[0], None))
         });
         let mut themes = Themes::new(self.folders.as_ref(), begun.config.files().clone());
         for chosen in &self.plugins {
@@ -712,7 +714,8 @@ impl Builder {
         settings: &Settings,
         plugins: &[lua::Chosen],
     ) -> Result<(&'static WriterRow, Option<lua::WriterName>), Problem> {
-        let name = match (self.writer.as_deref(), settings.writer) {
+        let of_profile = settings.writer.as_ref();
+        let name = match (self.writer.as_deref(), of_profile.map(|named| named.name.as_str())) {
             (Some(asked), _) => asked,
             (None, Some("text") | None) if self.looks.force_color => "ansi",
             (None, Some("ansi") | None) if self.looks.color.is_none() => "text",
@@ -735,7 +738,10 @@ impl Builder {
         }
         let known = WRITERS.iter().map(|row| row.name).chain(others.iter().map(|other| other.name.as_str()));
         let hint = suggestion(name, known);
-        Err(Problem::of(format!("--to {name}"), format!("there is no such output format {hint}")))
+        Err(match of_profile.filter(|_| self.writer.is_none()) {
+            Some(named) => named.spot.problem(format!("there is no output format \"{name}\" {hint}")),
+            None => Problem::of(format!("--to {name}"), format!("there is no such output format {hint}")),
+        })
     }
 
     fn theme_of(&self, settings: &Settings, themes: &Themes) -> Result<(Theme, Problems), Problem> {

@@ -30,8 +30,8 @@ pub type Word<T> = (&'static str, fn(&mut T));
 pub enum Form<T: 'static> {
     /// One of these words.
     Word(&'static [Word<T>]),
-    /// The name of a writer.
-    Writer(fn(&mut T, &'static str)),
+    /// The name of a writer; one of a plugin is known only once that is loaded.
+    Writer(fn(&mut T, Named)),
     /// Any name or pattern.
     Name(fn(&mut T, Named)),
     /// `true` or `false`.
@@ -518,7 +518,7 @@ impl Named {
     /// The name; of a path the whole, by the file that it stands in.
     fn path_or_name(&self) -> String {
         let folder = self.spot.document.folder();
-        let is_path = self.name.contains('/') || self.name.ends_with(".toml");
+        let is_path = crate::config::is_path(&self.name);
         if is_path && !self.name.starts_with('~') && !folder.as_os_str().is_empty() {
             folder.join(&self.name).display().to_string()
         } else {
@@ -542,10 +542,8 @@ impl<T> Key<T> {
                 set(target);
             }
             Form::Writer(set) => {
-                let name = leaf.text().ok_or_else(wants)?;
-                let row = WRITERS.iter().find(|row| row.name == name);
-                let names = || WRITERS.iter().map(|row| row.name);
-                set(target, row.ok_or_else(|| one(self.unknown(name, names())))?.name);
+                let name = leaf.text().ok_or_else(wants)?.to_owned();
+                set(target, Named { name, spot: leaf.spot.clone() });
             }
             Form::Name(set) => {
                 let name = leaf.text().ok_or_else(wants)?.to_owned();

@@ -32,7 +32,7 @@ pub static BUILT_IN: &[(&str, &str)] = &[
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The name of the writer, if the profile wants a certain one.
-    pub writer: Option<&'static str>,
+    pub writer: Option<Named>,
     /// The name of the theme, or its path.
     pub theme: String,
     /// The plugins, the lowest first.
@@ -199,8 +199,12 @@ impl Config {
 
 /// A text as a string of Lua.
 fn lua_text(text: &str) -> String {
-    let escaped: String = text.bytes().map(|byte| format!("\\{byte:03}")).collect();
-    format!("\"{escaped}\"")
+    let mut quoted = String::from("\"");
+    for byte in text.bytes() {
+        let _ = write!(quoted, "\\{byte:03}");
+    }
+    quoted.push('"');
+    quoted
 }
 
 #[cfg(test)]

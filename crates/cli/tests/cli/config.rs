@@ -1,6 +1,6 @@
 //! Files of settings: where they are found, what they say together, and what is told of them.
 
-use crate::program::{Folder, Outcome, SESSION};
+use crate::program::{Folder, Outcome};
 
 /// A session with a call of Bash, its result, a thought, and a model.
 const CALLS: &str = r#"{"type":"system","subtype":"init","session_id":"s-1","model":"claude-opus-4","cwd":"/home/dev/shop","tools":[],"uuid":"u-1"}
