@@ -10,8 +10,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::hash::hash;
 use crate::json::{Record, Str, Value};
-use crate::session::hash;
 use crate::text::Text;
 
 /// Ids longer than this are cut, and a hash of them makes up for the rest.
@@ -323,6 +323,23 @@ impl Item {
                 let parts: Vec<_> =
                     nodes.iter().filter_map(|&node| self.string(node)).map(Str::decode).collect();
                 Cow::Owned(parts.join("\n"))
+            }
+        }
+    }
+
+    /// Writes the text as it came, without holding all of it.
+    pub fn write_text(&self, out: &mut impl fmt::Write) -> fmt::Result {
+        match &self.text {
+            Content::None => Ok(()),
+            Content::Own(text) => out.write_str(text),
+            Content::Node(node) => self.string(*node).map_or(Ok(()), |text| text.write_to(out)),
+            Content::Parts(nodes) => {
+                let mut between = "";
+                for text in nodes.iter().filter_map(|&node| self.string(node)) {
+                    out.write_str(std::mem::replace(&mut between, "\n"))?;
+                    text.write_to(out)?;
+                }
+                Ok(())
             }
         }
     }

@@ -322,7 +322,13 @@ impl Pipeline {
         self.happen([Event::Put(Box::new(item))], out)
     }
 
-    fn record(&mut self, line: u64, record: Record, parent: Option<&Id>, out: &mut dyn Write) -> fmt::Result {
+    fn record(
+        &mut self,
+        line: u64,
+        record: Arc<Record>,
+        parent: Option<&Id>,
+        out: &mut dyn Write,
+    ) -> fmt::Result {
         let Some(dialect) = self.dialect else {
             let report = &mut self.stage.report;
             report.foreign = report.foreign.or_else(|| dialect::recognise_foreign(record.root()));
@@ -330,7 +336,6 @@ impl Pipeline {
         };
         self.stage.report.dialect = Some(dialect.name);
         let is_cut = record.is_cut();
-        let record = Arc::new(record);
         let root = record.root();
         let is_stream = root.kind() == json::Kind::Array && (dialect.claim)(root);
         let elements = root.items().filter(|_| is_stream);
@@ -699,17 +704,20 @@ impl Stage {
 
     /// A notice that tells of which session an item is, if that isn't the session of those above.
     fn session_change(&mut self, item: &Item) -> Option<Item> {
-        let now = item.session.clone()?;
+        let now = item.session.as_ref()?;
+        if self.last_session.as_ref().is_some_and(|before| Arc::ptr_eq(before, now)) {
+            return None;
+        }
         let before = self.last_session.replace(now.clone())?;
         let says_it = item.fact("event").and_then(FactRef::str).as_deref() == Some("session");
-        if before == now || says_it {
+        if before == *now || says_it {
             return None;
         }
         let mut notice = Item::new(format!("{}/session-change", item.id), Kind::Notice, item.line);
         notice.session = Some(now.clone());
         notice.data = vec![
             ("event", Fact::Text("session-change".to_owned())),
-            ("session", Fact::Text((*now).to_owned())),
+            ("session", Fact::Text((**now).to_owned())),
         ];
         Some(notice)
     }
