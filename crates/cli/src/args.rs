@@ -1,10 +1,10 @@
 //! The command line.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use streamfmt::core::dialect::DIALECTS;
@@ -12,7 +12,10 @@ use streamfmt::engine::WRITERS;
 use streamfmt::keys::KEYS;
 use streamfmt::profile::BUILT_IN;
 
+use crate::explain::Explain;
 use crate::message::{OK, USAGE, tell};
+use crate::plugin::Plugin;
+use crate::theme::Theme;
 
 /// Readable output for the event streams of coding agents.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -45,7 +48,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", help_heading = "Format")]
     pub(crate) profile: Option<String>,
 
-    /// Looks on a terminal: the name of a theme, or `auto`
+    /// Looks on a terminal: the name of a theme or the path of its file; `NAME:light` for light backgrounds
     #[arg(long, value_name = "NAME", help_heading = "Format")]
     pub(crate) theme: Option<String>,
 
@@ -64,6 +67,10 @@ pub(crate) struct Args {
     /// Show when things happened, as the stream tells, in the local time zone
     #[arg(long, help_heading = "Format")]
     pub(crate) timestamps: bool,
+
+    /// Mask tokens, keys and passwords in whatever is written
+    #[arg(long, help_heading = "Format")]
+    pub(crate) redact: bool,
 
     /// A plugin: a Lua file, or a folder with a plugin.toml; later ones go over earlier ones
     #[arg(long, value_name = "PATH", help_heading = "Plugins")]
@@ -123,6 +130,12 @@ pub(crate) enum Command {
     },
     /// Write the manual page
     Man,
+    /// Tell which plugins and profiles say something of a tool or a kind, and where they were told to
+    Explain(Explain),
+    /// Make, check, try, install and list plugins
+    Plugin(Plugin),
+    /// List, show, check and try themes
+    Theme(Theme),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -188,14 +201,35 @@ pub(crate) fn short_help() -> String {
     )
 }
 
-fn dialects() -> PossibleValuesParser {
-    PossibleValuesParser::new(["auto"].into_iter().chain(DIALECTS.iter().map(|dialect| dialect.name)))
+fn dialects() -> Names {
+    let known = ["auto"].into_iter().chain(DIALECTS.iter().map(|dialect| dialect.name));
+    Names(known.map(PossibleValue::new).collect())
 }
 
-fn writers() -> PossibleValuesParser {
-    PossibleValuesParser::new(
-        WRITERS.iter().map(|row| clap::builder::PossibleValue::new(row.name).help(row.about)),
-    )
+fn writers() -> Names {
+    Names(WRITERS.iter().map(|row| PossibleValue::new(row.name).help(row.about)).collect())
+}
+
+/// Known names, for help and completion. Plugins may bring others, so any name is taken here; it is checked once
+/// they are loaded.
+#[derive(Clone)]
+struct Names(Vec<PossibleValue>);
+
+impl TypedValueParser for Names {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().cloned()))
+    }
 }
 
 /// The profiles and the keys of a profile.

@@ -3,23 +3,29 @@
 //! Arguments become a source, a pipeline and an output; what happens becomes an exit code.
 
 mod args;
+mod background;
 mod crash;
+mod explain;
+mod folders;
 mod follow;
 mod format;
 mod input;
 mod message;
 mod output;
+mod plugin;
 mod progress;
 mod report;
 mod signal;
 mod tee;
 mod terminal;
+mod theme;
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use streamfmt::Engine;
+use streamfmt::core::redact::Redaction;
 
 use crate::args::{Args, Command, PluginErrors};
 use crate::format::Run;
@@ -31,14 +37,19 @@ use crate::message::{OK, OUTPUT, USAGE, tell, tell_problems};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    ExitCode::from(crash::contain(|| run().unwrap_or_else(|code| code)))
+    let code = crash::contain(|| run().unwrap_or_else(|code| code));
+    background::settle();
+    ExitCode::from(code)
 }
 
 /// Does what the command line says. An error is an exit code whose reason was told.
 fn run() -> Result<u8, u8> {
     let args = Args::read(env::args_os())?;
-    if let Some(command) = &args.command {
-        return write_out(&generate(command)?);
+    match &args.command {
+        Some(Command::Plugin(plugin)) => return plugin.run(),
+        Some(Command::Theme(theme)) => return theme.run(),
+        Some(command) => return write_out(&generate(command)?),
+        None => {}
     }
     if args.files.is_empty() && io::stdin().is_terminal() {
         return write_out(args::short_help().as_bytes());
@@ -50,6 +61,7 @@ fn run() -> Result<u8, u8> {
         USAGE
     })?;
     let engine = engine(&args)?;
+    tell_problems(engine.warnings());
     let mut run = Run::begin(&args, &engine)?;
     for input in &inputs {
         run.format(input);
@@ -68,13 +80,15 @@ fn engine(args: &Args) -> Result<Engine, u8> {
         .hide(args.hide.iter().cloned())
         .ascii(args.ascii)
         .timestamps(args.timestamps)
+        .folders(folders::folders())
         .looks(terminal::looks(args));
+    if args.redact {
+        builder = builder.redact(&Redaction::secrets());
+    }
     if let Some(name) = &args.to {
         builder = builder.writer(name);
     }
-    if let Some(name) =
-        args.profile.clone().or_else(|| env::var("STREAMFMT_PROFILE").ok().filter(|it| !it.is_empty()))
-    {
+    if let Some(name) = profile(args.profile.as_deref()) {
         builder = builder.profile(name);
     }
     if let Some(name) = &args.theme {
@@ -93,6 +107,12 @@ fn engine(args: &Args) -> Result<Engine, u8> {
     })
 }
 
+/// The profile that is asked for: by an option, else by the environment.
+fn profile(option: Option<&str>) -> Option<String> {
+    let told = || env::var("STREAMFMT_PROFILE").ok().filter(|name| !name.is_empty());
+    option.map(str::to_owned).or_else(told)
+}
+
 /// What a command writes.
 fn generate(command: &Command) -> Result<Vec<u8>, u8> {
     let mut page = Vec::new();
@@ -104,6 +124,15 @@ fn generate(command: &Command) -> Result<Vec<u8>, u8> {
             tell(&error.to_string());
             OUTPUT
         })?,
+        Command::Explain(explain) => {
+            let mut builder = Engine::builder().folders(folders::folders());
+            if let Some(name) = profile(explain.profile.as_deref()) {
+                builder = builder.profile(name);
+            }
+            page = explain.run(builder)?;
+        }
+        // They write for themselves.
+        Command::Plugin(_) | Command::Theme(_) => {}
     }
     Ok(page)
 }

@@ -229,6 +229,8 @@ pub enum Fact {
     Node(u32),
     /// A text that is made, when it is asked for, from a value of the item's record.
     Made(fn(Value<'_>) -> Option<String>, u32),
+    /// The Base64 of a picture: a string of the item's record, by node. Machine output leaves it out.
+    Bytes(u32),
     /// Several facts.
     List(Vec<Fact>),
     /// Named facts.
@@ -344,6 +346,11 @@ impl Item {
         }
     }
 
+    /// Whether `ch` stands in the text.
+    pub fn text_holds(&self, ch: char) -> bool {
+        self.write_text(&mut AllBut(ch)).is_err()
+    }
+
     /// The text, cleaned for an entry.
     pub fn clean_text(&self) -> Text {
         match &self.text {
@@ -364,6 +371,15 @@ impl Item {
     /// When it happened, if the stream says so in a form that can be read.
     pub fn at(&self) -> Option<Timestamp> {
         self.string(self.at?)?.decode().parse().ok()
+    }
+}
+
+/// Takes text in which a character does not stand.
+struct AllBut(char);
+
+impl fmt::Write for AllBut {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if text.contains(self.0) { Err(fmt::Error) } else { Ok(()) }
     }
 }
 

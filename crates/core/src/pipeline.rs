@@ -10,18 +10,19 @@ use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
 
-use crate::clip::{clip, floor};
-use crate::dialect::{self, Decoder, Dialect, Input};
-use crate::entry::{Block, Entry, Line, View};
+use crate::clip::{clip, floor, fold};
+use crate::dialect::{self, CLAIM, Decoder, Dialect, Guest, Input};
+use crate::entry::{Block, Entry, Figures, Line, View};
 use crate::event::Event;
 use crate::formatter::standard::Standard;
 use crate::formatter::{Formatter, Moment, Verdict};
 use crate::frame::{Frame, Framer};
 use crate::item::{Action, Content, Fact, FactRef, Id, Item, Kind, Status};
-use crate::json::{self, Record};
-use crate::profile::{Detail, Profile};
+use crate::json::{self, Record, Value};
+use crate::profile::{Detail, Profile, Selector};
 use crate::reading::{Part, Reading};
-use crate::session::{Change, Session, SessionId};
+use crate::redact::Redactor;
+use crate::session::{Change, Facts, Session, SessionId};
 use crate::text::Text;
 use crate::writer::{Writer, json::write_item};
 
@@ -29,6 +30,8 @@ use crate::writer::{Writer, json::write_item};
 const MAX_HELD_LINES: usize = 64;
 /// Bytes held back while no dialect has claimed a line.
 const MAX_HELD_BYTES: usize = 64 << 10;
+/// Bytes held back while it isn't settled how the stream is shown.
+const MAX_SCOUTED_BYTES: usize = 1 << 20;
 /// Notices about damaged records that are shown; further ones are counted.
 const SHOWN_DAMAGE: u64 = 20;
 /// Names of unknown types and fields that are counted one by one.
@@ -72,10 +75,36 @@ pub type Pieces = Box<dyn Iterator<Item = Vec<u8>>>;
 /// with its result, it answers with the file's bytes.
 pub type Subagents = Box<dyn FnMut(&Item) -> Option<Pieces>>;
 
+/// What is known of a stream before anything is said of it.
+pub struct Known<'a> {
+    /// The dialect's name, once a line was claimed.
+    pub dialect: Option<&'a str>,
+    /// The facts of the run so far.
+    pub facts: &'a Facts,
+    /// Whether no more will be known: too much was held back already, or the input has ended.
+    pub is_all: bool,
+}
+
+/// A decision about a stream.
+pub enum Settled {
+    /// More must be known. If that is all, what was set up stays.
+    Wait,
+    /// What was set up stays.
+    Keep,
+    /// These choices and this output are used instead.
+    Use(Box<(Profile, Output)>),
+}
+
+/// Decides by the beginning of a stream how it is shown. It is asked after each line until it has decided;
+/// until then, and within bounds, nothing is said.
+pub type Settle = Box<dyn FnMut(&Known<'_>) -> Settled>;
+
 /// How a pipeline is set up.
 pub struct Setup {
     /// The dialect's name, or `None` to find out (`auto`).
-    pub dialect: Option<&'static str>,
+    pub dialect: Option<String>,
+    /// Dialects beside the known ones.
+    pub guests: Vec<Guest>,
     /// Lines longer than this are told, not read. In bytes; see [`crate::frame::MAX_LINE`].
     pub max_line: usize,
     /// The user's choices.
@@ -84,6 +113,8 @@ pub struct Setup {
     pub output: Output,
     /// Where the files of a history's sub-agents are found.
     pub subagents: Option<Subagents>,
+    /// Decides anew what is shown and how, once it is known whose stream it is.
+    pub settle: Option<Settle>,
 }
 
 /// Counts of a run, for `--report` and exit codes.
@@ -109,6 +140,8 @@ pub struct Report {
     pub repeated: u64,
     /// Types, blocks and fields that the dialect doesn't know, by name.
     pub unknown: BTreeMap<String, u64>,
+    /// What was masked, by what it was.
+    pub redacted: BTreeMap<String, u64>,
     /// Failures of formatters, by message.
     pub failures: BTreeMap<String, u64>,
     /// Calls whose result never came.
@@ -116,7 +149,7 @@ pub struct Report {
     /// Whether the last run ended in an error.
     pub failed: bool,
     /// The dialect that was read, if any line was an event.
-    pub dialect: Option<&'static str>,
+    pub dialect: Option<Arc<str>>,
     /// Without a dialect: the program whose stream it seems to be.
     pub foreign: Option<&'static str>,
 }
@@ -132,14 +165,32 @@ fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
     }
 }
 
+/// The dialect that was decided on.
+#[derive(Clone)]
+struct Spoken {
+    name: Arc<str>,
+    /// Whether an array is a list of its events. A guest has no say: then every array is.
+    claim: Option<fn(Value<'_>) -> bool>,
+}
+
+impl From<&Dialect> for Spoken {
+    fn from(dialect: &Dialect) -> Self {
+        Self { name: dialect.name.into(), claim: Some(dialect.claim) }
+    }
+}
+
 /// Bytes of one input in, text out. One pipeline reads one input.
 pub struct Pipeline {
     framer: Framer,
     max_line: usize,
-    dialect: Option<&'static Dialect>,
+    dialect: Option<Spoken>,
     decoder: Option<Box<dyn Decoder>>,
+    guests: Vec<Guest>,
+    /// While no dialect is decided on and there are guests: the records so far.
+    first: Vec<Arc<Record>>,
     held: VecDeque<(u64, Reading)>,
     held_bytes: usize,
+    scout: Option<Scout>,
     /// Room for the events of one record, kept from one to the next.
     events: Vec<Event>,
     session: Session,
@@ -149,18 +200,51 @@ pub struct Pipeline {
     stage: Stage,
 }
 
+/// Reads the beginning of a stream ahead, to learn whose it is.
+struct Scout {
+    settle: Settle,
+    /// Reads the same lines; what it writes is dropped.
+    pipeline: Box<Pipeline>,
+    held: VecDeque<(u64, Reading)>,
+    bytes: usize,
+}
+
 impl Pipeline {
     /// Sets a pipeline up.
     pub fn new(setup: Setup) -> Self {
-        let dialect = setup.dialect.and_then(dialect::find);
-        let standard = Standard::new(setup.profile.detail);
+        let mut guests = setup.guests;
+        let known = setup.dialect.as_deref().and_then(dialect::find);
+        let guest = guests.iter().rposition(|guest| Some(&*guest.name) == setup.dialect.as_deref());
+        let (dialect, decoder) = match (guest.map(|index| guests.swap_remove(index)), known) {
+            (Some(Guest { name, decoder }), _) => (Some(Spoken { name, claim: None }), Some(decoder)),
+            (None, Some(known)) => (Some(known.into()), Some((known.decoder)())),
+            (None, None) => (None, None),
+        };
+        let standard = standard_of(&setup.profile);
+        let redactor = Redactor::new(&setup.profile.redaction);
+        let (max_line, dialect_name) = (setup.max_line, known.map(|known| known.name.to_owned()));
+        let scout = setup.settle.map(|settle| {
+            let pipeline = Self::new(Setup {
+                dialect: dialect_name,
+                guests: Vec::new(),
+                max_line,
+                profile: Profile::default(),
+                output: Output::Items,
+                subagents: None,
+                settle: None,
+            });
+            Scout { settle, pipeline: Box::new(pipeline), held: VecDeque::new(), bytes: 0 }
+        });
         Self {
             framer: Framer::new(setup.max_line),
             max_line: setup.max_line,
             dialect,
-            decoder: dialect.map(|dialect| (dialect.decoder)()),
+            decoder,
+            guests,
+            first: Vec::new(),
             held: VecDeque::new(),
             held_bytes: 0,
+            scout,
             events: Vec::new(),
             session: Session::default(),
             subagents: setup.subagents,
@@ -170,6 +254,7 @@ impl Pipeline {
                 profile: setup.profile,
                 output: setup.output,
                 standard,
+                redactor,
                 last: None,
                 last_parent: None,
                 last_session: None,
@@ -198,6 +283,7 @@ impl Pipeline {
         let mut written = Ok(());
         framer.finish(|frame| written = written.and_then(|()| self.frame(frame, out)));
         written?;
+        self.settle(None, true, out)?;
         self.release(out)?;
         if let Some(mut decoder) = self.decoder.take() {
             let mut events = Vec::new();
@@ -220,34 +306,85 @@ impl Pipeline {
 
     /// Takes the reading of line number `line`, which [`Reading::of`] made with [`dialect::is_event`].
     pub fn apply(&mut self, line: u64, reading: Reading, out: &mut dyn Write) -> fmt::Result {
+        if self.scout.is_some() {
+            return self.settle(Some((line, reading)), false, out);
+        }
         self.line = line;
         self.stage.report.lines += 1;
         if self.dialect.is_some() {
             return self.read(line, reading, None, out);
         }
         let claimed = match &reading {
-            Reading::Record(record) => dialect::claiming(record.root()),
-            Reading::Parts(parts) => parts.records().find_map(|record| dialect::claiming(record.root())),
+            Reading::Record(record) => self.claiming(record),
+            Reading::Parts(parts) => parts.records().find_map(|record| self.claiming(&record)),
             // Raw text is not held back, but keeps its place.
             _ if self.held.is_empty() => return self.read(line, reading, None, out),
             _ => None,
         };
-        let Some(dialect) = claimed else { return self.hold(line, reading, out) };
+        let Some((dialect, decoder)) = claimed else { return self.hold(line, reading, out) };
         self.dialect = Some(dialect);
-        self.decoder = Some((dialect.decoder)());
+        self.decoder = Some(decoder);
+        (self.guests, self.first) = (Vec::new(), Vec::new());
         while let Some((line, held)) = self.held.pop_front() {
             self.read(line, held, None, out)?;
         }
         self.read(line, reading, None, out)
     }
 
+    /// The dialect that is the surest that the input is its, with this record after those before.
+    fn claiming(&mut self, record: &Record) -> Option<(Spoken, Box<dyn Decoder>)> {
+        let known = dialect::claiming(record.root());
+        if !self.guests.is_empty() {
+            self.first.push(Arc::new(record.clone()));
+            let weights = self.guests.iter_mut().map(|guest| guest.decoder.weigh(&self.first));
+            // Of equals the later one: it stands over those before.
+            let surest = weights.enumerate().max_by(|(_, one), (_, other)| one.total_cmp(other));
+            let enough = if known.is_some() { CLAIM } else { 0.0 };
+            if let Some((index, _)) = surest.filter(|(_, weight)| *weight > enough) {
+                let Guest { name, decoder } = self.guests.swap_remove(index);
+                return Some((Spoken { name, claim: None }, decoder));
+            }
+        }
+        known.map(|known| (known.into(), (known.decoder)()))
+    }
+
+    /// Looks whether it can be settled now how the stream is shown, and if so, reads what was held back for that.
+    fn settle(&mut self, news: Option<(u64, Reading)>, is_end: bool, out: &mut dyn Write) -> fmt::Result {
+        let Some(mut scout) = self.scout.take() else { return Ok(()) };
+        let mut is_all = is_end;
+        if let Some((line, reading)) = news {
+            scout.bytes += size(&reading);
+            is_all |= scout.bytes > MAX_SCOUTED_BYTES || scout.held.len() >= MAX_HELD_LINES;
+            if !is_all {
+                scout.pipeline.apply(line, reading.clone(), &mut String::new())?;
+            }
+            scout.held.push_back((line, reading));
+        }
+        let Pipeline { dialect, session, .. } = &*scout.pipeline;
+        let dialect = dialect.as_ref().or(self.dialect.as_ref()).map(|dialect| &*dialect.name);
+        let known = Known { dialect, facts: session.facts(), is_all };
+        match (scout.settle)(&known) {
+            Settled::Wait if !is_all => {
+                self.scout = Some(scout);
+                return Ok(());
+            }
+            Settled::Use(choices) => {
+                let (profile, output) = *choices;
+                self.stage.standard = standard_of(&profile);
+                self.stage.redactor = Redactor::new(&profile.redaction);
+                self.stage.profile = profile;
+                self.stage.output = output;
+            }
+            Settled::Wait | Settled::Keep => {}
+        }
+        scout.held.into_iter().try_for_each(|(line, reading)| self.apply(line, reading, out))
+    }
+
     /// Keeps a line until a dialect claims one, within bounds.
     fn hold(&mut self, line: u64, reading: Reading, out: &mut dyn Write) -> fmt::Result {
         self.held_bytes += match &reading {
-            Reading::Record(record) => record.text().len(),
-            Reading::Text(text) => text.len(),
             Reading::Parts(parts) => MAX_HELD_BYTES / 4 + parts.text().len(),
-            Reading::Blank | Reading::Oversized(_) => 0,
+            reading => size(reading),
         };
         self.held.push_back((line, reading));
         if self.held.len() > MAX_HELD_LINES || self.held_bytes > MAX_HELD_BYTES {
@@ -258,6 +395,7 @@ impl Pipeline {
 
     /// Gives up waiting for a claim: what was held back passes through as text.
     fn release(&mut self, out: &mut dyn Write) -> fmt::Result {
+        (self.guests, self.first) = (Vec::new(), Vec::new());
         self.held_bytes = 0;
         while let Some((line, reading)) = self.held.pop_front() {
             self.read(line, reading, None, out)?;
@@ -329,15 +467,18 @@ impl Pipeline {
         parent: Option<&Id>,
         out: &mut dyn Write,
     ) -> fmt::Result {
-        let Some(dialect) = self.dialect else {
+        let Some(dialect) = &self.dialect else {
             let report = &mut self.stage.report;
             report.foreign = report.foreign.or_else(|| dialect::recognise_foreign(record.root()));
             return self.raw(line, record.text().to_owned(), out);
         };
-        self.stage.report.dialect = Some(dialect.name);
+        let claim = dialect.claim;
+        if self.stage.report.dialect.is_none() {
+            self.stage.report.dialect = Some(Arc::clone(&dialect.name));
+        }
         let is_cut = record.is_cut();
         let root = record.root();
-        let is_stream = root.kind() == json::Kind::Array && (dialect.claim)(root);
+        let is_stream = root.kind() == json::Kind::Array && claim.is_none_or(|claim| claim(root));
         let elements = root.items().filter(|_| is_stream);
         let single = std::iter::once(root).filter(|_| !is_stream);
         for value in elements.chain(single) {
@@ -442,6 +583,22 @@ fn note_failures(report: &mut Report, formatter: &dyn Formatter) {
     }
 }
 
+/// The formatter that decides everything, for these choices.
+fn standard_of(profile: &Profile) -> Standard {
+    let wants_records = profile.filter.only.contains(&Selector::Kind(Kind::Record));
+    Standard::new(profile.detail).with_records(wants_records)
+}
+
+/// How much of the input a reading holds, in bytes.
+fn size(reading: &Reading) -> usize {
+    match reading {
+        Reading::Record(record) => record.text().len(),
+        Reading::Text(text) => text.len(),
+        Reading::Parts(parts) => parts.text().len(),
+        Reading::Blank | Reading::Oversized(_) => 0,
+    }
+}
+
 fn notice(line: u64, event: &str) -> Item {
     let mut item = Item::new(format!("line-{line}"), Kind::Notice, line);
     item.data = vec![("event", Fact::Text(event.to_owned())), ("level", Fact::Text("warning".to_owned()))];
@@ -453,6 +610,8 @@ struct Stage {
     profile: Profile,
     output: Output,
     standard: Standard,
+    /// Masks what is to be masked, if anything is.
+    redactor: Option<Redactor>,
     /// The item that was written last.
     last: Option<Id>,
     /// The call that it was inside of.
@@ -503,7 +662,15 @@ impl Stage {
         if let Output::Items = self.output {
             if self.admits(item) {
                 *self.report.shown.entry(item.kind.name()).or_default() += 1;
-                write_item(item, out)?;
+                match &mut self.redactor {
+                    None => write_item(item, out)?,
+                    Some(redactor) => {
+                        let mut line = String::new();
+                        write_item(item, &mut line)?;
+                        redactor.json(&mut line);
+                        out.write_str(&line)?;
+                    }
+                }
             }
             return Ok(());
         }
@@ -518,6 +685,9 @@ impl Stage {
             self.write(change, out)?;
         }
         if self.profile.detail != Detail::Lines {
+            if let Some(redactor) = &mut self.redactor {
+                redactor.blocks(&mut after);
+            }
             entry.view.body.append(&mut after);
         }
         self.write(entry, out)?;
@@ -592,9 +762,10 @@ impl Stage {
         }
         let id: Id = item.map_or_else(|| name.into(), |item| format!("{}/{name}", item.id).into());
         let mut view = View::of(body);
-        if self.profile.detail == Detail::Lines {
-            view = self.standard.fold(&Item::new(id.clone(), Kind::Notice, 0), session, view);
+        if let Some(redactor) = &mut self.redactor {
+            redactor.view(&mut view);
         }
+        let view = self.folded(&Item::new(id.clone(), Kind::Notice, 0), session, view);
         let entry = Entry {
             id,
             parent: item.and_then(|item| item.parent.clone()),
@@ -606,6 +777,7 @@ impl Stage {
             at: None,
             depth: 0,
             of: None,
+            figures: None,
             view,
         };
         self.say(entry, out)
@@ -628,25 +800,46 @@ impl Stage {
             count(&mut self.report.hidden, item.kind.name());
             return None;
         };
-        clip(&mut view, item.kind, item.error, &self.profile.limits);
-        let wants_time = match &self.output {
-            Output::Entries { writer, .. } => writer.wants_time(),
-            _ => true,
+        let mut of = match item.kind {
+            Kind::Result => self.named_call(item, session),
+            _ => self.named_parent(item, session),
+        };
+        let mut tool = item.tool.as_deref().map(Text::clean);
+        if let Some(redactor) = &mut self.redactor {
+            if item.fact("raw").is_some() {
+                redactor.raw_line(&mut view);
+            } else {
+                redactor.view(&mut view);
+            }
+            if let Some(line) = &mut of {
+                redactor.line(line);
+            }
+            tool = tool.map(|tool| Text::clean_owned(redactor.text(&tool).into_owned()));
+        }
+        let mut view = self.folded(item, session, view);
+        if self.profile.filter.collapses(item) {
+            fold(&mut view);
+        }
+        clip(&mut view, item.kind, item.error, &self.profile.limits_of(item));
+        let (wants_time, wants_figures) = match &self.output {
+            Output::Entries { writer, .. } => (writer.wants_time(), writer.wants_figures()),
+            _ => (true, false),
         };
         Some(Entry {
             id: item.id.clone(),
             parent: item.parent.clone(),
             place: item.place,
             kind: item.kind,
-            tool: item.tool.as_deref().map(Text::clean),
+            tool,
             action: item.action,
             status: item.status,
             at: if wants_time { item.at() } else { None },
             depth: session.depth(item.parent.as_ref()),
-            of: match item.kind {
-                Kind::Result => self.named_call(item, session),
-                _ => self.named_parent(item, session),
-            },
+            of,
+            figures: wants_figures.then(|| Figures {
+                usage: session.usage(),
+                cost: item.fact("cost_usd").filter(|_| item.kind == Kind::Outcome).and_then(FactRef::float),
+            }),
             view,
         })
     }
@@ -668,6 +861,19 @@ impl Stage {
             }
         }
         None
+    }
+
+    /// The view in one line, if the profile wants that. It is masked before, since a secret that is cut isn't known
+    /// any more, and after, since the line names the call.
+    fn folded(&mut self, item: &Item, session: &Session, view: View) -> View {
+        if self.profile.detail != Detail::Lines {
+            return view;
+        }
+        let mut view = self.standard.fold(item, session, view);
+        if let Some(redactor) = &mut self.redactor {
+            redactor.view(&mut view);
+        }
+        view
     }
 
     /// The title of the call that a result belongs to, unless that stands right above.
@@ -698,7 +904,11 @@ impl Stage {
     /// The title of a call, if it is remembered.
     fn title_of(&mut self, call: &Id, session: &Session) -> Option<Line> {
         let known = session.call(call)?;
-        let title = self.view(known, session).map(|view| view.title).filter(|title| !title.is_empty());
+        let view = self.view(known, session).map(|view| match self.profile.detail {
+            Detail::Lines => self.standard.fold(known, session, view),
+            _ => view,
+        });
+        let title = view.map(|view| view.title).filter(|title| !title.is_empty());
         Some(title.unwrap_or_else(|| Line::of("tool.name", known.tool.as_deref().unwrap_or("call"))))
     }
 
@@ -724,6 +934,9 @@ impl Stage {
 
     fn end(&mut self, session: &Session, line: u64, out: &mut dyn Write) -> fmt::Result {
         self.report.open_calls = session.open_calls();
+        if let Some(redactor) = &self.redactor {
+            self.report.redacted = redactor.counts().clone();
+        }
         if self.report.damaged > SHOWN_DAMAGE {
             let count = self.report.damaged;
             let mut notice = notice(line, "damaged");

@@ -1,6 +1,7 @@
 //! Turns a user's choices into set-up pipelines.
 
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
@@ -8,16 +9,24 @@ use streamfmt_core::dialect::{self, DIALECTS};
 use streamfmt_core::formatter::Formatter;
 use streamfmt_core::pipeline::{Output, Setup};
 use streamfmt_core::profile::{Glyphs, Selector};
-use streamfmt_core::theme::{self, ColorDepth, Theme};
+use streamfmt_core::redact::Redaction;
+use streamfmt_core::theme::{ColorDepth, Theme};
 use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::json::Json;
+use streamfmt_core::writer::markdown::Markdown;
+use streamfmt_core::writer::sheet::Sheet;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 
-use crate::lua::Scripts;
+use crate::explain::{Explanation, Question};
+use crate::files::Files;
+use crate::folders::Folders;
 use crate::lua::journal::Journal;
-use crate::lua::pack::Pack;
+use crate::lua::pack::{Layer, Pack};
+use crate::lua::{self, Plugins, Scripts};
 use crate::problem::{Problem, Problems, suggestion};
 use crate::profile::Settings;
+use crate::rule::ToolRule;
+use crate::themes::{Background, Themes};
 
 /// An output format.
 pub struct WriterRow {
@@ -27,39 +36,61 @@ pub struct WriterRow {
     pub about: &'static str,
     /// Whether a program reads it: nothing may stand between its lines.
     pub is_data: bool,
-    make: fn(&Engine) -> Output,
+    /// What the name of a file of it ends in.
+    pub ending: &'static str,
+    make: fn(&Engine) -> Made,
+}
+
+/// What an output format is made of.
+enum Made {
+    /// It spells entries.
+    Writer(Box<dyn Writer>),
+    /// It is the items themselves.
+    Items,
 }
 
 /// All output formats.
-pub static WRITERS: [WriterRow; 5] = [
+pub static WRITERS: [WriterRow; 6] = [
     WriterRow {
         name: "text",
         about: "plain text",
         is_data: false,
+        ending: "txt",
         make: |engine| engine.terminal(Paint::Plain),
     },
     WriterRow {
         name: "ansi",
         about: "text with colours",
         is_data: false,
+        ending: "txt",
         make: |engine| engine.terminal(engine.paint()),
+    },
+    WriterRow {
+        name: "markdown",
+        about: "for pull requests, notes and chats",
+        is_data: false,
+        ending: "md",
+        make: |engine| engine.entries(Markdown::new(engine.sheet())),
     },
     WriterRow {
         name: "json",
         about: "what is said: entries, one object a line",
         is_data: true,
+        ending: "ndjson",
         make: |engine| engine.entries(Json),
     },
     WriterRow {
         name: "items",
         about: "what is: typed items, one object a line",
         is_data: true,
-        make: |_| Output::Items,
+        ending: "ndjson",
+        make: |_| Made::Items,
     },
     WriterRow {
         name: "roles",
         about: "text with its roles marked, for tests",
         is_data: false,
+        ending: "txt",
         make: |engine| engine.terminal(Paint::Roles),
     },
 ];
@@ -75,8 +106,8 @@ pub struct Looks {
     pub width: Option<usize>,
     /// Whether links can be followed on it.
     pub links: bool,
-    /// Whether its background is light.
-    pub light: bool,
+    /// What lies behind the text.
+    pub background: Background,
     /// The zone that times are shown in.
     pub zone: Option<TimeZone>,
 }
@@ -85,12 +116,18 @@ pub struct Looks {
 pub struct Engine {
     settings: Settings,
     writer: &'static WriterRow,
-    dialect: Option<&'static str>,
+    /// The plugin's writer on top of it.
+    plugin_writer: Option<lua::WriterName>,
+    dialect: Option<String>,
     theme: Option<Theme>,
     looks: Looks,
-    plugins: Vec<Arc<Pack>>,
+    plugins: Vec<lua::Chosen>,
     inline_plugin_errors: bool,
     journal: Journal,
+    folders: Option<Folders>,
+    files: Files,
+    themes: Themes,
+    warnings: Problems,
 }
 
 impl Engine {
@@ -101,16 +138,31 @@ impl Engine {
 
     /// The set-up of a pipeline for one input.
     pub fn setup(&self) -> Setup {
+        let plugins = self.load_plugins();
+        let output = match (self.writer.make)(self) {
+            Made::Items => Output::Items,
+            Made::Writer(writer) => {
+                let writer = self.over(writer, &plugins);
+                Output::Entries { formatters: self.formatters_of(&plugins), writer }
+            }
+        };
         Setup {
-            dialect: self.dialect,
+            dialect: self.dialect.clone(),
+            guests: lua::guests(&plugins),
             max_line: self.settings.max_line,
             profile: self.settings.profile.clone(),
-            output: (self.writer.make)(self),
+            output,
             subagents: None,
+            settle: None,
         }
     }
 
-    /// The output format that was decided on.
+    /// The writer of a plugin that was chosen, and what the name of a file of it ends in.
+    pub fn plugin_writer(&self) -> Option<(&str, &str)> {
+        self.plugin_writer.as_ref().map(|writer| (writer.name.as_str(), writer.ending.as_str()))
+    }
+
+    /// The output format that was decided on; of a plugin's writer the one that it stands on.
     pub fn writer(&self) -> &'static WriterRow {
         self.writer
     }
@@ -120,7 +172,7 @@ impl Engine {
         &self.settings
     }
 
-    fn terminal(&self, paint: Paint) -> Output {
+    fn terminal(&self, paint: Paint) -> Made {
         let is_ansi = matches!(paint, Paint::Ansi { .. });
         self.entries(Terminal::new(Look {
             paint,
@@ -128,24 +180,80 @@ impl Engine {
             layout: self.settings.profile.layout.clone(),
             // Text is for files and pipes: Markdown stays what it is there.
             markdown: self.settings.markdown && is_ansi,
-            timestamps: self.settings.timestamps.then(|| self.looks.zone.clone().unwrap_or(TimeZone::UTC)),
+            timestamps: self.settings.timestamps.then(|| self.zone()),
         }))
     }
 
-    /// What plugins and the standard formatter say, spelled by `writer`.
-    fn entries(&self, writer: impl Writer + 'static) -> Output {
-        Output::Entries { formatters: self.formatters(), writer: Box::new(writer) }
+    fn sheet(&self) -> Sheet {
+        Sheet {
+            fold: self.settings.profile.layout.fold,
+            timestamps: self.settings.timestamps.then(|| self.zone()),
+            keep: None,
+        }
+    }
+
+    fn zone(&self) -> TimeZone {
+        self.looks.zone.clone().unwrap_or(TimeZone::UTC)
+    }
+
+    #[expect(clippy::unused_self, reason = "the rows of the table read alike")]
+    fn entries(&self, writer: impl Writer + 'static) -> Made {
+        Made::Writer(Box::new(writer))
     }
 
     /// The formatters that are asked before the standard one. Each call loads the plugins anew, so that no
     /// input sees what another one left behind.
     pub fn formatters(&self) -> Vec<Box<dyn Formatter>> {
-        if self.plugins.is_empty() {
-            return Vec::new();
-        }
-        let scripts =
-            Scripts::load(&self.plugins, &self.settings.profile, &self.journal, self.inline_plugin_errors);
+        self.formatters_of(&self.load_plugins())
+    }
+
+    fn formatters_of(&self, plugins: &Rc<Plugins>) -> Vec<Box<dyn Formatter>> {
+        let scripts = Scripts::new(plugins, self.settings.profile.detail);
         scripts.map(|scripts| Box::new(scripts) as Box<dyn Formatter>).into_iter().collect()
+    }
+
+    /// The themes that can be chosen.
+    pub fn themes(&self) -> &Themes {
+        &self.themes
+    }
+
+    /// The files that the choices were read from, and those that were looked for.
+    pub fn files(&self) -> &Files {
+        &self.files
+    }
+
+    /// The plugin's writer that was chosen, if one was, over the one that it stands on.
+    fn over(&self, base: Box<dyn Writer>, plugins: &Rc<Plugins>) -> Box<dyn Writer> {
+        match (&self.plugin_writer, (self.writer.make)(self)) {
+            (Some(writer), Made::Writer(scratch)) => {
+                match lua::writer::Scripted::new(plugins, &writer.name, base, scratch) {
+                    Ok(writer) => Box::new(writer),
+                    Err(base) => base,
+                }
+            }
+            _ => base,
+        }
+    }
+
+    /// What is wrong with the set-up, though it can do without.
+    pub fn warnings(&self) -> &Problems {
+        &self.warnings
+    }
+
+    fn load_plugins(&self) -> Rc<Plugins> {
+        let rules = &self.settings.tools;
+        let limits = &self.settings.profile.limits;
+        Rc::new(Plugins::load(&self.plugins, rules, limits, &self.journal, self.inline_plugin_errors))
+    }
+
+    /// Where things were looked for, if anywhere.
+    pub fn folders(&self) -> Option<&Folders> {
+        self.folders.as_ref()
+    }
+
+    /// Tells who says what of a tool or a kind.
+    pub fn explain(&self, question: &Question) -> Explanation {
+        Explanation::of(question, &self.load_plugins())
     }
 
     /// What plugins did wrong and printed.
@@ -167,7 +275,7 @@ impl Engine {
 #[derive(Clone, Debug)]
 enum Chosen {
     Path(PathBuf),
-    Pack(Box<Pack>),
+    Pack(Layer, Box<Pack>),
 }
 
 /// Collects choices; each is checked when the engine is built.
@@ -182,9 +290,12 @@ pub struct Builder {
     hide: Vec<String>,
     ascii: bool,
     timestamps: bool,
+    redaction: Redaction,
     plugins: Vec<Chosen>,
+    tools: Vec<ToolRule>,
     inline_plugin_errors: bool,
     looks: Looks,
+    folders: Option<Folders>,
 }
 
 impl Builder {
@@ -209,7 +320,14 @@ impl Builder {
         self
     }
 
-    /// The theme, whatever the profile says.
+    /// Where settings, plugins and records of trust are looked for. Without this nothing is searched.
+    #[must_use]
+    pub fn folders(mut self, folders: Folders) -> Self {
+        self.folders = Some(folders);
+        self
+    }
+
+    /// The theme, whatever the profile says: a name, or the path of a file.
     #[must_use]
     pub fn theme(mut self, name: impl Into<String>) -> Self {
         self.theme = Some(name.into());
@@ -251,17 +369,38 @@ impl Builder {
         self
     }
 
-    /// A plugin: a Lua file, or a folder with a `plugin.toml`. Later ones go over earlier ones.
+    /// Masks this in whatever is written, beside what the profile masks.
+    #[must_use]
+    pub fn redact(mut self, redaction: &Redaction) -> Self {
+        self.redaction.add(redaction);
+        self
+    }
+
+    /// A plugin for this run: a Lua file, or a folder with a `plugin.toml`. It stands over all others; later
+    /// ones go over earlier ones.
     #[must_use]
     pub fn plugin(mut self, path: impl Into<PathBuf>) -> Self {
         self.plugins.push(Chosen::Path(path.into()));
         self
     }
 
-    /// A plugin that was read already, over those before.
+    /// A plugin that was read already, as one that the profile names, over those before.
     #[must_use]
-    pub fn pack(mut self, pack: Pack) -> Self {
-        self.plugins.push(Chosen::Pack(Box::new(pack)));
+    pub fn pack(self, pack: Pack) -> Self {
+        self.pack_at(Layer::Pack, pack)
+    }
+
+    /// A plugin that was read already, over those of its layer that came before.
+    #[must_use]
+    pub fn pack_at(mut self, layer: Layer, pack: Pack) -> Self {
+        self.plugins.push(Chosen::Pack(layer, Box::new(pack)));
+        self
+    }
+
+    /// What is said of some tools without a script, over what the profile says.
+    #[must_use]
+    pub fn tool(mut self, rule: ToolRule) -> Self {
+        self.tools.push(rule);
         self
     }
 
@@ -293,7 +432,8 @@ impl Builder {
             problems.0.extend(settings.set(assignment).err());
         }
         settings.timestamps |= self.timestamps;
-        if self.ascii && settings.profile.layout.glyphs == Glyphs::Unicode {
+        settings.profile.redaction.add(&self.redaction);
+        if self.ascii && settings.profile.layout.glyphs != Glyphs::Words {
             settings.profile.layout.glyphs = Glyphs::Ascii;
         }
         let filter = &mut settings.profile.filter;
@@ -301,64 +441,94 @@ impl Builder {
             filter.only = self.only.iter().map(|group| Selector::parse(group)).collect();
         }
         filter.hide.extend(self.hide.iter().map(|group| Selector::parse(group)));
-        let dialect = self.dialect_of().unwrap_or_else(|problem| {
+        let journal = Journal::default();
+        let files = Files::default();
+        let plugins = self.read_plugins(&files, &journal, &mut problems);
+        let dialect = self.dialect_of(&plugins).unwrap_or_else(|problem| {
             problems.0.push(problem);
             None
         });
-        let writer = self.writer_of(&settings).unwrap_or_else(|problem| {
+        let (writer, plugin_writer) = self.writer_of(&settings, &plugins).unwrap_or_else(|problem| {
             problems.0.push(problem);
-            &WRITERS[0]
+            (&WRITERS[0], None)
         });
-        let mut theme = None;
+        let mut themes = Themes::new(self.folders.as_ref(), files.clone());
+        for chosen in &self.plugins {
+            if let Chosen::Path(path) = chosen {
+                themes.add_plugin(&path.display().to_string(), path);
+            }
+        }
+        let (mut theme, mut warnings) = (None, Problems::default());
         if writer.name == "ansi" && self.looks.color.is_some() {
-            match self.theme_of(&settings) {
-                Ok(found) => theme = Some(found),
+            match self.theme_of(&settings, &themes) {
+                Ok((found, wrong)) => {
+                    theme = Some(found);
+                    warnings = wrong;
+                }
                 Err(problem) => problems.0.push(problem),
             }
         }
-        let journal = Journal::default();
-        let mut plugins = Vec::new();
-        for chosen in self.plugins {
-            let path = match chosen {
-                Chosen::Pack(pack) => {
-                    plugins.push(Arc::from(pack));
-                    continue;
-                }
-                Chosen::Path(path) => path,
-            };
-            match Pack::read(&path) {
-                Ok(pack) => plugins.push(Arc::new(pack)),
-                Err(message) if !path.exists() => {
-                    problems.0.push(Problem::of(format!("--plugin {}", path.display()), message));
-                }
-                // A plugin that is broken is left out; the others and the stream are told all the same.
-                Err(message) => journal.note_unread(&path, message),
-            }
-        }
+        settings.tools.extend(self.tools);
         let (looks, inline_plugin_errors) = (self.looks, self.inline_plugin_errors);
         problems.or(Engine {
             settings,
             writer,
+            plugin_writer,
             dialect,
             theme,
             looks,
             plugins,
             inline_plugin_errors,
             journal,
+            folders: self.folders,
+            files,
+            themes,
+            warnings,
         })
     }
 
-    fn dialect_of(&self) -> Result<Option<&'static str>, Problem> {
+    /// Reads the plugins, the lowest first. One that isn't there is a problem; one that is broken is left out, and
+    /// the others and the stream are told all the same.
+    fn read_plugins(&self, files: &Files, journal: &Journal, problems: &mut Problems) -> Vec<lua::Chosen> {
+        let mut plugins = Vec::new();
+        for chosen in &self.plugins {
+            match chosen {
+                Chosen::Pack(layer, pack) => plugins.push((*layer, Arc::new((**pack).clone()))),
+                Chosen::Path(path) => match Pack::read(files, path) {
+                    Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
+                    Err(message) if !path.exists() => {
+                        problems.0.push(Problem::of(format!("--plugin {}", path.display()), message));
+                    }
+                    Err(message) => journal.note_unread(path, message),
+                },
+            }
+        }
+        plugins.sort_by_key(|(layer, _)| *layer);
+        plugins
+    }
+
+    /// The dialect that was asked for, if it is one of the known or of a plugin.
+    fn dialect_of(&self, plugins: &[lua::Chosen]) -> Result<Option<String>, Problem> {
         let Some(name) = self.dialect.as_deref().filter(|name| *name != "auto") else { return Ok(None) };
-        dialect::find(name).map(|dialect| Some(dialect.name)).ok_or_else(|| {
-            let hint =
-                suggestion(name, ["auto"].into_iter().chain(DIALECTS.iter().map(|dialect| dialect.name)));
-            Problem::of(format!("--from {name}"), format!("there is no such dialect {hint}"))
-        })
+        if dialect::find(name).is_some() {
+            return Ok(Some(name.to_owned()));
+        }
+        let others = Plugins::names(plugins).dialects;
+        if others.iter().any(|other| other == name) {
+            return Ok(Some(name.to_owned()));
+        }
+        let known = DIALECTS.iter().map(|dialect| dialect.name).chain(others.iter().map(String::as_str));
+        let hint = suggestion(name, ["auto"].into_iter().chain(known));
+        Err(Problem::of(format!("--from {name}"), format!("there is no such dialect {hint}")))
     }
 
     /// Decides on the output format: what was asked for, then what the profile wants, then what can be shown.
-    fn writer_of(&self, settings: &Settings) -> Result<&'static WriterRow, Problem> {
+    /// A plugin's writer is named beside the one that it stands on.
+    fn writer_of(
+        &self,
+        settings: &Settings,
+        plugins: &[lua::Chosen],
+    ) -> Result<(&'static WriterRow, Option<lua::WriterName>), Problem> {
         let name = match (self.writer.as_deref(), settings.writer) {
             (Some(asked), _) => asked,
             (None, Some("text") | None) if self.looks.force_color => "ansi",
@@ -366,21 +536,29 @@ impl Builder {
             (None, Some(wanted)) => wanted,
             (None, None) => "ansi",
         };
-        WRITERS.iter().find(|row| row.name == name).ok_or_else(|| {
-            let hint = suggestion(name, WRITERS.iter().map(|row| row.name));
-            Problem::of(format!("--to {name}"), format!("there is no such output format {hint}"))
-        })
+        let row = |name: &str| WRITERS.iter().find(|row| row.name == name);
+        if let Some(row) = row(name) {
+            return Ok((row, None));
+        }
+        let others = Plugins::names(plugins).writers;
+        if let Some(other) = others.iter().rfind(|other| other.name == name) {
+            let base = &other.base;
+            let row = row(base).ok_or_else(|| {
+                let message =
+                    format!("the writer {name} stands on \"{base}\", which this program doesn't have");
+                Problem::of(format!("--to {name}"), message)
+            })?;
+            return Ok((row, Some(other.clone())));
+        }
+        let known = WRITERS.iter().map(|row| row.name).chain(others.iter().map(|other| other.name.as_str()));
+        let hint = suggestion(name, known);
+        Err(Problem::of(format!("--to {name}"), format!("there is no such output format {hint}")))
     }
 
-    fn theme_of(&self, settings: &Settings) -> Result<Theme, Problem> {
-        let name = match self.theme.as_deref().unwrap_or(&settings.theme) {
-            "auto" if self.looks.light => "light",
-            "auto" => "dark",
-            name => name,
-        };
-        Theme::builtin(name).ok_or_else(|| {
-            let hint = suggestion(name, theme::BUILTIN.iter().map(|(name, _)| *name));
-            Problem::of(format!("theme \"{name}\""), format!("there is no such theme {hint}"))
-        })
+    fn theme_of(&self, settings: &Settings, themes: &Themes) -> Result<(Theme, Problems), Problem> {
+        let name = self.theme.as_deref().unwrap_or(&settings.theme);
+        let origin =
+            if self.theme.is_some() { format!("--theme {name}") } else { format!("theme \"{name}\"") };
+        themes.load(name, &self.looks.background).map_err(|message| Problem::of(origin, message))
     }
 }

@@ -20,16 +20,29 @@
 
 pub mod ahead;
 pub mod engine;
+pub mod explain;
+pub mod files;
+pub mod folders;
 pub mod golden;
+pub mod install;
 pub mod keys;
 pub mod lua;
 pub mod problem;
 pub mod profile;
+pub mod rule;
 pub mod source;
+mod template;
+pub mod themes;
+pub mod trust;
 
 pub use ahead::Ahead;
 pub use engine::{Builder, Engine, Looks};
+pub use files::Files;
+pub use folders::Folders;
 pub use problem::{Place, Problem, Problems};
 pub use profile::Settings;
+pub use rule::ToolRule;
 pub use source::{SideFile, side_files, subagents};
 pub use streamfmt_core as core;
+pub use themes::{Background, Themes};
+pub use trust::{Closure, Standing, Trust};

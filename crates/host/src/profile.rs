@@ -13,6 +13,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::keys::{Given, KEYS, Key};
 use crate::problem::{Problem, Problems, nearest, suggestion};
+use crate::rule::ToolRule;
 
 /// The profiles that come with the program, as the files they are.
 pub static BUILT_IN: &[(&str, &str)] = &[
@@ -49,6 +50,8 @@ pub struct Settings {
     pub timestamps: bool,
     /// Longest line of the input that is read, in bytes.
     pub max_line: usize,
+    /// What it says of tools: later ones go over earlier ones where they mean the same tools.
+    pub tools: Vec<ToolRule>,
     /// The choices that the core knows.
     pub profile: Profile,
 }
@@ -62,6 +65,7 @@ impl Default for Settings {
             markdown: true,
             timestamps: false,
             max_line: 64 << 20,
+            tools: Vec::new(),
             profile: Profile::default(),
         }
     }

@@ -3,10 +3,16 @@
 #![expect(clippy::unwrap_used, reason = "what a test can't do fails it")]
 
 mod program;
+mod redact;
 
 mod arguments;
 mod copy;
+mod explain;
 mod follow;
 mod inputs;
 mod outputs;
+mod packs;
 mod plugins;
+#[cfg(unix)]
+mod terminal;
+mod themes;

@@ -12,12 +12,20 @@ use crate::text::Text;
 #[derive(Clone, Copy, Debug)]
 pub struct Standard {
     detail: Detail,
+    shows_records: bool,
 }
 
 impl Standard {
     /// A formatter that says so much.
     pub fn new(detail: Detail) -> Self {
-        Self { detail }
+        Self { detail, shows_records: false }
+    }
+
+    /// Says records too. Without this they are left to others, since their text stands in the reply they are of.
+    #[must_use]
+    pub fn with_records(mut self, on: bool) -> Self {
+        self.shows_records = on;
+        self
     }
 
     /// The name of a call's tool, as it begins the call's title.
@@ -25,7 +33,8 @@ impl Standard {
         calls::name(Context { item: call, session, full: self.detail == Detail::Full })
     }
 
-    /// Folds what is said of an item into one line, as [`Detail::Lines`] wants it.
+    /// Folds what is said of an item into one line, as [`Detail::Lines`] wants it. The pipeline does so, once all
+    /// is said and masked.
     pub fn fold(&self, item: &Item, session: &Session, view: View) -> View {
         lines::fold(item, view, Context { item, session, full: false }.call_title())
     }
@@ -53,12 +62,11 @@ impl Formatter for Standard {
             Kind::Plan => Some(plan(context)),
             Kind::Notice => notices::view(context),
             Kind::Outcome => Some(outcome::view(context)),
-            Kind::Record | Kind::Unknown => Some(unknown(context)),
+            Kind::Record if !self.shows_records => return Ok(Verdict::Hide),
+            Kind::Record => Some(record(item)),
+            Kind::Unknown => Some(unknown(context)),
         };
         Ok(match said {
-            Some(view) if self.detail == Detail::Lines => {
-                Verdict::Show(lines::fold(item, view, context.call_title()))
-            }
             Some(view) => Verdict::Show(view),
             None if context.full && !item.clean_text().trim().is_empty() => {
                 Verdict::Show(View::of(vec![Block::text("text", item.clean_text())]))
@@ -143,6 +151,7 @@ pub(super) fn images(context: Context<'_>, body: &mut Vec<Block>) {
             media: image.text_at("media").unwrap_or(Text::own("image")),
             bytes: image.count_at("bytes"),
             name: image.text_at("name"),
+            picture: image.get("data").and_then(Datum::picture),
         });
     }
 }
@@ -171,9 +180,14 @@ fn plan(context: Context<'_>) -> View {
     view
 }
 
+fn record(item: &Item) -> View {
+    let written = item.record.as_deref().map_or("", |record| record.text());
+    View::of(vec![Block::text("record", Text::clean(written))])
+}
+
 fn unknown(context: Context<'_>) -> View {
     let text = context.item.clean_text();
-    if context.is("raw") || context.item.kind == Kind::Record {
+    if context.is("raw") {
         return View::of(vec![Block::text("unknown", text.trimmed_end())]);
     }
     let mut view =

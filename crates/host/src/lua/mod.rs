@@ -11,18 +11,34 @@
 //! each item is told: what fails is told by the layer below, and the user learns of it once.
 
 pub mod api;
+pub mod declare;
 pub mod journal;
+pub mod manifest;
 pub mod pack;
+pub mod repl;
 
 mod block;
+mod dialect;
+mod give;
 mod item;
-mod layers;
+pub(crate) mod layers;
+mod made;
+mod parts;
 mod plugin;
+mod plugins;
+mod prose;
 mod scripts;
-mod template;
+mod spell;
+mod templates;
 mod vm;
+mod words;
+pub(crate) mod writer;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use dialect::guests;
+pub use layers::Hook;
+pub(crate) use plugin::Running;
+pub(crate) use plugins::{Chosen, Plugins, WriterName};
 pub(crate) use scripts::Scripts;

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::entry::{Change, DiffLine, Hunk, ListItem, Point};
 use crate::item::{Id, Status};
+use crate::theme::{Appearance, Source};
 
 fn entry(kind: Kind, view: View) -> Entry {
     Entry {
@@ -18,6 +19,7 @@ fn entry(kind: Kind, view: View) -> Entry {
         at: None,
         depth: 0,
         of: None,
+        figures: None,
         view,
     }
 }
@@ -54,12 +56,12 @@ fn roles(entries: &[Entry]) -> String {
 }
 
 fn ansi_look(width: Option<usize>) -> Look {
-    let theme = Theme::parse(
+    let source = Source::new(
         "test",
-        "[roles]\n\"tool.name\" = \"bold\"\nerror = \"red\"\n\"diff.add\" = \"on blue\"\n\"diff.add.word\" = \"on cyan\"\n\
+        "extends = \"none\"\n[roles]\n\"tool.name\" = \"bold\"\nerror = \"red\"\n\"diff.add\" = \"on blue\"\n\"diff.add.word\" = \"on cyan\"\n\
          \"markdown.code\" = \"yellow\"\n\"markdown.strong\" = \"bold\"\n\"syntax.keyword\" = \"magenta\"\nlink = \"underline\"\n",
-        &|_| None,
     );
+    let theme = Theme::parse(&source, &mut || Appearance::Dark, &|name, _| Theme::find_builtin(name));
     assert_eq!(theme.1, []);
     let paint = Paint::Ansi { theme: theme.0, depth: ColorDepth::Ansi16, hyperlinks: true };
     Look { paint, width, markdown: true, ..Look::default() }
@@ -109,7 +111,7 @@ fn what_a_call_came_to_stands_behind_it_where_there_is_room() {
     let named = Entry { of: Some(Line::of("tool.name", "Bash").with("call.arg", "ls")), ..count.clone() };
     // Only a terminal's rows are kept open; without colours its text is the same to read.
     let paint = || {
-        let theme = Theme::builtin("mono").unwrap_or_default();
+        let theme = Theme::builtin("mono", Appearance::Dark).unwrap_or_default();
         Paint::Ansi { theme, depth: ColorDepth::None, hyperlinks: false }
     };
     let ansi = || Look { paint: paint(), ..Look::default() };
@@ -162,7 +164,7 @@ fn sub_agents_have_a_bar_on_every_row() {
 
 #[test]
 fn without_margin_and_gap_everything_is_flush() {
-    let layout = Layout { gap: 0, margin: 0, glyphs: Glyphs::Unicode };
+    let layout = Layout { gap: 0, margin: 0, glyphs: Glyphs::Unicode, ..Layout::default() };
     let result = entry(Kind::Result, View::of(vec![Block::text("result.text", "out")]));
     assert_eq!(
         written(
@@ -248,7 +250,12 @@ fn lists_tables_images_and_what_is_left_out() {
     let blocks = vec![
         Block::List { items: vec![point(Point::Done, "a"), point(Point::Open, "b")] },
         Block::Table { head: cells(&["x", "y"]), rows: vec![cells(&["日本", "1"]), cells(&["a", "2"])] },
-        Block::Image { media: "image/png".into(), bytes: Some(12_345), name: Some("a\nb.png".into()) },
+        Block::Image {
+            media: "image/png".into(),
+            bytes: Some(12_345),
+            name: Some("a\nb.png".into()),
+            picture: None,
+        },
         Block::Elided { lines: 1, bytes: 9 },
         Block::Elided { lines: 2800, bytes: 9 },
         Block::Elided { lines: 0, bytes: 1234 },

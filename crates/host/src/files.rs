@@ -1,0 +1,421 @@
+//! Reads the files of a set-up: each once, up to a size, and remembers what was read.
+//!
+//! What was read is what counts: the bytes that are looked at to decide whether they are trusted are those that
+//! run, however the disk changes meanwhile; and who watches for changes knows what to watch. [`Files::within`]
+//! gives a reader for what a project brings along, which can't be led outside the project.
+//!
+//! ```
+//! use streamfmt::Files;
+//!
+//! let files = Files::default();
+//! let manifest = files.read("Cargo.toml".as_ref(), 64 * 1024)?;
+//! assert!(manifest.text()?.contains("[package]"));
+//! assert_eq!(files.reached().len(), 1);
+//! # Ok::<(), streamfmt::files::FileError>(())
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Most bytes that are kept of all files together.
+const MOST_BYTES: usize = 64 << 20;
+/// Most files below a folder that is walked.
+const MOST_FILES: usize = 2_048;
+/// Most entries of folders that are looked at in one walk.
+const MOST_SEEN: usize = 65_536;
+/// Most folders inside one another in a folder that is walked.
+const DEEPEST: usize = 12;
+
+/// A file that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Its real path: absolute, with no link in it. A pipe has none and keeps the name it was asked by.
+    pub path: PathBuf,
+    /// All that was in it.
+    pub bytes: Arc<[u8]>,
+}
+
+impl Source {
+    /// Its text.
+    pub fn text(&self) -> Result<&str, FileError> {
+        std::str::from_utf8(&self.bytes).map_err(|_| FileError::NotText)
+    }
+}
+
+/// Why a file is not read. It is displayed as the reason alone, without the file's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FileError {
+    /// Nothing has that name.
+    Missing,
+    /// It is a folder or a device where a file is wanted, or a file where a folder is.
+    OtherKind(&'static str),
+    /// It is larger than so many bytes.
+    TooLarge(usize),
+    /// There are more files than are read.
+    TooMany,
+    /// It lies outside the folder that it must lie in, or a link leads there.
+    Outside(PathBuf),
+    /// It is not UTF-8.
+    NotText,
+    /// The system says why.
+    Other(String),
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("no such file"),
+            Self::OtherKind(what) => write!(f, "it is no {what}"),
+            Self::TooLarge(most) if most % (1 << 20) == 0 => {
+                write!(f, "it is larger than {} MiB", most >> 20)
+            }
+            Self::TooLarge(most) => write!(f, "it is larger than {} KiB", most.div_ceil(1024)),
+            Self::TooMany => {
+                write!(
+                    f,
+                    "there are more than {MOST_FILES} files or {} MiB, or folders over {DEEPEST} deep",
+                    MOST_BYTES >> 20
+                )
+            }
+            Self::Outside(root) => write!(f, "it is not inside {}", root.display()),
+            Self::NotText => f.write_str("it is not UTF-8"),
+            Self::Other(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl std::error::Error for FileError {}
+
+impl From<io::Error> for FileError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::Missing,
+            io::ErrorKind::IsADirectory => Self::OtherKind("file"),
+            io::ErrorKind::PermissionDenied => Self::Other("it may not be read".to_owned()),
+            _ => Self::Other(error.to_string()),
+        }
+    }
+}
+
+/// Reads files, each once. Clones share what was read.
+#[derive(Clone, Debug, Default)]
+pub struct Files {
+    shared: Arc<Mutex<Shared>>,
+    bounds: Option<Arc<Bounds>>,
+}
+
+/// What all readers of one set-up have in common.
+#[derive(Debug, Default)]
+struct Shared {
+    /// What was read, by real path.
+    read: BTreeMap<PathBuf, Arc<[u8]>>,
+    /// What was asked for and isn't there.
+    missed: BTreeSet<PathBuf>,
+    bytes: usize,
+}
+
+/// The folder that a reader stays in.
+#[derive(Debug)]
+struct Bounds {
+    /// As it was given.
+    given: PathBuf,
+    /// Its real path.
+    root: PathBuf,
+    /// What was read through this reader.
+    reached: Mutex<BTreeSet<PathBuf>>,
+}
+
+impl Files {
+    /// A reader that stays inside the folder `root`: relative paths are relative to it, and what lies elsewhere,
+    /// or is reached by a link that leads elsewhere, is [`FileError::Outside`]. It reads nothing but plain files.
+    /// What it reads is remembered by it and by the reader that it was made of.
+    pub fn within(&self, root: &Path) -> Result<Self, FileError> {
+        let given = std::path::absolute(root)?;
+        let root = root.canonicalize()?;
+        if !root.is_dir() {
+            return Err(FileError::OtherKind("folder"));
+        }
+        let bounds = Bounds { given, root, reached: Mutex::default() };
+        Ok(Self { shared: Arc::clone(&self.shared), bounds: Some(Arc::new(bounds)) })
+    }
+
+    /// The real path of the folder that this reader stays in, if it does.
+    pub fn root(&self) -> Option<&Path> {
+        self.bounds.as_ref().map(|bounds| &*bounds.root)
+    }
+
+    /// The bytes of a file of at most `most` bytes: as they were when it was first read.
+    pub fn read(&self, path: &Path, most: usize) -> Result<Source, FileError> {
+        let path = self.locate(path).inspect_err(|error| self.miss(path, error))?;
+        let mut shared = lock(&self.shared);
+        let bytes = if let Some(bytes) = shared.read.get(&path) {
+            Arc::clone(bytes)
+        } else {
+            if MOST_BYTES - shared.bytes < most {
+                return Err(FileError::TooMany);
+            }
+            let bytes: Arc<[u8]> = load(&path, most, self.bounds.is_some())?.into();
+            shared.bytes += bytes.len();
+            shared.read.insert(path.clone(), Arc::clone(&bytes));
+            bytes
+        };
+        if bytes.len() > most {
+            return Err(FileError::TooLarge(most));
+        }
+        if let Some(bounds) = &self.bounds {
+            lock(&bounds.reached).insert(path.clone());
+        }
+        Ok(Source { path, bytes })
+    }
+
+    /// The files below a folder that are `wanted`, as paths relative to it with `/` between their parts, sorted.
+    /// `wanted` is asked with such a path, which ends in `/` for a folder; `.git` is passed over unasked. A link to
+    /// a file counts as that file, if it stays inside the folder; any other link is an error. Nothing is read.
+    pub fn walk(&self, folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<Vec<String>, FileError> {
+        let root = self.locate(folder)?;
+        let (mut found, mut seen) = (Vec::new(), 0);
+        let mut open = vec![(root.clone(), String::new(), 0)];
+        while let Some((folder, prefix, depth)) = open.pop() {
+            for entry in fs::read_dir(&folder)? {
+                let entry = entry?;
+                seen += 1;
+                if seen > MOST_SEEN {
+                    return Err(FileError::TooMany);
+                }
+                let name = entry.file_name();
+                let Some(name) = name.to_str() else {
+                    if wanted(&format!("{prefix}{}", name.to_string_lossy())) {
+                        return Err(FileError::NotText);
+                    }
+                    continue;
+                };
+                let path = format!("{prefix}{name}");
+                if entry.file_type()?.is_dir() {
+                    let path = format!("{path}/");
+                    if name != ".git" && wanted(&path) {
+                        if depth == DEEPEST {
+                            return Err(FileError::TooMany);
+                        }
+                        open.push((entry.path(), path, depth + 1));
+                    }
+                } else if wanted(&path) {
+                    let real = entry.path().canonicalize()?;
+                    if !real.starts_with(&root) {
+                        return Err(FileError::Outside(root));
+                    }
+                    if !real.is_file() {
+                        return Err(FileError::OtherKind("file"));
+                    }
+                    if found.len() == MOST_FILES {
+                        return Err(FileError::TooMany);
+                    }
+                    found.push(path);
+                }
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+
+    /// What was read so far, by real path. A reader of [`Files::within`] tells what was read through it.
+    pub fn reached(&self) -> Vec<Source> {
+        let shared = lock(&self.shared);
+        let source =
+            |(path, bytes): (&PathBuf, &Arc<[u8]>)| Source { path: path.clone(), bytes: Arc::clone(bytes) };
+        match &self.bounds {
+            None => shared.read.iter().map(source).collect(),
+            Some(bounds) => {
+                let reached = lock(&bounds.reached);
+                reached.iter().filter_map(|path| shared.read.get_key_value(path).map(source)).collect()
+            }
+        }
+    }
+
+    /// What was asked for and isn't there: it may come.
+    pub fn missed(&self) -> Vec<PathBuf> {
+        lock(&self.shared).missed.iter().cloned().collect()
+    }
+
+    /// The real path of what `path` means to this reader.
+    fn locate(&self, path: &Path) -> Result<PathBuf, FileError> {
+        let Some(bounds) = &self.bounds else {
+            return match path.canonicalize() {
+                // What a shell hands over with `<(…)` can be opened, but lies nowhere.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && path.exists() => Ok(path.to_owned()),
+                real => Ok(real?),
+            };
+        };
+        // A path that leaves by its own words is not even looked at.
+        let path = plain(&bounds.given.join(path));
+        if !path.starts_with(&bounds.given) && !path.starts_with(&bounds.root) {
+            return Err(FileError::Outside(bounds.root.clone()));
+        }
+        let real = path.canonicalize()?;
+        if real.starts_with(&bounds.root) { Ok(real) } else { Err(FileError::Outside(bounds.root.clone())) }
+    }
+
+    fn miss(&self, path: &Path, error: &FileError) {
+        if *error == FileError::Missing {
+            let path = self.bounds.as_ref().map_or_else(|| path.to_owned(), |bounds| bounds.given.join(path));
+            let mut shared = lock(&self.shared);
+            if shared.missed.len() < MOST_FILES {
+                shared.missed.insert(std::path::absolute(&path).unwrap_or(path));
+            }
+        }
+    }
+}
+
+/// Reads a file that has at most `most` bytes. `is_strict`: nothing but a plain file is opened.
+fn load(path: &Path, most: usize, is_strict: bool) -> Result<Vec<u8>, FileError> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    if is_strict {
+        if !fs::symlink_metadata(path)?.is_file() {
+            return Err(FileError::OtherKind("file"));
+        }
+        stay(&mut options);
+    }
+    let file = options.open(path)?;
+    if is_strict && !file.metadata()?.is_file() {
+        return Err(FileError::OtherKind("file"));
+    }
+    take(file, most)
+}
+
+fn take(file: File, most: usize) -> Result<Vec<u8>, FileError> {
+    let mut bytes = Vec::new();
+    file.take(most as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > most { Err(FileError::TooLarge(most)) } else { Ok(bytes) }
+}
+
+/// What was found to be a plain file may have become a link or a pipe since: neither is followed or waited for.
+#[cfg(unix)]
+fn stay(options: &mut OpenOptions) {
+    use rustix::fs::OFlags;
+    use std::os::unix::fs::OpenOptionsExt;
+
+    options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
+}
+
+#[cfg(not(unix))]
+fn stay(_: &mut OpenOptions) {}
+
+/// `path` without `.` and `..`, by its words alone.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder with a project and something beside it. It goes away with the test.
+    struct Disk(PathBuf);
+
+    impl Disk {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("streamfmt-files-{name}-{}", std::process::id()));
+            fs::create_dir_all(path.join("project/sub")).unwrap();
+            fs::write(path.join("secret"), "secret").unwrap();
+            fs::write(path.join("project/a.toml"), "a").unwrap();
+            fs::write(path.join("project/sub/b.toml"), "bb").unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for Disk {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_file_is_read_once_and_what_was_read_is_known() {
+        let disk = Disk::new("once");
+        let (files, path) = (Files::default(), disk.0.join("project/a.toml"));
+        assert_eq!(files.read(&path, 9).unwrap().text(), Ok("a"));
+        fs::write(&path, "changed").unwrap();
+        let again = files.clone().read(&disk.0.join("project/sub/../a.toml"), 9).unwrap();
+        assert_eq!((&*again.bytes, files.reached()), (b"a".as_slice(), vec![again.clone()]));
+        assert_eq!(files.read(&disk.0.join("no"), 9), Err(FileError::Missing));
+        assert_eq!(files.missed(), [disk.0.join("no")]);
+    }
+
+    #[test]
+    fn a_large_file_is_refused_however_often_it_is_asked_for() {
+        let disk = Disk::new("large");
+        let (files, path) = (Files::default(), disk.0.join("secret"));
+        assert_eq!(files.read(&path, 5), Err(FileError::TooLarge(5)));
+        assert!(files.read(&path, 6).is_ok());
+        assert_eq!(files.read(&path, 5), Err(FileError::TooLarge(5)));
+        assert_eq!(files.read(&disk.0, 5), Err(FileError::OtherKind("file")));
+    }
+
+    #[test]
+    fn a_reader_of_a_project_stays_in_it() {
+        let disk = Disk::new("within");
+        let all = Files::default();
+        let files = all.within(&disk.0.join("project")).unwrap();
+        assert_eq!(files.read("sub/b.toml".as_ref(), 9).unwrap().text(), Ok("bb"));
+        assert_eq!(files.read("sub/../a.toml".as_ref(), 9).unwrap().text(), Ok("a"));
+        all.read(&disk.0.join("secret"), 9).unwrap();
+        assert_eq!((files.reached().len(), all.reached().len()), (2, 3));
+        for path in ["../secret", "sub/../../secret", "/etc/hostname", "../project2/x"] {
+            let error = files.read(path.as_ref(), 9).unwrap_err();
+            assert!(matches!(error, FileError::Outside(_)), "{path}: {error}");
+        }
+        assert_eq!(files.read("no".as_ref(), 9), Err(FileError::Missing));
+        assert!(matches!(files.read("sub".as_ref(), 9), Err(FileError::OtherKind(_))));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_that_leave_and_pipes_are_refused() {
+        use std::os::unix::fs::symlink;
+
+        let disk = Disk::new("links");
+        let project = disk.0.join("project");
+        symlink(disk.0.join("secret"), project.join("out")).unwrap();
+        symlink("..", project.join("sub/up")).unwrap();
+        symlink("a.toml", project.join("in")).unwrap();
+        let files = Files::default().within(&project).unwrap();
+        assert!(matches!(files.read("out".as_ref(), 9), Err(FileError::Outside(_))));
+        assert!(matches!(files.read("sub/up/../secret".as_ref(), 9), Err(FileError::Missing)));
+        assert_eq!(
+            files.read("in".as_ref(), 9).unwrap().path,
+            project.canonicalize().unwrap().join("a.toml")
+        );
+        assert!(matches!(
+            files.walk("".as_ref(), |_| true),
+            Err(FileError::Outside(_) | FileError::OtherKind(_))
+        ));
+        fs::remove_file(project.join("out")).unwrap();
+        fs::remove_file(project.join("sub/up")).unwrap();
+        assert_eq!(files.walk("".as_ref(), |_| true).unwrap(), ["a.toml", "in", "sub/b.toml"]);
+        assert_eq!(files.walk("".as_ref(), |path| path != "sub/").unwrap(), ["a.toml", "in"]);
+        let made = std::process::Command::new("mkfifo").arg(project.join("pipe")).status();
+        if made.is_ok_and(|status| status.success()) {
+            assert!(matches!(files.read("pipe".as_ref(), 9), Err(FileError::OtherKind(_))));
+            assert!(matches!(files.walk("".as_ref(), |_| true), Err(FileError::OtherKind(_))));
+        }
+    }
+}
