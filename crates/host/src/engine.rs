@@ -83,6 +83,7 @@ pub struct Looks {
 }
 
 /// Choices that were read and checked: makes a pipeline's set-up for each input.
+#[derive(Clone)]
 pub struct Engine {
     settings: Settings,
     writer: &'static WriterRow,
@@ -110,6 +111,18 @@ impl Engine {
             output: (self.writer.make)(self),
             subagents: None,
         }
+    }
+
+    /// The same choices with a journal of their own.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        Self { journal: Journal::default(), ..self.clone() }
+    }
+
+    /// The same choices without plugins, with a journal of their own.
+    #[must_use]
+    pub fn without_plugins(&self) -> Self {
+        Self { plugins: Vec::new(), ..self.apart() }
     }
 
     /// The output format that was decided on.
@@ -174,7 +187,7 @@ impl Engine {
 #[derive(Clone, Debug)]
 enum Chosen {
     Path(PathBuf),
-    Pack(Box<Pack>),
+    Pack(Arc<Pack>),
 }
 
 /// Collects choices; each is checked when the engine is built.
@@ -275,8 +288,8 @@ impl Builder {
 
     /// A plugin that was read already, over those before.
     #[must_use]
-    pub fn pack(mut self, pack: Pack) -> Self {
-        self.plugins.push(Chosen::Pack(Box::new(pack)));
+    pub fn pack(mut self, pack: impl Into<Arc<Pack>>) -> Self {
+        self.plugins.push(Chosen::Pack(pack.into()));
         self
     }
 
@@ -336,7 +349,7 @@ impl Builder {
         for chosen in self.plugins {
             let path = match chosen {
                 Chosen::Pack(pack) => {
-                    plugins.push(Arc::from(pack));
+                    plugins.push(pack);
                     continue;
                 }
                 Chosen::Path(path) => path,
