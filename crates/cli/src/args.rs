@@ -12,6 +12,8 @@ use streamfmt::engine::WRITERS;
 use streamfmt::keys::KEYS;
 use streamfmt::profile::BUILT_IN;
 
+use crate::explain::Explain;
+use crate::golden::Golden;
 use crate::message::{OK, USAGE, tell};
 
 /// Readable output for the event streams of coding agents.
@@ -123,6 +125,10 @@ pub(crate) enum Command {
     },
     /// Write the manual page
     Man,
+    /// Tell which plugins and profiles say something of a tool or a kind, and where they were told to
+    Explain(Explain),
+    /// Try cases: an input, and what is to come out of it
+    Golden(Golden),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

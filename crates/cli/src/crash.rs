@@ -30,3 +30,16 @@ pub(crate) fn contain(work: impl FnOnce() -> u8) -> u8 {
         INTERNAL
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bug_is_told_and_becomes_an_exit_code() {
+        assert_eq!(contain(|| 0), 0);
+        let code = contain(|| panic!("a bug that this test made"));
+        drop(panic::take_hook());
+        assert_eq!(code, INTERNAL);
+    }
+}

@@ -4,9 +4,11 @@
 
 mod args;
 mod crash;
+mod explain;
 mod folders;
 mod follow;
 mod format;
+mod golden;
 mod input;
 mod message;
 mod output;
@@ -38,6 +40,9 @@ fn main() -> ExitCode {
 /// Does what the command line says. An error is an exit code whose reason was told.
 fn run() -> Result<u8, u8> {
     let args = Args::read(env::args_os())?;
+    if let Some(Command::Golden(golden)) = &args.command {
+        return golden.run();
+    }
     if let Some(command) = &args.command {
         return write_out(&generate(command)?);
     }
@@ -74,9 +79,7 @@ fn engine(args: &Args) -> Result<Engine, u8> {
     if let Some(name) = &args.to {
         builder = builder.writer(name);
     }
-    if let Some(name) =
-        args.profile.clone().or_else(|| env::var("STREAMFMT_PROFILE").ok().filter(|it| !it.is_empty()))
-    {
+    if let Some(name) = profile(args.profile.as_deref()) {
         builder = builder.profile(name);
     }
     if let Some(name) = &args.theme {
@@ -95,6 +98,12 @@ fn engine(args: &Args) -> Result<Engine, u8> {
     })
 }
 
+/// The profile that is asked for: by an option, else by the environment.
+fn profile(option: Option<&str>) -> Option<String> {
+    let told = || env::var("STREAMFMT_PROFILE").ok().filter(|name| !name.is_empty());
+    option.map(str::to_owned).or_else(told)
+}
+
 /// What a command writes.
 fn generate(command: &Command) -> Result<Vec<u8>, u8> {
     let mut page = Vec::new();
@@ -106,6 +115,15 @@ fn generate(command: &Command) -> Result<Vec<u8>, u8> {
             tell(&error.to_string());
             OUTPUT
         })?,
+        Command::Explain(explain) => {
+            let mut builder = Engine::builder().folders(folders::folders());
+            if let Some(name) = profile(explain.profile.as_deref()) {
+                builder = builder.profile(name);
+            }
+            page = explain.run(builder)?;
+        }
+        // It writes as it goes.
+        Command::Golden(_) => {}
     }
     Ok(page)
 }

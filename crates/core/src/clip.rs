@@ -41,6 +41,22 @@ pub fn clip(view: &mut View, kind: Kind, error: bool, limits: &Limits) {
     }
 }
 
+/// Folds the body of a view away, under a line that says how much it is. Where nothing can be unfolded, the role
+/// of that line, `details.folded`, says that the body is not written.
+pub fn fold(view: &mut View) {
+    if view.body.is_empty() || matches!(view.body[..], [Block::Details { .. }]) {
+        return;
+    }
+    let lines: usize = view.body.iter().map(|block| size(block).lines.max(1)).sum();
+    let unit = if lines == 1 { "line" } else { "lines" };
+    let summary = Text::clean_owned(format!("{lines} {unit} folded away"));
+    let body = std::mem::take(&mut view.body);
+    view.body.push(Block::Details { summary: Line::of(FOLDED, summary), body });
+}
+
+/// The role of the line that what is folded away stands under.
+pub(crate) const FOLDED: &str = "details.folded";
+
 /// One limit over the blocks that it counts for.
 struct Cut {
     /// Whether it counts for diffs, or for everything else.
@@ -393,6 +409,15 @@ mod tests {
             clip(&mut view, Kind::Result, false, &limits(lines, bytes, keep));
             assert_eq!(shown(&view), expected, "{texts:?} {lines:?} {bytes:?} {keep:?}");
         }
+    }
+
+    #[test]
+    fn what_is_folded_away_says_how_much_it_is() {
+        let mut view = text_view(&["a\nb\nc", "d"]);
+        fold(&mut view);
+        fold(&mut view);
+        assert!(matches!(&view.body[..], [Block::Details { summary, body }]
+            if body.len() == 2 && summary.spans[0].text.as_str() == "4 lines folded away"));
     }
 
     #[test]

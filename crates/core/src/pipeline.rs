@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
 
-use crate::clip::{clip, floor};
+use crate::clip::{clip, floor, fold};
 use crate::dialect::{self, Decoder, Dialect, Input};
 use crate::entry::{Block, Entry, Line, View};
 use crate::event::Event;
@@ -19,9 +19,9 @@ use crate::formatter::{Formatter, Moment, Verdict};
 use crate::frame::{Frame, Framer};
 use crate::item::{Action, Content, Fact, FactRef, Id, Item, Kind, Status};
 use crate::json::{self, Record};
-use crate::profile::{Detail, Profile};
+use crate::profile::{Detail, Profile, Selector};
 use crate::reading::{Part, Reading};
-use crate::session::{Change, Session, SessionId};
+use crate::session::{Change, Facts, Session, SessionId};
 use crate::text::Text;
 use crate::writer::{Writer, json::write_item};
 
@@ -29,6 +29,8 @@ use crate::writer::{Writer, json::write_item};
 const MAX_HELD_LINES: usize = 64;
 /// Bytes held back while no dialect has claimed a line.
 const MAX_HELD_BYTES: usize = 64 << 10;
+/// Bytes held back while it isn't settled how the stream is shown.
+const MAX_SCOUTED_BYTES: usize = 1 << 20;
 /// Notices about damaged records that are shown; further ones are counted.
 const SHOWN_DAMAGE: u64 = 20;
 /// Names of unknown types and fields that are counted one by one.
@@ -72,6 +74,30 @@ pub type Pieces = Box<dyn Iterator<Item = Vec<u8>>>;
 /// with its result, it answers with the file's bytes.
 pub type Subagents = Box<dyn FnMut(&Item) -> Option<Pieces>>;
 
+/// What is known of a stream before anything is said of it.
+pub struct Known<'a> {
+    /// The dialect's name, once a line was claimed.
+    pub dialect: Option<&'static str>,
+    /// The facts of the run so far.
+    pub facts: &'a Facts,
+    /// Whether no more will be known: too much was held back already, or the input has ended.
+    pub is_all: bool,
+}
+
+/// A decision about a stream.
+pub enum Settled {
+    /// More must be known. If that is all, what was set up stays.
+    Wait,
+    /// What was set up stays.
+    Keep,
+    /// These choices and this output are used instead.
+    Use(Box<(Profile, Output)>),
+}
+
+/// Decides by the beginning of a stream how it is shown. It is asked after each line until it has decided;
+/// until then, and within bounds, nothing is said.
+pub type Settle = Box<dyn FnMut(&Known<'_>) -> Settled>;
+
 /// How a pipeline is set up.
 pub struct Setup {
     /// The dialect's name, or `None` to find out (`auto`).
@@ -84,6 +110,8 @@ pub struct Setup {
     pub output: Output,
     /// Where the files of a history's sub-agents are found.
     pub subagents: Option<Subagents>,
+    /// Decides anew what is shown and how, once it is known whose stream it is.
+    pub settle: Option<Settle>,
 }
 
 /// Counts of a run, for `--report` and exit codes.
@@ -140,6 +168,7 @@ pub struct Pipeline {
     decoder: Option<Box<dyn Decoder>>,
     held: VecDeque<(u64, Reading)>,
     held_bytes: usize,
+    scout: Option<Scout>,
     /// Room for the events of one record, kept from one to the next.
     events: Vec<Event>,
     session: Session,
@@ -149,11 +178,32 @@ pub struct Pipeline {
     stage: Stage,
 }
 
+/// Reads the beginning of a stream ahead, to learn whose it is.
+struct Scout {
+    settle: Settle,
+    /// Reads the same lines; what it writes is dropped.
+    pipeline: Box<Pipeline>,
+    held: VecDeque<(u64, Reading)>,
+    bytes: usize,
+}
+
 impl Pipeline {
     /// Sets a pipeline up.
     pub fn new(setup: Setup) -> Self {
         let dialect = setup.dialect.and_then(dialect::find);
-        let standard = Standard::new(setup.profile.detail);
+        let standard = standard_of(&setup.profile);
+        let (max_line, dialect_name) = (setup.max_line, setup.dialect);
+        let scout = setup.settle.map(|settle| {
+            let pipeline = Self::new(Setup {
+                dialect: dialect_name,
+                max_line,
+                profile: Profile::default(),
+                output: Output::Items,
+                subagents: None,
+                settle: None,
+            });
+            Scout { settle, pipeline: Box::new(pipeline), held: VecDeque::new(), bytes: 0 }
+        });
         Self {
             framer: Framer::new(setup.max_line),
             max_line: setup.max_line,
@@ -161,6 +211,7 @@ impl Pipeline {
             decoder: dialect.map(|dialect| (dialect.decoder)()),
             held: VecDeque::new(),
             held_bytes: 0,
+            scout,
             events: Vec::new(),
             session: Session::default(),
             subagents: setup.subagents,
@@ -198,6 +249,7 @@ impl Pipeline {
         let mut written = Ok(());
         framer.finish(|frame| written = written.and_then(|()| self.frame(frame, out)));
         written?;
+        self.settle(None, true, out)?;
         self.release(out)?;
         if let Some(mut decoder) = self.decoder.take() {
             let mut events = Vec::new();
@@ -220,6 +272,9 @@ impl Pipeline {
 
     /// Takes the reading of line number `line`, which [`Reading::of`] made with [`dialect::is_event`].
     pub fn apply(&mut self, line: u64, reading: Reading, out: &mut dyn Write) -> fmt::Result {
+        if self.scout.is_some() {
+            return self.settle(Some((line, reading)), false, out);
+        }
         self.line = line;
         self.stage.report.lines += 1;
         if self.dialect.is_some() {
@@ -241,13 +296,41 @@ impl Pipeline {
         self.read(line, reading, None, out)
     }
 
+    /// Looks whether it can be settled now how the stream is shown, and if so, reads what was held back for that.
+    fn settle(&mut self, news: Option<(u64, Reading)>, is_end: bool, out: &mut dyn Write) -> fmt::Result {
+        let Some(mut scout) = self.scout.take() else { return Ok(()) };
+        let mut is_all = is_end;
+        if let Some((line, reading)) = news {
+            scout.bytes += size(&reading);
+            is_all |= scout.bytes > MAX_SCOUTED_BYTES || scout.held.len() >= MAX_HELD_LINES;
+            if !is_all {
+                scout.pipeline.apply(line, reading.clone(), &mut String::new())?;
+            }
+            scout.held.push_back((line, reading));
+        }
+        let Pipeline { dialect, session, .. } = &*scout.pipeline;
+        let known = Known { dialect: dialect.map(|dialect| dialect.name), facts: session.facts(), is_all };
+        match (scout.settle)(&known) {
+            Settled::Wait if !is_all => {
+                self.scout = Some(scout);
+                return Ok(());
+            }
+            Settled::Use(choices) => {
+                let (profile, output) = *choices;
+                self.stage.standard = standard_of(&profile);
+                self.stage.profile = profile;
+                self.stage.output = output;
+            }
+            Settled::Wait | Settled::Keep => {}
+        }
+        scout.held.into_iter().try_for_each(|(line, reading)| self.apply(line, reading, out))
+    }
+
     /// Keeps a line until a dialect claims one, within bounds.
     fn hold(&mut self, line: u64, reading: Reading, out: &mut dyn Write) -> fmt::Result {
         self.held_bytes += match &reading {
-            Reading::Record(record) => record.text().len(),
-            Reading::Text(text) => text.len(),
             Reading::Parts(parts) => MAX_HELD_BYTES / 4 + parts.text().len(),
-            Reading::Blank | Reading::Oversized(_) => 0,
+            reading => size(reading),
         };
         self.held.push_back((line, reading));
         if self.held.len() > MAX_HELD_LINES || self.held_bytes > MAX_HELD_BYTES {
@@ -437,6 +520,22 @@ fn note_failures(report: &mut Report, formatter: &dyn Formatter) {
     }
 }
 
+/// The formatter that decides everything, for these choices.
+fn standard_of(profile: &Profile) -> Standard {
+    let wants_records = profile.filter.only.contains(&Selector::Kind(Kind::Record));
+    Standard::new(profile.detail).with_records(wants_records)
+}
+
+/// How much of the input a reading holds, in bytes.
+fn size(reading: &Reading) -> usize {
+    match reading {
+        Reading::Record(record) => record.text().len(),
+        Reading::Text(text) => text.len(),
+        Reading::Parts(parts) => parts.text().len(),
+        Reading::Blank | Reading::Oversized(_) => 0,
+    }
+}
+
 fn notice(line: u64, event: &str) -> Item {
     let mut item = Item::new(format!("line-{line}"), Kind::Notice, line);
     item.data = vec![("event", Fact::Text(event.to_owned())), ("level", Fact::Text("warning".to_owned()))];
@@ -623,7 +722,10 @@ impl Stage {
             count(&mut self.report.hidden, item.kind.name());
             return None;
         };
-        clip(&mut view, item.kind, item.error, &self.profile.limits);
+        if self.profile.filter.collapses(item) {
+            fold(&mut view);
+        }
+        clip(&mut view, item.kind, item.error, &self.profile.limits_of(item));
         let wants_time = match &self.output {
             Output::Entries { writer, .. } => writer.wants_time(),
             _ => true,

@@ -29,7 +29,7 @@ pub enum Keep {
 }
 
 /// How much of what is shown. `None` is no limit.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Lines of a result that went well.
     pub result_lines: Option<usize>,
@@ -49,6 +49,49 @@ pub struct Limits {
     pub notice_lines: Option<usize>,
     /// Which end of a long result is kept.
     pub keep: Keep,
+}
+
+/// Limits of some tools, in place of those for all. What is absent stays as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolLimits {
+    /// Whose calls and results are meant.
+    pub of: Selector,
+    /// Lines of a result that went well.
+    pub result_lines: Option<Option<usize>>,
+    /// Lines of a result that failed.
+    pub error_lines: Option<Option<usize>>,
+    /// Bytes of a result.
+    pub result_bytes: Option<Option<usize>>,
+    /// Lines of a diff.
+    pub diff_lines: Option<Option<usize>>,
+    /// Lines of a call's command or input.
+    pub call_lines: Option<Option<usize>>,
+    /// Which end of a long result is kept.
+    pub keep: Option<Keep>,
+}
+
+impl ToolLimits {
+    /// Limits that change nothing.
+    pub fn new(of: Selector) -> Self {
+        Self {
+            of,
+            result_lines: None,
+            error_lines: None,
+            result_bytes: None,
+            diff_lines: None,
+            call_lines: None,
+            keep: None,
+        }
+    }
+
+    fn apply(&self, limits: &mut Limits) {
+        limits.result_lines = self.result_lines.unwrap_or(limits.result_lines);
+        limits.error_lines = self.error_lines.unwrap_or(limits.error_lines);
+        limits.result_bytes = self.result_bytes.unwrap_or(limits.result_bytes);
+        limits.diff_lines = self.diff_lines.unwrap_or(limits.diff_lines);
+        limits.call_lines = self.call_lines.unwrap_or(limits.call_lines);
+        limits.keep = self.keep.unwrap_or(limits.keep);
+    }
 }
 
 /// How entries are laid out as lines.
@@ -91,6 +134,8 @@ pub enum Selector {
     Tool(String),
     /// `failed`: whatever tells of a failure.
     Failed,
+    /// What is in each of these groups.
+    All(Vec<Selector>),
 }
 
 impl Selector {
@@ -115,6 +160,27 @@ impl Selector {
             Self::Action(name) => item.action.is_some_and(|action| action.name() == name),
             Self::Tool(pattern) => item.tool.as_deref().is_some_and(|tool| glob(pattern, tool)),
             Self::Failed => item.error || item.status == Status::Failed,
+            Self::All(groups) => groups.iter().all(|group| group.matches(item)),
+        }
+    }
+
+    fn means_failures(&self) -> bool {
+        match self {
+            Self::Failed => true,
+            Self::All(groups) => groups.contains(&Self::Failed),
+            _ => false,
+        }
+    }
+
+    /// How closely it says which tool is meant: the more it says, the higher.
+    fn rank(&self) -> (u8, usize) {
+        match self {
+            Self::Tool(pattern) => match pattern.find('*') {
+                None => (3, 0),
+                Some(0) => (0, 0),
+                Some(beginning) => (2, beginning),
+            },
+            _ => (1, 0),
         }
     }
 }
@@ -126,6 +192,8 @@ pub struct Filter {
     pub only: Vec<Selector>,
     /// No items of these groups.
     pub hide: Vec<Selector>,
+    /// Items of these groups with their bodies folded away.
+    pub collapse: Vec<Selector>,
 }
 
 impl Filter {
@@ -133,6 +201,12 @@ impl Filter {
     pub fn admits(&self, item: &Item) -> bool {
         let wanted = self.only.is_empty() || self.only.iter().any(|group| group.matches(item));
         wanted && !self.hide.iter().any(|group| group.matches(item))
+    }
+
+    /// Whether the body of `item` is folded away. A failure is not, unless a group speaks of failures.
+    pub fn collapses(&self, item: &Item) -> bool {
+        let is_failure = Selector::Failed.matches(item);
+        self.collapse.iter().any(|group| (!is_failure || group.means_failures()) && group.matches(item))
     }
 }
 
@@ -158,15 +232,58 @@ pub struct Profile {
     pub detail: Detail,
     /// How much of it is shown.
     pub limits: Limits,
+    /// How much of it is shown for some tools.
+    pub tools: Vec<ToolLimits>,
     /// How it is laid out.
     pub layout: Layout,
     /// What is left out.
     pub filter: Filter,
 }
 
+impl Profile {
+    /// The limits that hold for `item`: of several tools' limits that fit, an exact name goes before a glob, and a
+    /// glob with a longer beginning before one with a shorter.
+    pub fn limits_of(&self, item: &Item) -> Limits {
+        let mut limits = self.limits;
+        let mut fitting: Vec<&ToolLimits> = self.tools.iter().filter(|tool| tool.of.matches(item)).collect();
+        fitting.sort_by_key(|tool| tool.of.rank());
+        for tool in fitting {
+            tool.apply(&mut limits);
+        }
+        limits
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limits_of_a_tool_go_before_those_of_many() {
+        let of = |pattern: &str, lines| ToolLimits {
+            result_lines: Some(Some(lines)),
+            ..ToolLimits::new(Selector::parse(pattern))
+        };
+        let tools = vec![of("Bash", 3), of("B*", 2), ToolLimits { call_lines: Some(None), ..of("*", 1) }];
+        let limits = Limits { result_lines: Some(9), call_lines: Some(9), ..Limits::default() };
+        let profile = Profile { limits, tools, ..Profile::default() };
+        for (tool, lines, call) in
+            [(Some("Bash"), 3, None), (Some("Bat"), 2, None), (Some("Read"), 1, None), (None, 9, Some(9))]
+        {
+            let mut item = Item::new("x", Kind::Result, 1);
+            item.tool = tool.map(Into::into);
+            let limits = profile.limits_of(&item);
+            assert_eq!((limits.result_lines, limits.call_lines), (Some(lines), call), "{tool:?}");
+        }
+    }
+
+    #[test]
+    fn a_group_may_be_what_several_have_in_common() {
+        let mut item = Item::new("x", Kind::Result, 1);
+        item.tool = Some("Read".into());
+        let both = |kind| Selector::All(vec![Selector::Kind(kind), Selector::parse("Read")]);
+        assert!(both(Kind::Result).matches(&item) && !both(Kind::Call).matches(&item));
+    }
 
     #[test]
     fn globs_match_whole_names() {

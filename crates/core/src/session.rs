@@ -413,6 +413,7 @@ impl Session {
         }
         each(self, Change::Complete(&item));
         match (item.kind, &item.call) {
+            (Kind::Reply, _) => self.tell_records(&item, each),
             (Kind::Call, _) => self.open_call(*item),
             (Kind::Result, Some(call)) => {
                 if let Some(call) = self.calls.swap_remove(call) {
@@ -420,6 +421,25 @@ impl Session {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Tells the lines of a reply that are objects with a `type`: agents are asked to answer programs so.
+    fn tell_records(&mut self, reply: &Item, each: &mut impl FnMut(&mut Self, Change<'_>)) {
+        let text = reply.text();
+        if !text.contains('{') {
+            return;
+        }
+        let records = text.lines().filter_map(record_of_line);
+        for (number, record) in records.enumerate() {
+            let id = Id::below(reply.id.as_str(), &format!("record-{}", number + 1));
+            let mut item = Item::new(id, Kind::Record, reply.line);
+            item.parent.clone_from(&reply.parent);
+            item.session.clone_from(&reply.session);
+            item.place = self.next_place(reply.parent.as_ref());
+            item.data.push(("value", Fact::Node(record.root().node())));
+            item.record = Some(Arc::new(record));
+            each(self, Change::Complete(&item));
         }
     }
 
@@ -561,6 +581,17 @@ fn grow(item: &mut Item, piece: &str) {
     if let Content::Own(text) = &mut item.text {
         text.push_str(piece);
     }
+}
+
+/// A line of a reply as a record: a whole object whose `type` is a string.
+fn record_of_line(line: &str) -> Option<Record> {
+    let line = line.trim();
+    if !(line.starts_with('{') && line.ends_with('}')) {
+        return None;
+    }
+    let record = Record::from_line(line.to_owned()).ok()?;
+    let is_typed = record.root().get("type").is_some_and(|name| name.str().is_some());
+    is_typed.then_some(record)
 }
 
 /// How much an open item has grown to.

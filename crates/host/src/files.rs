@@ -25,6 +25,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const MOST_BYTES: usize = 64 << 20;
 /// Most files below a folder that is walked.
 const MOST_FILES: usize = 2_048;
+/// Most entries of folders that are looked at in one walk.
+const MOST_SEEN: usize = 65_536;
 /// Most folders inside one another in a folder that is walked.
 const DEEPEST: usize = 12;
 
@@ -171,39 +173,49 @@ impl Files {
         Ok(Source { path, bytes })
     }
 
-    /// All files below a folder, as paths relative to it with `/` between their parts, sorted. `.git` is passed
-    /// over. A link to a file counts as that file, if it stays inside the folder; any other link is an error.
-    /// Nothing is read.
-    pub fn walk(&self, folder: &Path) -> Result<Vec<String>, FileError> {
+    /// The files below a folder that are `wanted`, as paths relative to it with `/` between their parts, sorted.
+    /// `wanted` is asked with such a path, which ends in `/` for a folder; `.git` is passed over unasked. A link to
+    /// a file counts as that file, if it stays inside the folder; any other link is an error. Nothing is read.
+    pub fn walk(&self, folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<Vec<String>, FileError> {
         let root = self.locate(folder)?;
-        let mut found = Vec::new();
+        let (mut found, mut seen) = (Vec::new(), 0);
         let mut open = vec![(root.clone(), String::new(), 0)];
         while let Some((folder, prefix, depth)) = open.pop() {
             for entry in fs::read_dir(&folder)? {
                 let entry = entry?;
-                let name = entry.file_name().into_string().map_err(|_| FileError::NotText)?;
-                let (kind, path) = (entry.file_type()?, format!("{prefix}{name}"));
-                if kind.is_dir() {
-                    if name == ".git" {
-                        continue;
-                    }
-                    if depth == DEEPEST {
-                        return Err(FileError::TooMany);
-                    }
-                    open.push((entry.path(), format!("{path}/"), depth + 1));
-                    continue;
-                }
-                let real = entry.path().canonicalize()?;
-                if !real.starts_with(&root) {
-                    return Err(FileError::Outside(root));
-                }
-                if !real.is_file() {
-                    return Err(FileError::OtherKind("file, and in the way"));
-                }
-                if found.len() == MOST_FILES {
+                seen += 1;
+                if seen > MOST_SEEN {
                     return Err(FileError::TooMany);
                 }
-                found.push(path);
+                let name = entry.file_name();
+                let Some(name) = name.to_str() else {
+                    if wanted(&format!("{prefix}{}", name.to_string_lossy())) {
+                        return Err(FileError::NotText);
+                    }
+                    continue;
+                };
+                let path = format!("{prefix}{name}");
+                if entry.file_type()?.is_dir() {
+                    let path = format!("{path}/");
+                    if name != ".git" && wanted(&path) {
+                        if depth == DEEPEST {
+                            return Err(FileError::TooMany);
+                        }
+                        open.push((entry.path(), path, depth + 1));
+                    }
+                } else if wanted(&path) {
+                    let real = entry.path().canonicalize()?;
+                    if !real.starts_with(&root) {
+                        return Err(FileError::Outside(root));
+                    }
+                    if !real.is_file() {
+                        return Err(FileError::OtherKind("file"));
+                    }
+                    if found.len() == MOST_FILES {
+                        return Err(FileError::TooMany);
+                    }
+                    found.push(path);
+                }
             }
         }
         found.sort();
@@ -392,14 +404,18 @@ mod tests {
             files.read("in".as_ref(), 9).unwrap().path,
             project.canonicalize().unwrap().join("a.toml")
         );
-        assert!(matches!(files.walk("".as_ref()), Err(FileError::Outside(_) | FileError::OtherKind(_))));
+        assert!(matches!(
+            files.walk("".as_ref(), |_| true),
+            Err(FileError::Outside(_) | FileError::OtherKind(_))
+        ));
         fs::remove_file(project.join("out")).unwrap();
         fs::remove_file(project.join("sub/up")).unwrap();
-        assert_eq!(files.walk("".as_ref()).unwrap(), ["a.toml", "in", "sub/b.toml"]);
+        assert_eq!(files.walk("".as_ref(), |_| true).unwrap(), ["a.toml", "in", "sub/b.toml"]);
+        assert_eq!(files.walk("".as_ref(), |path| path != "sub/").unwrap(), ["a.toml", "in"]);
         let made = std::process::Command::new("mkfifo").arg(project.join("pipe")).status();
         if made.is_ok_and(|status| status.success()) {
             assert!(matches!(files.read("pipe".as_ref(), 9), Err(FileError::OtherKind(_))));
-            assert!(matches!(files.walk("".as_ref()), Err(FileError::OtherKind(_))));
+            assert!(matches!(files.walk("".as_ref(), |_| true), Err(FileError::OtherKind(_))));
         }
     }
 }

@@ -26,15 +26,18 @@
 //! Nothing here prints or reads the environment: outcomes are data, and [`Diff`] displays itself.
 //! Only `main`, with the feature `libtest`, is a program.
 
+pub mod add;
 pub mod case;
 pub mod check;
 pub mod choices;
 pub mod diff;
+pub mod drift;
 pub mod input;
 pub mod laws;
 pub mod outcome;
 pub mod pieces;
 pub mod report;
+pub mod scrub;
 pub mod suite;
 
 mod faults;

@@ -20,6 +20,7 @@
 
 pub mod ahead;
 pub mod engine;
+pub mod explain;
 pub mod files;
 pub mod folders;
 pub mod golden;
@@ -29,6 +30,8 @@ pub mod problem;
 pub mod profile;
 pub mod rule;
 pub mod source;
+mod template;
+pub mod trust;
 
 pub use ahead::Ahead;
 pub use engine::{Builder, Engine, Looks};
@@ -39,3 +42,4 @@ pub use profile::Settings;
 pub use rule::ToolRule;
 pub use source::{SideFile, side_files, subagents};
 pub use streamfmt_core as core;
+pub use trust::{Closure, Standing, Trust};

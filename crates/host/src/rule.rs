@@ -1,5 +1,7 @@
 //! What a profile says of tools, without a script: the tables `[tool.NAME]`.
 
+use crate::lua::layers;
+
 /// Where a setting stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
@@ -54,4 +56,29 @@ impl ToolRule {
             collapse: None,
         }
     }
+    /// What it says, by the name of the field.
+    pub fn fields(&self) -> impl Iterator<Item = (&'static str, &Told)> {
+        let Self { label, arg, summary, icon, role, collapse, .. } = self;
+        [
+            ("label", label),
+            ("arg", arg),
+            ("summary", summary),
+            ("icon", icon),
+            ("role", role),
+            ("collapse", collapse),
+        ]
+        .into_iter()
+        .filter_map(|(name, told)| Some((name, told.as_ref()?)))
+    }
+}
+
+/// What is wrong with the name of a table `[tool.NAME]`, if something is.
+pub fn wrong_with_pattern(pattern: &str) -> Option<String> {
+    layers::wrong_with_pattern(pattern)
+}
+
+/// What is wrong with the value of a field such as `label`, if something is. A field that rules don't have is
+/// no concern of it.
+pub fn wrong_with(field: &str, value: &str) -> Option<String> {
+    layers::wrong_with(field, value)
 }

@@ -6,6 +6,7 @@ mod program;
 
 mod arguments;
 mod copy;
+mod explain;
 mod follow;
 mod inputs;
 mod outputs;

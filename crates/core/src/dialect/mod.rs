@@ -10,7 +10,7 @@ mod names;
 use std::sync::Arc;
 
 use crate::event::Event;
-use crate::item::Id;
+use crate::item::{Action, Id};
 use crate::json::{Record, Value};
 use crate::session::Session;
 
@@ -43,6 +43,11 @@ pub fn is_event(value: Value<'_>) -> bool {
 /// The dialect that a value is an event of.
 pub fn claiming(value: Value<'_>) -> Option<&'static Dialect> {
     DIALECTS.iter().find(|dialect| (dialect.claim)(value))
+}
+
+/// What a tool does, as far as its name tells: that of a known product or of an MCP server.
+pub fn action_of(tool: &str) -> Action {
+    claude::tool::action(tool)
 }
 
 /// A record and where it stands.

@@ -103,13 +103,14 @@ fn session(context: Context<'_>) -> View {
     }
     if !context.full {
         let servers = context.fact("servers").map(Datum::list).unwrap_or_default();
-        let failed =
-            servers.into_iter().filter(|server| server.text_at("status").as_deref() == Some("failed"));
-        let names: Vec<_> =
-            failed.filter_map(|server| server.text_at("name")).map(Text::into_string).collect();
-        if !names.is_empty() {
-            let told = format!("MCP servers that failed: {}", names.join(", "));
-            view.body.push(Block::line(Line::of("notice.warning", told)));
+        for (status, told) in [("failed", "that failed"), ("needs-auth", "that want a login")] {
+            let such = servers.iter().filter(|server| server.text_at("status").as_deref() == Some(status));
+            let names: Vec<_> =
+                such.filter_map(|server| server.text_at("name")).map(Text::into_string).collect();
+            if !names.is_empty() {
+                let told = format!("MCP servers {told}: {}", names.join(", "));
+                view.body.push(Block::line(Line::of("notice.warning", told)));
+            }
         }
     }
     if context.full {

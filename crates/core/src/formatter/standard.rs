@@ -12,12 +12,20 @@ use crate::text::Text;
 #[derive(Clone, Copy, Debug)]
 pub struct Standard {
     detail: Detail,
+    shows_records: bool,
 }
 
 impl Standard {
     /// A formatter that says so much.
     pub fn new(detail: Detail) -> Self {
-        Self { detail }
+        Self { detail, shows_records: false }
+    }
+
+    /// Says records too. Without this they are left to others, since their text stands in the reply they are of.
+    #[must_use]
+    pub fn with_records(mut self, on: bool) -> Self {
+        self.shows_records = on;
+        self
     }
 
     /// The name of a call's tool, as it begins the call's title.
@@ -53,7 +61,9 @@ impl Formatter for Standard {
             Kind::Plan => Some(plan(context)),
             Kind::Notice => notices::view(context),
             Kind::Outcome => Some(outcome::view(context)),
-            Kind::Record | Kind::Unknown => Some(unknown(context)),
+            Kind::Record if !self.shows_records => return Ok(Verdict::Hide),
+            Kind::Record => Some(record(item)),
+            Kind::Unknown => Some(unknown(context)),
         };
         Ok(match said {
             Some(view) if self.detail == Detail::Lines => {
@@ -171,9 +181,14 @@ fn plan(context: Context<'_>) -> View {
     view
 }
 
+fn record(item: &Item) -> View {
+    let written = item.record.as_deref().map_or("", |record| record.text());
+    View::of(vec![Block::text("record", Text::clean(written))])
+}
+
 fn unknown(context: Context<'_>) -> View {
     let text = context.item.clean_text();
-    if context.is("raw") || context.item.kind == Kind::Record {
+    if context.is("raw") {
         return View::of(vec![Block::text("unknown", text.trimmed_end())]);
     }
     let mut view =

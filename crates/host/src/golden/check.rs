@@ -15,15 +15,14 @@ use super::outcome::{Outcome, State};
 use super::run::{Run, visible};
 use super::suite::Suite;
 use crate::engine::{Engine, Looks};
+use crate::files::Files;
 use crate::lua::pack::Pack;
 
 /// Tries cells. What cells share is read once: a plugin, the choices of a profile.
 #[derive(Default)]
 pub struct Checker {
-    /// In which pieces each input arrives once more.
-    pub chunks: Chunks,
-    /// Whether each call of a plugin is made to fail in turn, to see that only its own words are lost.
-    pub faults: bool,
+    chunks: Chunks,
+    faults: bool,
     engines: Mutex<HashMap<Key, Ready>>,
     packs: Mutex<HashMap<PathBuf, Result<Arc<Pack>, String>>>,
 }
@@ -112,6 +111,12 @@ impl Cell {
 }
 
 impl Checker {
+    /// One that reads each input once more in such pieces; with `faults` each call of a plugin is made to fail in
+    /// turn, to see that only its own words are lost.
+    pub fn new(chunks: Chunks, faults: bool) -> Self {
+        Self { chunks, faults, ..Self::default() }
+    }
+
     /// Formats the input of a cell, compares what comes out, and tries the laws.
     pub fn check(&self, cell: &Cell) -> Outcome {
         let choices = &cell.case.choices;
@@ -246,7 +251,10 @@ impl Checker {
 
     fn pack(&self, path: &Path) -> Result<Arc<Pack>, String> {
         let mut packs = locked(&self.packs);
-        packs.entry(path.to_owned()).or_insert_with(|| Pack::read(path).map(Arc::new)).clone()
+        packs
+            .entry(path.to_owned())
+            .or_insert_with(|| Pack::read(&Files::default(), path).map(Arc::new))
+            .clone()
     }
 }
 

@@ -10,8 +10,9 @@ use mlua::{Function, IntoLua, Lua, LuaString, Table, UserData, UserDataMethods, 
 use regex::bytes::{Regex, RegexBuilder};
 use streamfmt_core::formatter::figures;
 
-use super::item;
 use super::layers::Registered;
+use super::{item, vm};
+use crate::rule::Origin;
 
 /// The level of the interface: a plugin that needs a higher one is told so.
 pub const API: u32 = 1;
@@ -217,6 +218,11 @@ pub(super) fn install(lua: &Lua, globals: &Table, plugin: &Rc<Plugin>) -> mlua::
     globals.raw_set("sf", sf)
 }
 
+/// Where a plugin registers something.
+fn origin(lua: &Lua) -> Option<Origin> {
+    vm::place(lua).map(|(file, line)| Origin { file, line })
+}
+
 fn wrong(message: impl Into<String>) -> mlua::Error {
     mlua::Error::runtime(message.into())
 }
@@ -237,15 +243,15 @@ fn plugin(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
 
 fn tool(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
     let plugin = Rc::clone(plugin);
-    lua.create_function(move |_, (pattern, spec): (String, Table)| {
-        plugin.register("tool", |registered| registered.tool(&pattern, &spec))
+    lua.create_function(move |lua, (pattern, spec): (String, Table)| {
+        plugin.register("tool", |registered| registered.tool(&pattern, &spec, origin(lua)))
     })
 }
 
 fn view(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
     let plugin = Rc::clone(plugin);
-    lua.create_function(move |_, (kind, function): (String, Function)| {
-        plugin.register("view", |registered| registered.view(&kind, function))
+    lua.create_function(move |lua, (kind, function): (String, Function)| {
+        plugin.register("view", |registered| registered.view(&kind, function, origin(lua)))
     })
 }
 
@@ -257,7 +263,12 @@ fn on(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
 }
 
 fn has(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
-    lua.create_function(|_, feature: String| Ok(FUNCTIONS.iter().any(|row| row.name == feature)))
+    lua.create_function(|_, feature: String| Ok(has_feature(&feature)))
+}
+
+/// Whether this version has a function of `sf`.
+pub(super) fn has_feature(name: &str) -> bool {
+    FUNCTIONS.iter().any(|row| row.name == name)
 }
 
 fn json(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {

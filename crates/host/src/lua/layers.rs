@@ -1,20 +1,22 @@
-//! Who is asked: what plugins registered, in the order in which it counts.
+//! Who is asked: what plugins registered and what the profile says of tools, in the order in which it counts.
 //!
-//! Each field of a tool is looked for on its own, from the top plugin down. Inside a plugin an exact name goes
+//! Each field of a tool is looked for on its own, from the top layer down. Inside a layer an exact name goes
 //! before a glob, a glob with a longer beginning before one with a shorter, then an action, then a glob that
 //! begins with `*`; of equals the later one counts.
 
 use std::rc::Rc;
 
 use mlua::{Function, Table, Value};
+use streamfmt_core::entry::Role as RoleName;
 use streamfmt_core::item::{Action, Item, Kind};
 use streamfmt_core::profile::glob;
 
-use super::template::Template;
+use crate::rule::{Origin, ToolRule};
+use crate::template::Template;
 
 /// A field of a tool's spec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Field {
+pub(crate) enum Field {
     Label,
     Arg,
     Summary,
@@ -26,7 +28,8 @@ pub(super) enum Field {
 }
 
 impl Field {
-    const ALL: [(Self, &'static str); 8] = [
+    /// All of them, with their names.
+    pub(crate) const ALL: [(Self, &'static str); 8] = [
         (Self::Label, "label"),
         (Self::Arg, "arg"),
         (Self::Summary, "summary"),
@@ -36,6 +39,11 @@ impl Field {
         (Self::Role, "role"),
         (Self::Collapse, "collapse"),
     ];
+
+    /// The field called `name`.
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|(_, known)| *known == name).map(|(field, _)| field)
+    }
 
     fn may_be_text(self) -> bool {
         !matches!(self, Self::Call | Self::Result)
@@ -48,13 +56,42 @@ impl Field {
 
 /// What a plugin says of a field.
 #[derive(Clone, Debug)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     /// A text with fields in it.
     Template(Template),
     /// A word: a glyph, a role, what is folded.
     Word(String),
     /// Asked each time.
     Function(Function),
+}
+
+impl Answer {
+    /// What a text says for a field; the error says what is wrong with it.
+    pub(super) fn parse(field: Field, text: &str) -> Result<Self, String> {
+        match field {
+            Field::Label | Field::Arg | Field::Summary => Template::parse(text).map(Self::Template),
+            Field::Icon => Ok(Self::Word(text.to_owned())),
+            Field::Role => match RoleName::parse(text) {
+                Some(_) => Ok(Self::Word(text.to_owned())),
+                None => Err(format!("\"{text}\" is no name of a role")),
+            },
+            Field::Collapse => match text {
+                "call" | "result" | "both" | "none" => Ok(Self::Word(text.to_owned())),
+                _ => Err(format!("it is call, result, both or none, not \"{text}\"")),
+            },
+            Field::Call | Field::Result => Err("only a script can say that".to_owned()),
+        }
+    }
+}
+
+/// What is wrong with a value of a rule, if something is.
+pub(crate) fn wrong_with(field: &str, value: &str) -> Option<String> {
+    Answer::parse(Field::named(field)?, value).err()
+}
+
+/// What is wrong with the pattern of a rule, if something is.
+pub(crate) fn wrong_with_pattern(pattern: &str) -> Option<String> {
+    Pattern::parse(pattern).err()
 }
 
 /// Which tools are meant.
@@ -102,18 +139,36 @@ impl Pattern {
     }
 }
 
-/// What a plugin registered for some tools.
+/// What a layer says of some tools.
 struct Rule {
     pattern: Pattern,
-    fields: Vec<(Field, Answer)>,
+    fields: Vec<(Field, Answer, Rc<Source>)>,
 }
 
-/// All that one plugin registered.
+/// Where an answer comes from.
+#[derive(Debug, Default)]
+pub(crate) struct Source {
+    /// Which tools were meant, or which kind.
+    pub(crate) pattern: String,
+    /// Where it was registered.
+    pub(crate) origin: Option<Origin>,
+}
+
+/// All that one layer says: what a plugin registered, or the rules of the profile.
 #[derive(Default)]
-pub(super) struct Registered {
+pub(crate) struct Registered {
     rules: Vec<Rule>,
-    views: Vec<(Kind, Function)>,
+    views: Vec<(Kind, Function, Rc<Source>)>,
     hooks: Vec<(Event, Function)>,
+}
+
+/// Whose layer it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Who {
+    /// A plugin, counted from the lowest.
+    Plugin(usize),
+    /// The profile.
+    Profile,
 }
 
 /// What a plugin may wait for.
@@ -139,14 +194,34 @@ impl Event {
 }
 
 impl Registered {
+    /// Takes the rules of a profile. What can't be read in them says nothing.
+    pub(super) fn of_profile(rules: &[ToolRule]) -> Self {
+        let read = |rule: &ToolRule| {
+            let fields = rule.fields().filter_map(|(name, told)| {
+                let field = Field::named(name)?;
+                let answer = Answer::parse(field, &told.value).ok()?;
+                let source = Source { pattern: rule.pattern.clone(), origin: Some(told.origin.clone()) };
+                Some((field, answer, Rc::new(source)))
+            });
+            Some(Rule { pattern: Pattern::parse(&rule.pattern).ok()?, fields: fields.collect() })
+        };
+        Self { rules: rules.iter().filter_map(read).collect(), ..Self::default() }
+    }
+
+    /// Whether it says something of items.
+    pub(super) fn is_silent(&self) -> bool {
+        self.rules.is_empty() && self.views.is_empty() && self.hooks.is_empty()
+    }
+
     /// Takes `sf.tool`.
-    pub(super) fn tool(&mut self, pattern: &str, spec: &Table) -> Result<(), String> {
+    pub(super) fn tool(&mut self, pattern: &str, spec: &Table, origin: Option<Origin>) -> Result<(), String> {
+        let source = Rc::new(Source { pattern: pattern.to_owned(), origin });
         let pattern = Pattern::parse(pattern)?;
         let mut fields = Vec::new();
         let mut wrong = None;
         spec.for_each(|key: Value, value: Value| {
             match read_field(&key, value) {
-                Ok(field) => fields.push(field),
+                Ok((field, answer)) => fields.push((field, answer, Rc::clone(&source))),
                 Err(error) => wrong = wrong.take().or(Some(error)),
             }
             Ok(())
@@ -160,11 +235,17 @@ impl Registered {
     }
 
     /// Takes `sf.view`.
-    pub(super) fn view(&mut self, kind: &str, function: Function) -> Result<(), String> {
+    pub(super) fn view(
+        &mut self,
+        kind: &str,
+        function: Function,
+        origin: Option<Origin>,
+    ) -> Result<(), String> {
+        let source = Source { pattern: kind.to_owned(), origin };
         match kind_named(kind) {
             Some(Kind::Call | Kind::Result) => Err(format!("a {kind} belongs to a tool: sf.tool(\"*\", …)")),
             Some(kind) => {
-                self.views.push((kind, function));
+                self.views.push((kind, function, Rc::new(source)));
                 Ok(())
             }
             None => Err(format!("there is no kind \"{kind}\" (one of: {})", kinds())),
@@ -190,30 +271,31 @@ impl Registered {
     }
 }
 
-/// One step of a walk: the plugin, counted from the lowest, and what it says.
+/// One step of a walk: whose it is, and what is said.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
-    pub(super) plugin: usize,
-    pub(super) answer: Answer,
+pub(crate) struct Step {
+    pub(crate) who: Who,
+    pub(crate) answer: Answer,
+    pub(crate) source: Rc<Source>,
 }
 
 /// Who is asked for each field of one tool, or for one kind, from the top down.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ladder {
+pub(crate) struct Ladder {
     fields: [Vec<Step>; 8],
     /// For other kinds than calls and results.
-    pub(super) views: Vec<Step>,
+    pub(crate) views: Vec<Step>,
 }
 
 impl Ladder {
     /// The walk for a tool.
-    pub(super) fn of_tool<'a>(
-        plugins: impl DoubleEndedIterator<Item = (usize, &'a Registered)>,
+    pub(crate) fn of_tool<'a>(
+        layers: impl DoubleEndedIterator<Item = (Who, &'a Registered)>,
         tool: &str,
         action: Option<Action>,
     ) -> Rc<Self> {
         let mut ladder = Self::default();
-        for (plugin, registered) in plugins.rev() {
+        for (who, registered) in layers.rev() {
             let mut fitting: Vec<(usize, &Rule)> = registered
                 .rules
                 .iter()
@@ -222,8 +304,9 @@ impl Ladder {
                 .collect();
             fitting.sort_by_key(|(order, rule)| std::cmp::Reverse((rule.pattern.rank(), *order)));
             for (_, rule) in fitting {
-                for (field, answer) in &rule.fields {
-                    ladder.fields[*field as usize].push(Step { plugin, answer: answer.clone() });
+                for (field, answer, source) in &rule.fields {
+                    let step = Step { who, answer: answer.clone(), source: Rc::clone(source) };
+                    ladder.fields[*field as usize].push(step);
                 }
             }
         }
@@ -231,22 +314,24 @@ impl Ladder {
     }
 
     /// The walk for a kind.
-    pub(super) fn of_kind<'a>(
-        plugins: impl DoubleEndedIterator<Item = (usize, &'a Registered)>,
+    pub(crate) fn of_kind<'a>(
+        layers: impl DoubleEndedIterator<Item = (Who, &'a Registered)>,
         kind: Kind,
     ) -> Rc<Self> {
         let mut ladder = Self::default();
-        for (plugin, registered) in plugins.rev() {
-            let fitting = registered.views.iter().rev().filter(|(of, _)| *of == kind);
-            ladder.views.extend(
-                fitting.map(|(_, function)| Step { plugin, answer: Answer::Function(function.clone()) }),
-            );
+        for (who, registered) in layers.rev() {
+            let fitting = registered.views.iter().rev().filter(|(of, ..)| *of == kind);
+            ladder.views.extend(fitting.map(|(_, function, source)| Step {
+                who,
+                answer: Answer::Function(function.clone()),
+                source: Rc::clone(source),
+            }));
         }
         Rc::new(ladder)
     }
 
     /// Who is asked for `field`.
-    pub(super) fn field(&self, field: Field) -> &[Step] {
+    pub(crate) fn field(&self, field: Field) -> &[Step] {
         &self.fields[field as usize]
     }
 
@@ -267,19 +352,14 @@ fn read_field(key: &Value, value: Value) -> Result<(Field, Answer), String> {
         Value::String(key) => key.to_string_lossy(),
         other => return Err(format!("a field has a name, not a {}", other.type_name())),
     };
-    let Some((field, _)) = Field::ALL.into_iter().find(|(_, name)| *name == key) else {
+    let Some(field) = Field::named(&key) else {
         let hint = crate::problem::suggestion(&key, Field::ALL.map(|(_, name)| name));
         return Err(format!("there is no field \"{key}\" {hint}"));
     };
     let answer = match value {
         Value::Function(function) if field.may_be_function() => Answer::Function(function),
         Value::String(text) if field.may_be_text() => {
-            let text = text.to_string_lossy();
-            if field.may_be_function() {
-                Answer::Template(Template::parse(&text)?)
-            } else {
-                Answer::Word(text)
-            }
+            Answer::parse(field, &text.to_string_lossy()).map_err(|wrong| format!("{key}: {wrong}"))?
         }
         Value::Boolean(true) if field == Field::Collapse => Answer::Word("both".to_owned()),
         Value::Boolean(false) if field == Field::Collapse => Answer::Word("none".to_owned()),

@@ -12,17 +12,21 @@
 
 pub mod api;
 pub mod journal;
+pub mod manifest;
 pub mod pack;
 
 mod block;
 mod item;
-mod layers;
+pub(crate) mod layers;
 mod plugin;
+mod plugins;
 mod scripts;
-mod template;
+mod templates;
 mod vm;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use plugin::Running;
+pub(crate) use plugins::Plugins;
 pub(crate) use scripts::Scripts;

@@ -4,20 +4,44 @@
 //! files of its own folder among them and nothing else.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use toml::{Table, Value};
+use toml::Value;
 
-use super::api::API;
+pub use super::manifest::Choice;
+use super::manifest::{self, Manifest};
+use crate::files::{FileError, Files};
 
 /// Largest file of a plugin, and all of them together, in bytes.
-const LARGEST: u64 = 4 << 20;
-/// Most files of a plugin.
+const LARGEST: usize = 4 << 20;
+/// Most files of a plugin that are read to run it.
 const MOST_FILES: usize = 256;
-/// Folders inside one another.
-const DEEPEST: usize = 8;
+
+/// How high a plugin stands: a higher one is asked first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Layer {
+    /// One that the profile names. What the profile itself says of tools stands over it.
+    #[default]
+    Pack,
+    /// The user's own script, over all profiles.
+    User,
+    /// One of the project, which the user trusts.
+    Project,
+    /// One that was named for this run.
+    Run,
+}
+
+impl Layer {
+    /// Its name, for `explain`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pack => "plugin",
+            Self::User => "user script",
+            Self::Project => "project plugin",
+            Self::Run => "plugin of this run",
+        }
+    }
+}
 
 /// A plugin that was read.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,26 +59,23 @@ pub struct Pack {
     is_folder: bool,
 }
 
-/// An option of a plugin.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Choice {
-    /// What it is for.
-    pub about: String,
-    /// What it is: the default until something else is chosen. Its type is that of the default.
-    pub value: Value,
-}
-
 impl Pack {
-    /// Reads a plugin. The error says what is wrong with it.
-    pub fn read(path: &Path) -> Result<Self, String> {
-        let kind = fs::metadata(path).map_err(|error| reason(&error))?;
-        if kind.is_dir() { Self::read_folder(path) } else { Self::read_file(path) }
-    }
-
-    fn read_file(path: &Path) -> Result<Self, String> {
-        let file = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let name = path.file_stem().map_or_else(|| file.clone(), |stem| stem.to_string_lossy().into_owned());
-        Ok(Self { name, ..Self::from_source(&file, read(path)?) })
+    /// Reads a plugin: a Lua file, or a folder with a `plugin.toml`. The error says what is wrong with it.
+    pub fn read(files: &Files, path: &Path) -> Result<Self, String> {
+        match files.read(path, LARGEST) {
+            Ok(source) => {
+                let lossy = |part: Option<&std::ffi::OsStr>| {
+                    part.map_or_else(String::new, |part| part.to_string_lossy().into_owned())
+                };
+                let text = String::from_utf8_lossy(&source.bytes);
+                Ok(Self {
+                    name: lossy(path.file_stem()),
+                    ..Self::from_source(&lossy(path.file_name()), text)
+                })
+            }
+            Err(FileError::OtherKind(_)) => Self::read_folder(files, path),
+            Err(error) => Err(error.to_string()),
+        }
     }
 
     /// A plugin of one file, which is called `name` in messages.
@@ -69,38 +90,60 @@ impl Pack {
         }
     }
 
-    fn read_folder(folder: &Path) -> Result<Self, String> {
-        let about = read(&folder.join("plugin.toml")).map_err(|error| format!("plugin.toml: {error}"))?;
-        let about: Table = about.parse().map_err(|error: toml::de::Error| {
-            let line = error.span().map_or(1, |span| about[..span.start].matches('\n').count() + 1);
-            format!("plugin.toml:{line}: {}", error.message())
-        })?;
-        let text = |key: &str| -> Result<Option<String>, String> {
-            match about.get(key) {
-                None => Ok(None),
-                Some(Value::String(text)) => Ok(Some(text.clone())),
-                Some(_) => Err(format!("plugin.toml: {key} must be a text")),
-            }
+    fn read_folder(files: &Files, folder: &Path) -> Result<Self, String> {
+        let told = files.read(&folder.join(manifest::FILE), LARGEST);
+        told.map_err(|error| format!("{}: {error}", manifest::FILE))?;
+        let names = files.walk(folder, takes_part).map_err(|error| error.to_string())?;
+        if names.len() > MOST_FILES {
+            return Err(format!("it has more than {MOST_FILES} files"));
+        }
+        let mut sources = BTreeMap::new();
+        for name in names {
+            let source = files.read(&folder.join(PathBuf::from(&name)), LARGEST);
+            let source = source.map_err(|error| format!("{name}: {error}"))?;
+            sources.insert(name, String::from_utf8_lossy(&source.bytes).into_owned());
+        }
+        Self::from_files(sources)
+    }
+
+    /// A plugin of these files, by path inside its folder with `/` between the parts. What takes no part in a run
+    /// may be among them. The error says what is wrong with it.
+    pub fn from_files(mut files: BTreeMap<String, String>) -> Result<Self, String> {
+        files.retain(|name, _| takes_part(name));
+        if files.values().map(String::len).sum::<usize>() > LARGEST {
+            return Err("its files are larger than 4 MiB together".to_owned());
+        }
+        let Some(about) = files.get(manifest::FILE) else {
+            return Err(format!("{}: {}", manifest::FILE, FileError::Missing));
         };
-        let name = text("name")?.ok_or("plugin.toml: it has no name")?;
-        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-        if name.is_empty() || name.len() > 64 || !name.bytes().all(is_name) {
-            return Err("plugin.toml: the name is made of letters, digits, - _ and .".to_owned());
+        let manifest = Manifest::parse(about).map_err(|problems| problems.0[0].to_string())?;
+        let Manifest { name, version, entry, options, .. } = manifest;
+        if !files.contains_key(&entry) || !is_source(&entry) {
+            return Err(format!("{}: there is no file {entry} in its folder to be run", manifest::FILE));
         }
-        match about.get("api").map(Value::as_integer) {
-            None => return Err(format!("plugin.toml: it doesn't say which api it needs (api = {API})")),
-            Some(Some(api)) if api == i64::from(API) => {}
-            Some(_) => {
-                return Err(format!("plugin.toml: it needs another api than {API}, which this program has"));
-            }
-        }
-        let entry = text("entry")?.unwrap_or_else(|| "init.lua".to_owned());
-        let options = options(about.get("options"))?;
-        let files = sources(folder)?;
-        if !files.contains_key(&entry) {
-            return Err(format!("plugin.toml: there is no file {entry} in its folder"));
-        }
-        Ok(Self { name, version: text("version")?, options, entry, files, is_folder: true })
+        Ok(Self { name, version, options, entry, files, is_folder: true })
+    }
+
+    /// Its `plugin.toml`, if it has one.
+    pub fn manifest(&self) -> Option<&str> {
+        self.files.get(manifest::FILE).map(String::as_str)
+    }
+
+    /// The profiles that it brings along: name, its file's name in messages, and text.
+    pub fn profiles(&self) -> impl Iterator<Item = (&str, String, &str)> {
+        self.parts("profiles/")
+    }
+
+    /// The themes that it brings along: name, its file's name in messages, and text.
+    pub fn themes(&self) -> impl Iterator<Item = (&str, String, &str)> {
+        self.parts("themes/")
+    }
+
+    fn parts(&self, folder: &str) -> impl Iterator<Item = (&str, String, &str)> {
+        self.files.iter().filter_map(move |(file, text)| {
+            let name = file.strip_prefix(folder)?.strip_suffix(".toml")?;
+            Some((name, self.shown(file), text.as_str()))
+        })
     }
 
     /// Chooses an option; the error says what is wrong.
@@ -159,43 +202,6 @@ impl Pack {
     }
 }
 
-fn options(told: Option<&Value>) -> Result<BTreeMap<String, Choice>, String> {
-    let table = match told {
-        None => return Ok(BTreeMap::new()),
-        Some(Value::Table(table)) => table,
-        Some(_) => return Err("plugin.toml: options must be a table".to_owned()),
-    };
-    let mut options = BTreeMap::new();
-    for (name, option) in table {
-        let wrong = |what: &str| format!("plugin.toml: option {name}: {what}");
-        let value = option.get("default").ok_or_else(|| wrong("it has no default"))?.clone();
-        let is_plain =
-            |value: &Value| !matches!(value, Value::Table(_) | Value::Datetime(_) | Value::Array(_));
-        let is_fine = match &value {
-            Value::Array(list) => list.iter().all(is_plain),
-            value => is_plain(value),
-        };
-        if !is_fine {
-            return Err(wrong("the default is a text, a number, true or false, or a list of such"));
-        }
-        let fits = match (option.get("type").and_then(Value::as_str), &value) {
-            (None, _)
-            | (Some("string"), Value::String(_))
-            | (Some("number"), Value::Integer(_) | Value::Float(_))
-            | (Some("boolean"), Value::Boolean(_))
-            | (Some("list"), Value::Array(_)) => true,
-            (Some("string" | "number" | "boolean" | "list"), _) => false,
-            (Some(_), _) => return Err(wrong("the type is string, number, boolean or list")),
-        };
-        if !fits {
-            return Err(wrong("the default is not of the type"));
-        }
-        let about = option.get("about").and_then(Value::as_str).unwrap_or_default().to_owned();
-        options.insert(name.clone(), Choice { about, value });
-    }
-    Ok(options)
-}
-
 fn is_of_type(value: &Value, like: &Value) -> bool {
     match (value, like) {
         (Value::Integer(_) | Value::Float(_), Value::Integer(_) | Value::Float(_)) => true,
@@ -203,47 +209,19 @@ fn is_of_type(value: &Value, like: &Value) -> bool {
     }
 }
 
-/// All Lua files of a folder. Links are not followed: a plugin is what lies in its folder.
-fn sources(folder: &Path) -> Result<BTreeMap<String, String>, String> {
-    let mut files = BTreeMap::new();
-    let mut room = LARGEST as usize;
-    let mut open = vec![(folder.to_owned(), String::new(), 0)];
-    while let Some((folder, prefix, depth)) = open.pop() {
-        let entries = fs::read_dir(&folder).map_err(|error| reason(&error))?;
-        for entry in entries.take(MOST_FILES * 16).flatten() {
-            let (Ok(kind), Ok(name)) = (entry.file_type(), entry.file_name().into_string()) else { continue };
-            let path = format!("{prefix}{name}");
-            if kind.is_dir() && depth < DEEPEST && !name.starts_with('.') {
-                open.push((entry.path(), format!("{path}/"), depth + 1));
-            }
-            let is_source = Path::new(&name).extension().is_some_and(|it| it == "lua" || it == "luau");
-            if !kind.is_file() || !is_source {
-                continue;
-            }
-            let source = read(&entry.path()).map_err(|error| format!("{path}: {error}"))?;
-            room = room.checked_sub(source.len()).ok_or("its files are larger than 4 MiB together")?;
-            files.insert(path, source);
-            if files.len() > MOST_FILES {
-                return Err(format!("it has more than {MOST_FILES} files"));
-            }
-        }
+/// Whether a file of a plugin, or what is in a folder (its path ends in `/`), takes part in a run.
+fn takes_part(path: &str) -> bool {
+    if let Some(folder) = path.strip_suffix('/') {
+        return !folder.rsplit('/').next().is_some_and(|name| name.starts_with('.'));
     }
-    Ok(files)
+    let is_look = |folder: &str| {
+        path.strip_prefix(folder)
+            .and_then(|name| name.strip_suffix(".toml"))
+            .is_some_and(|name| !name.contains('/'))
+    };
+    path == manifest::FILE || is_source(path) || is_look("profiles/") || is_look("themes/")
 }
 
-fn read(path: &Path) -> Result<String, String> {
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|error| reason(&error))?;
-    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| reason(&error))?;
-    if bytes.len() as u64 > LARGEST {
-        return Err("it is larger than 4 MiB".to_owned());
-    }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn reason(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "no such file".to_owned(),
-        _ => error.to_string(),
-    }
+fn is_source(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|end| end == "lua" || end == "luau")
 }

@@ -11,7 +11,7 @@ use super::api::{self, Plugin};
 use super::item::{self, Current, Reach};
 use super::journal::{Journal, Warning};
 use super::layers::Registered;
-use super::pack::Pack;
+use super::pack::{Layer, Pack};
 use super::vm::{self, Stop, Trip, Vm};
 
 /// So many limits are run into before a plugin is off for the run.
@@ -20,7 +20,8 @@ const MOST_TRIPS: u32 = 3;
 const MOST_FAILURES: u32 = 20;
 
 /// A plugin that runs.
-pub(super) struct Running {
+pub(crate) struct Running {
+    layer: Layer,
     pack: Arc<Pack>,
     vm: Vm,
     plugin: Rc<Plugin>,
@@ -41,6 +42,7 @@ pub(super) struct Failure {
 impl Running {
     /// Makes a machine for a plugin and runs its file.
     pub(super) fn load(
+        layer: Layer,
         pack: &Arc<Pack>,
         current: &Rc<Current>,
         limits: &Limits,
@@ -53,6 +55,7 @@ impl Running {
             Box::new(failure(pack, &pack.name, &stop, "loading".to_owned(), LEFT_OUT))
         })?;
         let running = Self {
+            layer,
             pack: Arc::clone(pack),
             vm,
             plugin,
@@ -95,6 +98,11 @@ impl Running {
         Ok((vm, context, state))
     }
 
+    /// How high it stands.
+    pub(crate) fn layer(&self) -> Layer {
+        self.layer
+    }
+
     /// What it registered.
     pub(super) fn registered(&self) -> std::cell::Ref<'_, Registered> {
         self.plugin.registered.borrow()
@@ -111,7 +119,7 @@ impl Running {
     }
 
     /// The name it has in messages.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         self.plugin.name.borrow().clone().unwrap_or_else(|| self.pack.name.clone())
     }
 

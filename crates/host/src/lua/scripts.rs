@@ -1,48 +1,38 @@
-//! The formatter that asks plugins, one after the other, and the built-in one below them.
+//! The formatter that asks plugins and the profile, one layer after the other, and the built-in one below them.
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use indexmap::IndexMap;
 use mlua::{Function, Lua, Value};
+use streamfmt_core::clip::fold;
 use streamfmt_core::entry::{Block, Line, Role, Span, View};
 use streamfmt_core::formatter::standard::Standard;
 use streamfmt_core::formatter::{FormatError, Formatter, Moment, Verdict};
 use streamfmt_core::item::{Action, Item, Kind};
-use streamfmt_core::json;
-use streamfmt_core::profile::{Detail, Profile};
+use streamfmt_core::profile::Detail;
 use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
 use streamfmt_core::theme;
 
 use super::block::{Reader, Wrong, to_lua};
-use super::item::Current;
-use super::journal::{Journal, Warning};
 use super::layers::{Answer, Event, Field, Ladder, Step};
-use super::pack::Pack;
-use super::plugin::{Failure, Running};
-use super::template::Template;
+use super::plugin::Running;
+use super::plugins::Plugins;
+use super::templates::filled;
 
 /// Walks that are remembered, by tool.
 const MOST_LADDERS: usize = 1_024;
 /// Longest argument that stands in a title, in bytes.
 const SHORT: usize = 160;
 
-/// All plugins of a run, the lowest first.
+/// What plugins and profiles say of items, over what the built-in formatter says.
 pub(crate) struct Scripts {
-    plugins: Vec<Running>,
+    plugins: Rc<Plugins>,
     below: Standard,
     detail: Detail,
-    current: Rc<Current>,
-    journal: Journal,
-    /// Whether failures are told where they happened.
-    is_inline: bool,
     ladders: RefCell<Ladders>,
     views: Vec<(Kind, Rc<Ladder>)>,
-    failures: RefCell<Vec<FormatError>>,
-    /// What is to be told under the next view.
-    notes: RefCell<Vec<Line>>,
 }
 
 /// The walks of each tool: one, unless it does different things.
@@ -76,55 +66,21 @@ enum Given<T> {
 }
 
 impl Scripts {
-    /// Loads plugins, the lowest first. One that fails is left out; `None` if none is left.
-    pub(crate) fn load(
-        packs: &[Arc<Pack>],
-        profile: &Profile,
-        journal: &Journal,
-        is_inline: bool,
-    ) -> Option<Self> {
-        let current = Rc::new(Current::default());
-        let mut plugins = Vec::new();
-        let mut failures = Vec::new();
-        for pack in packs {
-            match Running::load(pack, &current, &profile.limits, journal) {
-                Ok(plugin) => plugins.push(plugin),
-                Err(failure) => {
-                    failures.push(error_of(&failure.warning));
-                    journal.fail(failure.warning, false);
-                }
-            }
-        }
-        if plugins.is_empty() {
+    /// A formatter that asks all layers; `None` if none of them says anything of items.
+    pub(crate) fn new(plugins: &Rc<Plugins>, detail: Detail) -> Option<Self> {
+        if plugins.is_silent() {
             return None;
         }
+        let views = Kind::ALL.map(|kind| (kind, plugins.with_layers(|all| Ladder::of_kind(all, kind))));
         // Lines are folded once all is said.
-        let below =
-            Standard::new(if profile.detail == Detail::Full { Detail::Full } else { Detail::Compact });
-        let mut scripts = Self {
-            plugins,
-            below,
-            detail: profile.detail,
-            current,
-            journal: journal.clone(),
-            is_inline,
+        let below = if detail == Detail::Full { Detail::Full } else { Detail::Compact };
+        Some(Self {
+            plugins: Rc::clone(plugins),
+            below: Standard::new(below),
+            detail,
             ladders: RefCell::default(),
-            views: Vec::new(),
-            failures: RefCell::new(failures),
-            notes: RefCell::default(),
-        };
-        scripts.views =
-            Kind::ALL.map(|kind| (kind, scripts.with_all(|all| Ladder::of_kind(all, kind)))).into();
-        Some(scripts)
-    }
-
-    fn with_all<R>(
-        &self,
-        work: impl FnOnce(std::vec::IntoIter<(usize, &super::layers::Registered)>) -> R,
-    ) -> R {
-        let registered: Vec<_> = self.plugins.iter().map(Running::registered).collect();
-        let all: Vec<_> = registered.iter().map(|registered| &**registered).enumerate().collect();
-        work(all.into_iter())
+            views: views.into(),
+        })
     }
 
     fn ladder(&self, item: &Item, call: Option<&Item>) -> Rc<Ladder> {
@@ -139,7 +95,7 @@ impl Scripts {
         if let Some((_, ladder)) = known {
             return Rc::clone(ladder);
         }
-        let ladder = self.with_all(|all| Ladder::of_tool(all, tool, action));
+        let ladder = self.plugins.with_layers(|all| Ladder::of_tool(all, tool, action));
         if ladders.len() >= MOST_LADDERS {
             ladders.clear();
         }
@@ -166,17 +122,16 @@ impl Scripts {
     }
 
     fn ask_whole(&self, asked: &Asked<'_>, step: &Step, function: &Function, next: usize) -> Given<View> {
-        let plugin = &self.plugins[step.plugin];
-        if plugin.is_off() {
+        let Some(plugin) = self.plugins.get(step.who).filter(|plugin| !plugin.is_off()) else {
             return Given::Nothing;
-        }
+        };
         let below = |lua: &Lua| match self.whole(asked, next) {
             Verdict::Show(view) => to_lua(lua, &view),
             Verdict::Hide | Verdict::Pass => Ok(Value::Boolean(false)),
         };
-        let (item, context) = (self.current.item(), plugin.context());
+        let (item, context) = (self.plugins.current.item(), plugin.context());
         let answer = if asked.item.kind == Kind::Result {
-            plugin.call_over(function, (item, self.current.call(), context), &below)
+            plugin.call_over(function, (item, self.plugins.current.call(), context), &below)
         } else {
             plugin.call_over(function, (item, context), &below)
         };
@@ -197,7 +152,7 @@ impl Scripts {
             Ok(Value::Boolean(false)) => return Given::Hide,
             Ok(value) => value,
             Err(stop) => {
-                self.tell(plugin, plugin.failed(function, &stop, asked.doing()));
+                self.plugins.tell(plugin, plugin.failed(function, &stop, asked.doing()));
                 return Given::Nothing;
             }
         };
@@ -206,7 +161,7 @@ impl Scripts {
         match read(&reader, value) {
             Ok(used) => Given::Use(used),
             Err(wrong) => {
-                self.tell(plugin, plugin.answered_wrong(function, wrong, asked.doing()));
+                self.plugins.tell(plugin, plugin.answered_wrong(function, wrong, asked.doing()));
                 Given::Nothing
             }
         }
@@ -311,11 +266,8 @@ impl Scripts {
             (Some(word), kind) => word == kind.name(),
             (None, _) => false,
         };
-        let is_folded = matches!(view.body[..], [] | [Block::Details { .. }]);
-        if is_wanted && !is_folded {
-            let body = std::mem::take(&mut view.body);
-            let summary = Line::of("details.summary", Text::own("details"));
-            view.body.push(Block::Details { summary, body });
+        if is_wanted {
+            fold(&mut view);
         }
         view
     }
@@ -323,18 +275,19 @@ impl Scripts {
     /// The first answer to a field, as one line.
     fn line(&self, asked: &Asked<'_>, field: Field, role: &str) -> Given<Line> {
         for step in asked.ladder.field(field) {
-            let plugin = &self.plugins[step.plugin];
-            if plugin.is_off() {
+            let plugin = self.plugins.get(step.who);
+            if plugin.is_some_and(Running::is_off) {
                 continue;
             }
             let given = match &step.answer {
                 Answer::Word(_) => Given::Nothing,
-                Answer::Template(template) => match filled(template, field, asked) {
+                Answer::Template(template) => match filled(template, field, asked.item, asked.tool()) {
                     Some(text) => Given::Use(Line { spans: vec![whole_span(role, text)] }),
                     None => Given::Nothing,
                 },
                 Answer::Function(function) => {
-                    let (item, call) = (self.current.item(), self.current.call());
+                    let Some(plugin) = plugin else { continue };
+                    let (item, call) = (self.plugins.current.item(), self.plugins.current.call());
                     let answer = match field {
                         Field::Arg => self.input(plugin.lua(), asked).and_then(|input| {
                             let call = call.unwrap_or(item);
@@ -362,44 +315,19 @@ impl Scripts {
     }
 
     fn input(&self, lua: &Lua, asked: &Asked<'_>) -> Result<Value, super::vm::Stop> {
-        let handle = asked.call.map_or_else(|| Some(self.current.item()), |_| self.current.call());
+        let handle =
+            asked.call.map_or_else(|| Some(self.plugins.current.item()), |_| self.plugins.current.call());
         let input = handle.map_or(Ok(Value::Nil), |handle| handle.input(lua));
         input.map_err(|error| super::vm::Stop { trip: None, error: Some(error) })
     }
 
     fn word(&self, asked: &Asked<'_>, field: Field) -> Option<String> {
         asked.ladder.field(field).iter().find_map(|step| match &step.answer {
-            Answer::Word(word) if !self.plugins[step.plugin].is_off() => Some(word.clone()),
+            Answer::Word(word) if !self.plugins.get(step.who).is_some_and(Running::is_off) => {
+                Some(word.clone())
+            }
             _ => None,
         })
-    }
-
-    /// Takes in a failure: it is counted, and told if it is new.
-    fn tell(&self, plugin: &Running, failure: Failure) {
-        let mut failures = self.failures.borrow_mut();
-        // Nothing that is formatted without end may pile these up.
-        if failures.len() < 64 {
-            failures.push(error_of(&failure.warning));
-        }
-        let text = format!("{} failed: {}", failure.warning.plugin, failure.warning.message);
-        let is_first = self.journal.fail(failure.warning, self.is_inline);
-        if is_first && self.is_inline {
-            self.notes.borrow_mut().push(Line::of("notice.warning", text));
-        }
-        if plugin.is_off() {
-            let (why, outcome) = match failure.trip {
-                Some(_) => ("it ran into limits too often", "it is off for the rest of the run"),
-                None => ("it failed too often", "it is off for the rest of the run"),
-            };
-            let warning = Warning {
-                plugin: plugin.name(),
-                doing: "it ran".to_owned(),
-                place: None,
-                message: why.to_owned(),
-                outcome,
-            };
-            self.journal.fail(warning, false);
-        }
     }
 }
 
@@ -414,12 +342,12 @@ impl Formatter for Scripts {
         if ladder.is_silent(item) {
             return Ok(Verdict::Pass);
         }
-        self.current.enter(item, call, session);
+        self.plugins.current.enter(item, call, session);
         let verdict = self.whole(&Asked { item, session, call, ladder }, 0);
-        self.current.leave();
+        self.plugins.current.leave();
         Ok(match verdict {
             Verdict::Show(mut view) => {
-                let notes = std::mem::take(&mut *self.notes.borrow_mut());
+                let notes = self.plugins.take_notes();
                 if !notes.is_empty() {
                     view.body.push(Block::Lines { lines: notes });
                 }
@@ -437,7 +365,7 @@ impl Formatter for Scripts {
             Moment::Complete(item) => Event::Item(item.kind),
         };
         let mut said = Vec::new();
-        for plugin in self.plugins.iter().filter(|plugin| !plugin.is_off()) {
+        for plugin in self.plugins.all().iter().filter(|plugin| !plugin.is_off()) {
             let functions: Vec<Function> = plugin.registered().hooks(event).cloned().collect();
             if functions.is_empty() {
                 continue;
@@ -445,23 +373,20 @@ impl Formatter for Scripts {
             match moment {
                 Moment::Complete(item) => {
                     let call = item.call.as_ref().and_then(|id| session.call(id));
-                    self.current.enter(item, call, session);
+                    self.plugins.current.enter(item, call, session);
                 }
-                _ => self.current.note(session),
+                _ => self.plugins.current.note(session),
             }
             for function in &functions {
                 said.extend(self.hook(plugin, function, event, moment, session));
             }
-            self.current.leave();
+            self.plugins.current.leave();
         }
         said
     }
 
     fn take_failures(&self) -> Vec<FormatError> {
-        if self.failures.borrow().is_empty() {
-            return Vec::new();
-        }
-        std::mem::take(&mut self.failures.borrow_mut())
+        self.plugins.take_failures()
     }
 }
 
@@ -482,7 +407,7 @@ impl Scripts {
         let asked = Asked { item, session, call: None, ladder: Rc::default() };
         let context = plugin.context();
         let answer = match moment {
-            Moment::Complete(_) => plugin.call_hook(function, (self.current.item(), context)),
+            Moment::Complete(_) => plugin.call_hook(function, (self.plugins.current.item(), context)),
             _ => match plugin.lua().create_table_from([("kind", event.name())]) {
                 Ok(event) => plugin.call_hook(function, (event, context)),
                 Err(error) => Err(super::vm::Stop { trip: None, error: Some(error) }),
@@ -495,14 +420,6 @@ impl Scripts {
             Given::Hide | Given::Nothing => Vec::new(),
         }
     }
-}
-
-fn error_of(warning: &Warning) -> FormatError {
-    let place = match &warning.place {
-        Some((file, line, _)) => format!("{file}:{line}"),
-        None => warning.plugin.clone(),
-    };
-    FormatError { message: format!("{place}: {}", super::journal::short(&warning.message)) }
 }
 
 /// Where the name of the tool ends in a title: after its span.
@@ -535,47 +452,4 @@ fn take_argument(body: &mut Vec<Block>, detail: Detail) -> Option<(Option<Text>,
 /// A span that keeps its line feeds: it is told under the title then.
 fn whole_span(role: &str, text: Text) -> Span {
     Span { text, role: Role::parse(role).unwrap_or(Role::of("text")), link: None }
-}
-
-/// A template with the fields of an item.
-fn filled(template: &Template, field: Field, asked: &Asked<'_>) -> Option<Text> {
-    let item = asked.item;
-    let of_call = |name: &str| match name {
-        "name" => asked.tool().map(str::to_owned),
-        "action" => item.action.map(|action| action.name().to_owned()),
-        _ => item.fact(name)?.str().map(Into::into),
-    };
-    let of_result = |name: &str| match name {
-        "text" => item.text().lines().next().map(str::to_owned),
-        "lines" if item.fact("lines").is_none() => Some(item.text().lines().count().to_string()),
-        _ => {
-            let fact = item.fact(name)?;
-            fact.str().map(Into::into).or_else(|| fact.int().map(|number| number.to_string()))
-        }
-    };
-    let filled = template.fill(|keys| {
-        let simple = match (field, keys) {
-            (Field::Label, [name]) if name == "tool" => {
-                of_call("tool").or_else(|| asked.tool().map(str::to_owned))
-            }
-            (Field::Label, [name]) => of_call(name),
-            (Field::Summary, [name]) => of_result(name),
-            _ => None,
-        };
-        simple.or_else(|| {
-            let mut value = if field == Field::Summary { None } else { item.input() }?;
-            for key in keys {
-                value = match value.kind() {
-                    json::Kind::Array => value.items().nth(key.parse().ok()?)?,
-                    _ => value.get(key)?,
-                };
-            }
-            match value.kind() {
-                json::Kind::String => value.decode().map(Into::into),
-                json::Kind::Number | json::Kind::True | json::Kind::False => Some(value.raw().to_owned()),
-                _ => None,
-            }
-        })
-    })?;
-    Some(Text::clean_owned(filled))
 }

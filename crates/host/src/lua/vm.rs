@@ -119,7 +119,10 @@ impl Vm {
         let ticking = Rc::clone(&guard);
         lua.set_interrupt(move |lua| match ticking.step() {
             None => Ok(VmState::Continue),
-            Some(trip) => Err(mlua::Error::runtime(format!("{}{}", place(lua), trip.message()))),
+            Some(trip) => {
+                let place = place(lua).map_or_else(String::new, |(file, line)| format!("{file}:{line}: "));
+                Err(mlua::Error::runtime(format!("{place}{}", trip.message())))
+            }
         });
         lua.set_memory_limit(lua.used_memory() + MEMORY)?;
         Ok(Self { lua, guard })
@@ -172,16 +175,13 @@ pub(super) fn chunk(lua: &Lua, name: &str, source: &str) -> mlua::Result<Functio
     lua.load(source).set_name(format!("={name}")).set_mode(ChunkMode::Text).into_function()
 }
 
-/// Where a script is, as the beginning of a message: `file:line: `.
-fn place(lua: &Lua) -> String {
-    (0..4)
-        .find_map(|level| {
-            lua.inspect_stack(level, |frame| {
-                let (file, line) = (frame.source().short_src?.into_owned(), frame.current_line()?);
-                Some(format!("{file}:{line}: "))
-            })?
-        })
-        .unwrap_or_default()
+/// Where a script is: the file and the line.
+pub(super) fn place(lua: &Lua) -> Option<(String, usize)> {
+    (0..4).find_map(|level| {
+        lua.inspect_stack(level, |frame| {
+            Some((frame.source().short_src?.into_owned(), frame.current_line()?))
+        })?
+    })
 }
 
 /// Whether an error is that memory ran out, or comes of it.

@@ -12,7 +12,7 @@ mod outcome;
 mod partial;
 mod sidechain;
 mod system;
-mod tool;
+pub(super) mod tool;
 
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@ use crate::item::{Action, Fact, Item};
 use crate::json::{Kind, Value};
 
 /// What a tool does, by its exact name.
-pub(super) fn action(tool: &str) -> Action {
+pub(in crate::dialect) fn action(tool: &str) -> Action {
     match tool {
         "Bash" | "BashOutput" | "KillShell" | "KillBash" | "TaskOutput" | "TaskStop" | "Monitor" => {
             Action::Run

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use super::pen::{Pen, first_line, glyph};
 use super::wrap::{self, Piece};
 use super::{Look, diff, prose, table};
+use crate::clip::FOLDED;
 use crate::entry::{Block, Line, ListItem, Point, Span};
 use crate::profile::Glyphs;
 use crate::theme::Style;
@@ -37,6 +38,9 @@ impl Body<'_, '_> {
             match blocks.next() {
                 Some(Block::Details { summary, body }) => {
                     self.line(summary);
+                    if summary.spans.first().is_some_and(|span| span.role.name() == FOLDED) {
+                        continue;
+                    }
                     let level = self.pen.shift(self.pen.look().layout.margin);
                     open.push((body.iter(), level));
                 }

@@ -1,8 +1,13 @@
 //! Texts with fields in them: `{command}`, `{owner}/{repo}`, or a JSON pointer alone: `/number`.
 
+use std::fmt;
+
 /// A text with fields in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Template(Vec<Piece>);
+pub(crate) struct Template {
+    source: String,
+    pieces: Vec<Piece>,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
@@ -13,10 +18,11 @@ enum Piece {
 
 impl Template {
     /// Reads a template; the error says what is wrong with it.
-    pub(super) fn parse(source: &str) -> Result<Self, String> {
+    pub(crate) fn parse(source: &str) -> Result<Self, String> {
         if let Some(pointer) = source.strip_prefix('/') {
             let keys = pointer.split('/').map(|key| key.replace("~1", "/").replace("~0", "~"));
-            return Ok(Self(vec![Piece::Field(keys.collect())]));
+            let pieces = vec![Piece::Field(keys.collect())];
+            return Ok(Self { source: source.to_owned(), pieces });
         }
         let mut pieces = Vec::new();
         let mut text = String::new();
@@ -44,18 +50,30 @@ impl Template {
         if !text.is_empty() {
             pieces.push(Piece::Text(text));
         }
-        Ok(Self(pieces))
+        Ok(Self { source: source.to_owned(), pieces })
+    }
+
+    /// Whether it has no fields.
+    pub(crate) fn is_constant(&self) -> bool {
+        self.pieces.iter().all(|piece| matches!(piece, Piece::Text(_)))
     }
 
     /// The text with its fields filled in; `None` if one of them isn't there.
-    pub(super) fn fill(&self, field: impl Fn(&[String]) -> Option<String>) -> Option<String> {
-        self.0
+    pub(crate) fn fill(&self, field: impl Fn(&[String]) -> Option<String>) -> Option<String> {
+        self.pieces
             .iter()
             .map(|piece| match piece {
                 Piece::Text(text) => Some(text.clone()),
                 Piece::Field(keys) => field(keys),
             })
             .collect()
+    }
+}
+
+impl fmt::Display for Template {
+    /// As it was written.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.source)
     }
 }
 

@@ -1,0 +1,316 @@
+//! What a plugin tells of itself: its `plugin.toml`.
+//!
+//! ```toml
+//! name = "github"
+//! version = "1.2.0"
+//! api = 1                          # the level of the interface that it needs
+//! about = "Issues and pull requests on one line"
+//! license = "MIT"
+//! entry = "init.lua"               # what is run; this is the default
+//! min-features = ["table"]         # functions of `sf` that it can't do without
+//! tools = ["mcp__github__*"]       # what it is for
+//!
+//! [options.columns]
+//! about = "Columns of a table"
+//! type = "number"                  # string, number, boolean or list; of the default if absent
+//! default = 5
+//! ```
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Value};
+
+use super::api::{self, API};
+use crate::problem::{Problem, Problems, suggestion};
+
+/// Its file in the plugin's folder.
+pub const FILE: &str = "plugin.toml";
+
+/// Longest name of a plugin.
+const LONGEST_NAME: usize = 64;
+
+const KEYS: &[&str] =
+    &["name", "version", "api", "about", "license", "entry", "min-features", "tools", "options"];
+const OPTION_KEYS: &[&str] = &["about", "type", "default"];
+const TYPES: &[&str] = &["string", "number", "boolean", "list"];
+
+/// What a plugin tells of itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Manifest {
+    /// Its name: letters, digits, `-`, `_` and `.`, the first a letter or a digit.
+    pub name: String,
+    /// Its version.
+    pub version: Option<String>,
+    /// What it is for, in a few words.
+    pub about: Option<String>,
+    /// Under which licence it is.
+    pub license: Option<String>,
+    /// The file that is run.
+    pub entry: String,
+    /// The tools that it is for.
+    pub tools: Vec<String>,
+    /// Its options, by name.
+    pub options: BTreeMap<String, Choice>,
+}
+
+/// An option of a plugin.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// What it is for.
+    pub about: String,
+    /// What it is: the default until something else is chosen. Its type is that of the default.
+    pub value: Value,
+}
+
+impl Choice {
+    /// The name of its type, as `plugin.toml` has it.
+    pub fn type_name(&self) -> &'static str {
+        match self.value {
+            Value::String(_) | Value::Datetime(_) => "string",
+            Value::Integer(_) | Value::Float(_) => "number",
+            Value::Boolean(_) => "boolean",
+            Value::Array(_) | Value::Table(_) => "list",
+        }
+    }
+}
+
+/// Whether a plugin may have this name: it becomes the name of a folder, too.
+pub fn is_name(name: &str) -> bool {
+    name.len() <= LONGEST_NAME
+        && name.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric)
+        && !name.ends_with('.')
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+}
+
+impl Manifest {
+    /// Reads a manifest, and says all that is wrong with it. Keys that aren't known are no reason against it,
+    /// since a later version may know them: [`Manifest::unknown`] tells them.
+    pub fn parse(source: &str) -> Result<Self, Problems> {
+        let mut reader = Reader { source, problems: Problems::default() };
+        let (table, errors) = DeTable::parse_recoverable(source);
+        for error in errors {
+            let message = error.message().replace('\n', ", ");
+            reader.complain(error.span().unwrap_or(0..0), message);
+        }
+        let manifest = reader.manifest(table.get_ref());
+        reader.problems.or(manifest)
+    }
+
+    /// The keys of a manifest that this version doesn't know.
+    pub fn unknown(source: &str) -> Vec<Problem> {
+        let (table, _) = DeTable::parse_recoverable(source);
+        let mut found = Vec::new();
+        let mut look = |table: &DeTable<'_>, known: &[&str]| {
+            for (key, _) in table.iter().filter(|(key, _)| !known.contains(&&**key.get_ref())) {
+                let hint = suggestion(key.get_ref(), known.iter().copied());
+                let message = format!("there is no key \"{}\" {hint}", key.get_ref());
+                found.push(Problem::at(FILE, source, key.span(), message));
+            }
+        };
+        look(table.get_ref(), KEYS);
+        if let Some(DeValue::Table(options)) = table.get_ref().get("options").map(Spanned::get_ref) {
+            for (_, option) in options {
+                if let DeValue::Table(option) = option.get_ref() {
+                    look(option, OPTION_KEYS);
+                }
+            }
+        }
+        found
+    }
+}
+
+struct Reader<'a> {
+    source: &'a str,
+    problems: Problems,
+}
+
+impl Reader<'_> {
+    fn complain(&mut self, span: Range<usize>, message: impl Into<String>) {
+        self.problems.0.push(Problem::at(FILE, self.source, span, message));
+    }
+
+    fn manifest(&mut self, table: &DeTable<'_>) -> Manifest {
+        let name = self.text(table, "name");
+        match &name {
+            None if !table.contains_key("name") => self.complain(0..0, "it has no name (name = \"…\")"),
+            Some(name) if !is_name(name) => {
+                let span = table.get("name").map_or(0..0, Spanned::span);
+                self.complain(
+                    span,
+                    "a name is made of letters, digits, - _ and . and begins with one of the first two",
+                );
+            }
+            _ => {}
+        }
+        match table.get("api").map(|api| (api.get_ref().as_integer(), api.span())) {
+            None => self.complain(0..0, format!("it doesn't say which api it needs (api = {API})")),
+            Some((Some(api), _)) if i64::from_str_radix(api.as_str(), api.radix()) == Ok(API.into()) => {}
+            Some((_, span)) => {
+                self.complain(span, format!("it needs another api than {API}, which this program has"));
+            }
+        }
+        for feature in self.list(table, "min-features") {
+            if !api::has_feature(feature.get_ref()) {
+                let message = format!("it needs \"{}\", which this version doesn't have", feature.get_ref());
+                self.complain(feature.span(), message);
+            }
+        }
+        let tools = self.list(table, "tools").into_iter().map(Spanned::into_inner).collect();
+        let options = self.options(table);
+        Manifest {
+            name: name.unwrap_or_default(),
+            version: self.text(table, "version"),
+            about: self.text(table, "about"),
+            license: self.text(table, "license"),
+            entry: self.text(table, "entry").unwrap_or_else(|| "init.lua".to_owned()),
+            tools,
+            options,
+        }
+    }
+
+    fn text(&mut self, table: &DeTable<'_>, key: &str) -> Option<String> {
+        let value = table.get(key)?;
+        let text = value.get_ref().as_str().map(str::to_owned);
+        if text.is_none() {
+            self.complain(value.span(), format!("{key} must be a text"));
+        }
+        text
+    }
+
+    fn list(&mut self, table: &DeTable<'_>, key: &str) -> Vec<Spanned<String>> {
+        let Some(value) = table.get(key) else { return Vec::new() };
+        let DeValue::Array(array) = value.get_ref() else {
+            self.complain(value.span(), format!("{key} must be a list of texts"));
+            return Vec::new();
+        };
+        let mut list = Vec::new();
+        for value in array {
+            match value.get_ref().as_str() {
+                Some(text) => list.push(Spanned::new(value.span(), text.to_owned())),
+                None => self.complain(value.span(), format!("{key} must be a list of texts")),
+            }
+        }
+        list
+    }
+
+    fn options(&mut self, table: &DeTable<'_>) -> BTreeMap<String, Choice> {
+        let mut options = BTreeMap::new();
+        let Some(told) = table.get("options") else { return options };
+        let DeValue::Table(told) = told.get_ref() else {
+            self.complain(told.span(), "options must be a table");
+            return options;
+        };
+        for (name, option) in told {
+            let DeValue::Table(table) = option.get_ref() else {
+                let message = format!("the option {} must be a table with a default", name.get_ref());
+                self.complain(option.span(), message);
+                continue;
+            };
+            let about = self.text(table, "about").unwrap_or_default();
+            let Some(default) = table.get("default") else {
+                self.complain(name.span(), format!("the option {} has no default", name.get_ref()));
+                continue;
+            };
+            let Some(value) = value_of(default.get_ref(), true) else {
+                self.complain(
+                    default.span(),
+                    "a default is a text, a number, true or false, or a list of such",
+                );
+                continue;
+            };
+            let choice = Choice { about, value };
+            if let Some(told) = table.get("type") {
+                let name = told.get_ref().as_str().unwrap_or_default();
+                if !TYPES.contains(&name) {
+                    self.complain(told.span(), "a type is string, number, boolean or list");
+                } else if choice.type_name() != name {
+                    self.complain(default.span(), format!("the default is no {name}"));
+                }
+            }
+            options.insert(name.get_ref().to_string(), choice);
+        }
+        options
+    }
+}
+
+/// A value that an option may have; a list only if `may_nest`.
+fn value_of(value: &DeValue<'_>, may_nest: bool) -> Option<Value> {
+    Some(match value {
+        DeValue::String(text) => Value::from(&**text),
+        DeValue::Integer(number) => {
+            Value::Integer(i64::from_str_radix(number.as_str(), number.radix()).ok()?)
+        }
+        DeValue::Float(number) => Value::Float(number.as_str().parse().ok()?),
+        DeValue::Boolean(truth) => Value::Boolean(*truth),
+        DeValue::Array(list) if may_nest => {
+            Value::Array(list.iter().map(|value| value_of(value.get_ref(), false)).collect::<Option<_>>()?)
+        }
+        DeValue::Array(_) | DeValue::Datetime(_) | DeValue::Table(_) => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manifest_is_read() {
+        let manifest = Manifest::parse(
+            "name = 'github'\nversion = '1.2.0'\napi = 1\nmin-features = ['table']\ntools = ['mcp__github__*']\n\
+             [options.columns]\nabout = 'Columns'\ntype = 'number'\ndefault = 5\n[options.hide]\ndefault = ['a']\n",
+        )
+        .unwrap();
+        assert_eq!((&*manifest.name, &*manifest.entry), ("github", "init.lua"));
+        assert_eq!(manifest.options["columns"].value, Value::Integer(5));
+        assert_eq!(manifest.options["hide"].type_name(), "list");
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_told_with_its_place() {
+        let source = "name = '../x'\napi = 2\nversion = 1\nmin-features = ['teleport']\ntools = 'x'\nhook = 1\n\
+                      [options.a]\ntype = 'number'\ndefault = 'x'\n[options.b]\n[options.c]\ndefault = {}\n\
+                      [options.d]\ntype = 'colour'\ndefualt = 1\ndefault = 1\n[options]\ne = 1\n";
+        let told: Vec<String> = match Manifest::parse(source) {
+            Err(problems) => problems.0.iter().map(ToString::to_string).collect(),
+            Ok(manifest) => panic!("{manifest:?}"),
+        };
+        for (place, what) in [
+            ("1:8", "a name is made of"),
+            ("2:7", "another api"),
+            ("3:11", "version must be a text"),
+            ("4:17", "\"teleport\", which this version doesn't have"),
+            ("5:9", "tools must be a list"),
+            ("9:11", "the default is no number"),
+            ("10:10", "the option b has no default"),
+            ("12:11", "a default is a text"),
+            ("14:8", "a type is string"),
+        ] {
+            let is_told =
+                |line: &String| line.starts_with(&format!("plugin.toml:{place}: ")) && line.contains(what);
+            assert!(told.iter().any(is_told), "{place} {what}: {told:#?}");
+        }
+        let unknown: Vec<String> = Manifest::unknown(source).iter().map(ToString::to_string).collect();
+        assert!(unknown.iter().any(|line| line.contains("\"hook\"")), "{unknown:?}");
+        assert!(unknown.iter().any(|line| line.contains("did you mean \"default\"?")), "{unknown:?}");
+    }
+
+    #[test]
+    fn names_are_safe_as_names_of_folders() {
+        for (name, is_fine) in [
+            ("github-pack", true),
+            ("a.b_c-1", true),
+            ("..", false),
+            (".x", false),
+            ("-x", false),
+            ("a/b", false),
+            ("a.", false),
+            ("", false),
+            ("ä", false),
+        ] {
+            assert_eq!(is_name(name), is_fine, "{name}");
+        }
+        assert!(!is_name(&"x".repeat(65)));
+    }
+}

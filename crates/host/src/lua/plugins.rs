@@ -1,0 +1,151 @@
+//! All plugins of a run, and what became of them.
+//!
+//! They are loaded once for each input: what formats items, reads lines of a dialect and writes entries for it
+//! are the same machines.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use streamfmt_core::entry::Line;
+use streamfmt_core::formatter::FormatError;
+use streamfmt_core::profile::Limits;
+
+use super::item::Current;
+use super::journal::{Journal, Warning, short};
+use super::layers::{Registered, Who};
+use super::pack::{Layer, Pack};
+use super::plugin::{Failure, Running};
+use crate::rule::ToolRule;
+
+/// Failures that are kept until somebody counts them: nothing that is formatted without end may pile them up.
+const MOST_KEPT: usize = 64;
+
+/// A plugin that was chosen, and its layer.
+pub(crate) type Chosen = (Layer, Arc<Pack>);
+
+/// All plugins of a run.
+pub(crate) struct Plugins {
+    /// The lowest first.
+    all: Vec<Running>,
+    /// What the profile says of tools. It stands over the plugins of [`Layer::Pack`].
+    rules: Registered,
+    /// How many plugins stand below the rules.
+    below_rules: usize,
+    pub(super) current: Rc<Current>,
+    journal: Journal,
+    /// Whether failures are told where they happened.
+    is_inline: bool,
+    failures: RefCell<Vec<FormatError>>,
+    /// What is to be told under the next view.
+    notes: RefCell<Vec<Line>>,
+}
+
+impl Plugins {
+    /// Loads plugins, the lowest first. One that fails is left out.
+    pub(crate) fn load(
+        chosen: &[Chosen],
+        rules: &[ToolRule],
+        limits: &Limits,
+        journal: &Journal,
+        is_inline: bool,
+    ) -> Self {
+        let current = Rc::new(Current::default());
+        let mut plugins = Self {
+            all: Vec::new(),
+            rules: Registered::of_profile(rules),
+            below_rules: 0,
+            current,
+            journal: journal.clone(),
+            is_inline,
+            failures: RefCell::default(),
+            notes: RefCell::default(),
+        };
+        for (layer, pack) in chosen {
+            match Running::load(*layer, pack, &plugins.current, limits, journal) {
+                Ok(plugin) => plugins.all.push(plugin),
+                Err(failure) => {
+                    plugins.failures.borrow_mut().push(error_of(&failure.warning));
+                    journal.fail(failure.warning, false);
+                }
+            }
+        }
+        plugins.below_rules = plugins.all.iter().filter(|plugin| plugin.layer() == Layer::Pack).count();
+        plugins
+    }
+
+    /// The plugins, the lowest first.
+    pub(super) fn all(&self) -> &[Running] {
+        &self.all
+    }
+
+    /// The plugin that `who` is.
+    pub(crate) fn get(&self, who: Who) -> Option<&Running> {
+        match who {
+            Who::Plugin(index) => self.all.get(index),
+            Who::Profile => None,
+        }
+    }
+
+    /// Does something with all layers, the lowest first.
+    pub(crate) fn with_layers<R>(&self, work: impl FnOnce(std::vec::IntoIter<(Who, &Registered)>) -> R) -> R {
+        let registered: Vec<_> = self.all.iter().map(Running::registered).collect();
+        let mut layers: Vec<_> =
+            registered.iter().enumerate().map(|(index, it)| (Who::Plugin(index), &**it)).collect();
+        layers.insert(self.below_rules, (Who::Profile, &self.rules));
+        work(layers.into_iter())
+    }
+
+    /// Whether no layer says anything of items.
+    pub(super) fn is_silent(&self) -> bool {
+        self.with_layers(|mut layers| layers.all(|(_, registered)| registered.is_silent()))
+    }
+
+    /// Takes in a failure: it is counted, and told if it is new.
+    pub(super) fn tell(&self, plugin: &Running, failure: Failure) {
+        let mut failures = self.failures.borrow_mut();
+        if failures.len() < MOST_KEPT {
+            failures.push(error_of(&failure.warning));
+        }
+        let text = format!("{} failed: {}", failure.warning.plugin, failure.warning.message);
+        let is_first = self.journal.fail(failure.warning, self.is_inline);
+        if is_first && self.is_inline {
+            self.notes.borrow_mut().push(Line::of("notice.warning", text));
+        }
+        if plugin.is_off() {
+            let why = match failure.trip {
+                Some(_) => "it ran into limits too often",
+                None => "it failed too often",
+            };
+            let warning = Warning {
+                plugin: plugin.name(),
+                doing: "it ran".to_owned(),
+                place: None,
+                message: why.to_owned(),
+                outcome: "it is off for the rest of the run",
+            };
+            self.journal.fail(warning, false);
+        }
+    }
+
+    /// Takes what is to be told under the next view.
+    pub(super) fn take_notes(&self) -> Vec<Line> {
+        std::mem::take(&mut *self.notes.borrow_mut())
+    }
+
+    /// Takes what went wrong since this was last asked.
+    pub(super) fn take_failures(&self) -> Vec<FormatError> {
+        if self.failures.borrow().is_empty() {
+            return Vec::new();
+        }
+        std::mem::take(&mut self.failures.borrow_mut())
+    }
+}
+
+fn error_of(warning: &Warning) -> FormatError {
+    let place = match &warning.place {
+        Some((file, line, _)) => format!("{file}:{line}"),
+        None => warning.plugin.clone(),
+    };
+    FormatError { message: format!("{place}: {}", short(&warning.message)) }
+}

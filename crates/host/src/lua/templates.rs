@@ -1,0 +1,62 @@
+//! Fills templates with the fields of an item.
+
+use streamfmt_core::item::{Action, Item};
+use streamfmt_core::json;
+use streamfmt_core::text::Text;
+
+use super::layers::Field;
+use crate::template::Template;
+
+/// A template with the fields of an item, `tool` being the one that it is about; `None` if one of them isn't there.
+pub(super) fn filled(template: &Template, field: Field, item: &Item, tool: Option<&str>) -> Option<Text> {
+    let filled = template.fill(|keys| {
+        let simple = match (field, keys) {
+            (Field::Label, [name]) => of_call(item, tool, name),
+            (Field::Summary, [name]) => of_result(item, name),
+            _ => None,
+        };
+        simple.or_else(|| {
+            let input = if field == Field::Summary { None } else { item.input() };
+            of_value(input?, keys)
+        })
+    })?;
+    Some(Text::clean_owned(filled))
+}
+
+fn of_call(item: &Item, tool: Option<&str>, name: &str) -> Option<String> {
+    match name {
+        "name" => tool.map(str::to_owned),
+        "tool" => {
+            let own = item.fact("tool").and_then(|fact| fact.str().map(Into::into));
+            own.or_else(|| tool.map(str::to_owned))
+        }
+        "action" => item.action.map(Action::name).map(str::to_owned),
+        _ => item.fact(name)?.str().map(Into::into),
+    }
+}
+
+fn of_result(item: &Item, name: &str) -> Option<String> {
+    match name {
+        "text" => item.text().lines().next().map(str::to_owned),
+        "lines" if item.fact("lines").is_none() => Some(item.text().lines().count().to_string()),
+        _ => {
+            let fact = item.fact(name)?;
+            fact.str().map(Into::into).or_else(|| fact.int().map(|number| number.to_string()))
+        }
+    }
+}
+
+/// The plain value that keys lead to.
+fn of_value(mut value: json::Value<'_>, keys: &[String]) -> Option<String> {
+    for key in keys {
+        value = match value.kind() {
+            json::Kind::Array => value.items().nth(key.parse().ok()?)?,
+            _ => value.get(key)?,
+        };
+    }
+    match value.kind() {
+        json::Kind::String => value.decode().map(Into::into),
+        json::Kind::Number | json::Kind::True | json::Kind::False => Some(value.raw().to_owned()),
+        _ => None,
+    }
+}

@@ -1,0 +1,251 @@
+//! What a project may set before it is trusted: the rows of [`ALLOWED`], nothing else.
+//!
+//! What is shown is what a person judges an agent by. So a repository must not be able to hide or rename
+//! what happens in it, or to cut it off, let alone to run anything.
+
+use streamfmt_core::text::clean;
+use toml::de::DeValue;
+
+use super::Standing;
+
+/// Fewest lines of anything that a project may ask for.
+const LEAST_LINES: i64 = 3;
+/// Fewest columns to wrap at.
+const LEAST_WIDTH: i64 = 40;
+/// Names in the line that tells what was left out; further ones are counted.
+const TOLD: usize = 6;
+
+/// What a project may set untrusted.
+pub struct Allowance {
+    /// The key: of a profile, or of the project's file. A `*` in it stands for anything but a dot.
+    pub key: &'static str,
+    /// To what it may be set.
+    pub about: &'static str,
+    may: fn(&DeValue<'_>, &Grants) -> bool,
+}
+
+/// What the user, and nobody else, lets untrusted projects do besides.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grants {
+    /// The installed packs that they may choose: the user's `allow-in-projects`.
+    pub packs: Vec<String>,
+}
+
+/// Something that an untrusted project set and may not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The key in the project's file.
+    pub key: String,
+    /// The line of the file, from 1.
+    pub line: usize,
+    /// What it may be set to, if anything.
+    pub why: String,
+}
+
+/// All that an untrusted project may set.
+pub static ALLOWED: &[Allowance] = &[
+    Allowance { key: "version", about: "the version of the format", may: |_, _| true },
+    Allowance { key: "profile", about: "default, full or plain", may: is_plain_profile },
+    Allowance { key: "default-profile", about: "default, full or plain", may: is_plain_profile },
+    Allowance {
+        key: "theme",
+        about: "the name of a theme that is installed",
+        may: |value, _| value.as_str().is_some_and(is_name),
+    },
+    Allowance {
+        key: "layout.glyphs",
+        about: "the name of a set of glyphs",
+        may: |value, _| value.as_str().is_some_and(is_name),
+    },
+    Allowance { key: "width", about: "40 columns or more", may: is_wide },
+    Allowance { key: "layout.width", about: "40 columns or more", may: is_wide },
+    Allowance { key: "wrap", about: "true or false", may: |value, _| value.as_bool().is_some() },
+    Allowance { key: "layout.wrap", about: "true or false", may: |value, _| value.as_bool().is_some() },
+    Allowance {
+        key: "limits.*-lines",
+        about: "3 lines or more",
+        may: |value, _| {
+            integer(value).is_some_and(|lines| lines >= LEAST_LINES) || value.as_str() == Some("none")
+        },
+    },
+    Allowance {
+        key: "limits.keep",
+        about: "which end is kept",
+        may: |value, _| value.as_str().is_some_and(is_name),
+    },
+    Allowance {
+        key: "plugins",
+        about: "packs that are named in your allow-in-projects",
+        may: |value, grants| {
+            value.as_array().is_some_and(|list| {
+                list.iter().all(|name| {
+                    name.get_ref().as_str().is_some_and(|name| grants.packs.iter().any(|pack| pack == name))
+                })
+            })
+        },
+    },
+];
+
+/// Whether an untrusted project may set `key` to `value`; else why not.
+pub fn check(key: &str, value: &DeValue<'_>, grants: &Grants) -> Result<(), String> {
+    match ALLOWED.iter().find(|row| matches(row.key, key)) {
+        None => Err("only a trusted project may set it".to_owned()),
+        Some(row) if (row.may)(value, grants) => Ok(()),
+        Some(row) => Err(format!("an untrusted project may set it to: {}", row.about)),
+    }
+}
+
+/// The one line that tells what was left out of a project's file, and what to do about it. `file` is as it should
+/// be shown, `root` the folder to name in the command if it is not the one that the user is in.
+pub fn left_out(file: &str, standing: Standing, refusals: &[Refusal], root: Option<&str>) -> String {
+    let mut keys: Vec<&str> = refusals.iter().map(|refusal| refusal.key.as_str()).collect();
+    keys.dedup();
+    let more = keys.len().saturating_sub(TOLD);
+    let mut told = keys[..keys.len() - more].join(", ");
+    if more > 0 {
+        told = format!("{told} and {more} more");
+    }
+    let root = root.map_or_else(String::new, |root| format!(" {root}"));
+    let why = match standing {
+        Standing::Denied => return clean(&format!("{file} is denied: left out {told}")).replace('\n', "␊"),
+        Standing::Changed => format!("has changed since you trusted it; see: streamfmt trust --diff{root}"),
+        Standing::Trusted | Standing::Unknown => format!("is not trusted; see: streamfmt trust{root}"),
+    };
+    clean(&format!("left out {told}: {file} {why}")).replace('\n', "␊")
+}
+
+fn is_plain_profile(value: &DeValue<'_>, _: &Grants) -> bool {
+    value.as_str().is_some_and(|name| matches!(name, "default" | "full" | "plain"))
+}
+
+fn is_wide(value: &DeValue<'_>, _: &Grants) -> bool {
+    integer(value).is_some_and(|width| width >= LEAST_WIDTH)
+}
+
+fn integer(value: &DeValue<'_>) -> Option<i64> {
+    let number = value.as_integer()?;
+    i64::from_str_radix(number.as_str(), number.radix()).ok()
+}
+
+/// Whether it can only be a name, not a path.
+fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= 64
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+}
+
+/// Whether `key` is what `pattern` means, with one `*` at most.
+fn matches(pattern: &str, key: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == key,
+        Some((start, end)) => key
+            .strip_prefix(start)
+            .and_then(|rest| rest.strip_suffix(end))
+            .is_some_and(|middle| !middle.is_empty() && !middle.contains('.')),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toml::de::DeTable;
+
+    use super::*;
+
+    #[track_caller]
+    fn expect(source: &str, may: bool) {
+        let table = DeTable::parse(source).unwrap();
+        let (mut key, mut value) = (String::new(), None);
+        let mut open = Some(table.get_ref());
+        while let Some(table) = open.take() {
+            let (name, inner) = table.iter().next().unwrap();
+            key = format!("{key}{}{}", if key.is_empty() { "" } else { "." }, name.get_ref());
+            match inner.get_ref() {
+                DeValue::Table(table) => open = Some(table),
+                other => value = Some(other),
+            }
+        }
+        let grants = Grants { packs: vec!["cost".to_owned()] };
+        let told = check(&key, value.unwrap(), &grants);
+        assert_eq!(told.is_ok(), may, "{source}: {told:?}");
+    }
+
+    #[test]
+    fn an_untrusted_project_may_choose_looks() {
+        for source in [
+            "version = 1",
+            "profile = 'full'",
+            "theme = 'dark'",
+            "layout.glyphs = 'ascii'",
+            "width = 40",
+            "wrap = false",
+            "limits.result-lines = 3",
+            "limits.error-lines = 'none'",
+            "limits.keep = 'tail'",
+            "plugins = ['cost']",
+            "plugins = []",
+        ] {
+            expect(source, true);
+        }
+    }
+
+    #[test]
+    fn it_may_not_hide_rename_cut_off_point_elsewhere_or_run_anything() {
+        for source in [
+            "profile = 'quiet'",
+            "profile = './mine.toml'",
+            "theme = '../x.toml'",
+            "theme = 'x/y'",
+            "theme = 3",
+            "theme = ''",
+            "layout.glyphs = '/etc/passwd'",
+            "layout.margin = 40",
+            "width = 39",
+            "width = 0x1",
+            "width = -4000",
+            "width = 9223372036854775808",
+            "limits.result-lines = 2",
+            "limits.result-lines = '0'",
+            "limits.line = 1",
+            "limits.x.y-lines = 9",
+            "limits.result-bytes = 1",
+            "plugins = ['cost', 'other']",
+            "plugins = ['./cost']",
+            "plugins = 'cost'",
+            "plugins.add = ['cost']",
+            "hide = ['call']",
+            "only = []",
+            "detail = 'lines'",
+            "writer = 'items'",
+            "extends = ['full']",
+            "tool.Bash.label = 'read'",
+            "tool.Bash.script = 'x.lua'",
+            "trusted-paths = ['/']",
+            "allow-in-projects = ['x']",
+            "strict = false",
+            "links = 'file://{path}'",
+            "pager = 'sh -c id'",
+            "output = '/tmp/x'",
+            "Theme = 'dark'",
+            "\"theme.\" = 'dark'",
+            "switch = []",
+        ] {
+            expect(source, false);
+        }
+    }
+
+    #[test]
+    fn what_was_left_out_is_told_in_one_line() {
+        let refusal = |key: &str| Refusal { key: key.to_owned(), line: 1, why: String::new() };
+        let two = [refusal("hide"), refusal("tool.\u{1b}[2J\n")];
+        assert_eq!(
+            left_out("streamfmt.toml", Standing::Unknown, &two, None),
+            "left out hide, tool.␛[2J␊: streamfmt.toml is not trusted; see: streamfmt trust"
+        );
+        let many: Vec<Refusal> = (0..20).map(|number| refusal(&format!("k{number}"))).collect();
+        assert_eq!(
+            left_out("streamfmt.toml", Standing::Changed, &many, Some("/x")),
+            "left out k0, k1, k2, k3, k4, k5 and 14 more: streamfmt.toml has changed since you trusted it; \
+             see: streamfmt trust --diff /x"
+        );
+    }
+}

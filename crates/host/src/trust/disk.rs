@@ -1,0 +1,79 @@
+//! Files and folders that are for their owner's eyes only.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Makes a folder, and those above it, that nobody but its owner may look into. One that exists stays as it is.
+pub fn make_private_folder(path: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt;
+        builder.mode(0o700);
+    }
+    builder.create(path)
+}
+
+/// Writes a file, for its owner's eyes only, whole or not at all. A link in its place is replaced, not followed.
+pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let draft = path.with_file_name(format!(".{name}.{}-{number}.tmp", std::process::id()));
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600);
+    }
+    let written = options
+        .open(&draft)
+        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
+        .and_then(|()| fs::rename(&draft, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&draft);
+    }
+    // The name is safe on the disk once its folder is. Not every system can do that.
+    let _ = path.parent().map(|folder| File::open(folder).and_then(|folder| folder.sync_all()));
+    written
+}
+
+/// Reads a file of at most `most` bytes that only its owner, who runs this, can have written. Links are not
+/// followed.
+pub fn read_private(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
+    }
+    let file = options.open(path).map_err(|error| {
+        if path.is_symlink() { io::Error::other("it is a link, which is not followed") } else { error }
+    })?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is no file"));
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        if metadata.uid() != rustix::process::geteuid().as_raw() {
+            return Err(io::Error::other("it belongs to somebody else"));
+        }
+        if metadata.mode() & 0o022 != 0 {
+            return Err(io::Error::other("others may write it (chmod go-w mends that)"));
+        }
+    }
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(io::Error::other("it is too large"));
+    }
+    Ok(bytes)
+}

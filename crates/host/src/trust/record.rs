@@ -1,0 +1,133 @@
+//! A record of trust: one file for each project.
+//!
+//! ```toml
+//! root = "/home/ada/shop"
+//! standing = "trusted"              # or "denied"
+//!
+//! [file."streamfmt.toml"]
+//! text = "…"                        # or `bytes`, in hexadecimal digits, if it is no text
+//! ```
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use toml::{Table, Value};
+
+use super::disk::{make_private_folder, read_private, write_private};
+use super::{Entry, hash_of};
+use crate::problem::Problem;
+
+/// Largest record, in bytes: a project's files, spelled out.
+const LARGEST: u64 = 256 << 20;
+
+/// The file that keeps what was said of one project.
+pub(super) struct Record {
+    pub(super) path: PathBuf,
+}
+
+impl Record {
+    /// The record of the project in the folder `root`.
+    pub(super) fn named(folder: &Path, root: &Path) -> Self {
+        let name = hash_of([("", root.as_os_str().as_encoded_bytes())].into_iter());
+        Self { path: folder.join(format!("{}.toml", &name[..32])) }
+    }
+
+    /// All records in `folder`.
+    pub(super) fn all(folder: &Path) -> Vec<Self> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let is_record = |path: &PathBuf| {
+            path.extension().is_some_and(|end| end == "toml")
+                && path.file_name().is_some_and(|name| !name.as_encoded_bytes().starts_with(b"."))
+        };
+        let mut records: Vec<Self> = entries.filter(is_record).map(|path| Self { path }).collect();
+        records.sort_by(|a, b| a.path.cmp(&b.path));
+        records
+    }
+
+    /// What it says, if it is there.
+    pub(super) fn read(&self) -> Result<Option<Entry>, Problem> {
+        let bytes = match read_private(&self.path, LARGEST) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            read => read.map_err(|error| self.problem(&error))?,
+        };
+        let text = String::from_utf8(bytes).map_err(|_| self.problem(&"it is not UTF-8"))?;
+        let table: Table = text.parse().map_err(|_| self.problem(&"it is damaged"))?;
+        parse(&table).map(Some).ok_or_else(|| self.problem(&"it is damaged"))
+    }
+
+    pub(super) fn write(&self, entry: &Entry) -> Result<(), Problem> {
+        let root = entry.root.to_str();
+        let root = root.ok_or_else(|| self.problem(&"the path of the project is not UTF-8"))?;
+        let mut table = Table::new();
+        table.insert("root".to_owned(), Value::from(root));
+        let standing = if entry.files.is_some() { "trusted" } else { "denied" };
+        table.insert("standing".to_owned(), Value::from(standing));
+        let file = |bytes: &Arc<[u8]>| {
+            let content = match std::str::from_utf8(bytes) {
+                Ok(text) => ("text".to_owned(), Value::from(text)),
+                Err(_) => ("bytes".to_owned(), Value::from(hex(bytes))),
+            };
+            Value::Table([content].into_iter().collect())
+        };
+        let files: Table =
+            entry.files.iter().flatten().map(|(name, bytes)| (name.clone(), file(bytes))).collect();
+        table.insert("file".to_owned(), Value::Table(files));
+        let folder = self.path.parent().unwrap_or(Path::new(""));
+        make_private_folder(folder)
+            .and_then(|()| write_private(&self.path, table.to_string().as_bytes()))
+            .map_err(|error| self.problem(&error))
+    }
+
+    /// Removes it. Whether it was there.
+    pub(super) fn remove(&self) -> Result<bool, Problem> {
+        match fs::remove_file(&self.path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(self.problem(&error)),
+        }
+    }
+
+    fn problem(&self, why: &dyn std::fmt::Display) -> Problem {
+        Problem::of(self.path.display().to_string(), format!("this record of trust doesn't count: {why}"))
+    }
+}
+
+fn parse(table: &Table) -> Option<Entry> {
+    let root = PathBuf::from(table.get("root")?.as_str()?);
+    let files = match table.get("standing")?.as_str()? {
+        "denied" => None,
+        "trusted" => {
+            Some(table.get("file")?.as_table()?.iter().map(file).collect::<Option<BTreeMap<_, _>>>()?)
+        }
+        _ => return None,
+    };
+    Some(Entry { root, files })
+}
+
+fn file((name, content): (&String, &Value)) -> Option<(String, Arc<[u8]>)> {
+    let bytes = match content.get("text") {
+        Some(text) => text.as_str()?.as_bytes().to_vec(),
+        None => unhex(content.get("bytes")?.as_str()?)?,
+    };
+    Some((name.clone(), bytes.into()))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16);
+    let byte = |pair: &[u8]| match pair {
+        [high, low] => u8::try_from(digit(high)? * 16 + digit(low)?).ok(),
+        _ => None,
+    };
+    text.as_bytes().chunks(2).map(byte).collect()
+}

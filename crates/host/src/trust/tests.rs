@@ -1,0 +1,145 @@
+use std::fs;
+use std::path::PathBuf;
+
+use super::*;
+
+/// A folder with a project and a place for records. It goes away with the test.
+struct Disk(PathBuf);
+
+impl Disk {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("streamfmt-trust-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(path.join("project/.streamfmt/lib")).unwrap();
+        let disk = Self(path);
+        disk.write("streamfmt.toml", "theme = 'dark'\n");
+        disk.write(".streamfmt/lib/a.lua", "return 1\n");
+        disk.write("README.md", "not reached\n");
+        disk
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        fs::write(self.0.join("project").join(name), text).unwrap();
+    }
+
+    /// The closure of the project's settings as they are now.
+    fn closure(&self) -> Result<Closure, Problem> {
+        let files = Files::default().within(&self.0.join("project")).unwrap();
+        files.read("streamfmt.toml".as_ref(), 1000).unwrap();
+        Closure::of(&files)
+    }
+
+    fn trust(&self, hashes: Option<&str>) -> Trust {
+        Trust::new(Some(&self.0.join("state")), hashes)
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn trust_is_in_the_bytes_of_all_files_that_take_part() {
+    let disk = Disk::new("bytes");
+    let trust = disk.trust(None);
+    let closure = disk.closure().unwrap();
+    assert_eq!(closure.files.keys().collect::<Vec<_>>(), [".streamfmt/lib/a.lua", "streamfmt.toml"]);
+    assert_eq!(trust.standing(&closure), Ok(Standing::Unknown));
+    trust.allow(&closure).unwrap();
+    assert_eq!(trust.standing(&disk.closure().unwrap()), Ok(Standing::Trusted));
+    disk.write("README.md", "changed\n");
+    assert_eq!(trust.standing(&disk.closure().unwrap()), Ok(Standing::Trusted));
+    for change in [".streamfmt/lib/a.lua", ".streamfmt/new", "streamfmt.toml"] {
+        let before = fs::read(disk.0.join("project").join(change)).ok();
+        disk.write(change, "changed\n");
+        assert_eq!(trust.standing(&disk.closure().unwrap()), Ok(Standing::Changed), "{change}");
+        match before {
+            Some(before) => disk.write(change, before),
+            None => fs::remove_file(disk.0.join("project").join(change)).unwrap(),
+        }
+    }
+    assert_eq!(trust.standing(&disk.closure().unwrap()), Ok(Standing::Trusted));
+}
+
+#[test]
+fn a_denied_project_stays_denied_until_it_is_forgotten() {
+    let disk = Disk::new("denied");
+    let closure = disk.closure().unwrap();
+    let trust = disk.trust(Some(&format!("abc, {}", closure.hash().to_uppercase())));
+    assert_eq!(trust.standing(&closure), Ok(Standing::Trusted));
+    assert_eq!(disk.trust(Some(&closure.hash()[..60])).standing(&closure), Ok(Standing::Unknown));
+    trust.deny(&closure.root).unwrap();
+    assert_eq!(trust.standing(&closure), Ok(Standing::Denied));
+    let (entries, problems) = trust.entries();
+    assert_eq!((entries.len(), entries[0].files.is_none(), problems), (1, true, Vec::new()));
+    assert_eq!(trust.forget(&closure.root), Ok(true));
+    assert_eq!(trust.forget(&closure.root), Ok(false));
+    assert_eq!(disk.trust(None).standing(&closure), Ok(Standing::Unknown));
+}
+
+#[test]
+fn what_changed_is_shown_harmless() {
+    let disk = Disk::new("diff");
+    disk.write(".streamfmt/old", "x\n");
+    disk.write(".streamfmt/binary", b"\xff");
+    let (trust, before) = (disk.trust(None), disk.closure().unwrap());
+    trust.allow(&before).unwrap();
+    disk.write("streamfmt.toml", "theme = 'dark'\nhide = ['\u{1b}[2J']\n");
+    disk.write(".streamfmt/binary", b"\xfe");
+    fs::remove_file(disk.0.join("project/.streamfmt/old")).unwrap();
+    let old = trust.entry(&before.root).unwrap().unwrap().files.unwrap();
+    assert_eq!(old, before.files);
+    assert_eq!(
+        disk.closure().unwrap().changes(&old),
+        "--- a/.streamfmt/binary\n+++ b/.streamfmt/binary\n  (it is no text)\n\
+         --- a/.streamfmt/old\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n\
+         --- a/streamfmt.toml\n+++ b/streamfmt.toml\n@@ -1 +1,2 @@\n theme = 'dark'\n+hide = ['␛[2J']\n"
+    );
+}
+
+#[test]
+fn names_and_contents_do_not_run_into_each_other() {
+    let hash = |files: &[(&str, &str)]| hash_of(files.iter().map(|(name, text)| (*name, text.as_bytes())));
+    assert_ne!(hash(&[("a", "bc")]), hash(&[("ab", "c")]));
+    assert_ne!(hash(&[("a", ""), ("b", "")]), hash(&[("a", "\0\0\0\0\0\0\0\u{1}b\0\0\0\0\0\0\0\0")]));
+    assert_eq!(hash(&[]), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
+#[cfg(unix)]
+#[test]
+fn records_are_private_and_count_only_if_nobody_else_could_write_them() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    let disk = Disk::new("private");
+    let (trust, closure) = (disk.trust(None), disk.closure().unwrap());
+    let path = trust.allow(&closure).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+    assert!(trust.standing(&closure).unwrap_err().message.contains("others may write it"));
+
+    let elsewhere = disk.0.join("elsewhere");
+    fs::rename(&path, &elsewhere).unwrap();
+    fs::set_permissions(&elsewhere, fs::Permissions::from_mode(0o600)).unwrap();
+    symlink(&elsewhere, &path).unwrap();
+    assert!(trust.standing(&closure).unwrap_err().message.contains("it is a link"));
+    let copied = fs::read(&elsewhere).unwrap();
+    trust.deny(&closure.root).unwrap();
+    assert_eq!((fs::read(&elsewhere).unwrap(), path.is_symlink()), (copied, false));
+
+    fs::write(&path, "root = ").unwrap();
+    assert!(trust.standing(&closure).unwrap_err().message.contains("it is damaged"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_project_with_a_link_that_leaves_it_can_not_be_trusted() {
+    let disk = Disk::new("leaves");
+    fs::write(disk.0.join("secret"), "x").unwrap();
+    std::os::unix::fs::symlink("../../secret", disk.0.join("project/.streamfmt/link")).unwrap();
+    let problem = disk.closure().unwrap_err();
+    assert!(problem.to_string().starts_with(".streamfmt: it is not inside "), "{problem}");
+}
