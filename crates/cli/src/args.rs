@@ -1,10 +1,10 @@
 //! The command line.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use streamfmt::core::dialect::DIALECTS;
@@ -15,6 +15,7 @@ use streamfmt::profile::BUILT_IN;
 use crate::explain::Explain;
 use crate::golden::Golden;
 use crate::message::{OK, USAGE, tell};
+use crate::plugin::Plugin;
 
 /// Readable output for the event streams of coding agents.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -66,6 +67,10 @@ pub(crate) struct Args {
     /// Show when things happened, as the stream tells, in the local time zone
     #[arg(long, help_heading = "Format")]
     pub(crate) timestamps: bool,
+
+    /// Mask tokens, keys and passwords in whatever is written
+    #[arg(long, help_heading = "Format")]
+    pub(crate) redact: bool,
 
     /// A plugin: a Lua file, or a folder with a plugin.toml; later ones go over earlier ones
     #[arg(long, value_name = "PATH", help_heading = "Plugins")]
@@ -129,6 +134,8 @@ pub(crate) enum Command {
     Explain(Explain),
     /// Try cases: an input, and what is to come out of it
     Golden(Golden),
+    /// Make, check, try, install and list plugins
+    Plugin(Plugin),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -194,14 +201,35 @@ pub(crate) fn short_help() -> String {
     )
 }
 
-fn dialects() -> PossibleValuesParser {
-    PossibleValuesParser::new(["auto"].into_iter().chain(DIALECTS.iter().map(|dialect| dialect.name)))
+fn dialects() -> Names {
+    let known = ["auto"].into_iter().chain(DIALECTS.iter().map(|dialect| dialect.name));
+    Names(known.map(PossibleValue::new).collect())
 }
 
-fn writers() -> PossibleValuesParser {
-    PossibleValuesParser::new(
-        WRITERS.iter().map(|row| clap::builder::PossibleValue::new(row.name).help(row.about)),
-    )
+fn writers() -> Names {
+    Names(WRITERS.iter().map(|row| PossibleValue::new(row.name).help(row.about)).collect())
+}
+
+/// Known names, for help and completion. Plugins may bring others, so any name is taken here; it is checked once
+/// they are loaded.
+#[derive(Clone)]
+struct Names(Vec<PossibleValue>);
+
+impl TypedValueParser for Names {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().cloned()))
+    }
 }
 
 /// The profiles and the keys of a profile.

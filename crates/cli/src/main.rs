@@ -12,6 +12,7 @@ mod golden;
 mod input;
 mod message;
 mod output;
+mod plugin;
 mod progress;
 mod report;
 mod signal;
@@ -23,6 +24,7 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use streamfmt::Engine;
+use streamfmt::core::redact::Redaction;
 
 use crate::args::{Args, Command, PluginErrors};
 use crate::format::Run;
@@ -40,11 +42,11 @@ fn main() -> ExitCode {
 /// Does what the command line says. An error is an exit code whose reason was told.
 fn run() -> Result<u8, u8> {
     let args = Args::read(env::args_os())?;
-    if let Some(Command::Golden(golden)) = &args.command {
-        return golden.run();
-    }
-    if let Some(command) = &args.command {
-        return write_out(&generate(command)?);
+    match &args.command {
+        Some(Command::Golden(golden)) => return golden.run(),
+        Some(Command::Plugin(plugin)) => return plugin.run(),
+        Some(command) => return write_out(&generate(command)?),
+        None => {}
     }
     if args.files.is_empty() && io::stdin().is_terminal() {
         return write_out(args::short_help().as_bytes());
@@ -56,6 +58,7 @@ fn run() -> Result<u8, u8> {
         USAGE
     })?;
     let engine = engine(&args)?;
+    tell_problems(engine.warnings());
     let mut run = Run::begin(&args, &engine)?;
     for input in &inputs {
         run.format(input);
@@ -76,6 +79,9 @@ fn engine(args: &Args) -> Result<Engine, u8> {
         .timestamps(args.timestamps)
         .folders(folders::folders())
         .looks(terminal::looks(args));
+    if args.redact {
+        builder = builder.redact(&Redaction::secrets());
+    }
     if let Some(name) = &args.to {
         builder = builder.writer(name);
     }
@@ -122,8 +128,8 @@ fn generate(command: &Command) -> Result<Vec<u8>, u8> {
             }
             page = explain.run(builder)?;
         }
-        // It writes as it goes.
-        Command::Golden(_) => {}
+        // They write for themselves.
+        Command::Golden(_) | Command::Plugin(_) => {}
     }
     Ok(page)
 }

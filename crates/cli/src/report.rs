@@ -20,6 +20,7 @@ pub(crate) fn add(total: &mut Report, report: &Report) {
     total.failed |= report.failed;
     add_names(&mut total.shown, &report.shown);
     add_names(&mut total.hidden, &report.hidden);
+    add_names(&mut total.redacted, &report.redacted);
     add_names(&mut total.unknown, &report.unknown);
     add_names(&mut total.failures, &report.failures);
 }
@@ -54,6 +55,7 @@ pub(crate) fn lines(report: &Report, bytes: u64) -> Vec<String> {
     lines.push(format!("shown: {shown}"));
     for (what, counts) in [
         ("hidden", &report.hidden),
+        ("redacted", &report.redacted),
         ("unknown", &report.unknown),
         ("failures of formatters", &report.failures),
     ] {

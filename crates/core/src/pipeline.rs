@@ -11,16 +11,17 @@ use std::sync::Arc;
 use indexmap::{IndexMap, IndexSet};
 
 use crate::clip::{clip, floor, fold};
-use crate::dialect::{self, Decoder, Dialect, Input};
+use crate::dialect::{self, CLAIM, Decoder, Dialect, Guest, Input};
 use crate::entry::{Block, Entry, Line, View};
 use crate::event::Event;
 use crate::formatter::standard::Standard;
 use crate::formatter::{Formatter, Moment, Verdict};
 use crate::frame::{Frame, Framer};
 use crate::item::{Action, Content, Fact, FactRef, Id, Item, Kind, Status};
-use crate::json::{self, Record};
+use crate::json::{self, Record, Value};
 use crate::profile::{Detail, Profile, Selector};
 use crate::reading::{Part, Reading};
+use crate::redact::Redactor;
 use crate::session::{Change, Facts, Session, SessionId};
 use crate::text::Text;
 use crate::writer::{Writer, json::write_item};
@@ -77,7 +78,7 @@ pub type Subagents = Box<dyn FnMut(&Item) -> Option<Pieces>>;
 /// What is known of a stream before anything is said of it.
 pub struct Known<'a> {
     /// The dialect's name, once a line was claimed.
-    pub dialect: Option<&'static str>,
+    pub dialect: Option<&'a str>,
     /// The facts of the run so far.
     pub facts: &'a Facts,
     /// Whether no more will be known: too much was held back already, or the input has ended.
@@ -101,7 +102,9 @@ pub type Settle = Box<dyn FnMut(&Known<'_>) -> Settled>;
 /// How a pipeline is set up.
 pub struct Setup {
     /// The dialect's name, or `None` to find out (`auto`).
-    pub dialect: Option<&'static str>,
+    pub dialect: Option<String>,
+    /// Dialects beside the known ones.
+    pub guests: Vec<Guest>,
     /// Lines longer than this are told, not read. In bytes; see [`crate::frame::MAX_LINE`].
     pub max_line: usize,
     /// The user's choices.
@@ -137,6 +140,8 @@ pub struct Report {
     pub repeated: u64,
     /// Types, blocks and fields that the dialect doesn't know, by name.
     pub unknown: BTreeMap<String, u64>,
+    /// What was masked, by what it was.
+    pub redacted: BTreeMap<String, u64>,
     /// Failures of formatters, by message.
     pub failures: BTreeMap<String, u64>,
     /// Calls whose result never came.
@@ -144,7 +149,7 @@ pub struct Report {
     /// Whether the last run ended in an error.
     pub failed: bool,
     /// The dialect that was read, if any line was an event.
-    pub dialect: Option<&'static str>,
+    pub dialect: Option<Arc<str>>,
     /// Without a dialect: the program whose stream it seems to be.
     pub foreign: Option<&'static str>,
 }
@@ -160,12 +165,29 @@ fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
     }
 }
 
+/// The dialect that was decided on.
+#[derive(Clone)]
+struct Spoken {
+    name: Arc<str>,
+    /// Whether an array is a list of its events. A guest has no say: then every array is.
+    claim: Option<fn(Value<'_>) -> bool>,
+}
+
+impl From<&Dialect> for Spoken {
+    fn from(dialect: &Dialect) -> Self {
+        Self { name: dialect.name.into(), claim: Some(dialect.claim) }
+    }
+}
+
 /// Bytes of one input in, text out. One pipeline reads one input.
 pub struct Pipeline {
     framer: Framer,
     max_line: usize,
-    dialect: Option<&'static Dialect>,
+    dialect: Option<Spoken>,
     decoder: Option<Box<dyn Decoder>>,
+    guests: Vec<Guest>,
+    /// While no dialect is decided on and there are guests: the records so far.
+    first: Vec<Arc<Record>>,
     held: VecDeque<(u64, Reading)>,
     held_bytes: usize,
     scout: Option<Scout>,
@@ -190,12 +212,21 @@ struct Scout {
 impl Pipeline {
     /// Sets a pipeline up.
     pub fn new(setup: Setup) -> Self {
-        let dialect = setup.dialect.and_then(dialect::find);
+        let mut guests = setup.guests;
+        let known = setup.dialect.as_deref().and_then(dialect::find);
+        let guest = guests.iter().rposition(|guest| Some(&*guest.name) == setup.dialect.as_deref());
+        let (dialect, decoder) = match (guest.map(|index| guests.swap_remove(index)), known) {
+            (Some(Guest { name, decoder }), _) => (Some(Spoken { name, claim: None }), Some(decoder)),
+            (None, Some(known)) => (Some(known.into()), Some((known.decoder)())),
+            (None, None) => (None, None),
+        };
         let standard = standard_of(&setup.profile);
-        let (max_line, dialect_name) = (setup.max_line, setup.dialect);
+        let redactor = Redactor::new(&setup.profile.redaction);
+        let (max_line, dialect_name) = (setup.max_line, known.map(|known| known.name.to_owned()));
         let scout = setup.settle.map(|settle| {
             let pipeline = Self::new(Setup {
                 dialect: dialect_name,
+                guests: Vec::new(),
                 max_line,
                 profile: Profile::default(),
                 output: Output::Items,
@@ -208,7 +239,9 @@ impl Pipeline {
             framer: Framer::new(setup.max_line),
             max_line: setup.max_line,
             dialect,
-            decoder: dialect.map(|dialect| (dialect.decoder)()),
+            decoder,
+            guests,
+            first: Vec::new(),
             held: VecDeque::new(),
             held_bytes: 0,
             scout,
@@ -221,6 +254,7 @@ impl Pipeline {
                 profile: setup.profile,
                 output: setup.output,
                 standard,
+                redactor,
                 last: None,
                 last_parent: None,
                 last_session: None,
@@ -281,19 +315,37 @@ impl Pipeline {
             return self.read(line, reading, None, out);
         }
         let claimed = match &reading {
-            Reading::Record(record) => dialect::claiming(record.root()),
-            Reading::Parts(parts) => parts.records().find_map(|record| dialect::claiming(record.root())),
+            Reading::Record(record) => self.claiming(record),
+            Reading::Parts(parts) => parts.records().find_map(|record| self.claiming(&record)),
             // Raw text is not held back, but keeps its place.
             _ if self.held.is_empty() => return self.read(line, reading, None, out),
             _ => None,
         };
-        let Some(dialect) = claimed else { return self.hold(line, reading, out) };
+        let Some((dialect, decoder)) = claimed else { return self.hold(line, reading, out) };
         self.dialect = Some(dialect);
-        self.decoder = Some((dialect.decoder)());
+        self.decoder = Some(decoder);
+        (self.guests, self.first) = (Vec::new(), Vec::new());
         while let Some((line, held)) = self.held.pop_front() {
             self.read(line, held, None, out)?;
         }
         self.read(line, reading, None, out)
+    }
+
+    /// The dialect that is the surest that the input is its, with this record after those before.
+    fn claiming(&mut self, record: &Record) -> Option<(Spoken, Box<dyn Decoder>)> {
+        let known = dialect::claiming(record.root());
+        if !self.guests.is_empty() {
+            self.first.push(Arc::new(record.clone()));
+            let weights = self.guests.iter_mut().map(|guest| guest.decoder.weigh(&self.first));
+            // Of equals the later one: it stands over those before.
+            let surest = weights.enumerate().max_by(|(_, one), (_, other)| one.total_cmp(other));
+            let enough = if known.is_some() { CLAIM } else { 0.0 };
+            if let Some((index, _)) = surest.filter(|(_, weight)| *weight > enough) {
+                let Guest { name, decoder } = self.guests.swap_remove(index);
+                return Some((Spoken { name, claim: None }, decoder));
+            }
+        }
+        known.map(|known| (known.into(), (known.decoder)()))
     }
 
     /// Looks whether it can be settled now how the stream is shown, and if so, reads what was held back for that.
@@ -309,7 +361,8 @@ impl Pipeline {
             scout.held.push_back((line, reading));
         }
         let Pipeline { dialect, session, .. } = &*scout.pipeline;
-        let known = Known { dialect: dialect.map(|dialect| dialect.name), facts: session.facts(), is_all };
+        let dialect = dialect.as_ref().or(self.dialect.as_ref()).map(|dialect| &*dialect.name);
+        let known = Known { dialect, facts: session.facts(), is_all };
         match (scout.settle)(&known) {
             Settled::Wait if !is_all => {
                 self.scout = Some(scout);
@@ -318,6 +371,7 @@ impl Pipeline {
             Settled::Use(choices) => {
                 let (profile, output) = *choices;
                 self.stage.standard = standard_of(&profile);
+                self.stage.redactor = Redactor::new(&profile.redaction);
                 self.stage.profile = profile;
                 self.stage.output = output;
             }
@@ -341,6 +395,7 @@ impl Pipeline {
 
     /// Gives up waiting for a claim: what was held back passes through as text.
     fn release(&mut self, out: &mut dyn Write) -> fmt::Result {
+        (self.guests, self.first) = (Vec::new(), Vec::new());
         self.held_bytes = 0;
         while let Some((line, reading)) = self.held.pop_front() {
             self.read(line, reading, None, out)?;
@@ -406,16 +461,19 @@ impl Pipeline {
     }
 
     fn record(&mut self, line: u64, record: Record, parent: Option<&Id>, out: &mut dyn Write) -> fmt::Result {
-        let Some(dialect) = self.dialect else {
+        let Some(dialect) = &self.dialect else {
             let report = &mut self.stage.report;
             report.foreign = report.foreign.or_else(|| dialect::recognise_foreign(record.root()));
             return self.raw(line, record.text().to_owned(), out);
         };
-        self.stage.report.dialect = Some(dialect.name);
+        let claim = dialect.claim;
+        if self.stage.report.dialect.is_none() {
+            self.stage.report.dialect = Some(Arc::clone(&dialect.name));
+        }
         let is_cut = record.is_cut();
         let record = Arc::new(record);
         let root = record.root();
-        let is_stream = root.kind() == json::Kind::Array && (dialect.claim)(root);
+        let is_stream = root.kind() == json::Kind::Array && claim.is_none_or(|claim| claim(root));
         let elements = root.items().filter(|_| is_stream);
         let single = std::iter::once(root).filter(|_| !is_stream);
         for value in elements.chain(single) {
@@ -547,6 +605,8 @@ struct Stage {
     profile: Profile,
     output: Output,
     standard: Standard,
+    /// Masks what is to be masked, if anything is.
+    redactor: Option<Redactor>,
     /// The item that was written last.
     last: Option<Id>,
     /// The call that it was inside of.
@@ -597,7 +657,15 @@ impl Stage {
         if let Output::Items = self.output {
             if self.admits(item) {
                 *self.report.shown.entry(item.kind.name()).or_default() += 1;
-                write_item(item, out)?;
+                match &mut self.redactor {
+                    None => write_item(item, out)?,
+                    Some(redactor) => {
+                        let mut line = String::new();
+                        write_item(item, &mut line)?;
+                        redactor.json(&mut line);
+                        out.write_str(&line)?;
+                    }
+                }
             }
             return Ok(());
         }
@@ -612,6 +680,9 @@ impl Stage {
             self.write(change, out)?;
         }
         if self.profile.detail != Detail::Lines {
+            if let Some(redactor) = &mut self.redactor {
+                redactor.blocks(&mut after);
+            }
             entry.view.body.append(&mut after);
         }
         self.write(entry, out)?;
@@ -686,9 +757,10 @@ impl Stage {
         }
         let id: Id = item.map_or_else(|| name.into(), |item| format!("{}/{name}", item.id).into());
         let mut view = View::of(body);
-        if self.profile.detail == Detail::Lines {
-            view = self.standard.fold(&Item::new(id.clone(), Kind::Notice, 0), session, view);
+        if let Some(redactor) = &mut self.redactor {
+            redactor.view(&mut view);
         }
+        let view = self.folded(&Item::new(id.clone(), Kind::Notice, 0), session, view);
         let entry = Entry {
             id,
             parent: item.and_then(|item| item.parent.clone()),
@@ -722,6 +794,23 @@ impl Stage {
             count(&mut self.report.hidden, item.kind.name());
             return None;
         };
+        let mut of = match item.kind {
+            Kind::Result => self.named_call(item, session),
+            _ => self.named_parent(item, session),
+        };
+        let mut tool = item.tool.as_deref().map(Text::clean);
+        if let Some(redactor) = &mut self.redactor {
+            if item.fact("raw").is_some() {
+                redactor.raw_line(&mut view);
+            } else {
+                redactor.view(&mut view);
+            }
+            if let Some(line) = &mut of {
+                redactor.line(line);
+            }
+            tool = tool.map(|tool| Text::clean_owned(redactor.text(&tool).into_owned()));
+        }
+        let mut view = self.folded(item, session, view);
         if self.profile.filter.collapses(item) {
             fold(&mut view);
         }
@@ -735,15 +824,12 @@ impl Stage {
             parent: item.parent.clone(),
             place: item.place,
             kind: item.kind,
-            tool: item.tool.as_deref().map(Text::clean),
+            tool,
             action: item.action,
             status: item.status,
             at: if wants_time { item.at() } else { None },
             depth: session.depth(item.parent.as_ref()),
-            of: match item.kind {
-                Kind::Result => self.named_call(item, session),
-                _ => self.named_parent(item, session),
-            },
+            of,
             view,
         })
     }
@@ -765,6 +851,19 @@ impl Stage {
             }
         }
         None
+    }
+
+    /// The view in one line, if the profile wants that. It is masked before, since a secret that is cut isn't known
+    /// any more, and after, since the line names the call.
+    fn folded(&mut self, item: &Item, session: &Session, view: View) -> View {
+        if self.profile.detail != Detail::Lines {
+            return view;
+        }
+        let mut view = self.standard.fold(item, session, view);
+        if let Some(redactor) = &mut self.redactor {
+            redactor.view(&mut view);
+        }
+        view
     }
 
     /// The title of the call that a result belongs to, unless that stands right above.
@@ -795,7 +894,11 @@ impl Stage {
     /// The title of a call, if it is remembered.
     fn title_of(&mut self, call: &Id, session: &Session) -> Option<Line> {
         let known = session.call(call)?;
-        let title = self.view(known, session).map(|view| view.title).filter(|title| !title.is_empty());
+        let view = self.view(known, session).map(|view| match self.profile.detail {
+            Detail::Lines => self.standard.fold(known, session, view),
+            _ => view,
+        });
+        let title = view.map(|view| view.title).filter(|title| !title.is_empty());
         Some(title.unwrap_or_else(|| Line::of("tool.name", known.tool.as_deref().unwrap_or("call"))))
     }
 
@@ -818,6 +921,9 @@ impl Stage {
 
     fn end(&mut self, session: &Session, line: u64, out: &mut dyn Write) -> fmt::Result {
         self.report.open_calls = session.open_calls();
+        if let Some(redactor) = &self.redactor {
+            self.report.redacted = redactor.counts().clone();
+        }
         if self.report.damaged > SHOWN_DAMAGE {
             let count = self.report.damaged;
             let mut notice = notice(line, "damaged");

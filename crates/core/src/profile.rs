@@ -3,6 +3,7 @@
 //! The host reads these from TOML; here they are only their meaning.
 
 use crate::item::{Item, Kind, Status};
+use crate::redact::Redaction;
 
 /// How much the standard formatter says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,7 +102,7 @@ pub struct Layout {
     pub gap: usize,
     /// Columns before all foreign text.
     pub margin: usize,
-    /// Which characters glyph names become: `unicode`, `ascii` or `words`.
+    /// Which characters glyph names become: `unicode`, `ascii`, `words` or `nerd`.
     pub glyphs: Glyphs,
 }
 
@@ -112,7 +113,7 @@ impl Default for Layout {
 }
 
 /// A set of characters for glyph names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Glyphs {
     /// `●`, `✓`, `│`, …
     #[default]
@@ -121,6 +122,23 @@ pub enum Glyphs {
     Ascii,
     /// `call:`, `ok:`, …: for screen readers.
     Words,
+    /// The icons of a Nerd Font, which the terminal must have.
+    Nerd,
+}
+
+impl Glyphs {
+    /// All sets.
+    pub const ALL: [Self; 4] = [Self::Unicode, Self::Ascii, Self::Words, Self::Nerd];
+
+    /// Its name in a profile and in a theme.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unicode => "unicode",
+            Self::Ascii => "ascii",
+            Self::Words => "words",
+            Self::Nerd => "nerd",
+        }
+    }
 }
 
 /// Names a group of items in `--only` and `--hide`.
@@ -238,6 +256,8 @@ pub struct Profile {
     pub layout: Layout,
     /// What is left out.
     pub filter: Filter,
+    /// What is masked in whatever is written.
+    pub redaction: Redaction,
 }
 
 impl Profile {

@@ -9,7 +9,8 @@ use streamfmt_core::dialect::{self, DIALECTS};
 use streamfmt_core::formatter::Formatter;
 use streamfmt_core::pipeline::{Output, Setup};
 use streamfmt_core::profile::{Glyphs, Selector};
-use streamfmt_core::theme::{self, ColorDepth, Theme};
+use streamfmt_core::redact::Redaction;
+use streamfmt_core::theme::{ColorDepth, Theme};
 use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::json::Json;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
@@ -19,10 +20,11 @@ use crate::files::Files;
 use crate::folders::Folders;
 use crate::lua::journal::Journal;
 use crate::lua::pack::{Layer, Pack};
-use crate::lua::{Plugins, Scripts};
+use crate::lua::{self, Plugins, Scripts};
 use crate::problem::{Problem, Problems, suggestion};
 use crate::profile::Settings;
 use crate::rule::ToolRule;
+use crate::themes::{Background, Themes};
 
 /// An output format.
 pub struct WriterRow {
@@ -88,8 +90,8 @@ pub struct Looks {
     pub width: Option<usize>,
     /// Whether links can be followed on it.
     pub links: bool,
-    /// Whether its background is light.
-    pub light: bool,
+    /// What lies behind the text.
+    pub background: Background,
     /// The zone that times are shown in.
     pub zone: Option<TimeZone>,
 }
@@ -99,13 +101,14 @@ pub struct Looks {
 pub struct Engine {
     settings: Settings,
     writer: &'static WriterRow,
-    dialect: Option<&'static str>,
+    dialect: Option<String>,
     theme: Option<Theme>,
     looks: Looks,
-    plugins: Vec<(Layer, Arc<Pack>)>,
+    plugins: Vec<lua::Chosen>,
     inline_plugin_errors: bool,
     journal: Journal,
     folders: Option<Folders>,
+    warnings: Problems,
 }
 
 impl Engine {
@@ -122,7 +125,8 @@ impl Engine {
             Made::Writer(writer) => Output::Entries { formatters: self.formatters_of(&plugins), writer },
         };
         Setup {
-            dialect: self.dialect,
+            dialect: self.dialect.clone(),
+            guests: lua::guests(&plugins),
             max_line: self.settings.max_line,
             profile: self.settings.profile.clone(),
             output,
@@ -181,6 +185,11 @@ impl Engine {
         scripts.map(|scripts| Box::new(scripts) as Box<dyn Formatter>).into_iter().collect()
     }
 
+    /// What is wrong with the set-up, though it can do without.
+    pub fn warnings(&self) -> &Problems {
+        &self.warnings
+    }
+
     fn load_plugins(&self) -> Rc<Plugins> {
         let rules = &self.settings.tools;
         let limits = &self.settings.profile.limits;
@@ -231,6 +240,7 @@ pub struct Builder {
     hide: Vec<String>,
     ascii: bool,
     timestamps: bool,
+    redaction: Redaction,
     plugins: Vec<Chosen>,
     tools: Vec<ToolRule>,
     inline_plugin_errors: bool,
@@ -267,7 +277,7 @@ impl Builder {
         self
     }
 
-    /// The theme, whatever the profile says.
+    /// The theme, whatever the profile says: a name, or the path of a file.
     #[must_use]
     pub fn theme(mut self, name: impl Into<String>) -> Self {
         self.theme = Some(name.into());
@@ -306,6 +316,13 @@ impl Builder {
     #[must_use]
     pub fn timestamps(mut self, on: bool) -> Self {
         self.timestamps = on;
+        self
+    }
+
+    /// Masks this in whatever is written, beside what the profile masks.
+    #[must_use]
+    pub fn redact(mut self, redaction: &Redaction) -> Self {
+        self.redaction.add(redaction);
         self
     }
 
@@ -365,7 +382,8 @@ impl Builder {
             problems.0.extend(settings.set(assignment).err());
         }
         settings.timestamps |= self.timestamps;
-        if self.ascii && settings.profile.layout.glyphs == Glyphs::Unicode {
+        settings.profile.redaction.add(&self.redaction);
+        if self.ascii && settings.profile.layout.glyphs != Glyphs::Words {
             settings.profile.layout.glyphs = Glyphs::Ascii;
         }
         let filter = &mut settings.profile.filter;
@@ -373,7 +391,10 @@ impl Builder {
             filter.only = self.only.iter().map(|group| Selector::parse(group)).collect();
         }
         filter.hide.extend(self.hide.iter().map(|group| Selector::parse(group)));
-        let dialect = self.dialect_of().unwrap_or_else(|problem| {
+        let journal = Journal::default();
+        let files = Files::default();
+        let plugins = self.read_plugins(&files, &journal, &mut problems);
+        let dialect = self.dialect_of(&plugins).unwrap_or_else(|problem| {
             problems.0.push(problem);
             None
         });
@@ -381,34 +402,22 @@ impl Builder {
             problems.0.push(problem);
             &WRITERS[0]
         });
-        let mut theme = None;
+        let mut themes = Themes::new(self.folders.as_ref(), files.clone());
+        for chosen in &self.plugins {
+            if let Chosen::Path(path) = chosen {
+                themes.add_plugin(&path.display().to_string(), path);
+            }
+        }
+        let (mut theme, mut warnings) = (None, Problems::default());
         if writer.name == "ansi" && self.looks.color.is_some() {
-            match self.theme_of(&settings) {
-                Ok(found) => theme = Some(found),
+            match self.theme_of(&settings, &themes) {
+                Ok((found, wrong)) => {
+                    theme = Some(found);
+                    warnings = wrong;
+                }
                 Err(problem) => problems.0.push(problem),
             }
         }
-        let journal = Journal::default();
-        let files = Files::default();
-        let mut plugins = Vec::new();
-        for chosen in self.plugins {
-            let path = match chosen {
-                Chosen::Pack(layer, pack) => {
-                    plugins.push((layer, pack));
-                    continue;
-                }
-                Chosen::Path(path) => path,
-            };
-            match Pack::read(&files, &path) {
-                Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
-                Err(message) if !path.exists() => {
-                    problems.0.push(Problem::of(format!("--plugin {}", path.display()), message));
-                }
-                // A plugin that is broken is left out; the others and the stream are told all the same.
-                Err(message) => journal.note_unread(&path, message),
-            }
-        }
-        plugins.sort_by_key(|(layer, _)| *layer);
         settings.tools.extend(self.tools);
         let (looks, inline_plugin_errors) = (self.looks, self.inline_plugin_errors);
         problems.or(Engine {
@@ -421,16 +430,43 @@ impl Builder {
             inline_plugin_errors,
             journal,
             folders: self.folders,
+            warnings,
         })
     }
 
-    fn dialect_of(&self) -> Result<Option<&'static str>, Problem> {
+    /// Reads the plugins, the lowest first. One that isn't there is a problem; one that is broken is left out, and
+    /// the others and the stream are told all the same.
+    fn read_plugins(&self, files: &Files, journal: &Journal, problems: &mut Problems) -> Vec<lua::Chosen> {
+        let mut plugins = Vec::new();
+        for chosen in &self.plugins {
+            match chosen {
+                Chosen::Pack(layer, pack) => plugins.push((*layer, Arc::clone(pack))),
+                Chosen::Path(path) => match Pack::read(files, path) {
+                    Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
+                    Err(message) if !path.exists() => {
+                        problems.0.push(Problem::of(format!("--plugin {}", path.display()), message));
+                    }
+                    Err(message) => journal.note_unread(path, message),
+                },
+            }
+        }
+        plugins.sort_by_key(|(layer, _)| *layer);
+        plugins
+    }
+
+    /// The dialect that was asked for, if it is one of the known or of a plugin.
+    fn dialect_of(&self, plugins: &[lua::Chosen]) -> Result<Option<String>, Problem> {
         let Some(name) = self.dialect.as_deref().filter(|name| *name != "auto") else { return Ok(None) };
-        dialect::find(name).map(|dialect| Some(dialect.name)).ok_or_else(|| {
-            let hint =
-                suggestion(name, ["auto"].into_iter().chain(DIALECTS.iter().map(|dialect| dialect.name)));
-            Problem::of(format!("--from {name}"), format!("there is no such dialect {hint}"))
-        })
+        if dialect::find(name).is_some() {
+            return Ok(Some(name.to_owned()));
+        }
+        let others = Plugins::names(plugins).dialects;
+        if others.iter().any(|other| other == name) {
+            return Ok(Some(name.to_owned()));
+        }
+        let known = DIALECTS.iter().map(|dialect| dialect.name).chain(others.iter().map(String::as_str));
+        let hint = suggestion(name, ["auto"].into_iter().chain(known));
+        Err(Problem::of(format!("--from {name}"), format!("there is no such dialect {hint}")))
     }
 
     /// Decides on the output format: what was asked for, then what the profile wants, then what can be shown.
@@ -448,15 +484,10 @@ impl Builder {
         })
     }
 
-    fn theme_of(&self, settings: &Settings) -> Result<Theme, Problem> {
-        let name = match self.theme.as_deref().unwrap_or(&settings.theme) {
-            "auto" if self.looks.light => "light",
-            "auto" => "dark",
-            name => name,
-        };
-        Theme::builtin(name).ok_or_else(|| {
-            let hint = suggestion(name, theme::BUILTIN.iter().map(|(name, _)| *name));
-            Problem::of(format!("theme \"{name}\""), format!("there is no such theme {hint}"))
-        })
+    fn theme_of(&self, settings: &Settings, themes: &Themes) -> Result<(Theme, Problems), Problem> {
+        let name = self.theme.as_deref().unwrap_or(&settings.theme);
+        let origin =
+            if self.theme.is_some() { format!("--theme {name}") } else { format!("theme \"{name}\"") };
+        themes.load(name, &self.looks.background).map_err(|message| Problem::of(origin, message))
     }
 }

@@ -167,12 +167,28 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "layout.glyphs",
-        about: "the characters of marks: Unicode, ASCII, or words for screen readers",
+        about: "the characters of marks: Unicode, ASCII, words for screen readers, or the icons of a Nerd Font",
         form: Form::Word(&[
             ("unicode", |s| s.profile.layout.glyphs = Glyphs::Unicode),
             ("ascii", |s| s.profile.layout.glyphs = Glyphs::Ascii),
             ("words", |s| s.profile.layout.glyphs = Glyphs::Words),
+            ("nerd", |s| s.profile.layout.glyphs = Glyphs::Nerd),
         ]),
+    },
+    Key {
+        name: "redact.secrets",
+        about: "mask tokens, keys and passwords in whatever is written",
+        form: Form::Flag(|s, on| s.profile.redaction.secrets = on),
+    },
+    Key {
+        name: "redact.emails",
+        about: "mask e-mail addresses",
+        form: Form::Flag(|s, on| s.profile.redaction.emails = on),
+    },
+    Key {
+        name: "redact.home",
+        about: "write ~ for home folders",
+        form: Form::Flag(|s, on| s.profile.redaction.home = on),
     },
 ];
 

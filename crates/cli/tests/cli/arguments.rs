@@ -17,8 +17,8 @@ fn wrong_options_are_told_in_one_line_with_a_way_out() {
     let folder = Folder::with(&[("s.jsonl", SESSION)]);
     for (arguments, message) in [
         ("--nope", "unexpected argument '--nope' found"),
-        ("--to ansy s.jsonl", "invalid value 'ansy' for '--to <FORMAT>'"),
-        ("--from claud s.jsonl", "invalid value 'claud' for '--from <DIALECT>'"),
+        ("--to ansy s.jsonl", "--to ansy: there is no such output format (did you mean \"ansi\"?)"),
+        ("--from claud s.jsonl", "--from claud: there is no such dialect (did you mean \"claude\"?)"),
         ("--color blue s.jsonl", "invalid value 'blue' for '--color <WHEN>'"),
         ("--width x s.jsonl", "invalid value 'x' for '--width <N>'"),
         ("-f -o x s.jsonl", "the argument '--follow' cannot be used with '--output <FILE>'"),

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "what a test can't do fails it")]
 
 mod program;
+mod redact;
 
 mod arguments;
 mod copy;

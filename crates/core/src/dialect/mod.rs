@@ -63,8 +63,27 @@ pub struct Input<'a> {
     pub parent: Option<&'a Id>,
 }
 
+/// A dialect that isn't a row of [`DIALECTS`]: one that the host brings along, for one input.
+pub struct Guest {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Makes events of its records.
+    pub decoder: Box<dyn Decoder>,
+}
+
+/// How sure a row of [`DIALECTS`] is of a record that it claims, beside what guests say.
+pub const CLAIM: f64 = 0.5;
+
 /// Makes events of the records of one dialect, and holds that dialect's state.
 pub trait Decoder {
+    /// How sure it is that the first records of an input are of its dialect: from 0, not at all, to 1. Guests
+    /// are asked with each further record until one of them or a row of [`DIALECTS`] is sure of something;
+    /// over [`CLAIM`] a guest goes first.
+    fn weigh(&mut self, first: &[Arc<Record>]) -> f64 {
+        let _ = first;
+        0.0
+    }
+
     /// Says what `input` tells. Any value is fine: what isn't understood becomes an unknown item.
     fn decode(&mut self, input: Input<'_>, session: &Session, out: &mut Vec<Event>);
 

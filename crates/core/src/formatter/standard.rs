@@ -33,7 +33,8 @@ impl Standard {
         calls::name(Context { item: call, session, full: self.detail == Detail::Full })
     }
 
-    /// Folds what is said of an item into one line, as [`Detail::Lines`] wants it.
+    /// Folds what is said of an item into one line, as [`Detail::Lines`] wants it. The pipeline does so, once all
+    /// is said and masked.
     pub fn fold(&self, item: &Item, session: &Session, view: View) -> View {
         lines::fold(item, view, Context { item, session, full: false }.call_title())
     }
@@ -66,9 +67,6 @@ impl Formatter for Standard {
             Kind::Unknown => Some(unknown(context)),
         };
         Ok(match said {
-            Some(view) if self.detail == Detail::Lines => {
-                Verdict::Show(lines::fold(item, view, context.call_title()))
-            }
             Some(view) => Verdict::Show(view),
             None if context.full && !item.clean_text().trim().is_empty() => {
                 Verdict::Show(View::of(vec![Block::text("text", item.clean_text())]))

@@ -50,6 +50,9 @@ fn session(call: Option<&str>) -> Session {
 
 fn said(detail: Detail, call: Option<&str>, json: &str) -> String {
     match Standard::new(detail).format(&item(json), &session(call)) {
+        Ok(Verdict::Show(view)) if detail == Detail::Lines => {
+            shown(&Standard::new(detail).fold(&item(json), &session(call), view))
+        }
         Ok(Verdict::Show(view)) => shown(&view),
         Ok(other) => format!("{other:?}\n"),
         Err(error) => panic!("{error}"),
@@ -834,6 +837,9 @@ mod laws {
             for detail in [Detail::Compact, Detail::Full, Detail::Lines] {
                 match Standard::new(detail).format(&item, &session(Some(&call))) {
                     Ok(Verdict::Show(mut view)) => {
+                        if detail == Detail::Lines {
+                            view = Standard::new(detail).fold(&item, &session(Some(&call)), view);
+                        }
                         let limits = Limits { result_lines: Some(1), error_lines: Some(1), call_lines: Some(2),
                             diff_lines: Some(1), result_bytes: Some(5), ..Limits::default() };
                         crate::clip::clip(&mut view, kind, item.error, &limits);

@@ -51,6 +51,8 @@ pub static FUNCTIONS: &[Row] = &[
         doc: "Says how items of another kind are told: prompt, reply, thinking, plan, notice, outcome, record, unknown.", body: Native(view) },
     Row { name: "on", params: &[("kind", "string"), ("fn", "fun(item: sf.Item, ctx: sf.Context): sf.Answer")], gives: "nil",
         doc: "Sees each item of a kind once, when it is whole; also session.start and session.end. May write ctx.state and give blocks to add after the item.", body: Native(on) },
+    Row { name: "dialect", params: &[("name", "string"), ("spec", "sf.DialectSpec")], gives: "nil",
+        doc: "Reads the stream of another agent: objects in, items out. It is chosen by `--from NAME`, or by what `detect` says.", body: Native(dialect) },
     Row { name: "has", params: &[("feature", "string")], gives: "boolean",
         doc: "Whether this version has a function of `sf` or a feature.", body: Native(has) },
 
@@ -84,6 +86,35 @@ pub static FUNCTIONS: &[Row] = &[
         doc: "A remark with the mark of its level.", body: Luau("return { type = 'note', level = level, text = text }") },
     Row { name: "header", params: &[("call", "sf.Call?"), ("arg", "any")], gives: "sf.Block",
         doc: "The title of a view: the label of the call and what it is about.", body: Luau("return { type = 'header', call = call, arg = arg }") },
+
+    Row { name: "item.prompt", params: &[("fields", "sf.ItemFields")], gives: "sf.Made",
+        doc: "What a person said.", body: Luau("return { type = 'item', kind = 'prompt', fields = fields }") },
+    Row { name: "item.reply", params: &[("fields", "sf.ItemFields")], gives: "sf.Made",
+        doc: "What the agent said.", body: Luau("return { type = 'item', kind = 'reply', fields = fields }") },
+    Row { name: "item.thinking", params: &[("fields", "sf.ItemFields")], gives: "sf.Made",
+        doc: "What the agent thought.", body: Luau("return { type = 'item', kind = 'thinking', fields = fields }") },
+    Row { name: "item.call", params: &[("fields", "sf.ItemFields")], gives: "sf.Made",
+        doc: "A use of a tool: `tool`, `input`, and what it does as `action`, if the name of the tool doesn't tell.", body: Luau("return { type = 'item', kind = 'call', fields = fields }") },
+    Row { name: "item.result", params: &[("fields", "sf.ItemFields")], gives: "sf.Made",
+        doc: "What came of a call, whose id is `id`.", body: Luau("return { type = 'item', kind = 'result', fields = fields }") },
+    Row { name: "item.plan", params: &[("fields", "sf.ItemFields")], gives: "sf.Made",
+        doc: "The agent's list of things to do, as `todos`.", body: Luau("return { type = 'item', kind = 'plan', fields = fields }") },
+    Row { name: "item.notice", params: &[("fields", "sf.ItemFields")], gives: "sf.Made",
+        doc: "Something that the agent's program tells, with `event` and `level`.", body: Luau("return { type = 'item', kind = 'notice', fields = fields }") },
+    Row { name: "item.outcome", params: &[("fields", "sf.ItemFields")], gives: "sf.Made",
+        doc: "How a run ended, with facts such as `turns`, `cost_usd` and `duration_ms`.", body: Luau("return { type = 'item', kind = 'outcome', fields = fields }") },
+    Row { name: "item.unknown", params: &[("fields", "sf.ItemFields")], gives: "sf.Made",
+        doc: "What isn't understood: shown as it is.", body: Luau("return { type = 'item', kind = 'unknown', fields = fields }") },
+    Row { name: "item.append", params: &[("fields", "{id: string, text: string}")], gives: "sf.Made",
+        doc: "Lets an item that was made with `open = true` grow by a piece of text, or of its input's JSON.", body: Luau("return { type = 'item', kind = 'append', fields = fields }") },
+    Row { name: "item.close", params: &[("fields", "{id: string, error: boolean?}")], gives: "sf.Made",
+        doc: "Says that an open item is whole.", body: Luau("return { type = 'item', kind = 'close', fields = fields }") },
+    Row { name: "item.drop", params: &[("fields", "{id: string}")], gives: "sf.Made",
+        doc: "Says that an open item never happened.", body: Luau("return { type = 'item', kind = 'drop', fields = fields }") },
+    Row { name: "item.session", params: &[("fields", "{agent: string?, version: string?, model: string?, cwd: string?, id: string?, mode: string?}")], gives: "sf.Made",
+        doc: "Tells facts of the run, as they become known.", body: Luau("return { type = 'item', kind = 'session', fields = fields }") },
+    Row { name: "item.usage", params: &[("fields", "{message: string?, input: number?, output: number?, cache_read: number?, cache_write: number?}")], gives: "sf.Made",
+        doc: "Tells the tokens of a message; the last of a message counts.", body: Luau("return { type = 'item', kind = 'usage', fields = fields }") },
 
     Row { name: "json", params: &[("text", "string")], gives: "any",
         doc: "Reads JSON into plain tables; nil if it is none.", body: Native(json) },
@@ -197,7 +228,8 @@ impl Plugin {
 
 /// Puts `sf` into a machine.
 pub(super) fn install(lua: &Lua, globals: &Table, plugin: &Rc<Plugin>) -> mlua::Result<()> {
-    let sf = lua.create_table()?;
+    let (sf, items) = (lua.create_table()?, lua.create_table()?);
+    sf.raw_set("item", items.clone())?;
     // The functions must not depend on what a plugin makes of the globals.
     let mut source = String::from(
         "local sf = ... local string, sort, pairs, type, tostring = string, table.sort, pairs, type, tostring\n",
@@ -213,6 +245,7 @@ pub(super) fn install(lua: &Lua, globals: &Table, plugin: &Rc<Plugin>) -> mlua::
         }
     }
     lua.load(source).set_name("=sf").set_mode(ChunkMode::Text).call::<()>(sf.clone())?;
+    items.set_readonly(true);
     sf.raw_set("api", API)?;
     sf.set_readonly(true);
     globals.raw_set("sf", sf)
@@ -259,6 +292,13 @@ fn on(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
     let plugin = Rc::clone(plugin);
     lua.create_function(move |_, (kind, function): (String, Function)| {
         plugin.register("on", |registered| registered.on(&kind, function))
+    })
+}
+
+fn dialect(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
+    let plugin = Rc::clone(plugin);
+    lua.create_function(move |_, (name, spec): (String, Table)| {
+        plugin.register("dialect", |registered| registered.dialect(&name, &spec))
     })
 }
 
@@ -410,8 +450,9 @@ fn groups(lua: &Lua, regex: &Regex, found: &regex::bytes::Captures<'_>) -> mlua:
 
 /// The types for editors (`LuaLS`): every function and field of the two tables above.
 pub fn types() -> String {
-    let mut out =
-        String::from("---@meta\n-- Made by streamfmt. The interface that plugins see.\n\nsf = {}\n");
+    let mut out = String::from(
+        "---@meta\n-- Made by streamfmt. The interface that plugins see.\n\nsf = {}\nsf.item = {}\n",
+    );
     for row in FUNCTIONS {
         let _ = writeln!(out, "\n---{}", row.doc);
         for (name, kind) in row.params {
@@ -439,9 +480,9 @@ pub fn types() -> String {
 /// The types that are no one's fields.
 const TYPES: &str = "
 ---@class sf.ToolSpec
----@field label? string|fun(call: sf.Call): any the tool's name as shown
----@field arg? string|fun(input: table, call: sf.Call): any the one-line argument
----@field summary? string|fun(result: sf.Result, call: sf.Call): any the one-line summary of a result
+---@field label? string|fun(call: sf.Call, ctx: sf.Context): any the tool's name as shown
+---@field arg? string|fun(input: table, call: sf.Call, ctx: sf.Context): any the one-line argument
+---@field summary? string|fun(result: sf.Result, call: sf.Call, ctx: sf.Context): any the one-line summary of a result
 ---@field call? fun(call: sf.Call, ctx: sf.Context): sf.Answer the whole view of a call
 ---@field result? fun(result: sf.Result, call: sf.Call, ctx: sf.Context): sf.Answer the whole view of a result
 ---@field icon? string the name of a glyph, or a text in front of the name

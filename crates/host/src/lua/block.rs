@@ -692,7 +692,7 @@ fn kind_of(table: &Table) -> Result<Option<String>, Wrong> {
 
 /// The whole number from 0 under `key`.
 #[expect(clippy::cast_sign_loss, reason = "it is not negative")]
-fn number(table: &Table, key: &str) -> Result<Option<u64>, Wrong> {
+pub(super) fn number(table: &Table, key: &str) -> Result<Option<u64>, Wrong> {
     match get(table, key)? {
         Value::Nil => Ok(None),
         Value::Integer(number) if number >= 0 => Ok(Some(number.unsigned_abs())),

@@ -8,7 +8,8 @@ use std::cell::{Cell, Ref, RefCell};
 use std::rc::Rc;
 
 use mlua::{
-    Function, IntoLua, Lua, LuaString, MetaMethod, MultiValue, UserData, UserDataMethods, UserDataRef, Value,
+    AnyUserData, Function, IntoLua, Lua, LuaString, MetaMethod, MultiValue, UserData, UserDataMethods,
+    UserDataRef, Value,
 };
 use streamfmt_core::event::Usage;
 use streamfmt_core::item::{Action, Fact, FactRef, Id, Item, Kind, Status};
@@ -143,6 +144,11 @@ impl Handle {
         }
     }
 
+    /// A value of the item's record.
+    pub(super) fn value(self, lua: &Lua, value: json::Value<'_>) -> mlua::Result<Value> {
+        self.json(lua, value)
+    }
+
     /// A call's input.
     pub(super) fn input(self, lua: &Lua) -> mlua::Result<Value> {
         self.field(lua, "input")
@@ -171,7 +177,7 @@ impl Handle {
             "line" => Ok(Value::Number(item.line as f64)),
             "time" => item.at().map(|at| at.to_string()).into_lua(lua),
             "status" => status(item.status).into_lua(lua),
-            "raw" => item.record.as_deref().map(Record::text).into_lua(lua),
+            "raw" => item.record.as_deref().map(line_of).into_lua(lua),
             "data" => Data(self).into_lua(lua),
             "call" => match self.which {
                 Which::Item => reach(lua)?.current.call().into_lua(lua),
@@ -304,6 +310,24 @@ impl UserData for Json {
     }
 }
 
+/// What a value of the host's is, in words.
+pub(super) fn describe(lua: &Lua, value: &AnyUserData) -> String {
+    if let Ok(input) = value.borrow::<Json>() {
+        return input.with(lua, |value| value.raw().to_owned()).unwrap_or_default();
+    }
+    if let Ok(handle) = value.borrow::<Handle>() {
+        return handle.get(lua).map_or_else(
+            |_| "an item of before".to_owned(),
+            |item| format!("{} {}", item.kind.name(), item.tool.as_deref().unwrap_or(item.id.as_str())),
+        );
+    }
+    if let Ok(data) = value.borrow::<Data>() {
+        let names = data.0.get(lua).map(|item| item.data.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+        return format!("data: {}", names.unwrap_or_default().join(", "));
+    }
+    "a value of the program's".to_owned()
+}
+
 /// The typed facts of an item, by name.
 #[derive(Clone, Copy, Debug)]
 struct Data(Handle);
@@ -378,6 +402,31 @@ pub(super) fn iterate(lua: &Lua) -> mlua::Result<Function> {
             Err(_) => Err(error("this value can't be walked")),
         }
     })
+}
+
+/// Under this name a record that a script made keeps the line that it was made from.
+pub(super) const LINE: &str = "streamfmt.line";
+
+/// The text of a record; of one that a script made, the text of its line.
+fn line_of(record: &Record) -> &str {
+    let is_made = record.text().strip_prefix("{\"").is_some_and(|rest| rest.starts_with(LINE));
+    let line = record.root().get(LINE).filter(|line| is_made && !line.is_null());
+    line.map_or(record.text(), json::Value::raw)
+}
+
+/// The node that a value handed over is, in the record of the item at hand.
+pub(super) fn node_of(lua: &Lua, value: &Value) -> Option<u32> {
+    let Value::UserData(data) = value else { return None };
+    let json = *data.borrow::<Json>().ok()?;
+    // One that was kept for later is of another record.
+    (json.of.which == Which::Item && json.of.get(lua).is_ok()).then_some(json.node)
+}
+
+/// The JSON of a value handed over, as it is written.
+pub(super) fn raw_of(lua: &Lua, value: &Value) -> Option<String> {
+    let Value::UserData(data) = value else { return None };
+    let json = *data.borrow::<Json>().ok()?;
+    json.with(lua, |value| value.raw().to_owned()).ok()
 }
 
 /// Reads a JSON text into plain tables; `nil` if it is none.

@@ -14,19 +14,25 @@ pub mod api;
 pub mod journal;
 pub mod manifest;
 pub mod pack;
+pub mod repl;
 
 mod block;
+mod dialect;
 mod item;
 pub(crate) mod layers;
+mod made;
 mod plugin;
 mod plugins;
 mod scripts;
+mod spell;
 mod templates;
 mod vm;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use dialect::guests;
+pub use layers::Hook;
 pub(crate) use plugin::Running;
-pub(crate) use plugins::Plugins;
+pub(crate) use plugins::{Chosen, Plugins};
 pub(crate) use scripts::Scripts;

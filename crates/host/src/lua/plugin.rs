@@ -303,3 +303,27 @@ fn explain(pack: &Pack, error: &mlua::Error) -> (Option<(String, usize)>, String
     let place = traces.iter().flat_map(|trace| trace.lines()).find_map(|line| pack.place(line.trim_start()));
     (place.map(|(file, line, _)| (file, line)), message.to_owned())
 }
+
+/// Checks the name of a dialect or writer: what could stand in an option.
+pub(super) fn check_name(name: &str, what: &str) -> Result<(), String> {
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    if name.is_empty() || name.len() > 64 || !name.bytes().all(is_name) || name == "auto" {
+        return Err(format!("the name of a {what} is made of letters, digits, - and _"));
+    }
+    Ok(())
+}
+
+/// Checks that a table has no other keys than these.
+pub(super) fn check_keys(table: &Table, known: &[&'static str]) -> Result<(), String> {
+    let mut wrong = None;
+    let walked = table.for_each(|key: Value, _: Value| {
+        let key = key.to_string()?;
+        if !known.contains(&key.as_str()) {
+            let hint = crate::problem::suggestion(&key, known.iter().copied());
+            wrong.get_or_insert(format!("there is no field \"{key}\" {hint}"));
+        }
+        Ok(())
+    });
+    walked.map_err(|error| error.to_string())?;
+    wrong.map_or(Ok(()), Err)
+}

@@ -13,7 +13,7 @@ use streamfmt_core::profile::Limits;
 
 use super::item::Current;
 use super::journal::{Journal, Warning, short};
-use super::layers::{Registered, Who};
+use super::layers::{Hook, Registered, Who};
 use super::pack::{Layer, Pack};
 use super::plugin::{Failure, Running};
 use crate::rule::ToolRule;
@@ -41,7 +41,23 @@ pub(crate) struct Plugins {
     notes: RefCell<Vec<Line>>,
 }
 
+/// What plugins add to the names that may be chosen.
+pub(crate) struct Names {
+    /// Dialects.
+    pub(crate) dialects: Vec<String>,
+}
+
 impl Plugins {
+    /// What plugins add to the names that may be chosen. They are loaded for it, and nothing is told.
+    pub(crate) fn names(chosen: &[Chosen]) -> Names {
+        let plugins = Self::load(chosen, &[], &Limits::default(), &Journal::default(), false);
+        let dialects = plugins.all.iter().flat_map(|plugin| {
+            let dialects = plugin.registered().dialects().to_vec();
+            dialects.into_iter().map(|dialect| dialect.name)
+        });
+        Names { dialects: dialects.collect() }
+    }
+
     /// Loads plugins, the lowest first. One that fails is left out.
     pub(crate) fn load(
         chosen: &[Chosen],
@@ -77,6 +93,15 @@ impl Plugins {
     /// The plugins, the lowest first.
     pub(super) fn all(&self) -> &[Running] {
         &self.all
+    }
+
+    /// Loads a plugin to see what it registers. The error is what it did wrong.
+    pub(crate) fn hooks_of(pack: &Arc<Pack>) -> Result<Vec<Hook>, Box<Warning>> {
+        let (current, journal) = (Rc::new(Current::default()), Journal::default());
+        match Running::load(Layer::Run, pack, &current, &Limits::default(), &journal) {
+            Ok(plugin) => Ok(plugin.registered().hooks_of_all()),
+            Err(failure) => Err(Box::new(failure.warning)),
+        }
     }
 
     /// The plugin that `who` is.

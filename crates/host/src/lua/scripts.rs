@@ -72,7 +72,7 @@ impl Scripts {
             return None;
         }
         let views = Kind::ALL.map(|kind| (kind, plugins.with_layers(|all| Ladder::of_kind(all, kind))));
-        // Lines are folded once all is said.
+        // The pipeline folds lines once all is said.
         let below = if detail == Detail::Full { Detail::Full } else { Detail::Compact };
         Some(Self {
             plugins: Rc::clone(plugins),
@@ -81,6 +81,12 @@ impl Scripts {
             ladders: RefCell::default(),
             views: views.into(),
         })
+    }
+
+    /// The label of a call or of a result's call.
+    pub(super) fn label(&self, item: &Item, session: &Session) -> Line {
+        let call = item.call.as_ref().filter(|_| item.kind == Kind::Result).and_then(|id| session.call(id));
+        self.labelled(&Asked { item, session, call, ladder: self.ladder(item, call) })
     }
 
     fn ladder(&self, item: &Item, call: Option<&Item>) -> Rc<Ladder> {
@@ -288,13 +294,14 @@ impl Scripts {
                 Answer::Function(function) => {
                     let Some(plugin) = plugin else { continue };
                     let (item, call) = (self.plugins.current.item(), self.plugins.current.call());
+                    let context = plugin.context();
                     let answer = match field {
                         Field::Arg => self.input(plugin.lua(), asked).and_then(|input| {
                             let call = call.unwrap_or(item);
-                            plugin.call(function, (input, call))
+                            plugin.call(function, (input, call, context))
                         }),
-                        Field::Label => plugin.call(function, call.unwrap_or(item)),
-                        _ => plugin.call(function, (item, call)),
+                        Field::Label => plugin.call(function, (call.unwrap_or(item), context)),
+                        _ => plugin.call(function, (item, call, context)),
                     };
                     self.used(asked, plugin, function, answer, |reader, value| match value {
                         // A long text is told under the title.
@@ -351,8 +358,7 @@ impl Formatter for Scripts {
                 if !notes.is_empty() {
                     view.body.push(Block::Lines { lines: notes });
                 }
-                let is_folded = self.detail == Detail::Lines;
-                Verdict::Show(if is_folded { self.below.fold(item, session, view) } else { view })
+                Verdict::Show(view)
             }
             verdict => verdict,
         })

@@ -85,7 +85,7 @@ bad.toml:7:16: limits.result-lines must be a number of lines, or \"none\", not -
 bad.toml:8:8: limits.keep can't be \"haed\" (did you mean \"head\"?)
 bad.toml:9:8: limits.line must be a number of bytes (\"8KiB\"), or \"none\", not a number with a fraction
 bad.toml:11:10: layout.margin must be a number from 0 to 40, not 400
-bad.toml:12:2: there is no key \"colours\" (one of: extends, writer, theme, detail, only, hide, markdown, timestamps, limits, layout)
+bad.toml:12:2: there is no key \"colours\" (one of: extends, writer, theme, detail, only, hide, markdown, timestamps, limits, layout, redact)
 ";
     let told = folder.load("bad.toml").unwrap_err() + "\n";
     assert_eq!(told, expected);

@@ -1,0 +1,72 @@
+//! Secrets in what is written.
+
+use streamfmt::engine::WRITERS;
+use streamfmt::profile::BUILT_IN;
+
+use crate::program::Folder;
+
+/// A stream with a secret wherever one may stand.
+fn leaky(secret: &str) -> String {
+    let long = format!("{}{secret}", "word ".repeat(58));
+    let lines = [
+        r#"{"type":"system","subtype":"init","session_id":"s-1","model":"m","cwd":"/home/ada/SECRET","tools":[],"mcp_servers":[{"name":"SECRET","status":"failed"}],"uuid":"u-1"}"#,
+        r#"{"type":"user","message":{"role":"user","content":"Use SECRET please"},"session_id":"s-1","uuid":"u-2"}"#,
+        r#"{"type":"assistant","message":{"id":"m1","content":[{"type":"thinking","thinking":"SECRET?"},{"type":"text","text":"I use `SECRET` and [this](https://x.example/SECRET).\n\n| a |\n|---|\n| SECRET |"}]},"session_id":"s-1","uuid":"u-3"}"#,
+        r#"{"type":"assistant","message":{"id":"m2","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"curl -H SECRET \\\n  x","description":"Use SECRET"}}]},"session_id":"s-1","uuid":"u-4"}"#,
+        r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","is_error":true,"content":"Exit code 1\nLONG\nSECRET"}]},"tool_use_result":{"stdout":"SECRET","stderr":"SECRET\nx","interrupted":false},"session_id":"s-1","uuid":"u-5"}"#,
+        r#"{"type":"assistant","message":{"id":"m3","content":[{"type":"tool_use","id":"t2","name":"Edit","input":{"file_path":"/x/SECRET.py","old_string":"a = 'SECRET'\n","new_string":"a = 1\n"}},{"type":"tool_use","id":"t3","name":"mcp__SECRET__go","input":{"SECRET":1,"deep":[{"x":"SECRET"}]}},{"type":"tool_use","id":"t4","name":"TodoWrite","input":{"todos":[{"content":"SECRET","status":"pending","activeForm":"SECRET"}]}},{"type":"tool_use","id":"t5","name":"Read","input":{"file_path":"SECRET"}},{"type":"tool_use","id":"t6","name":"Write","input":{"file_path":"/x/y","content":"SECRET\n"}}]},"session_id":"s-1","uuid":"u-6"}"#,
+        r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t2","content":"ok SECRET"}]},"tool_use_result":{"filePath":"/x/SECRET.py","oldString":"a = 'SECRET'","newString":"a = 1","originalFile":"a = 'SECRET'\n","structuredPatch":[{"oldStart":1,"oldLines":1,"newStart":1,"newLines":1,"lines":["-a = 'SECRET'","+a = 1"]}]},"session_id":"s-1","uuid":"u-7"}"#,
+        r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t3","content":[{"type":"text","text":"{\"k\":\"SECRET\"}"}]}]},"session_id":"s-1","uuid":"u-8"}"#,
+        r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t5","content":"     1→SECRET"}]},"tool_use_result":{"type":"text","file":{"filePath":"SECRET","content":"SECRET\n","numLines":1,"startLine":1,"totalLines":1}},"session_id":"s-1","uuid":"u-9"}"#,
+        r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"nobody","content":"LONG"}]},"session_id":"s-1","uuid":"u-10"}"#,
+        r#"{"type":"system","subtype":"hook_response","hook_name":"SECRET","hook_event":"Stop","stdout":"SECRET","stderr":"SECRET","exit_code":2,"outcome":"error","session_id":"s-1","uuid":"u-11"}"#,
+        r#"{"type":"strange","SECRET":"SECRET","session_id":"s-1","uuid":"u-12"}"#,
+        "a line that is no event: SECRET",
+        r#"{"type":"assistant","message":{"content":[{"type":"text","text":"cut SECRET"#,
+        r#"{"type":"result","subtype":"error_during_execution","is_error":true,"result":"SECRET is set","errors":["SECRET"],"permission_denials":[{"tool_name":"Bash","tool_use_id":"t9","tool_input":{"command":"SECRET"}}],"session_id":"s-1","uuid":"u-13"}"#,
+    ];
+    lines.map(|line| format!("{}\n", line.replace("LONG", &long).replace("SECRET", secret))).concat()
+}
+
+#[test]
+fn no_secret_is_left_in_any_format_of_any_profile() {
+    // Put together here, so that no scanner takes it for a leak.
+    let secret = format!("ghp_{}", "a1B2".repeat(9));
+    let folder = Folder::new();
+    folder.write("s.jsonl", leaky(&secret));
+    for (profile, _) in BUILT_IN {
+        for writer in &WRITERS {
+            let plain =
+                folder.run(&format!("s.jsonl --color always --profile {profile} --to {}", writer.name));
+            let masked = folder
+                .run(&format!("s.jsonl --color always --redact --profile {profile} --to {}", writer.name));
+            let what = format!("{profile} {}", writer.name);
+            assert!(plain.stdout.contains(&secret), "{what}: nothing to mask");
+            // Nothing of it: also not what a cut would leave.
+            assert!(!masked.stdout.contains("ghp_"), "{what}:\n{}", masked.stdout);
+            assert!(masked.stdout.contains("[redacted github-token]"), "{what}");
+            assert_eq!(plain.stderr, masked.stderr);
+            if writer.name == "items" || writer.name == "text" {
+                assert_eq!(plain.stdout.lines().count(), masked.stdout.lines().count(), "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_masked_is_counted_and_the_copy_is_whole() {
+    let folder = Folder::new();
+    let text = "PASSWORD=hunter2hunter2\npostgres://ada:hunter2@db/x\n";
+    folder.write("s.log", text);
+    let output = folder.run("s.log --redact --report --tee copy.log");
+    assert_eq!(output.stdout, "  PASSWORD=[redacted secret]\n  postgres://ada:[redacted password]@db/x\n");
+    assert!(output.stderr.contains("redacted: 1 password, 1 secret\n"), "{}", output.stderr);
+    assert_eq!(folder.read("copy.log"), text);
+}
+
+#[test]
+fn a_profile_masks_addresses_and_home_folders() {
+    let folder = Folder::with(&[("s.log", "ada@example.org in /home/ada/shop\n")]);
+    let output = folder.run("s.log --set redact.emails=true --set redact.home=true");
+    assert_eq!(output.stdout, "  [redacted email] in ~/shop\n");
+}

@@ -1,0 +1,316 @@
+//! Masks secrets in what is written.
+//!
+//! ```text
+//! entry ─▶ texts, line by line ─▶ find (shapes) ─▶ [redacted github-token]
+//! ```
+//!
+//! It is done once, after an entry is made and before anything of it is cut, whoever made it and whatever writes
+//! it: a cut could part a secret so that it isn't known any more. A text that runs on over lines and spans is
+//! read as one.
+
+mod find;
+mod shape;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use regex::{Regex, RegexBuilder};
+
+use crate::entry::{Block, Line, View};
+use crate::text::Text;
+
+use find::{Finder, Found};
+
+/// Bytes that a pattern of one's own may take when it is compiled.
+const MOST_COMPILED: usize = 256 << 10;
+/// Lines of a key that come one by one.
+const MOST_KEY_LINES: u32 = 400;
+
+/// What is masked. By default nothing is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Redaction {
+    /// Tokens, keys and passwords of the known shapes.
+    pub secrets: bool,
+    /// E-mail addresses.
+    pub emails: bool,
+    /// Home folders: `/home/ada/shop` becomes `~/shop`.
+    pub home: bool,
+    /// Patterns of one's own.
+    pub own: Vec<Own>,
+}
+
+impl Redaction {
+    /// The known shapes of secrets alone.
+    pub fn secrets() -> Self {
+        Self { secrets: true, ..Self::default() }
+    }
+
+    /// Whether anything is masked.
+    pub fn is_on(&self) -> bool {
+        *self != Self::default()
+    }
+
+    /// Masks what `other` masks as well.
+    pub fn add(&mut self, other: &Self) {
+        self.secrets |= other.secrets;
+        self.emails |= other.emails;
+        self.home |= other.home;
+        let known = self.own.len();
+        let new = other.own.iter().filter(|own| !self.own[..known].contains(own)).cloned();
+        let new: Vec<_> = new.collect();
+        self.own.extend(new);
+    }
+}
+
+/// A pattern of one's own.
+#[derive(Clone, Debug)]
+pub struct Own {
+    /// What it finds is called.
+    pub(crate) name: String,
+    pub(crate) regex: Regex,
+}
+
+impl Own {
+    /// A pattern of the `regex` crate. Where it has a group, that alone is masked. The error says in one line what
+    /// is wrong with the pattern.
+    pub fn new(name: &str, pattern: &str) -> Result<Self, String> {
+        let built =
+            RegexBuilder::new(pattern).size_limit(MOST_COMPILED).dfa_size_limit(MOST_COMPILED).build();
+        let regex = built.map_err(|error| {
+            let text = error.to_string();
+            text.lines().last().unwrap_or("not a pattern").trim().trim_start_matches("error: ").to_owned()
+        })?;
+        Ok(Self { name: Text::clean(name).into_string().replace('\n', " "), regex })
+    }
+}
+
+impl PartialEq for Own {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.regex.as_str() == other.regex.as_str()
+    }
+}
+
+impl Eq for Own {}
+
+/// Masks what a [`Redaction`] says.
+pub struct Redactor {
+    finder: Finder,
+    counts: BTreeMap<String, u64>,
+    /// How many more lines that come one by one may be of a key that has begun.
+    open: u32,
+}
+
+impl Redactor {
+    /// A redactor, or none if nothing is masked.
+    pub fn new(redaction: &Redaction) -> Option<Self> {
+        redaction.is_on().then(|| Self { finder: Finder::new(redaction), counts: BTreeMap::new(), open: 0 })
+    }
+
+    /// How much was masked so far, by what it was.
+    pub fn counts(&self) -> &BTreeMap<String, u64> {
+        &self.counts
+    }
+
+    /// Masks a text that stands alone.
+    pub fn text<'a>(&mut self, text: &'a str) -> Cow<'a, str> {
+        let found = self.finder.find(text, false);
+        if found.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        count(&mut self.counts, &found);
+        Cow::Owned(masked(text, 0, &found))
+    }
+
+    /// Masks a line of JSON, which stays JSON.
+    pub fn json(&mut self, line: &mut String) {
+        let found = self.finder.find(line, true);
+        if !found.is_empty() {
+            count(&mut self.counts, &found);
+            *line = masked(line, 0, &found);
+        }
+    }
+
+    /// Masks a line of spans.
+    pub fn line(&mut self, line: &mut Line) {
+        self.lines(std::slice::from_mut(line));
+    }
+
+    /// Masks all that a view says.
+    pub fn view(&mut self, view: &mut View) {
+        self.line(&mut view.title);
+        self.blocks(&mut view.body);
+    }
+
+    /// Masks blocks. What is folded stands in a list of its own, not on the stack.
+    pub fn blocks(&mut self, blocks: &mut [Block]) {
+        let mut open = vec![blocks];
+        while let Some(blocks) = open.pop() {
+            for block in blocks {
+                match block {
+                    Block::Lines { lines } => self.lines(lines),
+                    Block::Prose { text, .. } | Block::Code { text, .. } => self.whole(text),
+                    Block::Diff { path, hunks } => {
+                        if let Some(path) = path {
+                            self.whole(path);
+                        }
+                        let lines = hunks.iter_mut().flat_map(|hunk| &mut hunk.lines);
+                        self.pieces(lines.map(|line| (true, &mut line.text)).collect());
+                    }
+                    Block::List { items } => {
+                        for item in items {
+                            self.line(&mut item.line);
+                        }
+                    }
+                    Block::Table { head, rows } => {
+                        self.lines(head);
+                        for row in rows {
+                            self.lines(row);
+                        }
+                    }
+                    Block::Image { name, media, .. } => {
+                        self.whole(media);
+                        if let Some(name) = name {
+                            self.whole(name);
+                        }
+                    }
+                    Block::Details { summary, body } => {
+                        self.line(summary);
+                        open.push(body);
+                    }
+                    Block::Elided { .. } => {}
+                }
+            }
+        }
+    }
+
+    /// Masks a view whose text is one line of several that come one by one: a key may run on over them.
+    pub fn raw_line(&mut self, view: &mut View) {
+        if let [Block::Code { text, .. } | Block::Prose { text, .. }] = &mut view.body[..]
+            && self.open > 0
+        {
+            let ends = text.contains("-----END ");
+            let is_inside =
+                text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=:,- \t".contains(&byte));
+            self.open = if is_inside && !ends { self.open - 1 } else { 0 };
+            if is_inside {
+                *text = Text::own(GOES_ON);
+                return;
+            }
+        }
+        self.view(view);
+    }
+
+    fn whole(&mut self, text: &mut Text) {
+        let found = self.finder.find(text, false);
+        if found.is_empty() {
+            return;
+        }
+        count(&mut self.counts, &found);
+        self.open = if found.last().is_some_and(|found| found.is_open) { MOST_KEY_LINES } else { 0 };
+        *text = Text::clean_owned(masked(text, 0, &found));
+    }
+
+    /// Masks lines of spans, read as one text.
+    fn lines(&mut self, lines: &mut [Line]) {
+        for link in lines.iter_mut().flat_map(|line| &mut line.spans).filter_map(|span| span.link.as_mut()) {
+            self.whole(link);
+        }
+        if let [line] = lines
+            && let [span] = &mut line.spans[..]
+        {
+            return self.whole(&mut span.text);
+        }
+        let pieces = lines.iter_mut().flat_map(|line| {
+            line.spans.iter_mut().enumerate().map(|(index, span)| (index == 0, &mut span.text))
+        });
+        self.pieces(pieces.collect());
+    }
+
+    /// Masks pieces of one text, each with whether it begins a line.
+    fn pieces(&mut self, mut pieces: Vec<(bool, &mut Text)>) {
+        let mut whole = String::with_capacity(pieces.iter().map(|(_, text)| text.len() + 1).sum());
+        let mut starts = Vec::with_capacity(pieces.len());
+        for (begins_line, text) in &pieces {
+            if *begins_line && !whole.is_empty() {
+                whole.push('\n');
+            }
+            starts.push(whole.len());
+            whole.push_str(text);
+        }
+        let mut found = self.finder.find(&whole, false);
+        if found.is_empty() {
+            return;
+        }
+        count(&mut self.counts, &found);
+        let mut rest = &mut found[..];
+        for ((begins_line, text), start) in pieces.iter_mut().zip(starts) {
+            let end = start + text.len();
+            let here = rest.iter().take_while(|found| found.range.start < end).count();
+            if here == 0 {
+                continue;
+            }
+            let goes_on = rest[0].range.start < start && *begins_line;
+            let mut inside: Vec<Found<'_>> = rest[..here].to_vec();
+            for found in &mut inside {
+                found.range = found.range.start.max(start)..found.range.end.clamp(start, end);
+            }
+            let is_begun = rest[0].range.start < start;
+            let mut new = String::new();
+            if is_begun {
+                // Its mark stands where it began; on a line of its own something stands for the rest of it.
+                let cut = inside.remove(0).range.end;
+                if goes_on && cut > start {
+                    new.push_str(GOES_ON);
+                }
+                new.push_str(&masked(&whole[cut..end], cut, &inside));
+            } else {
+                new = masked(text, start, &inside);
+            }
+            **text = Text::clean_owned(new);
+            let done = rest.iter().take_while(|found| found.range.end <= end).count();
+            rest = &mut rest[done..];
+        }
+    }
+}
+
+/// What stands for each further line of something that was masked.
+const GOES_ON: &str = "…";
+
+fn count(counts: &mut BTreeMap<String, u64>, found: &[Found<'_>]) {
+    for found in found {
+        *counts.entry(found.name.unwrap_or("home").to_owned()).or_default() += 1;
+    }
+}
+
+/// `text`, which begins at byte `start` of the text that was looked through, with marks for what was found in it.
+/// It has as many lines as before.
+fn masked(text: &str, start: usize, found: &[Found<'_>]) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for found in found {
+        let (begin, end) = (found.range.start - start, found.range.end - start);
+        out.push_str(&text[at..begin]);
+        match found.name {
+            Some(name) => {
+                out.push_str("[redacted ");
+                out.push_str(name);
+                out.push(']');
+            }
+            None => out.push('~'),
+        }
+        let lines = memchr::memchr_iter(b'\n', &text.as_bytes()[begin..end]).count();
+        for line in 1..=lines {
+            out.push('\n');
+            // A line feed at its very end begins no line of it.
+            if line < lines || !text[begin..end].ends_with('\n') {
+                out.push_str(GOES_ON);
+            }
+        }
+        at = end;
+    }
+    out.push_str(&text[at..]);
+    out
+}
+
+#[cfg(test)]
+mod tests;

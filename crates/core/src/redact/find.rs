@@ -1,0 +1,430 @@
+//! Finds secrets in a text: one pass for all that they may begin with, and at each such place a look at what
+//! follows.
+//!
+//! Linear in the text: what is looked at and then passed over is bounded, what is taken isn't looked at again.
+
+use std::ops::Range;
+
+use regex::Regex;
+
+use super::Redaction;
+use super::shape::{ABOUT, Class, NAMES, TOKENS, WORDS};
+
+/// Bytes of a value that are looked at before it is judged.
+const LOOK: usize = 512;
+/// Bytes of a name behind the part of it that is known.
+const NAME: usize = 40;
+/// Bytes of the user's name in an address, and of the password.
+const USER: usize = 128;
+/// Bytes of an e-mail address before and behind its `@`.
+const MAIL: usize = 64;
+/// Bytes of the longest private key.
+const KEY: usize = 32 << 10;
+
+/// A part of a text that is to be masked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Found<'a> {
+    /// Where it is.
+    pub(super) range: Range<usize>,
+    /// What it is; of none, a `~` stands for it.
+    pub(super) name: Option<&'a str>,
+    /// Whether it is a key whose end isn't in the text.
+    pub(super) is_open: bool,
+}
+
+/// Finds what a [`Redaction`] wants to be masked.
+pub(super) struct Finder {
+    /// All that may begin a secret.
+    starts: Option<Regex>,
+    own: Vec<(String, Regex)>,
+}
+
+impl Finder {
+    pub(super) fn new(redaction: &Redaction) -> Self {
+        let mut starts: Vec<String> = Vec::new();
+        if redaction.secrets {
+            starts.extend(TOKENS.iter().map(|token| regex::escape(token.start)));
+            starts.extend(NAMES.iter().map(|(name, _)| format!("(?i:{name})")));
+            starts.extend(["eyJ", "-----BEGIN ", "://", "(?i:bearer) "].map(str::to_owned));
+        }
+        if redaction.emails {
+            starts.push("@".to_owned());
+        }
+        if redaction.home {
+            starts.extend(["/home/", "/Users/", r"\\Users\\"].map(str::to_owned));
+        }
+        Self {
+            // The table is tried by a test: it can't fail to compile.
+            starts: (!starts.is_empty()).then(|| Regex::new(&starts.join("|")).ok()).flatten(),
+            own: redaction.own.iter().map(|own| (own.name.clone(), own.regex.clone())).collect(),
+        }
+    }
+
+    /// All that is to be masked, in order and without overlaps. `is_json`: the text is JSON, in which nothing may
+    /// be masked over the end of a string.
+    pub(super) fn find(&self, text: &str, is_json: bool) -> Vec<Found<'_>> {
+        let mut found = Vec::new();
+        let mut at = 0;
+        let mut reader = Reader { text, is_json, next_end: 0, string_end: 0 };
+        while let Some(start) = self.starts.as_ref().and_then(|starts| starts.find_at(text, at)) {
+            at = match reader.at(start.range()) {
+                Some(secret) if secret.range.end > at => {
+                    let end = secret.range.end;
+                    found.push(secret);
+                    end
+                }
+                _ => next_char(text, start.start()),
+            };
+        }
+        for (name, regex) in &self.own {
+            for captures in regex.captures_iter(text) {
+                let Some(part) = captures.get(1).or_else(|| captures.get(0)) else { continue };
+                let breaks = is_json && part.as_str().contains(['"', '\\']);
+                if !part.is_empty() && !breaks {
+                    found.push(Found { range: part.range(), name: Some(name), is_open: false });
+                }
+            }
+        }
+        found.sort_by_key(|found| (found.range.start, std::cmp::Reverse(found.range.end)));
+        let mut end = 0;
+        // Of two that overlap what is left of the second is masked too.
+        found.retain_mut(|found| {
+            found.range.start = found.range.start.max(end);
+            end = end.max(found.range.end);
+            found.range.start < found.range.end
+        });
+        found
+    }
+}
+
+fn next_char(text: &str, at: usize) -> usize {
+    text[at..].chars().next().map_or(text.len(), |ch| at + ch.len_utf8())
+}
+
+/// Reads what stands at a place of a text.
+struct Reader<'a> {
+    text: &'a str,
+    is_json: bool,
+    /// No key ends between the last place that was looked at and this one.
+    next_end: usize,
+    /// In JSON: no string ends between the last place that was looked at and this one.
+    string_end: usize,
+}
+
+impl Reader<'_> {
+    fn at<'n>(&mut self, start: Range<usize>) -> Option<Found<'n>> {
+        let text = &self.text[start.start..];
+        if text.starts_with("-----BEGIN ") {
+            return self.private_key(start.start);
+        }
+        if text.starts_with("://") {
+            return self.password_in_address(start.end);
+        }
+        if text.starts_with('@') {
+            return self.mail(start.start);
+        }
+        if text.starts_with(['/', '\\']) {
+            return self.home(&start);
+        }
+        if self.begins(start.start) {
+            if text.starts_with("eyJ") {
+                return self.web_token(start.start);
+            }
+            let token = self.token(start.start);
+            if token.is_some() {
+                return token;
+            }
+        }
+        if text.as_bytes()[..start.len()].eq_ignore_ascii_case(b"bearer ") {
+            return self.bearer(start.end);
+        }
+        let name = NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(&self.text[start.clone()]))?;
+        self.assigned(start.start, start.end, name.1)
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
+
+    fn byte(&self, at: usize) -> u8 {
+        self.bytes().get(at).copied().unwrap_or(0)
+    }
+
+    /// Whether a word may begin here. In escaped text a word may follow the letter of an escape.
+    fn begins(&self, at: usize) -> bool {
+        let before = &self.bytes()[at.saturating_sub(6)..at];
+        match before {
+            [] | [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f'] => true,
+            [b'\\', b'u', digits @ ..] if digits.iter().all(u8::is_ascii_hexdigit) => true,
+            [.., b'%', high, low] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => true,
+            [.., last] => !Class::Alnum.has(*last),
+        }
+    }
+
+    /// Whether a text was cut here, so that what is before it may be shorter than it was.
+    fn is_cut(&self, at: usize) -> bool {
+        self.bytes()[at..].starts_with("…".as_bytes())
+    }
+
+    /// How many bytes from `at` on are such, at most `most`.
+    fn run(&self, at: usize, most: usize, is_such: impl Fn(u8) -> bool) -> usize {
+        let rest = &self.bytes()[at.min(self.text.len())..];
+        rest.iter().take(most).position(|byte| !is_such(*byte)).unwrap_or(rest.len().min(most))
+    }
+
+    fn token<'n>(&self, at: usize) -> Option<Found<'n>> {
+        let token = TOKENS.iter().find(|token| self.text[at..].starts_with(token.start))?;
+        let begin = at + token.start.len();
+        let (least, most) = token.length;
+        let is_open = most == usize::MAX;
+        let length = self.run(begin, if is_open { least } else { most + 1 }, |byte| token.class.has(byte));
+        if (length < least && !(length > 0 && self.is_cut(begin + length))) || length > most {
+            return None;
+        }
+        let mut end = begin
+            + if is_open && length == least {
+                self.run(begin, usize::MAX, |b| token.class.has(b))
+            } else {
+                length
+            };
+        // A full stop ends the sentence.
+        while matches!(self.byte(end - 1), b'.' | b'~') {
+            end -= 1;
+        }
+        let has_digit = self.bytes()[begin..end].iter().take(LOOK).any(u8::is_ascii_digit);
+        (has_digit || !token.has_digit).then_some(Found {
+            range: at..end,
+            name: Some(token.name),
+            is_open: false,
+        })
+    }
+
+    /// A JSON Web Token: two or more parts of Base64 with dots between.
+    fn web_token<'n>(&self, at: usize) -> Option<Found<'n>> {
+        if at > 0 && Class::Url.has(self.byte(at - 1)) && self.byte(at - 1).is_ascii_punctuation() {
+            return None;
+        }
+        let mut end = at;
+        let mut parts = 0;
+        loop {
+            let length = self.run(end, usize::MAX, |byte| Class::Url.has(byte));
+            end += length;
+            parts += usize::from(length >= 10);
+            if parts == 0 || parts > 5 || self.byte(end) != b'.' || !Class::Url.has(self.byte(end + 1)) {
+                break;
+            }
+            end += 1;
+        }
+        (parts >= 2 || (parts == 1 && self.is_cut(end))).then_some(Found {
+            range: at..end,
+            name: Some("jwt"),
+            is_open: false,
+        })
+    }
+
+    fn private_key<'n>(&mut self, at: usize) -> Option<Found<'n>> {
+        let label =
+            self.run(at + 11, 40, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' ');
+        let head = at + 11 + label;
+        let (label, rest) = (&self.text[at + 11..head], &self.text[head..]);
+        if !label.contains("PRIVATE KEY") || !rest.starts_with("-----") {
+            return None;
+        }
+        if self.is_json && self.string_end < head {
+            self.string_end = self.end_of_string(head);
+        }
+        let limit = if self.is_json { self.string_end } else { self.text.len() };
+        if self.next_end < head {
+            let end = memchr::memmem::find(&self.bytes()[head..], b"-----END ");
+            self.next_end = end.map_or(usize::MAX, |end| head + end);
+        }
+        if self.next_end < limit && self.next_end - head < KEY {
+            let behind = self.next_end + 9;
+            let label = self.run(behind, 40, |byte| byte.is_ascii_uppercase() || b" -".contains(&byte));
+            return Some(Found { range: at..behind + label, name: Some("private-key"), is_open: false });
+        }
+        let inside = |byte: u8| Class::Base64.has(byte) || b" \t\n\\:,\"'".contains(&byte);
+        let end = head + 5 + self.run(head + 5, limit - head - 5, inside);
+        // What follows the last line feed is not of the key unless the text ends there.
+        Some(Found { range: at..end, name: Some("private-key"), is_open: end == self.text.len() })
+    }
+
+    /// Where the string of JSON ends that `at` is in.
+    fn end_of_string(&self, mut at: usize) -> usize {
+        while let Some(offset) = self.bytes().get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+            at += offset;
+            if self.byte(at) == b'"' {
+                return at;
+            }
+            at += 2;
+        }
+        self.text.len()
+    }
+
+    /// `//user:password@host`, of which the password is masked.
+    fn password_in_address<'n>(&self, at: usize) -> Option<Found<'n>> {
+        let plain = |byte: u8| byte.is_ascii_graphic() && !b"/?#\"'`<>\\@()[]{}|".contains(&byte);
+        let user = self.run(at, USER, |byte| plain(byte) && byte != b':');
+        if self.byte(at + user) != b':' {
+            // A token may stand where the user's name does.
+            let is_token = user >= 20 && self.byte(at + user) == b'@';
+            return is_token.then_some(Found {
+                range: at..at + user,
+                name: Some("password"),
+                is_open: false,
+            });
+        }
+        let begin = at + user + 1;
+        let length = self.run(begin, USER, plain);
+        let value = &self.text[begin..begin + length];
+        let is_port = value.bytes().all(|byte| byte.is_ascii_digit());
+        let ends = self.byte(begin + length) == b'@' || (self.is_cut(begin + length) && !is_port);
+        let is_secret = length > 0 && ends && !is_stand_in(value);
+        is_secret.then_some(Found { range: begin..begin + length, name: Some("password"), is_open: false })
+    }
+
+    fn bearer<'n>(&self, at: usize) -> Option<Found<'n>> {
+        let length = self.run(at, usize::MAX, |byte| Class::Base64.has(byte));
+        let value = &self.bytes()[at..at + length];
+        let is_long = length >= 16 || (length > 4 && self.is_cut(at + length));
+        let is_secret = is_long && value.iter().any(u8::is_ascii_digit);
+        is_secret.then_some(Found { range: at..at + length, name: Some("bearer-token"), is_open: false })
+    }
+
+    /// A value that is given to a name such as `API_KEY`. `strong`: short values count too.
+    fn assigned<'n>(&self, start: usize, known: usize, strong: bool) -> Option<Found<'n>> {
+        let tail = self.run(known, NAME, |byte| Class::Url.has(byte));
+        let mut at = known + tail;
+        let tail = self.text[known..at].to_ascii_lowercase();
+        if ABOUT.iter().any(|about| tail.contains(about)) {
+            return None;
+        }
+        let is_header = self.text[start..known].eq_ignore_ascii_case("authorization");
+        let before = &self.bytes()[start.saturating_sub(NAME)..start];
+        let name = before.iter().rev().take_while(|byte| Class::Url.has(**byte)).count();
+        let name = start - name;
+        let is_option = self.text[name..].starts_with("--");
+        let is_upper = !self.bytes()[name..at].iter().any(u8::is_ascii_lowercase);
+        at += self.quote(at);
+        let blank = self.run(at, 8, |byte| byte == b' ');
+        let sign = self.run(at + blank, 2, |byte| b":=>".contains(&byte));
+        match &self.text[at + blank..at + blank + sign] {
+            ":" | "=" | ":=" | "=>" => {}
+            "" if is_option && blank == 1 => {}
+            _ => return None,
+        }
+        at += blank + sign;
+        let after = self.run(at, 8, |byte| byte == b' ');
+        at += after;
+        let quote = self.quote(at);
+        at += quote;
+        if is_header {
+            let scheme = self.run(at, 12, |byte| byte.is_ascii_alphabetic());
+            if self.byte(at + scheme) == b' ' {
+                at += scheme + 1;
+            }
+        }
+        // A cut text ends in an ellipsis, and no secret of these has letters beyond ASCII.
+        let ends = |byte: u8| !byte.is_ascii_graphic() || b"\"'`<>\\".contains(&byte);
+        let open = |byte: u8| !ends(byte) && !b",;()[]{}|&".contains(&byte);
+        let inside = |byte: u8| if quote > 0 { !ends(byte) } else { open(byte) };
+        let looked = self.run(at, LOOK, inside);
+        let value = &self.text[at..at + looked];
+        let is_cut = self.is_cut(at + value.len()) && value.len() >= 3;
+        if quote > 0 && looked < LOOK && self.quote(at + looked) == 0 && !is_cut {
+            return None;
+        }
+        let is_env = is_upper && sign == 1 && blank + after == 0 && self.byte(at - quote - 1) == b'=';
+        let count = |is_such: fn(&u8) -> bool| value.bytes().filter(is_such).count();
+        let (digits, letters) = (count(u8::is_ascii_digit), count(u8::is_ascii_alphabetic));
+        let is_secret = if is_cut {
+            true
+        } else if is_header {
+            value.len() >= 8
+        } else if quote > 0 {
+            if strong { value.len() >= 6 } else { value.len() >= 12 && digits > 0 }
+        } else if is_env || is_option {
+            value.len() >= 6 && (strong || digits > 0) && letters > 0
+        } else {
+            letters > 0
+                && if strong { value.len() >= 6 && digits > 0 } else { value.len() >= 12 && digits > 1 }
+        };
+        // Without quotes code looks the same: what reads like a path of names is one.
+        let is_code = quote == 0 && !is_env && !is_option && is_names(value);
+        if !is_secret || is_code || is_stand_in(value) {
+            return None;
+        }
+        let end = at + if looked < LOOK { looked } else { self.run(at, usize::MAX, inside) };
+        Some(Found { range: at..end, name: Some("secret"), is_open: false })
+    }
+
+    /// The length of a quote, escaped or not.
+    fn quote(&self, at: usize) -> usize {
+        let escape = self.run(at, 3, |byte| byte == b'\\');
+        if matches!(self.byte(at + escape), b'"' | b'\'' | b'`') { escape + 1 } else { 0 }
+    }
+
+    fn mail<'n>(&self, at: usize) -> Option<Found<'n>> {
+        let is_local = |byte: u8| byte.is_ascii_alphanumeric() || b"._%+-".contains(&byte);
+        let before = &self.bytes()[at.saturating_sub(MAIL)..at];
+        let local = before.iter().rev().take_while(|byte| is_local(**byte)).count();
+        let domain = self.run(at + 1, MAIL, |byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte));
+        let domain = self.text[at + 1..at + 1 + domain].trim_end_matches(['.', '-']);
+        let (host, top) = domain.rsplit_once('.')?;
+        let is_mail = local > 0
+            && !host.is_empty()
+            && top.len() >= 2
+            && top.bytes().all(|byte| byte.is_ascii_alphabetic())
+            // Not a person: the user of Git over SSH.
+            && &self.text[at - local..at] != "git";
+        is_mail.then_some(Found {
+            range: at - local..at + 1 + domain.len(),
+            name: Some("email"),
+            is_open: false,
+        })
+    }
+
+    fn home<'n>(&self, start: &Range<usize>) -> Option<Found<'n>> {
+        // In escaped text backslashes are doubled.
+        let doubled = self.run(start.end, 3, |byte| byte == b'\\');
+        let mut begin = start.start;
+        while begin > 0 && doubled > 0 && self.byte(begin - 1) == b'\\' {
+            begin -= 1;
+        }
+        let before = &self.bytes()[begin.saturating_sub(2)..begin];
+        if let [drive, b':'] = before
+            && drive.is_ascii_alphabetic()
+        {
+            begin -= 2;
+        } else if before.last().is_some_and(|byte| Class::Url.has(*byte) || b"./~".contains(byte)) {
+            return None;
+        }
+        let name = start.end + doubled;
+        let user = self.run(name, NAME, |byte| Class::Url.has(byte) || byte == b'.');
+        let is_shared = matches!(&self.text[name..name + user], "Shared" | "Public");
+        (user > 0 && !is_shared).then_some(Found { range: begin..name + user, name: None, is_open: false })
+    }
+}
+
+/// Whether a value is no secret but a word, a variable, or something that stands for one.
+fn is_stand_in(value: &str) -> bool {
+    let lower = value.to_ascii_lowercase();
+    let starts = ["$", "{", "<", "%", "[", "*", "(", "@", "./", "../", "~/", "http:", "https:"];
+    let parts = ["${", "(", "process.env", "environ", "secrets.", "env."];
+    let first = value.as_bytes().first();
+    starts.iter().any(|start| value.starts_with(start))
+        || parts.iter().any(|part| value.contains(part))
+        || WORDS.contains(&&*lower)
+        || value.bytes().all(|byte| Some(&byte) == first)
+        // A path; secrets of AWS have 40 characters and may begin like one.
+        || (value.starts_with('/') && value.len() != 40)
+}
+
+/// Whether a value reads like code: names with dots between.
+fn is_names(value: &str) -> bool {
+    let is_name = |part: &str| {
+        part.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_')
+            && part.bytes().all(|byte| Class::Word.has(byte))
+    };
+    value.contains('.') && value.split('.').all(is_name)
+}

@@ -1,0 +1,254 @@
+use super::*;
+use crate::entry::{Change, DiffLine, Hunk};
+
+fn secret(text: &str) -> String {
+    redactor(&Redaction::secrets()).text(text).into_owned()
+}
+
+fn redactor(redaction: &Redaction) -> Redactor {
+    Redactor::new(redaction).unwrap()
+}
+
+/// Tokens are put together here, so that no scanner takes the tests for a leak.
+fn token(start: &str, body: &str, times: usize) -> String {
+    format!("{start}{}", body.repeat(times))
+}
+
+#[test]
+fn known_tokens_are_masked_and_their_surroundings_stay() {
+    for (name, token) in [
+        ("aws-access-key", token("AKIA", "IOSFODNN7EXAMPLE", 1)),
+        ("aws-access-key", token("ASIA", "Q2", 8)),
+        ("github-token", token("ghp_", "a1B2", 9)),
+        ("github-token", token("gho_", "a1B2", 9)),
+        ("github-token", token("ghs_", "a1B2", 9)),
+        ("github-token", token("github_pat_", "11ABCDEFG0_", 4)),
+        ("gitlab-token", token("glpat-", "aB3_-", 4)),
+        ("slack-token", token("xoxb-", "123456789012-", 3)),
+        ("slack-token", token("xapp-", "1-A012-34-ab", 2)),
+        ("slack-webhook", token("hooks.slack.com/services/", "T00/B00/XX", 3)),
+        ("anthropic-key", token("sk-ant-", "api03-Ab_9", 5)),
+        ("openai-key", token("sk-proj-", "aB3_-", 10)),
+        ("openai-key", token("sk-", "aB3dE6", 8)),
+        ("google-key", token("AIza", "SyA1_-b", 5)),
+        ("google-client-secret", token("GOCSPX-", "aB3_-x7", 4)),
+        ("stripe-key", token("sk_live_", "4eC39H", 4)),
+        ("stripe-key", token("rk_test_", "4eC39H", 4)),
+        ("stripe-webhook-secret", token("whsec_", "4eC39H", 5)),
+        ("npm-token", token("npm_", "aB3dE6", 6)),
+        ("pypi-token", token("pypi-", "AgEIcHlwaS5vcmc", 5)),
+        (
+            "jwt",
+            format!("{}.{}.{}", token("eyJ", "hbGciOiJI", 2), token("eyJ", "zdWIiOiIx", 2), "s1-_".repeat(9)),
+        ),
+        ("hugging-face-token", token("hf_", "aBcDeF", 6)),
+        ("sendgrid-key", token("SG.", "aB3-_xYz.9", 7)),
+        (
+            "age-secret-key",
+            token("AGE-SECRET-KEY-1", "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7LQPZRY9X8GF2TVDW0S3JN54KHCE", 1),
+        ),
+    ] {
+        for (before, after) in
+            [("", ""), ("key: ", " and more"), ("\"", "\","), ("(", ")."), ("a\\n", "\\nb"), ("x=", "&y=1")]
+        {
+            let text = format!("{before}{token}{after}");
+            assert_eq!(secret(&text), format!("{before}[redacted {name}]{after}"), "{text}");
+        }
+        let inside = format!("x{token}");
+        if name != "jwt" {
+            assert_eq!(secret(&inside), inside, "a word that only ends like it");
+        }
+    }
+}
+
+#[test]
+fn values_that_are_given_to_the_names_of_secrets_are_masked() {
+    for (text, masked) in [
+        ("API_KEY=hunter2hunter2", "API_KEY=[redacted secret]"),
+        ("export DB_PASSWORD=hunterhunter", "export DB_PASSWORD=[redacted secret]"),
+        (r#"{"password": "hunter2"}"#, r#"{"password": "[redacted secret]"}"#),
+        (r#"{\"clientSecret\":\"abcDEF123456\"}"#, r#"{\"clientSecret\":\"[redacted secret]\"}"#),
+        ("password: hunter2x\nuser: ada", "password: [redacted secret]\nuser: ada"),
+        (
+            "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+            "aws_secret_access_key = [redacted secret]",
+        ),
+        ("login --password hunter22 --user ada", "login --password [redacted secret] --user ada"),
+        ("login --token=abc123def", "login --token=[redacted secret]"),
+        ("Authorization: Bearer abc.def-123456", "Authorization: Bearer [redacted secret]"),
+        ("-H 'authorization: token abcdefgh'", "-H 'authorization: token [redacted secret]'"),
+        ("curl -H \"X-Api-Key: abc123def456\"", "curl -H \"X-Api-Key: [redacted secret]\""),
+        ("sent Bearer abcdefghijklmnop1", "sent Bearer [redacted bearer-token]"),
+        ("postgres://ada:pa55@db/shop", "postgres://ada:[redacted password]@db/shop"),
+        ("redis://:pa55word@cache:6379", "redis://:[redacted password]@cache:6379"),
+        ("https://0123456789abcdef0123@github.com/x", "https://[redacted password]@github.com/x"),
+    ] {
+        assert_eq!(secret(text), masked, "{text}");
+        assert_eq!(secret(masked), masked, "once is enough");
+    }
+}
+
+#[test]
+fn what_only_looks_random_stays() {
+    for text in [
+        "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
+        "550e8400-e29b-41d4-a716-446655440000",
+        "sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824",
+        "integrity sha512-Q2Z1d2VydHl1aW9wYXNkZmdoamtsenhjdmJubQ==",
+        "max_tokens: 4096, token_count=17, \"total_tokens\": 120345",
+        "input_tokens: 12345 output_tokens: 678",
+        "password: string; token: Uint8Array, secret?: boolean",
+        "const token = await getToken(user);",
+        "password = os.environ[\"DB_PASSWORD\"]",
+        "password: ${{ secrets.DB_PASSWORD }}",
+        "API_KEY=$API_KEY API_KEY=\"${API_KEY}\" PASSWORD=<password>",
+        "type=\"password\" name=\"password\" placeholder=\"Your password\"",
+        "let token = self.tokens.next2;",
+        "Token::new(kind)",
+        "https://example.com:8080/a@b",
+        "http://localhost:3000/users/@me",
+        "git@github.com:ada/shop.git and ssh://git@host/x",
+        "class=\"sk-fading-circle sk-circle12 task-runner\"",
+        "the secret of success: 10 years",
+        "AKIA is how it begins",
+        "ghp_short",
+        "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
+        "eyJhbGciOiJIUzI1NiJ9 alone",
+        "secret_name: db-credentials-2 password_file=/run/secrets/db1",
+    ] {
+        assert_eq!(secret(text), text);
+    }
+}
+
+fn key(lines: usize) -> String {
+    let label = "RSA PRIVATE KEY-----";
+    format!("-----BEGIN {label}\n{}-----END {label}", "MIIEpAIBAAKCAQEA0Z3V\n".repeat(lines))
+}
+
+#[test]
+fn private_keys_are_masked_line_by_line() {
+    assert_eq!(secret(&format!("a\n{}\nb", key(2))), "a\n[redacted private-key]\n…\n…\n…\nb");
+    let escaped = format!("\"key\": \"{}\\n\", \"x\": 1", key(2).replace('\n', "\\n"));
+    assert_eq!(secret(&escaped), "\"key\": \"[redacted private-key]\\n\", \"x\": 1");
+    let cut = key(3).split("-----END").next().unwrap_or_default().to_owned();
+    assert_eq!(secret(&cut), "[redacted private-key]\n…\n…\n…\n");
+    let mut json = format!("{{\"a\":\"{}\",\"b\":\"-----END \"}}", cut.replace('\n', "\\n"));
+    redactor(&Redaction::secrets()).json(&mut json);
+    assert_eq!(json, "{\"a\":\"[redacted private-key]\",\"b\":\"-----END \"}");
+}
+
+#[test]
+fn a_key_over_the_lines_of_a_diff_is_masked_and_the_lines_stay() {
+    let text = format!("x = \"\"\"\n{}\n\"\"\"", key(2));
+    let line = |text: &str| DiffLine { change: Change::Add, text: text.into() };
+    let hunk = Hunk { old_start: None, new_start: Some(1), lines: text.lines().map(line).collect() };
+    let mut blocks = [Block::Diff { path: None, hunks: vec![hunk] }];
+    let mut redactor = redactor(&Redaction::secrets());
+    redactor.blocks(&mut blocks);
+    let [Block::Diff { hunks, .. }] = &blocks else { panic!("{blocks:?}") };
+    let lines: Vec<&str> = hunks[0].lines.iter().map(|line| line.text.as_str()).collect();
+    assert_eq!(lines, ["x = \"\"\"", "[redacted private-key]", "…", "…", "…", "\"\"\""]);
+    assert_eq!(redactor.counts().iter().collect::<Vec<_>>(), [(&"private-key".to_owned(), &1)]);
+}
+
+#[test]
+fn a_secret_over_several_spans_is_masked() {
+    let mut line = Line::of("a", "API_KEY=").with("b", "x");
+    line.spans =
+        vec![crate::entry::Span::new("a", "API_KEY=hun"), crate::entry::Span::new("b", "ter2hunter2 b")];
+    redactor(&Redaction::secrets()).line(&mut line);
+    let texts: Vec<&str> = line.spans.iter().map(|span| span.text.as_str()).collect();
+    assert_eq!(texts, ["API_KEY=[redacted secret]", " b"]);
+}
+
+#[test]
+fn a_key_in_lines_that_come_one_by_one_is_masked() {
+    let mut redactor = redactor(&Redaction::secrets());
+    let mut said = Vec::new();
+    for line in format!("{}\nfree", key(2)).lines() {
+        let mut view = View::of(vec![Block::text("unknown", line.to_owned())]);
+        redactor.raw_line(&mut view);
+        let [Block::Code { text, .. }] = &view.body[..] else { panic!("{view:?}") };
+        said.push(text.to_string());
+    }
+    assert_eq!(said, ["[redacted private-key]", "…", "…", "…", "free"]);
+}
+
+#[test]
+fn addresses_and_home_folders_are_masked_if_wanted() {
+    let redaction = Redaction { emails: true, home: true, ..Redaction::default() };
+    for (text, masked) in [
+        (
+            "Ada <ada.l@example.org>, git@github.com, pkg@1.2.3",
+            "Ada <[redacted email]>, git@github.com, pkg@1.2.3",
+        ),
+        ("/home/ada/shop /Users/ada /Users/Shared/x x/home/a", "~/shop ~ /Users/Shared/x x/home/a"),
+        (r"C:\Users\ada\shop", r"~\shop"),
+        (r#""C:\\Users\\ada\\shop""#, r#""~\\shop""#),
+        ("password=hunter2hunter2", "password=hunter2hunter2"),
+    ] {
+        assert_eq!(redactor(&redaction).text(text), masked);
+    }
+}
+
+#[test]
+fn own_patterns_mask_their_group() {
+    let own = |name: &str, pattern: &str| Own::new(name, pattern).unwrap();
+    let redaction = Redaction {
+        own: vec![own("customer", r"customer-(\d+)"), own("host", r"\bdb\d+\b")],
+        ..Redaction::default()
+    };
+    assert_eq!(
+        redactor(&redaction).text("customer-0815 on db7, customer-x"),
+        "customer-[redacted customer] on [redacted host], customer-x"
+    );
+    assert!(Own::new("x", "(").is_err_and(|error| !error.contains('\n') && !error.is_empty()));
+    let mut json = r#"{"a":"customer-1"}"#.to_owned();
+    redactor(&Redaction { own: vec![own("all", ".+")], ..Redaction::default() }).json(&mut json);
+    assert_eq!(json, r#"{"a":"customer-1"}"#, "no mask goes over the end of a string");
+}
+
+#[test]
+fn what_is_cut_is_still_known() {
+    let cut = format!("{}…", &token("ghp_", "a1B2", 9)[..12]);
+    assert_eq!(secret(&cut), "[redacted github-token]…");
+    assert_eq!(secret("API_KEY=hun…"), "API_KEY=[redacted secret]…");
+    assert_eq!(secret("https://ada:pa…"), "https://ada:[redacted password]…");
+}
+
+#[test]
+fn time_grows_with_length_whatever_the_text() {
+    // Each of these would take minutes if what is passed over were looked at again.
+    for part in [
+        "token=",
+        "eyJ",
+        "eyJ-",
+        "eyJaaaaaaaaaaa.",
+        "://a:",
+        "-----BEGIN RSA PRIVATE KEY-----\n",
+        "secret",
+        "password=\"",
+        "@",
+        "a@a.",
+        "sk-a",
+        "/home/",
+        "ghp_",
+    ] {
+        let text = part.repeat(300_000 / part.len());
+        let redaction = Redaction { secrets: true, emails: true, home: true, own: Vec::new() };
+        assert!(redactor(&redaction).text(&text).len() < 4 * text.len() + 100, "{part}");
+        redactor(&redaction).json(&mut text.clone());
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn nothing_breaks(text in "[a\n\"\\\\:=@/. é…-]{0,8}(token|password|eyJ|ghp_|://|-----BEGIN PRIVATE KEY-----|Authorization|/home/|@)[a1\n\"'\\\\:=@/. é…-]{0,60}") {
+        let redaction = Redaction { secrets: true, emails: true, home: true, own: Vec::new() };
+        let masked = redactor(&redaction).text(&text).into_owned();
+        proptest::prop_assert_eq!(masked.matches('\n').count(), text.matches('\n').count());
+        let mut json = serde_json::to_string(&[&text]).unwrap();
+        redactor(&redaction).json(&mut json);
+        proptest::prop_assert!(serde_json::from_str::<Vec<String>>(&json).is_ok(), "{}", json);
+    }
+}

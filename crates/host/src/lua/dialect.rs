@@ -1,0 +1,231 @@
+//! Dialects in Lua: objects in, items out.
+//!
+//! ```text
+//! record ─▶ parse(object, ctx) ─▶ sf.item.… tables ─▶ made: events for the session
+//! ```
+//!
+//! What a script can't read, or fails at, is kept as an unknown item.
+
+use std::fmt::Write;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use mlua::{Function, Table, Value};
+use streamfmt_core::dialect::{Decoder, Guest, Input};
+use streamfmt_core::event::Event;
+use streamfmt_core::item::{Content, Fact, Item, Kind};
+use streamfmt_core::json::Record;
+use streamfmt_core::session::Session;
+
+use super::layers::Who;
+use super::made::Maker;
+use super::plugins::Plugins;
+use super::vm::Stop;
+
+/// Longest record that `detect` is shown, in bytes.
+const LONGEST: usize = 64 << 10;
+/// Items that one record may become.
+const MOST_ITEMS: usize = 1_000;
+const KEPT: &str = "the line is kept as it is";
+
+/// What a plugin registered as a dialect.
+#[derive(Clone)]
+pub(super) struct Registration {
+    pub(super) name: String,
+    pub(super) detect: Option<Function>,
+    pub(super) parse: Function,
+    pub(super) finish: Option<Function>,
+}
+
+impl Registration {
+    /// Reads `sf.dialect(name, spec)`.
+    pub(super) fn read(name: &str, spec: &Table) -> Result<Self, String> {
+        super::plugin::check_name(name, "dialect")?;
+        let function = |key: &str| match spec.raw_get(key) {
+            Ok(Value::Function(function)) => Ok(Some(function)),
+            Ok(Value::Nil) => Ok(None),
+            Ok(other) => Err(format!("{key} is a function, not a {}", other.type_name())),
+            Err(error) => Err(error.to_string()),
+        };
+        super::plugin::check_keys(spec, &["detect", "parse", "finish"])?;
+        let Some(parse) = function("parse")? else {
+            return Err("a dialect needs a function parse".to_owned());
+        };
+        Ok(Self { name: name.to_owned(), detect: function("detect")?, parse, finish: function("finish")? })
+    }
+}
+
+/// All dialects of plugins, the lowest first.
+pub(crate) fn guests(plugins: &Rc<Plugins>) -> Vec<Guest> {
+    let registered = plugins.all().iter().enumerate().flat_map(|(index, plugin)| {
+        let dialects = plugin.registered().dialects().to_vec();
+        dialects.into_iter().map(move |dialect| (index, dialect))
+    });
+    let guests = registered.map(|(index, dialect)| {
+        let name: Arc<str> = dialect.name.as_str().into();
+        let decoder = Box::new(Scripted { plugins: Rc::clone(plugins), who: Who::Plugin(index), dialect });
+        Guest { name, decoder }
+    });
+    guests.collect()
+}
+
+/// A dialect in Lua.
+struct Scripted {
+    plugins: Rc<Plugins>,
+    who: Who,
+    dialect: Registration,
+}
+
+impl Scripted {
+    /// Calls one of the functions; gives what it gave, unless it failed, which is told.
+    fn ask(&self, function: &Function, doing: impl Fn() -> String, argument: Value) -> Option<Value> {
+        let plugin = self.plugins.get(self.who).filter(|plugin| !plugin.is_off())?;
+        let answer = plugin.call_hook(function, (argument, plugin.context()));
+        match answer {
+            Ok(value) => Some(value),
+            Err(stop) => {
+                self.fail(function, Err(&stop), doing());
+                None
+            }
+        }
+    }
+
+    fn fail(&self, function: &Function, why: Result<String, &Stop>, doing: String) {
+        let Some(plugin) = self.plugins.get(self.who) else { return };
+        let mut failure = match why {
+            Ok(wrong) => plugin.answered_wrong(function, wrong, doing),
+            Err(stop) => plugin.failed(function, stop, doing),
+        };
+        failure.warning.outcome = KEPT;
+        self.plugins.tell(plugin, failure);
+    }
+
+    /// What `parse` makes of a record; `None` if it doesn't know it, or fails.
+    fn parsed(&self, input: Input<'_>, session: &Session) -> Option<Vec<Event>> {
+        let plugin = self.plugins.get(self.who).filter(|plugin| !plugin.is_off())?;
+        let mut item = Item::new(format!("line-{}", input.line), Kind::Unknown, input.line);
+        item.record = Some(Arc::clone(input.record));
+        let current = &self.plugins.current;
+        current.enter(&item, None, session);
+        let doing = || format!("reading line {}", input.line);
+        let made = current
+            .item()
+            .value(plugin.lua(), input.value)
+            .map_err(|error| Stop { trip: None, error: Some(error) });
+        let events = match made {
+            Ok(object) => self.ask(&self.dialect.parse, doing, object).and_then(|answer| {
+                let mut maker = Maker::new(plugin.lua(), input, session);
+                self.events(&self.dialect.parse, answer, &mut maker, doing)
+            }),
+            Err(stop) => {
+                self.fail(&self.dialect.parse, Err(&stop), doing());
+                None
+            }
+        };
+        current.leave();
+        events
+    }
+
+    /// The events of an answer: of one item, or of a list of items.
+    fn events(
+        &self,
+        function: &Function,
+        answer: Value,
+        maker: &mut Maker<'_>,
+        doing: impl Fn() -> String,
+    ) -> Option<Vec<Event>> {
+        let mut out = Vec::new();
+        let made = match answer {
+            Value::Nil => return None,
+            Value::Boolean(false) => {
+                return Some(vec![Event::Bookkeeping(self.dialect.name.clone().into())]);
+            }
+            Value::Table(table) if Maker::is_item(&table) => maker.make(&table, &mut out),
+            Value::Table(list) if list.raw_len() <= MOST_ITEMS => {
+                (1..=list.raw_len()).try_for_each(|index| match list.raw_get(index) {
+                    Ok(Value::Table(table)) if Maker::is_item(&table) => maker.make(&table, &mut out),
+                    Ok(other) => Err(format!("an item of sf.item was expected, not a {}", other.type_name())),
+                    Err(error) => Err(error.to_string()),
+                })
+            }
+            Value::Table(_) => Err(format!("more than {MOST_ITEMS} items for one record")),
+            other => Err(format!("an item of sf.item was expected, not a {}", other.type_name())),
+        };
+        match made {
+            Ok(()) => Some(out),
+            Err(wrong) => {
+                self.fail(function, Ok(wrong), doing());
+                None
+            }
+        }
+    }
+}
+
+impl Decoder for Scripted {
+    fn weigh(&mut self, first: &[Arc<Record>]) -> f64 {
+        let Some(detect) = &self.dialect.detect else { return 0.0 };
+        let mut sample = String::from("[");
+        for record in first.iter().filter(|record| record.text().len() <= LONGEST) {
+            let comma = if sample.len() > 1 { "," } else { "" };
+            // Writing to a string can't fail.
+            let _ = write!(sample, "{comma}{}", record.text());
+        }
+        sample.push(']');
+        let Ok(record) = Record::from_line(sample) else { return 0.0 };
+        let record = Arc::new(record);
+        let mut item = Item::new("sample", Kind::Unknown, 0);
+        item.record = Some(Arc::clone(&record));
+        self.plugins.current.enter(&item, None, &Session::default());
+        let answer = match self
+            .plugins
+            .get(self.who)
+            .map(|plugin| self.plugins.current.item().value(plugin.lua(), record.root()))
+        {
+            Some(Ok(sample)) => self.ask(detect, || format!("detecting {}", self.dialect.name), sample),
+            _ => None,
+        };
+        self.plugins.current.leave();
+        match answer {
+            Some(Value::Boolean(true)) => 1.0,
+            Some(Value::Integer(number)) => (number as f64).clamp(0.0, 1.0),
+            Some(Value::Number(number)) if number.is_finite() => number.clamp(0.0, 1.0),
+            None | Some(Value::Nil | Value::Boolean(false)) => 0.0,
+            Some(other) => {
+                let wrong = format!("a number from 0 to 1 was expected, not a {}", other.type_name());
+                self.fail(detect, Ok(wrong), format!("detecting {}", self.dialect.name));
+                0.0
+            }
+        }
+    }
+
+    fn decode(&mut self, input: Input<'_>, session: &Session, out: &mut Vec<Event>) {
+        if let Some(events) = self.parsed(input, session) {
+            return out.extend(events);
+        }
+        let kind = ["type", "kind", "event"].iter().find_map(|key| input.value.get(key)?.decode());
+        let name = kind.map_or_else(|| self.dialect.name.clone(), std::borrow::Cow::into_owned);
+        let mut item = Item::new(format!("line-{}", input.line), Kind::Unknown, input.line);
+        item.parent = input.parent.cloned();
+        item.text = Content::Own(input.value.raw().to_owned());
+        item.data = vec![("raw", Fact::Bool(true)), ("type", Fact::Text(name.clone()))];
+        out.push(Event::Unknown(name));
+        out.push(Event::Put(Box::new(item)));
+    }
+
+    fn end(&mut self, session: &Session, out: &mut Vec<Event>) {
+        let Some(finish) = &self.dialect.finish else { return };
+        let Some(plugin) = self.plugins.get(self.who).filter(|plugin| !plugin.is_off()) else { return };
+        let Ok(record) = Record::from_line("{}".to_owned()) else { return };
+        let record = Arc::new(record);
+        let input = Input { record: &record, value: record.root(), line: 0, parent: None };
+        self.plugins.current.note(session);
+        let doing = || "ending the input".to_owned();
+        match plugin.call_hook(finish, plugin.context()) {
+            Ok(answer) => {
+                let mut maker = Maker::new(plugin.lua(), input, session);
+                out.extend(self.events(finish, answer, &mut maker, doing).unwrap_or_default());
+            }
+            Err(stop) => self.fail(finish, Err(&stop), doing()),
+        }
+    }
+}

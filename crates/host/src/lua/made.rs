@@ -1,0 +1,370 @@
+//! Items that a script makes: the tables of `sf.item`, read raw and checked, as events for the session.
+//!
+//! An item keeps the record that its line was. What a script made by itself, such as an input put together from
+//! several fields, becomes a record of its own, with the line inside of it.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use mlua::{Lua, Table, Value};
+use streamfmt_core::dialect::{self, Input};
+use streamfmt_core::event::{Event, Usage};
+use streamfmt_core::item::{Action, Content, Fact, Id, Item, Kind, Status};
+use streamfmt_core::json::Record;
+use streamfmt_core::session::{Facts, Session};
+use streamfmt_core::text::Text;
+
+use super::item::{self, LINE};
+use super::spell::spelled;
+use crate::problem::suggestion;
+
+/// Longest line that is kept inside of a made record, in bytes.
+const LONGEST: usize = 256 << 10;
+
+/// What is wrong with an item.
+type Wrong = String;
+
+/// What the typed facts of items are called; see `docs/facts.md`.
+#[rustfmt::skip]
+pub(super) static FACTS: &[&str] = &[
+    "after", "agent", "agent_type", "answer", "answers", "api_ms", "attempt", "background", "before", "bytes", "call", "category", "cell",
+    "cells", "code", "code_text", "content", "cost_usd", "count", "created", "cwd", "delay_ms", "denials", "duration_ms", "edit_mode",
+    "error", "errors", "event", "exit", "explanation", "files", "from", "hits", "hook_event", "image", "images", "interrupted", "items",
+    "level", "lines", "matches", "mode", "model", "models", "modified", "more", "name", "new_source", "note", "of", "original", "outcome",
+    "output_file", "partial", "patch", "path", "persisted", "plan", "query", "quiet", "reason", "redacted", "resets_at", "say",
+    "server", "server_side", "servers", "session", "skill", "start", "state", "status", "stderr", "stdout", "structured", "subtype",
+    "success", "task", "tasks", "timed_out_ms", "to", "todos", "tokens", "tool", "tool_uses", "tools", "total", "trigger", "truncated",
+    "turns", "type", "url", "usage", "utilization", "value", "version",
+];
+
+/// What every item may be told.
+const FIELDS: &[&str] = &["id", "parent", "text", "error", "time", "data", "open", "session"];
+
+/// Makes events of what a script tells for one record.
+pub(super) struct Maker<'a> {
+    lua: &'a Lua,
+    input: Input<'a>,
+    session: &'a Session,
+    unnamed: usize,
+}
+
+/// A value of an item: one of the line's record, or one that the script made, as JSON.
+enum Part {
+    Node(u32),
+    Made(String),
+}
+
+/// Where a value goes.
+enum Slot {
+    Input,
+    Time,
+    Fact(&'static str),
+}
+
+impl<'a> Maker<'a> {
+    /// A maker for the items of one record.
+    pub(super) fn new(lua: &'a Lua, input: Input<'a>, session: &'a Session) -> Self {
+        Self { lua, input, session, unnamed: 0 }
+    }
+
+    /// Whether a table was made by `sf.item`.
+    pub(super) fn is_item(table: &Table) -> bool {
+        matches!(table.raw_get("type"), Ok(Value::String(kind)) if kind == "item")
+    }
+
+    /// Makes the events of one table of `sf.item`.
+    pub(super) fn make(&mut self, table: &Table, out: &mut Vec<Event>) -> Result<(), Wrong> {
+        let kind = text(table, "kind")?.unwrap_or_default();
+        let Value::Table(fields) = get(table, "fields")? else {
+            return Err(format!("sf.item.{kind}: a table of fields was expected"));
+        };
+        let event = match kind.as_str() {
+            "append" => {
+                check(&fields, &["id", "text"])?;
+                Ok(Event::Append { id: needed(&fields, "id")?.into(), text: needed(&fields, "text")? })
+            }
+            "close" => {
+                check(&fields, &["id", "error"])?;
+                let status = if truth(&fields, "error")? { Status::Failed } else { Status::Done };
+                Ok(Event::Close { id: needed(&fields, "id")?.into(), status })
+            }
+            "drop" => {
+                check(&fields, &["id"])?;
+                Ok(Event::Drop(needed(&fields, "id")?.into()))
+            }
+            "usage" => usage(&fields, self.input.line),
+            "session" => return self.facts(&fields, out),
+            _ => match Kind::ALL.into_iter().find(|it| it.name() == kind) {
+                Some(known) => self.item(known, &fields, out),
+                None => Err(format!("there is no sf.item.{kind}")),
+            },
+        };
+        out.push(event.map_err(|wrong| format!("sf.item.{kind}: {wrong}"))?);
+        Ok(())
+    }
+
+    /// Facts of the run, and the notice that tells of them.
+    fn facts(&mut self, fields: &Table, out: &mut Vec<Event>) -> Result<(), Wrong> {
+        check(fields, &["agent", "version", "model", "cwd", "id", "mode"])?;
+        let fact = |name| text(fields, name).map(|text| text.map(Text::clean_owned));
+        let facts = Facts {
+            agent: fact("agent")?,
+            version: fact("version")?,
+            model: fact("model")?,
+            cwd: fact("cwd")?,
+            session: fact("id")?,
+            mode: fact("mode")?,
+            ..Facts::default()
+        };
+        let mut item = self.begin(Kind::Notice, None);
+        item.record = Some(Arc::clone(self.input.record));
+        item.data.push(("event", Fact::Text("session".to_owned())));
+        for name in ["model", "cwd", "mode", "version"] {
+            item.data.extend(text(fields, name)?.map(|text| (name, Fact::Text(text))));
+        }
+        item.session = text(fields, "id")?.map(Into::into);
+        out.push(Event::Facts(Box::new(facts)));
+        out.push(Event::Put(Box::new(item)));
+        Ok(())
+    }
+
+    fn begin(&mut self, kind: Kind, id: Option<Id>) -> Item {
+        let line = self.input.line;
+        let id = id.unwrap_or_else(|| {
+            self.unnamed += 1;
+            match self.unnamed {
+                1 => format!("line-{line}").into(),
+                more => format!("line-{line}/{more}").into(),
+            }
+        });
+        let mut item = Item::new(id, kind, line);
+        item.parent = self.input.parent.cloned();
+        item
+    }
+
+    fn item(&mut self, kind: Kind, fields: &Table, out: &[Event]) -> Result<Event, Wrong> {
+        let own: &[&str] = match kind {
+            Kind::Call => &["tool", "action", "input"],
+            Kind::Result => &["tool", "action", "call"],
+            _ => &[],
+        };
+        let mut parts = Vec::new();
+        self.each(fields, |key, value| {
+            if !FIELDS.contains(&key) && !own.contains(&key) {
+                parts.push((Slot::Fact(fact(key, FIELDS.iter().chain(own))?), self.part(&value)?));
+            }
+            Ok(())
+        })?;
+        if let Value::Table(data) = get(fields, "data")? {
+            self.each(&data, |key, value| {
+                parts.push((Slot::Fact(fact(key, [].iter())?), self.part(&value)?));
+                Ok(())
+            })?;
+        }
+        let told = text(fields, "id")?;
+        let (id, call) = match (kind, told) {
+            (Kind::Result, told) => {
+                let call = text(fields, "call")?.or(told).filter(|id| !id.is_empty());
+                (call.as_deref().map(|call| Id::below(call, "result")), call.map(Id::from))
+            }
+            (_, told) => (told.filter(|id| !id.is_empty()).map(Id::from), None),
+        };
+        let mut item = self.begin(kind, id);
+        item.call = call;
+        if let Some(parent) = text(fields, "parent")? {
+            item.parent = Some(parent.into());
+        }
+        item.text = text(fields, "text")?.map_or(Content::None, Content::Own);
+        item.error = truth(fields, "error")?;
+        item.status = if item.error { Status::Failed } else { Status::Done };
+        item.session = text(fields, "session")?.map(Into::into);
+        if let time @ (Value::String(_) | Value::UserData(_)) = get(fields, "time")? {
+            parts.push((Slot::Time, self.part(&time)?));
+        }
+        if matches!(kind, Kind::Call | Kind::Result) {
+            self.name_tool(&mut item, fields, out)?;
+        }
+        if kind == Kind::Call {
+            parts.push((
+                Slot::Input,
+                match get(fields, "input")? {
+                    Value::Nil => Part::Made("{}".to_owned()),
+                    input => self.part(&input)?,
+                },
+            ));
+        }
+        self.fill(&mut item, parts)?;
+        Ok(if truth(fields, "open")? {
+            if kind == Kind::Call && item.input().is_some_and(|input| input.entries().next().is_none()) {
+                // Its input grows by `sf.item.append`.
+                item.input = None;
+            }
+            Event::Open(Box::new(item))
+        } else {
+            Event::Put(Box::new(item))
+        })
+    }
+
+    /// The tool of a call or result, and what it does.
+    fn name_tool(&self, item: &mut Item, fields: &Table, out: &[Event]) -> Result<(), Wrong> {
+        let known = item.call.as_ref().and_then(|id| {
+            let earlier = out.iter().rev().find_map(|event| match event {
+                Event::Put(item) | Event::Open(item) if item.kind == Kind::Call && item.id == *id => {
+                    Some(&**item)
+                }
+                _ => None,
+            });
+            earlier.or_else(|| self.session.call(id))
+        });
+        let told = text(fields, "tool")?;
+        if let Some(call) = known {
+            (item.tool, item.action) = (call.tool.clone(), call.action);
+        } else if item.kind == Kind::Result {
+            item.data.push(("orphan", Fact::Bool(true)));
+        }
+        if let Some(name) = told.filter(|_| known.is_none()) {
+            item.action = Some(dialect::action_of(&name));
+            if let Some((server, tool)) = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")) {
+                item.data.push(("server", Fact::Text(server.to_owned())));
+                item.data.push(("tool", Fact::Text(tool.to_owned())));
+            }
+            item.tool = Some(name.into());
+        }
+        if let Some(name) = text(fields, "action")? {
+            let action = Action::ALL.into_iter().find(|action| action.name() == name);
+            item.action = Some(action.ok_or_else(|| {
+                let hint = suggestion(&name, Action::ALL.map(Action::name));
+                format!("there is no action \"{name}\" {hint}")
+            })?);
+        }
+        item.action = item.action.or(Some(Action::Other));
+        Ok(())
+    }
+
+    /// Puts values into an item, with a record that holds them all.
+    fn fill(&self, item: &mut Item, parts: Vec<(Slot, Part)>) -> Result<(), Wrong> {
+        let line = self.input.record;
+        if parts.iter().all(|(_, part)| matches!(part, Part::Node(_))) {
+            item.record = Some(Arc::clone(line));
+            for (slot, part) in parts {
+                if let Part::Node(node) = part {
+                    put(item, &slot, node);
+                }
+            }
+            return Ok(());
+        }
+        let mut made = format!("{{\"{LINE}\":");
+        made.push_str(if line.text().len() <= LONGEST { self.input.value.raw() } else { "null" });
+        made.push_str(",\"parts\":[");
+        for (index, (_, part)) in parts.iter().enumerate() {
+            let comma = if index > 0 { "," } else { "" };
+            // Writing to a string can't fail.
+            let _ = match part {
+                Part::Node(node) => write!(made, "{comma}{}", line.value(*node).raw()),
+                Part::Made(json) => write!(made, "{comma}{json}"),
+            };
+        }
+        made.push_str("]}");
+        let record = Record::from_line(made).map_err(|_| "the item can't be kept".to_owned())?;
+        let record = Arc::new(record);
+        if let Some(values) = record.root().get("parts") {
+            for ((slot, _), value) in parts.into_iter().zip(values.items()) {
+                put(item, &slot, value.node());
+            }
+        }
+        item.record = Some(record);
+        Ok(())
+    }
+
+    fn part(&self, value: &Value) -> Result<Part, Wrong> {
+        match item::node_of(self.lua, value) {
+            Some(node) => Ok(Part::Node(node)),
+            None => spelled(self.lua, value).map(Part::Made),
+        }
+    }
+
+    /// The fields of a table in the order of their names: that of a Lua table may differ from run to run.
+    fn each(
+        &self,
+        table: &Table,
+        mut each: impl FnMut(&str, Value) -> Result<(), Wrong>,
+    ) -> Result<(), Wrong> {
+        let mut fields = Vec::new();
+        let walked = table.for_each(|key: Value, value: Value| {
+            fields.push((key, value));
+            Ok(())
+        });
+        walked.map_err(|error| error.to_string())?;
+        let mut named = Vec::with_capacity(fields.len());
+        for (key, value) in fields {
+            match key {
+                Value::String(name) => named.push((name.to_string_lossy(), value)),
+                other => return Err(format!("a field has a name, not a {}", other.type_name())),
+            }
+        }
+        named.sort_by(|(one, _), (other, _)| one.cmp(other));
+        named.into_iter().try_for_each(|(name, value)| each(&name, value))
+    }
+}
+
+fn put(item: &mut Item, slot: &Slot, node: u32) {
+    match slot {
+        Slot::Input => item.input = Some(node),
+        Slot::Time => item.at = Some(node),
+        Slot::Fact(name) => {
+            item.data.retain(|(known, _)| known != name);
+            item.data.push((name, Fact::Node(node)));
+        }
+    }
+}
+
+/// The name of a fact. The error names the nearest one, among `others` too.
+fn fact<'a>(name: &str, others: impl Iterator<Item = &'a &'static str>) -> Result<&'static str, Wrong> {
+    FACTS.iter().find(|known| **known == name).copied().ok_or_else(|| {
+        let hint = suggestion(name, others.chain(FACTS).copied());
+        format!("there is no field or fact \"{name}\" {hint}")
+    })
+}
+
+fn usage(fields: &Table, line: u64) -> Result<Event, Wrong> {
+    check(fields, &["message", "input", "output", "cache_read", "cache_write"])?;
+    let count = |name| super::block::number(fields, name).map(Option::unwrap_or_default);
+    let usage = Usage {
+        input: count("input")?,
+        output: count("output")?,
+        cache_read: count("cache_read")?,
+        cache_write: count("cache_write")?,
+    };
+    let message = text(fields, "message")?.unwrap_or_else(|| format!("line-{line}"));
+    Ok(Event::Usage { message, usage })
+}
+
+fn check(fields: &Table, known: &[&'static str]) -> Result<(), Wrong> {
+    super::plugin::check_keys(fields, known)
+}
+
+fn get(table: &Table, key: &str) -> Result<Value, Wrong> {
+    table.raw_get(key).map_err(|error| error.to_string())
+}
+
+fn text(table: &Table, key: &str) -> Result<Option<String>, Wrong> {
+    match get(table, key)? {
+        Value::Nil => Ok(None),
+        Value::String(text) => Ok(Some(String::from_utf8_lossy(&text.as_bytes()).into_owned())),
+        Value::Integer(number) => Ok(Some(number.to_string())),
+        Value::Number(number) if number.is_finite() => Ok(Some(number.to_string())),
+        other => Err(format!("{key}: a text was expected, not a {}", other.type_name())),
+    }
+}
+
+fn needed(table: &Table, key: &str) -> Result<String, Wrong> {
+    text(table, key)?.ok_or_else(|| format!("it has no {key}"))
+}
+
+fn truth(table: &Table, key: &str) -> Result<bool, Wrong> {
+    match get(table, key)? {
+        Value::Nil => Ok(false),
+        Value::Boolean(truth) => Ok(truth),
+        other => Err(format!("{key}: true or false was expected, not a {}", other.type_name())),
+    }
+}

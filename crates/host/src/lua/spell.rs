@@ -1,0 +1,106 @@
+//! Lua values as JSON.
+
+use mlua::{Lua, Table, Value};
+
+use super::item;
+
+/// Tables inside one another.
+const DEEPEST: usize = 64;
+/// Values of one text.
+const MOST_VALUES: usize = 100_000;
+/// Bytes of one text.
+const MOST_BYTES: usize = 8 << 20;
+
+/// A table that is being spelled.
+struct Open {
+    /// What is left of it, the last first.
+    left: Vec<(Option<String>, Value)>,
+    end: char,
+    is_first: bool,
+}
+
+/// A value as JSON: a table with elements from 1 is an array, another one an object with its keys in order. The
+/// error says why it has none. Nothing runs and nothing recurses.
+pub(super) fn spelled(lua: &Lua, value: &Value) -> Result<String, String> {
+    let mut out = String::new();
+    let mut open: Vec<Open> = Vec::new();
+    let mut count = 0;
+    let mut next = Some((None, value.clone()));
+    loop {
+        let (key, value) = if let Some(part) = next.take() {
+            part
+        } else if let Some(table) = open.last_mut() {
+            let Some(part) = table.left.pop() else {
+                out.push(table.end);
+                open.pop();
+                continue;
+            };
+            if !std::mem::replace(&mut table.is_first, false) {
+                out.push(',');
+            }
+            part
+        } else {
+            return Ok(out);
+        };
+        count += 1;
+        if count > MOST_VALUES || out.len() > MOST_BYTES {
+            return Err("the value is too large".to_owned());
+        }
+        if let Some(key) = key {
+            push_string(&mut out, &key);
+            out.push(':');
+        }
+        match &value {
+            Value::Table(table) => {
+                if open.len() >= DEEPEST {
+                    return Err(format!("tables are nested more than {DEEPEST} deep"));
+                }
+                let table = opened(table)?;
+                out.push(if table.end == ']' { '[' } else { '{' });
+                open.push(table);
+            }
+            Value::Nil => out.push_str("null"),
+            Value::Boolean(truth) => out.push_str(if *truth { "true" } else { "false" }),
+            Value::Integer(number) => out.push_str(&number.to_string()),
+            Value::Number(number) if number.is_finite() => out.push_str(&number.to_string()),
+            Value::Number(_) => return Err("a number without a value".to_owned()),
+            Value::String(text) => push_string(&mut out, &String::from_utf8_lossy(&text.as_bytes())),
+            other => match item::raw_of(lua, other) {
+                Some(raw) => out.push_str(&raw),
+                None => return Err(format!("a {} can't be kept", other.type_name())),
+            },
+        }
+    }
+}
+
+fn opened(table: &Table) -> Result<Open, String> {
+    let length = table.raw_len();
+    let mut left = Vec::new();
+    if length > 0 {
+        if length > MOST_VALUES {
+            return Err("the value is too large".to_owned());
+        }
+        for index in (1..=length).rev() {
+            left.push((None, table.raw_get(index).map_err(|error| error.to_string())?));
+        }
+        return Ok(Open { left, end: ']', is_first: true });
+    }
+    let walked = table.for_each(|key: Value, value: Value| {
+        let key = match key {
+            Value::String(key) => String::from_utf8_lossy(&key.as_bytes()).into_owned(),
+            Value::Integer(key) => key.to_string(),
+            Value::Number(key) => key.to_string(),
+            other => return Err(mlua::Error::runtime(format!("a key can't be a {}", other.type_name()))),
+        };
+        left.push((Some(key), value));
+        Ok(())
+    });
+    walked.map_err(|error| error.to_string())?;
+    left.sort_by(|(one, _), (other, _)| other.cmp(one));
+    Ok(Open { left, end: '}', is_first: true })
+}
+
+fn push_string(out: &mut String, text: &str) {
+    // A text can always be spelled.
+    out.push_str(&serde_json::to_string(text).unwrap_or_default());
+}
