@@ -104,11 +104,13 @@ pub struct Layout {
     pub margin: usize,
     /// Which characters glyph names become: `unicode`, `ascii`, `words` or `nerd`.
     pub glyphs: Glyphs,
+    /// Results longer than so many lines are folded where that is possible; `None`: no result is.
+    pub fold: Option<usize>,
 }
 
 impl Default for Layout {
     fn default() -> Self {
-        Self { gap: 1, margin: 2, glyphs: Glyphs::Unicode }
+        Self { gap: 1, margin: 2, glyphs: Glyphs::Unicode, fold: Some(12) }
     }
 }
 

@@ -13,6 +13,8 @@ use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::{ColorDepth, Theme};
 use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::json::Json;
+use streamfmt_core::writer::markdown::Markdown;
+use streamfmt_core::writer::sheet::Sheet;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 
 use crate::explain::{Explanation, Question};
@@ -34,6 +36,8 @@ pub struct WriterRow {
     pub about: &'static str,
     /// Whether a program reads it: nothing may stand between its lines.
     pub is_data: bool,
+    /// What the name of a file of it ends in.
+    pub ending: &'static str,
     make: fn(&Engine) -> Made,
 }
 
@@ -46,35 +50,47 @@ enum Made {
 }
 
 /// All output formats.
-pub static WRITERS: [WriterRow; 5] = [
+pub static WRITERS: [WriterRow; 6] = [
     WriterRow {
         name: "text",
         about: "plain text",
         is_data: false,
+        ending: "txt",
         make: |engine| engine.terminal(Paint::Plain),
     },
     WriterRow {
         name: "ansi",
         about: "text with colours",
         is_data: false,
+        ending: "txt",
         make: |engine| engine.terminal(engine.paint()),
+    },
+    WriterRow {
+        name: "markdown",
+        about: "for pull requests, notes and chats",
+        is_data: false,
+        ending: "md",
+        make: |engine| engine.entries(Markdown::new(engine.sheet())),
     },
     WriterRow {
         name: "json",
         about: "what is said: entries, one object a line",
         is_data: true,
+        ending: "ndjson",
         make: |engine| engine.entries(Json),
     },
     WriterRow {
         name: "items",
         about: "what is: typed items, one object a line",
         is_data: true,
+        ending: "ndjson",
         make: |_| Made::Items,
     },
     WriterRow {
         name: "roles",
         about: "text with its roles marked, for tests",
         is_data: false,
+        ending: "txt",
         make: |engine| engine.terminal(Paint::Roles),
     },
 ];
@@ -165,8 +181,20 @@ impl Engine {
             layout: self.settings.profile.layout.clone(),
             // Text is for files and pipes: Markdown stays what it is there.
             markdown: self.settings.markdown && is_ansi,
-            timestamps: self.settings.timestamps.then(|| self.looks.zone.clone().unwrap_or(TimeZone::UTC)),
+            timestamps: self.settings.timestamps.then(|| self.zone()),
         }))
+    }
+
+    fn sheet(&self) -> Sheet {
+        Sheet {
+            fold: self.settings.profile.layout.fold,
+            timestamps: self.settings.timestamps.then(|| self.zone()),
+            keep: None,
+        }
+    }
+
+    fn zone(&self) -> TimeZone {
+        self.looks.zone.clone().unwrap_or(TimeZone::UTC)
     }
 
     #[expect(clippy::unused_self, reason = "the rows of the table read alike")]

@@ -8,6 +8,7 @@ use super::case::{Case, Cell, Home};
 use super::choices::Choices;
 use super::input::Input;
 use super::short;
+use crate::engine::WRITERS;
 use crate::problem::{Problem, Problems};
 
 /// Folders in which nobody keeps cases, and in which there is much.
@@ -231,15 +232,9 @@ fn short_name(profile: &str) -> String {
     file.strip_suffix(".toml").unwrap_or(file).to_owned()
 }
 
-/// What the name of a file in this format ends in.
+/// What the name of a file in this format ends in; that of a plugin's format in `txt`.
 fn ending(writer: &str) -> &'static str {
-    match writer {
-        "json" | "items" => "ndjson",
-        "markdown" => "md",
-        "html" => "html",
-        "cast" => "cast",
-        _ => "txt",
-    }
+    WRITERS.iter().find(|row| row.name == writer).map_or("txt", |row| row.ending)
 }
 
 fn own_name(path: &Path) -> String {

@@ -204,6 +204,7 @@ impl<'a> Reader<'a> {
                 media: self.text(&get(table, "media")?, "an image")?,
                 bytes: number(table, "bytes")?,
                 name: self.optional(table, "name")?,
+                picture: None,
             },
             "elided" => Block::Elided {
                 lines: number(table, "lines")?.unwrap_or(0),
@@ -609,7 +610,7 @@ fn block_to_lua(lua: &Lua, block: &Block, list: &Table) -> mlua::Result<()> {
             table.raw_set("rows", told)?;
             table
         }
-        Block::Image { media, bytes, name } => {
+        Block::Image { media, bytes, name, .. } => {
             let table = typed(lua, "image")?;
             table.raw_set("media", media.as_str())?;
             table.raw_set("bytes", bytes.map(|bytes| bytes as f64))?;

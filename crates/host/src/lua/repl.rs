@@ -305,6 +305,7 @@ fn drawn(item: &Item, view: View) -> String {
         at: None,
         depth: 0,
         of: None,
+        figures: None,
         view,
     };
     let mut out = String::new();
