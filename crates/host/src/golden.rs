@@ -37,7 +37,6 @@ pub mod laws;
 pub mod outcome;
 pub mod pieces;
 pub mod report;
-pub mod scrub;
 pub mod suite;
 
 mod faults;

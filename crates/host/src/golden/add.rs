@@ -1,12 +1,13 @@
 //! Makes a case of a recorded session, or of a part of it.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::ops::RangeInclusive;
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 
-use super::scrub::{self, Counts};
+use streamfmt_core::redact::{Own, Redaction, Redactor};
 
 /// Most bytes of a case: it is to be the smallest input that shows something.
 const LARGEST: usize = 16 << 20;
@@ -48,7 +49,7 @@ pub struct Added {
     /// How many lines it has.
     pub lines: usize,
     /// What was taken out.
-    pub taken: Counts,
+    pub taken: BTreeMap<String, u64>,
 }
 
 /// Makes the case `name` in the folder `root` of these lines of a recording; `redacts`: without what is nobody's
@@ -66,7 +67,7 @@ pub fn add(root: &Path, name: &str, from: &Path, lines: &Lines, redacts: bool) -
         let path = path.display().to_string();
         move |error: io::Error| format!("{path}: {error}")
     };
-    let mut taken = Counts::new();
+    let mut redactor = if redacts { Redactor::new(&private()) } else { None };
     let (mut kept, mut count) = (Vec::new(), 0);
     let mut reader = BufReader::new(File::open(from).map_err(told(from))?);
     for number in 1..=*lines.0.end() {
@@ -77,13 +78,13 @@ pub fn add(root: &Path, name: &str, from: &Path, lines: &Lines, redacts: bool) -
         if number < *lines.0.start() {
             continue;
         }
-        match std::str::from_utf8(&line) {
-            Ok(text) if redacts => kept.extend_from_slice(scrub::line(text, &mut taken).as_bytes()),
-            Err(_) if redacts => {
-                let text = String::from_utf8_lossy(&line).into_owned();
-                kept.extend_from_slice(scrub::line(&text, &mut taken).as_bytes());
+        match &mut redactor {
+            Some(redactor) => {
+                let mut line = String::from_utf8_lossy(&line).into_owned();
+                redactor.json(&mut line);
+                kept.extend_from_slice(line.as_bytes());
             }
-            _ => kept.append(&mut line),
+            None => kept.append(&mut line),
         }
         count += 1;
         if kept.len() > LARGEST {
@@ -100,7 +101,14 @@ pub fn add(root: &Path, name: &str, from: &Path, lines: &Lines, redacts: bool) -
     fs::create_dir_all(&folder).map_err(told(&folder))?;
     let input = folder.join("input.ndjson");
     fs::write(&input, kept).map_err(told(&input))?;
+    let taken = redactor.map(|redactor| redactor.counts().clone()).unwrap_or_default();
     Ok(Added { input, lines: count, taken })
+}
+
+/// What is nobody's business. Names of projects' folders in histories have the user's name in them too.
+fn private() -> Redaction {
+    let folder = Own::new("user", r"-(?:home|Users)-([A-Za-z0-9_.]+)");
+    Redaction { secrets: true, emails: true, home: true, own: folder.into_iter().collect() }
 }
 
 #[cfg(test)]
