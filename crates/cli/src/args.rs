@@ -16,6 +16,7 @@ use crate::explain::Explain;
 use crate::golden::Golden;
 use crate::message::{OK, USAGE, tell};
 use crate::plugin::Plugin;
+use crate::theme::Theme;
 
 /// Readable output for the event streams of coding agents.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -48,7 +49,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", help_heading = "Format")]
     pub(crate) profile: Option<String>,
 
-    /// Looks on a terminal: the name of a theme, or `auto`
+    /// Looks on a terminal: the name of a theme or the path of its file; `NAME:light` for light backgrounds
     #[arg(long, value_name = "NAME", help_heading = "Format")]
     pub(crate) theme: Option<String>,
 
@@ -136,6 +137,8 @@ pub(crate) enum Command {
     Golden(Golden),
     /// Make, check, try, install and list plugins
     Plugin(Plugin),
+    /// List, show, check and try themes
+    Theme(Theme),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

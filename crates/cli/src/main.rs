@@ -3,6 +3,7 @@
 //! Arguments become a source, a pipeline and an output; what happens becomes an exit code.
 
 mod args;
+mod background;
 mod crash;
 mod explain;
 mod folders;
@@ -18,6 +19,7 @@ mod report;
 mod signal;
 mod tee;
 mod terminal;
+mod theme;
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
@@ -36,7 +38,9 @@ use crate::message::{OK, OUTPUT, USAGE, tell, tell_problems};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    ExitCode::from(crash::contain(|| run().unwrap_or_else(|code| code)))
+    let code = crash::contain(|| run().unwrap_or_else(|code| code));
+    background::settle();
+    ExitCode::from(code)
 }
 
 /// Does what the command line says. An error is an exit code whose reason was told.
@@ -45,6 +49,7 @@ fn run() -> Result<u8, u8> {
     match &args.command {
         Some(Command::Golden(golden)) => return golden.run(),
         Some(Command::Plugin(plugin)) => return plugin.run(),
+        Some(Command::Theme(theme)) => return theme.run(),
         Some(command) => return write_out(&generate(command)?),
         None => {}
     }
@@ -129,7 +134,7 @@ fn generate(command: &Command) -> Result<Vec<u8>, u8> {
             page = explain.run(builder)?;
         }
         // They write for themselves.
-        Command::Golden(_) | Command::Plugin(_) => {}
+        Command::Golden(_) | Command::Plugin(_) | Command::Theme(_) => {}
     }
     Ok(page)
 }

@@ -126,6 +126,8 @@ pub struct Engine {
     inline_plugin_errors: bool,
     journal: Journal,
     folders: Option<Folders>,
+    files: Files,
+    themes: Themes,
     warnings: Problems,
 }
 
@@ -221,6 +223,16 @@ impl Engine {
     fn formatters_of(&self, plugins: &Rc<Plugins>) -> Vec<Box<dyn Formatter>> {
         let scripts = Scripts::new(plugins, self.settings.profile.detail);
         scripts.map(|scripts| Box::new(scripts) as Box<dyn Formatter>).into_iter().collect()
+    }
+
+    /// The themes that can be chosen.
+    pub fn themes(&self) -> &Themes {
+        &self.themes
+    }
+
+    /// The files that the choices were read from, and those that were looked for.
+    pub fn files(&self) -> &Files {
+        &self.files
     }
 
     /// The plugin's writer that was chosen, if one was, over the one that it stands on.
@@ -482,6 +494,8 @@ impl Builder {
             inline_plugin_errors,
             journal,
             folders: self.folders,
+            files,
+            themes,
             warnings,
         })
     }

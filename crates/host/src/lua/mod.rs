@@ -11,6 +11,7 @@
 //! each item is told: what fails is told by the layer below, and the user learns of it once.
 
 pub mod api;
+pub mod declare;
 pub mod journal;
 pub mod manifest;
 pub mod pack;
