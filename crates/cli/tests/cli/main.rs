@@ -13,3 +13,6 @@ mod inputs;
 mod outputs;
 mod packs;
 mod plugins;
+#[cfg(unix)]
+mod terminal;
+mod themes;
