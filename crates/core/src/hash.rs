@@ -42,7 +42,9 @@ impl TextHasher {
             bytes = behind;
         }
         let (blocks, rest) = bytes.as_chunks::<BLOCK>();
-        blocks.iter().for_each(|block| self.hasher.write(block));
+        for block in blocks {
+            self.hasher.write(block);
+        }
         self.rest[..rest.len()].copy_from_slice(rest);
     }
 

@@ -410,10 +410,10 @@ impl Pipeline {
                 self.stage.report.blank_lines += 1;
                 Ok(())
             }
-            Reading::Record(record) => self.record(line, record, parent, out),
+            Reading::Record(record) => self.record(line, &record, parent, out),
             Reading::Text(text) => self.raw(line, text, out),
             Reading::Parts(parts) => parts.enumerate().try_for_each(|(index, part)| match part {
-                Part::Record(record) => self.record(line, record, parent, out),
+                Part::Record(record) => self.record(line, &record, parent, out),
                 Part::Damage { text, incomplete } => self.damage(line, index, text, incomplete, out),
             }),
             Reading::Oversized(size) => {
@@ -463,7 +463,7 @@ impl Pipeline {
     fn record(
         &mut self,
         line: u64,
-        record: Arc<Record>,
+        record: &Arc<Record>,
         parent: Option<&Id>,
         out: &mut dyn Write,
     ) -> fmt::Result {
@@ -484,7 +484,7 @@ impl Pipeline {
         for value in elements.chain(single) {
             let Some(mut decoder) = self.decoder.take() else { return Ok(()) };
             let mut events = std::mem::take(&mut self.events);
-            decoder.decode(Input { record: &record, value, line, parent }, &self.session, &mut events);
+            decoder.decode(Input { record, value, line, parent }, &self.session, &mut events);
             self.decoder = Some(decoder);
             self.stage.report.events += 1;
             let written = self.happen(events.drain(..), out);

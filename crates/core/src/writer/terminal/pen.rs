@@ -384,7 +384,9 @@ fn is_blank(text: &str) -> bool {
 /// Writes pieces without the last `cut` bytes; what looks the same is begun and ended once.
 fn paint_all(look: &Look, pieces: &[Piece<'_>], cut: usize, out: &mut String) {
     if let Paint::Plain = look.paint {
-        pieces.iter().for_each(|piece| out.push_str(piece.text));
+        for piece in pieces {
+            out.push_str(piece.text);
+        }
         out.truncate(out.len() - cut);
         return;
     }
