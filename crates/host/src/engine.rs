@@ -121,9 +121,12 @@ pub struct Looks {
 }
 
 /// Choices that were read and checked: makes a pipeline's set-up for each input.
+#[derive(Clone)]
 pub struct Engine {
     settings: Settings,
     writer: &'static WriterRow,
+    /// The plugin's writer on top of it.
+    plugin_writer: Option<lua::WriterName>,
     dialect: Option<String>,
     theme: Option<Theme>,
     looks: Looks,
@@ -131,6 +134,8 @@ pub struct Engine {
     inline_plugin_errors: bool,
     journal: Journal,
     folders: Option<Folders>,
+    files: Files,
+    themes: Themes,
     warnings: Problems,
 }
 
@@ -145,7 +150,10 @@ impl Engine {
         let plugins = self.load_plugins();
         let output = match (self.writer.make)(self) {
             Made::Items => Output::Items,
-            Made::Writer(writer) => Output::Entries { formatters: self.formatters_of(&plugins), writer },
+            Made::Writer(writer) => {
+                let writer = self.over(writer, &plugins);
+                Output::Entries { formatters: self.formatters_of(&plugins), writer }
+            }
         };
         Setup {
             dialect: self.dialect.clone(),
@@ -158,7 +166,24 @@ impl Engine {
         }
     }
 
-    /// The output format that was decided on.
+    /// The same choices with a journal of their own.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        Self { journal: Journal::default(), ..self.clone() }
+    }
+
+    /// The same choices without plugins, with a journal of their own.
+    #[must_use]
+    pub fn without_plugins(&self) -> Self {
+        Self { plugins: Vec::new(), ..self.apart() }
+    }
+
+    /// The writer of a plugin that was chosen, and what the name of a file of it ends in.
+    pub fn plugin_writer(&self) -> Option<(&str, &str)> {
+        self.plugin_writer.as_ref().map(|writer| (writer.name.as_str(), writer.ending.as_str()))
+    }
+
+    /// The output format that was decided on; of a plugin's writer the one that it stands on.
     pub fn writer(&self) -> &'static WriterRow {
         self.writer
     }
@@ -208,6 +233,29 @@ impl Engine {
         scripts.map(|scripts| Box::new(scripts) as Box<dyn Formatter>).into_iter().collect()
     }
 
+    /// The themes that can be chosen.
+    pub fn themes(&self) -> &Themes {
+        &self.themes
+    }
+
+    /// The files that the choices were read from, and those that were looked for.
+    pub fn files(&self) -> &Files {
+        &self.files
+    }
+
+    /// The plugin's writer that was chosen, if one was, over the one that it stands on.
+    fn over(&self, base: Box<dyn Writer>, plugins: &Rc<Plugins>) -> Box<dyn Writer> {
+        match (&self.plugin_writer, (self.writer.make)(self)) {
+            (Some(writer), Made::Writer(scratch)) => {
+                match lua::writer::Scripted::new(plugins, &writer.name, base, scratch) {
+                    Ok(writer) => Box::new(writer),
+                    Err(base) => base,
+                }
+            }
+            _ => base,
+        }
+    }
+
     /// What is wrong with the set-up, though it can do without.
     pub fn warnings(&self) -> &Problems {
         &self.warnings
@@ -248,7 +296,7 @@ impl Engine {
 #[derive(Clone, Debug)]
 enum Chosen {
     Path(PathBuf),
-    Pack(Layer, Box<Pack>),
+    Pack(Layer, Arc<Pack>),
 }
 
 /// Collects choices; each is checked when the engine is built.
@@ -359,14 +407,14 @@ impl Builder {
 
     /// A plugin that was read already, as one that the profile names, over those before.
     #[must_use]
-    pub fn pack(self, pack: Pack) -> Self {
+    pub fn pack(self, pack: impl Into<Arc<Pack>>) -> Self {
         self.pack_at(Layer::Pack, pack)
     }
 
     /// A plugin that was read already, over those of its layer that came before.
     #[must_use]
-    pub fn pack_at(mut self, layer: Layer, pack: Pack) -> Self {
-        self.plugins.push(Chosen::Pack(layer, Box::new(pack)));
+    pub fn pack_at(mut self, layer: Layer, pack: impl Into<Arc<Pack>>) -> Self {
+        self.plugins.push(Chosen::Pack(layer, pack.into()));
         self
     }
 
@@ -421,9 +469,9 @@ impl Builder {
             problems.0.push(problem);
             None
         });
-        let writer = self.writer_of(&settings).unwrap_or_else(|problem| {
+        let (writer, plugin_writer) = self.writer_of(&settings, &plugins).unwrap_or_else(|problem| {
             problems.0.push(problem);
-            &WRITERS[0]
+            (&WRITERS[0], None)
         });
         let mut themes = Themes::new(self.folders.as_ref(), files.clone());
         for chosen in &self.plugins {
@@ -446,6 +494,7 @@ impl Builder {
         problems.or(Engine {
             settings,
             writer,
+            plugin_writer,
             dialect,
             theme,
             looks,
@@ -453,6 +502,8 @@ impl Builder {
             inline_plugin_errors,
             journal,
             folders: self.folders,
+            files,
+            themes,
             warnings,
         })
     }
@@ -463,7 +514,7 @@ impl Builder {
         let mut plugins = Vec::new();
         for chosen in &self.plugins {
             match chosen {
-                Chosen::Pack(layer, pack) => plugins.push((*layer, Arc::new((**pack).clone()))),
+                Chosen::Pack(layer, pack) => plugins.push((*layer, Arc::clone(pack))),
                 Chosen::Path(path) => match Pack::read(files, path) {
                     Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
                     Err(message) if !path.exists() => {
@@ -493,7 +544,12 @@ impl Builder {
     }
 
     /// Decides on the output format: what was asked for, then what the profile wants, then what can be shown.
-    fn writer_of(&self, settings: &Settings) -> Result<&'static WriterRow, Problem> {
+    /// A plugin's writer is named beside the one that it stands on.
+    fn writer_of(
+        &self,
+        settings: &Settings,
+        plugins: &[lua::Chosen],
+    ) -> Result<(&'static WriterRow, Option<lua::WriterName>), Problem> {
         let name = match (self.writer.as_deref(), settings.writer) {
             (Some(asked), _) => asked,
             (None, Some("text") | None) if self.looks.force_color => "ansi",
@@ -501,10 +557,23 @@ impl Builder {
             (None, Some(wanted)) => wanted,
             (None, None) => "ansi",
         };
-        WRITERS.iter().find(|row| row.name == name).ok_or_else(|| {
-            let hint = suggestion(name, WRITERS.iter().map(|row| row.name));
-            Problem::of(format!("--to {name}"), format!("there is no such output format {hint}"))
-        })
+        let row = |name: &str| WRITERS.iter().find(|row| row.name == name);
+        if let Some(row) = row(name) {
+            return Ok((row, None));
+        }
+        let others = Plugins::names(plugins).writers;
+        if let Some(other) = others.iter().rfind(|other| other.name == name) {
+            let base = &other.base;
+            let row = row(base).ok_or_else(|| {
+                let message =
+                    format!("the writer {name} stands on \"{base}\", which this program doesn't have");
+                Problem::of(format!("--to {name}"), message)
+            })?;
+            return Ok((row, Some(other.clone())));
+        }
+        let known = WRITERS.iter().map(|row| row.name).chain(others.iter().map(|other| other.name.as_str()));
+        let hint = suggestion(name, known);
+        Err(Problem::of(format!("--to {name}"), format!("there is no such output format {hint}")))
     }
 
     fn theme_of(&self, settings: &Settings, themes: &Themes) -> Result<(Theme, Problems), Problem> {

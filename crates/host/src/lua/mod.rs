@@ -11,6 +11,7 @@
 //! each item is told: what fails is told by the layer below, and the user learns of it once.
 
 pub mod api;
+pub mod declare;
 pub mod journal;
 pub mod manifest;
 pub mod pack;
@@ -18,15 +19,20 @@ pub mod repl;
 
 mod block;
 mod dialect;
+mod give;
 mod item;
 pub(crate) mod layers;
 mod made;
+mod parts;
 mod plugin;
 mod plugins;
+mod prose;
 mod scripts;
 mod spell;
 mod templates;
 mod vm;
+mod words;
+pub(crate) mod writer;
 
 #[cfg(test)]
 mod tests;
@@ -34,5 +40,5 @@ mod tests;
 pub(crate) use dialect::guests;
 pub use layers::Hook;
 pub(crate) use plugin::Running;
-pub(crate) use plugins::{Chosen, Plugins};
+pub(crate) use plugins::{Chosen, Plugins, WriterName};
 pub(crate) use scripts::Scripts;
