@@ -442,7 +442,9 @@ impl Builder {
     /// Reads and checks everything that was chosen. The error holds all problems.
     pub fn build(self) -> Result<Engine, Problems> {
         let mut problems = Problems::default();
-        let mut settings = match Settings::load(self.profile.as_deref().unwrap_or("default")) {
+        // A page folds what is long, so nothing needs to be left out of it.
+        let otherwise = if self.writer.as_deref() == Some("html") { "full" } else { "default" };
+        let mut settings = match Settings::load(self.profile.as_deref().unwrap_or(otherwise)) {
             Ok(settings) => settings,
             Err(found) => {
                 problems.0.extend(found.0);

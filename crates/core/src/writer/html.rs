@@ -94,12 +94,18 @@ impl Html {
         out.raw("</h1>");
         if let Some(entry) = session.filter(|entry| !entry.view.body.is_empty()) {
             let is_long = blocks_lines(&entry.view.body) > 2;
-            out.raw(if is_long { "<details class=\"fold\"><summary>Set-up</summary>" } else { "<div class=\"setup\">" });
+            out.raw(if is_long {
+                "<details class=\"fold\"><summary>Set-up</summary>"
+            } else {
+                "<div class=\"setup\">"
+            });
             self.body(&entry.view.body, "e-session", out);
             out.raw(if is_long { "</details>" } else { "</div>" });
         }
         out.raw("</header>\n<div id=\"tools\" role=\"search\" hidden></div>\n<main>\n");
-        out.raw("<section id=\"activity\" aria-labelledby=\"h-activity\"><h2 id=\"h-activity\">Activity</h2>\n");
+        out.raw(
+            "<section id=\"activity\" aria-labelledby=\"h-activity\"><h2 id=\"h-activity\">Activity</h2>\n",
+        );
     }
 
     fn body(&self, blocks: &[Block], name: &str, out: &mut Out<'_>) {
@@ -111,16 +117,16 @@ impl Html {
     /// Takes an entry of the activity.
     fn take(&mut self, entry: &Entry, out: &mut Out<'_>) {
         let size = sheet::size(&entry.view.body);
-        if entry.kind == Kind::Result
-            && let Some(call) = call_of(entry)
-            && let Some(at) = self.waiting.iter().position(|waiting| waiting.entry.id == call)
+        let call = call_of(entry).filter(|_| entry.kind == Kind::Result);
+        let at = call.and_then(|call| self.waiting.iter().position(|waiting| waiting.entry.id == call));
+        if let Some(at) = at
+            && self.waiting[at].result.is_none()
+            && (at == 0 || self.waiting_bytes + size <= MAX_WAITING_BYTES)
         {
-            if self.waiting[at].result.is_none() && (at == 0 || self.waiting_bytes + size <= MAX_WAITING_BYTES) {
-                self.waiting_bytes += size;
-                self.waiting[at].result = Some(entry.clone());
-                self.settle(false, out);
-                return;
-            }
+            self.waiting_bytes += size;
+            self.waiting[at].result = Some(entry.clone());
+            self.settle(false, out);
+            return;
         }
         let may_wait = match entry.kind {
             // A sub-agent will be long at work.
@@ -167,7 +173,8 @@ impl Html {
         }
         while self.inside.len() < depth {
             self.inside.push(entry.parent.clone());
-            let known = entry.parent.as_ref().and_then(|parent| self.names.iter().find(|(id, _)| id == parent));
+            let known =
+                entry.parent.as_ref().and_then(|parent| self.names.iter().find(|(id, _)| id == parent));
             let of = entry.of.as_ref().map(session_title);
             let name = known.map(|(_, name)| name.clone()).or(of).unwrap_or_else(|| "sub-agent".to_owned());
             out.raw("<details class=\"inside\"><summary><span class=\"mark\" aria-hidden=\"true\">⤷</span> <span class=\"t\">Inside <span class=\"arg\">");
@@ -218,7 +225,8 @@ impl Html {
     fn row(&self, entry: &Entry, result: Option<&Entry>, anchor: &str, out: &mut Out<'_>) {
         let view = &entry.view;
         let is_said = |entry: &Entry| !entry.view.body.is_empty();
-        let is_folded = is_said(entry) || result.is_some_and(|result| is_said(result) || is_long(&result.view.title));
+        let is_folded =
+            is_said(entry) || result.is_some_and(|result| is_said(result) || is_long(&result.view.title));
         let is_open = matches!(entry.kind, Kind::Plan | Kind::Outcome) || view.mark == Some("session");
         out.raw(match (is_folded, is_open) {
             (true, true) => "<details open><summary>",
@@ -230,7 +238,7 @@ impl Html {
         out.raw("<span class=\"mark\" aria-hidden=\"true\">");
         out.text(mark.map_or("·", |mark| theme::glyph(Glyphs::Unicode, mark)));
         out.raw("</span> <span class=\"t\">");
-        self.title(entry, anchor, out);
+        Self::title(entry, out);
         out.raw("</span>");
         if let Some(note) = result.map(|result| &result.view.title).filter(|title| !title.is_empty()) {
             out.raw(" <span class=\"note\">");
@@ -261,17 +269,15 @@ impl Html {
         out.raw("</div></details>");
     }
 
-    fn title(&self, entry: &Entry, anchor: &str, out: &mut Out<'_>) {
+    fn title(entry: &Entry, out: &mut Out<'_>) {
         let view = &entry.view;
         if entry.kind == Kind::Result {
-            if let Some(call) = call_of(entry) {
-                out.raw("<span class=\"dim\">result of </span>");
-                match &entry.of {
-                    Some(title) => out.text(&session_title(title)),
-                    None => out.text(call.as_str().rsplit('/').next().map_or("the call", |_| "the call above")),
-                }
-                out.raw(" ");
+            out.raw("<span class=\"dim\">result of </span>");
+            match &entry.of {
+                Some(title) => out.text(&session_title(title)),
+                None => out.raw("the call above"),
             }
+            out.raw(" ");
             if let Some(note) = Some(&view.title).filter(|title| !title.is_empty()) {
                 out.raw("<span class=\"note\">");
                 block::line(out, note);
@@ -286,7 +292,6 @@ impl Html {
         } else {
             out.text(&beginning(&view.body));
         }
-        let _ = anchor;
     }
 
     /// When it was, as the link to it.
@@ -349,7 +354,11 @@ impl Html {
 
     fn outcome(&self, entry: &Entry, out: &mut Out<'_>) {
         let anchor = sheet::anchor(entry.id.as_str());
-        out.raw(if is_failed(entry) { "<div class=\"end failed\" id=\"" } else { "<div class=\"end\" id=\"" });
+        out.raw(if is_failed(entry) {
+            "<div class=\"end failed\" id=\""
+        } else {
+            "<div class=\"end\" id=\""
+        });
         out.raw(&anchor);
         out.raw("\"><p class=\"row\"><span class=\"mark\" aria-hidden=\"true\">");
         out.text(entry.view.mark.map_or("", |mark| theme::glyph(Glyphs::Unicode, mark)));
@@ -466,3 +475,6 @@ fn blocks_lines(blocks: &[Block]) -> usize {
     let lines = |block: &Block| if let Block::Lines { lines } = block { lines.len() } else { 2 };
     blocks.iter().map(lines).sum()
 }
+
+#[cfg(test)]
+mod tests;

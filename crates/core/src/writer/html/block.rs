@@ -95,7 +95,8 @@ impl Body<'_, '_> {
     }
 
     fn diff(&mut self, hunks: &[Hunk], path: Option<&str>) {
-        let language = path.and_then(|path| path.rsplit(['/', '\\']).next()).and_then(|name| name.rsplit_once('.'));
+        let language =
+            path.and_then(|path| path.rsplit(['/', '\\']).next()).and_then(|name| name.rsplit_once('.'));
         let language = language.map(|(_, ending)| ending);
         self.out.raw("<div class=\"scroll\" tabindex=\"0\"><table class=\"diff\"><tbody>");
         for (at, hunk) in hunks.iter().enumerate() {
@@ -333,16 +334,16 @@ pub(super) fn class_of(role: &str) -> Option<&'static str> {
             "tool.name" => "tool",
             "call.arg" => "arg",
             "call.key" | "syntax.attribute" => "s-a",
-            "muted" | "elided" | "time" | "id" | "call.note" | "call.detail" | "result.note" | "result.ok.note"
-            | "outcome.note" | "session.note" | "session.id" | "plan.note" | "tool.note" | "notice.note"
-            | "list.done" | "notice.info" => "dim",
+            "muted" | "elided" | "time" | "id" | "call.note" | "call.detail" | "result.note"
+            | "result.ok.note" | "outcome.note" | "session.note" | "session.id" | "plan.note"
+            | "tool.note" | "notice.note" | "list.done" | "notice.info" => "dim",
             "result.error" | "outcome.error" | "notice.error" | "error" | "list.failed" => "bad",
             "notice.warning" | "outcome.warning" | "warning" => "warn",
             "result.ok" | "outcome.ok" | "ok" => "good",
             "change.add" | "syntax.inserted" => "add",
             "change.remove" | "syntax.deleted" => "rem",
             "path" | "result.file" => "path",
-            "session.model" | "plan" => "strong",
+            "session.model" | "plan" | "syntax.heading" => "strong",
             "syntax.keyword" | "syntax.tag" => "s-k",
             "syntax.string" => "s-s",
             "syntax.comment" => "s-c",
@@ -350,7 +351,6 @@ pub(super) fn class_of(role: &str) -> Option<&'static str> {
             "syntax.function" => "s-f",
             "syntax.type" => "s-t",
             "syntax.variable" => "s-v",
-            "syntax.heading" => "strong",
             _ => match name.rsplit_once('.') {
                 Some((parent, _)) => {
                     name = parent;

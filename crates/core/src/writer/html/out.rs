@@ -7,7 +7,7 @@ const BUFFER: usize = 64 * 1024;
 
 /// Takes HTML and passes it on in pieces.
 pub(super) struct Out<'p> {
-    out: &'p mut dyn fmt::Write,
+    sink: &'p mut dyn fmt::Write,
     buffer: &'p mut String,
     failed: bool,
 }
@@ -15,7 +15,7 @@ pub(super) struct Out<'p> {
 impl<'p> Out<'p> {
     pub(super) fn new(buffer: &'p mut String, out: &'p mut dyn fmt::Write) -> Self {
         buffer.clear();
-        Self { out, buffer, failed: false }
+        Self { sink: out, buffer, failed: false }
     }
 
     /// Passes on what is written.
@@ -23,7 +23,7 @@ impl<'p> Out<'p> {
         if self.failed {
             return Err(fmt::Error);
         }
-        self.out.write_str(self.buffer)
+        self.sink.write_str(self.buffer)
     }
 
     /// Writes markup of ours.
@@ -66,7 +66,7 @@ impl<'p> Out<'p> {
     }
 
     fn pass_on(&mut self) {
-        self.failed |= self.out.write_str(self.buffer).is_err();
+        self.failed |= self.sink.write_str(self.buffer).is_err();
         self.buffer.clear();
     }
 }

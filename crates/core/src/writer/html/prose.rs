@@ -19,7 +19,8 @@ pub(super) fn write(out: &mut Out<'_>, source: &str) {
     if commonmark::is_sane(source) {
         let parser = commonmark::parse(source);
         let mut definitions = Definitions::of(&parser);
-        let mut prose = Prose { out, code: None, links: Vec::new(), table: None, headings: Headings::default() };
+        let mut prose =
+            Prose { out, code: None, links: Vec::new(), table: None, headings: Headings::default() };
         for event in TextMergeStream::new(parser) {
             definitions.note(&event);
             prose.event(event);
@@ -78,8 +79,12 @@ impl Prose<'_, '_> {
             // A model's line feeds are meant: a list of addresses, a verse.
             Event::SoftBreak | Event::HardBreak => self.out.raw("<br>"),
             Event::Rule => self.out.raw("<hr>"),
-            Event::TaskListMarker(true) => self.out.raw("<span class=\"box done\" role=\"img\" aria-label=\"done\">✓</span> "),
-            Event::TaskListMarker(false) => self.out.raw("<span class=\"box\" role=\"img\" aria-label=\"to do\"></span> "),
+            Event::TaskListMarker(true) => {
+                self.out.raw("<span class=\"box done\" role=\"img\" aria-label=\"done\">✓</span> ");
+            }
+            Event::TaskListMarker(false) => {
+                self.out.raw("<span class=\"box\" role=\"img\" aria-label=\"to do\"></span> ");
+            }
         }
     }
 
@@ -101,7 +106,7 @@ impl Prose<'_, '_> {
             Tag::Heading { level, .. } => {
                 let level = self.headings.next(level);
                 self.out.raw(HEADINGS[level - 3].0);
-            },
+            }
             Tag::BlockQuote(_) => self.out.raw("<blockquote>"),
             Tag::CodeBlock(kind) => {
                 let language = match &kind {

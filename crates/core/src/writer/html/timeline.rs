@@ -162,7 +162,8 @@ impl Timeline {
         let awaited: std::collections::HashSet<usize> = self.open.values().copied().collect();
         self.bars.retain(|bar| {
             is_odd = !is_odd;
-            let is_kept = is_odd || awaited.contains(&index) || bar.class == "b-bad" && index % 4 != 0;
+            let is_kept =
+                is_odd || awaited.contains(&index) || (bar.class == "b-bad" && !index.is_multiple_of(4));
             index += 1;
             moved.push(kept);
             kept += usize::from(is_kept);
@@ -200,7 +201,9 @@ impl Timeline {
             out.text(name);
             out.raw("\">");
             out.text(name);
-            out.raw("</span><svg viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"");
+            out.raw(
+                "</span><svg viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"",
+            );
             let count = self.bars.iter().filter(|bar| bar.lane == lane).count();
             let _ = out.formatted(format_args!("lane {}: {count} steps\">", lane + 1));
             for bar in self.bars.iter().filter(|bar| bar.lane == lane) {
@@ -257,7 +260,9 @@ impl Timeline {
                 let _ = write!(path, "L{x:.1} {last:.1}L{x:.1} {y:.1}");
                 last = y;
             }
-            let _ = out.formatted(format_args!("<path class=\"cost\" vector-effect=\"non-scaling-stroke\" d=\"{path}L1000 {last:.1}\"/>"));
+            let _ = out.formatted(format_args!(
+                "<path class=\"cost\" vector-effect=\"non-scaling-stroke\" d=\"{path}L1000 {last:.1}\"/>"
+            ));
         }
         out.raw("</svg></div>\n");
     }
