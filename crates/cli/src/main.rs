@@ -9,6 +9,7 @@ mod explain;
 mod folders;
 mod follow;
 mod format;
+mod golden;
 mod input;
 mod message;
 mod output;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
 fn run() -> Result<u8, u8> {
     let args = Args::read(env::args_os())?;
     match &args.command {
+        Some(Command::Golden(golden)) => return golden.run(),
         Some(Command::Plugin(plugin)) => return plugin.run(),
         Some(Command::Theme(theme)) => return theme.run(),
         Some(command) => return write_out(&generate(command)?),
@@ -132,7 +134,7 @@ fn generate(command: &Command) -> Result<Vec<u8>, u8> {
             page = explain.run(builder)?;
         }
         // They write for themselves.
-        Command::Plugin(_) | Command::Theme(_) => {}
+        Command::Golden(_) | Command::Plugin(_) | Command::Theme(_) => {}
     }
     Ok(page)
 }
