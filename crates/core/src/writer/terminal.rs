@@ -34,7 +34,8 @@ use crate::text::Text;
 use crate::theme::{ColorDepth, Style, Theme};
 use crate::writer::Writer;
 
-use self::pen::{Pen, Sheet, glyph};
+pub(super) use self::diff::changed;
+use self::pen::{Paper, Pen, glyph};
 use self::wrap::Piece;
 
 /// Rows are never wrapped at less than this, whatever the terminal says of itself.
@@ -124,7 +125,7 @@ impl Look {
 /// Writes entries as indented lines.
 pub struct Terminal {
     look: Look,
-    sheet: Sheet,
+    paper: Paper,
     before: Option<Before>,
     /// Columns of the row that a call left open for its result.
     open: Option<usize>,
@@ -154,7 +155,7 @@ impl Terminal {
         if let Paint::Ansi { theme, depth, .. } = &mut look.paint {
             *theme = std::mem::take(theme).at(*depth);
         }
-        Self { look, sheet: Sheet::default(), before: None, open: None }
+        Self { look, paper: Paper::default(), before: None, open: None }
     }
 }
 
@@ -175,9 +176,9 @@ impl Writer for Terminal {
         });
         let before = self.before.replace(now);
         let open = self.open.take();
-        let Self { look, sheet, .. } = self;
+        let Self { look, paper, .. } = self;
         let joined = open.and_then(|columns| behind(look, columns, entry));
-        let mut pen = Pen::new(look, sheet, out);
+        let mut pen = Pen::new(look, paper, out);
         match (open, &joined) {
             (Some(_), Some(pieces)) => pen.go_on(pieces),
             (Some(_), None) => pen.close(),

@@ -19,7 +19,7 @@ const MAX_INDENT: usize = 64;
 
 /// What the rows of an entry are written with; its room is kept from one entry to the next.
 #[derive(Default)]
-pub(super) struct Sheet {
+pub(super) struct Paper {
     /// What is written, and not yet passed on.
     text: String,
     /// What stands before each row.
@@ -32,7 +32,7 @@ pub(super) struct Sheet {
 pub(super) struct Pen<'p> {
     look: &'p Look,
     out: &'p mut dyn fmt::Write,
-    sheet: &'p mut Sheet,
+    paper: &'p mut Paper,
     has_once: bool,
     /// Columns of the whole row.
     width: Option<usize>,
@@ -67,12 +67,12 @@ pub(super) struct Level {
 }
 
 impl<'p> Pen<'p> {
-    pub(super) fn new(look: &'p Look, sheet: &'p mut Sheet, out: &'p mut dyn fmt::Write) -> Self {
-        sheet.text.clear();
-        sheet.prefix.painted.clear();
-        sheet.prefix.width = 0;
+    pub(super) fn new(look: &'p Look, paper: &'p mut Paper, out: &'p mut dyn fmt::Write) -> Self {
+        paper.text.clear();
+        paper.prefix.painted.clear();
+        paper.prefix.width = 0;
         let width = look.width.map(|width| width.max(super::MIN_WIDTH));
-        Self { look, out, sheet, has_once: false, width, column: 0, failed: false }
+        Self { look, out, paper, has_once: false, width, column: 0, failed: false }
     }
 
     /// Passes on what is written.
@@ -80,12 +80,12 @@ impl<'p> Pen<'p> {
         if self.failed {
             return Err(fmt::Error);
         }
-        self.out.write_str(&self.sheet.text)
+        self.out.write_str(&self.paper.text)
     }
 
     /// Goes on in the row that was left open, and ends it.
     pub(super) fn go_on(&mut self, pieces: &[Piece<'_>]) {
-        paint_all(self.look, pieces, 0, &mut self.sheet.text);
+        paint_all(self.look, pieces, 0, &mut self.paper.text);
         self.end_row();
     }
 
@@ -96,12 +96,12 @@ impl<'p> Pen<'p> {
 
     /// Takes back the end of the last row, unless it is passed on already.
     pub(super) fn leave_open(&mut self) -> bool {
-        self.sheet.text.pop().is_some()
+        self.paper.text.pop().is_some()
     }
 
     /// Columns that stand before each row.
     pub(super) fn indentation(&self) -> usize {
-        self.sheet.prefix.width
+        self.paper.prefix.width
     }
 
     pub(super) fn look(&self) -> &'p Look {
@@ -111,7 +111,7 @@ impl<'p> Pen<'p> {
     /// Columns that are left for text, if rows are wrapped.
     pub(super) fn room(&self) -> Option<usize> {
         let width = self.width?;
-        Some(width.saturating_sub(self.sheet.prefix.width).max(1))
+        Some(width.saturating_sub(self.paper.prefix.width).max(1))
     }
 
     // --- What stands before rows
@@ -121,7 +121,7 @@ impl<'p> Pen<'p> {
     pub(super) fn indent(&mut self, first: &[Piece<'_>], rest: &[Piece<'_>]) -> Level {
         let level = self.level();
         let limit = self.indent_limit();
-        let Sheet { prefix, once, .. } = &mut *self.sheet;
+        let Paper { prefix, once, .. } = &mut *self.paper;
         if !std::mem::replace(&mut self.has_once, true) {
             once.clone_from(prefix);
         }
@@ -135,9 +135,9 @@ impl<'p> Pen<'p> {
         let level = self.level();
         let limit = self.indent_limit();
         if self.has_once {
-            self.sheet.once.extend(self.look, pieces, limit);
+            self.paper.once.extend(self.look, pieces, limit);
         }
-        self.sheet.prefix.extend(self.look, pieces, limit);
+        self.paper.prefix.extend(self.look, pieces, limit);
         level
     }
 
@@ -155,7 +155,7 @@ impl<'p> Pen<'p> {
 
     /// Where the indentation is now.
     pub(super) fn level(&self) -> Level {
-        Level { length: self.sheet.prefix.painted.len(), width: self.sheet.prefix.width }
+        Level { length: self.paper.prefix.painted.len(), width: self.paper.prefix.width }
     }
 
     /// From here on, `columns` more blanks stand before each row.
@@ -165,8 +165,8 @@ impl<'p> Pen<'p> {
 
     /// Returns to what stood before rows when `level` was made.
     pub(super) fn dedent(&mut self, level: Level) {
-        self.sheet.prefix.painted.truncate(level.length);
-        self.sheet.prefix.width = level.width;
+        self.paper.prefix.painted.truncate(level.length);
+        self.paper.prefix.width = level.width;
     }
 
     /// Writes a row for a mark that no text followed.
@@ -194,7 +194,7 @@ impl<'p> Pen<'p> {
         if pieces.iter().any(|piece| piece.text.len() > BUFFER) {
             self.long(pieces, blanks);
         } else {
-            paint_all(self.look, pieces, blanks, &mut self.sheet.text);
+            paint_all(self.look, pieces, blanks, &mut self.paper.text);
         }
         self.end_row();
     }
@@ -207,7 +207,7 @@ impl<'p> Pen<'p> {
             while !rest.is_empty() {
                 let end = (rest.len().min(BUFFER)..=rest.len()).find(|&at| rest.is_char_boundary(at));
                 let (part, behind) = rest.split_at(end.unwrap_or(rest.len()));
-                paint_all(self.look, &[piece.with(part)], 0, &mut self.sheet.text);
+                paint_all(self.look, &[piece.with(part)], 0, &mut self.paper.text);
                 self.pass_on();
                 rest = behind;
             }
@@ -242,7 +242,7 @@ impl<'p> Pen<'p> {
             self.row(pieces);
             return;
         }
-        let room = width.saturating_sub(self.sheet.prefix.width).max(1);
+        let room = width.saturating_sub(self.paper.prefix.width).max(1);
         let own = wrap::leading(pieces);
         let hang = (hang + own).min(room / 2);
         let mut level = None;
@@ -278,7 +278,7 @@ impl<'p> Pen<'p> {
     /// Writes a row to its very end, blanks of a coloured ground included.
     fn painted_row(&mut self, pieces: &[Piece<'_>]) {
         self.begin_row();
-        paint_all(self.look, pieces, 0, &mut self.sheet.text);
+        paint_all(self.look, pieces, 0, &mut self.paper.text);
         self.end_row();
     }
 
@@ -303,9 +303,9 @@ impl<'p> Pen<'p> {
 
     /// Writes texts as one row, one behind the other, where [`Pen::is_plain`]. None may be long.
     pub(super) fn plain_row<'t>(&mut self, texts: impl Iterator<Item = &'t str>) {
-        let before = self.sheet.text.len();
+        let before = self.paper.text.len();
         self.begin_row();
-        let row = &mut self.sheet.text;
+        let row = &mut self.paper.text;
         let start = row.len();
         texts.for_each(|text| row.push_str(text));
         let end = start + row[start..].trim_end_matches([' ', '\t']).len();
@@ -333,39 +333,39 @@ impl<'p> Pen<'p> {
             self.pass_on();
             self.failed |= self.out.write_str(line).is_err();
         } else {
-            self.sheet.text.push_str(line);
+            self.paper.text.push_str(line);
         }
         self.end_row();
     }
 
     /// What stands before the next row.
     fn before_row(&self) -> &Indent {
-        if self.has_once { &self.sheet.once } else { &self.sheet.prefix }
+        if self.has_once { &self.paper.once } else { &self.paper.prefix }
     }
 
     fn begin_row(&mut self) {
-        let Sheet { text, prefix, once } = &mut *self.sheet;
+        let Paper { text, prefix, once } = &mut *self.paper;
         let before = if std::mem::take(&mut self.has_once) { once } else { prefix };
         text.push_str(&before.painted);
     }
 
     fn empty_row(&mut self) {
-        let Sheet { text, prefix, once } = &mut *self.sheet;
+        let Paper { text, prefix, once } = &mut *self.paper;
         let before = if std::mem::take(&mut self.has_once) { once } else { prefix };
         text.push_str(before.painted.trim_end());
         self.end_row();
     }
 
     fn end_row(&mut self) {
-        self.sheet.text.push('\n');
-        if self.sheet.text.len() > BUFFER {
+        self.paper.text.push('\n');
+        if self.paper.text.len() > BUFFER {
             self.pass_on();
         }
     }
 
     fn pass_on(&mut self) {
-        self.failed |= self.out.write_str(&self.sheet.text).is_err();
-        self.sheet.text.clear();
+        self.failed |= self.out.write_str(&self.paper.text).is_err();
+        self.paper.text.clear();
     }
 }
 
