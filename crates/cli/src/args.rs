@@ -13,6 +13,7 @@ use streamfmt::profile::BUILT_IN;
 use crate::choice::Choice;
 use crate::config::{self, ConfigCommand, ProfileCommand};
 use crate::explain::Explain;
+use crate::golden::Golden;
 use crate::message::{OK, USAGE, tell};
 use crate::plugin::Plugin;
 use crate::theme::Theme;
@@ -131,6 +132,8 @@ pub(crate) enum Command {
     Profile(ProfileCommand),
     /// Tell which plugins and profiles say something of a tool or a kind, and where they were told to
     Explain(Explain),
+    /// Try cases: an input, and what is to come out of it
+    Golden(Golden),
     /// Make, check, try, install and list plugins
     Plugin(Plugin),
     /// List, show, check and try themes

@@ -11,6 +11,7 @@ mod explain;
 mod folders;
 mod follow;
 mod format;
+mod golden;
 mod input;
 mod message;
 mod output;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
 fn run() -> Result<u8, u8> {
     let args = Args::read(env::args_os())?;
     match &args.command {
+        Some(Command::Golden(golden)) => return golden.run(),
         Some(Command::Plugin(plugin)) => return plugin.run(),
         Some(Command::Config(config)) => return config.run(),
         Some(Command::Profile(profile)) => return profile.run(),
@@ -117,7 +119,11 @@ fn generate(command: &Command) -> Result<Vec<u8>, u8> {
             page = explain.run()?;
         }
         // They write for themselves.
-        Command::Plugin(_) | Command::Theme(_) | Command::Config(_) | Command::Profile(_) => {}
+        Command::Golden(_)
+        | Command::Plugin(_)
+        | Command::Theme(_)
+        | Command::Config(_)
+        | Command::Profile(_) => {}
     }
     Ok(page)
 }

@@ -257,8 +257,9 @@ impl Config {
             || self.looked_for.iter().any(|(layer, ..)| *layer == Layer::Chosen)
     }
 
-    /// Which profile is used. `asked` was asked for: by an option, or by the environment.
-    pub fn choices(&self, asked: Option<Choice>) -> Choices {
+    /// Which profile is used. `asked` was asked for: by an option, or by the environment. `otherwise` is used if
+    /// nothing says which.
+    pub fn choices(&self, asked: Option<Choice>, otherwise: &str) -> Choices {
         let default_of = |layer| {
             let found = self.layers.iter().rev().find(|loaded| loaded.document.layer == layer);
             found.and_then(|loaded| loaded.head.default_profile.clone())
@@ -288,8 +289,8 @@ impl Config {
             for layer in [Layer::Chosen, Layer::User, Layer::System] {
                 profiles.extend(default_of(layer).map(|profile| chosen(profile, "default-profile")));
             }
-            let default = Named { name: "default".to_owned(), spot: Spot::of_option("the default") };
-            profiles.push(chosen(default, "nothing else"));
+            let otherwise = Named { name: otherwise.to_owned(), spot: Spot::of_option("the default") };
+            profiles.push(chosen(otherwise, "nothing else"));
         }
         Choices { profiles, by_stream }
     }

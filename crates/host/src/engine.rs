@@ -12,6 +12,7 @@ use streamfmt_core::profile::{Glyphs, Selector};
 use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::{ColorDepth, Theme};
 use streamfmt_core::writer::Writer;
+use streamfmt_core::writer::html::Html;
 use streamfmt_core::writer::json::Json;
 use streamfmt_core::writer::markdown::Markdown;
 use streamfmt_core::writer::sheet::Sheet;
@@ -55,7 +56,7 @@ enum Made {
 }
 
 /// All output formats.
-pub static WRITERS: [WriterRow; 6] = [
+pub static WRITERS: [WriterRow; 7] = [
     WriterRow {
         name: "text",
         about: "plain text",
@@ -76,6 +77,13 @@ pub static WRITERS: [WriterRow; 6] = [
         is_data: false,
         ending: "md",
         make: |engine| engine.entries(Markdown::new(engine.sheet())),
+    },
+    WriterRow {
+        name: "html",
+        about: "one page that needs nothing else, for browsers",
+        is_data: false,
+        ending: "html",
+        make: |engine| engine.entries(Html::new(Sheet { timestamps: Some(engine.zone()), ..engine.sheet() })),
     },
     WriterRow {
         name: "json",
@@ -120,6 +128,7 @@ pub struct Looks {
 }
 
 /// Choices that were read and checked: makes a pipeline's set-up for each input.
+#[derive(Clone)]
 pub struct Engine {
     settings: Settings,
     writer: &'static WriterRow,
@@ -209,6 +218,26 @@ impl Engine {
     /// What is wrong in settings that were found: it was left out.
     pub fn warnings(&self) -> &Problems {
         &self.warnings
+    }
+
+    /// The same choices with a journal of their own.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        self.with_journal(&Journal::default())
+    }
+
+    fn with_journal(&self, journal: &Journal) -> Self {
+        let by_stream = self.by_stream.iter();
+        let by_stream = by_stream.map(|(switch, engine)| (switch.clone(), engine.with_journal(journal)));
+        Self { by_stream: Arc::new(by_stream.collect()), journal: journal.clone(), ..self.clone() }
+    }
+
+    /// The same choices without plugins, with a journal of their own.
+    #[must_use]
+    pub fn without_plugins(&self) -> Self {
+        let by_stream = self.by_stream.iter();
+        let by_stream = by_stream.map(|(switch, engine)| (switch.clone(), engine.without_plugins()));
+        Self { by_stream: Arc::new(by_stream.collect()), plugins: Vec::new(), ..self.apart() }
     }
 
     /// The writer of a plugin that was chosen, and what the name of a file of it ends in.
@@ -349,7 +378,7 @@ impl Engine {
 #[derive(Clone, Debug)]
 enum Chosen {
     Path(PathBuf),
-    Pack(Layer, Box<Pack>),
+    Pack(Layer, Arc<Pack>),
 }
 
 /// What all engines of a build have in common.
@@ -508,14 +537,14 @@ impl Builder {
 
     /// A plugin that was read already, as one that the profile names, over those before.
     #[must_use]
-    pub fn pack(self, pack: Pack) -> Self {
+    pub fn pack(self, pack: impl Into<Arc<Pack>>) -> Self {
         self.pack_at(Layer::Pack, pack)
     }
 
     /// A plugin that was read already, over those of its layer that came before.
     #[must_use]
-    pub fn pack_at(mut self, layer: Layer, pack: Pack) -> Self {
-        self.plugins.push(Chosen::Pack(layer, Box::new(pack)));
+    pub fn pack_at(mut self, layer: Layer, pack: impl Into<Arc<Pack>>) -> Self {
+        self.plugins.push(Chosen::Pack(layer, pack.into()));
         self
     }
 
@@ -556,7 +585,9 @@ impl Builder {
             packs: plugins.iter().map(|(_, pack)| Arc::clone(pack)).collect(),
         }));
         told.extend(config.problems().clone());
-        let choices = config.choices(self.asked());
+        // A page folds what is long, so nothing needs to be left out of it.
+        let otherwise = if self.writer.as_deref() == Some("html") { "full" } else { "default" };
+        let choices = config.choices(self.asked(), otherwise);
         let begun = Begun { config: &config, plugins: &plugins, journal: &journal };
         let mut engine = None;
         for choice in choices.profiles {
@@ -604,7 +635,7 @@ impl Builder {
         for chosen in &self.plugins {
             let path = match chosen {
                 Chosen::Pack(layer, pack) => {
-                    plugins.push((*layer, Arc::new((**pack).clone())));
+                    plugins.push((*layer, Arc::clone(pack)));
                     continue;
                 }
                 Chosen::Path(path) => path,
