@@ -34,6 +34,7 @@ use crate::text::Text;
 use crate::theme::{ColorDepth, Style, Theme};
 use crate::writer::Writer;
 
+pub(super) use self::diff::changed;
 use self::pen::{Pen, glyph};
 use self::wrap::Piece;
 

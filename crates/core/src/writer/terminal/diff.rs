@@ -113,7 +113,7 @@ fn write_line(
 
 /// `text` cut into parts that `other` has too and parts that it hasn't; `None` if the two have too little in
 /// common for that to tell anything.
-fn changed<'a>(text: &'a str, other: &str) -> Option<Vec<(&'a str, bool)>> {
+pub(in crate::writer) fn changed<'a>(text: &'a str, other: &str) -> Option<Vec<(&'a str, bool)>> {
     if text.len() > MAX_COMPARED || other.len() > MAX_COMPARED {
         return None;
     }
