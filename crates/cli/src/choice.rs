@@ -63,9 +63,14 @@ pub(crate) fn build(builder: Builder) -> Result<Engine, u8> {
         tell_problems(&problems);
         USAGE
     })?;
+    announce(&engine);
+    Ok(engine)
+}
+
+/// Tells what is wrong in settings that were found, and what a project said in vain.
+pub(crate) fn announce(engine: &Engine) {
     tell_problems(engine.warnings());
     if let Some(line) = engine.config().left_out() {
         tell(&line);
     }
-    Ok(engine)
 }

@@ -14,6 +14,7 @@ pub mod api;
 pub mod declare;
 pub mod journal;
 pub mod manifest;
+mod memory;
 pub mod pack;
 pub mod repl;
 
