@@ -104,11 +104,14 @@ pub struct Layout {
     pub margin: usize,
     /// Which characters glyph names become: `unicode`, `ascii` or `words`.
     pub glyphs: Glyphs,
+    /// Whether what is said is written as it is: with blanks at the ends of lines and blank lines around texts,
+    /// without bars for sub-agents and without the calls that things belong to.
+    pub bare: bool,
 }
 
 impl Default for Layout {
     fn default() -> Self {
-        Self { gap: 1, margin: 2, glyphs: Glyphs::Unicode }
+        Self { gap: 1, margin: 2, glyphs: Glyphs::Unicode, bare: false }
     }
 }
 

@@ -109,6 +109,7 @@ impl Claude {
                     let id = self.block_id(maker, message, Kind::Reply, None, block);
                     let mut item = maker.item(id, Kind::Reply);
                     item.text = text;
+                    item.block = Some(block.node());
                     item
                 };
                 if maker.line.is_aborted {
@@ -120,6 +121,7 @@ impl Claude {
                 let id = self.block_id(maker, message, Kind::Thinking, None, block);
                 let mut item = maker.item(id, Kind::Thinking);
                 item.text = content(block, "thinking");
+                item.block = Some(block.node());
                 if block_is_blank(maker, &item.text) {
                     item.text = Content::None;
                     item.data.push(("redacted", Fact::Bool(true)));
@@ -169,6 +171,7 @@ impl Claude {
         let mut item = maker.item(id.clone(), Kind::Call);
         let input = block.get("input");
         item.input = input.map(Value::node);
+        item.block = Some(block.node());
         self.name_tool(&mut item, block.get("name"));
         if block.get("type").and_then(Value::str).is_some_and(|kind| !kind.is("tool_use")) {
             item.data.push(("server_side", Fact::Bool(true)));
@@ -324,6 +327,7 @@ impl Claude {
             None => Id::below(maker.unnamed().as_str(), "result"),
         };
         let mut item = maker.item(id, Kind::Result);
+        item.block = Some(block.node());
         item.call = call.as_deref().map(Id::from);
         item.error = block.get("is_error").and_then(Value::bool) == Some(true);
         item.status = if item.error { Status::Failed } else { Status::Done };

@@ -77,6 +77,9 @@ impl Body<'_, '_> {
     }
 
     fn prose(&mut self, text: &str, role: &str) {
+        if self.pen.look().layout.bare {
+            return self.pen.verbatim(text, role);
+        }
         // Blank lines around a text are not part of it: the layout has its own.
         let start = text.len() - text.trim_start_matches(['\n', ' ', '\t']).len();
         let start = text[..start].rfind('\n').map_or(0, |at| at + 1);
@@ -94,6 +97,7 @@ impl Body<'_, '_> {
     /// Verbatim text, with line numbers, a prompt or colours where they are wanted.
     pub(super) fn code(&mut self, text: &str, lang: Option<&str>, start: Option<u64>, role: &str) {
         let look = self.pen.look();
+        let text = if look.layout.bare { text } else { text.trim_end_matches(['\n', ' ', '\t']) };
         let mut numbers = start.map(|start| Numbers::new(start, text));
         let level = if role == "call.command" {
             let shape = look.piece("mark.command", glyph(look, "command"));

@@ -160,6 +160,9 @@ impl<'p> Pen<'p> {
     pub(super) fn row(&mut self, pieces: &[Piece<'_>]) {
         let once = self.once.take();
         let prefix = once.as_ref().unwrap_or(&self.prefix);
+        if self.look.layout.bare {
+            return self.painted_whole(pieces, once.as_ref());
+        }
         let kept = pieces.iter().rposition(|piece| !is_blank(piece.text));
         let Some(kept) = kept else {
             self.buffer.push_str(prefix.painted.trim_end());
@@ -175,6 +178,13 @@ impl<'p> Pen<'p> {
         } else {
             paint_all(self.look, pieces, blanks, self.buffer);
         }
+        self.end_row();
+    }
+
+    /// Writes pieces as one row, with the blanks at its end.
+    fn painted_whole(&mut self, pieces: &[Piece<'_>], once: Option<&Indent>) {
+        self.buffer.push_str(&once.unwrap_or(&self.prefix).painted);
+        self.long(pieces, 0);
         self.end_row();
     }
 
@@ -281,6 +291,11 @@ impl<'p> Pen<'p> {
         let mut rest = Some(text);
         while let Some(text) = rest {
             let (line, behind) = first_line(text);
+            if self.look.layout.bare {
+                self.row(&[Piece { text: line, ..Piece::blank(0) }]);
+                rest = behind;
+                continue;
+            }
             let line = if line.ends_with([' ', '\t']) { line.trim_end_matches([' ', '\t']) } else { line };
             let once = self.once.take();
             let prefix = once.as_ref().unwrap_or(&self.prefix);

@@ -162,7 +162,7 @@ fn sub_agents_have_a_bar_on_every_row() {
 
 #[test]
 fn without_margin_and_gap_everything_is_flush() {
-    let layout = Layout { gap: 0, margin: 0, glyphs: Glyphs::Unicode };
+    let layout = Layout { gap: 0, margin: 0, ..Layout::default() };
     let result = entry(Kind::Result, View::of(vec![Block::text("result.text", "out")]));
     assert_eq!(
         written(
