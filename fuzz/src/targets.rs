@@ -7,9 +7,10 @@ use std::sync::LazyLock;
 use streamfmt::core::dialect::is_event;
 use streamfmt::core::frame::{Frame, MAX_LINE};
 use streamfmt::core::pipeline::Pipeline;
+use streamfmt::core::profile::Glyphs;
 use streamfmt::core::reading::{Part, Reading};
 use streamfmt::core::text::clean as cleaned;
-use streamfmt::core::theme::{ColorDepth, Theme};
+use streamfmt::core::theme::{Appearance, ColorDepth, Lookup, Source, Theme};
 use streamfmt::{Engine, Looks, Settings};
 
 /// A line becomes records and damage: no panic, and what they say stands in the line, in that order.
@@ -79,15 +80,18 @@ pub fn profile(data: &[u8]) {
 /// A theme: no panic, and what can be used of it is harmless.
 pub fn theme(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    let (theme, _) =
-        Theme::parse("fuzz", &text, &|name| (name == "other").then(|| text.clone().into_owned()));
+    let lookup: Lookup<'_> = &|name, _| match name {
+        "other" => Ok(Source::new("other", &*text)),
+        name => Theme::find_builtin(name),
+    };
+    let (theme, _) = Theme::parse(&Source::new("fuzz", &*text), &mut || Appearance::Light, lookup);
     for (_, style) in theme.roles() {
         let mut out = String::new();
         style.begin(&mut out);
         assert_harmless(&without_own(&out));
     }
     for name in ["call", "result", "nest", "elided", "row"] {
-        assert_harmless(theme.glyph(name).unwrap_or_default());
+        assert_harmless(theme.glyph(Glyphs::Unicode, name).unwrap_or_default());
     }
 }
 

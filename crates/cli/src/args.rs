@@ -14,6 +14,7 @@ use streamfmt::profile::BUILT_IN;
 
 use crate::explain::Explain;
 use crate::message::{OK, USAGE, tell};
+use crate::plugin::Plugin;
 
 /// Readable output for the event streams of coding agents.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -130,6 +131,8 @@ pub(crate) enum Command {
     Man,
     /// Tell which plugins and profiles say something of a tool or a kind, and where they were told to
     Explain(Explain),
+    /// Make, check, try, install and list plugins
+    Plugin(Plugin),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -11,6 +11,7 @@ mod format;
 mod input;
 mod message;
 mod output;
+mod plugin;
 mod progress;
 mod report;
 mod signal;
@@ -40,8 +41,10 @@ fn main() -> ExitCode {
 /// Does what the command line says. An error is an exit code whose reason was told.
 fn run() -> Result<u8, u8> {
     let args = Args::read(env::args_os())?;
-    if let Some(command) = &args.command {
-        return write_out(&generate(command)?);
+    match &args.command {
+        Some(Command::Plugin(plugin)) => return plugin.run(),
+        Some(command) => return write_out(&generate(command)?),
+        None => {}
     }
     if args.files.is_empty() && io::stdin().is_terminal() {
         return write_out(args::short_help().as_bytes());
@@ -53,6 +56,7 @@ fn run() -> Result<u8, u8> {
         USAGE
     })?;
     let engine = engine(&args)?;
+    tell_problems(engine.warnings());
     let mut run = Run::begin(&args, &engine)?;
     for input in &inputs {
         run.format(input);
@@ -122,6 +126,8 @@ fn generate(command: &Command) -> Result<Vec<u8>, u8> {
             }
             page = explain.run(builder)?;
         }
+        // It writes for itself.
+        Command::Plugin(_) => {}
     }
     Ok(page)
 }

@@ -3,8 +3,8 @@
 use std::env;
 use std::io::{self, IsTerminal};
 
-use streamfmt::Looks;
-use streamfmt::core::theme::ColorDepth;
+use streamfmt::core::theme::{Appearance, ColorDepth};
+use streamfmt::{Background, Looks};
 
 use crate::args::{Args, When};
 
@@ -37,7 +37,7 @@ impl Surroundings<'_> {
             force_color: args.color == When::Always,
             width: self.width(args.width),
             links: self.is_terminal && self.follows_links(),
-            light: self.is_light(),
+            background: Background::Known(self.background()),
             zone: None,
         }
     }
@@ -99,12 +99,12 @@ impl Surroundings<'_> {
     }
 
     /// Some terminals tell their colours as numbers: `foreground;background`.
-    fn is_light(&self) -> bool {
+    fn background(&self) -> Appearance {
         let told = self.get("COLORFGBG").unwrap_or_default();
-        told.rsplit(';')
-            .next()
-            .and_then(|background| background.parse().ok())
-            .is_some_and(|background: u8| background == 7 || (9..=15).contains(&background))
+        match told.rsplit(';').next().and_then(|ground| ground.parse().ok()) {
+            Some(7 | 9..=15) => Appearance::Light,
+            _ => Appearance::Dark,
+        }
     }
 
     /// A variable that is set and not empty.
@@ -173,10 +173,12 @@ mod tests {
     fn depth_background_and_links_are_read_from_the_environment() {
         let told =
             looks("", true, &[("COLORTERM", "truecolor"), ("COLORFGBG", "0;15"), ("VTE_VERSION", "7200")]);
-        assert_eq!((told.color, told.light, told.links), (Some(ColorDepth::TrueColor), true, true));
+        assert_eq!((told.color, told.links), (Some(ColorDepth::TrueColor), true));
+        assert!(matches!(told.background, Background::Known(Appearance::Light)));
         let told =
             looks("", true, &[("TERM", "tmux-256color"), ("COLORFGBG", "15;0"), ("VTE_VERSION", "7200")]);
-        assert_eq!((told.color, told.light, told.links), (Some(ColorDepth::Ansi256), false, false));
+        assert_eq!((told.color, told.links), (Some(ColorDepth::Ansi256), false));
+        assert!(matches!(told.background, Background::Known(Appearance::Dark)));
         assert!(!looks("--color always", false, &[("VTE_VERSION", "7200")]).links);
     }
 }

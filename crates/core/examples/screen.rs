@@ -12,7 +12,7 @@ use streamfmt_core::entry::{Block, Change, DiffLine, Entry, Hunk, Line, ListItem
 use streamfmt_core::item::{Id, Kind, Status};
 use streamfmt_core::profile::{Glyphs, Layout};
 use streamfmt_core::text::Text;
-use streamfmt_core::theme::{ColorDepth, Theme};
+use streamfmt_core::theme::{Appearance, ColorDepth, Theme};
 use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 
@@ -34,7 +34,11 @@ fn main() {
     let paint = match name.as_str() {
         "text" => Paint::Plain,
         "roles" => Paint::Roles,
-        name => Paint::Ansi { theme: Theme::builtin(name).unwrap_or_default(), depth, hyperlinks: false },
+        name => Paint::Ansi {
+            theme: Theme::builtin(name, Appearance::Dark).unwrap_or_default(),
+            depth,
+            hyperlinks: false,
+        },
     };
     let mut writer = Terminal::new(Look {
         markdown: matches!(paint, Paint::Ansi { .. }),

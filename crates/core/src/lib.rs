@@ -18,6 +18,7 @@ pub mod formatter;
 pub mod frame;
 pub mod item;
 pub mod json;
+pub mod nearest;
 pub mod pipeline;
 pub mod profile;
 pub mod reading;

@@ -102,7 +102,7 @@ pub struct Layout {
     pub gap: usize,
     /// Columns before all foreign text.
     pub margin: usize,
-    /// Which characters glyph names become: `unicode`, `ascii` or `words`.
+    /// Which characters glyph names become: `unicode`, `ascii`, `words` or `nerd`.
     pub glyphs: Glyphs,
     /// Whether what is said is written as it is: with blanks at the ends of lines and blank lines around texts,
     /// without bars for sub-agents and without the calls that things belong to.
@@ -116,7 +116,7 @@ impl Default for Layout {
 }
 
 /// A set of characters for glyph names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Glyphs {
     /// `●`, `✓`, `│`, …
     #[default]
@@ -125,6 +125,23 @@ pub enum Glyphs {
     Ascii,
     /// `call:`, `ok:`, …: for screen readers.
     Words,
+    /// The icons of a Nerd Font, which the terminal must have.
+    Nerd,
+}
+
+impl Glyphs {
+    /// All sets.
+    pub const ALL: [Self; 4] = [Self::Unicode, Self::Ascii, Self::Words, Self::Nerd];
+
+    /// Its name in a profile and in a theme.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unicode => "unicode",
+            Self::Ascii => "ascii",
+            Self::Words => "words",
+            Self::Nerd => "nerd",
+        }
+    }
 }
 
 /// Names a group of items in `--only` and `--hide`.

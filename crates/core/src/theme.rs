@@ -3,35 +3,72 @@
 //! A theme is a TOML file. The built-in ones are such files too, embedded and read by the same code.
 //!
 //! ```
-//! use streamfmt_core::theme::Theme;
+//! use streamfmt_core::theme::{Appearance, Source, Theme};
 //!
-//! let source = "extends = \"dark\"\n[roles]\n\"tool.name\" = \"bold bright-blue\"\n";
-//! let (theme, problems) = Theme::parse("mine", source, &|name| Theme::builtin_source(name).map(Into::into));
+//! let mine = Source::new("mine", "extends = \"auto\"\n[roles]\n\"tool.name\" = \"bold bright-blue\"\n");
+//! let (theme, problems) = Theme::parse(&mine, &mut || Appearance::Light, &|name, _| Theme::find_builtin(name));
 //! assert!(problems.is_empty());
 //! assert!(theme.style("tool.name").bold);
 //! ```
 
 mod color;
+mod file;
 mod glyph;
 mod parse;
 
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::Range;
 
 pub use color::{Color, ColorDepth};
 pub(crate) use glyph::glyph;
 pub use glyph::mark;
 
-/// The embedded themes: name and source.
+use crate::nearest::nearest;
+use crate::profile::Glyphs;
+
+/// The embedded themes: name and source. Names that begin with `@` are for extending only.
+#[rustfmt::skip]
 pub const BUILTIN: &[(&str, &str)] = &[
-    ("dark", include_str!("../themes/dark.toml")),
-    ("light", include_str!("../themes/light.toml")),
-    ("ansi", include_str!("../themes/ansi.toml")),
-    ("mono", include_str!("../themes/mono.toml")),
+    (parse::BASE,  include_str!("../themes/@base.toml")),
+    ("auto",       include_str!("../themes/auto.toml")),
+    ("dark",       include_str!("../themes/dark.toml")),
+    ("light",      include_str!("../themes/light.toml")),
+    ("ansi",       include_str!("../themes/ansi.toml")),
+    ("mono",       include_str!("../themes/mono.toml")),
+    ("contrast",   include_str!("../themes/contrast.toml")),
+    ("colorblind", include_str!("../themes/colorblind.toml")),
+    ("slate",      include_str!("../themes/slate.toml")),
+    ("ember",      include_str!("../themes/ember.toml")),
+    ("fjord",      include_str!("../themes/fjord.toml")),
+    ("paper",      include_str!("../themes/paper.toml")),
+    ("neon",       include_str!("../themes/neon.toml")),
+    ("catppuccin", include_str!("../themes/catppuccin.toml")),
+    ("dracula",    include_str!("../themes/dracula.toml")),
+    ("gruvbox",    include_str!("../themes/gruvbox.toml")),
 ];
+
+/// Finds the source of a theme by a name that stands in another one, or says why there is none.
+pub type Lookup<'a> = &'a dyn Fn(&str, &Source) -> Result<Source, String>;
 
 /// A hasher that is the same in every run, like everything here.
 type ByName<V> = HashMap<String, V, foldhash::fast::FixedState>;
+
+/// The text of a theme.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// What it is called in messages: a built-in theme's name, or the path of a file. No two have the same.
+    pub name: String,
+    /// Its TOML.
+    pub text: String,
+}
+
+impl Source {
+    /// A text with its name.
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { name: name.into(), text: text.into() }
+    }
+}
 
 /// How a role is painted. What is not set is left as the terminal has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,14 +105,16 @@ impl Style {
         }
     }
 
-    /// The nearest style that `depth` can show.
+    /// The nearest style that `depth` can show. What is grey on a coloured ground takes on the ground's hue where
+    /// the ground can't be shown.
     #[must_use]
     pub fn at(self, depth: ColorDepth) -> Self {
-        Self {
-            fg: self.fg.and_then(|color| color.at(depth)),
-            bg: self.bg.and_then(|color| color.behind_at(depth)),
-            ..self
-        }
+        let bg = self.bg.and_then(|color| color.behind_at(depth));
+        let fg = match (self.fg, self.bg) {
+            (Some(fg), Some(ground)) if bg.is_none() && fg.is_grey_at(depth) => ground.at(depth),
+            (fg, _) => fg.and_then(|color| color.at(depth)),
+        };
+        Self { fg, bg, ..self }
     }
 
     /// Whether it changes nothing.
@@ -118,42 +157,86 @@ impl Style {
     }
 }
 
-/// Whether a theme is made for a dark or a light background.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Whether a background is dark or light.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Appearance {
-    /// For dark backgrounds.
+    /// Light text on a dark ground.
     #[default]
     Dark,
-    /// For light backgrounds.
+    /// Dark text on a light ground.
     Light,
+}
+
+impl Appearance {
+    /// Both, in the order in which they are shown.
+    pub const ALL: [Self; 2] = [Self::Dark, Self::Light];
+
+    /// `dark` or `light`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Dark => "dark",
+            Self::Light => "light",
+        }
+    }
+
+    /// Reads `dark` or `light`.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|appearance| appearance.name() == name)
+    }
 }
 
 /// Styles for roles and characters for glyph names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Theme {
     name: String,
-    appearance: Appearance,
+    about: Option<String>,
+    appearance: Option<Appearance>,
+    follows: bool,
+    background: Option<Color>,
     roles: ByName<Style>,
-    glyphs: ByName<String>,
+    glyphs: HashMap<(Glyphs, String), String, foldhash::fast::FixedState>,
 }
 
 impl Theme {
     /// Reads a theme. Whatever can't be read is left out and told, the rest holds.
     ///
-    /// `lookup` gives the source of the theme that `extends` names.
-    pub fn parse(name: &str, source: &str, lookup: &dyn Fn(&str) -> Option<String>) -> (Self, Vec<Problem>) {
-        parse::parse(name, source, lookup)
+    /// `background` is asked at most a few times, and only if the theme differs on dark and light backgrounds.
+    /// `lookup` gives the themes that this one builds on, [`@base`](BUILTIN) included.
+    pub fn parse(
+        source: &Source,
+        background: &mut dyn FnMut() -> Appearance,
+        lookup: Lookup<'_>,
+    ) -> (Self, Vec<Problem>) {
+        parse::parse(source, background, lookup)
     }
 
-    /// The built-in theme called `name`.
-    pub fn builtin(name: &str) -> Option<Self> {
-        let source = Self::builtin_source(name)?;
-        Some(Self::parse(name, source, &|base| Self::builtin_source(base).map(str::to_owned)).0)
+    /// The built-in theme called `name` on a background.
+    pub fn builtin(name: &str, background: Appearance) -> Option<Self> {
+        let source = Self::find_builtin(name).ok()?;
+        Some(Self::parse(&source, &mut || background, &|name, _| Self::find_builtin(name)).0)
     }
 
-    /// The source of the built-in theme called `name`, to be shown, copied or extended.
-    pub fn builtin_source(name: &str) -> Option<&'static str> {
-        BUILTIN.iter().find(|(known, _)| *known == name).map(|(_, source)| *source)
+    /// The source of the built-in theme called `name`, to be shown, copied or extended. The error says that there
+    /// is none, and which may have been meant.
+    pub fn find_builtin(name: &str) -> Result<Source, String> {
+        if let Some((name, text)) = BUILTIN.iter().find(|(known, _)| *known == name) {
+            return Ok(Source::new(*name, *text));
+        }
+        Err(Self::unknown(name, Self::builtin_names()))
+    }
+
+    /// The names of the built-in themes that can be chosen.
+    pub fn builtin_names() -> impl Iterator<Item = &'static str> {
+        BUILTIN.iter().map(|(name, _)| *name).filter(|name| !name.starts_with('@'))
+    }
+
+    /// What to say if no theme of `known` is called `name`.
+    pub fn unknown<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+        let known: Vec<&str> = known.into_iter().collect();
+        match nearest(name, &known) {
+            Some(near) => format!("no theme is called {name:?} (did you mean {near:?}?)"),
+            None => format!("no theme is called {name:?} (one of: {})", known.join(", ")),
+        }
     }
 
     /// Its name.
@@ -161,9 +244,24 @@ impl Theme {
         &self.name
     }
 
-    /// The background it is made for.
-    pub fn appearance(&self) -> Appearance {
+    /// What it is, in a few words, if it says so.
+    pub fn about(&self) -> Option<&str> {
+        self.about.as_deref()
+    }
+
+    /// The background that it is for, if it is for one only.
+    pub fn appearance(&self) -> Option<Appearance> {
         self.appearance
+    }
+
+    /// Whether it looks different on dark and on light backgrounds.
+    pub fn follows_background(&self) -> bool {
+        self.follows
+    }
+
+    /// The background that its colours are made for, if it says so. The terminal keeps its own.
+    pub fn background(&self) -> Option<Color> {
+        self.background
     }
 
     /// The style of `role`, else of its parents (`tool.name`, `tool`), else of `text`.
@@ -182,9 +280,12 @@ impl Theme {
         }
     }
 
-    /// The theme's own character for a glyph name, if it has one.
-    pub fn glyph(&self, name: &str) -> Option<&str> {
-        self.glyphs.get(name).map(String::as_str)
+    /// The theme's own character for a glyph name in a set, if it has one.
+    pub fn glyph(&self, set: Glyphs, name: &str) -> Option<&str> {
+        if self.glyphs.is_empty() {
+            return None;
+        }
+        self.glyphs.get(&(set, name.to_owned())).map(String::as_str)
     }
 
     /// All roles that the theme gives a style, in order of their names.
@@ -194,27 +295,56 @@ impl Theme {
         roles
     }
 
-    /// The same theme in the colours that `depth` can show.
+    /// The same theme in the colours that `depth` can show. What only a ground told apart from its surroundings
+    /// is underlined where that can't be shown.
     #[must_use]
-    pub fn at(mut self, depth: ColorDepth) -> Self {
-        for style in self.roles.values_mut() {
-            *style = style.at(depth);
-        }
-        self
+    pub fn at(self, depth: ColorDepth) -> Self {
+        let ground = |role: &str| self.exact_style(role).and_then(|style| style.bg);
+        let shown = |role: &String, style: &Style| {
+            let around = role.rsplit_once('.').and_then(|(parent, _)| ground(parent));
+            let stood_out = style.bg.is_some() && around.is_some() && around != style.bg;
+            let stands_out = |shown: Style| shown.bg != around.and_then(|around| around.behind_at(depth));
+            let shown = style.at(depth);
+            Style { underline: style.underline || stood_out && !stands_out(shown), ..shown }
+        };
+        let roles = self.roles.iter().map(|(role, style)| (role.clone(), shown(role, style))).collect();
+        Self { roles, ..self }
     }
 }
 
 /// Something in a theme's file that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The theme that it stands in: the one that was read, or one that it extends.
+    /// The file that it stands in: the one that was read, or one that it builds on.
     pub theme: String,
     /// The line, from 1.
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
+    /// The text of the line.
+    pub text: String,
+    /// How many characters of it are meant.
+    pub length: usize,
     /// What is wrong, and what would be right.
     pub message: String,
+}
+
+impl Problem {
+    fn at(source: &Source, span: Range<usize>, message: impl Into<String>) -> Self {
+        let text = source.text.as_str();
+        let before = text.get(..span.start).unwrap_or(text);
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let line = text[line_start..].lines().next().unwrap_or_default();
+        let meant = text.get(span).and_then(|meant| meant.lines().next()).unwrap_or_default();
+        Self {
+            theme: source.name.clone(),
+            line: before.bytes().filter(|&byte| byte == b'\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+            text: line.to_owned(),
+            length: meant.chars().count(),
+            message: message.into(),
+        }
+    }
 }
 
 impl fmt::Display for Problem {
@@ -224,163 +354,4 @@ impl fmt::Display for Problem {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(source: &str) -> (Theme, Vec<String>) {
-        let (theme, problems) = Theme::parse("mine", source, &|name| match name {
-            "loop" => Some("extends = \"mine\"".to_owned()),
-            "base" => {
-                Some("[palette]\nmain = \"#010203\"\n[roles]\ntool = \"main\"\nmuted = \"dim\"".to_owned())
-            }
-            _ => None,
-        });
-        (theme, problems.iter().map(ToString::to_string).collect())
-    }
-
-    #[test]
-    fn roles_fall_back_to_their_parents_and_then_to_text() {
-        let (theme, problems) =
-            read("[roles]\ntool = \"bold\"\ntext = \"red\"\n\"tool.name\" = { fg = 200, italic = true }");
-        assert_eq!(problems, [""; 0]);
-        assert!(theme.style("tool.path.base").bold);
-        assert_eq!(theme.style("tool.name").fg, Some(Color::Index(200)));
-        assert_eq!(theme.style("other").fg, Some(Color::Index(1)));
-    }
-
-    #[test]
-    fn dotted_names_need_no_quotes() {
-        let source =
-            "[roles]\ntool.name = \"bold\"\n[roles.diff]\nadd.word = \"on #102030\"\nadd.bg = \"red\"";
-        let (theme, problems) = read(source);
-        assert_eq!(problems, [""; 0]);
-        assert_eq!(theme.style("diff.add").bg, Some(Color::Index(1)));
-        assert!(theme.style("tool.name").bold);
-        assert!(!theme.style("tool").bold);
-        assert_eq!(theme.style("diff.add.word").bg, Some(Color::Rgb(0x10, 0x20, 0x30)));
-    }
-
-    #[test]
-    fn a_bad_line_is_told_and_the_rest_holds() {
-        let source = "[roles]\ntool = \"bold blurple\"\ncall = \"blink\"\nok = { fg = \"#12\" }\nreply = \"italic\"\n[glyphs]\nnope = \"x\"\ncall = \"a\\u001bb\"\n";
-        let (theme, problems) = read(source);
-        assert_eq!(
-            problems,
-            [
-                "mine:2:8: unknown colour \"blurple\" (a name from [palette], an ANSI name or #rrggbb)",
-                "mine:3:8: unknown colour \"blink\" (a name from [palette], an ANSI name or #rrggbb)",
-                "mine:4:13: unknown colour \"#12\" (a name from [palette], an ANSI name or #rrggbb)",
-                "mine:7:1: unknown glyph \"nope\"",
-                "mine:8:8: a glyph is one to eight visible characters",
-            ]
-        );
-        assert!(theme.style("reply").italic);
-        assert!(theme.style("tool").bold, "the part that can be read holds");
-    }
-
-    #[test]
-    fn a_syntax_error_has_a_place_and_costs_one_line() {
-        let (theme, problems) = read("[roles]\ntool = bold\nreply = \"italic\"\n");
-        assert_eq!(problems.len(), 1, "{problems:?}");
-        assert!(problems[0].starts_with("mine:2:8: "), "{problems:?}");
-        assert!(theme.style("reply").italic);
-    }
-
-    #[test]
-    fn a_theme_changes_the_palette_of_the_one_it_extends() {
-        let (theme, problems) =
-            read("extends = \"base\"\n[palette]\nmain = \"#ffffff\"\n[roles]\nmuted = \"bold\"");
-        assert_eq!(problems, [""; 0]);
-        assert_eq!(theme.style("tool").fg, Some(Color::Rgb(255, 255, 255)));
-        assert!(theme.style("muted").bold && !theme.style("muted").dim);
-    }
-
-    #[test]
-    fn cycles_and_missing_bases_are_refused() {
-        assert_eq!(read("extends = \"loop\"").1, ["loop:1:11: \"mine\" extends itself"]);
-        assert_eq!(read("extends = \"gone\"").1, ["mine:1:11: no theme is called \"gone\""]);
-    }
-
-    #[test]
-    fn built_in_themes_are_without_problems() {
-        for (name, source) in BUILTIN {
-            let (theme, problems) =
-                Theme::parse(name, source, &|base| Theme::builtin_source(base).map(str::to_owned));
-            assert_eq!(problems, []);
-            assert!(!theme.roles().is_empty());
-        }
-        let mono = Theme::builtin("mono").unwrap();
-        assert!(mono.roles().iter().all(|(_, style)| style.fg.is_none() && style.bg.is_none()));
-        let ansi = Theme::builtin("ansi").unwrap();
-        let of_sixteen =
-            |color: Option<Color>| color.is_none_or(|color| matches!(color, Color::Index(0..=15)));
-        assert!(ansi.roles().iter().all(|(_, style)| of_sixteen(style.fg) && of_sixteen(style.bg)));
-    }
-
-    #[test]
-    fn built_in_themes_can_be_read_on_their_background() {
-        for (name, background) in
-            [("dark", [0x1e, 0x1e, 0x1e]), ("dark", [0, 0, 0]), ("light", [255, 255, 255])]
-        {
-            for (role, style) in Theme::builtin(name).unwrap().roles() {
-                let Some(Color::Rgb(r, g, b)) = style.fg else { continue };
-                let behind = match style.bg {
-                    Some(Color::Rgb(r, g, b)) => [r, g, b],
-                    _ => background,
-                };
-                // Bars, numbers and rules are shapes, not text; text needs more.
-                let least = if matches!(
-                    role,
-                    "nest"
-                        | "markdown.bar"
-                        | "code.number"
-                        | "diff.number"
-                        | "table.border"
-                        | "markdown.rule"
-                ) {
-                    2.5
-                } else {
-                    4.5
-                };
-                let contrast = contrast([r, g, b], behind);
-                assert!(contrast >= least, "{name} {role}: {contrast:.1}");
-            }
-        }
-    }
-
-    fn contrast(one: [u8; 3], other: [u8; 3]) -> f64 {
-        let luminance = |rgb: [u8; 3]| {
-            let [r, g, b] = rgb.map(|part| {
-                let part = f64::from(part) / 255.0;
-                if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
-            });
-            0.2126 * r + 0.7152 * g + 0.0722 * b
-        };
-        let (one, other) = (luminance(one) + 0.05, luminance(other) + 0.05);
-        one.max(other) / one.min(other)
-    }
-
-    #[test]
-    fn the_list_for_users_has_every_role_of_the_built_in_themes() {
-        let page = include_str!("../../../docs/roles.md");
-        for (name, _) in BUILTIN {
-            for (role, _) in Theme::builtin(name).unwrap().roles() {
-                assert!(page.contains(&format!("`{role}`")), "{role}");
-            }
-        }
-    }
-
-    #[test]
-    fn styles_begin_with_one_sequence() {
-        let style = Style {
-            bold: true,
-            fg: Some(Color::Index(9)),
-            bg: Some(Color::Rgb(1, 2, 3)),
-            ..Style::default()
-        };
-        let mut out = String::new();
-        style.begin(&mut out);
-        Style::default().begin(&mut out);
-        assert_eq!(out, "\x1b[1;91;48;2;1;2;3m");
-    }
-}
+mod tests;

@@ -10,7 +10,7 @@ use streamfmt_core::formatter::Formatter;
 use streamfmt_core::pipeline::{Output, Setup};
 use streamfmt_core::profile::{Glyphs, Selector};
 use streamfmt_core::redact::Redaction;
-use streamfmt_core::theme::{self, ColorDepth, Theme};
+use streamfmt_core::theme::{ColorDepth, Theme};
 use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::json::Json;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
@@ -24,6 +24,7 @@ use crate::lua::{self, Plugins, Scripts};
 use crate::problem::{Problem, Problems, suggestion};
 use crate::profile::Settings;
 use crate::rule::ToolRule;
+use crate::themes::{Background, Themes};
 
 /// An output format.
 pub struct WriterRow {
@@ -89,8 +90,8 @@ pub struct Looks {
     pub width: Option<usize>,
     /// Whether links can be followed on it.
     pub links: bool,
-    /// Whether its background is light.
-    pub light: bool,
+    /// What lies behind the text.
+    pub background: Background,
     /// The zone that times are shown in.
     pub zone: Option<TimeZone>,
 }
@@ -106,6 +107,7 @@ pub struct Engine {
     inline_plugin_errors: bool,
     journal: Journal,
     folders: Option<Folders>,
+    warnings: Problems,
 }
 
 impl Engine {
@@ -168,6 +170,11 @@ impl Engine {
     fn formatters_of(&self, plugins: &Rc<Plugins>) -> Vec<Box<dyn Formatter>> {
         let scripts = Scripts::new(plugins, self.settings.profile.detail);
         scripts.map(|scripts| Box::new(scripts) as Box<dyn Formatter>).into_iter().collect()
+    }
+
+    /// What is wrong with the set-up, though it can do without.
+    pub fn warnings(&self) -> &Problems {
+        &self.warnings
     }
 
     fn load_plugins(&self) -> Rc<Plugins> {
@@ -257,7 +264,7 @@ impl Builder {
         self
     }
 
-    /// The theme, whatever the profile says.
+    /// The theme, whatever the profile says: a name, or the path of a file.
     #[must_use]
     pub fn theme(mut self, name: impl Into<String>) -> Self {
         self.theme = Some(name.into());
@@ -363,7 +370,7 @@ impl Builder {
         }
         settings.timestamps |= self.timestamps;
         settings.profile.redaction.add(&self.redaction);
-        if self.ascii && settings.profile.layout.glyphs == Glyphs::Unicode {
+        if self.ascii && settings.profile.layout.glyphs != Glyphs::Words {
             settings.profile.layout.glyphs = Glyphs::Ascii;
         }
         let filter = &mut settings.profile.filter;
@@ -382,10 +389,19 @@ impl Builder {
             problems.0.push(problem);
             &WRITERS[0]
         });
-        let mut theme = None;
+        let mut themes = Themes::new(self.folders.as_ref(), files.clone());
+        for chosen in &self.plugins {
+            if let Chosen::Path(path) = chosen {
+                themes.add_plugin(&path.display().to_string(), path);
+            }
+        }
+        let (mut theme, mut warnings) = (None, Problems::default());
         if writer.name == "ansi" && self.looks.color.is_some() {
-            match self.theme_of(&settings) {
-                Ok(found) => theme = Some(found),
+            match self.theme_of(&settings, &themes) {
+                Ok((found, wrong)) => {
+                    theme = Some(found);
+                    warnings = wrong;
+                }
                 Err(problem) => problems.0.push(problem),
             }
         }
@@ -401,6 +417,7 @@ impl Builder {
             inline_plugin_errors,
             journal,
             folders: self.folders,
+            warnings,
         })
     }
 
@@ -454,15 +471,10 @@ impl Builder {
         })
     }
 
-    fn theme_of(&self, settings: &Settings) -> Result<Theme, Problem> {
-        let name = match self.theme.as_deref().unwrap_or(&settings.theme) {
-            "auto" if self.looks.light => "light",
-            "auto" => "dark",
-            name => name,
-        };
-        Theme::builtin(name).ok_or_else(|| {
-            let hint = suggestion(name, theme::BUILTIN.iter().map(|(name, _)| *name));
-            Problem::of(format!("theme \"{name}\""), format!("there is no such theme {hint}"))
-        })
+    fn theme_of(&self, settings: &Settings, themes: &Themes) -> Result<(Theme, Problems), Problem> {
+        let name = self.theme.as_deref().unwrap_or(&settings.theme);
+        let origin =
+            if self.theme.is_some() { format!("--theme {name}") } else { format!("theme \"{name}\"") };
+        themes.load(name, &self.looks.background).map_err(|message| Problem::of(origin, message))
     }
 }

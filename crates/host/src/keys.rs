@@ -167,11 +167,12 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "layout.glyphs",
-        about: "the characters of marks: Unicode, ASCII, or words for screen readers",
+        about: "the characters of marks: Unicode, ASCII, words for screen readers, or the icons of a Nerd Font",
         form: Form::Word(&[
             ("unicode", |s| s.profile.layout.glyphs = Glyphs::Unicode),
             ("ascii", |s| s.profile.layout.glyphs = Glyphs::Ascii),
             ("words", |s| s.profile.layout.glyphs = Glyphs::Words),
+            ("nerd", |s| s.profile.layout.glyphs = Glyphs::Nerd),
         ]),
     },
     Key {

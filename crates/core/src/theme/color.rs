@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use super::Appearance;
+
 /// How many colours a terminal shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ColorDepth {
@@ -25,10 +27,11 @@ pub enum Color {
     Rgb(u8, u8, u8),
 }
 
-/// The first eight ANSI names, in order; `bright-` before one adds eight.
-const NAMES: [&str; 8] = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
-
 impl Color {
+    /// The first eight ANSI names, in order; `bright-` before one adds eight.
+    pub(super) const NAMES: [&str; 8] =
+        ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
+
     /// Reads `#rrggbb`, `#rgb`, an ANSI name (`red`, `bright-blue`) or a number from 0 to 255.
     pub fn parse(text: &str) -> Option<Self> {
         if let Some(hex) = text.strip_prefix('#') {
@@ -43,7 +46,7 @@ impl Color {
         };
         match name {
             "gray" | "grey" if bright == 0 => Some(Self::Index(8)),
-            _ => NAMES.iter().position(|known| *known == name).map(|at| Self::Index(at as u8 + bright)),
+            _ => Self::NAMES.iter().position(|known| *known == name).map(|at| Self::Index(at as u8 + bright)),
         }
     }
 
@@ -51,7 +54,9 @@ impl Color {
     pub fn at(self, depth: ColorDepth) -> Option<Self> {
         match (depth, self) {
             (ColorDepth::None, _) => None,
-            (ColorDepth::Ansi256, Self::Rgb(r, g, b)) => Some(Self::Index(nearest_of_256([r, g, b]))),
+            (ColorDepth::Ansi256, Self::Rgb(r, g, b)) => {
+                Some(Self::Index(nearest_of_256([r, g, b], |_| true)))
+            }
             (ColorDepth::Ansi16, Self::Rgb(r, g, b)) => Some(Self::Index(nearest_of_16([r, g, b]))),
             (ColorDepth::Ansi16, Self::Index(index @ 16..)) => {
                 Some(Self::Index(nearest_of_16(rgb_of(index))))
@@ -61,11 +66,44 @@ impl Color {
     }
 
     /// The same for a background. The subtle tints that lie behind text have no likeness among 16 colours:
-    /// the nearest would be black or a loud one, so there is none.
+    /// the nearest would be black or a loud one, so there is none. Among 256 the nearest is often a grey, which
+    /// says nothing any more: a tint stays a tint, if a stronger one.
     pub(super) fn behind_at(self, depth: ColorDepth) -> Option<Self> {
         match (depth, self) {
             (ColorDepth::Ansi16, Self::Rgb(..) | Self::Index(16..)) => None,
+            (ColorDepth::Ansi256, Self::Rgb(r, g, b)) => {
+                let tint = Lab::of([r, g, b]);
+                let fits = |lab: Lab| !tint.is_tinted() || lab.is_tinted() && tint.is_of_hue(lab);
+                Some(Self::Index(nearest_of_256([r, g, b], fits)))
+            }
             _ => self.at(depth),
+        }
+    }
+
+    /// Whether it is shown without a hue at `depth`.
+    pub(super) fn is_grey_at(self, depth: ColorDepth) -> bool {
+        matches!(self.at(depth), Some(Self::Index(0 | 7 | 8 | 15)))
+    }
+
+    /// How well text of this colour can be read on `ground`, from 1 to 21, as WCAG 2 defines it. `None` if one of
+    /// them is a colour of the terminal's own palette, which nobody knows.
+    pub fn contrast(self, ground: Self) -> Option<f64> {
+        let (one, other) = (luminance(self.rgb()?) + 0.05, luminance(ground.rgb()?) + 0.05);
+        Some(one.max(other) / one.min(other))
+    }
+
+    /// Whether it is dark as a background: nearer to black than to white. `None` as for [`contrast`](Self::contrast).
+    pub fn appearance(self) -> Option<Appearance> {
+        let lightness = Lab::of(self.rgb()?).lightness;
+        Some(if lightness < 0.6 { Appearance::Dark } else { Appearance::Light })
+    }
+
+    /// Its red, green and blue, if they are the same on every terminal.
+    pub fn rgb(self) -> Option<[u8; 3]> {
+        match self {
+            Self::Index(0..16) => None,
+            Self::Index(index) => Some(rgb_of(index)),
+            Self::Rgb(r, g, b) => Some([r, g, b]),
         }
     }
 
@@ -105,22 +143,83 @@ fn parse_hex(hex: &str) -> Option<Color> {
 /// The steps of the 6 × 6 × 6 cube.
 const STEPS: [u8; 6] = [0, 95, 135, 175, 215, 255];
 
-fn nearest_of_256(rgb: [u8; 3]) -> u8 {
-    let step = |part: u8| (0..6).min_by_key(|&at| STEPS[at].abs_diff(part)).unwrap_or(0);
-    let cube = rgb.map(step);
-    let mean = rgb.iter().map(|&part| u32::from(part)).sum::<u32>() / 3;
-    let gray = (mean.saturating_sub(3) / 10).min(23) as u8;
-    let cube_index = (16 + 36 * cube[0] + 6 * cube[1] + cube[2]) as u8;
-    let gray_index = 232 + gray;
-    if distance(rgb, cube.map(|at| STEPS[at])) <= distance(rgb, [8 + 10 * gray; 3]) {
-        cube_index
-    } else {
-        gray_index
+/// The nearest to the eye of those colours that fit. The first 16 are left out: the terminal may have changed them.
+fn nearest_of_256(rgb: [u8; 3], fits: impl Fn(Lab) -> bool) -> u8 {
+    let wanted = Lab::of(rgb);
+    let mut nearest = (f64::INFINITY, 0);
+    for index in 16..=255 {
+        let lab = Lab::of(rgb_of(index));
+        let distance = wanted.distance(lab);
+        if distance < nearest.0 && fits(lab) {
+            nearest = (distance, index);
+        }
     }
+    nearest.1
 }
 
-fn distance(one: [u8; 3], other: [u8; 3]) -> u32 {
-    one.iter().zip(other).map(|(&one, other)| u32::from(one.abs_diff(other)).pow(2)).sum()
+/// The light of a part of a colour, from 0 to 1.
+fn linear(part: u8) -> f64 {
+    let part = f64::from(part) / 255.0;
+    if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+}
+
+fn luminance(rgb: [u8; 3]) -> f64 {
+    let [r, g, b] = rgb.map(linear);
+    0.2126 * r + 0.7152 * g + 0.0722 * b
+}
+
+/// A colour as the eye sees it (Oklab): equal steps look equally far.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lab {
+    /// From 0, black, to 1, white.
+    lightness: f64,
+    /// From green to red, and from blue to yellow; both 0 for greys.
+    hue: [f64; 2],
+}
+
+impl Lab {
+    fn of(rgb: [u8; 3]) -> Self {
+        Self::of_light(rgb.map(linear))
+    }
+
+    /// What is seen of a colour by an eye that makes other light of its light.
+    #[cfg(test)]
+    pub(super) fn seen_through(eye: &[[f64; 3]; 3], rgb: [u8; 3]) -> Self {
+        let light = rgb.map(linear);
+        let sum = |row: &[f64; 3]| row.iter().zip(light).map(|(part, light)| part * light).sum::<f64>();
+        Self::of_light([&eye[0], &eye[1], &eye[2]].map(|row| sum(row).clamp(0.0, 1.0)))
+    }
+
+    #[expect(clippy::many_single_char_names, reason = "the names that these quantities have")]
+    fn of_light([r, g, b]: [f64; 3]) -> Self {
+        let l = (0.412_221_47 * r + 0.536_332_54 * g + 0.051_445_99 * b).cbrt();
+        let m = (0.211_903_5 * r + 0.680_699_55 * g + 0.107_396_96 * b).cbrt();
+        let s = (0.088_302_46 * r + 0.281_718_84 * g + 0.629_978_7 * b).cbrt();
+        Self {
+            lightness: 0.210_454_26 * l + 0.793_617_8 * m - 0.004_072_05 * s,
+            hue: [
+                1.977_998_5 * l - 2.428_592_2 * m + 0.450_593_71 * s,
+                0.025_904_04 * l + 0.782_771_77 * m - 0.808_675_77 * s,
+            ],
+        }
+    }
+
+    /// A difference of hue weighs more than one of lightness: what is red is to stay red.
+    pub(super) fn distance(self, other: Self) -> f64 {
+        let [a, b] = [self.hue[0] - other.hue[0], self.hue[1] - other.hue[1]];
+        (self.lightness - other.lightness).powi(2) + 2.0 * (a * a + b * b)
+    }
+
+    fn is_tinted(self) -> bool {
+        self.hue[0].hypot(self.hue[1]) > 0.018
+    }
+
+    /// Whether the hues are less than 35° apart.
+    fn is_of_hue(self, other: Self) -> bool {
+        let [a, b] = self.hue;
+        let [c, d] = other.hue;
+        a * c + b * d > 0.82 * a.hypot(b) * c.hypot(d)
+    }
 }
 
 /// By hue rather than by distance: a soft red is red, not grey, whatever red the palette holds.

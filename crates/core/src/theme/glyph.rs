@@ -2,45 +2,45 @@
 
 use crate::profile::Glyphs;
 
-/// Name, Unicode, ASCII, and what a screen reader should say. Empty: nothing is written.
+/// Name, Unicode, ASCII, what a screen reader should say, and Nerd Font. Empty: nothing is written.
 #[rustfmt::skip]
-const TABLE: &[(&str, [&str; 3])] = &[
+const TABLE: &[(&str, [&str; 4])] = &[
     // Marks of entries.
-    ("call",          ["●", "*", "call:"]),
-    ("result",        ["↳", "^", "result of:"]),
-    ("inside",        ["↳", "^", "inside of:"]),
-    ("ok",            ["✓", "+", "ok:"]),
-    ("error",         ["✗", "x", "error:"]),
-    ("warning",       ["▲", "!", "warning:"]),
-    ("notice",        ["·", "-", "note:"]),
-    ("prompt",        ["›", ">", "prompt:"]),
-    ("reply",         ["",  "",  "reply:"]),
-    ("thinking",      ["✻", "~", "thinking:"]),
-    ("plan",          ["≡", "=", "plan:"]),
-    ("session",       ["◇", "#", "session:"]),
-    ("outcome-ok",    ["✓", "+", "outcome:"]),
-    ("outcome-error", ["✗", "x", "outcome:"]),
+    ("call",          ["●", "*", "call:", "\u{f444}"]),
+    ("result",        ["↳", "^", "result of:", "↳"]),
+    ("inside",        ["↳", "^", "inside of:", "↳"]),
+    ("ok",            ["✓", "+", "ok:", "\u{f00c}"]),
+    ("error",         ["✗", "x", "error:", "\u{f00d}"]),
+    ("warning",       ["▲", "!", "warning:", "\u{f071}"]),
+    ("notice",        ["·", "-", "note:", "\u{f05a}"]),
+    ("prompt",        ["›", ">", "prompt:", "\u{f007}"]),
+    ("reply",         ["",  "",  "reply:", ""]),
+    ("thinking",      ["✻", "~", "thinking:", "\u{f0eb}"]),
+    ("plan",          ["≡", "=", "plan:", "\u{f0ae}"]),
+    ("session",       ["◇", "#", "session:", "\u{f120}"]),
+    ("outcome-ok",    ["✓", "+", "outcome:", "\u{f058}"]),
+    ("outcome-error", ["✗", "x", "outcome:", "\u{f057}"]),
     // Parts of bodies.
-    ("nest",          ["│", "|", ""]),
-    ("elided",        ["…", "...", "left out:"]),
-    ("command",       ["$", "$", "command:"]),
-    ("arrow",         ["→", "->", "to"]),
-    ("image",         ["image", "image", "image"]),
-    ("quote",         ["▎", "|", "quote:"]),
-    ("diff-add",      ["+", "+", "added:"]),
-    ("diff-remove",   ["-", "-", "removed:"]),
-    ("diff-keep",     ["",  "",  ""]),
-    ("diff-hunk",     ["⋮", "..", "further on:"]),
+    ("nest",          ["│", "|", "", "│"]),
+    ("elided",        ["…", "...", "left out:", "…"]),
+    ("command",       ["$", "$", "command:", "\u{f489}"]),
+    ("arrow",         ["→", "->", "to", "→"]),
+    ("image",         ["image", "image", "image", "\u{f03e}"]),
+    ("quote",         ["▎", "|", "quote:", "▎"]),
+    ("diff-add",      ["+", "+", "added:", "+"]),
+    ("diff-remove",   ["-", "-", "removed:", "-"]),
+    ("diff-keep",     ["",  "",  "", ""]),
+    ("diff-hunk",     ["⋮", "..", "further on:", "⋮"]),
     // States of points.
-    ("plain",         ["•", "-", "-"]),
-    ("open",          ["☐", "[ ]", "to do:"]),
-    ("active",        ["▸", "[>]", "doing:"]),
-    ("done",          ["✓", "[x]", "done:"]),
-    ("failed",        ["✗", "[!]", "failed:"]),
+    ("plain",         ["•", "-", "-", "•"]),
+    ("open",          ["☐", "[ ]", "to do:", "\u{f096}"]),
+    ("active",        ["▸", "[>]", "doing:", "\u{f0da}"]),
+    ("done",          ["✓", "[x]", "done:", "\u{f046}"]),
+    ("failed",        ["✗", "[!]", "failed:", "\u{f2d3}"]),
     // Lines of tables and rules.
-    ("row",           ["─", "-", ""]),
-    ("column",        ["│", "|", ""]),
-    ("cross",         ["┼", "+", ""]),
+    ("row",           ["─", "-", "", "─"]),
+    ("column",        ["│", "|", "", "│"]),
+    ("cross",         ["┼", "+", "", "┼"]),
 ];
 
 /// What `name` is written as; an unknown name is written as nothing.
@@ -50,6 +50,7 @@ pub(crate) fn glyph(set: Glyphs, name: &str) -> &'static str {
         Glyphs::Unicode => spellings[0],
         Glyphs::Ascii => spellings[1],
         Glyphs::Words => spellings[2],
+        Glyphs::Nerd => spellings[3],
     }
 }
 
@@ -58,9 +59,9 @@ pub fn mark(name: &str) -> Option<&'static str> {
     TABLE.iter().find(|(known, _)| *known == name).map(|(known, _)| *known)
 }
 
-/// Whether there is a glyph of this name.
-pub(super) fn is_known(name: &str) -> bool {
-    TABLE.iter().any(|(known, _)| *known == name)
+/// The names of all glyphs.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().map(|(name, _)| *name)
 }
 
 #[cfg(test)]
@@ -72,9 +73,10 @@ mod tests {
     fn the_list_for_users_has_every_glyph() {
         let page = include_str!("../../../../docs/themes.md");
         for (name, spellings) in TABLE {
-            let cells = spellings.map(|cell| match cell {
-                "" => "nothing".to_owned(),
-                _ => format!("`{}`", cell.replace('|', "\\|")),
+            let cells = spellings.map(|cell| match cell.chars().next() {
+                None => "nothing".to_owned(),
+                Some(icon @ '\u{e000}'..='\u{f8ff}') => format!("U+{:04X}", icon as u32),
+                Some(_) => format!("`{}`", cell.replace('|', "\\|")),
             });
             let row = format!("| `{name}` | {} |", cells.join(" | "));
             assert!(page.contains(&row), "{row}");
@@ -83,8 +85,9 @@ mod tests {
 
     #[test]
     fn every_glyph_is_clean_and_its_twin_is_ascii() {
-        for (name, [unicode, ascii, words]) in TABLE {
+        for (name, [unicode, ascii, words, nerd]) in TABLE {
             assert_eq!(Text::clean(unicode).as_str(), *unicode, "{name}");
+            assert_eq!(Text::clean(nerd).as_str(), *nerd, "{name}");
             assert!(ascii.is_ascii() && words.is_ascii(), "{name}");
             assert_eq!(unicode.is_empty(), ascii.is_empty(), "{name}");
         }

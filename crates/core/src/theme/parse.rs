@@ -1,302 +1,185 @@
-//! Reads a theme's TOML, and that of the themes it extends, into styles and glyphs.
+//! Makes a theme of its file, and of those that it builds on.
+//!
+//! ```text
+//! mine ─extends▶ dark ─extends▶ auto ─▶ @base      the chain: each file lies over the next
+//! @base, auto, dark, mine: palettes, then roles     the lowest first; of a file first what holds on
+//!                                                   any background, then what holds on this one
+//! ```
+//!
+//! All palettes come before all roles, so that a theme can change a colour that its base uses. What a role is
+//! like (`@muted`) is looked up when all is merged, so that it can change a role that others are like, too.
 
-use std::ops::Range;
+use toml::de::DeTable;
 
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
-use unicode_width::UnicodeWidthStr;
+use super::file::{Draft, File, Palette, Syntax};
+use super::{Appearance, ByName, Lookup, Problem, Source, Style, Theme};
+use crate::profile::Glyphs;
 
-use super::color::Color;
-use super::{Appearance, ByName, Problem, Style, Theme, glyph};
-use crate::text;
+/// What every theme lies over that doesn't say otherwise.
+pub(super) const BASE: &str = "@base";
 
-/// Further problems are not told: nobody reads more at once.
-const TOLD: usize = 100;
+/// Says that a theme lies over nothing.
+const NOTHING: &str = "none";
 
 /// A longer chain of `extends` is taken for a mistake.
-const MAX_CHAIN: usize = 16;
+const DEEPEST: usize = 8;
+
+/// So many roles may be like one another in turn.
+const MOST_STEPS: usize = 8;
 
 pub(super) fn parse(
-    name: &str,
-    source: &str,
-    lookup: &dyn Fn(&str) -> Option<String>,
+    source: &Source,
+    background: &mut dyn FnMut() -> Appearance,
+    lookup: Lookup<'_>,
+) -> (Theme, Vec<Problem>) {
+    let (merged, mut problems) = merge(source, background, lookup, true);
+    problems.sort_by_key(|problem| (problem.theme != source.name, problem.line, problem.column));
+    (merged, problems)
+}
+
+fn merge(
+    source: &Source,
+    background: &mut dyn FnMut() -> Appearance,
+    lookup: Lookup<'_>,
+    with_syntax: bool,
 ) -> (Theme, Vec<Problem>) {
     let mut problems = Vec::new();
-    let chain = chain(name, source, lookup, &mut problems);
-    let files: Vec<File<'_>> =
-        chain.iter().map(|(name, source)| File::read(name, source, &mut problems)).collect();
+    let chain = chain(source, lookup, &mut problems);
+    let files: Vec<File<'_>> = chain.iter().map(|source| File::read(source, &mut problems)).collect();
+    // The last word on the background is that of the first file which says anything of it.
+    let voice = files.iter().find(|file| file.appearance().is_some() || file.has_variants());
+    let appearance = voice.and_then(File::appearance);
+    let follows = voice.is_some() && appearance.is_none();
+    let is_needed = files.iter().any(File::has_variants);
+    let wanted = appearance.unwrap_or_else(|| if is_needed { background() } else { Appearance::Dark });
 
-    let mut theme = Theme { name: name.to_owned(), ..Theme::default() };
-    let mut palette = ByName::default();
-    // All palettes come before all roles, so that a theme can change a colour that its base uses.
+    let mut palette = Palette::default();
     for file in files.iter().rev() {
-        file.palette(&mut palette, &mut problems);
+        file.palette(wanted, &mut palette, &mut problems);
     }
-    for file in files.iter().rev() {
-        file.rest(&palette, &mut theme, &mut problems);
+    let mut theme = Theme {
+        name: source.name.clone(),
+        about: files.first().and_then(File::about),
+        appearance,
+        follows,
+        ..Theme::default()
+    };
+    let mut drafts = Drafts::default();
+    for (index, file) in files.iter().enumerate().rev() {
+        file.check(&mut problems);
+        theme.background = file.background(wanted, &palette, &mut problems).or(theme.background);
+        for (role, draft) in file.roles(wanted, &palette, &mut problems) {
+            drafts.insert(role, (index, draft));
+        }
+        for syntax in file.syntax(wanted) {
+            match syntax {
+                // Whose looks of code are asked for has them in its own files: one step and no further.
+                Syntax::Of(..) if !with_syntax => {}
+                Syntax::Of(name, span) => match lookup(&name, &chain[index]) {
+                    Ok(source) => {
+                        let (other, found) = merge(&source, background, lookup, false);
+                        problems.extend(found);
+                        let words = other.roles.into_iter().filter(|(role, _)| role.starts_with("syntax."));
+                        drafts.extend(words.map(|(role, style)| (role, (index, Draft::of(style)))));
+                    }
+                    Err(message) => file.tell(&mut problems, span, message),
+                },
+                Syntax::Words(table) => {
+                    for (role, draft) in file.words(table, &palette, &mut problems) {
+                        drafts.insert(role, (index, draft));
+                    }
+                }
+            }
+        }
+        for set in Glyphs::ALL {
+            theme.glyphs.extend(file.glyphs(set, &mut problems).map(|(name, shape)| ((set, name), shape)));
+        }
     }
-    problems.sort_by_key(|problem| (problem.theme != name, problem.line, problem.column));
+    for (role, (index, draft)) in &drafts {
+        let (style, message) = resolve(role, draft, &drafts);
+        if let (Some(message), Some(like)) = (message, &draft.like) {
+            files[*index].tell(&mut problems, like.span(), message);
+        }
+        theme.roles.insert(role.clone(), style);
+    }
     (theme, problems)
 }
 
-/// The theme and those that it extends, each with its source, the theme itself first.
-fn chain(
-    name: &str,
-    source: &str,
-    lookup: &dyn Fn(&str) -> Option<String>,
-    problems: &mut Vec<Problem>,
-) -> Vec<(String, String)> {
-    let mut chain = vec![(name.to_owned(), source.to_owned())];
-    while let Some((name, source)) = chain.last() {
-        let (table, _) = DeTable::parse_recoverable(source);
-        let Some(value) = table.get_ref().get("extends") else { break };
-        let mut tell = |message| problems.push(problem(name, source, value.span(), message));
-        let Some(base) = value.get_ref().as_str() else {
-            tell("extends is the name of a theme, in quotes".to_owned());
-            break;
+/// What the files say of each role: the file, and the style before it is looked up what it is like.
+type Drafts = ByName<(usize, Draft)>;
+
+/// The style of a role with what it is like below it, and what is wrong with that.
+fn resolve(role: &str, draft: &Draft, drafts: &Drafts) -> (Style, Option<String>) {
+    let mut steps = vec![draft];
+    let mut problem = None;
+    while let Some(like) = steps.last().and_then(|draft| draft.like.as_ref()) {
+        let like = like.get_ref();
+        let mut name = like.as_str();
+        let found = loop {
+            match (drafts.get(name), name.rsplit_once('.')) {
+                (Some((_, draft)), _) => break Some(draft),
+                (None, Some((parent, _))) => name = parent,
+                (None, None) => break None,
+            }
         };
-        if chain.iter().any(|(known, _)| known == base) || chain.len() == MAX_CHAIN {
-            tell(format!("{base:?} extends itself"));
-            break;
+        match found {
+            None => problem = Some(format!("no role is called {like:?}")),
+            Some(_) if steps.len() >= MOST_STEPS => problem = Some(format!("{role:?} is like itself")),
+            Some(draft) => {
+                steps.push(draft);
+                continue;
+            }
         }
-        let Some(found) = lookup(base) else {
-            tell(format!("no theme is called {base:?}"));
-            break;
+        break;
+    }
+    // A mistake further down is told where it stands.
+    let problem = problem.filter(|_| steps.len() == 1 || steps.len() >= MOST_STEPS);
+    (steps.iter().rev().fold(Style::default(), |below, draft| draft.over(below)), problem)
+}
+
+/// The theme and those that it extends, the theme itself first.
+fn chain(source: &Source, lookup: Lookup<'_>, problems: &mut Vec<Problem>) -> Vec<Source> {
+    let mut chain = vec![source.clone()];
+    while let Some(source) = chain.last() {
+        let (table, _) = DeTable::parse_recoverable(&source.text);
+        let value = table.get_ref().get("extends");
+        let span = value.map_or(0..0, toml::Spanned::span);
+        let mut tell = |message| problems.push(Problem::at(source, span.clone(), message));
+        let name = match value {
+            None if source.name == BASE => break,
+            None => BASE,
+            Some(value) => match value.get_ref().as_str() {
+                Some(NOTHING) => break,
+                Some(name) => name,
+                None => {
+                    tell("extends is the name of a theme, or the path of a file, in quotes".to_owned());
+                    BASE
+                }
+            },
         };
-        chain.push((base.to_owned(), found));
+        let mut found = lookup(name, source).or_else(|message| {
+            tell(message);
+            lookup(BASE, source)
+        });
+        let names =
+            |chain: &[Source]| chain.iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(" > ");
+        if let Ok(base) = &found {
+            let is_known = chain.iter().any(|known| known.name == base.name);
+            let way = format!("{} > {}", names(&chain), base.name);
+            if is_known {
+                tell(format!("a theme can't extend itself: {way}"));
+            } else if chain.len() >= DEEPEST && base.name != BASE {
+                tell(format!("more than {DEEPEST} themes extend one another: {way}"));
+            }
+            if is_known || chain.len() >= DEEPEST {
+                found = lookup(BASE, source)
+                    .ok()
+                    .filter(|base| chain.iter().all(|it| it.name != base.name))
+                    .ok_or_else(String::new);
+            }
+        }
+        let Ok(base) = found else { break };
+        chain.push(base);
     }
     chain
-}
-
-fn problem(theme: &str, source: &str, span: Range<usize>, message: String) -> Problem {
-    let before = source.get(..span.start).unwrap_or(source);
-    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-    Problem {
-        theme: theme.to_owned(),
-        line: before.bytes().filter(|&byte| byte == b'\n').count() + 1,
-        column: before[line_start..].chars().count() + 1,
-        message,
-    }
-}
-
-/// One file of the chain.
-struct File<'a> {
-    name: &'a str,
-    source: &'a str,
-    table: DeTable<'a>,
-}
-
-type Entry<'a> = (&'a Spanned<std::borrow::Cow<'a, str>>, &'a Spanned<DeValue<'a>>);
-
-impl<'a> File<'a> {
-    fn read(name: &'a str, source: &'a str, problems: &mut Vec<Problem>) -> Self {
-        let (table, errors) = DeTable::parse_recoverable(source);
-        for error in errors.into_iter().take(TOLD) {
-            let span = error.span().unwrap_or(0..0);
-            problems.push(problem(name, source, span, error.message().to_owned()));
-        }
-        Self { name, source, table: table.into_inner() }
-    }
-
-    fn tell(&self, problems: &mut Vec<Problem>, span: Range<usize>, message: impl Into<String>) {
-        if problems.len() < TOLD {
-            problems.push(problem(self.name, self.source, span, message.into()));
-        }
-    }
-
-    /// The entries of a table, in the order of the file.
-    fn section(&self, name: &str, problems: &mut Vec<Problem>) -> Vec<Entry<'_>> {
-        let Some(value) = self.table.get(name) else { return Vec::new() };
-        let Some(table) = value.get_ref().as_table() else {
-            self.tell(problems, value.span(), format!("{name} is a table: [{name}]"));
-            return Vec::new();
-        };
-        sorted(table)
-    }
-
-    fn palette(&self, palette: &mut ByName<Color>, problems: &mut Vec<Problem>) {
-        for (key, value) in self.section("palette", problems) {
-            if let Some(color) = self.color(value, &ByName::default(), problems) {
-                palette.insert(key.get_ref().to_string(), color);
-            }
-        }
-    }
-
-    fn rest(&self, palette: &ByName<Color>, theme: &mut Theme, problems: &mut Vec<Problem>) {
-        for (key, value) in sorted(&self.table) {
-            match &**key.get_ref() {
-                "appearance" => match value.get_ref().as_str() {
-                    Some("dark") => theme.appearance = Appearance::Dark,
-                    Some("light") => theme.appearance = Appearance::Light,
-                    _ => self.tell(problems, value.span(), "appearance is \"dark\" or \"light\""),
-                },
-                "extends" | "palette" => {}
-                "roles" => self.roles(palette, theme, problems),
-                "glyphs" => self.glyphs(theme, problems),
-                other => self.tell(
-                    problems,
-                    key.span(),
-                    format!("unknown key {other:?} (extends, appearance, palette, roles, glyphs)"),
-                ),
-            }
-        }
-    }
-
-    fn roles(&self, palette: &ByName<Color>, theme: &mut Theme, problems: &mut Vec<Problem>) {
-        let mut waiting: Vec<(String, &Spanned<DeValue<'_>>)> = self
-            .section("roles", problems)
-            .into_iter()
-            .rev()
-            .map(|(key, value)| (key.get_ref().to_string(), value))
-            .collect();
-        // Tables nest as roles do (`tool.name = …` without quotes is a table in a table), to any depth.
-        while let Some((role, value)) = waiting.pop() {
-            let Some(table) = value.get_ref().as_table() else {
-                let style = self.style_of_text(value, palette, problems);
-                theme.roles.insert(role, style);
-                continue;
-            };
-            let (own, parts): (Vec<_>, Vec<_>) = sorted(table)
-                .into_iter()
-                .partition(|(key, value)| is_style_key(key.get_ref()) && !value.get_ref().is_table());
-            if !own.is_empty() {
-                let style = self.style_of_table(&own, palette, problems);
-                theme.roles.insert(role.clone(), style);
-            }
-            waiting.extend(
-                parts.into_iter().rev().map(|(key, value)| (format!("{role}.{}", key.get_ref()), value)),
-            );
-        }
-    }
-
-    fn style_of_text(
-        &self,
-        value: &Spanned<DeValue<'_>>,
-        palette: &ByName<Color>,
-        problems: &mut Vec<Problem>,
-    ) -> Style {
-        let mut style = Style::default();
-        let Some(text) = value.get_ref().as_str() else {
-            self.tell(problems, value.span(), "a style is a text such as \"bold red\" or a table");
-            return style;
-        };
-        let mut words = text.split_whitespace();
-        while let Some(word) = words.next() {
-            if let Some(switch) = switch(&mut style, word) {
-                *switch = true;
-                continue;
-            }
-            let (behind, word) =
-                if word == "on" { (true, words.next().unwrap_or("")) } else { (false, word) };
-            match find_color(word, palette) {
-                Found::Unknown => self.tell(problems, value.span(), unknown_color(word)),
-                Found::Default => {}
-                Found::Color(color) if behind => style.bg = Some(color),
-                Found::Color(color) => style.fg = Some(color),
-            }
-        }
-        style
-    }
-
-    fn style_of_table(
-        &self,
-        entries: &[Entry<'_>],
-        palette: &ByName<Color>,
-        problems: &mut Vec<Problem>,
-    ) -> Style {
-        let mut style = Style::default();
-        for (key, value) in entries {
-            match &**key.get_ref() {
-                "fg" => style.fg = self.color(value, palette, problems),
-                "bg" => style.bg = self.color(value, palette, problems),
-                name => match (switch(&mut style, name), value.get_ref().as_bool()) {
-                    (Some(switch), Some(on)) => *switch = on,
-                    _ => self.tell(problems, value.span(), format!("{name} is true or false")),
-                },
-            }
-        }
-        style
-    }
-
-    fn color(
-        &self,
-        value: &Spanned<DeValue<'_>>,
-        palette: &ByName<Color>,
-        problems: &mut Vec<Problem>,
-    ) -> Option<Color> {
-        let name = match value.get_ref() {
-            DeValue::String(name) => name.as_ref(),
-            DeValue::Integer(number) => number.as_str(),
-            _ => "",
-        };
-        match find_color(name, palette) {
-            Found::Color(color) => Some(color),
-            Found::Default => None,
-            Found::Unknown => {
-                self.tell(problems, value.span(), unknown_color(name));
-                None
-            }
-        }
-    }
-
-    fn glyphs(&self, theme: &mut Theme, problems: &mut Vec<Problem>) {
-        for (key, value) in self.section("glyphs", problems) {
-            let name = key.get_ref();
-            if !glyph::is_known(name) {
-                self.tell(problems, key.span(), format!("unknown glyph {name:?}"));
-                continue;
-            }
-            match value.get_ref().as_str() {
-                Some(spelling) if is_glyph(spelling) => {
-                    theme.glyphs.insert(name.to_string(), spelling.to_owned());
-                }
-                _ => self.tell(problems, value.span(), "a glyph is one to eight visible characters"),
-            }
-        }
-    }
-}
-
-fn sorted<'a>(table: &'a DeTable<'_>) -> Vec<Entry<'a>> {
-    let mut entries: Vec<_> = table.iter().collect();
-    entries.sort_by_key(|(key, _)| key.span().start);
-    entries
-}
-
-enum Found {
-    Color(Color),
-    Default,
-    Unknown,
-}
-
-fn find_color(name: &str, palette: &ByName<Color>) -> Found {
-    if name == "default" {
-        return Found::Default;
-    }
-    palette.get(name).copied().or_else(|| Color::parse(name)).map_or(Found::Unknown, Found::Color)
-}
-
-fn unknown_color(name: &str) -> String {
-    format!("unknown colour {name:?} (a name from [palette], an ANSI name or #rrggbb)")
-}
-
-fn is_style_key(name: &str) -> bool {
-    matches!(name, "fg" | "bg") || switch(&mut Style::default(), name).is_some()
-}
-
-/// The switch of a style that a word names. Blinking and concealed text are not offered: the one
-/// disturbs, the other hides.
-fn switch<'a>(style: &'a mut Style, name: &str) -> Option<&'a mut bool> {
-    match name {
-        "bold" => Some(&mut style.bold),
-        "dim" => Some(&mut style.dim),
-        "italic" => Some(&mut style.italic),
-        "underline" => Some(&mut style.underline),
-        "reverse" => Some(&mut style.reverse),
-        _ => None,
-    }
-}
-
-fn is_glyph(spelling: &str) -> bool {
-    let visible = text::clean(spelling) == spelling && !spelling.chars().any(char::is_whitespace);
-    visible && (1..=8).contains(&spelling.width())
 }

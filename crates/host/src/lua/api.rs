@@ -480,9 +480,9 @@ pub fn types() -> String {
 /// The types that are no one's fields.
 const TYPES: &str = "
 ---@class sf.ToolSpec
----@field label? string|fun(call: sf.Call): any the tool's name as shown
----@field arg? string|fun(input: table, call: sf.Call): any the one-line argument
----@field summary? string|fun(result: sf.Result, call: sf.Call): any the one-line summary of a result
+---@field label? string|fun(call: sf.Call, ctx: sf.Context): any the tool's name as shown
+---@field arg? string|fun(input: table, call: sf.Call, ctx: sf.Context): any the one-line argument
+---@field summary? string|fun(result: sf.Result, call: sf.Call, ctx: sf.Context): any the one-line summary of a result
 ---@field call? fun(call: sf.Call, ctx: sf.Context): sf.Answer the whole view of a call
 ---@field result? fun(result: sf.Result, call: sf.Call, ctx: sf.Context): sf.Answer the whole view of a result
 ---@field icon? string the name of a glyph, or a text in front of the name

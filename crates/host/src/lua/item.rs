@@ -8,7 +8,8 @@ use std::cell::{Cell, Ref, RefCell};
 use std::rc::Rc;
 
 use mlua::{
-    Function, IntoLua, Lua, LuaString, MetaMethod, MultiValue, UserData, UserDataMethods, UserDataRef, Value,
+    AnyUserData, Function, IntoLua, Lua, LuaString, MetaMethod, MultiValue, UserData, UserDataMethods,
+    UserDataRef, Value,
 };
 use streamfmt_core::event::Usage;
 use streamfmt_core::item::{Action, Fact, FactRef, Id, Item, Kind, Status};
@@ -307,6 +308,24 @@ impl UserData for Json {
             this.with(lua, |value| lua.create_string(value.raw()))?
         });
     }
+}
+
+/// What a value of the host's is, in words.
+pub(super) fn describe(lua: &Lua, value: &AnyUserData) -> String {
+    if let Ok(input) = value.borrow::<Json>() {
+        return input.with(lua, |value| value.raw().to_owned()).unwrap_or_default();
+    }
+    if let Ok(handle) = value.borrow::<Handle>() {
+        return handle.get(lua).map_or_else(
+            |_| "an item of before".to_owned(),
+            |item| format!("{} {}", item.kind.name(), item.tool.as_deref().unwrap_or(item.id.as_str())),
+        );
+    }
+    if let Ok(data) = value.borrow::<Data>() {
+        let names = data.0.get(lua).map(|item| item.data.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+        return format!("data: {}", names.unwrap_or_default().join(", "));
+    }
+    "a value of the program's".to_owned()
 }
 
 /// The typed facts of an item, by name.

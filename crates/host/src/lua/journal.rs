@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use streamfmt_core::text::clean;
 
+use crate::problem::{Place, Problem};
+
 /// Different failures that are remembered, to tell each once.
 const MOST_KNOWN: usize = 1_000;
 /// Lines that plugins may print in one run.
@@ -29,6 +31,16 @@ pub struct Warning {
     pub message: String,
     /// What became of it.
     pub outcome: &'static str,
+}
+
+impl Warning {
+    /// The same as what is wrong with a set-up.
+    pub fn problem(&self) -> Problem {
+        let Some((file, line, text)) = &self.place else { return Problem::of(&self.plugin, &self.message) };
+        let column = text.chars().take_while(|ch| ch.is_whitespace()).count() + 1;
+        let place = Place { line: *line, column, text: text.clone(), length: text.trim().chars().count() };
+        Problem { origin: file.clone(), place: Some(place), message: self.message.clone() }
+    }
 }
 
 impl fmt::Display for Warning {

@@ -164,6 +164,17 @@ pub(crate) struct Registered {
     dialects: Vec<dialect::Registration>,
 }
 
+/// One thing that a plugin registered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hook {
+    /// What it is for: `tool Bash`, `view reply`, `on call`.
+    pub what: String,
+    /// The properties that it says, of a tool.
+    pub fields: Vec<&'static str>,
+    /// The file and line where it was registered, or where its function begins.
+    pub place: Option<(String, usize)>,
+}
+
 /// Whose layer it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Who {
@@ -265,6 +276,45 @@ impl Registered {
         };
         self.hooks.push((event, function));
         Ok(())
+    }
+
+    /// All of it, in the order registered: tools, other kinds, what waits for events.
+    pub(super) fn hooks_of_all(&self) -> Vec<Hook> {
+        let place = |origin: Option<&Origin>| origin.map(|origin| (origin.file.clone(), origin.line));
+        let tools = self.rules.iter().map(|rule| {
+            let source = rule.fields.first().map(|(.., source)| source);
+            let is_said = |field: Field| rule.fields.iter().any(|(said, ..)| *said == field);
+            Hook {
+                what: format!("tool {}", source.map_or("", |source| source.pattern.as_str())),
+                fields: Field::ALL
+                    .iter()
+                    .filter(|(field, _)| is_said(*field))
+                    .map(|(_, name)| *name)
+                    .collect(),
+                place: source.and_then(|source| place(source.origin.as_ref())),
+            }
+        });
+        let views = self.views.iter().map(|(kind, _, source)| Hook {
+            what: format!("view {}", kind.name()),
+            fields: Vec::new(),
+            place: place(source.origin.as_ref()),
+        });
+        let begin = |function: &Function| {
+            let info = function.info();
+            let file = info.short_src.map(|file| file.trim_start_matches('=').to_owned());
+            file.zip(info.line_defined)
+        };
+        let events = self.hooks.iter().map(|(event, function)| Hook {
+            what: format!("on {}", event.name()),
+            fields: Vec::new(),
+            place: begin(function),
+        });
+        let dialects = self.dialects.iter().map(|dialect| Hook {
+            what: format!("dialect {}", dialect.name),
+            fields: Vec::new(),
+            place: begin(&dialect.parse),
+        });
+        tools.chain(views).chain(events).chain(dialects).collect()
     }
 
     /// Takes `sf.dialect`.

@@ -14,6 +14,7 @@ pub mod api;
 pub mod journal;
 pub mod manifest;
 pub mod pack;
+pub mod repl;
 
 mod block;
 mod dialect;
@@ -31,6 +32,7 @@ mod vm;
 mod tests;
 
 pub(crate) use dialect::guests;
+pub use layers::Hook;
 pub(crate) use plugin::Running;
 pub(crate) use plugins::{Chosen, Plugins};
 pub(crate) use scripts::Scripts;

@@ -13,7 +13,7 @@ use streamfmt_core::profile::Limits;
 
 use super::item::Current;
 use super::journal::{Journal, Warning, short};
-use super::layers::{Registered, Who};
+use super::layers::{Hook, Registered, Who};
 use super::pack::{Layer, Pack};
 use super::plugin::{Failure, Running};
 use crate::rule::ToolRule;
@@ -93,6 +93,15 @@ impl Plugins {
     /// The plugins, the lowest first.
     pub(super) fn all(&self) -> &[Running] {
         &self.all
+    }
+
+    /// Loads a plugin to see what it registers. The error is what it did wrong.
+    pub(crate) fn hooks_of(pack: &Arc<Pack>) -> Result<Vec<Hook>, Box<Warning>> {
+        let (current, journal) = (Rc::new(Current::default()), Journal::default());
+        match Running::load(Layer::Run, pack, &current, &Limits::default(), &journal) {
+            Ok(plugin) => Ok(plugin.registered().hooks_of_all()),
+            Err(failure) => Err(Box::new(failure.warning)),
+        }
     }
 
     /// The plugin that `who` is.

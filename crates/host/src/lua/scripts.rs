@@ -83,6 +83,12 @@ impl Scripts {
         })
     }
 
+    /// The label of a call or of a result's call.
+    pub(super) fn label(&self, item: &Item, session: &Session) -> Line {
+        let call = item.call.as_ref().filter(|_| item.kind == Kind::Result).and_then(|id| session.call(id));
+        self.labelled(&Asked { item, session, call, ladder: self.ladder(item, call) })
+    }
+
     fn ladder(&self, item: &Item, call: Option<&Item>) -> Rc<Ladder> {
         if !matches!(item.kind, Kind::Call | Kind::Result) {
             let known = self.views.iter().find(|(kind, _)| *kind == item.kind);
@@ -288,13 +294,14 @@ impl Scripts {
                 Answer::Function(function) => {
                     let Some(plugin) = plugin else { continue };
                     let (item, call) = (self.plugins.current.item(), self.plugins.current.call());
+                    let context = plugin.context();
                     let answer = match field {
                         Field::Arg => self.input(plugin.lua(), asked).and_then(|input| {
                             let call = call.unwrap_or(item);
-                            plugin.call(function, (input, call))
+                            plugin.call(function, (input, call, context))
                         }),
-                        Field::Label => plugin.call(function, call.unwrap_or(item)),
-                        _ => plugin.call(function, (item, call)),
+                        Field::Label => plugin.call(function, (call.unwrap_or(item), context)),
+                        _ => plugin.call(function, (item, call, context)),
                     };
                     self.used(asked, plugin, function, answer, |reader, value| match value {
                         // A long text is told under the title.

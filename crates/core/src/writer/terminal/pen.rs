@@ -408,9 +408,7 @@ fn double(text: &str, out: &mut String) {
 /// What `name` is written as.
 pub(super) fn glyph<'a>(look: &'a Look, name: &str) -> &'a str {
     let own = match &look.paint {
-        Paint::Ansi { theme, .. } if look.layout.glyphs == crate::profile::Glyphs::Unicode => {
-            theme.glyph(name)
-        }
+        Paint::Ansi { theme, .. } => theme.glyph(look.layout.glyphs, name),
         _ => None,
     };
     own.unwrap_or_else(|| theme::glyph(look.layout.glyphs, name))

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::entry::{Change, DiffLine, Hunk, ListItem, Point};
 use crate::item::{Id, Status};
+use crate::theme::{Appearance, Source};
 
 fn entry(kind: Kind, view: View) -> Entry {
     Entry {
@@ -54,12 +55,12 @@ fn roles(entries: &[Entry]) -> String {
 }
 
 fn ansi_look(width: Option<usize>) -> Look {
-    let theme = Theme::parse(
+    let source = Source::new(
         "test",
-        "[roles]\n\"tool.name\" = \"bold\"\nerror = \"red\"\n\"diff.add\" = \"on blue\"\n\"diff.add.word\" = \"on cyan\"\n\
+        "extends = \"none\"\n[roles]\n\"tool.name\" = \"bold\"\nerror = \"red\"\n\"diff.add\" = \"on blue\"\n\"diff.add.word\" = \"on cyan\"\n\
          \"markdown.code\" = \"yellow\"\n\"markdown.strong\" = \"bold\"\n\"syntax.keyword\" = \"magenta\"\nlink = \"underline\"\n",
-        &|_| None,
     );
+    let theme = Theme::parse(&source, &mut || Appearance::Dark, &|name, _| Theme::find_builtin(name));
     assert_eq!(theme.1, []);
     let paint = Paint::Ansi { theme: theme.0, depth: ColorDepth::Ansi16, hyperlinks: true };
     Look { paint, width, markdown: true, ..Look::default() }
@@ -109,7 +110,7 @@ fn what_a_call_came_to_stands_behind_it_where_there_is_room() {
     let named = Entry { of: Some(Line::of("tool.name", "Bash").with("call.arg", "ls")), ..count.clone() };
     // Only a terminal's rows are kept open; without colours its text is the same to read.
     let paint = || {
-        let theme = Theme::builtin("mono").unwrap_or_default();
+        let theme = Theme::builtin("mono", Appearance::Dark).unwrap_or_default();
         Paint::Ansi { theme, depth: ColorDepth::None, hyperlinks: false }
     };
     let ansi = || Look { paint: paint(), ..Look::default() };

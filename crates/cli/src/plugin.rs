@@ -1,0 +1,394 @@
+//! `streamfmt plugin`: makes, checks, tries, installs and lists plugins.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, IsTerminal, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use streamfmt::install::examine::{Examined, examine};
+use streamfmt::install::tree::Tree;
+use streamfmt::install::{Added, Installed, Listed, starter};
+use streamfmt::lua::manifest::Manifest;
+use streamfmt::lua::pack::Pack;
+use streamfmt::lua::repl::{self, Console};
+use streamfmt::{Files, Folders, Problem, Problems};
+
+use crate::folders::folders;
+use crate::message::{OK, OUTPUT, RUN_FAILED, USAGE, one_line, tell, tell_problems};
+use crate::write_out;
+
+/// Makes, checks, tries, installs and lists plugins.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Plugin {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Make a plugin to begin with, whose test passes
+    New {
+        /// Its folder, which must not be there yet; it is named like it
+        #[arg(value_name = "NAME")]
+        folder: PathBuf,
+    },
+    /// Say what is wrong with a plugin; exit with 1 if something is
+    Check {
+        /// Its folder, or a Lua file
+        #[arg(default_value = ".")]
+        path: PathBuf,
+    },
+    /// Try things at a prompt, where the plugin's own functions run; lines come from standard input
+    Repl {
+        /// The plugin: a folder or a Lua file; without it there is only the interface
+        path: Option<PathBuf>,
+        /// A stream, and the line at whose item to stop; without it a short sample
+        #[arg(long, value_name = "FILE:LINE")]
+        event: Option<String>,
+    },
+    /// Write what an editor needs to know the interface
+    Types {
+        /// Where to
+        #[arg(default_value = ".")]
+        folder: PathBuf,
+    },
+    /// List the plugins that can be chosen by name
+    List,
+    /// Say what a plugin declares and registers
+    Show {
+        /// Its name, or a path (with a `/`)
+        name: String,
+    },
+    /// Install a plugin
+    Add {
+        /// A folder, or an archive: .tar.gz, .tgz or .zip
+        source: PathBuf,
+        /// Replace one of this name even if it was edited
+        #[arg(long)]
+        discard: bool,
+    },
+    /// Remove an installed plugin
+    Remove {
+        /// Its name
+        name: String,
+    },
+    /// Make an installed or built-in plugin your own, to change it
+    Fork {
+        /// Its name
+        name: String,
+    },
+    /// Write a plugin's archive: the same files give the same bytes
+    Pack {
+        /// Its folder
+        #[arg(default_value = ".")]
+        path: PathBuf,
+        /// The archive; without it NAME-VERSION.tar.gz here
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+}
+
+impl Plugin {
+    /// Does what is asked for, and gives the exit code. An error is an exit code whose reason was told.
+    pub(crate) fn run(&self) -> Result<u8, u8> {
+        let folders = folders();
+        let installed = Installed::new(&folders);
+        match &self.command {
+            Command::New { folder } => new(folder),
+            Command::Check { path } => check(path),
+            Command::Repl { path, event } => repl(path.as_deref(), event.as_deref()),
+            Command::Types { folder } => types(folder),
+            Command::List => list(&installed),
+            Command::Show { name } => show(&installed, &folders, name),
+            Command::Add { source, discard } => {
+                let added = installed.add(source, *discard).map_err(refuse)?;
+                say(&added_text(&added, &folders))
+            }
+            Command::Remove { name } => {
+                installed.remove(name).map_err(refuse)?;
+                say(&format!("removed {}", one_line(name)))
+            }
+            Command::Fork { name } => {
+                let folder = installed.fork(name).map_err(refuse)?;
+                say(&format!("{} is yours now, in {}", one_line(name), shown(&folders, &folder)))
+            }
+            Command::Pack { path, output } => pack(path, output.as_deref()),
+        }
+    }
+}
+
+/// Tells why something isn't done.
+fn refuse(problem: Problem) -> u8 {
+    tell_problems(&Problems::from(problem));
+    USAGE
+}
+
+fn say(text: &str) -> Result<u8, u8> {
+    write_out(text.as_bytes())
+}
+
+fn shown(folders: &Folders, path: &Path) -> String {
+    one_line(&folders.shown(path))
+}
+
+fn new(folder: &Path) -> Result<u8, u8> {
+    let files = starter::create(folder).map_err(|problems| {
+        tell_problems(&problems);
+        USAGE
+    })?;
+    let folder = one_line(&folder.display().to_string());
+    let mut text = String::new();
+    for file in files {
+        let _ = writeln!(text, "{folder}/{file}");
+    }
+    let _ = write!(text, "\nnow: cd {folder} && streamfmt plugin test");
+    say(&text)
+}
+
+fn check(path: &Path) -> Result<u8, u8> {
+    if !path.exists() {
+        return Err(refuse(Problem::of(path.display().to_string(), "no such file or folder")));
+    }
+    let Examined { manifest, hooks, cases, problems, flaws } = examine(&Files::default(), path);
+    let count = problems.len() + flaws.len();
+    tell_problems(&Problems(problems));
+    tell_problems(&Problems(flaws));
+    if count > 0 {
+        return Ok(RUN_FAILED);
+    }
+    let name = manifest.map_or_else(
+        || path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        |manifest| named(&manifest.name, manifest.version.as_deref()),
+    );
+    let cases = if path.is_dir() { format!(", {}", plural(cases, "golden case")) } else { String::new() };
+    say(&format!("{} is fine: {} registered{cases}", one_line(&name), plural(hooks.len(), "thing")))
+}
+
+fn plural(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+fn named(name: &str, version: Option<&str>) -> String {
+    version.map_or_else(|| name.to_owned(), |version| format!("{name} {version}"))
+}
+
+fn repl(path: Option<&Path>, event: Option<&str>) -> Result<u8, u8> {
+    let files = Files::default();
+    let read = |path: &Path| {
+        Pack::read(&files, path).map_err(|why| refuse(Problem::of(path.display().to_string(), why)))
+    };
+    let here = Path::new(".");
+    let path = path.or_else(|| here.join("plugin.toml").is_file().then_some(here));
+    let pack = path.map(read).transpose()?;
+    let (input, line) = match event {
+        None => (starter::SAMPLE.as_bytes().to_vec(), 2),
+        Some(event) => {
+            let (file, line) = event.rsplit_once(':').unwrap_or((event, "1"));
+            let line = line.parse().map_err(|_| {
+                refuse(Problem::of(
+                    format!("--event {event}"),
+                    "a file and a line are wanted, as in case.ndjson:12",
+                ))
+            })?;
+            let bytes = fs::read(file).map_err(|error| {
+                refuse(Problem::of(format!("--event {event}"), crate::input::reason(&error)))
+            })?;
+            (bytes, line)
+        }
+    };
+    let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+    if is_terminal {
+        say(":help says what there is")?;
+    }
+    let console = Console {
+        ask: Box::new(move || {
+            if is_terminal {
+                print("> ");
+            }
+            let mut typed = String::new();
+            match io::stdin().read_line(&mut typed) {
+                Ok(0) | Err(_) => None,
+                Ok(_) => Some(typed),
+            }
+        }),
+        tell: Box::new(|text| print(&format!("{text}\n"))),
+    };
+    let has_stopped = repl::run(pack, &input, line, console).map_err(|problems| {
+        tell_problems(&problems);
+        USAGE
+    })?;
+    if has_stopped {
+        return Ok(OK);
+    }
+    Err(refuse(Problem::of(event.unwrap_or_default(), "there is no item at that line or after it")))
+}
+
+/// Writes a piece of a conversation. Nobody is left to be told that it failed.
+fn print(text: &str) {
+    let mut stdout = io::stdout();
+    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+}
+
+fn types(folder: &Path) -> Result<u8, u8> {
+    let mut text = String::new();
+    for (name, content) in starter::editor_files() {
+        let path = folder.join(name);
+        fs::write(&path, content).map_err(|error| {
+            tell(&format!("can't write {}: {}", path.display(), crate::input::reason(&error)));
+            OUTPUT
+        })?;
+        let _ = writeln!(text, "{}", one_line(&path.display().to_string()));
+    }
+    say(text.trim_end())
+}
+
+fn list(installed: &Installed) -> Result<u8, u8> {
+    let listed = installed.list(&Files::default());
+    if listed.is_empty() {
+        return say(
+            "no plugin is installed (streamfmt plugin add installs one, streamfmt plugin new makes one)",
+        );
+    }
+    let row = |plugin: &Listed| {
+        let version = plugin.manifest.as_ref().ok().and_then(|manifest| manifest.version.clone());
+        let is_hidden = installed.home(&plugin.name) != Some(plugin.home);
+        let about = match &plugin.manifest {
+            Err(message) => format!("can't be loaded: {message}"),
+            Ok(_) if is_hidden => "hidden by the one above".to_owned(),
+            Ok(manifest) => manifest.about.clone().unwrap_or_default(),
+        };
+        [plugin.name.clone(), version.unwrap_or_default(), plugin.home.name().to_owned(), about]
+            .map(|cell| one_line(&cell))
+    };
+    let rows: Vec<[String; 4]> = listed.iter().map(row).collect();
+    say(&columns(&rows))
+}
+
+/// Rows with their cells under one another.
+fn columns(rows: &[[String; 4]]) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths = [0, 1, 2].map(width);
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(widths) {
+            let _ = write!(line, "{cell:<width$}  ");
+        }
+        let _ = writeln!(text, "{}", format!("{line}{}", row[3]).trim_end());
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+fn show(installed: &Installed, folders: &Folders, name: &str) -> Result<u8, u8> {
+    let files = Files::default();
+    let mut text = String::new();
+    let is_path = name.contains(['/', std::path::MAIN_SEPARATOR]) || name == ".";
+    let (examined, listed) = if is_path {
+        (examine(&files, Path::new(name)), None)
+    } else {
+        let pack = installed.find(&files, name).map_err(|message| refuse(Problem::of(name, message)))?;
+        let home = installed.home(name);
+        let listed = installed.list(&files).into_iter().find(|it| it.name == name && Some(it.home) == home);
+        (Examined::of(pack), listed)
+    };
+    if !examined.problems.is_empty() {
+        tell_problems(&Problems(examined.problems));
+        return Ok(USAGE);
+    }
+    let mut put = |name: &str, value: &str| {
+        if !value.is_empty() {
+            let _ = writeln!(text, "{name:<9} {}", one_line(value));
+        }
+    };
+    let manifest = examined.manifest.unwrap_or_default();
+    put("name", if manifest.name.is_empty() { name } else { &manifest.name });
+    put("version", manifest.version.as_deref().unwrap_or_default());
+    put("about", manifest.about.as_deref().unwrap_or_default());
+    put("license", manifest.license.as_deref().unwrap_or_default());
+    put("tools", &manifest.tools.join(", "));
+    if let Some(listed) = &listed {
+        put("home", listed.home.name());
+        put("folder", &listed.folder.as_deref().map(|it| folders.shown(it)).unwrap_or_default());
+        put("source", listed.source.as_deref().unwrap_or_default());
+        put("sha256", listed.hash.as_deref().unwrap_or_default());
+    }
+    options(&manifest, &mut text);
+    if !examined.hooks.is_empty() {
+        text.push_str("\nregisters\n");
+        let rows: Vec<[String; 4]> = examined
+            .hooks
+            .iter()
+            .map(|hook| {
+                let place =
+                    hook.place.as_ref().map_or_else(String::new, |(file, line)| format!("{file}:{line}"));
+                [format!("  {}", hook.what), hook.fields.join(", "), place, String::new()]
+                    .map(|it| one_line(&it))
+            })
+            .collect();
+        let _ = writeln!(text, "{}", columns(&rows));
+    }
+    say(text.trim_end())
+}
+
+fn options(manifest: &Manifest, text: &mut String) {
+    if manifest.options.is_empty() {
+        return;
+    }
+    text.push_str("\noptions\n");
+    let row = |(name, choice): (&String, &streamfmt::lua::manifest::Choice)| {
+        [
+            format!("  {name}"),
+            choice.type_name().to_owned(),
+            format!("= {}", choice.value),
+            choice.about.clone(),
+        ]
+        .map(|cell| one_line(&cell))
+    };
+    let _ = writeln!(text, "{}", columns(&manifest.options.iter().map(row).collect::<Vec<_>>()));
+}
+
+fn added_text(added: &Added, folders: &Folders) -> String {
+    let name = one_line(&named(&added.name, added.version.as_deref()));
+    let how = match &added.before {
+        None => format!("added {name}"),
+        Some(None) => format!("replaced {name}"),
+        Some(Some(before)) => format!("replaced {} {} by {name}", added.name, one_line(before)),
+    };
+    let folder = shown(folders, &added.folder);
+    format!(
+        "{how}: {} in {folder}, sha256 {}\nto use it, in a profile: plugins = [\"{}\"]",
+        plural(added.files, "file"),
+        added.hash,
+        added.name
+    )
+}
+
+fn pack(path: &Path, output: Option<&Path>) -> Result<u8, u8> {
+    let complain = |message: String| refuse(Problem::of(path.display().to_string(), message));
+    let examined = examine(&Files::default(), path);
+    if !examined.problems.is_empty() {
+        tell_problems(&Problems(examined.problems));
+        return Ok(RUN_FAILED);
+    }
+    tell_problems(&Problems(examined.flaws));
+    let tree = Tree::read(&Files::default(), path).map_err(complain)?;
+    let manifest = examined.manifest.unwrap_or_default();
+    let top = manifest
+        .version
+        .map_or_else(|| manifest.name.clone(), |version| format!("{}-{version}", manifest.name));
+    // A version is any text; in the name of a file only what is harmless stays.
+    let top: String = top
+        .chars()
+        .map(|ch| if ch.is_ascii_alphanumeric() || "-_.+".contains(ch) { ch } else { '-' })
+        .collect();
+    let archive = tree.archive(&top).map_err(|error| complain(error.to_string()))?;
+    let file = output.map_or_else(|| PathBuf::from(format!("{top}.tar.gz")), Path::to_owned);
+    fs::write(&file, archive).map_err(|error| {
+        tell(&format!("can't write {}: {}", file.display(), crate::input::reason(&error)));
+        OUTPUT
+    })?;
+    let file = one_line(&file.display().to_string());
+    say(&format!("{file}: {}, sha256 of the files {}", plural(tree.files.len(), "file"), tree.hash()))
+}

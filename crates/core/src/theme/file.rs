@@ -1,0 +1,474 @@
+//! One file of a theme: what its tables say, each mistake with its place.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+use unicode_width::UnicodeWidthStr;
+
+use super::color::Color;
+use super::{Appearance, ByName, Problem, Source, Style, glyph};
+use crate::nearest::nearest;
+use crate::profile::Glyphs;
+use crate::text;
+
+/// Further problems are not told: nobody reads more at once.
+const TOLD: usize = 100;
+
+/// What may stand in a theme; the first line also in `[dark]` and `[light]`.
+const KEYS: [&str; 11] = [
+    "background",
+    "palette",
+    "roles",
+    "syntax", //
+    "extends",
+    "about",
+    "appearance",
+    "glyphs",
+    "dark",
+    "light",
+    "version",
+];
+
+/// The keys of a variant.
+const VARIANT_KEYS: &[&str] = KEYS.split_at(4).0;
+
+/// What a theme says of a colour.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Ink {
+    /// It is the terminal's own, whatever that is: `default`.
+    Own,
+    /// It is this one.
+    Of(Color),
+}
+
+impl Ink {
+    fn of(color: Option<Color>) -> Self {
+        color.map_or(Self::Own, Self::Of)
+    }
+
+    fn color(self) -> Option<Color> {
+        match self {
+            Self::Own => None,
+            Self::Of(color) => Some(color),
+        }
+    }
+}
+
+/// Names for colours.
+pub(super) type Palette = ByName<Ink>;
+
+/// What one place says of a role. What it doesn't say comes from the role that it is like.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Draft {
+    fg: Option<Ink>,
+    bg: Option<Ink>,
+    bold: Option<bool>,
+    dim: Option<bool>,
+    italic: Option<bool>,
+    underline: Option<bool>,
+    reverse: Option<bool>,
+    /// The role that it is like.
+    pub(super) like: Option<Spanned<String>>,
+}
+
+impl Draft {
+    /// Says all of a style.
+    pub(super) fn of(style: Style) -> Self {
+        Self {
+            fg: Some(Ink::of(style.fg)),
+            bg: Some(Ink::of(style.bg)),
+            bold: Some(style.bold),
+            dim: Some(style.dim),
+            italic: Some(style.italic),
+            underline: Some(style.underline),
+            reverse: Some(style.reverse),
+            like: None,
+        }
+    }
+
+    /// The style that this makes of what it is like.
+    pub(super) fn over(&self, below: Style) -> Style {
+        Style {
+            fg: self.fg.map_or(below.fg, Ink::color),
+            bg: self.bg.map_or(below.bg, Ink::color),
+            bold: self.bold.unwrap_or(below.bold),
+            dim: self.dim.unwrap_or(below.dim),
+            italic: self.italic.unwrap_or(below.italic),
+            underline: self.underline.unwrap_or(below.underline),
+            reverse: self.reverse.unwrap_or(below.reverse),
+        }
+    }
+
+    /// The switch that a word names. Blinking and concealed text are not offered: the one disturbs, the
+    /// other hides.
+    fn switch(&mut self, name: &str) -> Option<&mut Option<bool>> {
+        match name {
+            "bold" => Some(&mut self.bold),
+            "dim" => Some(&mut self.dim),
+            "italic" => Some(&mut self.italic),
+            "underline" => Some(&mut self.underline),
+            "reverse" => Some(&mut self.reverse),
+            _ => None,
+        }
+    }
+}
+
+/// Where the words of code get their looks from.
+pub(super) enum Syntax<'a> {
+    /// From another theme; the place of its name.
+    Of(String, Range<usize>),
+    /// From a table: `keyword = "bold"`.
+    Words(&'a DeTable<'a>),
+}
+
+/// A file that was read.
+pub(super) struct File<'a> {
+    source: &'a Source,
+    table: DeTable<'a>,
+}
+
+type Entry<'a> = (&'a Spanned<Cow<'a, str>>, &'a Spanned<DeValue<'a>>);
+
+impl<'a> File<'a> {
+    /// Reads TOML. A syntax error costs its line.
+    pub(super) fn read(source: &'a Source, problems: &mut Vec<Problem>) -> Self {
+        let (table, errors) = DeTable::parse_recoverable(&source.text);
+        for error in errors.into_iter().take(TOLD) {
+            problems.push(Problem::at(source, error.span().unwrap_or(0..0), error.message()));
+        }
+        Self { source, table: table.into_inner() }
+    }
+
+    /// Tells what is wrong at a place of this file.
+    pub(super) fn tell(&self, problems: &mut Vec<Problem>, span: Range<usize>, message: impl Into<String>) {
+        if problems.len() < TOLD {
+            problems.push(Problem::at(self.source, span, message));
+        }
+    }
+
+    /// What it is, in a few words.
+    pub(super) fn about(&self) -> Option<String> {
+        self.table.get("about")?.get_ref().as_str().map(|about| text::clean(about).into_owned())
+    }
+
+    /// The background that it is for, if it is for one.
+    pub(super) fn appearance(&self) -> Option<Appearance> {
+        Appearance::parse(self.table.get("appearance")?.get_ref().as_str()?)
+    }
+
+    /// Whether it says something of its own for dark or for light backgrounds.
+    pub(super) fn has_variants(&self) -> bool {
+        self.table.contains_key("dark") || self.table.contains_key("light")
+    }
+
+    /// What holds on any background, then what holds on this one.
+    fn tables(&self, wanted: Appearance) -> impl Iterator<Item = &DeTable<'a>> {
+        let variant = self.table.get(wanted.name()).and_then(|value| value.get_ref().as_table());
+        [&self.table].into_iter().chain(variant)
+    }
+
+    /// Tells of keys that mean nothing and of tables that are none.
+    pub(super) fn check(&self, problems: &mut Vec<Problem>) {
+        for (key, value) in sorted(&self.table) {
+            match &**key.get_ref() {
+                "dark" | "light" => match value.get_ref().as_table() {
+                    Some(table) => sorted(table)
+                        .into_iter()
+                        .for_each(|(key, value)| self.check_key(key, value, VARIANT_KEYS, problems)),
+                    None => {
+                        self.tell(problems, value.span(), format!("{0} is a table: [{0}]", key.get_ref()));
+                    }
+                },
+                _ => self.check_key(key, value, &KEYS, problems),
+            }
+        }
+    }
+
+    fn check_key(
+        &self,
+        key: &Spanned<Cow<'_, str>>,
+        value: &Spanned<DeValue<'_>>,
+        known: &[&str],
+        problems: &mut Vec<Problem>,
+    ) {
+        let name = &**key.get_ref();
+        let value_is = |fits: bool| (!fits).then(|| value.span());
+        let wrong = match name {
+            _ if !known.contains(&name) => {
+                let hint = hint(name, known);
+                return self.tell(problems, key.span(), format!("unknown key {name:?} {hint}"));
+            }
+            "palette" | "roles" | "glyphs" => value_is(value.get_ref().is_table())
+                .map(|span| (span, format!("{name} is a table: [{name}]"))),
+            "appearance" => value_is(self.appearance().is_some())
+                .map(|span| (span, "appearance is \"dark\" or \"light\"".to_owned())),
+            "about" => {
+                value_is(value.get_ref().is_str()).map(|span| (span, "about is a text in quotes".to_owned()))
+            }
+            "syntax" => value_is(value.get_ref().is_str() || value.get_ref().is_table())
+                .map(|span| (span, "syntax is the name of a theme, or a table: [syntax]".to_owned())),
+            "version" => value_is(value.get_ref().as_integer().is_some_and(|it| it.as_str() == "1"))
+                .map(|span| (span, "the only version is 1".to_owned())),
+            _ => None,
+        };
+        if let Some((span, message)) = wrong {
+            self.tell(problems, span, message);
+        }
+    }
+
+    /// Adds its names for colours.
+    pub(super) fn palette(&self, wanted: Appearance, palette: &mut Palette, problems: &mut Vec<Problem>) {
+        for table in self.tables(wanted) {
+            for (key, value) in section(table, "palette") {
+                if let Some(color) = self.color(value, &Palette::default(), problems) {
+                    palette.insert(key.get_ref().to_string(), color);
+                }
+            }
+        }
+    }
+
+    /// The background that its colours are made for.
+    pub(super) fn background(
+        &self,
+        wanted: Appearance,
+        palette: &Palette,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Color> {
+        let said = self.tables(wanted).filter_map(|table| table.get("background")).last()?;
+        self.color(said, palette, problems)?.color()
+    }
+
+    /// Its styles, in the order of the file.
+    pub(super) fn roles(
+        &self,
+        wanted: Appearance,
+        palette: &Palette,
+        problems: &mut Vec<Problem>,
+    ) -> Vec<(String, Draft)> {
+        let mut roles = Vec::new();
+        for table in self.tables(wanted) {
+            let section = section(table, "roles");
+            self.styles(
+                section.into_iter().map(|(key, value)| (key.to_string(), value)),
+                palette,
+                problems,
+                &mut roles,
+            );
+        }
+        roles
+    }
+
+    /// Where it gets the looks of code from, the lowest first.
+    pub(super) fn syntax(&self, wanted: Appearance) -> Vec<Syntax<'_>> {
+        let mut found = Vec::new();
+        for said in self.tables(wanted).filter_map(|table| table.get("syntax")) {
+            let of = |value: &Spanned<DeValue<'_>>| {
+                value.get_ref().as_str().map(|name| Syntax::Of(name.to_owned(), value.span()))
+            };
+            found.extend(of(said));
+            if let Some(table) = said.get_ref().as_table() {
+                found.extend(table.get("extends").and_then(of));
+                found.push(Syntax::Words(table));
+            }
+        }
+        found
+    }
+
+    /// The styles of a table of [`Syntax::Words`].
+    pub(super) fn words(
+        &self,
+        table: &DeTable<'_>,
+        palette: &Palette,
+        problems: &mut Vec<Problem>,
+    ) -> Vec<(String, Draft)> {
+        let mut roles = Vec::new();
+        let words = sorted(table).into_iter().filter(|(key, _)| &**key.get_ref() != "extends");
+        self.styles(
+            words.map(|(key, value)| (format!("syntax.{}", key.get_ref()), value)),
+            palette,
+            problems,
+            &mut roles,
+        );
+        roles
+    }
+
+    fn styles<'v>(
+        &self,
+        entries: impl DoubleEndedIterator<Item = (String, &'v Spanned<DeValue<'v>>)>,
+        palette: &Palette,
+        problems: &mut Vec<Problem>,
+        roles: &mut Vec<(String, Draft)>,
+    ) {
+        let mut waiting: Vec<(String, &Spanned<DeValue<'_>>)> = entries.rev().collect();
+        // Tables nest as roles do (`tool.name = …` without quotes is a table in a table), to any depth.
+        while let Some((role, value)) = waiting.pop() {
+            let Some(table) = value.get_ref().as_table() else {
+                roles.push((role, self.style_of_text(value, palette, problems)));
+                continue;
+            };
+            let (own, parts): (Vec<_>, Vec<_>) = sorted(table)
+                .into_iter()
+                .partition(|(key, value)| is_style_key(key.get_ref()) && !value.get_ref().is_table());
+            if !own.is_empty() {
+                roles.push((role.clone(), self.style_of_table(&own, palette, problems)));
+            }
+            waiting.extend(
+                parts.into_iter().rev().map(|(key, value)| (format!("{role}.{}", key.get_ref()), value)),
+            );
+        }
+    }
+
+    fn style_of_text(
+        &self,
+        value: &Spanned<DeValue<'_>>,
+        palette: &Palette,
+        problems: &mut Vec<Problem>,
+    ) -> Draft {
+        let mut draft = Draft::default();
+        let Some(text) = value.get_ref().as_str() else {
+            self.tell(problems, value.span(), "a style is a text such as \"bold red\", or a table");
+            return draft;
+        };
+        let mut words = text.split_whitespace();
+        while let Some(word) = words.next() {
+            if let Some(switch) = draft.switch(word) {
+                *switch = Some(true);
+            } else if let Some(like) = word.strip_prefix('@') {
+                draft.like = Some(Spanned::new(value.span(), like.to_owned()));
+            } else {
+                let (slot, word) = match word {
+                    "on" => (&mut draft.bg, words.next().unwrap_or("")),
+                    word => (&mut draft.fg, word),
+                };
+                match find_color(word, palette) {
+                    Some(color) => *slot = Some(color),
+                    None => self.tell(problems, value.span(), unknown_color(word, palette, true)),
+                }
+            }
+        }
+        draft
+    }
+
+    fn style_of_table(&self, entries: &[Entry<'_>], palette: &Palette, problems: &mut Vec<Problem>) -> Draft {
+        let mut draft = Draft::default();
+        for (key, value) in entries {
+            match (&**key.get_ref(), value.get_ref()) {
+                ("fg", _) => draft.fg = self.color(value, palette, problems),
+                ("bg", _) => draft.bg = self.color(value, palette, problems),
+                ("like", DeValue::String(role)) => {
+                    let role = role.strip_prefix('@').unwrap_or(role);
+                    draft.like = Some(Spanned::new(value.span(), role.to_owned()));
+                }
+                ("like", _) => self.tell(problems, value.span(), "like is the name of a role, in quotes"),
+                (name, value_of) => match (draft.switch(name), value_of.as_bool()) {
+                    (Some(switch), Some(on)) => *switch = Some(on),
+                    _ => self.tell(problems, value.span(), format!("{name} is true or false")),
+                },
+            }
+        }
+        draft
+    }
+
+    /// A colour; one that is not known is told.
+    fn color(
+        &self,
+        value: &Spanned<DeValue<'_>>,
+        palette: &Palette,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Ink> {
+        let name = match value.get_ref() {
+            DeValue::String(name) => name.as_ref(),
+            DeValue::Integer(number) => number.as_str(),
+            _ => "",
+        };
+        let found = find_color(name, palette);
+        if found.is_none() {
+            self.tell(problems, value.span(), unknown_color(name, palette, false));
+        }
+        found
+    }
+
+    /// Its characters for glyphs of a set: `[glyphs]` are those of Unicode, `[glyphs.nerd]` and so on the others.
+    pub(super) fn glyphs(
+        &self,
+        set: Glyphs,
+        problems: &mut Vec<Problem>,
+    ) -> impl Iterator<Item = (String, String)> {
+        let mut found = Vec::new();
+        let mut entries = section(&self.table, "glyphs");
+        if set != Glyphs::Unicode {
+            let own = entries.into_iter().find(|(key, _)| &**key.get_ref() == set.name());
+            entries = own.and_then(|(_, value)| value.get_ref().as_table()).map(sorted).unwrap_or_default();
+        }
+        for (key, value) in entries {
+            let name = &**key.get_ref();
+            let is_set = set == Glyphs::Unicode && value.get_ref().is_table();
+            if is_set && Glyphs::ALL.iter().any(|set| set.name() == name) {
+                continue;
+            }
+            if glyph::mark(name).is_none() {
+                let names: Vec<&str> = glyph::names().collect();
+                self.tell(problems, key.span(), format!("unknown glyph {name:?} {}", hint(name, &names)));
+                continue;
+            }
+            match value.get_ref().as_str() {
+                Some(spelling) if set == Glyphs::Ascii && !spelling.is_ascii() => {
+                    self.tell(problems, value.span(), "a glyph of this set is of ASCII characters");
+                }
+                Some(spelling) if is_glyph(spelling) => found.push((name.to_owned(), spelling.to_owned())),
+                _ => self.tell(problems, value.span(), "a glyph is one to eight visible characters"),
+            }
+        }
+        found.into_iter()
+    }
+}
+
+/// The entries of a table in a table, in the order of the file.
+fn section<'t>(table: &'t DeTable<'_>, name: &str) -> Vec<Entry<'t>> {
+    table.get(name).and_then(|value| value.get_ref().as_table()).map(sorted).unwrap_or_default()
+}
+
+fn sorted<'t>(table: &'t DeTable<'_>) -> Vec<Entry<'t>> {
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(key, _)| key.span().start);
+    entries
+}
+
+/// The colour of a name.
+fn find_color(name: &str, palette: &Palette) -> Option<Ink> {
+    match name {
+        "default" => Some(Ink::Own),
+        _ => palette.get(name).copied().or_else(|| Color::parse(name).map(Ink::Of)),
+    }
+}
+
+fn unknown_color(name: &str, palette: &Palette, is_word: bool) -> String {
+    let mut names: Vec<&str> = palette.keys().map(String::as_str).chain(Color::NAMES).collect();
+    if is_word {
+        names.extend(["bold", "dim", "italic", "underline", "reverse"]);
+    }
+    names.sort_unstable();
+    match nearest(name, &names) {
+        Some(near) => format!("unknown colour {name:?} (did you mean {near:?}?)"),
+        None => format!("unknown colour {name:?} (a name from [palette], an ANSI name or #rrggbb)"),
+    }
+}
+
+/// What a wrong name may have been meant to be.
+fn hint(name: &str, known: &[&str]) -> String {
+    match nearest(name, known) {
+        Some(near) => format!("(did you mean {near:?}?)"),
+        None => format!("(one of: {})", known.join(", ")),
+    }
+}
+
+fn is_style_key(name: &str) -> bool {
+    matches!(name, "fg" | "bg" | "like") || Draft::default().switch(name).is_some()
+}
+
+fn is_glyph(spelling: &str) -> bool {
+    let visible = text::clean(spelling) == spelling && !spelling.chars().any(char::is_whitespace);
+    visible && (1..=8).contains(&spelling.width())
+}

@@ -1,0 +1,315 @@
+//! The plugins that can be chosen by name.
+//!
+//! ```text
+//! plugins = ["github"]  ─▶  your own:    <config>/plugins/github/     yours to edit, never checked
+//!                           installed:   <data>/plugins/github/       read-only, checked against plugins.lock
+//!                           built in:    part of the program
+//! ```
+//!
+//! The first that has the name is meant. An installed plugin is what it was when it was added: its files are
+//! hashed each time it is loaded, and what was hashed is what runs. Who wants to change one makes it their own.
+
+pub mod built_in;
+pub mod examine;
+mod lock;
+pub mod starter;
+pub mod tree;
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::files::Files;
+use crate::folders::Folders;
+use crate::lua::manifest::{self, Manifest};
+use crate::lua::pack::Pack;
+use crate::problem::{Problem, suggestion};
+use crate::trust::disk;
+use built_in::BUILT_IN;
+use lock::{Lock, Locked};
+use tree::Tree;
+
+/// Where a plugin that is chosen by name comes from. Those before go over those after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Home {
+    /// The user's own folder.
+    Own,
+    /// It was installed.
+    Installed,
+    /// It is part of the program.
+    BuiltIn,
+}
+
+impl Home {
+    /// What it is called: `own`, `installed` or `built-in`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Own => "own",
+            Self::Installed => "installed",
+            Self::BuiltIn => "built-in",
+        }
+    }
+}
+
+/// A plugin that can be chosen by name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listed {
+    /// Its name.
+    pub name: String,
+    /// Where it comes from.
+    pub home: Home,
+    /// Its folder, if it has one.
+    pub folder: Option<PathBuf>,
+    /// What it was installed from.
+    pub source: Option<String>,
+    /// The hash of its files, if it was installed.
+    pub hash: Option<String>,
+    /// What it tells of itself, or why it can't be loaded.
+    pub manifest: Result<Manifest, String>,
+}
+
+/// What adding a plugin did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Added {
+    /// Its name.
+    pub name: String,
+    /// Its version, if it tells.
+    pub version: Option<String>,
+    /// The hash of its files.
+    pub hash: String,
+    /// How many files it has.
+    pub files: usize,
+    /// Whether one of that name was installed before, and its version.
+    pub before: Option<Option<String>>,
+    /// Where it lies.
+    pub folder: PathBuf,
+}
+
+/// The plugins of a user.
+#[derive(Clone, Debug, Default)]
+pub struct Installed {
+    own: Option<PathBuf>,
+    data: Option<PathBuf>,
+}
+
+impl Installed {
+    /// The plugins in these folders and those that are built in.
+    pub fn new(folders: &Folders) -> Self {
+        Self { own: folders.config.as_ref().map(|folder| folder.join("plugins")), data: folders.data.clone() }
+    }
+
+    /// Loads the plugin `name`. The error says what is wrong with it, or which name may have been meant.
+    pub fn find(&self, files: &Files, name: &str) -> Result<Pack, String> {
+        let home = self.home(name).ok_or_else(|| self.no_such(name))?;
+        let pack = match home {
+            Home::Own => Pack::read(files, &self.folder(home, name).unwrap_or_default()),
+            Home::Installed => self.intact(files, name)?.pack(),
+            Home::BuiltIn => built_in::tree(name).unwrap_or_default().pack(),
+        };
+        pack.and_then(|pack| {
+            if pack.name == name {
+                Ok(pack)
+            } else {
+                Err(format!("its plugin.toml names it \"{}\"", pack.name))
+            }
+        })
+    }
+
+    /// All plugins, by name. One that is hidden by another of its name comes after that.
+    pub fn list(&self, files: &Files) -> Vec<Listed> {
+        let mut listed = Vec::new();
+        let locked = self.data.as_deref().and_then(|data| Lock::read(data).ok()).unwrap_or_default();
+        for home in [Home::Own, Home::Installed, Home::BuiltIn] {
+            for name in self.names(home) {
+                let told = |pack: Pack| Manifest::parse(pack.manifest().unwrap_or_default());
+                let pack = match home {
+                    Home::Own => Pack::read(files, &self.folder(home, &name).unwrap_or_default()),
+                    Home::Installed => self.intact(files, &name).and_then(|tree| tree.pack()),
+                    Home::BuiltIn => built_in::tree(&name).unwrap_or_default().pack(),
+                };
+                let manifest = pack.and_then(|pack| told(pack).map_err(|problems| problems.to_string()));
+                let entry = locked.get(&name).filter(|_| home == Home::Installed);
+                listed.push(Listed {
+                    folder: self.folder(home, &name),
+                    source: entry.map(|entry| entry.source.clone()),
+                    hash: entry.map(|entry| entry.hash.clone()),
+                    name,
+                    home,
+                    manifest,
+                });
+            }
+        }
+        listed.sort_by(|a, b| (&a.name, a.home).cmp(&(&b.name, b.home)));
+        listed
+    }
+
+    /// Installs a plugin from a folder, or an archive (`.tar.gz`, `.tgz`, `.zip`). One of the same name is replaced,
+    /// unless it was edited; `discard` replaces that too.
+    pub fn add(&self, source: &Path, discard: bool) -> Result<Added, Problem> {
+        let complain = |message: String| Problem::of(source.display().to_string(), message);
+        let files = Files::default();
+        let tree = Tree::read(&files, source).map_err(complain)?;
+        let pack = tree.pack().map_err(complain)?;
+        let data = self.data()?;
+        let _guard = guard(data)?;
+        let mut lock = Lock::read(data)?;
+        let folder = data.join("plugins").join(&pack.name);
+        if !discard && folder.exists() {
+            self.intact(&files, &pack.name).map_err(|message| Problem::of(&pack.name, message))?;
+        }
+        let locked = Locked {
+            version: pack.version.clone(),
+            source: source.canonicalize().unwrap_or_else(|_| source.to_owned()).display().to_string(),
+            hash: tree.hash(),
+        };
+        let (hash, version) = (locked.hash.clone(), locked.version.clone());
+        let before = lock.insert(&pack.name, locked).map(|before| before.version);
+        tree.put(&folder).map_err(|error| Problem::of(folder.display().to_string(), error.to_string()))?;
+        lock.write(data)?;
+        Ok(Added { name: pack.name, version, hash, files: tree.files.len(), before, folder })
+    }
+
+    /// Removes an installed plugin.
+    pub fn remove(&self, name: &str) -> Result<(), Problem> {
+        match self.home(name) {
+            _ if self.is_installed(name) => self.take_away(name),
+            Some(Home::Own) => {
+                let folder = self.folder(Home::Own, name).unwrap_or_default();
+                Err(Problem::of(name, format!("it is your own: remove {} yourself", folder.display())))
+            }
+            Some(_) => Err(Problem::of(name, "it comes with the program; leave it out of `plugins`")),
+            None => Err(Problem::of(name, self.no_such(name))),
+        }
+    }
+
+    /// Makes a plugin the user's own, with what was edited in it. Gives the folder in which it can be changed.
+    pub fn fork(&self, name: &str) -> Result<PathBuf, Problem> {
+        let complain = |message: String| Problem::of(name, message);
+        let target = self.folder(Home::Own, name).ok_or_else(|| {
+            Problem::of(name, "there is no folder for your own plugins: no home directory is known")
+        })?;
+        if target.exists() {
+            return Err(complain(format!("it is your own already, in {}", target.display())));
+        }
+        let home = self.home(name).ok_or_else(|| complain(self.no_such(name)))?;
+        let tree = match home {
+            Home::BuiltIn => built_in::tree(name).unwrap_or_default(),
+            _ => Tree::read(&Files::default(), &self.folder(home, name).unwrap_or_default())
+                .map_err(complain)?,
+        };
+        tree.write(&target).map_err(|error| Problem::of(target.display().to_string(), error.to_string()))?;
+        if home == Home::Installed {
+            self.take_away(name)?;
+        }
+        Ok(target)
+    }
+
+    fn take_away(&self, name: &str) -> Result<(), Problem> {
+        let data = self.data()?;
+        let _guard = guard(data)?;
+        let mut lock = Lock::read(data)?;
+        let folder = data.join("plugins").join(name);
+        tree::remove(&folder)
+            .map_err(|error| Problem::of(folder.display().to_string(), error.to_string()))?;
+        lock.remove(name);
+        lock.write(data)
+    }
+
+    /// The files of an installed plugin, if they are what was installed.
+    fn intact(&self, files: &Files, name: &str) -> Result<Tree, String> {
+        let data = self.data.as_deref().unwrap_or(Path::new(""));
+        let tree = Tree::read(files, &data.join("plugins").join(name))?;
+        let lock = Lock::read(data).map_err(|problem| problem.to_string())?;
+        match lock.get(name) {
+            Some(locked) if locked.hash == tree.hash() => Ok(tree),
+            Some(locked) => Err(format!(
+                "its files were edited after it was installed: `streamfmt plugin fork {name}` makes it yours, \
+                 `streamfmt plugin add --discard {}` puts the original back",
+                locked.source
+            )),
+            None => Err(format!(
+                "nothing is known of where it came from: `streamfmt plugin add` installs it, \
+                 `streamfmt plugin fork {name}` makes it yours"
+            )),
+        }
+    }
+
+    /// Where the plugin `name` comes from.
+    pub fn home(&self, name: &str) -> Option<Home> {
+        let is_own =
+            || self.folder(Home::Own, name).is_some_and(|folder| folder.join(manifest::FILE).is_file());
+        if !manifest::is_name(name) {
+            None
+        } else if is_own() {
+            Some(Home::Own)
+        } else if self.is_installed(name) {
+            Some(Home::Installed)
+        } else {
+            BUILT_IN.iter().any(|(known, _)| *known == name).then_some(Home::BuiltIn)
+        }
+    }
+
+    fn is_installed(&self, name: &str) -> bool {
+        manifest::is_name(name) && self.folder(Home::Installed, name).is_some_and(|folder| folder.is_dir())
+    }
+
+    fn folder(&self, home: Home, name: &str) -> Option<PathBuf> {
+        match home {
+            Home::Own => Some(self.own.as_ref()?.join(name)),
+            Home::Installed => Some(self.data.as_ref()?.join("plugins").join(name)),
+            Home::BuiltIn => None,
+        }
+    }
+
+    /// The names of the plugins of one home.
+    fn names(&self, home: Home) -> Vec<String> {
+        let folder = match home {
+            Home::Own => self.own.clone(),
+            Home::Installed => self.data.as_ref().map(|data| data.join("plugins")),
+            Home::BuiltIn => return BUILT_IN.iter().map(|(name, _)| (*name).to_owned()).collect(),
+        };
+        let entries =
+            folder.into_iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten()).flatten();
+        let mut names: Vec<String> = entries
+            .filter(|entry| entry.path().is_dir())
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter(|name| manifest::is_name(name))
+            .collect();
+        names.sort();
+        names
+    }
+
+    fn no_such(&self, name: &str) -> String {
+        let mut names: Vec<String> = [Home::Own, Home::Installed, Home::BuiltIn]
+            .into_iter()
+            .flat_map(|home| self.names(home))
+            .collect();
+        names.sort();
+        names.dedup();
+        let hint = if names.is_empty() {
+            "(streamfmt plugin add installs one)".to_owned()
+        } else {
+            suggestion(name, names.iter().map(String::as_str))
+        };
+        format!("there is no such plugin {hint}")
+    }
+
+    fn data(&self) -> Result<&Path, Problem> {
+        let missing =
+            || Problem::of("plugins", "there is no folder to keep them in: no home directory is known");
+        self.data.as_deref().ok_or_else(missing)
+    }
+}
+
+/// Waits until nobody else changes what is installed; it ends with the value.
+fn guard(data: &Path) -> Result<File, Problem> {
+    let path = data.join(".plugins.guard");
+    let complain = |error: io::Error| Problem::of(path.display().to_string(), error.to_string());
+    disk::make_private_folder(&data.join("plugins")).map_err(complain)?;
+    let file = File::options().create(true).append(true).open(&path).map_err(complain)?;
+    file.lock().map_err(complain)?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,16 @@
+//! The plugins that come with the program, as the files they are.
+
+use super::tree::Tree;
+
+/// A plugin that comes with the program: its name, and its files by path inside its folder, with their text.
+pub type BuiltIn = (&'static str, &'static [(&'static str, &'static str)]);
+
+/// All of them.
+pub static BUILT_IN: &[BuiltIn] = &[];
+
+/// The files of the built-in plugin `name`.
+pub(super) fn tree(name: &str) -> Option<Tree> {
+    let (_, files) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
+    let file = |(path, text): &(&str, &str)| ((*path).to_owned(), text.as_bytes().into());
+    Some(Tree { files: files.iter().map(file).collect() })
+}

@@ -1,0 +1,104 @@
+//! Looks a plugin over before it is used or given away.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::files::{FileError, Files};
+use crate::lua::manifest::{self, Manifest};
+use crate::lua::pack::Pack;
+use crate::lua::{Hook, Plugins};
+use crate::problem::Problem;
+
+/// Largest manifest, in bytes.
+const LARGEST: usize = 1 << 20;
+
+/// What was found out about a plugin.
+#[derive(Clone, Debug, Default)]
+pub struct Examined {
+    /// What it tells of itself; a lone file tells nothing.
+    pub manifest: Option<Manifest>,
+    /// What it registers, if it loads.
+    pub hooks: Vec<Hook>,
+    /// How many golden cases it has.
+    pub cases: usize,
+    /// What keeps it from being used.
+    pub problems: Vec<Problem>,
+    /// What ought to be better before others get it.
+    pub flaws: Vec<Problem>,
+}
+
+/// Loads a plugin, a file or a folder, and says what it does and what is wrong with it.
+pub fn examine(files: &Files, path: &Path) -> Examined {
+    let mut found = Examined::default();
+    match files.read(&path.join(manifest::FILE), LARGEST) {
+        Ok(source) => {
+            let text = String::from_utf8_lossy(&source.bytes);
+            match Manifest::parse(&text) {
+                Ok(manifest) => found.manifest = Some(manifest),
+                Err(problems) => found.problems.extend(problems.0),
+            }
+            found.flaws.extend(Manifest::unknown(&text));
+        }
+        Err(FileError::Missing) if !path.is_dir() => {}
+        Err(error) => found.problems.push(Problem::of(manifest::FILE, error.to_string())),
+    }
+    if !found.problems.is_empty() {
+        return found;
+    }
+    match Pack::read(files, path) {
+        Ok(pack) => found.load(&Arc::new(pack)),
+        Err(message) => found.problems.push(problem_of(path, &message)),
+    }
+    if path.is_dir() {
+        found.look_for_cases(files, path);
+    }
+    found
+}
+
+impl Examined {
+    /// What a plugin that was read does.
+    pub fn of(pack: Pack) -> Self {
+        let manifest = pack.manifest().and_then(|text| Manifest::parse(text).ok());
+        let mut found = Self { manifest, ..Self::default() };
+        found.load(&Arc::new(pack));
+        found
+    }
+
+    /// Loads the plugin.
+    fn load(&mut self, pack: &Arc<Pack>) {
+        match Plugins::hooks_of(pack) {
+            Ok(hooks) => self.hooks = hooks,
+            Err(warning) => return self.problems.push(warning.problem()),
+        }
+        if self.hooks.is_empty() && pack.profiles().next().is_none() && pack.themes().next().is_none() {
+            let message =
+                "it registers nothing: neither sf.tool nor sf.view nor sf.on is called while it loads";
+            self.flaws.push(Problem::of(&pack.name, message));
+        }
+    }
+
+    /// Counts the golden cases.
+    fn look_for_cases(&mut self, files: &Files, folder: &Path) {
+        let names = match files.walk(&folder.join("tests"), |path| !path.starts_with('.')) {
+            Err(FileError::Missing) => Vec::new(),
+            Err(error) => return self.flaws.push(Problem::of("tests", error.to_string())),
+            Ok(names) => names,
+        };
+        let is_case =
+            |name: &String| name.ends_with("/input.ndjson") || name.strip_suffix(".cases").is_some();
+        self.cases = names.into_iter().filter(is_case).count();
+        if self.cases == 0 {
+            let message = "there is no golden case: tests/<case>/input.ndjson with what is expected of it \
+                           (streamfmt golden add makes one)";
+            self.flaws.push(Problem::of("tests", message));
+        }
+    }
+}
+
+/// A problem of a plugin that could not be read.
+fn problem_of(path: &Path, message: &str) -> Problem {
+    match message.split_once(": ") {
+        Some((file, message)) if file == manifest::FILE => Problem::of(file, message),
+        _ => Problem::of(path.display().to_string(), message),
+    }
+}

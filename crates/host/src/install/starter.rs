@@ -1,0 +1,69 @@
+//! A plugin to begin with: it works, and its test passes.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use streamfmt_core::pipeline::Pipeline;
+
+use super::tree::Tree;
+use crate::engine::Engine;
+use crate::lua::api;
+use crate::lua::manifest::is_name;
+use crate::problem::{Problem, Problems};
+
+/// The files of a new plugin, with `NAME` in the place of its name.
+const FILES: &[(&str, &str)] = &[
+    ("plugin.toml", include_str!("starter/plugin.toml")),
+    ("init.lua", include_str!("starter/init.lua")),
+    ("README.md", include_str!("starter/README.md")),
+    ("tests/a-command/case.toml", include_str!("starter/case.toml")),
+    ("tests/a-command/input.ndjson", SAMPLE),
+];
+
+/// A short stream to try things on.
+pub const SAMPLE: &str = include_str!("starter/input.ndjson");
+
+/// Where the expected text of the test lies.
+const EXPECTED: &str = "tests/a-command/expected/default.text.txt";
+
+/// Makes a new plugin in the folder `folder`, which must not be there yet, named like it. Gives its files.
+pub fn create(folder: &Path) -> Result<Vec<String>, Problems> {
+    let complain = |message: String| Problems::from(Problem::of(folder.display().to_string(), message));
+    let name = folder.file_name().and_then(|name| name.to_str()).filter(|name| is_name(name));
+    let name = name.ok_or_else(|| {
+        complain(
+            "a plugin's name is made of letters, digits, - _ and . and begins with one of the first two"
+                .to_owned(),
+        )
+    })?;
+    if folder.exists() || folder.is_symlink() {
+        return Err(complain("it is there already".to_owned()));
+    }
+    let mut files: BTreeMap<String, String> =
+        FILES.iter().map(|(path, text)| ((*path).to_owned(), text.replace("NAME", name))).collect();
+    let mut tree = Tree { files: BTreeMap::new() };
+    let put = |tree: &mut Tree, path: &str, text: &str| {
+        tree.files.insert(path.to_owned(), text.as_bytes().into());
+    };
+    for (path, text) in &files {
+        put(&mut tree, path, text);
+    }
+    let engine = Engine::builder().writer("text").pack(tree.pack().map_err(complain)?).build()?;
+    let (mut pipeline, mut expected) = (Pipeline::new(engine.setup()), String::new());
+    let input = files.get("tests/a-command/input.ndjson").map_or("", String::as_str);
+    // Writing to a string doesn't fail.
+    let _ = pipeline.push(input.as_bytes(), &mut expected);
+    let _ = pipeline.finish(&mut expected);
+    files.insert(EXPECTED.to_owned(), expected);
+    files.extend(editor_files().map(|(path, text)| (path.to_owned(), text)));
+    for (path, text) in &files {
+        put(&mut tree, path, text);
+    }
+    tree.write(folder).map_err(|error| complain(error.to_string()))?;
+    Ok(files.into_keys().collect())
+}
+
+/// What an editor needs to know the interface: files by name, with their text.
+pub fn editor_files() -> impl Iterator<Item = (&'static str, String)> {
+    [("sf.d.lua", api::types()), (".luarc.json", include_str!("starter/luarc.json").to_owned())].into_iter()
+}

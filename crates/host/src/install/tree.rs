@@ -1,0 +1,332 @@
+//! The files of a plugin: read from a folder or an archive, hashed, put on the disk, packed.
+//!
+//! An archive is foreign. It is read into memory under limits and checked as a whole before anything of it
+//! reaches the disk: no absolute or climbing paths, no links, no devices, no more than a plugin needs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{self, Cursor, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use flate2::Compression;
+use flate2::GzBuilder;
+use flate2::read::GzDecoder;
+use streamfmt_core::text::clean;
+use tar::{Archive, Builder, EntryType, Header};
+use zip::ZipArchive;
+
+use crate::files::{FileError, Files};
+use crate::lua::manifest;
+use crate::lua::pack::Pack;
+use crate::trust::{disk, hash_of};
+
+/// Largest archive, in bytes.
+const LARGEST_ARCHIVE: usize = 16 << 20;
+/// Largest file of a plugin, in bytes.
+const LARGEST_FILE: usize = 16 << 20;
+/// Most bytes of all files of a plugin.
+const MOST_BYTES: usize = 32 << 20;
+/// Most files of a plugin.
+const MOST_FILES: usize = 2_000;
+/// Most parts of a path inside a plugin.
+const DEEPEST: usize = 12;
+
+/// The files of a plugin, by path inside its folder with `/` between the parts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tree {
+    /// The files.
+    pub files: BTreeMap<String, Arc<[u8]>>,
+}
+
+impl Tree {
+    /// The files of a plugin in a folder, or in an archive (`.tar.gz`, `.tgz`, `.zip`). What begins with a dot
+    /// doesn't belong to it, nor do archives beside its `plugin.toml`.
+    pub fn read(files: &Files, path: &Path) -> Result<Self, String> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+        let source = match files.read(path, LARGEST_ARCHIVE) {
+            Err(FileError::OtherKind(_)) => return Self::read_folder(files, path),
+            read => read.map_err(|error| error.to_string())?,
+        };
+        let unpacked = if [".tar.gz", ".tgz"].iter().any(|end| name.ends_with(end)) {
+            untar(&source.bytes)
+        } else if Path::new(&name).extension().is_some_and(|end| end == "zip") {
+            unzip(&source.bytes)
+        } else {
+            Err("a plugin is installed from a folder or from an archive (.tar.gz, .tgz or .zip)".to_owned())
+        };
+        unpacked.map(Unpacked::into_tree)
+    }
+
+    fn read_folder(files: &Files, folder: &Path) -> Result<Self, String> {
+        let names = files.walk(folder, belongs).map_err(|error| error.to_string())?;
+        let mut unpacked = Unpacked::default();
+        for name in names {
+            let source = files.read(&folder.join(&name), LARGEST_FILE);
+            let source = source.map_err(|error| format!("{name}: {error}"))?;
+            unpacked.put(&name, source.bytes)?;
+        }
+        Ok(unpacked.into_tree())
+    }
+
+    /// The hash of all files: 64 hexadecimal digits.
+    pub fn hash(&self) -> String {
+        hash_of(self.files.iter().map(|(name, bytes)| (name.as_str(), &**bytes)))
+    }
+
+    /// The plugin that these files are. The error says what is wrong with it.
+    pub fn pack(&self) -> Result<Pack, String> {
+        let text = |bytes: &Arc<[u8]>| String::from_utf8_lossy(bytes).into_owned();
+        Pack::from_files(self.files.iter().map(|(name, bytes)| (name.clone(), text(bytes))).collect())
+    }
+
+    /// Writes the files into a folder, which must not be there yet.
+    pub fn write(&self, folder: &Path) -> io::Result<()> {
+        if let Some(above) = folder.parent() {
+            fs::create_dir_all(above)?;
+        }
+        fs::create_dir(folder)?;
+        for (name, bytes) in &self.files {
+            let path = folder.join(PathBuf::from(name));
+            fs::create_dir_all(path.parent().unwrap_or(folder))?;
+            fs::write(&path, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Puts the files in the place of what is in `folder`, read-only, all of them or none.
+    pub(super) fn put(&self, folder: &Path) -> io::Result<()> {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let beside = |what: &str| folder.with_file_name(format!(".{name}.{}.{what}", std::process::id()));
+        let (draft, old) = (beside("new"), beside("old"));
+        let _ = (remove(&draft), remove(&old));
+        disk::make_private_folder(folder.parent().unwrap_or(folder))?;
+        let placed = self.write(&draft).and_then(|()| {
+            if folder.exists() {
+                fs::rename(folder, &old)?;
+            }
+            fs::rename(&draft, folder).inspect_err(|_| drop(fs::rename(&old, folder)))
+        });
+        let _ = (remove(&draft), remove(&old));
+        placed?;
+        set_writable(folder, false)
+    }
+
+    /// The archive of these files in a folder `top`, as a `.tar.gz`: the same files give the same bytes.
+    pub fn archive(&self, top: &str) -> io::Result<Vec<u8>> {
+        let packer = GzBuilder::new().mtime(0).operating_system(255).write(Vec::new(), Compression::best());
+        let mut builder = Builder::new(packer);
+        for (name, bytes) in &self.files {
+            let mut header = Header::new_gnu();
+            header.set_entry_type(EntryType::Regular);
+            header.set_mode(0o644);
+            header.set_mtime(0);
+            header.set_size(bytes.len() as u64);
+            builder.append_data(&mut header, format!("{top}/{name}"), &**bytes)?;
+        }
+        builder.into_inner()?.finish()
+    }
+}
+
+/// Whether a file, or what is in a folder (its path ends in `/`), belongs to a plugin.
+fn belongs(path: &str) -> bool {
+    let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let is_archive = !path.contains('/') && [".tar.gz", ".tgz", ".zip"].iter().any(|end| name.ends_with(end));
+    !name.starts_with('.') && !is_archive
+}
+
+/// Removes a folder of an installed plugin, if it is there.
+pub(super) fn remove(folder: &Path) -> io::Result<()> {
+    if !folder.is_symlink() && !folder.exists() {
+        return Ok(());
+    }
+    if folder.is_symlink() {
+        return fs::remove_file(folder);
+    }
+    set_writable(folder, true)?;
+    fs::remove_dir_all(folder)
+}
+
+/// Makes all that is in a folder writable by its owner, or by nobody. Links are left alone.
+fn set_writable(folder: &Path, on: bool) -> io::Result<()> {
+    let mut open = vec![folder.to_owned()];
+    let mut folders = Vec::new();
+    while let Some(folder) = open.pop() {
+        if on {
+            set_mode(&folder, 0o755)?;
+        }
+        for entry in fs::read_dir(&folder)? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                open.push(entry.path());
+            } else if kind.is_file() {
+                set_mode(&entry.path(), if on { 0o644 } else { 0o444 })?;
+            }
+        }
+        folders.push(folder);
+    }
+    if !on {
+        for folder in folders.iter().rev() {
+            set_mode(folder, 0o555)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+}
+
+/// Where folders have no such mode, files alone are made read-only.
+#[cfg(not(unix))]
+fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
+    let mut permissions = fs::metadata(path)?.permissions();
+    permissions.set_readonly(mode & 0o200 == 0 && path.is_file());
+    fs::set_permissions(path, permissions)
+}
+
+/// Files that come out of an archive, under limits.
+#[derive(Default)]
+struct Unpacked {
+    files: BTreeMap<String, Arc<[u8]>>,
+    /// The names in lower case: on some disks two that differ in case are one.
+    lower: BTreeSet<String>,
+    bytes: usize,
+}
+
+impl Unpacked {
+    /// Takes in a file.
+    fn put(&mut self, name: &str, bytes: impl Into<Arc<[u8]>>) -> Result<(), String> {
+        let name = checked(name)?;
+        let bytes = bytes.into();
+        self.bytes += bytes.len();
+        if self.bytes > MOST_BYTES || bytes.len() > LARGEST_FILE {
+            return Err(too_large());
+        }
+        if self.files.len() == MOST_FILES {
+            return Err(format!("it has more than {MOST_FILES} files"));
+        }
+        if !self.lower.insert(name.to_lowercase()) {
+            return Err(format!("it has two files called {}", shown(&name)));
+        }
+        self.files.insert(name, bytes);
+        Ok(())
+    }
+
+    /// How much more it may become, in bytes.
+    fn room(&self) -> usize {
+        MOST_BYTES.saturating_sub(self.bytes).min(LARGEST_FILE)
+    }
+
+    /// The files of the plugin: those in the one folder in which they all lie, if there is one.
+    fn into_tree(self) -> Tree {
+        let top =
+            self.files.keys().next().and_then(|name| name.split_once('/')).map(|(top, _)| format!("{top}/"));
+        let top = top.filter(|top| {
+            !self.files.contains_key(manifest::FILE)
+                && self.files.keys().all(|name| name.starts_with(top.as_str()))
+        });
+        let top = top.unwrap_or_default();
+        let inside = self.files.into_iter().map(|(name, bytes)| (name[top.len()..].to_owned(), bytes));
+        let is_part = |name: &str| {
+            let ends = name.match_indices('/').map(|(at, _)| at + 1).chain([name.len()]);
+            ends.into_iter().all(|end| belongs(&name[..end]))
+        };
+        Tree { files: inside.filter(|(name, _)| is_part(name)).collect() }
+    }
+}
+
+/// The name of a file in an archive, if it is a plain path inside it.
+fn checked(name: &str) -> Result<String, String> {
+    let plain = name.strip_prefix("./").unwrap_or(name);
+    let is_part = |part: &str| {
+        !part.is_empty()
+            && part != "."
+            && part != ".."
+            && part.len() <= 200
+            && !part.ends_with(['.', ' '])
+            && !part.contains(['\\', ':'])
+            && !part.chars().any(char::is_control)
+    };
+    if plain.split('/').all(is_part) && plain.split('/').count() <= DEEPEST {
+        Ok(plain.to_owned())
+    } else {
+        Err(format!("{}: such a path is not taken from an archive", shown(name)))
+    }
+}
+
+fn shown(name: &str) -> String {
+    clean(&name.chars().take(200).collect::<String>()).replace('\n', "␊")
+}
+
+fn too_large() -> String {
+    format!("its files are larger than {} MiB", MOST_BYTES >> 20)
+}
+
+fn untar(bytes: &[u8]) -> Result<Unpacked, String> {
+    let damaged = |error: io::Error| format!("the archive is damaged: {error}");
+    // With room for the headers of its files. What is beyond isn't unpacked.
+    let most = (MOST_BYTES + MOST_FILES * 2048) as u64;
+    let mut archive = Archive::new(GzDecoder::new(bytes).take(most));
+    let mut unpacked = Unpacked::default();
+    for entry in archive.entries().map_err(damaged)? {
+        let entry = entry
+            .map_err(|error| if unpacked.bytes * 2 > MOST_BYTES { too_large() } else { damaged(error) })?;
+        let name = String::from_utf8(entry.path_bytes().into_owned());
+        let name = name.map_err(|_| "the name of a file in it is not UTF-8".to_owned())?;
+        match entry.header().entry_type() {
+            EntryType::Regular => {}
+            EntryType::Directory | EntryType::XGlobalHeader => continue,
+            EntryType::Link | EntryType::Symlink => return Err(format!("{}: it is a link", shown(&name))),
+            _ => return Err(format!("{}: it is no plain file", shown(&name))),
+        }
+        let size = entry.size();
+        let content = take(entry, unpacked.room()).map_err(damaged)?;
+        if content.len() > unpacked.room() {
+            return Err(too_large());
+        }
+        if content.len() as u64 != size {
+            return Err("the archive is damaged: it ends too early, or is too large".to_owned());
+        }
+        unpacked.put(&name, content)?;
+    }
+    Ok(unpacked)
+}
+
+fn unzip(bytes: &[u8]) -> Result<Unpacked, String> {
+    let damaged = |error: &dyn std::fmt::Display| format!("the archive is damaged: {error}");
+    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| damaged(&error))?;
+    let mut unpacked = Unpacked::default();
+    if archive.len() > MOST_FILES * 2 {
+        return Err(format!("it has more than {MOST_FILES} files"));
+    }
+    for index in 0..archive.len() {
+        let file = archive.by_index(index).map_err(|error| damaged(&error))?;
+        let name = std::str::from_utf8(file.name_raw());
+        let name = name.map_err(|_| "the name of a file in it is not UTF-8".to_owned())?.to_owned();
+        if file.is_symlink() {
+            return Err(format!("{}: it is a link", shown(&name)));
+        }
+        if file.is_dir() {
+            continue;
+        }
+        let room = unpacked.room();
+        let content = take(file, room).map_err(|error| damaged(&error))?;
+        if content.len() > room {
+            return Err(too_large());
+        }
+        unpacked.put(&name, content)?;
+    }
+    Ok(unpacked)
+}
+
+/// Reads `room` bytes and one more, which tells that there are more.
+fn take(content: impl Read, room: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    content.take(room as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
