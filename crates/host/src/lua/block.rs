@@ -191,7 +191,7 @@ impl<'a> Reader<'a> {
                 role: self.role(table, "reply")?,
             },
             "code" => Block::Code {
-                text: self.text(&get(table, "text")?, "sf.code")?.trimmed_end(),
+                text: without_last_feed(self.text(&get(table, "text")?, "sf.code")?),
                 lang: self.optional(table, "lang")?,
                 start: number(table, "start")?,
                 role: self.role(table, "result.text")?,
@@ -220,7 +220,7 @@ impl<'a> Reader<'a> {
         let role = named(role)?;
         let text = self.text(value, "what is returned")?;
         Ok(if text.contains('\n') || text.len() > SHORT {
-            Piece::Block(Block::text(role, text.trimmed_end()))
+            Piece::Block(Block::text(role, without_last_feed(text)))
         } else {
             Piece::Line { mark: None, line: Line::of(role, text) }
         })
@@ -233,7 +233,10 @@ impl<'a> Reader<'a> {
             name => theme::mark(&self.text(&name, "the mark of a header")?),
         };
         let mut line = match get(table, "call")? {
-            Value::Nil => self.line(&get(table, "line")?, "text")?,
+            Value::Nil => match get(table, "line")? {
+                Value::Nil => Line::default(),
+                line => self.line(&line, "text")?,
+            },
             Value::UserData(call) if call.is::<Handle>() => (self.label)(),
             other => {
                 return Err(format!("sf.header: a call or nil was expected, not a {}", other.type_name()));
@@ -658,6 +661,14 @@ fn blocks(pieces: impl IntoIterator<Item = Piece>) -> Vec<Block> {
         }
     }
     body
+}
+
+/// A text without its final line feed, which ends its last line and begins none.
+fn without_last_feed(mut text: Text) -> Text {
+    if text.ends_with('\n') {
+        text.truncate(text.len() - 1);
+    }
+    text
 }
 
 /// The mark of an item whose script gives none.

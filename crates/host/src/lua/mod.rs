@@ -11,6 +11,7 @@
 //! each item is told: what fails is told by the layer below, and the user learns of it once.
 
 pub mod api;
+pub mod built_in;
 pub mod journal;
 pub mod manifest;
 pub mod pack;
@@ -18,6 +19,7 @@ pub mod repl;
 
 mod block;
 mod dialect;
+mod exact;
 mod item;
 pub(crate) mod layers;
 mod made;

@@ -100,7 +100,7 @@ impl Claude {
         };
         match &*kind {
             "" | "text" if matches!(text, Content::Node(_)) => {
-                if block_is_blank(maker, &text) {
+                if block.get("text").unwrap_or(block).raw().len() == 2 {
                     return out.push(Event::Bookkeeping("empty text".into()));
                 }
                 let mut item = if is_synthetic {
