@@ -66,6 +66,7 @@ fn entry(kind: Kind, view: View) -> Entry {
         at: None,
         depth: 0,
         of: None,
+        figures: None,
         view,
     }
 }
@@ -186,6 +187,7 @@ fn entries() -> Vec<Entry> {
                 media: Text::clean("image/svg+xml"),
                 bytes: Some(12_345),
                 name: Some(Text::clean("cart.svg")),
+                picture: None,
             }],
         ),
         prose(Kind::Reply, MARKDOWN),

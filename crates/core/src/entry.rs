@@ -4,11 +4,15 @@
 //! [`Role`]), its blocks what they hold; a writer spells them.
 
 use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::event::Usage;
 use crate::item::{Action, Id, Kind, Status};
+use crate::json::Record;
 use crate::text::Text;
 
 /// What a span *is*: a dotted name such as `tool.name`, which falls back to its parent `tool`.
@@ -194,6 +198,43 @@ pub struct ListItem {
     pub line: Line,
 }
 
+/// The bytes of a picture, left where they are: a string of the record that it came in.
+#[derive(Clone)]
+pub struct Picture {
+    record: Arc<Record>,
+    node: u32,
+}
+
+impl Picture {
+    /// The picture whose Base64 is the string `node` of `record`.
+    pub fn new(record: Arc<Record>, node: u32) -> Self {
+        Self { record, node }
+    }
+
+    /// Its bytes in Base64: letters, digits, `+`, `/`, and `=` at the end. `None` if it is anything else.
+    pub fn base64(&self) -> Option<Cow<'_, str>> {
+        let text = self.record.value(self.node).decode()?;
+        let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+        let digits = text.trim_end_matches('=');
+        let is_whole = text.len().is_multiple_of(4) && text.len() - digits.len() <= 2;
+        (!digits.is_empty() && is_whole && digits.bytes().all(is_digit)).then_some(text)
+    }
+}
+
+impl PartialEq for Picture {
+    fn eq(&self, other: &Self) -> bool {
+        self.record.value(self.node).raw() == other.record.value(other.node).raw()
+    }
+}
+
+impl Eq for Picture {}
+
+impl fmt::Debug for Picture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Picture({} bytes of Base64)", self.record.value(self.node).raw().len())
+    }
+}
+
 /// A part of an entry's body.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
@@ -244,7 +285,7 @@ pub enum Block {
         /// Rows.
         rows: Vec<Vec<Line>>,
     },
-    /// A picture or document that is told, not shown.
+    /// A picture or document: told, and shown by writers that can.
     Image {
         /// Its media type, as claimed.
         media: Text,
@@ -254,6 +295,9 @@ pub enum Block {
         /// Its name, place or address, if it has one.
         #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<Text>,
+        /// Where its bytes are, if the stream holds them.
+        #[serde(skip)]
+        picture: Option<Picture>,
     },
     /// Something that may be folded.
     Details {
@@ -335,6 +379,19 @@ pub struct Entry {
     /// On a result that doesn't directly follow its call in the output: the call's title. On anything else that is
     /// inside of a call, and doesn't follow that call or something else inside of it: that call's title.
     pub of: Option<Line>,
+    /// What the run had come to by then, for writers that ask ([`crate::writer::Writer::wants_figures`]).
+    pub figures: Option<Figures>,
     /// What is said.
     pub view: View,
 }
+
+/// What a run has come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// Tokens used so far, each message counted once, sub-agents included.
+    pub usage: Usage,
+    /// What the run cost, in dollars; known at its end.
+    pub cost: Option<f64>,
+}
+
+impl Eq for Figures {}

@@ -229,6 +229,8 @@ pub enum Fact {
     Node(u32),
     /// A text that is made, when it is asked for, from a value of the item's record.
     Made(fn(Value<'_>) -> Option<String>, u32),
+    /// The Base64 of a picture: a string of the item's record, by node. Machine output leaves it out.
+    Bytes(u32),
     /// Several facts.
     List(Vec<Fact>),
     /// Named facts.

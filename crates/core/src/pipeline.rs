@@ -12,7 +12,7 @@ use indexmap::{IndexMap, IndexSet};
 
 use crate::clip::{clip, floor, fold};
 use crate::dialect::{self, CLAIM, Decoder, Dialect, Guest, Input};
-use crate::entry::{Block, Entry, Line, View};
+use crate::entry::{Block, Entry, Figures, Line, View};
 use crate::event::Event;
 use crate::formatter::standard::Standard;
 use crate::formatter::{Formatter, Moment, Verdict};
@@ -778,6 +778,7 @@ impl Stage {
             at: None,
             depth: 0,
             of: None,
+            figures: None,
             view,
         };
         self.say(entry, out)
@@ -823,9 +824,9 @@ impl Stage {
             fold(&mut view);
         }
         clip(&mut view, item.kind, item.error, &self.profile.limits_of(item));
-        let wants_time = match &self.output {
-            Output::Entries { writer, .. } => writer.wants_time(),
-            _ => true,
+        let (wants_time, wants_figures) = match &self.output {
+            Output::Entries { writer, .. } => (writer.wants_time(), writer.wants_figures()),
+            _ => (true, false),
         };
         Some(Entry {
             id: item.id.clone(),
@@ -838,6 +839,10 @@ impl Stage {
             at: if wants_time { item.at() } else { None },
             depth: session.depth(item.parent.as_ref()),
             of,
+            figures: wants_figures.then(|| Figures {
+                usage: session.usage(),
+                cost: item.fact("cost_usd").filter(|_| item.kind == Kind::Outcome).and_then(FactRef::float),
+            }),
             view,
         })
     }

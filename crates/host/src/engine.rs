@@ -13,6 +13,8 @@ use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::{ColorDepth, Theme};
 use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::json::Json;
+use streamfmt_core::writer::markdown::Markdown;
+use streamfmt_core::writer::sheet::Sheet;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 
 use crate::explain::{Explanation, Question};
@@ -34,6 +36,8 @@ pub struct WriterRow {
     pub about: &'static str,
     /// Whether a program reads it: nothing may stand between its lines.
     pub is_data: bool,
+    /// What the name of a file of it ends in.
+    pub ending: &'static str,
     make: fn(&Engine) -> Made,
 }
 
@@ -46,35 +50,47 @@ enum Made {
 }
 
 /// All output formats.
-pub static WRITERS: [WriterRow; 5] = [
+pub static WRITERS: [WriterRow; 6] = [
     WriterRow {
         name: "text",
         about: "plain text",
         is_data: false,
+        ending: "txt",
         make: |engine| engine.terminal(Paint::Plain),
     },
     WriterRow {
         name: "ansi",
         about: "text with colours",
         is_data: false,
+        ending: "txt",
         make: |engine| engine.terminal(engine.paint()),
+    },
+    WriterRow {
+        name: "markdown",
+        about: "for pull requests, notes and chats",
+        is_data: false,
+        ending: "md",
+        make: |engine| engine.entries(Markdown::new(engine.sheet())),
     },
     WriterRow {
         name: "json",
         about: "what is said: entries, one object a line",
         is_data: true,
+        ending: "ndjson",
         make: |engine| engine.entries(Json),
     },
     WriterRow {
         name: "items",
         about: "what is: typed items, one object a line",
         is_data: true,
+        ending: "ndjson",
         make: |_| Made::Items,
     },
     WriterRow {
         name: "roles",
         about: "text with its roles marked, for tests",
         is_data: false,
+        ending: "txt",
         make: |engine| engine.terminal(Paint::Roles),
     },
 ];
@@ -100,6 +116,8 @@ pub struct Looks {
 pub struct Engine {
     settings: Settings,
     writer: &'static WriterRow,
+    /// The plugin's writer on top of it.
+    plugin_writer: Option<lua::WriterName>,
     dialect: Option<String>,
     theme: Option<Theme>,
     looks: Looks,
@@ -123,7 +141,10 @@ impl Engine {
         plugins.redact(&mut profile.redaction);
         let output = match (self.writer.make)(self) {
             Made::Items => Output::Items,
-            Made::Writer(writer) => Output::Entries { formatters: self.formatters_of(&plugins), writer },
+            Made::Writer(writer) => {
+                let writer = self.over(writer, &plugins);
+                Output::Entries { formatters: self.formatters_of(&plugins), writer }
+            }
         };
         Setup {
             dialect: self.dialect.clone(),
@@ -136,7 +157,12 @@ impl Engine {
         }
     }
 
-    /// The output format that was decided on.
+    /// The writer of a plugin that was chosen, and what the name of a file of it ends in.
+    pub fn plugin_writer(&self) -> Option<(&str, &str)> {
+        self.plugin_writer.as_ref().map(|writer| (writer.name.as_str(), writer.ending.as_str()))
+    }
+
+    /// The output format that was decided on; of a plugin's writer the one that it stands on.
     pub fn writer(&self) -> &'static WriterRow {
         self.writer
     }
@@ -154,8 +180,20 @@ impl Engine {
             layout: self.settings.profile.layout.clone(),
             // Text is for files and pipes: Markdown stays what it is there.
             markdown: self.settings.markdown && is_ansi,
-            timestamps: self.settings.timestamps.then(|| self.looks.zone.clone().unwrap_or(TimeZone::UTC)),
+            timestamps: self.settings.timestamps.then(|| self.zone()),
         }))
+    }
+
+    fn sheet(&self) -> Sheet {
+        Sheet {
+            fold: self.settings.profile.layout.fold,
+            timestamps: self.settings.timestamps.then(|| self.zone()),
+            keep: None,
+        }
+    }
+
+    fn zone(&self) -> TimeZone {
+        self.looks.zone.clone().unwrap_or(TimeZone::UTC)
     }
 
     #[expect(clippy::unused_self, reason = "the rows of the table read alike")]
@@ -172,6 +210,19 @@ impl Engine {
     fn formatters_of(&self, plugins: &Rc<Plugins>) -> Vec<Box<dyn Formatter>> {
         let scripts = Scripts::new(plugins, self.settings.profile.detail);
         scripts.map(|scripts| Box::new(scripts) as Box<dyn Formatter>).into_iter().collect()
+    }
+
+    /// The plugin's writer that was chosen, if one was, over the one that it stands on.
+    fn over(&self, base: Box<dyn Writer>, plugins: &Rc<Plugins>) -> Box<dyn Writer> {
+        match (&self.plugin_writer, (self.writer.make)(self)) {
+            (Some(writer), Made::Writer(scratch)) => {
+                match lua::writer::Scripted::new(plugins, &writer.name, base, scratch) {
+                    Ok(writer) => Box::new(writer),
+                    Err(base) => base,
+                }
+            }
+            _ => base,
+        }
     }
 
     /// What is wrong with the set-up, though it can do without.
@@ -388,9 +439,9 @@ impl Builder {
             problems.0.push(problem);
             None
         });
-        let writer = self.writer_of(&settings).unwrap_or_else(|problem| {
+        let (writer, plugin_writer) = self.writer_of(&settings, &plugins).unwrap_or_else(|problem| {
             problems.0.push(problem);
-            &WRITERS[0]
+            (&WRITERS[0], None)
         });
         let mut themes = Themes::new(self.folders.as_ref(), files.clone());
         for chosen in &self.plugins {
@@ -413,6 +464,7 @@ impl Builder {
         problems.or(Engine {
             settings,
             writer,
+            plugin_writer,
             dialect,
             theme,
             looks,
@@ -468,7 +520,12 @@ impl Builder {
     }
 
     /// Decides on the output format: what was asked for, then what the profile wants, then what can be shown.
-    fn writer_of(&self, settings: &Settings) -> Result<&'static WriterRow, Problem> {
+    /// A plugin's writer is named beside the one that it stands on.
+    fn writer_of(
+        &self,
+        settings: &Settings,
+        plugins: &[lua::Chosen],
+    ) -> Result<(&'static WriterRow, Option<lua::WriterName>), Problem> {
         let name = match (self.writer.as_deref(), settings.writer) {
             (Some(asked), _) => asked,
             (None, Some("text") | None) if self.looks.force_color => "ansi",
@@ -476,10 +533,23 @@ impl Builder {
             (None, Some(wanted)) => wanted,
             (None, None) => "ansi",
         };
-        WRITERS.iter().find(|row| row.name == name).ok_or_else(|| {
-            let hint = suggestion(name, WRITERS.iter().map(|row| row.name));
-            Problem::of(format!("--to {name}"), format!("there is no such output format {hint}"))
-        })
+        let row = |name: &str| WRITERS.iter().find(|row| row.name == name);
+        if let Some(row) = row(name) {
+            return Ok((row, None));
+        }
+        let others = Plugins::names(plugins).writers;
+        if let Some(other) = others.iter().rfind(|other| other.name == name) {
+            let base = &other.base;
+            let row = row(base).ok_or_else(|| {
+                let message =
+                    format!("the writer {name} stands on \"{base}\", which this program doesn't have");
+                Problem::of(format!("--to {name}"), message)
+            })?;
+            return Ok((row, Some(other.clone())));
+        }
+        let known = WRITERS.iter().map(|row| row.name).chain(others.iter().map(|other| other.name.as_str()));
+        let hint = suggestion(name, known);
+        Err(Problem::of(format!("--to {name}"), format!("there is no such output format {hint}")))
     }
 
     fn theme_of(&self, settings: &Settings, themes: &Themes) -> Result<(Theme, Problems), Problem> {

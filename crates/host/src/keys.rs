@@ -166,6 +166,11 @@ pub static KEYS: &[Key] = &[
         form: Form::Number(40, |s, columns| s.profile.layout.margin = columns),
     },
     Key {
+        name: "layout.fold",
+        about: "results longer than so many lines are folded, in Markdown and HTML",
+        form: Form::Lines(|s, lines| s.profile.layout.fold = lines),
+    },
+    Key {
         name: "layout.glyphs",
         about: "the characters of marks: Unicode, ASCII, words for screen readers, or the icons of a Nerd Font",
         form: Form::Word(&[

@@ -41,3 +41,16 @@ fn an_endless_plugin_is_stopped() {
         output.stdout
     );
 }
+
+#[test]
+fn dialects_and_writers_of_plugins_are_chosen_by_their_names() {
+    let dialect = "sf.dialect('acme', { parse = function(o) return sf.item.reply { text = o.body } end })";
+    let writer = "sf.writer('shout', { prose = function(b) return b.text:upper() end })";
+    let folder = Folder::with(&[("s.jsonl", "{\"body\":\"Hi.\"}\n"), ("d.lua", dialect), ("w.lua", writer)]);
+    let text =
+        folder.run("s.jsonl --from acme --to shout --plugin d.lua --plugin w.lua").expect(0, "").stdout;
+    assert_eq!(text, "  HI.\n");
+    let told = "streamfmt: --from acmee: there is no such dialect (did you mean \"acme\"?)\n\
+                streamfmt: --to shuot: there is no such output format (did you mean \"shout\"?)\n";
+    folder.run("s.jsonl --from acmee --to shuot --plugin d.lua --plugin w.lua").expect(2, told);
+}

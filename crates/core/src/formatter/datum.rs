@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::entry::Picture;
 use crate::item::{Fact, Item};
 use crate::json::{Kind, Value};
 use crate::text::Text;
@@ -85,6 +86,14 @@ impl<'a> Datum<'a> {
         match self {
             Self::Json(value) => value.str().map(Text::from_json),
             Self::Made(..) => self.str().map(|text| Text::clean(&text)),
+        }
+    }
+
+    /// The picture whose bytes it is.
+    pub(super) fn picture(self) -> Option<Picture> {
+        match self {
+            Self::Made(item, Fact::Bytes(node)) => Some(Picture::new(item.record.clone()?, *node)),
+            _ => None,
         }
     }
 

@@ -152,6 +152,7 @@ pub(super) fn images(context: Context<'_>, body: &mut Vec<Block>) {
             media: image.text_at("media").unwrap_or(Text::own("image")),
             bytes: image.count_at("bytes"),
             name: image.text_at("name"),
+            picture: image.get("data").and_then(Datum::picture),
         });
     }
 }

@@ -197,6 +197,7 @@ fn named(
             }
             Fact::Node(node) if value(*node).is_none_or(Value::is_null) => {}
             Fact::Float(number) if !number.is_finite() => {}
+            Fact::Bytes(_) => {}
             _ => fact(object.field(name)?, item, known)?,
         }
     }
@@ -209,7 +210,7 @@ fn fact(out: &mut dyn Write, item: &Item, known: &Fact) -> fmt::Result {
         Fact::Bool(truth) => write!(out, "{truth}"),
         Fact::Int(number) => write!(out, "{number}"),
         Fact::Float(number) if number.is_finite() => write!(out, "{number}"),
-        Fact::Float(_) => out.write_str("null"),
+        Fact::Float(_) | Fact::Bytes(_) => out.write_str("null"),
         Fact::Text(text) => string(out, text),
         Fact::Node(node) => match &item.record {
             Some(record) => value(out, record.value(*node)),
@@ -299,7 +300,7 @@ fn block(out: &mut dyn Write, block: &Block) -> fmt::Result {
             list(object.field("head")?, head, line)?;
             list(object.field("rows")?, rows, |out, row| list(out, row, line))?;
         }
-        Block::Image { media, bytes, name } => {
+        Block::Image { media, bytes, name, .. } => {
             object.string("type", "image")?;
             object.string("media", media)?;
             if let Some(bytes) = bytes {

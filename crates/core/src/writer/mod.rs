@@ -1,8 +1,11 @@
 //! Spells entries in one output format.
 
+mod commonmark;
 mod highlight;
 pub mod json;
+pub mod markdown;
 mod shape;
+pub mod sheet;
 pub mod terminal;
 
 use std::fmt;
@@ -16,6 +19,11 @@ use crate::entry::Entry;
 pub trait Writer {
     /// Whether it writes the time of entries; else they come without.
     fn wants_time(&self) -> bool {
+        false
+    }
+
+    /// Whether it shows what the run had come to at each entry; else they come without.
+    fn wants_figures(&self) -> bool {
         false
     }
 

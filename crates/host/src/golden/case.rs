@@ -263,7 +263,7 @@ impl Suite {
         let mut unasked = children(&expected);
         for (profile, writer) in choices.cells() {
             let Some(writer) = writer_of(name, &writer, problems) else { continue };
-            let file = expected.join(format!("{profile}.{}.{}", writer.name, ending(writer)));
+            let file = expected.join(format!("{profile}.{}.{}", writer.name, writer.ending));
             unasked.retain(|path| *path != file);
             self.cells.push(Cell {
                 name: format!("{name}/{profile}.{}", writer.name),
@@ -309,10 +309,6 @@ fn writer_of(case: &str, name: &str, problems: &mut Problems) -> Option<&'static
 }
 
 /// What the name of a file in this format ends in.
-fn ending(writer: &WriterRow) -> &'static str {
-    if writer.is_data { "ndjson" } else { "txt" }
-}
-
 /// What lies in a folder; links are not followed out of the way, so that a circle of them has an end.
 fn children(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };

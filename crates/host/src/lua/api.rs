@@ -54,6 +54,8 @@ pub static FUNCTIONS: &[Row] = &[
         doc: "Sees each item of a kind once, when it is whole; also session.start and session.end. May write ctx.state and give blocks to add after the item.", body: Native(on) },
     Row { name: "dialect", params: &[("name", "string"), ("spec", "sf.DialectSpec")], gives: "nil",
         doc: "Reads the stream of another agent: objects in, items out. It is chosen by `--from NAME`, or by what `detect` says.", body: Native(dialect) },
+    Row { name: "writer", params: &[("name", "string"), ("spec", "sf.WriterSpec")], gives: "nil",
+        doc: "An output format of its own, on top of one that exists; chosen by `--to NAME`. What it doesn't spell itself the base does.", body: Native(writer) },
     Row { name: "has", params: &[("feature", "string")], gives: "boolean",
         doc: "Whether this version has a function of `sf` or a feature.", body: Native(has) },
 
@@ -311,6 +313,13 @@ fn dialect(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
     let plugin = Rc::clone(plugin);
     lua.create_function(move |_, (name, spec): (String, Table)| {
         plugin.register("dialect", |registered| registered.dialect(&name, &spec))
+    })
+}
+
+fn writer(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
+    let plugin = Rc::clone(plugin);
+    lua.create_function(move |_, (name, spec): (String, Table)| {
+        plugin.register("writer", |registered| registered.writer(&name, &spec))
     })
 }
 

@@ -7,8 +7,7 @@
 use std::cell::Cell;
 
 use mlua::{Lua, Table, Value};
-use streamfmt_core::entry::{Block, Change, DiffLine, Hunk, Line, ListItem, Point, Role, Span, View};
-use streamfmt_core::formatter::hunks;
+use streamfmt_core::entry::{Block, Line, Role, Span, View};
 use streamfmt_core::item::{Item, Kind};
 use streamfmt_core::session::Facts;
 use streamfmt_core::text::Text;
@@ -20,8 +19,6 @@ use super::item::Handle;
 const MOST_PARTS: usize = 20_000;
 /// Bytes of text of one answer.
 const MOST_BYTES: usize = 8 << 20;
-/// Lines of all diffs of one answer that are compared.
-const MOST_COMPARED: usize = 20_000;
 /// Tables inside one another.
 const DEEPEST: usize = 32;
 /// Longest text that stands in a title, in bytes.
@@ -38,11 +35,11 @@ pub(super) struct Reader<'a> {
     label: &'a dyn Fn() -> Line,
     parts: Cell<usize>,
     bytes: Cell<usize>,
-    compared: Cell<usize>,
+    pub(super) compared: Cell<usize>,
 }
 
 /// A part of an answer: one that may become the title, or a block.
-enum Piece {
+pub(super) enum Piece {
     Title { mark: Option<&'static str>, line: Line },
     Line { mark: Option<&'static str>, line: Line },
     Block(Block),
@@ -190,6 +187,12 @@ impl<'a> Reader<'a> {
                 text: self.text(&get(table, "text")?, "sf.prose")?,
                 role: self.role(table, "reply")?,
             },
+            "heading" => {
+                let text = self.text(&get(table, "text")?, "a heading")?;
+                let level = number(table, "level")?.unwrap_or(1).clamp(1, 6);
+                let marks = "#".repeat(usize::try_from(level).unwrap_or(1));
+                Block::Prose { text: Text::clean_owned(format!("{marks} {text}")), role: Role::of("reply") }
+            }
             "code" => Block::Code {
                 text: without_last_feed(self.text(&get(table, "text")?, "sf.code")?),
                 lang: self.optional(table, "lang")?,
@@ -204,6 +207,7 @@ impl<'a> Reader<'a> {
                 media: self.text(&get(table, "media")?, "an image")?,
                 bytes: number(table, "bytes")?,
                 name: self.optional(table, "name")?,
+                picture: None,
             },
             "elided" => Block::Elided {
                 lines: number(table, "lines")?.unwrap_or(0),
@@ -273,161 +277,6 @@ impl<'a> Reader<'a> {
         Ok(Piece::Line { mark: Some(mark), line })
     }
 
-    fn table(&self, table: &Table) -> Result<Piece, Wrong> {
-        let head = self.cells(&get(table, "head")?, "table.head")?;
-        let mut rows = Vec::new();
-        let Value::Table(told) = get(table, "rows")? else {
-            return Err("sf.table: the rows must be a list of lists".to_owned());
-        };
-        for index in 1..=told.raw_len() {
-            rows.push(self.cells(&get(&told, index)?, "text")?);
-        }
-        let block = Block::Table { head, rows };
-        Ok(Piece::Block(match get(table, "title")? {
-            Value::Nil => block,
-            title => Block::Details { summary: self.line(&title, "details.summary")?, body: vec![block] },
-        }))
-    }
-
-    fn cells(&self, row: &Value, role: &str) -> Result<Vec<Line>, Wrong> {
-        match row {
-            Value::Nil => Ok(Vec::new()),
-            Value::Table(row) => {
-                (1..=row.raw_len()).map(|index| self.line(&get(row, index)?, role)).collect()
-            }
-            other => Err(format!("sf.table: a row is a list of cells, not a {}", other.type_name())),
-        }
-    }
-
-    fn pairs(&self, table: &Table) -> Result<Block, Wrong> {
-        let Value::Table(pairs) = get(table, "pairs")? else {
-            return Err("sf.kv: a table of keys and values was expected".to_owned());
-        };
-        let mut told: Vec<(Line, Line)> = Vec::new();
-        if pairs.raw_len() > 0 {
-            for index in 1..=pairs.raw_len() {
-                let Value::Table(pair) = get(&pairs, index)? else {
-                    return Err("sf.kv: each element is a pair of a key and a value".to_owned());
-                };
-                told.push((self.line(&get(&pair, 1)?, "muted")?, self.line(&get(&pair, 2)?, "text")?));
-            }
-        } else {
-            // In the order of the keys: that of a Lua table may differ from run to run.
-            pairs
-                .for_each(|key: Value, value: Value| {
-                    let pair = self.line(&key, "muted").and_then(|key| Ok((key, self.line(&value, "text")?)));
-                    told.push(pair.map_err(mlua::Error::runtime)?);
-                    Ok(())
-                })
-                .map_err(|error| error.to_string())?;
-            told.sort_by_key(|(key, _)| {
-                key.spans.iter().map(|span| span.text.to_string()).collect::<String>()
-            });
-        }
-        let lines = told.into_iter().map(|(mut key, value)| {
-            key.spans.push(Span::new("muted", Text::own(": ")));
-            key.spans.extend(value.spans);
-            key
-        });
-        Ok(Block::Lines { lines: lines.collect() })
-    }
-
-    fn list(&self, table: &Table) -> Result<Block, Wrong> {
-        let Value::Table(told) = get(table, "items")? else {
-            return Err("sf.list: a list was expected".to_owned());
-        };
-        let mut items = Vec::new();
-        for index in 1..=told.raw_len() {
-            let value = get(&told, index)?;
-            let state = match &value {
-                Value::Table(item) if kind_of(item)?.is_none() => {
-                    self.optional(item, "point")?.map(|it| (item, it))
-                }
-                _ => None,
-            };
-            items.push(match state {
-                None => ListItem { point: Point::Plain, line: self.line(&value, "text")? },
-                Some((item, state)) => ListItem {
-                    point: match &*state {
-                        "plain" => Point::Plain,
-                        "open" => Point::Open,
-                        "active" => Point::Active,
-                        "done" => Point::Done,
-                        "failed" => Point::Failed,
-                        other => return Err(format!("sf.list: there is no point \"{other}\"")),
-                    },
-                    line: self.line(&get(item, "text")?, "text")?,
-                },
-            });
-        }
-        Ok(Block::List { items })
-    }
-
-    /// The hunks of a diff: given as such, or found between two texts.
-    fn hunks(&self, table: &Table) -> Result<Vec<Hunk>, Wrong> {
-        match get(table, "hunks")? {
-            Value::Nil => {}
-            Value::Table(hunks) => return self.given_hunks(&hunks),
-            // The stream's own patch is not converted before it is asked for.
-            Value::UserData(patch) => {
-                let copy: Value = patch
-                    .metatable()
-                    .and_then(|meta| meta.get::<mlua::Function>("__index"))
-                    .and_then(|index| index.call::<mlua::Function>((patch.clone(), "table")))
-                    .and_then(|table| table.call(patch))
-                    .map_err(|error| error.to_string())?;
-                return match copy {
-                    Value::Table(hunks) => self.given_hunks(&hunks),
-                    _ => Err("sf.patch: a list of hunks was expected".to_owned()),
-                };
-            }
-            other => {
-                return Err(format!("sf.patch: a list of hunks was expected, not a {}", other.type_name()));
-            }
-        }
-        let old = self.text(&get(table, "old")?, "sf.diff: the old text")?;
-        let new = self.text(&get(table, "new")?, "sf.diff: the new text")?;
-        let lines = [&old, &new].map(|text| memchr::memchr_iter(b'\n', text.as_bytes()).count() + 1);
-        self.compared.set(self.compared.get() + lines[0] + lines[1]);
-        if self.compared.get() > MOST_COMPARED {
-            return Err(format!("more than {MOST_COMPARED} lines to compare"));
-        }
-        let context = number(table, "context")?.and_then(|number| usize::try_from(number).ok());
-        Ok(hunks(&old, &new, context))
-    }
-
-    fn given_hunks(&self, told: &Table) -> Result<Vec<Hunk>, Wrong> {
-        let mut hunks = Vec::new();
-        for index in 1..=told.raw_len() {
-            let Value::Table(hunk) = get(told, index)? else {
-                return Err("sf.patch: a hunk is a table".to_owned());
-            };
-            let mut lines = Vec::new();
-            if let Value::Table(told) = get(&hunk, "lines")? {
-                for index in 1..=told.raw_len() {
-                    let text = self.text(&get(&told, index)?, "a line of a hunk")?;
-                    let (change, skipped) = match text.as_bytes().first() {
-                        Some(b'+') => (Change::Add, 1),
-                        Some(b'-') => (Change::Remove, 1),
-                        Some(b' ') => (Change::Keep, 1),
-                        // What is said of a missing final line feed is no line of the file.
-                        Some(b'\\') => continue,
-                        _ => (Change::Keep, 0),
-                    };
-                    let end = text.find('\n').unwrap_or(text.len());
-                    lines.push(DiffLine { change, text: text.slice(skipped.min(end), end) });
-                }
-            }
-            let start = |names: [&str; 2]| -> Result<Option<u64>, Wrong> {
-                Ok(number(&hunk, names[0])?.or(number(&hunk, names[1])?))
-            };
-            let (old_start, new_start) =
-                (start(["oldStart", "old_start"])?, start(["newStart", "new_start"])?);
-            hunks.push(Hunk { old_start, new_start, lines });
-        }
-        Ok(hunks)
-    }
-
     /// A value inside a line.
     fn spans(&self, value: &Value, role: &str) -> Result<Vec<Span>, Wrong> {
         let Value::Table(table) = value else {
@@ -464,7 +313,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A text or a number, cleaned and counted.
-    fn text(&self, value: &Value, what: &str) -> Result<Text, Wrong> {
+    pub(super) fn text(&self, value: &Value, what: &str) -> Result<Text, Wrong> {
         let text = match value {
             Value::String(text) => {
                 self.count(text.as_bytes().len())?;
@@ -481,7 +330,7 @@ impl<'a> Reader<'a> {
         Ok(text)
     }
 
-    fn optional(&self, table: &Table, key: &str) -> Result<Option<Text>, Wrong> {
+    pub(super) fn optional(&self, table: &Table, key: &str) -> Result<Option<Text>, Wrong> {
         match get(table, key)? {
             Value::Nil => Ok(None),
             value => self.text(&value, key).map(Some),
@@ -508,144 +357,6 @@ impl<'a> Reader<'a> {
         }
         Ok(())
     }
-}
-
-/// A view as tables, for `default()`: scripts may wrap or amend it and give it back.
-pub(super) fn to_lua(lua: &Lua, view: &View) -> mlua::Result<Value> {
-    let root = lua.create_table()?;
-    if !view.title.is_empty() || view.mark.is_some() {
-        let header = typed(lua, "header")?;
-        match view.mark {
-            Some(mark) => header.raw_set("mark", mark)?,
-            None => header.raw_set("mark", false)?,
-        }
-        header.raw_set("line", line_to_lua(lua, &view.title)?)?;
-        root.raw_push(header)?;
-    }
-    let mut open = vec![(root.clone(), view.body.iter())];
-    while let Some((list, blocks)) = open.last_mut() {
-        let Some(block) = blocks.next() else {
-            open.pop();
-            continue;
-        };
-        let list = list.clone();
-        if let Block::Details { summary, body } = block {
-            let (table, inside) = (typed(lua, "details")?, lua.create_table()?);
-            table.raw_set("summary", line_to_lua(lua, summary)?)?;
-            table.raw_set("blocks", inside.clone())?;
-            list.raw_push(table)?;
-            open.push((inside, body.iter()));
-        } else {
-            block_to_lua(lua, block, &list)?;
-        }
-    }
-    Ok(Value::Table(root))
-}
-
-fn block_to_lua(lua: &Lua, block: &Block, list: &Table) -> mlua::Result<()> {
-    let table = match block {
-        Block::Lines { lines } => {
-            for line in lines {
-                list.raw_push(line_to_lua(lua, line)?)?;
-            }
-            return Ok(());
-        }
-        Block::Prose { text, role } => {
-            let table = typed(lua, "prose")?;
-            table.raw_set("text", text.as_str())?;
-            table.raw_set("role", role.name())?;
-            table
-        }
-        Block::Code { text, lang, start, role } => {
-            let table = typed(lua, "code")?;
-            table.raw_set("text", text.as_str())?;
-            table.raw_set("lang", lang.as_deref())?;
-            table.raw_set("start", start.map(|start| start as f64))?;
-            table.raw_set("role", role.name())?;
-            table
-        }
-        Block::Diff { path, hunks } => {
-            let (table, told) = (typed(lua, "diff")?, lua.create_table()?);
-            for hunk in hunks {
-                let (one, lines) = (lua.create_table()?, lua.create_table()?);
-                for line in &hunk.lines {
-                    let mark = match line.change {
-                        Change::Keep => ' ',
-                        Change::Add => '+',
-                        Change::Remove => '-',
-                    };
-                    lines.raw_push(format!("{mark}{}", &*line.text))?;
-                }
-                one.raw_set("old_start", hunk.old_start.map(|start| start as f64))?;
-                one.raw_set("new_start", hunk.new_start.map(|start| start as f64))?;
-                one.raw_set("lines", lines)?;
-                told.raw_push(one)?;
-            }
-            table.raw_set("path", path.as_deref())?;
-            table.raw_set("hunks", told)?;
-            table
-        }
-        Block::List { items } => {
-            let (table, told) = (typed(lua, "list")?, lua.create_table()?);
-            for item in items {
-                let one = lua.create_table()?;
-                one.raw_set("point", item.point.name())?;
-                one.raw_set("text", line_to_lua(lua, &item.line)?)?;
-                told.raw_push(one)?;
-            }
-            table.raw_set("items", told)?;
-            table
-        }
-        Block::Table { head, rows } => {
-            let (table, told) = (typed(lua, "table")?, lua.create_table()?);
-            let row = |cells: &[Line]| -> mlua::Result<Table> {
-                let row = lua.create_table()?;
-                for cell in cells {
-                    row.raw_push(line_to_lua(lua, cell)?)?;
-                }
-                Ok(row)
-            };
-            for cells in rows {
-                told.raw_push(row(cells)?)?;
-            }
-            table.raw_set("head", row(head)?)?;
-            table.raw_set("rows", told)?;
-            table
-        }
-        Block::Image { media, bytes, name } => {
-            let table = typed(lua, "image")?;
-            table.raw_set("media", media.as_str())?;
-            table.raw_set("bytes", bytes.map(|bytes| bytes as f64))?;
-            table.raw_set("name", name.as_deref())?;
-            table
-        }
-        Block::Elided { lines, bytes } => {
-            let table = typed(lua, "elided")?;
-            table.raw_set("lines", *lines as f64)?;
-            table.raw_set("bytes", *bytes as f64)?;
-            table
-        }
-        _ => return Ok(()),
-    };
-    list.raw_push(table)
-}
-
-fn line_to_lua(lua: &Lua, line: &Line) -> mlua::Result<Table> {
-    let table = typed(lua, "line")?;
-    for span in &line.spans {
-        let one = typed(lua, if span.link.is_some() { "link" } else { "span" })?;
-        one.raw_set("text", span.text.as_str())?;
-        one.raw_set("role", span.role.name())?;
-        one.raw_set("url", span.link.as_deref())?;
-        table.raw_push(one)?;
-    }
-    Ok(table)
-}
-
-fn typed(lua: &Lua, kind: &str) -> mlua::Result<Table> {
-    let table = lua.create_table()?;
-    table.raw_set("type", kind)?;
-    Ok(table)
 }
 
 /// The blocks of pieces, with lines that stand together in one block.
@@ -690,11 +401,11 @@ fn named(role: &str) -> Result<Role, Wrong> {
     Role::parse(role).ok_or_else(|| format!("\"{role}\" is no name of a role"))
 }
 
-fn get(table: &Table, key: impl mlua::IntoLua) -> Result<Value, Wrong> {
+pub(super) fn get(table: &Table, key: impl mlua::IntoLua) -> Result<Value, Wrong> {
     table.raw_get(key).map_err(|error| error.to_string())
 }
 
-fn kind_of(table: &Table) -> Result<Option<String>, Wrong> {
+pub(super) fn kind_of(table: &Table) -> Result<Option<String>, Wrong> {
     Ok(match get(table, "type")? {
         Value::String(kind) => Some(kind.to_string_lossy()),
         _ => None,

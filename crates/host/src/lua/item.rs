@@ -210,6 +210,7 @@ impl Handle {
             Fact::Made(make, node) => {
                 item.record.as_deref().and_then(|record| make(record.value(*node))).into_lua(lua)
             }
+            Fact::Bytes(_) => Ok(Value::Nil),
             Fact::List(facts) => {
                 let list = lua.create_table()?;
                 for fact in facts {

@@ -11,7 +11,7 @@ use streamfmt_core::entry::Role as RoleName;
 use streamfmt_core::item::{Action, Item, Kind};
 use streamfmt_core::profile::glob;
 
-use super::dialect;
+use super::{dialect, writer};
 use crate::rule::{Origin, ToolRule};
 use crate::template::Template;
 
@@ -162,6 +162,7 @@ pub(crate) struct Registered {
     views: Vec<(Kind, Function, Rc<Source>)>,
     hooks: Vec<(Event, Function)>,
     dialects: Vec<dialect::Registration>,
+    writers: Vec<writer::Registration>,
 }
 
 /// One thing that a plugin registered.
@@ -324,6 +325,20 @@ impl Registered {
         }
         self.dialects.push(dialect::Registration::read(name, spec)?);
         Ok(())
+    }
+
+    /// Takes `sf.writer`.
+    pub(super) fn writer(&mut self, name: &str, spec: &Table) -> Result<(), String> {
+        if self.writers.iter().any(|known| known.name == name) {
+            return Err(format!("there are two writers {name}"));
+        }
+        self.writers.push(writer::Registration::read(name, spec)?);
+        Ok(())
+    }
+
+    /// The writers, in the order registered.
+    pub(super) fn writers(&self) -> &[writer::Registration] {
+        &self.writers
     }
 
     /// The dialects, in the order registered.

@@ -20,15 +20,20 @@ pub mod repl;
 mod block;
 mod dialect;
 mod exact;
+mod give;
 mod item;
 pub(crate) mod layers;
 mod made;
+mod parts;
 mod plugin;
 mod plugins;
+mod prose;
 mod scripts;
 mod spell;
 mod templates;
 mod vm;
+mod words;
+pub(crate) mod writer;
 
 #[cfg(test)]
 mod tests;
@@ -36,5 +41,5 @@ mod tests;
 pub(crate) use dialect::guests;
 pub use layers::Hook;
 pub(crate) use plugin::Running;
-pub(crate) use plugins::{Chosen, Plugins};
+pub(crate) use plugins::{Chosen, Plugins, WriterName};
 pub(crate) use scripts::Scripts;

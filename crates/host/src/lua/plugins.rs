@@ -46,17 +46,36 @@ pub(crate) struct Plugins {
 pub(crate) struct Names {
     /// Dialects.
     pub(crate) dialects: Vec<String>,
+    /// Writers.
+    pub(crate) writers: Vec<WriterName>,
+}
+
+/// A writer of a plugin.
+#[derive(Clone, Debug)]
+pub(crate) struct WriterName {
+    /// Its name.
+    pub(crate) name: String,
+    /// The one that it stands on.
+    pub(crate) base: String,
+    /// What the name of a file of it ends in.
+    pub(crate) ending: String,
 }
 
 impl Plugins {
     /// What plugins add to the names that may be chosen. They are loaded for it, and nothing is told.
     pub(crate) fn names(chosen: &[Chosen]) -> Names {
         let plugins = Self::load(chosen, &[], &Limits::default(), &Journal::default(), false);
-        let dialects = plugins.all.iter().flat_map(|plugin| {
-            let dialects = plugin.registered().dialects().to_vec();
-            dialects.into_iter().map(|dialect| dialect.name)
-        });
-        Names { dialects: dialects.collect() }
+        let (mut dialects, mut writers) = (Vec::new(), Vec::new());
+        for plugin in &plugins.all {
+            let registered = plugin.registered();
+            dialects.extend(registered.dialects().iter().map(|dialect| dialect.name.clone()));
+            writers.extend(registered.writers().iter().map(|writer| WriterName {
+                name: writer.name.clone(),
+                base: writer.base.clone(),
+                ending: writer.ext.clone(),
+            }));
+        }
+        Names { dialects, writers }
     }
 
     /// Loads plugins, the lowest first. One that fails is left out.

@@ -20,7 +20,8 @@ use streamfmt_core::text::{Text, clean};
 use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 
-use super::block::{Reader, to_lua};
+use super::block::Reader;
+use super::give::to_lua;
 use super::item::describe;
 use super::journal::{Journal, Told};
 use super::pack::{Layer, Pack};
@@ -305,6 +306,7 @@ fn drawn(item: &Item, view: View) -> String {
         at: None,
         depth: 0,
         of: None,
+        figures: None,
         view,
     };
     let mut out = String::new();

@@ -15,7 +15,8 @@ use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
 use streamfmt_core::theme;
 
-use super::block::{Reader, Wrong, to_lua};
+use super::block::{Reader, Wrong};
+use super::give::to_lua;
 use super::layers::{Answer, Event, Field, Ladder, Step};
 use super::plugin::Running;
 use super::plugins::Plugins;

@@ -487,6 +487,9 @@ fn image(block: Value<'_>) -> Fact {
             "bytes",
             Fact::Int((raw.len() as u64 / 4 * 3).saturating_sub(padding as u64).cast_signed()),
         ));
+        if let Some(data) = source.get("data") {
+            facts.push(("data", Fact::Bytes(data.node())));
+        }
     }
     if facts.is_empty() {
         facts.push(("value", Fact::Node(block.node())));

@@ -10,7 +10,7 @@ use crate::clip::FOLDED;
 use crate::entry::{Block, Line, ListItem, Point, Span};
 use crate::profile::Glyphs;
 use crate::theme::Style;
-use crate::writer::highlight;
+use crate::writer::{commonmark, highlight};
 
 /// Whether a block writes anything.
 pub(super) fn says_something(block: &Block) -> bool {
@@ -61,7 +61,7 @@ impl Body<'_, '_> {
             Block::Diff { hunks, .. } => diff::write(self.pen, hunks),
             Block::List { items } => items.iter().for_each(|item| self.point(item)),
             Block::Table { head, rows } => table::write(self.pen, head, rows),
-            Block::Image { media, bytes, name } => self.image(media, *bytes, name.as_deref()),
+            Block::Image { media, bytes, name, .. } => self.image(media, *bytes, name.as_deref()),
             // Folded blocks are opened by the caller.
             Block::Details { .. } => {}
             Block::Elided { lines, bytes } => self.elided(*lines, *bytes),
@@ -87,7 +87,7 @@ impl Body<'_, '_> {
         if text.is_empty() {
             return;
         }
-        if self.pen.look().markdown && prose::is_sane(text) {
+        if self.pen.look().markdown && commonmark::is_sane(text) {
             prose::write(self, text, role);
         } else {
             self.pen.verbatim(text, role);

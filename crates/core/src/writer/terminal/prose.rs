@@ -6,7 +6,7 @@
 
 use std::mem;
 
-use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Tag, TagEnd};
 
 use super::block::{Body, coloured, target};
 use super::pen::{Level, first_line, glyph};
@@ -14,36 +14,11 @@ use super::table::{self, Align, Cell};
 use super::wrap::{self, Piece};
 use crate::text::Text;
 use crate::theme::Style;
+use crate::writer::commonmark::{self, Definitions};
 use crate::writer::highlight;
-
-/// Longer Markdown is written as it is.
-const MAX_TEXT: usize = 256 * 1024;
-
-/// A line with more marks than this in front is no one's Markdown.
-const MAX_MARKS: usize = 64;
-
-/// Whether `text` is such that it can be laid out in time that grows with its length alone. Some
-/// constructions cost a parser more than that; no one writes them.
-pub(super) fn is_sane(text: &str) -> bool {
-    text.len() <= MAX_TEXT && text.lines().all(|line| marks(line) <= MAX_MARKS)
-}
-
-/// How many marks of quotes and points a line begins with.
-fn marks(line: &str) -> usize {
-    let bytes = line.as_bytes();
-    let mark = |byte: &u8| matches!(byte, b'>' | b'-' | b'*' | b'+' | b'.' | b')');
-    let start =
-        bytes.iter().take_while(|byte| mark(byte) || matches!(byte, b' ' | b'\t' | b'0'..=b'9')).count();
-    // A mark stands before a blank; without blanks it is a rule.
-    let is_mark = |at: &usize| {
-        mark(&bytes[*at]) && (bytes[*at] == b'>' || matches!(bytes.get(at + 1), Some(b' ' | b'\t')))
-    };
-    (0..start).filter(is_mark).count()
-}
 
 /// Writes Markdown. `role` is that of its plain text.
 pub(super) fn write(body: &mut Body<'_, '_>, text: &str, role: &str) {
-    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let base = body.pen.look().style(role);
     let mut prose = Prose {
         body,
@@ -58,25 +33,14 @@ pub(super) fn write(body: &mut Body<'_, '_>, text: &str, role: &str) {
         code: None,
         table: None,
     };
-    let parser = Parser::new_ext(text, options);
-    // What links are defined as, by label. Those that no link uses would be seen nowhere.
-    let mut unused: Vec<_> = parser
-        .reference_definitions()
-        .iter()
-        .map(|(label, link)| (label.to_lowercase(), link.span.clone()))
-        .collect();
+    let parser = commonmark::parse(text);
+    let mut definitions = Definitions::of(&parser);
     for event in parser {
-        if let Event::Start(Tag::Link { id, .. } | Tag::Image { id, .. }) = &event
-            && !id.is_empty()
-        {
-            let used = id.to_lowercase();
-            unused.retain(|(label, _)| *label != used);
-        }
+        definitions.note(&event);
         prose.event(event);
     }
     prose.flush();
-    unused.sort_by_key(|(_, span)| span.start);
-    for (_, span) in unused {
+    for span in definitions.unused() {
         prose.begin_block();
         prose.styled(text.get(span).unwrap_or(""), "markdown.url");
         prose.flush();

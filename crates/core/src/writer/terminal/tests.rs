@@ -19,6 +19,7 @@ fn entry(kind: Kind, view: View) -> Entry {
         at: None,
         depth: 0,
         of: None,
+        figures: None,
         view,
     }
 }
@@ -163,7 +164,7 @@ fn sub_agents_have_a_bar_on_every_row() {
 
 #[test]
 fn without_margin_and_gap_everything_is_flush() {
-    let layout = Layout { gap: 0, margin: 0, ..Layout::default() };
+    let layout = Layout { gap: 0, margin: 0, glyphs: Glyphs::Unicode, ..Layout::default() };
     let result = entry(Kind::Result, View::of(vec![Block::text("result.text", "out")]));
     assert_eq!(
         written(
@@ -249,7 +250,12 @@ fn lists_tables_images_and_what_is_left_out() {
     let blocks = vec![
         Block::List { items: vec![point(Point::Done, "a"), point(Point::Open, "b")] },
         Block::Table { head: cells(&["x", "y"]), rows: vec![cells(&["日本", "1"]), cells(&["a", "2"])] },
-        Block::Image { media: "image/png".into(), bytes: Some(12_345), name: Some("a\nb.png".into()) },
+        Block::Image {
+            media: "image/png".into(),
+            bytes: Some(12_345),
+            name: Some("a\nb.png".into()),
+            picture: None,
+        },
         Block::Elided { lines: 1, bytes: 9 },
         Block::Elided { lines: 2800, bytes: 9 },
         Block::Elided { lines: 0, bytes: 1234 },

@@ -1,0 +1,91 @@
+//! The Markdown of models: which of it is understood, and how far.
+//!
+//! A model's text is hostile like any other, and parsers decode: `&#27;` becomes a real escape character. So every
+//! writer cleans what the parser hands out once more before it writes it.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::ops::Range;
+
+use pulldown_cmark::{Event, Options, Parser, Tag};
+
+/// Longer Markdown is written as it is.
+const MAX_TEXT: usize = 256 * 1024;
+
+/// A line with more marks than this in front is no one's Markdown.
+const MAX_MARKS: usize = 64;
+
+/// Whether `text` is such that it can be laid out in time that grows with its length alone. Some
+/// constructions cost a parser more than that; no one writes them.
+pub(super) fn is_sane(text: &str) -> bool {
+    text.len() <= MAX_TEXT && text.lines().all(|line| marks(line) <= MAX_MARKS)
+}
+
+/// How many marks of quotes and points a line begins with.
+fn marks(line: &str) -> usize {
+    let bytes = line.as_bytes();
+    let mark = |byte: &u8| matches!(byte, b'>' | b'-' | b'*' | b'+' | b'.' | b')');
+    let start =
+        bytes.iter().take_while(|byte| mark(byte) || matches!(byte, b' ' | b'\t' | b'0'..=b'9')).count();
+    // A mark stands before a blank; without blanks it is a rule.
+    let is_mark = |at: &usize| {
+        mark(&bytes[*at]) && (bytes[*at] == b'>' || matches!(bytes.get(at + 1), Some(b' ' | b'\t')))
+    };
+    (0..start).filter(is_mark).count()
+}
+
+/// Begins to read Markdown: with tables, task lists and struck out text.
+pub(super) fn parse(text: &str) -> Parser<'_> {
+    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    Parser::new_ext(text, options)
+}
+
+/// What links are defined as and no link has used yet: seen nowhere, so writers show them.
+pub(super) struct Definitions {
+    by_label: HashMap<String, Range<usize>>,
+}
+
+impl Definitions {
+    /// Those of a text.
+    pub(super) fn of(parser: &Parser<'_>) -> Self {
+        let definitions = parser.reference_definitions();
+        let by_label = definitions.iter().map(|(label, link)| (label.to_lowercase(), link.span.clone()));
+        Self { by_label: by_label.collect() }
+    }
+
+    /// Takes out what a link or picture refers to.
+    pub(super) fn note(&mut self, event: &Event<'_>) {
+        if let Event::Start(Tag::Link { id, .. } | Tag::Image { id, .. }) = event
+            && !id.is_empty()
+        {
+            self.by_label.remove(&id.to_lowercase());
+        }
+    }
+
+    /// Where those that are left stand in the text, in the order written.
+    pub(super) fn unused(self) -> Vec<Range<usize>> {
+        let mut spans: Vec<_> = self.by_label.into_values().collect();
+        spans.sort_by_key(|span| span.start);
+        spans
+    }
+}
+
+/// The address of a link that may be followed: of a harmless scheme, and spelled in characters that mean nothing to
+/// HTML or Markdown. `None`: it is shown, not linked.
+pub(super) fn address(link: &str) -> Option<String> {
+    const SCHEMES: [&str; 3] = ["http://", "https://", "mailto:"];
+    const LONGEST: usize = 2048;
+    let has = |scheme: &str| link.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+    if link.len() > LONGEST || !SCHEMES.into_iter().any(has) {
+        return None;
+    }
+    let mut safe = String::with_capacity(link.len());
+    for byte in link.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~:/?#@!$&+,;=%".contains(&byte) {
+            safe.push(byte as char);
+        } else {
+            let _ = write!(safe, "%{byte:02X}");
+        }
+    }
+    Some(safe)
+}

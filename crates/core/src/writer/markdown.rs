@@ -1,0 +1,279 @@
+//! Entries as Markdown: for pull requests, notes and chats, pleasant to read as source and as a page.
+//!
+//! ````text
+//! # claude-opus-4-5 · ~/shop           what is known of the run at its start
+//!
+//! I'll look at the failing test.       replies stand as they are, cleaned
+//!
+//! - **Read** `src/cart.rs` · 22 lines  a call is one point, and what it came to stands behind it
+//! - **Bash** `Run the cart tests`      or below it, in a fence that nothing in it can end
+//!   ```sh
+//!   cargo test -p cart
+//!   ```
+//! > - **Grep** `total`                 what a sub-agent does is a quote
+//!
+//! ## Answer                            the last replies, once it is known that they were
+//! ````
+//!
+//! The answer has a heading, so replies are held back until something else follows: then they were no answer.
+
+mod block;
+mod inline;
+mod pen;
+mod prose;
+
+use std::collections::VecDeque;
+use std::fmt::{self, Write};
+
+use crate::entry::{Block, Entry, Line};
+use crate::item::Kind;
+use crate::profile::Glyphs;
+use crate::theme;
+use crate::writer::Writer;
+use crate::writer::sheet::{self, Held, Sheet};
+
+use self::block::Body;
+use self::pen::Pen;
+
+/// Deeper sub-agents are quoted no deeper.
+const MAX_QUOTES: u16 = 6;
+
+/// Bytes of a result's title that may stand behind a call.
+const SHORT: usize = 100;
+
+/// Writes entries as Markdown.
+#[derive(Debug, Default)]
+pub struct Markdown {
+    sheet: Sheet,
+    buffer: String,
+    held: Held,
+    before: Option<Before>,
+    /// Whether the line of a call was left open for its result.
+    is_open: bool,
+}
+
+/// What the next entry needs to know of the one before.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    depth: u16,
+    is_point: bool,
+}
+
+impl Markdown {
+    /// A writer of this layout.
+    pub fn new(sheet: Sheet) -> Self {
+        Self { sheet, ..Self::default() }
+    }
+
+    /// Writes what was held back: as the answer, or as a part of the run.
+    fn say(&mut self, held: &VecDeque<Entry>, is_answer: bool, out: &mut dyn Write) -> fmt::Result {
+        let says = |entry: &Entry| match entry.kind {
+            Kind::Reply => true,
+            Kind::Outcome => entry.view.body.iter().any(|block| matches!(block, Block::Prose { .. })),
+            _ => false,
+        };
+        if is_answer && held.front().is_some_and(says) {
+            self.heading("Answer", out)?;
+        }
+        held.iter().try_for_each(|entry| self.write(entry, out))
+    }
+
+    fn heading(&mut self, text: &str, out: &mut dyn Write) -> fmt::Result {
+        self.end_line(out)?;
+        if self.before.is_some() {
+            out.write_char('\n')?;
+        }
+        self.before = Some(Before { depth: 0, is_point: false });
+        writeln!(out, "## {text}")
+    }
+
+    fn end_line(&mut self, out: &mut dyn Write) -> fmt::Result {
+        if std::mem::take(&mut self.is_open) { out.write_char('\n') } else { Ok(()) }
+    }
+
+    fn write(&mut self, entry: &Entry, out: &mut dyn Write) -> fmt::Result {
+        if entry.kind == Kind::Prompt && entry.depth == 0 {
+            self.heading("Prompt", out)?;
+        }
+        let before = self.before;
+        let now = Before { depth: entry.depth, is_point: is_point(entry) };
+        // A result whose call stands right above goes on in the call's point.
+        let is_below =
+            entry.kind == Kind::Result && entry.of.is_none() && before.is_some_and(|it| it.is_point);
+        let is_behind = is_below && self.is_open && is_short(entry);
+        if !is_behind {
+            self.end_line(out)?;
+        }
+        self.before = Some(now);
+        let mut pen = Pen::new(&mut self.buffer, out, before.is_none());
+        let is_next =
+            before.is_some_and(|before| before.is_point && now.is_point && before.depth == now.depth);
+        if let Some(before) = before.filter(|_| !is_next && !is_behind) {
+            let level = quote(&mut pen, before.depth.min(now.depth));
+            pen.line("");
+            pen.close(level);
+        }
+        quote(&mut pen, now.depth);
+        let body =
+            Body { pen: &mut pen, sheet: &self.sheet, name: sheet::anchor(entry.id.as_str()), pictures: 0 };
+        let mut said = Said { entry, body };
+        self.is_open = match entry.kind {
+            Kind::Result => said.result(is_below, is_behind),
+            _ if now.is_point => said.point(),
+            _ => said.prose(before.is_none()),
+        };
+        pen.end()
+    }
+}
+
+impl Writer for Markdown {
+    fn wants_time(&self) -> bool {
+        self.sheet.timestamps.is_some()
+    }
+
+    fn entry(&mut self, entry: &Entry, out: &mut dyn Write) -> fmt::Result {
+        let (said, is_held) = self.held.take(entry);
+        let is_answer = sheet::has_outcome(&said);
+        self.say(&said, is_answer, out)?;
+        if is_held { Ok(()) } else { self.write(entry, out) }
+    }
+
+    fn end(&mut self, out: &mut dyn Write) -> fmt::Result {
+        let held = self.held.release();
+        self.say(&held, true, out)?;
+        self.end_line(out)
+    }
+}
+
+/// Opens the quotes of so many sub-agents.
+fn quote(pen: &mut Pen<'_>, depth: u16) -> pen::Level {
+    let quotes = "> ".repeat(usize::from(depth.min(MAX_QUOTES)));
+    pen.open(&quotes, &quotes)
+}
+
+/// Whether an entry is a point of the list of what was done, rather than something that is said.
+fn is_point(entry: &Entry) -> bool {
+    match entry.kind {
+        Kind::Result => true,
+        Kind::Outcome | Kind::Reply | Kind::Prompt | Kind::Thinking => false,
+        _ => entry.view.mark != Some("session") && !entry.view.title.is_empty(),
+    }
+}
+
+/// Whether a result went well and its title says in a few words what it came to.
+fn is_short(entry: &Entry) -> bool {
+    let title = &entry.view.title;
+    entry.view.mark.is_none()
+        && !title.is_empty()
+        && title.spans.iter().map(|span| span.text.len()).sum::<usize>() <= SHORT
+}
+
+/// One entry as it is written.
+struct Said<'e, 'b, 'p> {
+    entry: &'e Entry,
+    body: Body<'b, 'p>,
+}
+
+impl Said<'_, '_, '_> {
+    /// A call, a plan, a notice. Returns whether its line is left open.
+    fn point(&mut self) -> bool {
+        let view = &self.entry.view;
+        if let Some(call) = &self.entry.of {
+            let line = self.titled("- ", Some("inside"), call);
+            self.body.pen.line(&line);
+        }
+        // What a call is needs no mark: it is what the list is of.
+        let line = self.titled("- ", view.mark.filter(|mark| *mark != "call"), &view.title);
+        if self.entry.kind == Kind::Call && view.body.is_empty() {
+            self.body.pen.open_line(&line);
+            return true;
+        }
+        self.body.pen.line(&line);
+        self.indented();
+        false
+    }
+
+    /// A result: below its call, or with the call's name. `is_behind`: its title goes behind the call.
+    fn result(&mut self, is_below: bool, is_behind: bool) -> bool {
+        let view = &self.entry.view;
+        let mut title = Some(&view.title).filter(|title| !title.is_empty());
+        if is_behind {
+            let mut line = String::from(" · ");
+            block::spans(&view.title, false, &mut line);
+            self.body.pen.go_on(&line);
+            self.body.pen.end_line();
+            title = None;
+        } else if !is_below {
+            let call = self.entry.of.clone().unwrap_or_else(|| Line::of("muted", "result"));
+            let mut line = self.titled("- ", Some("result"), &call);
+            if let Some(note) = title.take_if(|_| is_short(self.entry)) {
+                line.push_str(" · ");
+                block::spans(note, false, &mut line);
+            }
+            self.body.pen.line(&line);
+        }
+        if let Some(title) = title {
+            let line = self.titled("", view.mark, title);
+            let level = self.body.pen.open("  ", "  ");
+            self.body.pen.line(&line);
+            self.body.pen.close(level);
+        }
+        self.indented();
+        false
+    }
+
+    /// What someone says, how a session begins, how a run ends.
+    fn prose(&mut self, is_first: bool) -> bool {
+        let view = &self.entry.view;
+        if let Some(call) = &self.entry.of {
+            let line = self.titled("", Some("inside"), call);
+            self.body.pen.line(&line);
+            self.body.pen.gap();
+        }
+        let is_folded = self.entry.kind == Kind::Thinking && !view.body.is_empty();
+        if is_folded {
+            self.body.begin_fold("Thinking");
+        }
+        if view.mark == Some("session") {
+            let line = self.titled(if is_first { "# " } else { "## " }, None, &view.title);
+            self.body.pen.line(&line);
+            self.body.pen.gap();
+        } else if !view.title.is_empty() {
+            let line = self.titled("", view.mark, &view.title);
+            self.body.pen.line(&line);
+            self.body.pen.gap();
+        } else if self.entry.kind == Kind::Prompt && self.entry.depth > 0 {
+            self.body.pen.line("**Asked**");
+            self.body.pen.gap();
+        }
+        self.body.blocks(&view.body);
+        if is_folded {
+            self.body.end_fold();
+        }
+        false
+    }
+
+    /// The body, as a part of the point above.
+    fn indented(&mut self) {
+        let level = self.body.pen.open("  ", "  ");
+        self.body.blocks(&self.entry.view.body);
+        self.body.pen.close(level);
+    }
+
+    /// A line that begins with `start`, the time and a mark.
+    fn titled(&self, start: &str, mark: Option<&str>, title: &Line) -> String {
+        let mut line = start.to_owned();
+        if let (Some(zone), Some(at)) = (&self.body.sheet.timestamps, self.entry.at) {
+            let _ = write!(line, "`{}` ", at.to_zoned(zone.clone()).strftime("%H:%M:%S"));
+        }
+        let shape = mark.map_or("", |mark| theme::glyph(Glyphs::Unicode, mark));
+        if !shape.is_empty() {
+            line.push_str(shape);
+            line.push(' ');
+        }
+        let begins =
+            !line.ends_with(|ch: char| !ch.is_whitespace() && ch != '-' && ch != '#') && shape.is_empty();
+        block::spans(title, begins, &mut line);
+        line
+    }
+}

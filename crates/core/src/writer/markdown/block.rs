@@ -1,0 +1,245 @@
+//! The blocks of a body as Markdown.
+
+use std::fmt::Write;
+
+use super::inline;
+use super::pen::Pen;
+use super::prose;
+use crate::entry::{Block, Change, Hunk, Line, ListItem, Picture, Point, Span};
+use crate::formatter::figures;
+use crate::writer::sheet::{self, Sheet};
+
+/// Writes blocks.
+pub(super) struct Body<'b, 'p> {
+    pub(super) pen: &'b mut Pen<'p>,
+    pub(super) sheet: &'b Sheet,
+    /// What pictures of this entry are called.
+    pub(super) name: String,
+    /// How many were named.
+    pub(super) pictures: usize,
+}
+
+impl Body<'_, '_> {
+    /// Writes blocks one below the other, those that are folded in a list of their own: they may lie in each other
+    /// to any depth.
+    pub(super) fn blocks(&mut self, blocks: &[Block]) {
+        let mut open = vec![blocks.iter()];
+        while let Some(blocks) = open.last_mut() {
+            match blocks.next() {
+                Some(Block::Details { summary, body }) => {
+                    self.begin_fold(&sheet::plain(summary));
+                    open.push(body.iter());
+                }
+                Some(block) => self.block(block),
+                None => {
+                    open.pop();
+                    if !open.is_empty() {
+                        self.end_fold();
+                    }
+                }
+            }
+        }
+    }
+
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Lines { lines } if lines.len() == 1 => self.paragraph(&lines[0]),
+            Block::Lines { lines } => lines.iter().for_each(|line| self.point("- ", line)),
+            Block::Prose { text, .. } => {
+                self.pen.gap();
+                prose::write(self.pen, text);
+                self.pen.gap();
+            }
+            Block::Code { text, lang, .. } => self.verbatim(text, lang.as_deref().unwrap_or("")),
+            Block::Diff { hunks, .. } => self.verbatim(&diff(hunks), "diff"),
+            Block::List { items } => items.iter().for_each(|item| self.list_item(item)),
+            Block::Table { head, rows } => self.table(head, rows),
+            Block::Image { media, bytes, name, picture } => {
+                self.image(media, *bytes, name.as_deref(), picture.as_ref());
+            }
+            // Folded blocks are opened by the caller.
+            Block::Details { .. } => {}
+            Block::Elided { lines, bytes } => {
+                let more = match lines {
+                    0 => figures::size(*bytes),
+                    lines => figures::count_of(*lines, "line", "lines"),
+                };
+                self.pen.line(&format!("*… {} more*", &*more));
+                self.pen.gap();
+            }
+        }
+    }
+
+    /// A line of its own.
+    pub(super) fn paragraph(&mut self, line: &Line) {
+        let mut text = String::new();
+        spans(line, true, &mut text);
+        self.pen.line(&text);
+        self.pen.gap();
+    }
+
+    fn point(&mut self, mark: &str, line: &Line) {
+        let mut text = mark.to_owned();
+        spans(line, true, &mut text);
+        self.pen.line(&text);
+    }
+
+    /// Text as it is, folded if it is long.
+    fn verbatim(&mut self, text: &str, language: &str) {
+        let lines = sheet::lines(text);
+        let is_folded = self.sheet.folds(lines);
+        if is_folded {
+            self.begin_fold(&figures::count_of(lines as u64, "line", "lines"));
+        } else {
+            // A fence needs no empty line before it.
+            self.pen.no_gap();
+        }
+        self.pen.fenced(text, language);
+        if is_folded {
+            self.end_fold();
+        }
+    }
+
+    /// Begins what is folded behind a summary.
+    pub(super) fn begin_fold(&mut self, summary: &str) {
+        let mut line = String::from("<details><summary>");
+        inline::html(summary, &mut line);
+        line.push_str("</summary>");
+        self.pen.line(&line);
+        // Up to an empty line all is HTML.
+        self.pen.gap();
+    }
+
+    /// Ends what is folded.
+    pub(super) fn end_fold(&mut self) {
+        self.pen.gap();
+        self.pen.line("</details>");
+        self.pen.gap();
+    }
+
+    fn list_item(&mut self, item: &ListItem) {
+        match item.point {
+            Point::Plain => self.point("- ", &item.line),
+            Point::Open => self.point("- [ ] ", &item.line),
+            Point::Active => self.point("- [ ] ▸ ", &item.line),
+            Point::Done => self.point("- [x] ", &item.line),
+            Point::Failed => self.point("- [ ] ✗ ", &item.line),
+        }
+    }
+
+    fn table(&mut self, head: &[Line], rows: &[Vec<Line>]) {
+        let columns = rows.iter().map(Vec::len).chain([head.len()]).max().unwrap_or(0);
+        if columns == 0 {
+            return;
+        }
+        self.pen.gap();
+        self.row(head, columns);
+        self.pen.line(&format!("{}|", "| --- ".repeat(columns)));
+        for row in rows {
+            self.row(row, columns);
+        }
+        self.pen.gap();
+    }
+
+    fn row(&mut self, cells: &[Line], columns: usize) {
+        let mut text = String::new();
+        for at in 0..columns {
+            text.push_str("| ");
+            if let Some(cell) = cells.get(at) {
+                let start = text.len();
+                spans(cell, false, &mut text);
+                // In code a bar stands without a backslash, and would end the cell.
+                let cell = text.split_off(start).replace("\\|", "|").replace('|', "\\|");
+                text.push_str(&cell);
+            }
+            text.push(' ');
+        }
+        text.push('|');
+        self.pen.line(&text);
+    }
+
+    fn image(&mut self, media: &str, bytes: Option<u64>, name: Option<&str>, picture: Option<&Picture>) {
+        let told = sheet::told(media, bytes, name);
+        self.pictures += 1;
+        let key = format!("{}-{}", self.name, self.pictures);
+        let mut label = String::new();
+        inline::text(&told, false, &mut label);
+        match self.sheet.address(media, picture, &key) {
+            Some(address) if address.starts_with("data:") => {
+                // The bytes stand apart, so that the line can be read.
+                self.pen.line(&format!("![{label}][{key}]"));
+                self.pen.gap();
+                self.pen.line(&format!("[{key}]: {address}"));
+            }
+            Some(address) => self.pen.line(&format!("![{label}](<{address}>)")),
+            None => self.pen.line(&format!("\\[{label}\\]")),
+        }
+        self.pen.gap();
+    }
+}
+
+/// A line of spans. What is told verbatim is code. `begins`: it stands at the start of a line.
+pub(super) fn spans(line: &Line, begins: bool, out: &mut String) {
+    let start = out.len();
+    for span in &line.spans {
+        let begins = begins && out.len() == start;
+        if let Some(target) = &span.link {
+            let mut label = String::new();
+            spelled(span, false, &mut label);
+            inline::link(&label, target, &span.text, out);
+        } else {
+            spelled(span, begins, out);
+        }
+    }
+}
+
+fn spelled(span: &Span, begins: bool, out: &mut String) {
+    let text = span.text.as_str();
+    let is_blank = text.trim().is_empty();
+    match span.role.name() {
+        _ if is_blank => out.push_str(if out.is_empty() { "" } else { " " }),
+        "tool.name" | "plan" | "outcome.ok" | "outcome.error" | "result.error" | "notice.error" => {
+            out.push_str("**");
+            inline::text(text.trim(), false, out);
+            out.push_str("**");
+        }
+        "call.command" | "path" | "id" | "session.id" | "session.folder" => inline::code(text, out),
+        "call.arg" if is_verbatim(text) => inline::code(text, out),
+        _ => inline::text(text, begins, out),
+    }
+}
+
+/// Whether an argument is a path, a pattern or a command, rather than words about it.
+fn is_verbatim(text: &str) -> bool {
+    let is_word = |word: &str| {
+        word.chars().all(|ch| ch.is_alphanumeric() || matches!(ch, '-' | '\'' | ',' | '.' | '·'))
+    };
+    !text.contains(' ') || !text.split(' ').all(is_word)
+}
+
+/// The lines of hunks with their marks, and where each hunk is if that is known.
+fn diff(hunks: &[Hunk]) -> String {
+    let mut text = String::new();
+    for (at, hunk) in hunks.iter().enumerate() {
+        let count =
+            |changes: [Change; 2]| hunk.lines.iter().filter(|line| changes.contains(&line.change)).count();
+        if let (Some(old), Some(new)) = (hunk.old_start, hunk.new_start) {
+            let (before, after) = (count([Change::Keep, Change::Remove]), count([Change::Keep, Change::Add]));
+            let _ = writeln!(text, "@@ -{old},{before} +{new},{after} @@");
+        } else if at > 0 {
+            text.push_str("@@\n");
+        }
+        for line in &hunk.lines {
+            text.push(match line.change {
+                Change::Keep => ' ',
+                Change::Add => '+',
+                Change::Remove => '-',
+            });
+            // A change of a line is one line, whatever it holds.
+            text.push_str(&line.text.replace('\n', "␊"));
+            text.push('\n');
+        }
+    }
+    text.pop();
+    text
+}

@@ -1,0 +1,142 @@
+//! Writes lines of Markdown behind what their place wants before them: quotes, and the blanks of points.
+
+use std::fmt;
+
+use super::inline;
+
+/// What is written is passed on when it is longer than this.
+const BUFFER: usize = 64 * 1024;
+
+/// Writes lines.
+pub(super) struct Pen<'p> {
+    out: &'p mut dyn fmt::Write,
+    buffer: &'p mut String,
+    /// What stands before each line.
+    prefix: String,
+    /// What stands before the next line instead.
+    once: Option<String>,
+    /// Whether an empty line must come before the next one, and how much of the prefix stands in it.
+    gap: Option<usize>,
+    /// Whether an empty line, or nothing at all, stands above.
+    is_fresh: bool,
+    failed: bool,
+}
+
+/// Where to return to when a quote or a point ends.
+#[derive(Clone, Copy)]
+pub(super) struct Level(usize);
+
+impl<'p> Pen<'p> {
+    /// `is_fresh`: nothing stands above.
+    pub(super) fn new(buffer: &'p mut String, out: &'p mut dyn fmt::Write, is_fresh: bool) -> Self {
+        buffer.clear();
+        Self { out, buffer, prefix: String::new(), once: None, gap: None, is_fresh, failed: false }
+    }
+
+    /// Passes on what is written.
+    pub(super) fn end(self) -> fmt::Result {
+        if self.failed {
+            return Err(fmt::Error);
+        }
+        self.out.write_str(self.buffer)
+    }
+
+    /// From here on, `first` stands before the next line and `rest` before those after it.
+    pub(super) fn open(&mut self, first: &str, rest: &str) -> Level {
+        let level = Level(self.prefix.len());
+        if first != rest || self.once.is_some() {
+            let once = self.once.get_or_insert_with(|| self.prefix.clone());
+            once.push_str(first);
+        }
+        self.prefix.push_str(rest);
+        level
+    }
+
+    /// Returns to what stood before lines when `level` was made.
+    pub(super) fn close(&mut self, level: Level) {
+        if self.once.is_some() {
+            // A point or quote in which nothing was said.
+            self.line("");
+        }
+        self.prefix.truncate(level.0);
+    }
+
+    /// An empty line comes before the next one.
+    pub(super) fn gap(&mut self) {
+        self.gap.get_or_insert(self.prefix.len());
+    }
+
+    /// No empty line is needed before the next one.
+    pub(super) fn no_gap(&mut self) {
+        self.gap = None;
+    }
+
+    /// Writes a line.
+    pub(super) fn line(&mut self, text: &str) {
+        self.begin(text.is_empty());
+        self.write(text);
+        self.end_line();
+    }
+
+    /// Writes a line and leaves it open.
+    pub(super) fn open_line(&mut self, text: &str) {
+        self.begin(false);
+        self.buffer.push_str(text);
+    }
+
+    /// Goes on in a line that was left open.
+    pub(super) fn go_on(&mut self, text: &str) {
+        self.buffer.push_str(text);
+    }
+
+    /// Ends a line that was left open.
+    pub(super) fn end_line(&mut self) {
+        self.buffer.push('\n');
+        if self.buffer.len() > BUFFER {
+            self.pass_on();
+        }
+    }
+
+    /// Writes `text` verbatim: in a fence that nothing in it can end.
+    pub(super) fn fenced(&mut self, text: &str, language: &str) {
+        let fence = "`".repeat(3.max(inline::longest_run(text, b'`') + 1));
+        let language = if is_language(language) { language } else { "" };
+        self.line(&format!("{fence}{language}"));
+        for line in text.split('\n') {
+            self.line(line);
+        }
+        self.line(&fence);
+    }
+
+    fn begin(&mut self, is_empty: bool) {
+        let is_fresh = std::mem::replace(&mut self.is_fresh, is_empty);
+        if let Some(length) = self.gap.take().filter(|_| !is_fresh) {
+            let before = &self.prefix[..length.min(self.prefix.len())];
+            self.buffer.push_str(before.trim_end());
+            self.buffer.push('\n');
+        }
+        let once = self.once.take();
+        let prefix = once.as_ref().unwrap_or(&self.prefix);
+        self.buffer.push_str(if is_empty { prefix.trim_end() } else { prefix });
+    }
+
+    fn write(&mut self, text: &str) {
+        if text.len() > BUFFER {
+            self.pass_on();
+            self.failed |= self.out.write_str(text).is_err();
+        } else {
+            self.buffer.push_str(text);
+        }
+    }
+
+    fn pass_on(&mut self) {
+        self.failed |= self.out.write_str(self.buffer).is_err();
+        self.buffer.clear();
+    }
+}
+
+/// Whether a word may stand behind a fence: names of languages and file extensions.
+fn is_language(word: &str) -> bool {
+    (1..=20).contains(&word.len())
+        && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+#-._".contains(&byte))
+}

@@ -1,0 +1,337 @@
+//! Markdown of a model, written anew from what the parser understood.
+//!
+//! What is copied is a parser's reading away from being something else in the next parser; what is written anew holds
+//! only what we chose: raw HTML as text, pictures as links, addresses of harmless schemes, headings below ours.
+
+use std::fmt::Write;
+use std::mem;
+
+use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Tag, TagEnd, TextMergeStream};
+
+use super::inline;
+use super::pen::{Level, Pen};
+use crate::text;
+use crate::writer::commonmark::{self, Definitions};
+
+/// Writes Markdown, or, if it is such that no one wrote it, its source.
+pub(super) fn write(pen: &mut Pen<'_>, source: &str) {
+    let source = source.trim_matches('\n').trim_end();
+    if source.trim().is_empty() {
+        return;
+    }
+    if !commonmark::is_sane(source) {
+        pen.fenced(source, "");
+        return;
+    }
+    let parser = commonmark::parse(source);
+    let mut definitions = Definitions::of(&parser);
+    let mut prose = Prose {
+        pen,
+        line: String::new(),
+        shown: Vec::new(),
+        open: Vec::new(),
+        links: Vec::new(),
+        lists: Vec::new(),
+        gap: false,
+        code: None,
+        table: None,
+        in_heading: false,
+    };
+    // References may be spelled with entities, which come as texts of their own.
+    for event in TextMergeStream::new(parser) {
+        definitions.note(&event);
+        prose.event(event);
+    }
+    prose.flush();
+    for span in definitions.unused() {
+        prose.begin();
+        prose.text(source.get(span).unwrap_or(""));
+        prose.flush();
+    }
+}
+
+/// A link that is open: where it leads, and where its label begins in the line.
+struct Link {
+    target: String,
+    start: usize,
+}
+
+struct Code {
+    language: String,
+    text: String,
+}
+
+struct Table {
+    aligns: Vec<Alignment>,
+    row: String,
+}
+
+struct Prose<'w, 'p> {
+    pen: &'w mut Pen<'p>,
+    /// The paragraph so far.
+    line: String,
+    /// What a reader sees of the labels of links that are open.
+    shown: Vec<String>,
+    /// Where to return to when quotes and points that are open end.
+    open: Vec<Level>,
+    links: Vec<Link>,
+    /// Lists that are open: the number of the next point, if they are numbered.
+    lists: Vec<Option<u64>>,
+    /// Whether an empty line must come before the next block.
+    gap: bool,
+    code: Option<Code>,
+    table: Option<Table>,
+    in_heading: bool,
+}
+
+impl Prose<'_, '_> {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(tag) => self.end(tag),
+            Event::Code(code) => {
+                let code = text::clean(&code).replace('\n', " ");
+                self.note_shown(&code);
+                // A bar ends a cell even inside of code.
+                let code = if self.table.is_some() { code.replace('|', "\\|") } else { code };
+                inline::code(&code, &mut self.line);
+            }
+            Event::Text(text)
+            | Event::InlineMath(text)
+            | Event::DisplayMath(text)
+            | Event::FootnoteReference(text)
+            | Event::InlineHtml(text)
+            | Event::Html(text) => self.text(&text),
+            // A cell and a heading are one line.
+            Event::SoftBreak | Event::HardBreak if self.table.is_some() || self.in_heading => {
+                self.line.push(' ');
+            }
+            Event::SoftBreak => self.line.push('\n'),
+            Event::HardBreak => self.line.push_str("\\\n"),
+            Event::Rule => {
+                self.begin();
+                // Right below a line it would make that a heading.
+                self.pen.gap();
+                self.pen.line("---");
+                self.gap = true;
+            }
+            Event::TaskListMarker(done) => self.line.push_str(if done { "[x] " } else { "[ ] " }),
+        }
+    }
+
+    // --- Within lines
+
+    fn text(&mut self, foreign: &str) {
+        if let Some(code) = &mut self.code {
+            code.text.push_str(foreign);
+            return;
+        }
+        // A line feed here was spelled as an entity.
+        let foreign = text::clean(foreign).replace('\n', " ");
+        self.note_shown(&foreign);
+        let begins = self.table.is_none() && (self.line.is_empty() || self.line.ends_with('\n'));
+        inline::text(&foreign, begins, &mut self.line);
+    }
+
+    fn note_shown(&mut self, text: &str) {
+        if let Some(shown) = self.shown.last_mut() {
+            shown.push_str(text);
+        }
+    }
+
+    fn end_link(&mut self) {
+        let (Some(Link { target, start }), Some(shown)) = (self.links.pop(), self.shown.pop()) else {
+            return;
+        };
+        let label = self.line.split_off(start.min(self.line.len()));
+        if target == shown && inline::refers(&target) {
+            inline::code(&target, &mut self.line);
+        } else if target == shown && commonmark::address(&target).as_deref() == Some(&*target) {
+            let _ = write!(self.line, "<{target}>");
+        } else {
+            inline::link(&label, &target, &shown, &mut self.line);
+        }
+        self.note_shown(&shown);
+    }
+
+    // --- Blocks
+
+    fn start(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Paragraph => self.begin(),
+            Tag::Heading { level, .. } => {
+                self.begin();
+                self.line.push_str(heading(level));
+                self.in_heading = true;
+            }
+            Tag::BlockQuote(_) => {
+                self.begin();
+                let level = self.pen.open("> ", "> ");
+                self.open.push(level);
+            }
+            Tag::CodeBlock(kind) => {
+                self.begin();
+                let language = match &kind {
+                    CodeBlockKind::Fenced(info) => info.split_whitespace().next().unwrap_or(""),
+                    CodeBlockKind::Indented => "",
+                };
+                self.code = Some(Code { language: language.to_owned(), text: String::new() });
+            }
+            Tag::HtmlBlock => {
+                self.begin();
+                self.code = Some(Code { language: "html".to_owned(), text: String::new() });
+            }
+            Tag::List(first) => {
+                if self.lists.is_empty() {
+                    self.begin();
+                } else {
+                    self.flush();
+                }
+                self.lists.push(first);
+            }
+            Tag::Item => {
+                self.begin();
+                let mark = match self.lists.last_mut() {
+                    Some(Some(number)) => {
+                        let mark = format!("{number}. ");
+                        *number = number.saturating_add(1);
+                        mark
+                    }
+                    _ => "- ".to_owned(),
+                };
+                let level = self.pen.open(&mark, &" ".repeat(mark.len()));
+                self.open.push(level);
+            }
+            Tag::Table(aligns) => {
+                self.begin();
+                self.table = Some(Table { aligns, row: String::new() });
+            }
+            Tag::Emphasis => self.line.push('*'),
+            Tag::Strong => self.line.push_str("**"),
+            Tag::Strikethrough => self.line.push_str("~~"),
+            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => self.start_link(&dest_url),
+            // Never made with the options above, or nothing to begin.
+            Tag::TableHead
+            | Tag::TableRow
+            | Tag::TableCell
+            | Tag::FootnoteDefinition(_)
+            | Tag::DefinitionList
+            | Tag::DefinitionListTitle
+            | Tag::DefinitionListDefinition
+            | Tag::Superscript
+            | Tag::Subscript
+            | Tag::MetadataBlock(_) => {}
+        }
+    }
+
+    fn start_link(&mut self, target: &str) {
+        let target = text::clean(target).replace('\n', " ");
+        self.links.push(Link { target, start: self.line.len() });
+        self.shown.push(String::new());
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Paragraph | TagEnd::Heading(_) => {
+                self.flush();
+                self.in_heading = false;
+                self.gap = true;
+            }
+            TagEnd::BlockQuote(_) => {
+                self.flush();
+                self.leave();
+                self.gap = true;
+            }
+            TagEnd::CodeBlock | TagEnd::HtmlBlock => {
+                if let Some(code) = self.code.take() {
+                    self.pen.fenced(&text::clean(code.text.trim_end_matches('\n')), &code.language);
+                }
+                self.gap = true;
+            }
+            TagEnd::List(_) => {
+                self.flush();
+                self.lists.pop();
+                self.gap |= self.lists.is_empty();
+            }
+            TagEnd::Item => {
+                self.flush();
+                self.leave();
+                // A point of paragraphs would part all points.
+                self.gap = false;
+            }
+            TagEnd::TableCell => {
+                let cell = mem::take(&mut self.line);
+                if let Some(table) = &mut self.table {
+                    let _ = write!(table.row, "| {} ", cell.trim());
+                }
+            }
+            TagEnd::TableHead | TagEnd::TableRow => self.end_row(matches!(tag, TagEnd::TableHead)),
+            TagEnd::Table => {
+                self.table = None;
+                self.gap = true;
+            }
+            TagEnd::Emphasis => self.line.push('*'),
+            TagEnd::Strong => self.line.push_str("**"),
+            TagEnd::Strikethrough => self.line.push_str("~~"),
+            TagEnd::Link | TagEnd::Image => self.end_link(),
+            TagEnd::FootnoteDefinition
+            | TagEnd::DefinitionList
+            | TagEnd::DefinitionListTitle
+            | TagEnd::DefinitionListDefinition
+            | TagEnd::Superscript
+            | TagEnd::Subscript
+            | TagEnd::MetadataBlock(_) => {}
+        }
+    }
+
+    fn begin(&mut self) {
+        self.flush();
+        if mem::take(&mut self.gap) {
+            self.pen.gap();
+        }
+    }
+
+    fn leave(&mut self) {
+        if let Some(level) = self.open.pop() {
+            self.pen.close(level);
+        }
+    }
+
+    /// Writes the paragraph so far.
+    fn flush(&mut self) {
+        if self.line.is_empty() {
+            return;
+        }
+        let text = mem::take(&mut self.line);
+        for line in text.split('\n').map(str::trim_start) {
+            self.pen.line(line);
+        }
+    }
+
+    fn end_row(&mut self, is_head: bool) {
+        let Some(table) = &mut self.table else { return };
+        let mut row = mem::take(&mut table.row);
+        row.push('|');
+        self.pen.line(&row);
+        if is_head {
+            let rule = |align: &Alignment| match align {
+                Alignment::None => "| --- ",
+                Alignment::Left => "| :-- ",
+                Alignment::Center => "| :-: ",
+                Alignment::Right => "| --: ",
+            };
+            let rule: String = table.aligns.iter().map(rule).collect();
+            self.pen.line(&format!("{rule}|"));
+        }
+    }
+}
+
+/// A model's headings stand below those of the page.
+fn heading(level: HeadingLevel) -> &'static str {
+    match level {
+        HeadingLevel::H1 => "### ",
+        HeadingLevel::H2 => "#### ",
+        HeadingLevel::H3 => "##### ",
+        _ => "###### ",
+    }
+}

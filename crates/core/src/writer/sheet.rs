@@ -1,0 +1,154 @@
+//! What pages have in common, whether Markdown or HTML.
+
+use std::collections::VecDeque;
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+
+use crate::entry::{Block, Entry, Line, Picture};
+use crate::formatter::figures;
+use crate::item::Kind;
+
+/// Bytes of text that are held back in the hope that they are the answer.
+const MAX_HELD: usize = 1 << 20;
+/// Entries that are.
+const MAX_HELD_ENTRIES: usize = 64;
+
+/// Takes a picture out of the page: gets the name that it is to have, and its bytes in Base64; says the address at
+/// which it is then found, or nothing if it could not be kept.
+pub type KeepPicture = Arc<dyn Fn(&str, &str) -> Option<String> + Send + Sync>;
+
+/// How a page is laid out.
+#[derive(Clone, Default)]
+pub struct Sheet {
+    /// Results longer than so many lines are folded; `None`: no result is.
+    pub fold: Option<usize>,
+    /// The zone in which the time of each entry is shown, if it is.
+    pub timestamps: Option<TimeZone>,
+    /// Where pictures are kept; else they are written into the page.
+    pub keep: Option<KeepPicture>,
+}
+
+impl fmt::Debug for Sheet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { fold, timestamps, keep } = self;
+        let keep = keep.is_some();
+        f.debug_struct("Sheet")
+            .field("fold", fold)
+            .field("timestamps", timestamps)
+            .field("keep", &keep)
+            .finish()
+    }
+}
+
+/// The types of pictures that pages show, and the ending of a file of each.
+const TYPES: [(&str, &str); 4] =
+    [("image/png", "png"), ("image/jpeg", "jpg"), ("image/gif", "gif"), ("image/webp", "webp")];
+
+impl Sheet {
+    /// The address of a picture: where it is kept, or its bytes. `None`: it is told, not shown.
+    pub(super) fn address(&self, media: &str, picture: Option<&Picture>, name: &str) -> Option<String> {
+        let (media, ending) = TYPES.into_iter().find(|(known, _)| *known == media)?;
+        let bytes = picture?.base64()?;
+        match &self.keep {
+            Some(keep) => keep(&format!("{name}.{ending}"), &bytes),
+            None => Some(format!("data:{media};base64,{bytes}")),
+        }
+    }
+
+    /// Whether so many lines are folded.
+    pub(super) fn folds(&self, lines: usize) -> bool {
+        self.fold.is_some_and(|most| lines > most)
+    }
+}
+
+/// The anchor of an entry: of its id alone, so that a link stays right however the page is made.
+pub(super) fn anchor(id: &str) -> String {
+    // FNV-1a: no secret is in it, and it is the same everywhere for good.
+    let hash = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("e-{hash:016x}")
+}
+
+/// A picture in words: `image png, 12 KB, logo.png`.
+pub(super) fn told(media: &str, bytes: Option<u64>, name: Option<&str>) -> String {
+    let mut told = match media {
+        "application/pdf" => "PDF".to_owned(),
+        "" => "image".to_owned(),
+        _ => media.replace('/', " "),
+    };
+    if let Some(bytes) = bytes {
+        let _ = write!(told, ", {}", &*figures::size(bytes));
+    }
+    if let Some(name) = name {
+        let _ = write!(told, ", {name}");
+    }
+    told.replace('\n', " ")
+}
+
+/// The lines of a text.
+pub(super) fn lines(text: &str) -> usize {
+    memchr::memchr_iter(b'\n', text.as_bytes()).count() + 1
+}
+
+/// The text of a line of spans.
+pub(super) fn plain(line: &Line) -> String {
+    line.spans.iter().map(|span| span.text.as_str()).collect()
+}
+
+/// Holds back what may be the answer: replies are, if nothing but notices and the outcome comes after them.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    entries: VecDeque<Entry>,
+    bytes: usize,
+}
+
+impl Held {
+    /// Takes the next entry, if it may be of the answer. Gives out what is now known not to be, to be written first,
+    /// and whether the entry itself is held back.
+    pub(super) fn take(&mut self, entry: &Entry) -> (VecDeque<Entry>, bool) {
+        let said = if self.admits(entry) { VecDeque::new() } else { self.release() };
+        let is_held = self.admits(entry);
+        if is_held {
+            self.bytes += size(&entry.view.body);
+            self.entries.push_back(entry.clone());
+        }
+        (said, is_held)
+    }
+
+    /// Gives out what is held back.
+    pub(super) fn release(&mut self) -> VecDeque<Entry> {
+        self.bytes = 0;
+        std::mem::take(&mut self.entries)
+    }
+
+    fn admits(&self, entry: &Entry) -> bool {
+        let is_over = has_outcome(&self.entries);
+        let is_next = match entry.kind {
+            Kind::Reply => entry.depth == 0 && !is_over,
+            Kind::Notice => !self.entries.is_empty(),
+            Kind::Outcome => !is_over,
+            _ => false,
+        };
+        is_next && self.entries.len() < MAX_HELD_ENTRIES && self.bytes + size(&entry.view.body) <= MAX_HELD
+    }
+}
+
+/// Whether how the run ended is among what was held back: then the replies before it are its answer.
+pub(super) fn has_outcome(held: &VecDeque<Entry>) -> bool {
+    held.iter().any(|entry| entry.kind == Kind::Outcome)
+}
+
+/// About how many bytes of text are in blocks. What is folded in another counts as little.
+fn size(blocks: &[Block]) -> usize {
+    let bytes = |block: &Block| match block {
+        Block::Prose { text, .. } | Block::Code { text, .. } => text.len(),
+        Block::Image { picture, .. } => {
+            picture.as_ref().and_then(|it| it.base64().map(|it| it.len())).unwrap_or(0)
+        }
+        _ => 100,
+    };
+    blocks.iter().map(bytes).sum()
+}

@@ -1,0 +1,168 @@
+//! The larger parts of an answer: tables, lists, diffs.
+
+use mlua::{Table, Value};
+use streamfmt_core::entry::{Block, Change, DiffLine, Hunk, Line, ListItem, Point, Span};
+use streamfmt_core::formatter::hunks;
+use streamfmt_core::text::Text;
+
+use super::block::{Piece, Reader, Wrong, get, kind_of, number};
+
+/// Lines of all diffs of one answer that are compared.
+const MOST_COMPARED: usize = 20_000;
+
+impl Reader<'_> {
+    pub(super) fn table(&self, table: &Table) -> Result<Piece, Wrong> {
+        let head = self.cells(&get(table, "head")?, "table.head")?;
+        let mut rows = Vec::new();
+        let Value::Table(told) = get(table, "rows")? else {
+            return Err("sf.table: the rows must be a list of lists".to_owned());
+        };
+        for index in 1..=told.raw_len() {
+            rows.push(self.cells(&get(&told, index)?, "text")?);
+        }
+        let block = Block::Table { head, rows };
+        Ok(Piece::Block(match get(table, "title")? {
+            Value::Nil => block,
+            title => Block::Details { summary: self.line(&title, "details.summary")?, body: vec![block] },
+        }))
+    }
+
+    fn cells(&self, row: &Value, role: &str) -> Result<Vec<Line>, Wrong> {
+        match row {
+            Value::Nil => Ok(Vec::new()),
+            Value::Table(row) => {
+                (1..=row.raw_len()).map(|index| self.line(&get(row, index)?, role)).collect()
+            }
+            other => Err(format!("sf.table: a row is a list of cells, not a {}", other.type_name())),
+        }
+    }
+
+    pub(super) fn pairs(&self, table: &Table) -> Result<Block, Wrong> {
+        let Value::Table(pairs) = get(table, "pairs")? else {
+            return Err("sf.kv: a table of keys and values was expected".to_owned());
+        };
+        let mut told: Vec<(Line, Line)> = Vec::new();
+        if pairs.raw_len() > 0 {
+            for index in 1..=pairs.raw_len() {
+                let Value::Table(pair) = get(&pairs, index)? else {
+                    return Err("sf.kv: each element is a pair of a key and a value".to_owned());
+                };
+                told.push((self.line(&get(&pair, 1)?, "muted")?, self.line(&get(&pair, 2)?, "text")?));
+            }
+        } else {
+            // In the order of the keys: that of a Lua table may differ from run to run.
+            pairs
+                .for_each(|key: Value, value: Value| {
+                    let pair = self.line(&key, "muted").and_then(|key| Ok((key, self.line(&value, "text")?)));
+                    told.push(pair.map_err(mlua::Error::runtime)?);
+                    Ok(())
+                })
+                .map_err(|error| error.to_string())?;
+            told.sort_by_key(|(key, _)| {
+                key.spans.iter().map(|span| span.text.to_string()).collect::<String>()
+            });
+        }
+        let lines = told.into_iter().map(|(mut key, value)| {
+            key.spans.push(Span::new("muted", Text::own(": ")));
+            key.spans.extend(value.spans);
+            key
+        });
+        Ok(Block::Lines { lines: lines.collect() })
+    }
+
+    pub(super) fn list(&self, table: &Table) -> Result<Block, Wrong> {
+        let Value::Table(told) = get(table, "items")? else {
+            return Err("sf.list: a list was expected".to_owned());
+        };
+        let mut items = Vec::new();
+        for index in 1..=told.raw_len() {
+            let value = get(&told, index)?;
+            let state = match &value {
+                Value::Table(item) if kind_of(item)?.is_none() => {
+                    self.optional(item, "point")?.map(|it| (item, it))
+                }
+                _ => None,
+            };
+            items.push(match state {
+                None => ListItem { point: Point::Plain, line: self.line(&value, "text")? },
+                Some((item, state)) => ListItem {
+                    point: match &*state {
+                        "plain" => Point::Plain,
+                        "open" => Point::Open,
+                        "active" => Point::Active,
+                        "done" => Point::Done,
+                        "failed" => Point::Failed,
+                        other => return Err(format!("sf.list: there is no point \"{other}\"")),
+                    },
+                    line: self.line(&get(item, "text")?, "text")?,
+                },
+            });
+        }
+        Ok(Block::List { items })
+    }
+
+    /// The hunks of a diff: given as such, or found between two texts.
+    pub(super) fn hunks(&self, table: &Table) -> Result<Vec<Hunk>, Wrong> {
+        match get(table, "hunks")? {
+            Value::Nil => {}
+            Value::Table(hunks) => return self.given_hunks(&hunks),
+            // The stream's own patch is not converted before it is asked for.
+            Value::UserData(patch) => {
+                let copy: Value = patch
+                    .metatable()
+                    .and_then(|meta| meta.get::<mlua::Function>("__index"))
+                    .and_then(|index| index.call::<mlua::Function>((patch.clone(), "table")))
+                    .and_then(|table| table.call(patch))
+                    .map_err(|error| error.to_string())?;
+                return match copy {
+                    Value::Table(hunks) => self.given_hunks(&hunks),
+                    _ => Err("sf.patch: a list of hunks was expected".to_owned()),
+                };
+            }
+            other => {
+                return Err(format!("sf.patch: a list of hunks was expected, not a {}", other.type_name()));
+            }
+        }
+        let old = self.text(&get(table, "old")?, "sf.diff: the old text")?;
+        let new = self.text(&get(table, "new")?, "sf.diff: the new text")?;
+        let lines = [&old, &new].map(|text| memchr::memchr_iter(b'\n', text.as_bytes()).count() + 1);
+        self.compared.set(self.compared.get() + lines[0] + lines[1]);
+        if self.compared.get() > MOST_COMPARED {
+            return Err(format!("more than {MOST_COMPARED} lines to compare"));
+        }
+        let context = number(table, "context")?.and_then(|number| usize::try_from(number).ok());
+        Ok(hunks(&old, &new, context))
+    }
+
+    fn given_hunks(&self, told: &Table) -> Result<Vec<Hunk>, Wrong> {
+        let mut hunks = Vec::new();
+        for index in 1..=told.raw_len() {
+            let Value::Table(hunk) = get(told, index)? else {
+                return Err("sf.patch: a hunk is a table".to_owned());
+            };
+            let mut lines = Vec::new();
+            if let Value::Table(told) = get(&hunk, "lines")? {
+                for index in 1..=told.raw_len() {
+                    let text = self.text(&get(&told, index)?, "a line of a hunk")?;
+                    let (change, skipped) = match text.as_bytes().first() {
+                        Some(b'+') => (Change::Add, 1),
+                        Some(b'-') => (Change::Remove, 1),
+                        Some(b' ') => (Change::Keep, 1),
+                        // What is said of a missing final line feed is no line of the file.
+                        Some(b'\\') => continue,
+                        _ => (Change::Keep, 0),
+                    };
+                    let end = text.find('\n').unwrap_or(text.len());
+                    lines.push(DiffLine { change, text: text.slice(skipped.min(end), end) });
+                }
+            }
+            let start = |names: [&str; 2]| -> Result<Option<u64>, Wrong> {
+                Ok(number(&hunk, names[0])?.or(number(&hunk, names[1])?))
+            };
+            let (old_start, new_start) =
+                (start(["oldStart", "old_start"])?, start(["newStart", "new_start"])?);
+            hunks.push(Hunk { old_start, new_start, lines });
+        }
+        Ok(hunks)
+    }
+}

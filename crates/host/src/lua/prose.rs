@@ -1,0 +1,76 @@
+//! Parts Markdown into what a writer in Lua may spell by itself and the rest.
+
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+use streamfmt_core::text::Text;
+
+/// A part of Markdown.
+pub(super) enum Part {
+    /// A heading that stands by itself, not in a list or a quotation.
+    Heading { level: u8, text: Text, source: Text },
+    /// A block of code that stands by itself.
+    Code { lang: Option<Text>, text: Text, source: Text },
+    /// All else, as it is written.
+    Other(Text),
+}
+
+impl Part {
+    /// The part as it is written.
+    pub(super) fn source(&self) -> &Text {
+        match self {
+            Self::Heading { source, .. } | Self::Code { source, .. } | Self::Other(source) => source,
+        }
+    }
+}
+
+/// The parts of a text, in order.
+pub(super) fn parts(text: &Text) -> Vec<Part> {
+    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    let mut parts = Vec::new();
+    let mut depth = 0_usize;
+    let (mut done, mut words, mut lang) = (0, String::new(), None);
+    for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
+        match event {
+            Event::Start(tag) => {
+                depth += 1;
+                if depth == 1 {
+                    words.clear();
+                    lang = match tag {
+                        Tag::CodeBlock(CodeBlockKind::Fenced(info)) => {
+                            info.split_whitespace().next().map(Text::clean)
+                        }
+                        _ => None,
+                    };
+                }
+            }
+            Event::End(end) => {
+                depth -= 1;
+                let part = match end {
+                    _ if depth > 0 => continue,
+                    TagEnd::Heading(level) => Part::Heading {
+                        level: level as u8,
+                        text: Text::clean(&words),
+                        source: text.slice(range.start, range.end),
+                    },
+                    TagEnd::CodeBlock => Part::Code {
+                        lang: lang.take(),
+                        text: Text::clean(words.trim_end_matches('\n')),
+                        source: text.slice(range.start, range.end),
+                    },
+                    _ => continue,
+                };
+                if range.start > done {
+                    parts.push(Part::Other(text.slice(done, range.start)));
+                }
+                parts.push(part);
+                done = range.end;
+            }
+            Event::Text(piece) | Event::Code(piece) => words.push_str(&piece),
+            Event::SoftBreak | Event::HardBreak => words.push(' '),
+            _ => {}
+        }
+    }
+    if done < text.len() {
+        parts.push(Part::Other(text.slice(done, text.len())));
+    }
+    parts
+}

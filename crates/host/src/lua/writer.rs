@@ -1,0 +1,475 @@
+//! Writers in Lua, on top of one that exists.
+//!
+//! ```text
+//! entry ─▶ parts that the script spells become words of ours ─▶ base ─▶ words become what the script said ─▶ out
+//! ```
+//!
+//! So the base decides where things stand, whatever its format is. What a script says is cleaned like all foreign
+//! text, and where it fails the base spells that part.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::rc::{Rc, Weak};
+
+use mlua::{Function, Lua, Table, Value};
+use streamfmt_core::entry::{Block, Entry, Line, Role, Span, View};
+use streamfmt_core::item::{Id, Kind, Status};
+use streamfmt_core::session::Facts;
+use streamfmt_core::text::Text;
+use streamfmt_core::writer::Writer;
+
+use super::block::{Reader, Wrong};
+use super::give;
+use super::layers::Who;
+use super::plugin::{Running, check_keys, check_name};
+use super::plugins::Plugins;
+use super::prose;
+use super::words::{Words, dedented};
+
+/// What a script may spell: blocks by their type, parts of Markdown, and what stands around them.
+pub(super) const PARTS: [&str; 14] = [
+    "begin", "finish", "entry", "title", "lines", "prose", "heading", "code", "diff", "list", "table",
+    "image", "details", "elided",
+];
+/// Writers that can stand below one in Lua.
+pub(super) const BASES: [&str; 3] = ["text", "markdown", "roles"];
+/// `w:block` inside of what `w:block` asks for.
+const DEEPEST: usize = 8;
+const BY_BASE: &str = "spelled by the base";
+
+/// What a plugin registered as a writer.
+#[derive(Clone)]
+pub(crate) struct Registration {
+    /// Its name, for `--to`.
+    pub(crate) name: String,
+    /// The writer that it stands on.
+    pub(crate) base: String,
+    /// What the name of a file of it ends in.
+    pub(crate) ext: String,
+    parts: Vec<(&'static str, Function)>,
+    spans: Vec<(String, Function)>,
+}
+
+impl Registration {
+    /// Reads `sf.writer(name, spec)`.
+    pub(super) fn read(name: &str, spec: &Table) -> Result<Self, Wrong> {
+        check_name(name, "writer")?;
+        let known: Vec<&'static str> = ["base", "ext", "span"].into_iter().chain(PARTS).collect();
+        check_keys(spec, &known)?;
+        let get = |key: &str| spec.raw_get::<Value>(key).map_err(|error| error.to_string());
+        let word = |key: &str, otherwise: &str| match get(key)? {
+            Value::Nil => Ok(otherwise.to_owned()),
+            Value::String(text) => Ok(text.to_string_lossy()),
+            other => Err(format!("{key} is a text, not a {}", other.type_name())),
+        };
+        let (base, ext) = (word("base", "text")?, word("ext", "txt")?);
+        if !BASES.contains(&base.as_str()) {
+            let hint = crate::problem::suggestion(&base, BASES);
+            return Err(format!("a writer can't stand on \"{base}\" {hint}"));
+        }
+        check_name(&ext, "file ending")?;
+        let mut parts = Vec::new();
+        for part in PARTS {
+            match get(part)? {
+                Value::Nil => {}
+                Value::Function(function) => parts.push((part, function)),
+                other => return Err(format!("{part} is a function, not a {}", other.type_name())),
+            }
+        }
+        let mut spans = Vec::new();
+        match get("span")? {
+            Value::Nil => {}
+            Value::Table(table) => {
+                let walked = table.for_each(|role: String, function: Function| {
+                    spans.push((role, function));
+                    Ok(())
+                });
+                walked.map_err(|_| "span is a table of roles and functions".to_owned())?;
+            }
+            _ => return Err("span is a table of roles and functions".to_owned()),
+        }
+        Ok(Self { name: name.to_owned(), base, ext, parts, spans })
+    }
+
+    fn part(&self, name: &str) -> Option<&Function> {
+        self.parts.iter().find(|(known, _)| *known == name).map(|(_, function)| function)
+    }
+
+    /// The function for a role: its own, else that of the nearest role above it.
+    fn span(&self, role: &str) -> Option<&Function> {
+        let mut role = role;
+        loop {
+            if let Some((_, function)) = self.spans.iter().find(|(known, _)| known == role) {
+                return Some(function);
+            }
+            role = &role[..role.rfind('.')?];
+        }
+    }
+}
+
+/// A writer in Lua.
+pub(crate) struct Scripted {
+    base: Box<dyn Writer>,
+    inner: Rc<Inner>,
+    /// What the functions get as `w`.
+    handle: Option<Table>,
+    words: Words,
+}
+
+/// What `w` reaches.
+struct Inner {
+    plugins: Rc<Plugins>,
+    who: Who,
+    spec: Registration,
+    /// Spells blocks that are asked for with `w:block`.
+    scratch: RefCell<Box<dyn Writer>>,
+    /// The parts that are being spelled: inside of one the base spells its like.
+    active: RefCell<Vec<&'static str>>,
+}
+
+impl Scripted {
+    /// The writer `name` of a plugin, on top of `base`, of which `scratch` is another one. `None` if no plugin that
+    /// runs has it.
+    pub(crate) fn new(
+        plugins: &Rc<Plugins>,
+        name: &str,
+        base: Box<dyn Writer>,
+        scratch: Box<dyn Writer>,
+    ) -> Result<Self, Box<dyn Writer>> {
+        let found = plugins.all().iter().enumerate().rev().find_map(|(index, plugin)| {
+            let registered = plugin.registered();
+            let spec = registered.writers().iter().find(|writer| writer.name == name)?;
+            Some((index, spec.clone()))
+        });
+        let Some((index, spec)) = found else { return Err(base) };
+        let inner = Rc::new(Inner {
+            plugins: Rc::clone(plugins),
+            who: Who::Plugin(index),
+            spec,
+            scratch: RefCell::new(scratch),
+            active: RefCell::default(),
+        });
+        let handle = inner.plugin().and_then(|plugin| handle(plugin.lua(), &Rc::downgrade(&inner)).ok());
+        Ok(Self { base, inner, handle, words: Words::default() })
+    }
+
+    fn edge(&self, part: &'static str, out: &mut dyn fmt::Write) -> fmt::Result {
+        let Some(function) = self.inner.spec.part(part) else { return Ok(()) };
+        match self.inner.ask(part, function, Value::Nil, self.handle.as_ref()) {
+            Some(said) => out.write_str(&said),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Writer for Scripted {
+    fn wants_time(&self) -> bool {
+        self.base.wants_time()
+    }
+
+    fn wants_figures(&self) -> bool {
+        self.base.wants_figures()
+    }
+
+    fn begin(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
+        self.base.begin(out)?;
+        self.edge("begin", out)
+    }
+
+    fn entry(&mut self, entry: &Entry, out: &mut dyn fmt::Write) -> fmt::Result {
+        let (inner, handle) = (&self.inner, self.handle.as_ref());
+        if let (Some(function), Some(plugin)) = (inner.spec.part("entry"), inner.plugin()) {
+            let said = entry_table(plugin.lua(), entry).ok();
+            if let Some(said) = said.and_then(|it| inner.ask("entry", function, Value::Table(it), handle)) {
+                return out.write_str(&said);
+            }
+        }
+        let words = &mut self.words;
+        words.keep_apart_from(entry);
+        let view = inner.replaced(&entry.view, entry, handle, words);
+        let of = entry.of.as_ref().map(|line| inner.replaced_line(line, words));
+        if words.is_empty() {
+            return self.base.entry(entry, out);
+        }
+        // A base may hold entries back: then their words come later.
+        let mut text = String::new();
+        self.base.entry(&Entry { view, of, ..entry.clone() }, &mut text)?;
+        out.write_str(&words.put_back(&text))
+    }
+
+    fn end(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
+        let mut text = String::new();
+        self.base.end(&mut text)?;
+        out.write_str(&self.words.put_back(&text))?;
+        self.edge("finish", out)
+    }
+}
+
+impl Inner {
+    fn plugin(&self) -> Option<&Running> {
+        self.plugins.get(self.who).filter(|plugin| !plugin.is_off())
+    }
+
+    /// What a function says for a part; `None` if it leaves that to the base, or fails.
+    fn ask(
+        &self,
+        part: &'static str,
+        function: &Function,
+        argument: Value,
+        w: Option<&Table>,
+    ) -> Option<String> {
+        let plugin = self.plugin()?;
+        if self.active.borrow().len() >= DEEPEST {
+            return None;
+        }
+        self.active.borrow_mut().push(part);
+        let answer = plugin.call(function, (argument, w));
+        self.active.borrow_mut().pop();
+        let wrong = match answer {
+            Ok(Value::Nil) => return None,
+            Ok(Value::Boolean(false)) => return Some(String::new()),
+            Ok(Value::String(text)) => {
+                let text = String::from_utf8_lossy(&text.as_bytes()).into_owned();
+                return Some(Text::clean_owned(text).into_string());
+            }
+            Ok(other) => Ok(format!("a text was expected, not a {}", other.type_name())),
+            Err(stop) => Err(stop),
+        };
+        let doing = format!("writing a part ({part})");
+        let mut failure = match wrong {
+            Ok(wrong) => plugin.answered_wrong(function, wrong, doing),
+            Err(stop) => plugin.failed(function, &stop, doing),
+        };
+        failure.warning.outcome = BY_BASE;
+        self.plugins.tell(plugin, failure);
+        None
+    }
+
+    /// A view in which words stand for what the script spells.
+    fn replaced(&self, view: &View, entry: &Entry, w: Option<&Table>, words: &mut Words) -> View {
+        let mut title = None;
+        if let (false, Some(function), Some(plugin)) =
+            (view.title.is_empty(), self.spec.part("title"), self.plugin())
+        {
+            let table = title_table(plugin.lua(), entry).ok();
+            title = table.and_then(|table| self.ask("title", function, Value::Table(table), w));
+        }
+        let title = match title {
+            Some(said) => Line::of("text", words.stand_for(said.trim_end().to_owned())),
+            None => self.replaced_line(&view.title, words),
+        };
+        View { mark: view.mark, title, body: self.replaced_blocks(&view.body, w, words) }
+    }
+
+    /// Blocks in which words stand for what the script spells. Details inside one another are few: `clip` and the
+    /// reader of answers see to that.
+    fn replaced_blocks(&self, blocks: &[Block], w: Option<&Table>, words: &mut Words) -> Vec<Block> {
+        let mut out = Vec::with_capacity(blocks.len());
+        for block in blocks {
+            match block {
+                Block::Prose { text, role } if self.asked("prose").is_none() => {
+                    self.replaced_prose(text, role, w, words, &mut out);
+                }
+                block => out.push(self.replaced_block(block, w, words)),
+            }
+        }
+        out
+    }
+
+    fn replaced_block(&self, block: &Block, w: Option<&Table>, words: &mut Words) -> Block {
+        let part = give::name(block);
+        if let (Some(function), Some(plugin)) = (self.asked(part), self.plugin()) {
+            let said = give::block(plugin.lua(), block).ok();
+            let said = said.and_then(|table| self.ask(part, function, Value::Table(table), w));
+            if let Some(said) = said {
+                return words.block_for(said);
+            }
+        }
+        match block {
+            Block::Lines { lines } => {
+                Block::Lines { lines: lines.iter().map(|line| self.replaced_line(line, words)).collect() }
+            }
+            Block::Details { summary, body } => Block::Details {
+                summary: self.replaced_line(summary, words),
+                body: self.replaced_blocks(body, w, words),
+            },
+            Block::Table { head, rows } => Block::Table {
+                head: head.iter().map(|cell| self.replaced_line(cell, words)).collect(),
+                rows: rows
+                    .iter()
+                    .map(|row| row.iter().map(|cell| self.replaced_line(cell, words)).collect())
+                    .collect(),
+            },
+            Block::List { items } => {
+                let mut items = items.clone();
+                for item in &mut items {
+                    item.line = self.replaced_line(&item.line, words);
+                }
+                Block::List { items }
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// Markdown of which the script spells headings or code.
+    fn replaced_prose(
+        &self,
+        text: &Text,
+        role: &Role,
+        w: Option<&Table>,
+        words: &mut Words,
+        out: &mut Vec<Block>,
+    ) {
+        let (heading, code) = (self.asked("heading"), self.asked("code"));
+        if heading.is_none() && code.is_none() {
+            out.push(Block::Prose { text: text.clone(), role: role.clone() });
+            return;
+        }
+        for part in prose::parts(text) {
+            let said = self.plugin().and_then(|plugin| match &part {
+                prose::Part::Heading { level, text, .. } => {
+                    let table = give::heading(plugin.lua(), *level, text, role).ok()?;
+                    self.ask("heading", heading?, Value::Table(table), w)
+                }
+                prose::Part::Code { lang, text, .. } => {
+                    let (text, lang) = (text.clone(), lang.clone());
+                    let block = Block::Code { text, lang, start: None, role: role.clone() };
+                    let table = give::block(plugin.lua(), &block).ok()?;
+                    self.ask("code", code?, Value::Table(table), w)
+                }
+                prose::Part::Other(_) => None,
+            });
+            match said {
+                Some(said) => out.push(words.block_for(said)),
+                None if part.source().trim().is_empty() => {}
+                None => {
+                    out.push(Block::Prose { text: part.source().clone().trimmed_end(), role: role.clone() });
+                }
+            }
+        }
+    }
+
+    /// The function for a part, unless that is being spelled just now.
+    fn asked(&self, part: &str) -> Option<&Function> {
+        self.spec.part(part).filter(|_| !self.active.borrow().contains(&part))
+    }
+
+    fn replaced_line(&self, line: &Line, words: &mut Words) -> Line {
+        if self.spec.spans.is_empty() {
+            return line.clone();
+        }
+        let spans = line.spans.iter().map(|span| match self.painted(span) {
+            Some(said) => Span { text: words.stand_for(said), ..span.clone() },
+            None => span.clone(),
+        });
+        Line { spans: spans.collect() }
+    }
+
+    /// What the script makes of a span, if it paints its role.
+    fn painted(&self, span: &Span) -> Option<String> {
+        let function = self.spec.span(span.role.name()).filter(|_| !span.text.is_empty())?;
+        let text = self.plugin()?.lua().create_string(span.text.as_str()).ok()?;
+        let said = self.ask("span", function, Value::String(text), None)?;
+        Some(said.replace('\n', "␊"))
+    }
+
+    /// What `w:block` gives.
+    fn block(&self, lua: &Lua, value: Value, w: Option<&Table>) -> mlua::Result<String> {
+        let facts = Facts::default();
+        let blocks = Reader::new(lua, &facts, &Line::default).body(value).map_err(mlua::Error::runtime)?;
+        let mut words = Words::default();
+        words.keep_apart_from(&bare(View::of(blocks.clone())));
+        let body = self.replaced_blocks(&blocks, w, &mut words);
+        let entry = bare(View::of(body));
+        let mut text = String::new();
+        let mut scratch = self.scratch.borrow_mut();
+        scratch
+            .entry(&entry, &mut text)
+            .and_then(|()| scratch.end(&mut text))
+            .map_err(mlua::Error::runtime)?;
+        Ok(dedented(&words.put_back(&text)))
+    }
+
+    /// What `w:inlines` gives.
+    fn inlines(&self, lua: &Lua, value: &Value) -> mlua::Result<String> {
+        let facts = Facts::default();
+        let reader = Reader::new(lua, &facts, &Line::default);
+        let line = give::as_line(lua, value)?;
+        let line = reader.line(&line, "text").map_err(mlua::Error::runtime)?;
+        Ok(line
+            .spans
+            .iter()
+            .map(|span| self.painted(span).unwrap_or_else(|| span.text.to_string()))
+            .collect())
+    }
+}
+
+/// The functions of `w`.
+fn handle(lua: &Lua, inner: &Weak<Inner>) -> mlua::Result<Table> {
+    let w = lua.create_table()?;
+    let gone = || mlua::Error::runtime("the output has ended");
+    let it = Weak::clone(inner);
+    w.raw_set(
+        "block",
+        lua.create_function(move |lua, (w, value): (Table, Value)| {
+            it.upgrade().ok_or_else(gone)?.block(lua, value, Some(&w))
+        })?,
+    )?;
+    let it = Weak::clone(inner);
+    w.raw_set(
+        "inlines",
+        lua.create_function(move |lua, (_, value): (Table, Value)| {
+            it.upgrade().ok_or_else(gone)?.inlines(lua, &value)
+        })?,
+    )?;
+    w.set_readonly(true);
+    Ok(w)
+}
+
+/// An entry of nothing but a body.
+fn bare(view: View) -> Entry {
+    Entry {
+        id: Id::from("part"),
+        parent: None,
+        place: 0,
+        kind: Kind::Notice,
+        tool: None,
+        action: None,
+        status: Status::Done,
+        at: None,
+        depth: 0,
+        of: None,
+        figures: None,
+        view,
+    }
+}
+
+/// The title of an entry as a script sees it.
+fn title_table(lua: &Lua, entry: &Entry) -> mlua::Result<Table> {
+    let table = give::line_to_lua(lua, &entry.view.title)?;
+    table.raw_set("type", "title")?;
+    head(&table, entry)?;
+    Ok(table)
+}
+
+/// An entry as a script sees it.
+fn entry_table(lua: &Lua, entry: &Entry) -> mlua::Result<Table> {
+    let table = lua.create_table()?;
+    head(&table, entry)?;
+    table.raw_set("id", entry.id.as_str())?;
+    table.raw_set("parent", entry.parent.as_ref().map(Id::as_str))?;
+    table.raw_set("title", give::line_to_lua(lua, &entry.view.title)?)?;
+    table.raw_set("blocks", give::to_lua(lua, &View::of(entry.view.body.clone()))?)?;
+    table.raw_set("of", entry.of.as_ref().map(|line| give::line_to_lua(lua, line)).transpose()?)?;
+    Ok(table)
+}
+
+fn head(table: &Table, entry: &Entry) -> mlua::Result<()> {
+    table.raw_set("kind", entry.kind.name())?;
+    table.raw_set("tool", entry.tool.as_deref())?;
+    table.raw_set("action", entry.action.map(streamfmt_core::item::Action::name))?;
+    table.raw_set("failed", entry.status == Status::Failed)?;
+    table.raw_set("mark", entry.view.mark)?;
+    table.raw_set("depth", entry.depth)?;
+    table.raw_set("time", entry.at.map(|at| at.to_string()))
+}
