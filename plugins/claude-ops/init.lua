@@ -11,7 +11,7 @@ local blanks = sf.re("[\\s\\x{85}]+")
 local log_time = sf.re("^\\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z\\t$")
 
 local function say(text)
-	return { sf.header(nil, nil, { mark = false }), sf.code(text .. "\n") }
+	return { sf.header(nil, nil, { mark = false }), sf.code(text .. "\n", nil, { exact = true }) }
 end
 
 local function short(text, most)

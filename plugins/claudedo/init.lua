@@ -12,7 +12,7 @@ local folder = sf.re("(?s)^.*/")
 
 -- The text alone, without a mark; one line feed is added unless it ends in one.
 local function say(text)
-	return { sf.header(nil, nil, { mark = false }), sf.code(text) }
+	return { sf.header(nil, nil, { mark = false }), sf.code(text, nil, { exact = true }) }
 end
 
 local function line(text)

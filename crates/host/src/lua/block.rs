@@ -194,7 +194,7 @@ impl<'a> Reader<'a> {
                 Block::Prose { text: Text::clean_owned(format!("{marks} {text}")), role: Role::of("reply") }
             }
             "code" => Block::Code {
-                text: without_last_feed(self.text(&get(table, "text")?, "sf.code")?),
+                text: self.code(table)?,
                 lang: self.optional(table, "lang")?,
                 start: number(table, "start")?,
                 role: self.role(table, "result.text")?,
@@ -224,10 +224,17 @@ impl<'a> Reader<'a> {
         let role = named(role)?;
         let text = self.text(value, "what is returned")?;
         Ok(if text.contains('\n') || text.len() > SHORT {
-            Piece::Block(Block::text(role, without_last_feed(text)))
+            Piece::Block(Block::text(role, text.trimmed_end()))
         } else {
             Piece::Line { mark: None, line: Line::of(role, text) }
         })
+    }
+
+    /// The text of a `code`: without the blanks at its end, unless it is to be exact.
+    fn code(&self, table: &Table) -> Result<Text, Wrong> {
+        let text = self.text(&get(table, "text")?, "sf.code")?;
+        let is_exact = matches!(get(table, "exact")?, Value::Boolean(true));
+        Ok(if is_exact { without_last_feed(text) } else { text.trimmed_end() })
     }
 
     fn header(&self, table: &Table) -> Result<Piece, Wrong> {

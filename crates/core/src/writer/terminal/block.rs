@@ -97,7 +97,6 @@ impl Body<'_, '_> {
     /// Verbatim text, with line numbers, a prompt or colours where they are wanted.
     pub(super) fn code(&mut self, text: &str, lang: Option<&str>, start: Option<u64>, role: &str) {
         let look = self.pen.look();
-        let text = if look.layout.bare { text } else { text.trim_end_matches(['\n', ' ', '\t']) };
         let mut numbers = start.map(|start| Numbers::new(start, text));
         let level = if role == "call.command" {
             let shape = look.piece("mark.command", glyph(look, "command"));
