@@ -13,8 +13,10 @@ use streamfmt::keys::KEYS;
 use streamfmt::profile::BUILT_IN;
 
 use crate::explain::Explain;
+use crate::golden::Golden;
 use crate::message::{OK, USAGE, tell};
 use crate::plugin::Plugin;
+use crate::theme::Theme;
 
 /// Readable output for the event streams of coding agents.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -47,7 +49,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", help_heading = "Format")]
     pub(crate) profile: Option<String>,
 
-    /// Looks on a terminal: the name of a theme, or `auto`
+    /// Looks on a terminal: the name of a theme or the path of its file; `NAME:light` for light backgrounds
     #[arg(long, value_name = "NAME", help_heading = "Format")]
     pub(crate) theme: Option<String>,
 
@@ -131,8 +133,12 @@ pub(crate) enum Command {
     Man,
     /// Tell which plugins and profiles say something of a tool or a kind, and where they were told to
     Explain(Explain),
+    /// Try cases: an input, and what is to come out of it
+    Golden(Golden),
     /// Make, check, try, install and list plugins
     Plugin(Plugin),
+    /// List, show, check and try themes
+    Theme(Theme),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

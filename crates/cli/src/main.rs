@@ -3,11 +3,13 @@
 //! Arguments become a source, a pipeline and an output; what happens becomes an exit code.
 
 mod args;
+mod background;
 mod crash;
 mod explain;
 mod folders;
 mod follow;
 mod format;
+mod golden;
 mod input;
 mod message;
 mod output;
@@ -17,6 +19,7 @@ mod report;
 mod signal;
 mod tee;
 mod terminal;
+mod theme;
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
@@ -35,14 +38,18 @@ use crate::message::{OK, OUTPUT, USAGE, tell, tell_problems};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    ExitCode::from(crash::contain(|| run().unwrap_or_else(|code| code)))
+    let code = crash::contain(|| run().unwrap_or_else(|code| code));
+    background::settle();
+    ExitCode::from(code)
 }
 
 /// Does what the command line says. An error is an exit code whose reason was told.
 fn run() -> Result<u8, u8> {
     let args = Args::read(env::args_os())?;
     match &args.command {
+        Some(Command::Golden(golden)) => return golden.run(),
         Some(Command::Plugin(plugin)) => return plugin.run(),
+        Some(Command::Theme(theme)) => return theme.run(),
         Some(command) => return write_out(&generate(command)?),
         None => {}
     }
@@ -126,8 +133,8 @@ fn generate(command: &Command) -> Result<Vec<u8>, u8> {
             }
             page = explain.run(builder)?;
         }
-        // It writes for itself.
-        Command::Plugin(_) => {}
+        // They write for themselves.
+        Command::Golden(_) | Command::Plugin(_) | Command::Theme(_) => {}
     }
     Ok(page)
 }

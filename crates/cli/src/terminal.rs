@@ -2,11 +2,15 @@
 
 use std::env;
 use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::sync::Arc;
 
 use streamfmt::core::theme::{Appearance, ColorDepth};
 use streamfmt::{Background, Looks};
 
 use crate::args::{Args, When};
+use crate::background;
+use crate::message::tell;
 
 /// Narrower is no layout any more.
 const NARROWEST: usize = 20;
@@ -15,8 +19,12 @@ const NARROWEST: usize = 20;
 pub(crate) fn looks(args: &Args) -> Looks {
     let is_terminal = args.output.is_none() && io::stdout().is_terminal();
     let columns = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+    // What is read from the terminal itself is the input then, not an answer.
+    let is_read = io::stdin().is_terminal() && args.files.iter().any(|file| file == Path::new("-"));
+    let can_ask = is_terminal && !is_read;
     let mut looks =
-        Surroundings { is_terminal, columns: &columns, variable: &|name| env::var(name).ok() }.looks(args);
+        Surroundings { is_terminal, can_ask, columns: &columns, variable: &|name| env::var(name).ok() }
+            .looks(args);
     if args.timestamps {
         looks.zone = Some(jiff::tz::TimeZone::system());
     }
@@ -26,6 +34,8 @@ pub(crate) fn looks(args: &Args) -> Looks {
 /// What the decision depends on.
 struct Surroundings<'a> {
     is_terminal: bool,
+    /// Whether the terminal may be asked.
+    can_ask: bool,
     columns: &'a dyn Fn() -> Option<usize>,
     variable: &'a dyn Fn(&str) -> Option<String>,
 }
@@ -37,7 +47,7 @@ impl Surroundings<'_> {
             force_color: args.color == When::Always,
             width: self.width(args.width),
             links: self.is_terminal && self.follows_links(),
-            background: Background::Known(self.background()),
+            background: self.background(),
             zone: None,
         }
     }
@@ -98,12 +108,24 @@ impl Surroundings<'_> {
             || self.get("KONSOLE_VERSION").is_some()
     }
 
-    /// Some terminals tell their colours as numbers: `foreground;background`.
-    fn background(&self) -> Appearance {
+    /// What the user says; else what the terminal says when it is asked; else what it said to its programs in
+    /// numbers, `foreground;background`.
+    fn background(&self) -> Background {
+        let told = self.get("STREAMFMT_BACKGROUND");
+        match told.as_deref().map(|said| (said, Appearance::parse(said))) {
+            Some((_, Some(said))) => return Background::Known(said),
+            Some((said, None)) => tell(&format!("STREAMFMT_BACKGROUND can't be \"{said}\" (dark or light)")),
+            None => {}
+        }
         let told = self.get("COLORFGBG").unwrap_or_default();
-        match told.rsplit(';').next().and_then(|ground| ground.parse().ok()) {
+        let told = match told.rsplit(';').next().and_then(|ground| ground.parse().ok()) {
             Some(7 | 9..=15) => Appearance::Light,
             _ => Appearance::Dark,
+        };
+        if self.can_ask {
+            Background::Ask(Arc::new(move || background::ask().unwrap_or(told)))
+        } else {
+            Background::Known(told)
         }
     }
 
@@ -124,7 +146,7 @@ mod tests {
         let variable = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
-        Surroundings { is_terminal, columns: &|| Some(100), variable: &variable }.looks(&args)
+        Surroundings { is_terminal, can_ask: false, columns: &|| Some(100), variable: &variable }.looks(&args)
     }
 
     #[test]
@@ -179,6 +201,8 @@ mod tests {
             looks("", true, &[("TERM", "tmux-256color"), ("COLORFGBG", "15;0"), ("VTE_VERSION", "7200")]);
         assert_eq!((told.color, told.links), (Some(ColorDepth::Ansi256), false));
         assert!(matches!(told.background, Background::Known(Appearance::Dark)));
+        let told = looks("", true, &[("COLORFGBG", "15;0"), ("STREAMFMT_BACKGROUND", "light")]);
+        assert!(matches!(told.background, Background::Known(Appearance::Light)));
         assert!(!looks("--color always", false, &[("VTE_VERSION", "7200")]).links);
     }
 }

@@ -295,6 +295,25 @@ impl Theme {
         roles
     }
 
+    /// What is hard to read on the theme's own background, in order of the roles' names: by the measure of WCAG 2,
+    /// where text wants 4.5, and bars, rules and numbers at the edge 3. Nothing if the theme names no background.
+    pub fn hard_to_read(&self) -> Vec<Faint<'_>> {
+        let Some(own) = self.background else { return Vec::new() };
+        let block = self.exact_style("markdown.block").and_then(|style| style.bg);
+        let mut faint = Vec::new();
+        for (role, style) in self.roles() {
+            let Some(fg) = style.fg else { continue };
+            let least = if SHAPES.contains(&role) { 3.0 } else { 4.5 };
+            let behind_code = block.filter(|_| role.starts_with("syntax.") && style.bg.is_none());
+            let contrasts = [style.bg.or(Some(own)), behind_code].into_iter().flatten();
+            let contrast = contrasts.filter_map(|ground| fg.contrast(ground)).reduce(f64::min);
+            if let Some(contrast) = contrast.filter(|contrast| *contrast < least) {
+                faint.push(Faint { role, contrast, least });
+            }
+        }
+        faint
+    }
+
     /// The same theme in the colours that `depth` can show. What only a ground told apart from its surroundings
     /// is underlined where that can't be shown.
     #[must_use]
@@ -310,6 +329,21 @@ impl Theme {
         let roles = self.roles.iter().map(|(role, style)| (role.clone(), shown(role, style))).collect();
         Self { roles, ..self }
     }
+}
+
+/// Roles of what is to be seen rather than read.
+const SHAPES: [&str; 7] =
+    ["faint", "nest", "markdown.bar", "markdown.rule", "code.number", "diff.number", "table.border"];
+
+/// A role that is hard to read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Faint<'a> {
+    /// The role.
+    pub role: &'a str,
+    /// The contrast it has, from 1 to 21.
+    pub contrast: f64,
+    /// The contrast it should have.
+    pub least: f64,
 }
 
 /// Something in a theme's file that could not be read.

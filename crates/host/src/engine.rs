@@ -113,6 +113,7 @@ pub struct Looks {
 }
 
 /// Choices that were read and checked: makes a pipeline's set-up for each input.
+#[derive(Clone)]
 pub struct Engine {
     settings: Settings,
     writer: &'static WriterRow,
@@ -125,6 +126,8 @@ pub struct Engine {
     inline_plugin_errors: bool,
     journal: Journal,
     folders: Option<Folders>,
+    files: Files,
+    themes: Themes,
     warnings: Problems,
 }
 
@@ -155,6 +158,18 @@ impl Engine {
             subagents: None,
             settle: None,
         }
+    }
+
+    /// The same choices with a journal of their own.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        Self { journal: Journal::default(), ..self.clone() }
+    }
+
+    /// The same choices without plugins, with a journal of their own.
+    #[must_use]
+    pub fn without_plugins(&self) -> Self {
+        Self { plugins: Vec::new(), ..self.apart() }
     }
 
     /// The writer of a plugin that was chosen, and what the name of a file of it ends in.
@@ -212,6 +227,16 @@ impl Engine {
         scripts.map(|scripts| Box::new(scripts) as Box<dyn Formatter>).into_iter().collect()
     }
 
+    /// The themes that can be chosen.
+    pub fn themes(&self) -> &Themes {
+        &self.themes
+    }
+
+    /// The files that the choices were read from, and those that were looked for.
+    pub fn files(&self) -> &Files {
+        &self.files
+    }
+
     /// The plugin's writer that was chosen, if one was, over the one that it stands on.
     fn over(&self, base: Box<dyn Writer>, plugins: &Rc<Plugins>) -> Box<dyn Writer> {
         match (&self.plugin_writer, (self.writer.make)(self)) {
@@ -265,7 +290,7 @@ impl Engine {
 #[derive(Clone, Debug)]
 enum Chosen {
     Path(PathBuf),
-    Pack(Layer, Box<Pack>),
+    Pack(Layer, Arc<Pack>),
 }
 
 /// Collects choices; each is checked when the engine is built.
@@ -377,14 +402,14 @@ impl Builder {
 
     /// A plugin that was read already, as one that the profile names, over those before.
     #[must_use]
-    pub fn pack(self, pack: Pack) -> Self {
+    pub fn pack(self, pack: impl Into<Arc<Pack>>) -> Self {
         self.pack_at(Layer::Pack, pack)
     }
 
     /// A plugin that was read already, over those of its layer that came before.
     #[must_use]
-    pub fn pack_at(mut self, layer: Layer, pack: Pack) -> Self {
-        self.plugins.push(Chosen::Pack(layer, Box::new(pack)));
+    pub fn pack_at(mut self, layer: Layer, pack: impl Into<Arc<Pack>>) -> Self {
+        self.plugins.push(Chosen::Pack(layer, pack.into()));
         self
     }
 
@@ -472,6 +497,8 @@ impl Builder {
             inline_plugin_errors,
             journal,
             folders: self.folders,
+            files,
+            themes,
             warnings,
         })
     }
@@ -486,7 +513,7 @@ impl Builder {
         }
         for chosen in &self.plugins {
             match chosen {
-                Chosen::Pack(layer, pack) => plugins.push((*layer, Arc::new((**pack).clone()))),
+                Chosen::Pack(layer, pack) => plugins.push((*layer, Arc::clone(pack))),
                 Chosen::Path(path) => match Pack::read(files, path) {
                     Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
                     Err(message) if !path.exists() => {

@@ -36,7 +36,8 @@ pub enum Background {
 }
 
 impl Background {
-    fn find(&self) -> Appearance {
+    /// Which it is, by asking if need be.
+    pub fn find(&self) -> Appearance {
         match self {
             Self::Known(appearance) => *appearance,
             Self::Ask(ask) => ask(),

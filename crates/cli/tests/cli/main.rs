@@ -11,4 +11,8 @@ mod explain;
 mod follow;
 mod inputs;
 mod outputs;
+mod packs;
 mod plugins;
+#[cfg(unix)]
+mod terminal;
+mod themes;

@@ -77,6 +77,8 @@ impl Folder {
     pub(crate) fn command(&self, arguments: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_streamfmt"));
         command.args(arguments.split_whitespace()).current_dir(&self.0).env_clear();
+        // What the user of the machine has set up is no concern of a test.
+        command.env("HOME", self.path("home"));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

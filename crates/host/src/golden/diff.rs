@@ -1,7 +1,10 @@
 //! What is different between two texts: lines, and the words in them.
 
+mod form;
+
 use std::fmt;
 
+pub use form::{Form, Spelled};
 use similar::{ChangeTag, TextDiff};
 
 /// Equal lines that are kept around a change.
@@ -31,6 +34,8 @@ pub struct Hunk {
     pub old: usize,
     /// The number of its first line in the new text, from 1.
     pub new: usize,
+    /// How many equal lines there are since the place before.
+    pub equal: usize,
     /// Its lines.
     pub lines: Vec<Line>,
     /// How many lines are left out at its end.
@@ -63,8 +68,9 @@ impl Diff {
         let diff = TextDiff::from_lines(old, new);
         let groups = diff.grouped_ops(CONTEXT);
         let mut hunks = Vec::new();
+        let mut end = 0;
         for group in groups.iter().take(MOST_HUNKS) {
-            let Some(first) = group.first() else { continue };
+            let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
             let mut lines: Vec<Line> = group
                 .iter()
                 .flat_map(|op| diff.iter_inline_changes(op))
@@ -88,9 +94,11 @@ impl Diff {
             hunks.push(Hunk {
                 old: first.old_range().start + 1,
                 new: first.new_range().start + 1,
+                equal: first.old_range().start - end,
                 lines,
                 more,
             });
+            end = last.old_range().end;
         }
         Self { hunks, more: groups.len().saturating_sub(MOST_HUNKS) }
     }
@@ -125,39 +133,6 @@ fn visible(character: char) -> char {
 
 impl fmt::Display for Diff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for hunk in &self.hunks {
-            writeln!(f, "@@ line {} → {} @@", hunk.old, hunk.new)?;
-            for line in &hunk.lines {
-                writeln!(f, "{line}")?;
-            }
-            if hunk.more > 0 {
-                writeln!(f, "… {} more lines", hunk.more)?;
-            }
-        }
-        if self.more > 0 {
-            writeln!(f, "… {} more places", self.more)?;
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Display for Line {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (sign, open, close) = match self.side {
-            Side::Both => (" ", "", ""),
-            Side::Old => ("-", "[-", "-]"),
-            Side::New => ("+", "{+", "+}"),
-        };
-        f.write_str(sign)?;
-        // Where the whole line is different, marks around its words say nothing.
-        let is_mixed = self.parts.iter().any(|(differs, _)| !differs);
-        for (differs, part) in &self.parts {
-            if *differs && is_mixed {
-                write!(f, "{open}{part}{close}")?;
-            } else {
-                f.write_str(part)?;
-            }
-        }
-        Ok(())
+        self.spelled(Form::Inline, false, 0).fmt(f)
     }
 }

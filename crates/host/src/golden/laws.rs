@@ -3,73 +3,134 @@
 //! - However the bytes arrive, the same comes out; and the same in every run.
 //! - Nothing that comes out could steer a terminal or a log.
 //! - Every line is read, and every line matters: without it something else would come out or be counted.
+//! - Every item is written, or counted under the rule that hides it.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::rc::Rc;
+use std::str::FromStr;
 
+use streamfmt_core::entry::{Block, Entry};
+use streamfmt_core::formatter::{FormatError, Formatter, Moment, Verdict};
+use streamfmt_core::item::{Id, Item};
 use streamfmt_core::json::Record;
-use streamfmt_core::pipeline::Report;
+use streamfmt_core::pipeline::{Output, Pipeline, Report};
+use streamfmt_core::session::Session;
 use streamfmt_core::text::clean;
+use streamfmt_core::writer::Writer;
 
-use super::{Run, visible};
+use super::case::Cell;
+use super::input::Input;
+use super::run::{Run, visible};
+use super::{live, pieces};
 use crate::engine::Engine;
 
 /// Inputs with more lines are not tried with each of them left out.
 const MANY_LINES: usize = 200;
 
-/// The laws that don't hold for `run`, which is what came out of the whole `input`.
-pub(super) fn broken(engine: &Engine, input: &[u8], run: &Run) -> Vec<String> {
+/// In which pieces an input arrives once more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Chunks {
+    /// In all of these ways.
+    #[default]
+    All,
+    /// Line by line.
+    Line,
+    /// Byte by byte.
+    Byte,
+    /// In pieces of many lengths, made from this seed.
+    Random(u64),
+}
+
+impl FromStr for Chunks {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let seed = text.strip_prefix("random:").and_then(|seed| seed.parse().ok());
+        match (text, seed) {
+            ("all", _) => Ok(Self::All),
+            ("line", _) => Ok(Self::Line),
+            ("byte", _) => Ok(Self::Byte),
+            (_, Some(seed)) => Ok(Self::Random(seed)),
+            _ => Err("all, line, byte or random:SEED is wanted".to_owned()),
+        }
+    }
+}
+
+/// The laws that don't hold for `run`, which is what came out of the cell's input.
+pub(super) fn broken(cell: &Cell, engine: &Engine, run: &Run, chunks: Chunks) -> Vec<String> {
+    let bytes = cell.case.input.bytes();
     let mut broken = Vec::new();
-    broken.extend(depends_on_pieces(engine, input, run));
-    broken.extend(harmful(engine, &run.text));
-    broken.extend(uncounted(input, &run.report));
-    // What is said doesn't depend on colours, and loading grammars for each line takes long.
-    if engine.writer().name != "ansi" {
-        broken.extend(unseen_line(engine, input, run));
+    let whole = match &cell.case.input {
+        Input::Whole(_) => None,
+        Input::Live(_) => {
+            broken.extend(depends_on_run(engine, &cell.case.input, run));
+            broken.extend(live::depends_on_pace(engine, &bytes));
+            Some(Run::of(engine, [&*bytes]))
+        }
+    };
+    let whole = whole.as_ref().unwrap_or(run);
+    broken.extend(depends_on_pieces(engine, &bytes, whole, chunks));
+    broken.extend(
+        harm(&run.text, cell.writer == "ansi")
+            .map(|around| format!("something came out that could steer a terminal: {}", visible(&around))),
+    );
+    broken.extend(uncounted(&bytes, &whole.report));
+    if cell.is_first {
+        let bare = engine.without_plugins();
+        broken.extend(unseen_line(&bare, &bytes, &Run::of(&bare, [&*bytes])));
+        broken.extend(undrawn(engine, &bytes));
     }
     broken
 }
 
-fn depends_on_pieces(engine: &Engine, input: &[u8], run: &Run) -> Option<String> {
-    let ways: [(&str, Vec<&[u8]>); 4] = [
-        ("again", vec![input]),
-        ("line by line", input.split_inclusive(|&byte| byte == b'\n').collect()),
-        ("byte by byte", input.chunks(1).collect()),
-        ("in odd pieces", odd_pieces(input)),
-    ];
+fn depends_on_run(engine: &Engine, input: &Input, run: &Run) -> Option<String> {
+    let again = Run::of_input(engine, input);
+    (again.text != run.text).then(|| first_difference("again", &again.text, &run.text))
+}
+
+pub(super) fn depends_on_pieces(engine: &Engine, input: &[u8], run: &Run, chunks: Chunks) -> Option<String> {
+    let mut ways: Vec<(String, Vec<&[u8]>)> = vec![("again".to_owned(), vec![input])];
+    let is = |way| chunks == way || chunks == Chunks::All;
+    if is(Chunks::Line) {
+        ways.push(("line by line".to_owned(), pieces::lines(input)));
+    }
+    if is(Chunks::Byte) {
+        ways.push(("byte by byte".to_owned(), pieces::single(input)));
+    }
+    match chunks {
+        Chunks::All => ways.push(("in odd pieces".to_owned(), pieces::odd(input, input.len() as u64))),
+        Chunks::Random(seed) => {
+            ways.push((format!("in the pieces of random:{seed}"), pieces::odd(input, seed)));
+        }
+        Chunks::Line | Chunks::Byte => {}
+    }
     let (way, text) = ways
         .into_iter()
         .map(|(way, pieces)| (way, Run::of(engine, pieces).text))
         .find(|(_, text)| *text != run.text)?;
-    let same = text.lines().zip(run.text.lines()).take_while(|(one, other)| one == other).count();
+    Some(first_difference(&way, &text, &run.text))
+}
+
+fn first_difference(way: &str, text: &str, usual: &str) -> String {
+    let same = text.lines().zip(usual.lines()).take_while(|(one, other)| one == other).count();
     let line = |text: &str| visible(text.lines().nth(same).unwrap_or("nothing"));
-    Some(format!("read {way}, line {} is «{}», not «{}»", same + 1, line(&text), line(&run.text)))
+    format!("read {way}, line {} is «{}», not «{}»", same + 1, line(text), line(usual))
 }
 
-/// Pieces of many lengths, the same in every run.
-fn odd_pieces(bytes: &[u8]) -> Vec<&[u8]> {
-    let mut pieces = Vec::new();
-    let mut rest = bytes;
-    let mut state = bytes.len() as u64;
-    while !rest.is_empty() {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let length = [1, 2, 3, 7, 61, 311][(state >> 33) as usize % 6];
-        let (piece, after) = rest.split_at(length.min(rest.len()));
-        pieces.push(piece);
-        rest = after;
-    }
-    pieces
-}
-
-/// What comes out is clean: cleaning it again changes nothing but the colours of the `ansi` writer.
-fn harmful(engine: &Engine, text: &str) -> Option<String> {
-    let text = if engine.writer().name == "ansi" { without_colours(text) } else { Cow::Borrowed(text) };
+/// What is around the first character of a text that could steer a terminal or a log, if there is one. A text
+/// `is_coloured` if it may have the colours of the `ansi` writer.
+pub fn harm(text: &str, is_coloured: bool) -> Option<String> {
+    let text = if is_coloured { without_colours(text) } else { Cow::Borrowed(text) };
+    // What is clean is cleaned to itself.
     let cleaned = clean(&text);
     if cleaned == text {
         return None;
     }
     let same = text.chars().zip(cleaned.chars()).take_while(|(one, other)| one == other).count();
-    let around: String = cleaned.chars().skip(same.saturating_sub(20)).take(60).collect();
-    Some(format!("something came out that could steer a terminal: {}", visible(&around)))
+    Some(cleaned.chars().skip(same.saturating_sub(20)).take(60).collect())
 }
 
 /// The text without the colour sequences that a writer may make: `ESC [ numbers m`.
@@ -86,8 +147,9 @@ fn without_colours(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-fn uncounted(input: &[u8], report: &Report) -> Option<String> {
-    let lines = input.split_inclusive(|&byte| byte == b'\n').count() as u64;
+/// Tells it if a line of the input was neither read nor accounted for.
+pub fn uncounted(input: &[u8], report: &Report) -> Option<String> {
+    let lines = pieces::lines(input).len() as u64;
     let Report { events, blank_lines, raw_lines, damaged, oversized, .. } = report;
     let counted = blank_lines + events + raw_lines + damaged + oversized;
     (report.lines != lines || counted < lines)
@@ -95,9 +157,10 @@ fn uncounted(input: &[u8], report: &Report) -> Option<String> {
 }
 
 /// Finds a line that could as well not be there: then it was lost.
-fn unseen_line(engine: &Engine, input: &[u8], run: &Run) -> Option<String> {
-    let lines: Vec<&[u8]> = input.split_inclusive(|&byte| byte == b'\n').collect();
-    if lines.len() > MANY_LINES {
+pub(super) fn unseen_line(engine: &Engine, input: &[u8], run: &Run) -> Option<String> {
+    let lines = pieces::lines(input);
+    // What is said doesn't depend on colours, and loading grammars for each line takes long.
+    if lines.len() > MANY_LINES || engine.writer().name == "ansi" {
         return None;
     }
     let kinds: Vec<Option<String>> = lines.iter().map(|line| kind(line)).collect();
@@ -126,4 +189,66 @@ fn kind(line: &[u8]) -> Option<String> {
 /// The counts that tell what became of a line, not how many there were.
 fn counts(report: &Report) -> Report {
     Report { lines: 0, events: 0, blank_lines: 0, ..report.clone() }
+}
+
+/// Finds an item that is neither written nor counted as hidden.
+fn undrawn(engine: &Engine, input: &[u8]) -> Option<String> {
+    let engine = engine.apart();
+    let mut setup = engine.setup();
+    let (met, drawn) = (Rc::new(RefCell::new(Vec::new())), Rc::new(RefCell::new(BTreeSet::new())));
+    setup.output = match setup.output {
+        Output::Entries { mut formatters, .. } => {
+            formatters.insert(0, Box::new(Witness(Rc::clone(&met))));
+            Output::Entries { formatters, writer: Box::new(Marks(Rc::clone(&drawn))) }
+        }
+        // Nothing stands between items and what is written.
+        _ => return None,
+    };
+    let filter = setup.profile.filter.clone();
+    let mut pipeline = Pipeline::new(setup);
+    let _ = pipeline.push(input, &mut String::new());
+    let _ = pipeline.finish(&mut String::new());
+    let report = pipeline.report();
+    let mut hidden: BTreeMap<&str, (u64, Id)> = BTreeMap::new();
+    for item in met.borrow().iter() {
+        if !drawn.borrow().contains(&item.id) {
+            let rule = if filter.admits(item) { item.kind.name() } else { "filter" };
+            let (count, _) = hidden.entry(rule).or_insert((0, item.id.clone()));
+            *count += 1;
+        }
+    }
+    let (rule, (count, first)) = hidden
+        .into_iter()
+        .find(|(rule, (count, _))| report.hidden.get(*rule).copied().unwrap_or_default() < *count)?;
+    Some(format!("{count} items are not drawn, {first} first, and not counted as hidden by \"{rule}\""))
+}
+
+/// Sees every item and decides nothing.
+struct Witness(Rc<RefCell<Vec<Item>>>);
+
+impl Formatter for Witness {
+    fn name(&self) -> &'static str {
+        "witness"
+    }
+
+    fn format(&self, _: &Item, _: &Session) -> Result<Verdict, FormatError> {
+        Ok(Verdict::Pass)
+    }
+
+    fn observe(&self, moment: Moment<'_>, _: &Session) -> Vec<Block> {
+        if let Moment::Complete(item) = moment {
+            self.0.borrow_mut().push(item.clone());
+        }
+        Vec::new()
+    }
+}
+
+/// Notes which items are written.
+struct Marks(Rc<RefCell<BTreeSet<Id>>>);
+
+impl Writer for Marks {
+    fn entry(&mut self, entry: &Entry, _: &mut dyn fmt::Write) -> fmt::Result {
+        self.0.borrow_mut().insert(entry.id.clone());
+        Ok(())
+    }
 }

@@ -7,8 +7,8 @@ use streamfmt_core::pipeline::Pipeline;
 
 use super::tree::Tree;
 use crate::engine::Engine;
-use crate::lua::api;
 use crate::lua::manifest::is_name;
+use crate::lua::{api, declare};
 use crate::problem::{Problem, Problems};
 
 /// The files of a new plugin, with `NAME` in the place of its name.
@@ -65,5 +65,10 @@ pub fn create(folder: &Path) -> Result<Vec<String>, Problems> {
 
 /// What an editor needs to know the interface: files by name, with their text.
 pub fn editor_files() -> impl Iterator<Item = (&'static str, String)> {
-    [("sf.d.lua", api::types()), (".luarc.json", include_str!("starter/luarc.json").to_owned())].into_iter()
+    [
+        ("sf.d.lua", api::types()),
+        ("sf.d.luau", declare::luau(&api::types())),
+        (".luarc.json", include_str!("starter/luarc.json").to_owned()),
+    ]
+    .into_iter()
 }

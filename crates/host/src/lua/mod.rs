@@ -12,6 +12,7 @@
 
 pub mod api;
 pub mod built_in;
+pub mod declare;
 pub mod journal;
 pub mod manifest;
 pub mod pack;

@@ -1,5 +1,7 @@
 //! However the bytes arrive, the same comes out, and it is harmless and counted.
 
+use streamfmt::golden::pieces;
+
 use crate::recordings::{hostile, recordings};
 use crate::{FORMS, Form, assert_counted, assert_harmless, format};
 
@@ -31,17 +33,12 @@ fn try_all_ways(name: &str, bytes: &[u8]) {
         let whole = format(form, [bytes]);
         assert_harmless(form, &whole.text, name);
         assert_counted(bytes, &whole, name);
-        assert_same(
-            form,
-            &whole.text,
-            &bytes.split_inclusive(|&byte| byte == b'\n').collect::<Vec<_>>(),
-            name,
-        );
+        assert_same(form, &whole.text, &pieces::lines(bytes), name);
         if bytes.len() <= LONG {
-            assert_same(form, &whole.text, &odd_pieces(bytes), name);
+            assert_same(form, &whole.text, &pieces::odd(bytes, bytes.len() as u64), name);
         }
         if bytes.len() <= SHORT {
-            assert_same(form, &whole.text, &bytes.chunks(1).collect::<Vec<_>>(), name);
+            assert_same(form, &whole.text, &pieces::single(bytes), name);
         }
     }
 }
@@ -59,19 +56,4 @@ pub(crate) fn assert_same(form: &Form, expected: &str, pieces: &[&[u8]], name: &
         text.lines().nth(same),
         expected.lines().nth(same)
     );
-}
-
-/// Pieces of many lengths, the same in every run.
-fn odd_pieces(bytes: &[u8]) -> Vec<&[u8]> {
-    let mut pieces = Vec::new();
-    let mut rest = bytes;
-    let mut state = bytes.len() as u64;
-    while !rest.is_empty() {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let length = [1, 2, 3, 7, 61, 1000, 5000][(state >> 33) as usize % 7];
-        let (piece, after) = rest.split_at(length.min(rest.len()));
-        pieces.push(piece);
-        rest = after;
-    }
-    pieces
 }

@@ -1,0 +1,265 @@
+//! `streamfmt golden`: cases with what is to come out of them, checked, accepted and made.
+
+mod add;
+mod bless;
+mod check;
+mod drift;
+mod review;
+
+use std::env;
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use clap::Subcommand;
+use streamfmt::core::profile::glob;
+use streamfmt::golden::report::Style;
+use streamfmt::golden::{Cell, Suite};
+
+pub(crate) use check::Check;
+
+use crate::input::reason;
+use crate::message::{OK, OUTPUT, USAGE, one_line, tell, tell_problems};
+
+/// Nothing was tried.
+const NOTHING_RAN: u8 = 5;
+
+/// Exit codes of all of these.
+pub(crate) const CODES: &str = "\
+Exit codes: 0 all equal, 1 some differ, 2 usage, set-up or case file wrong, 3 a plugin failed though the output was \
+equal, 4 some are only new, 5 nothing was tried";
+
+/// Try cases: an input, and what is to come out of it
+#[derive(Debug, clap::Args)]
+pub(crate) struct Golden {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Compare what comes out with what is expected
+    #[command(after_help = CODES)]
+    Check(check::Check),
+    /// Make what comes out what is expected
+    Bless(bless::Bless),
+    /// Look at each difference and decide on it
+    Review(review::Review),
+    /// Make a case of a recorded session
+    Add(add::Add),
+    /// List the cases
+    List(Wanted),
+    /// Remove expected files that no case asks for
+    Clean(Clean),
+    /// Tell which types, blocks, tools and fields of recordings no formatter shows
+    Drift(drift::Drift),
+}
+
+/// Which cells are wanted.
+#[derive(Debug, clap::Args)]
+struct Wanted {
+    /// Folders of cases, single cases, plugins; `tests/golden` if there is one, else the folder itself
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+
+    /// Only cases or cells of this name; `*` stands for anything
+    #[arg(long, value_name = "GLOB")]
+    case: Vec<String>,
+
+    /// Only cases with this tag
+    #[arg(long, value_name = "TAG")]
+    tag: Vec<String>,
+
+    /// Only what this profile shows
+    #[arg(long, value_name = "NAME")]
+    profile: Vec<String>,
+
+    /// Only what comes out in this format
+    #[arg(long, value_name = "FORMAT")]
+    writer: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+struct Clean {
+    /// Folders of cases; `tests/golden` if there is one, else the folder itself
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+
+    /// Only tell what would be removed
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Golden {
+    /// Does what was asked for. An error is an exit code whose reason was told.
+    pub(crate) fn run(&self) -> Result<u8, u8> {
+        match &self.command {
+            Command::Check(check) => check.run(),
+            Command::Bless(bless) => bless.run(),
+            Command::Review(review) => review.run(),
+            Command::Add(add) => add.run(),
+            Command::List(wanted) => list(wanted),
+            Command::Clean(clean) => clean.run(),
+            Command::Drift(drift) => drift.run(),
+        }
+    }
+}
+
+impl Wanted {
+    /// Finds the cells. Where only some are wanted, nothing is said of left-over files.
+    fn suite(&self) -> Suite {
+        let mut suite = find(&self.paths);
+        let only_some =
+            [&self.case, &self.tag, &self.profile, &self.writer].iter().any(|list| !list.is_empty());
+        if only_some {
+            suite.retain(|cell| self.wants(cell));
+        }
+        suite
+    }
+
+    fn wants(&self, cell: &Cell) -> bool {
+        let any = |list: &[String], fits: &dyn Fn(&String) -> bool| list.is_empty() || list.iter().any(fits);
+        let case = &cell.case.name;
+        let own = case.rsplit('/').next().unwrap_or(case);
+        let is_named = |pattern: &String| [case, &cell.name, own].iter().any(|name| glob(pattern, name));
+        any(&self.case, &is_named)
+            && any(&self.tag, &|tag| cell.case.choices.tags.contains(tag))
+            && any(&self.profile, &|profile| {
+                cell.profile == *profile || cell.name.contains(&format!("/{profile}."))
+            })
+            && any(&self.writer, &|writer| cell.writer == *writer)
+    }
+}
+
+/// Finds the cases in these places, or where they usually are.
+fn find(paths: &[PathBuf]) -> Suite {
+    let usual = [usual_folder()];
+    let paths = if paths.is_empty() { &usual[..] } else { paths };
+    let mut suite = Suite::default();
+    for path in paths {
+        suite.join(Suite::find(path));
+    }
+    suite
+}
+
+/// Where cases usually are.
+fn usual_folder() -> PathBuf {
+    let usual = Path::new("tests/golden");
+    if usual.is_dir() && !Path::new("plugin.toml").is_file() { usual.to_owned() } else { PathBuf::from(".") }
+}
+
+/// The command that accepts a change, for messages.
+fn bless_command(paths: &[PathBuf]) -> String {
+    let mut command = "streamfmt golden bless".to_owned();
+    for path in paths {
+        command.extend([" ", &one_line(&path.display().to_string())]);
+    }
+    command
+}
+
+/// How many threads there may be.
+fn threads(asked: Option<usize>) -> usize {
+    asked.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from)).max(1)
+}
+
+/// Whether a machine runs this, not a person.
+fn is_ci() -> bool {
+    env::var("CI").is_ok_and(|value| !["", "0", "false"].contains(&value.as_str()))
+}
+
+/// How differences look on standard output.
+fn style(form: streamfmt::golden::diff::Form, bless: String) -> Style {
+    let is_terminal = io::stdout().is_terminal();
+    let is_set = |name: &str| env::var(name).is_ok_and(|value| !value.is_empty() && value != "0");
+    let is_dumb = env::var("TERM").is_ok_and(|term| term == "dumb");
+    let has_color = !is_set("NO_COLOR") && (is_set("CLICOLOR_FORCE") || (is_terminal && !is_dumb));
+    let columns = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+    Style { form, has_color, width: columns.filter(|_| is_terminal).unwrap_or_default(), bless }
+}
+
+/// Standard output as something to format to. It remembers whether that failed.
+struct Page {
+    failed: Option<io::Error>,
+}
+
+impl Page {
+    fn new() -> Self {
+        Self { failed: None }
+    }
+
+    /// The code of a program that ends with `code` if all could be written. A closed pipe is fine.
+    fn end(mut self, code: u8) -> Result<u8, u8> {
+        if let Err(error) = io::stdout().flush() {
+            self.failed.get_or_insert(error);
+        }
+        match self.failed {
+            Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                tell(&format!("can't write standard output: {}", reason(&error)));
+                Err(OUTPUT)
+            }
+            _ => Ok(code),
+        }
+    }
+}
+
+impl fmt::Write for Page {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.failed.is_none()
+            && let Err(error) = io::stdout().write_all(text.as_bytes())
+        {
+            self.failed = Some(error);
+        }
+        // Cells are checked to the end all the same: the exit code tells of them.
+        Ok(())
+    }
+}
+
+/// Lists the cells.
+fn list(wanted: &Wanted) -> Result<u8, u8> {
+    let suite = wanted.suite();
+    let mut page = Page::new();
+    for cell in &suite.cells {
+        let skipped = if cell.case.choices.skip.is_some() { " (skipped)" } else { "" };
+        let tags = cell.case.choices.tags.iter().flat_map(|tag| [" #", tag]).collect::<String>();
+        let title =
+            if cell.name.ends_with(cell.title()) { String::new() } else { format!("  {}", cell.title()) };
+        let line = one_line(&format!("{}{skipped}{tags}{title}", cell.name));
+        let _ = fmt::Write::write_fmt(&mut page, format_args!("{line}\n"));
+    }
+    tell_problems(&suite.problems);
+    let code = match (suite.problems.0.is_empty(), suite.cells.is_empty()) {
+        (false, _) => USAGE,
+        (true, true) => {
+            tell("no case was found");
+            NOTHING_RAN
+        }
+        (true, false) => OK,
+    };
+    page.end(code)
+}
+
+impl Clean {
+    fn run(&self) -> Result<u8, u8> {
+        let suite = find(&self.paths);
+        tell_problems(&suite.problems);
+        if !suite.problems.0.is_empty() {
+            tell("nothing is removed while a set-up is wrong");
+            return Err(USAGE);
+        }
+        let mut page = Page::new();
+        for orphan in &suite.orphans {
+            let name = one_line(&orphan.display().to_string());
+            if !self.dry_run
+                && let Err(error) = std::fs::remove_file(orphan)
+            {
+                tell(&format!("can't remove {name}: {}", reason(&error)));
+                return Err(OUTPUT);
+            }
+            let what = if self.dry_run { "would remove" } else { "removed" };
+            let _ = fmt::Write::write_fmt(&mut page, format_args!("{what} {name}\n"));
+        }
+        let _ = fmt::Write::write_fmt(&mut page, format_args!("{} left over\n", suite.orphans.len()));
+        page.end(OK)
+    }
+}

@@ -1,0 +1,53 @@
+//! `golden add`: a case made of a recorded session.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use streamfmt::golden::add::{Lines, add};
+
+use super::{Page, usual_folder};
+use crate::message::{OK, USAGE, one_line, tell};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Add {
+    /// Its name: the folder to be made, as in claude/a-failed-command
+    name: String,
+
+    /// The recorded session
+    #[arg(long, value_name = "FILE")]
+    from: PathBuf,
+
+    /// Only these lines of it, by number from 1, both included: 10..20
+    #[arg(long, value_name = "RANGE")]
+    events: Option<Lines>,
+
+    /// Take out home folders, e-mail addresses and secrets of known shapes. Read what is left all the same
+    #[arg(long)]
+    redact: bool,
+
+    /// The folder of all cases; `tests/golden` if there is one, `tests` in a plugin's folder, else this folder
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+}
+
+impl Add {
+    pub(super) fn run(&self) -> Result<u8, u8> {
+        let usual = if Path::new("plugin.toml").is_file() { PathBuf::from("tests") } else { usual_folder() };
+        let root = self.root.clone().unwrap_or(usual);
+        let lines = self.events.clone().unwrap_or_default();
+        let added = add(&root, &self.name, &self.from, &lines, self.redact).map_err(|reason| {
+            tell(&reason);
+            USAGE
+        })?;
+        let mut page = Page::new();
+        let lines = if added.lines == 1 { "line" } else { "lines" };
+        let input = one_line(&added.input.display().to_string());
+        let _ = writeln!(page, "wrote {input}: {} {lines}", added.lines);
+        for (what, count) in &added.taken {
+            let _ = writeln!(page, "took out {count} × {what}");
+        }
+        let folder = one_line(&root.join(&self.name).display().to_string());
+        let _ = writeln!(page, "look at it, then: streamfmt golden bless {folder}");
+        page.end(OK)
+    }
+}

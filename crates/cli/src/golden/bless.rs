@@ -1,0 +1,78 @@
+//! `golden bless`: what comes out becomes what is expected, unless something speaks against it.
+
+use std::fmt::Write;
+
+use streamfmt::golden::{Checker, State};
+
+use super::{NOTHING_RAN, Page, Wanted, is_ci, threads};
+use crate::message::{OK, USAGE, one_line, tell, tell_problems};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Bless {
+    #[command(flatten)]
+    wanted: Wanted,
+
+    /// Only where nothing is expected yet
+    #[arg(long)]
+    new_only: bool,
+
+    /// Only tell what would be written
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Also in CI, where nobody reads what is accepted
+    #[arg(long)]
+    force: bool,
+}
+
+impl Bless {
+    pub(super) fn run(&self) -> Result<u8, u8> {
+        if is_ci() && !self.force && !self.dry_run {
+            tell("CI is set: nothing is accepted that nobody has read (--force does it all the same)");
+            return Err(USAGE);
+        }
+        let suite = self.wanted.suite();
+        tell_problems(&suite.problems);
+        let (mut written, mut equal, mut refused) = (0, 0, 0);
+        let mut page = Page::new();
+        let checker = Checker::default();
+        checker.check_all(&suite.cells, threads(None), |cell, outcome| {
+            let name = one_line(&cell.name);
+            let is_wanted = match outcome.state() {
+                State::Equal | State::Skipped => false,
+                State::New => true,
+                _ => !self.new_only,
+            };
+            if !is_wanted {
+                equal += usize::from(outcome.state() == State::Equal);
+                return true;
+            }
+            let done = if self.dry_run {
+                outcome.refusal(&cell.case.choices.expect).map_or(Ok(()), Err)
+            } else {
+                cell.accept(&outcome)
+            };
+            let line = match done {
+                Ok(()) => {
+                    written += 1;
+                    let what = if self.dry_run { "would write" } else { "wrote" };
+                    format!("{what} {} ({name})", one_line(&cell.file().display().to_string()))
+                }
+                Err(reason) => {
+                    refused += 1;
+                    format!("refused {name}: {}", one_line(&reason))
+                }
+            };
+            let _ = writeln!(page, "{line}");
+            true
+        });
+        let what = if self.dry_run { "to be written" } else { "written" };
+        let _ = writeln!(page, "{written} {what}, {equal} equal, {refused} refused");
+        let code = match (suite.cells.len(), refused + suite.problems.0.len()) {
+            (_, 1..) => USAGE,
+            (0, _) => NOTHING_RAN,
+            _ => OK,
+        };
+        page.end(code)
+    }
+}

@@ -1,0 +1,99 @@
+//! `golden check`: compares, and reports in the form that is wanted.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use streamfmt::golden::diff::Form;
+use streamfmt::golden::report::Kind;
+use streamfmt::golden::{Checker, Chunks, Report, Summary};
+
+use super::{Page, Wanted, bless_command, is_ci, style, threads};
+use crate::input::reason;
+use crate::message::{OUTPUT, tell};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Check {
+    #[command(flatten)]
+    wanted: Wanted,
+
+    /// So many at once; as many as there are processors if not said
+    #[arg(short = 'j', long, value_name = "N")]
+    jobs: Option<usize>,
+
+    /// How differences are shown: inline, unified or side
+    #[arg(long, value_name = "FORM", default_value = "inline")]
+    diff: Form,
+
+    /// How it is told: human, json, junit or tap
+    #[arg(long, value_name = "KIND", default_value = "human")]
+    report: Kind,
+
+    /// Write the report to FILE, and tell it for people on standard output
+    #[arg(long, value_name = "FILE")]
+    report_file: Option<PathBuf>,
+
+    /// Expected files that no case asks for are a failure, as they are in CI
+    #[arg(long)]
+    strict: bool,
+
+    /// Plugins may fail where what is expected comes out all the same
+    #[arg(long)]
+    allow_plugin_errors: bool,
+
+    /// Make each call of a plugin fail in turn, to see that only its own words are lost
+    #[arg(long)]
+    fault_inject: bool,
+
+    /// In which pieces each input comes once more: all, line, byte or random:SEED
+    #[arg(long, value_name = "WAY", default_value = "all")]
+    chunks: Chunks,
+}
+
+impl Check {
+    pub(super) fn run(&self) -> Result<u8, u8> {
+        self.check(self.fault_inject)
+    }
+
+    /// Checks the cases of a plugin: whatever fails in it must cost its own words only.
+    pub(crate) fn run_for_plugin(&self) -> Result<u8, u8> {
+        self.check(true)
+    }
+
+    fn check(&self, injects_faults: bool) -> Result<u8, u8> {
+        let suite = self.wanted.suite();
+        let checker = Checker::new(self.chunks, injects_faults);
+        let style = style(self.diff, bless_command(&self.wanted.paths));
+        let mut summary = Summary::of(&suite, self.strict || is_ci(), self.allow_plugin_errors);
+        let (mut page, mut file) = (Page::new(), String::new());
+        // With a file the page is for people.
+        let told = if self.report_file.is_some() { Kind::Human } else { self.report };
+        let mut reports: Vec<(Report, &mut dyn Write)> = vec![(Report::new(told, style.clone()), &mut page)];
+        if self.report_file.is_some() {
+            reports.push((
+                Report::new(self.report, streamfmt::golden::report::Style { has_color: false, ..style }),
+                &mut file,
+            ));
+        }
+        // Neither a page nor a string fails while it is written.
+        for (report, out) in &mut reports {
+            let _ = report.begin(&suite, *out);
+        }
+        checker.check_all(&suite.cells, threads(self.jobs), |cell, outcome| {
+            summary.add(outcome.state());
+            for (report, out) in &mut reports {
+                let _ = report.cell(cell, &outcome, *out);
+            }
+            true
+        });
+        for (report, out) in &mut reports {
+            let _ = report.end(&suite, &summary, *out);
+        }
+        if let Some(path) = &self.report_file
+            && let Err(error) = std::fs::write(path, file)
+        {
+            tell(&format!("can't write {}: {}", path.display(), reason(&error)));
+            return Err(OUTPUT);
+        }
+        page.end(summary.exit_code())
+    }
+}

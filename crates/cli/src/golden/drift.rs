@@ -1,0 +1,155 @@
+//! `golden drift`: what recordings hold that no formatter shows.
+
+use std::fmt::Write;
+use std::fs::{self, File};
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use streamfmt::Engine;
+use streamfmt::golden::drift::{Baseline, Drift as Finder, Found, What, dialect_of};
+
+use super::Page;
+use crate::input::reason;
+use crate::message::{OK, OUTPUT, USAGE, one_line, tell, tell_problems};
+
+/// Something new was found.
+const NEWS: u8 = 1;
+/// The number of the shape of what is told to programs.
+const SCHEMA: u32 = 1;
+/// Bytes of a recording that tell its dialect.
+const BEGINNING: u64 = 256 * 1024;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Drift {
+    /// Recorded sessions
+    #[arg(value_name = "RECORDING", required = true)]
+    recordings: Vec<PathBuf>,
+
+    /// What is known not to be shown: only what is new against it is told, with exit code 1
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+
+    /// Write what is not shown to the file of --baseline
+    #[arg(long, requires = "baseline")]
+    write_baseline: bool,
+
+    /// The profile whose formatters are looked at
+    #[arg(long, value_name = "NAME", default_value = "full")]
+    profile: String,
+
+    /// A plugin: what it shows counts too; repeatable
+    #[arg(long, value_name = "PATH")]
+    plugin: Vec<PathBuf>,
+
+    /// For programs: one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Drift {
+    pub(super) fn run(&self) -> Result<u8, u8> {
+        let baseline = self.read_baseline().map_err(|message| {
+            tell(&message);
+            USAGE
+        })?;
+        let mut finder = Finder::new(self.engine()?);
+        for path in &self.recordings {
+            let read = File::open(path)
+                .and_then(|file| finder.read(&path.display().to_string(), BufReader::new(file)));
+            if let Err(error) = read {
+                tell(&format!("can't read {}: {}", path.display(), reason(&error)));
+                return Err(USAGE);
+            }
+        }
+        let found = finder.found();
+        if let (true, Some(path)) = (self.write_baseline, &self.baseline) {
+            if let Err(error) = fs::write(path, Baseline::of(&found).to_text()) {
+                tell(&format!("can't write {}: {}", path.display(), reason(&error)));
+                return Err(OUTPUT);
+            }
+            let mut page = Page::new();
+            let _ = writeln!(page, "wrote {}: {} known", one_line(&path.display().to_string()), found.len());
+            return page.end(OK);
+        }
+        let is_news = |one: &Found| baseline.as_ref().is_none_or(|known| !known.knows(one));
+        let news: Vec<&Found> = found.iter().filter(|one| is_news(one)).collect();
+        let mut page = Page::new();
+        let known = found.len() - news.len();
+        let _ = if self.json {
+            tell_json(&news, known, finder.lines, &mut page)
+        } else {
+            tell_people(&news, known, finder.lines, baseline.is_some(), &mut page)
+        };
+        page.end(if baseline.is_some() && !news.is_empty() { NEWS } else { OK })
+    }
+
+    /// The baseline, if there is one. A file that is to be written may be missing.
+    fn read_baseline(&self) -> Result<Option<Baseline>, String> {
+        let Some(path) = self.baseline.as_deref().filter(|_| !self.write_baseline) else { return Ok(None) };
+        let name = path.display();
+        let text = fs::read_to_string(path)
+            .map_err(|error| format!("can't read {name}: {} (--write-baseline makes it)", reason(&error)))?;
+        Baseline::parse(&text).map(Some).map_err(|wrong| format!("{name}: {wrong}"))
+    }
+
+    fn engine(&self) -> Result<Engine, u8> {
+        let mut builder = Engine::builder().profile(&self.profile).writer("json");
+        if let Some(dialect) = self.recordings.iter().find_map(|path| dialect_of(&beginning(path))) {
+            builder = builder.dialect(dialect);
+        }
+        for path in &self.plugin {
+            builder = builder.plugin(path);
+        }
+        builder.build().map_err(|problems| {
+            tell_problems(&problems);
+            USAGE
+        })
+    }
+}
+
+/// How a file begins; nothing if it can't be read, which is told later.
+fn beginning(path: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let _ = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut bytes));
+    bytes
+}
+
+fn tell_people(
+    news: &[&Found],
+    known: usize,
+    lines: u64,
+    has_baseline: bool,
+    page: &mut Page,
+) -> std::fmt::Result {
+    for (what, heading) in [
+        (What::Type, "types of lines that are not known or not shown"),
+        (What::Subtype, "subtypes that are not known or not shown"),
+        (What::Block, "blocks that are not shown"),
+        (What::Tool, "tools without a formatter of their own"),
+        (What::Field, "fields that are not known or not shown"),
+    ] {
+        let found: Vec<_> = news.iter().filter(|one| one.what == what).collect();
+        if found.is_empty() {
+            continue;
+        }
+        writeln!(page, "{heading}:")?;
+        for Found { name, count, file, line, .. } in found {
+            writeln!(page, "  {count:>6} × {}  {}:{line}", one_line(name), one_line(file))?;
+        }
+    }
+    let what = if has_baseline { "new" } else { "not shown" };
+    write!(page, "{lines} lines read, {} {what}", news.len())?;
+    if has_baseline { writeln!(page, ", {known} known") } else { writeln!(page) }
+}
+
+fn tell_json(news: &[&Found], known: usize, lines: u64, page: &mut Page) -> std::fmt::Result {
+    let found: Vec<_> = news
+        .iter()
+        .map(|Found { what, name, count, file, line }| {
+            json!({ "what": what.name(), "name": name, "count": count, "file": file, "line": line })
+        })
+        .collect();
+    let told = json!({ "schema": SCHEMA, "lines": lines, "known": known, "found": found });
+    writeln!(page, "{told:#}")
+}

@@ -1,0 +1,193 @@
+//! `golden review`: each difference is looked at and decided on, one key each.
+//!
+//! What is accepted is written at once, so whoever stops in between keeps what was decided. Without a terminal
+//! nothing is asked: the differences are told, each with the command that accepts it.
+
+mod keys;
+
+use std::fmt::Write;
+use std::io::{self, IsTerminal};
+
+use streamfmt::golden::diff::Form;
+use streamfmt::golden::report::{Kind, Style};
+use streamfmt::golden::{Cell, Checker, Outcome, Report, State, Summary};
+
+use self::keys::Keys;
+use super::{NOTHING_RAN, Page, Wanted, bless_command, is_ci, style, threads};
+use crate::message::{OK, OUTPUT, USAGE, one_line, tell, tell_problems};
+
+/// Something is left that was not accepted.
+const LEFT: u8 = 1;
+
+const HELP: &str =
+    "  a accept   r reject   s skip   A, R, S the same for all the rest   d other diff   q quit";
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Review {
+    #[command(flatten)]
+    wanted: Wanted,
+
+    /// How differences are shown first: inline, unified or side
+    #[arg(long, value_name = "FORM", default_value = "inline")]
+    diff: Form,
+
+    /// For programs: the differences as `check --report json` tells them, and nothing is asked
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was decided on a difference.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Decision {
+    Accept,
+    Reject,
+    Skip,
+}
+
+/// What became of all differences.
+#[derive(Default)]
+struct Tally {
+    accepted: usize,
+    rejected: Vec<String>,
+    left: usize,
+}
+
+impl Review {
+    pub(super) fn run(&self) -> Result<u8, u8> {
+        let suite = self.wanted.suite();
+        let style = style(self.diff, bless_command(&self.wanted.paths));
+        let mut summary = Summary::of(&suite, is_ci(), false);
+        let mut open: Vec<(&Cell, Outcome)> = Vec::new();
+        let mut index = 0;
+        Checker::default().check_all(&suite.cells, threads(None), |_, outcome| {
+            summary.add(outcome.state());
+            if !outcome.is_good() {
+                open.push((&suite.cells[index], outcome));
+            }
+            index += 1;
+            true
+        });
+        let asks = !self.json && io::stdin().is_terminal() && io::stdout().is_terminal();
+        if !asks {
+            let mut page = Page::new();
+            let mut report = Report::new(if self.json { Kind::Json } else { Kind::Human }, style);
+            for (cell, outcome) in &open {
+                let _ = report.cell(cell, outcome, &mut page);
+            }
+            let _ = report.end(&suite, &summary, &mut page);
+            return page.end(summary.exit_code());
+        }
+        tell_problems(&suite.problems);
+        if suite.cells.is_empty() {
+            tell("no case was found");
+            return Err(if suite.problems.0.is_empty() { NOTHING_RAN } else { USAGE });
+        }
+        let tally = ask_all(&open, style)?;
+        let mut page = Page::new();
+        for name in &tally.rejected {
+            let _ = writeln!(page, "rejected, to be mended: {name}");
+        }
+        let Tally { accepted, rejected, left } = &tally;
+        let _ = writeln!(page, "{accepted} accepted, {} rejected, {left} left", rejected.len());
+        let is_done = rejected.is_empty() && *left == 0;
+        page.end(if !suite.problems.0.is_empty() {
+            USAGE
+        } else if is_done {
+            OK
+        } else {
+            LEFT
+        })
+    }
+}
+
+/// Asks about each difference until all are decided, or the user has had enough.
+fn ask_all(open: &[(&Cell, Outcome)], mut style: Style) -> Result<Tally, u8> {
+    let mut keys = Keys::open().map_err(|error| {
+        tell(&format!("can't ask on the terminal: {error}"));
+        OUTPUT
+    })?;
+    let mut tally = Tally { left: open.len(), ..Tally::default() };
+    let mut rest: Option<Decision> = None;
+    for (index, (cell, outcome)) in open.iter().enumerate() {
+        let name = one_line(&cell.name);
+        let refusal = outcome.refusal(&cell.case.choices.expect);
+        let decision = if let Some(decision) = rest {
+            decision
+        } else {
+            let place = (index, open.len());
+            let answer = ask(&mut keys, &mut style, place, (cell, outcome), refusal.as_deref());
+            let Some((decision, is_for_rest)) = answer else { return Ok(tally) };
+            rest = is_for_rest.then_some(decision);
+            decision
+        };
+        let mut page = Page::new();
+        match decision {
+            Decision::Accept => match cell.accept(outcome) {
+                Ok(()) => {
+                    let _ = writeln!(page, "accepted {name}");
+                    tally.accepted += 1;
+                    tally.left -= 1;
+                }
+                Err(reason) => {
+                    let _ = writeln!(page, "not accepted {name}: {}", one_line(&reason));
+                }
+            },
+            Decision::Reject => {
+                tally.rejected.push(name);
+                tally.left -= 1;
+            }
+            Decision::Skip => {}
+        }
+        page.end(OK)?;
+    }
+    Ok(tally)
+}
+
+/// Shows a difference and waits for a decision, which may be one for all the rest. Nothing: the user quits.
+fn ask(
+    keys: &mut Keys,
+    style: &mut Style,
+    (index, all): (usize, usize),
+    (cell, outcome): (&Cell, &Outcome),
+    refusal: Option<&str>,
+) -> Option<(Decision, bool)> {
+    let mut is_fresh = true;
+    loop {
+        let mut page = Page::new();
+        if std::mem::take(&mut is_fresh) {
+            let _ = writeln!(page, "\n── {} of {all} ──", index + 1);
+            // The command that accepts it is a key here.
+            let shown = Style { bless: String::new(), ..style.clone() };
+            let _ = Report::new(Kind::Human, shown).cell(cell, outcome, &mut page);
+            if let Some(reason) = refusal {
+                let _ = writeln!(page, "  can't be accepted: {}", one_line(reason));
+            }
+            let _ = writeln!(page, "{HELP}");
+        }
+        let _ = write!(page, "> ");
+        page.end(OK).ok()?;
+        let key = keys.key();
+        let mut page = Page::new();
+        let _ = writeln!(page, "{}", key.map_or("quit".to_owned(), |key| one_line(&key.to_string())));
+        match key {
+            Some('a') if refusal.is_some() => {
+                let _ = writeln!(page, "  it can't be accepted; r rejects it, s leaves it");
+            }
+            Some('a') => return Some((Decision::Accept, false)),
+            Some('r') => return Some((Decision::Reject, false)),
+            Some('s') => return Some((Decision::Skip, false)),
+            Some('A') => return Some((Decision::Accept, true)),
+            Some('R') => return Some((Decision::Reject, true)),
+            Some('S') => return Some((Decision::Skip, true)),
+            Some('d') if outcome.state() != State::New => {
+                style.form = style.form.next();
+                is_fresh = true;
+            }
+            Some('q' | '\u{3}' | '\u{4}' | '\u{1b}') | None => return None,
+            Some(_) => {
+                let _ = writeln!(page, "{HELP}");
+            }
+        }
+        page.end(OK).ok()?;
+    }
+}

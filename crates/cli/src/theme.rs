@@ -1,0 +1,201 @@
+//! `streamfmt theme`: lists, shows, checks and tries themes.
+
+use std::ffi::OsString;
+use std::fmt::Write;
+
+use streamfmt::core::pipeline::Pipeline;
+use streamfmt::core::theme::{Appearance, Theme as Look};
+use streamfmt::themes::Known;
+use streamfmt::{Background, Engine, Themes};
+
+use crate::args::{Args, When};
+use crate::message::{OK, USAGE, one_line, tell, tell_problems};
+use crate::{folders, terminal, write_out};
+
+/// A short session that has a bit of everything.
+const SAMPLE: &str = include_str!("preview.jsonl");
+
+/// What to do with themes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Theme {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Task {
+    /// List the themes: built in, yours, and those of plugins
+    List,
+    /// Write a theme's file, to be copied and changed
+    Show {
+        /// Its name, or a path
+        name: String,
+    },
+    /// Tell what is wrong in themes, and what is hard to read
+    Check {
+        /// Names or paths
+        #[arg(required = true, value_name = "FILE")]
+        names: Vec<String>,
+    },
+    /// Show a sample session in themes; without names in all that fit the background
+    Preview {
+        /// Names or paths
+        names: Vec<String>,
+
+        /// Whether there are colours
+        #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto)]
+        color: When,
+
+        /// Wrap at this many columns
+        #[arg(long, value_name = "N")]
+        width: Option<usize>,
+    },
+}
+
+impl Theme {
+    /// Does it; gives the exit code. An error is an exit code whose reason was told.
+    pub(crate) fn run(&self) -> Result<u8, u8> {
+        match &self.task {
+            Task::List => list(&themes()?),
+            Task::Show { name } => {
+                let source = themes()?.find(name, None).map_err(|message| {
+                    tell(&message);
+                    USAGE
+                })?;
+                write_out(source.text.trim_end().as_bytes())
+            }
+            Task::Check { names } => check(&themes()?, names),
+            Task::Preview { names, color, width } => preview(names, *color, *width),
+        }
+    }
+}
+
+/// Where themes are found in this run.
+fn themes() -> Result<Themes, u8> {
+    let engine = Engine::builder().folders(folders::folders()).build().map_err(|problems| {
+        tell_problems(&problems);
+        USAGE
+    })?;
+    Ok(engine.themes().clone())
+}
+
+fn list(themes: &Themes) -> Result<u8, u8> {
+    let known = themes.list();
+    let width = known.iter().map(|known| known.name.chars().count()).max().unwrap_or_default();
+    let mut text = String::new();
+    for known in &known {
+        let (grounds, about) = match load(themes, known) {
+            Ok(look) => (grounds(&look), look.about().unwrap_or_default().to_owned()),
+            Err(message) => ("?", message),
+        };
+        let origin = if known.file.is_some() { format!(" ({})", known.origin) } else { String::new() };
+        let line = format!("{:<width$}  {grounds:<14}  {about}{origin}", known.name);
+        let _ = writeln!(text, "{}", one_line(line.trim_end()));
+    }
+    write_out(text.trim_end().as_bytes())
+}
+
+fn load(themes: &Themes, known: &Known) -> Result<Look, String> {
+    themes.load(&known.name, &Background::default()).map(|(look, _)| look)
+}
+
+fn grounds(look: &Look) -> &'static str {
+    match look.appearance() {
+        Some(appearance) => appearance.name(),
+        None if look.follows_background() => "dark and light",
+        None => "any",
+    }
+}
+
+/// Tells what is wrong, each thing once, and at what is hard to read on which background.
+fn check(themes: &Themes, names: &[String]) -> Result<u8, u8> {
+    let mut is_wrong = false;
+    let mut text = String::new();
+    for name in names {
+        let mut told = Vec::new();
+        let mut notes: Vec<String> = Vec::new();
+        for appearance in Appearance::ALL {
+            let (look, problems) = match themes.load(name, &Background::Known(appearance)) {
+                Ok(found) => found,
+                Err(message) => {
+                    tell(&message);
+                    return Err(USAGE);
+                }
+            };
+            for problem in problems.0 {
+                if !told.contains(&problem) {
+                    told.push(problem);
+                }
+            }
+            let on =
+                if look.follows_background() { format!(" on {}", appearance.name()) } else { String::new() };
+            for faint in look.hard_to_read() {
+                let note = format!(
+                    "{name}: {} is hard to read{on} (contrast {:.1}, wanted {})",
+                    faint.role, faint.contrast, faint.least
+                );
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
+            }
+        }
+        let found = match (told.len(), notes.len()) {
+            (0, 0) => "fine".to_owned(),
+            (problems, faint) => format!("{problems} wrong, {faint} hard to read"),
+        };
+        let _ = writeln!(text, "{}: {found}", one_line(name));
+        is_wrong |= !told.is_empty();
+        tell_problems(&streamfmt::Problems(told));
+        for note in &notes {
+            tell(note);
+        }
+    }
+    write_out(text.trim_end().as_bytes())?;
+    if is_wrong { Err(USAGE) } else { Ok(OK) }
+}
+
+fn preview(names: &[String], color: When, width: Option<usize>) -> Result<u8, u8> {
+    let mut words: Vec<OsString> = vec!["streamfmt".into(), "--color".into()];
+    words.push(match color {
+        When::Auto => "auto".into(),
+        When::Always => "always".into(),
+        When::Never => "never".into(),
+    });
+    if let Some(width) = width {
+        words.extend(["--width".into(), width.to_string().into()]);
+    }
+    let mut looks = terminal::looks(&Args::read(words)?);
+    if looks.color.is_none() {
+        tell("no colours are wanted here, so all themes look the same (--color always shows them)");
+    }
+    let ground = looks.background.find();
+    looks.background = Background::Known(ground);
+    let themes = themes()?;
+    let all: Vec<String>;
+    let names = if names.is_empty() {
+        let fits = |known: &Known| {
+            load(&themes, known).is_ok_and(|look| look.appearance().is_none_or(|wanted| wanted == ground))
+        };
+        all = themes.list().into_iter().filter(fits).map(|known| known.name).collect();
+        &all
+    } else {
+        names
+    };
+    let mut text = String::new();
+    for name in names {
+        let engine =
+            Engine::builder().folders(folders::folders()).looks(looks.clone()).theme(name).build().map_err(
+                |problems| {
+                    tell_problems(&problems);
+                    USAGE
+                },
+            )?;
+        tell_problems(engine.warnings());
+        let gap = if text.is_empty() { "" } else { "\n" };
+        let _ = writeln!(text, "{gap}==> {} <==\n", one_line(name));
+        let mut pipeline = Pipeline::new(engine.setup());
+        // Writing to a `String` can't fail.
+        let _ = pipeline.push(SAMPLE.as_bytes(), &mut text).and_then(|()| pipeline.finish(&mut text));
+    }
+    write_out(text.trim_end().as_bytes())
+}

@@ -1,0 +1,78 @@
+//! Themes of the user's, and the command that helps with them.
+
+use crate::program::{Folder, SESSION};
+
+/// A folder with a session and a theme in the user's settings.
+fn folder(theme: &str) -> Folder {
+    let folder = Folder::with(&[("s.jsonl", SESSION)]);
+    std::fs::create_dir_all(folder.path("config/streamfmt/themes")).unwrap();
+    folder.write("config/streamfmt/themes/mine.toml", theme);
+    folder
+}
+
+fn run(folder: &Folder, arguments: &str) -> crate::program::Outcome {
+    let mut command = folder.command(arguments);
+    command.env("XDG_CONFIG_HOME", folder.path("config")).env("HOME", folder.path(""));
+    command.output().unwrap().into()
+}
+
+#[test]
+fn a_theme_is_found_by_its_name_and_by_its_path() {
+    let folder = folder("about = \"mine\"\n[roles]\nreply = \"red\"\n");
+    folder.write("near.toml", "extends = \"./base/blue.toml\"\n");
+    std::fs::create_dir(folder.path("base")).unwrap();
+    folder.write("base/blue.toml", "[roles]\nreply = \"blue\"\n");
+    for (name, color) in [("mine", 31), ("./near.toml", 34), ("near.toml", 34)] {
+        let outcome = run(&folder, &format!("--color always --theme {name} s.jsonl")).expect(0, "");
+        assert!(outcome.stdout.contains(&format!("\x1b[{color}mFirst reply.")), "{name}: {outcome:?}");
+    }
+    run(&folder, "--color always --theme mien s.jsonl")
+        .expect(2, "streamfmt: --theme mien: no theme is called \"mien\" (did you mean \"mine\"?)\n");
+    run(&folder, "--color always --theme ./gone.toml s.jsonl")
+        .expect(2, "streamfmt: --theme ./gone.toml: ./gone.toml: no such file\n");
+}
+
+#[test]
+fn a_theme_of_a_built_in_name_goes_over_that_one() {
+    let folder = folder("");
+    folder.write("config/streamfmt/themes/dark.toml", "extends = \"dark\"\n[roles]\nreply = \"1\"\n");
+    let outcome = run(&folder, "--color always --theme dark s.jsonl").expect(0, "");
+    assert!(outcome.stdout.contains("\x1b[31mFirst reply."), "{outcome:?}");
+}
+
+#[test]
+fn a_theme_with_mistakes_is_used_and_they_are_told() {
+    let folder = folder("[roles]\nreply = \"red\"\ncall = \"blu\"\n");
+    let path = folder.path("config/streamfmt/themes/mine.toml");
+    let told = format!(
+        "streamfmt: {}:3:8: unknown colour \"blu\" (did you mean \"blue\"?)\n  3 | call = \"blu\"\n    |        ^^^^^\n",
+        path.display()
+    );
+    let outcome = run(&folder, "--color always --theme mine s.jsonl").expect(0, &told);
+    assert!(outcome.stdout.contains("\x1b[31mFirst reply."), "{outcome:?}");
+    let outcome = run(&folder, "theme check mine").expect(2, &told);
+    assert_eq!(outcome.stdout, "mine: 1 wrong, 0 hard to read\n");
+}
+
+#[test]
+fn check_tells_what_is_hard_to_read() {
+    let folder = folder("[dark]\nbackground = \"#000000\"\n[dark.roles]\nreply = \"#404040\"\n");
+    let outcome = run(&folder, "theme check mine contrast")
+        .expect(0, "streamfmt: mine: reply is hard to read on dark (contrast 2.0, wanted 4.5)\n");
+    assert_eq!(outcome.stdout, "mine: 0 wrong, 1 hard to read\ncontrast: fine\n");
+}
+
+#[test]
+fn themes_are_listed_shown_and_tried() {
+    let folder = folder("about = \"all mine\"\nappearance = \"light\"\n");
+    let list = run(&folder, "theme list").expect(0, "").stdout;
+    assert!(list.contains("contrast    dark and light  high contrast: "), "{list}");
+    assert!(list.contains("mine        light           all mine (yours)"), "{list}");
+    let shown = run(&folder, "theme show ember").expect(0, "").stdout;
+    assert!(shown.starts_with("about = \"warm"), "{shown}");
+    folder.write("copy.toml", shown);
+    assert_eq!(run(&folder, "theme check ./copy.toml").expect(0, "").stdout, "./copy.toml: fine\n");
+    let tried = run(&folder, "theme preview ansi ember:light --color always --width 80").expect(0, "").stdout;
+    assert!(tried.contains("==> ansi <==") && tried.contains("==> ember:light <=="), "{tried}");
+    assert!(tried.contains("\x1b[1mBash\x1b[0m"), "{tried}");
+}

@@ -1,0 +1,134 @@
+//! Makes a case of a recorded session, or of a part of it.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader};
+use std::ops::RangeInclusive;
+use std::path::{Component, Path, PathBuf};
+use std::str::FromStr;
+
+use streamfmt_core::redact::{Own, Redaction, Redactor};
+
+/// Most bytes of a case: it is to be the smallest input that shows something.
+const LARGEST: usize = 16 << 20;
+
+/// Lines of a recording, by number from 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lines(RangeInclusive<u64>);
+
+impl Default for Lines {
+    fn default() -> Self {
+        Self(1..=u64::MAX)
+    }
+}
+
+impl FromStr for Lines {
+    type Err = String;
+
+    /// Reads `10..20`, both included; either may be left out, and `7` is that line alone.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || "line numbers from 1 are wanted, as in 10..20".to_owned();
+        let number = |text: &str, without: u64| match text.trim() {
+            "" => Ok(without),
+            text => text.parse().ok().filter(|number| *number > 0).ok_or_else(wrong),
+        };
+        let (first, last) = match text.split_once("..") {
+            Some((first, last)) => (number(first, 1)?, number(last.trim_start_matches('='), u64::MAX)?),
+            None if text.trim().is_empty() => return Err(wrong()),
+            None => (number(text, 1)?, number(text, 1)?),
+        };
+        if first > last { Err(wrong()) } else { Ok(Self(first..=last)) }
+    }
+}
+
+/// A case that was made.
+#[derive(Debug)]
+pub struct Added {
+    /// Its input.
+    pub input: PathBuf,
+    /// How many lines it has.
+    pub lines: usize,
+    /// What was taken out.
+    pub taken: BTreeMap<String, u64>,
+}
+
+/// Makes the case `name` in the folder `root` of these lines of a recording; `redacts`: without what is nobody's
+/// business, as far as its shape tells. The error says why not.
+pub fn add(root: &Path, name: &str, from: &Path, lines: &Lines, redacts: bool) -> Result<Added, String> {
+    let is_plain = |part: Component<'_>| matches!(part, Component::Normal(part) if !part.to_string_lossy().starts_with('.'));
+    if name.is_empty() || name.chars().any(char::is_control) || !Path::new(name).components().all(is_plain) {
+        return Err(format!("\"{name}\" is no name for a case (as in claude/a-failed-command)"));
+    }
+    let folder = root.join(name);
+    if folder.exists() {
+        return Err(format!("{}: there is one of this name already", folder.display()));
+    }
+    let told = |path: &Path| {
+        let path = path.display().to_string();
+        move |error: io::Error| format!("{path}: {error}")
+    };
+    let mut redactor = if redacts { Redactor::new(&private()) } else { None };
+    let (mut kept, mut count) = (Vec::new(), 0);
+    let mut reader = BufReader::new(File::open(from).map_err(told(from))?);
+    for number in 1..=*lines.0.end() {
+        let mut line = Vec::new();
+        if reader.read_until(b'\n', &mut line).map_err(told(from))? == 0 {
+            break;
+        }
+        if number < *lines.0.start() {
+            continue;
+        }
+        match &mut redactor {
+            Some(redactor) => {
+                let mut line = String::from_utf8_lossy(&line).into_owned();
+                redactor.json(&mut line);
+                kept.extend_from_slice(line.as_bytes());
+            }
+            None => kept.append(&mut line),
+        }
+        count += 1;
+        if kept.len() > LARGEST {
+            return Err(format!(
+                "{}: that is more than {} MiB; take fewer lines with --events",
+                from.display(),
+                LARGEST >> 20
+            ));
+        }
+    }
+    if count == 0 {
+        return Err(format!("{}: there is no such line", from.display()));
+    }
+    fs::create_dir_all(&folder).map_err(told(&folder))?;
+    let input = folder.join("input.ndjson");
+    fs::write(&input, kept).map_err(told(&input))?;
+    let taken = redactor.map(|redactor| redactor.counts().clone()).unwrap_or_default();
+    Ok(Added { input, lines: count, taken })
+}
+
+/// What is nobody's business. Names of projects' folders in histories have the user's name in them too.
+fn private() -> Redaction {
+    let folder = Own::new("user", r"-(?:home|Users)-([A-Za-z0-9_.]+)");
+    Redaction { secrets: true, emails: true, home: true, own: folder.into_iter().collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_numbers_from_one() {
+        for (text, lines) in [
+            ("10..20", Some(10..=20)),
+            ("10..=20", Some(10..=20)),
+            ("..3", Some(1..=3)),
+            ("7", Some(7..=7)),
+            ("7..", Some(7..=u64::MAX)),
+            ("0..2", None),
+            ("3..2", None),
+            ("", None),
+            ("x", None),
+        ] {
+            assert_eq!(text.parse().ok(), lines.map(Lines), "{text}");
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Tries cells: one, or all of them on several threads, told in their order.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread;
+
+use super::case::Cell;
+use super::choices::Choices;
+use super::faults;
+use super::input::Input;
+use super::laws::{self, Chunks};
+use super::outcome::{Outcome, State};
+use super::run::{Run, visible};
+use super::suite::Suite;
+use crate::engine::{Engine, Looks};
+use crate::files::Files;
+use crate::lua::pack::Pack;
+
+/// Tries cells. What cells share is read once: a plugin, the choices of a profile.
+#[derive(Default)]
+pub struct Checker {
+    chunks: Chunks,
+    faults: bool,
+    engines: Mutex<HashMap<Key, Ready>>,
+    packs: Mutex<HashMap<PathBuf, Result<Arc<Pack>, String>>>,
+}
+
+/// Choices, by where they lie; the profile; the writer.
+type Key = (usize, String, String);
+
+/// An engine, or what is wrong with its set-up. The choices are kept, so that none others lie where they do.
+type Ready = (Arc<Choices>, Result<Arc<Engine>, Vec<String>>);
+
+/// How many cells ended how.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Cells, by what became of them.
+    pub states: BTreeMap<State, usize>,
+    /// Set-ups that are wrong, so that there is no cell.
+    pub problems: usize,
+    /// Expected files that nobody asks for.
+    pub orphans: usize,
+    /// Whether those are a failure.
+    pub is_strict: bool,
+    /// Whether plugins may fail where what was expected comes out all the same.
+    pub allows_plugin_errors: bool,
+}
+
+impl Summary {
+    /// A summary of no cell yet.
+    pub fn of(suite: &Suite, is_strict: bool, allows_plugin_errors: bool) -> Self {
+        let (problems, orphans) = (suite.problems.0.len(), suite.orphans.len());
+        Self { states: BTreeMap::new(), problems, orphans, is_strict, allows_plugin_errors }
+    }
+
+    /// Takes in what became of a cell.
+    pub fn add(&mut self, state: State) {
+        *self.states.entry(state).or_default() += 1;
+    }
+
+    /// How many cells ended so.
+    pub fn count(&self, state: State) -> usize {
+        self.states.get(&state).copied().unwrap_or_default()
+    }
+
+    /// How many are fine.
+    pub fn passed(&self) -> usize {
+        let tolerated = if self.allows_plugin_errors { self.count(State::PluginFailed) } else { 0 };
+        self.count(State::Equal) + tolerated
+    }
+
+    /// How many were not tried.
+    pub fn skipped(&self) -> usize {
+        self.count(State::Skipped)
+    }
+
+    /// How many are not fine; set-ups that are wrong count too, and orphans where they are a failure.
+    pub fn failed(&self) -> usize {
+        let cells: usize = self.states.values().sum();
+        let orphans = if self.is_strict { self.orphans } else { 0 };
+        cells - self.passed() - self.skipped() + self.problems + orphans
+    }
+
+    /// How a program that checked ends: 0 all equal, 1 some differ, 2 a set-up is wrong, 3 a plugin failed, 4 some
+    /// are only new, 5 nothing was tried.
+    pub fn exit_code(&self) -> u8 {
+        let tried: usize = self.states.values().sum::<usize>() - self.skipped();
+        if self.problems > 0 || self.count(State::Wrong) > 0 {
+            2
+        } else if tried == 0 {
+            5
+        } else if self.count(State::Different) > 0 || (self.is_strict && self.orphans > 0) {
+            1
+        } else if self.count(State::PluginFailed) > 0 && !self.allows_plugin_errors {
+            3
+        } else if self.count(State::New) > 0 {
+            4
+        } else {
+            0
+        }
+    }
+}
+
+impl Cell {
+    /// Formats the input, compares what comes out, and tries the laws.
+    pub fn check(&self) -> Outcome {
+        Checker::default().check(self)
+    }
+}
+
+impl Checker {
+    /// One that reads each input once more in such pieces; with `faults` each call of a plugin is made to fail in
+    /// turn, to see that only its own words are lost.
+    pub fn new(chunks: Chunks, faults: bool) -> Self {
+        Self { chunks, faults, ..Self::default() }
+    }
+
+    /// Formats the input of a cell, compares what comes out, and tries the laws.
+    pub fn check(&self, cell: &Cell) -> Outcome {
+        let choices = &cell.case.choices;
+        if let Some(reason) = &choices.skip {
+            return Outcome { skipped: Some(reason.clone()), ..Outcome::default() };
+        }
+        let engine = match self.engine(choices, &cell.profile, &cell.writer) {
+            Ok(engine) => engine,
+            Err(problems) => return Outcome::wrong(problems),
+        };
+        if matches!(cell.case.input, Input::Live(_)) && cell.writer == "items" {
+            let told = "items are written when they are whole; a live case wants text, ansi, roles or json";
+            return Outcome::wrong([told.to_owned()]);
+        }
+        let (expected, expected_told) = match (cell.expected(), cell.expected_told()) {
+            (Ok(expected), Ok(told)) => (expected, told),
+            (expected, told) => return Outcome::wrong([expected.err(), told.err()].into_iter().flatten()),
+        };
+        let run = Run::of_input(&engine, &cell.case.input);
+        let mut broken = laws::broken(cell, &engine, &run, self.chunks);
+        broken.extend(unexpected(choices, &run));
+        if self.faults && cell.is_first {
+            broken.extend(faults::broken(&engine, &cell.case.input.bytes()));
+        }
+        let kept = |text: String| choices.redact(text);
+        let is_expected = choices.expect.warnings.is_some() || expected_told.is_some();
+        let text = if cell.writer == "ansi" { visible(&run.text) } else { run.text };
+        Outcome {
+            text: kept(text),
+            expected,
+            told: kept(run.told),
+            expected_told,
+            broken,
+            failures: if is_expected { Vec::new() } else { run.failures },
+            fuel: run.fuel,
+            damage: damage(&run.report),
+            ..Outcome::default()
+        }
+    }
+
+    /// Tries cells on so many threads; tells each with what became of it, in their order. `each` says whether to go
+    /// on.
+    pub fn check_all(&self, cells: &[Cell], threads: usize, mut each: impl FnMut(&Cell, Outcome) -> bool) {
+        let next = AtomicUsize::new(0);
+        let (send, receive) = mpsc::sync_channel::<(usize, Outcome)>(threads * 16 + 16);
+        thread::scope(|scope| {
+            for _ in 0..threads.clamp(1, cells.len().max(1)) {
+                let (send, next) = (send.clone(), &next);
+                scope.spawn(move || {
+                    loop {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(cell) = cells.get(index) else { return };
+                        if send.send((index, self.check(cell))).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+            drop(send);
+            let mut early: BTreeMap<usize, Outcome> = BTreeMap::new();
+            let mut told = 0;
+            for (index, outcome) in receive {
+                early.insert(index, outcome);
+                while let Some(outcome) = early.remove(&told) {
+                    if !each(&cells[told], outcome) {
+                        // Nobody receives any more: the threads end with what they are at.
+                        return;
+                    }
+                    told += 1;
+                }
+            }
+        });
+    }
+
+    /// The engine of a profile and a writer with the choices of a case.
+    pub(super) fn engine(
+        &self,
+        choices: &Arc<Choices>,
+        profile: &str,
+        writer: &str,
+    ) -> Result<Arc<Engine>, Vec<String>> {
+        let key = (Arc::as_ptr(choices) as usize, profile.to_owned(), writer.to_owned());
+        if let Some((_, known)) = locked(&self.engines).get(&key) {
+            return known.clone();
+        }
+        let made = self.make(choices, profile, writer).map(Arc::new);
+        locked(&self.engines).insert(key, (Arc::clone(choices), made.clone()));
+        made
+    }
+
+    fn make(&self, choices: &Choices, profile: &str, writer: &str) -> Result<Engine, Vec<String>> {
+        let is_ansi = writer == "ansi";
+        let looks = Looks {
+            color: is_ansi.then_some(choices.color),
+            width: choices.width.or(is_ansi.then_some(choices.terminal_width)),
+            zone: Some(choices.timezone.clone()),
+            ..Looks::default()
+        };
+        let mut builder = Engine::builder()
+            .profile(profile)
+            .writer(writer)
+            .ascii(choices.ascii)
+            .timestamps(choices.timestamps)
+            .only(choices.only.iter().cloned())
+            .hide(choices.hide.iter().cloned())
+            .looks(looks);
+        if let Some(dialect) = &choices.from {
+            builder = builder.dialect(dialect);
+        }
+        if let Some(theme) = &choices.theme {
+            builder = builder.theme(theme);
+        }
+        for assignment in &choices.set {
+            builder = builder.set(assignment);
+        }
+        let mut problems = Vec::new();
+        for path in &choices.plugins {
+            match self.pack(path) {
+                Ok(pack) => builder = builder.pack(pack),
+                Err(wrong) => problems.push(format!("plugin {}: {wrong}", path.display())),
+            }
+        }
+        match builder.build() {
+            Ok(engine) if problems.is_empty() => Ok(engine),
+            Ok(_) => Err(problems),
+            Err(found) => {
+                problems.extend(found.0.iter().map(ToString::to_string));
+                Err(problems)
+            }
+        }
+    }
+
+    fn pack(&self, path: &Path) -> Result<Arc<Pack>, String> {
+        let mut packs = locked(&self.packs);
+        packs
+            .entry(path.to_owned())
+            .or_insert_with(|| Pack::read(&Files::default(), path).map(Arc::new))
+            .clone()
+    }
+}
+
+/// What is otherwise than expected beside the text.
+fn unexpected(choices: &Choices, run: &Run) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if let Some(expected) = choices.expect.warnings
+        && expected != run.warnings
+    {
+        wrong.push(format!(
+            "{} warnings of plugins, not {expected}: {}",
+            run.warnings,
+            run.failures.join("; ")
+        ));
+    }
+    if let Some(expected) = choices.expect.exit {
+        let code = if run.warnings > 0 { 3 } else { usize::from(run.report.failed) };
+        if code != expected {
+            wrong.push(format!("it would exit with {code} (--fail --strict-plugins), not {expected}"));
+        }
+    }
+    for (plugin, steps) in &run.fuel {
+        if let Some(most) = choices.fuel.filter(|most| steps > most) {
+            wrong.push(format!("{plugin} took {steps} steps, more than its fuel of {most}"));
+        }
+    }
+    wrong
+}
+
+/// What of an input is no event.
+fn damage(report: &streamfmt_core::pipeline::Report) -> Option<String> {
+    let counted = |count: u64, one: &str, more: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        _ => Some(format!("{count} {more}")),
+    };
+    let told = [
+        counted(report.damaged, "damaged record", "damaged records"),
+        counted(report.raw_lines, "line that is no event", "lines that are no event"),
+    ];
+    let told: Vec<String> = told.into_iter().flatten().collect();
+    (!told.is_empty()).then(|| told.join(" and "))
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

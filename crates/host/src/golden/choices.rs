@@ -1,0 +1,320 @@
+//! What a case is formatted with: what `golden.toml` says, and over it `case.toml`.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use jiff::tz::TimeZone;
+use regex::Regex;
+use streamfmt_core::theme::ColorDepth;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::input::Patch;
+use crate::problem::{Problem, Problems, suggestion};
+
+/// What a case is formatted with.
+#[derive(Clone, Debug)]
+pub struct Choices {
+    /// What it is about.
+    pub title: String,
+    /// Words that it can be found by.
+    pub tags: Vec<String>,
+    /// Why it is not tried.
+    pub skip: Option<String>,
+    /// Where the input is, if not in `input.ndjson`.
+    pub input: Option<PathBuf>,
+    /// The profiles, each with each of the writers.
+    pub profiles: Vec<String>,
+    /// The writers.
+    pub writers: Vec<String>,
+    /// Single pairs, `<profile>.<writer>`; where there are any, these only.
+    pub matrix: Vec<String>,
+    /// Plugins, the lowest first.
+    pub plugins: Vec<PathBuf>,
+    /// The width of the terminal that `ansi` is written for.
+    pub terminal_width: usize,
+    /// The colours of that terminal.
+    pub color: ColorDepth,
+    /// The zone of times.
+    pub timezone: TimeZone,
+    /// The dialect.
+    pub from: Option<String>,
+    /// Columns to wrap at, for every terminal writer.
+    pub width: Option<usize>,
+    /// The theme.
+    pub theme: Option<String>,
+    /// No marks beyond ASCII.
+    pub ascii: bool,
+    /// Times are shown.
+    pub timestamps: bool,
+    /// Items to be shown alone.
+    pub only: Vec<String>,
+    /// Items not to be shown.
+    pub hide: Vec<String>,
+    /// Single keys of the profile.
+    pub set: Vec<String>,
+    /// What is put into the input before it is read.
+    pub patches: Vec<Patch>,
+    /// What is made constant in the output before it is compared.
+    pub redactions: Vec<Redaction>,
+    /// What is expected beside the text.
+    pub expect: Expect,
+    /// Steps that a plugin may take for all of the input.
+    pub fuel: Option<u64>,
+}
+
+/// What is expected of a run beside its text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expect {
+    /// The exit code of the run with `--fail` and `--strict-plugins`.
+    pub exit: Option<usize>,
+    /// How many different warnings there are of plugins.
+    pub warnings: Option<usize>,
+    /// Whether lines of the input are damaged, or no event, on purpose.
+    pub damage: bool,
+}
+
+/// Text that is different in every run, or nobody's business, and what stands in its place.
+#[derive(Clone, Debug)]
+pub struct Redaction {
+    pattern: Regex,
+    with: String,
+}
+
+impl Redaction {
+    /// The text with every match replaced; `$1` in the replacement is the first group.
+    pub fn apply(&self, text: String) -> String {
+        match self.pattern.replace_all(&text, self.with.as_str()) {
+            std::borrow::Cow::Borrowed(_) => text,
+            std::borrow::Cow::Owned(replaced) => replaced,
+        }
+    }
+}
+
+impl Default for Choices {
+    fn default() -> Self {
+        Self {
+            title: String::new(),
+            tags: Vec::new(),
+            skip: None,
+            input: None,
+            profiles: vec!["default".to_owned()],
+            writers: vec!["text".to_owned()],
+            matrix: Vec::new(),
+            plugins: Vec::new(),
+            terminal_width: 80,
+            color: ColorDepth::TrueColor,
+            timezone: TimeZone::UTC,
+            from: None,
+            width: None,
+            theme: None,
+            ascii: false,
+            timestamps: false,
+            only: Vec::new(),
+            hide: Vec::new(),
+            set: Vec::new(),
+            patches: Vec::new(),
+            redactions: Vec::new(),
+            expect: Expect::default(),
+            fuel: None,
+        }
+    }
+}
+
+impl Choices {
+    /// These choices with those of a file over them, if there is one. Its paths are relative to its folder.
+    pub(super) fn with(&self, path: &Path, problems: &mut Problems) -> Self {
+        let mut choices = self.clone();
+        let file = path.display().to_string();
+        let source = match fs::read_to_string(path) {
+            Ok(source) => source,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return choices,
+            Err(error) => {
+                problems.0.push(Problem::of(file, error.to_string()));
+                return choices;
+            }
+        };
+        let (table, errors) = DeTable::parse_recoverable(&source);
+        for error in errors {
+            let span = error.span().unwrap_or(0..0);
+            problems.0.push(Problem::at(&file, &source, span, error.message().replace('\n', ", ")));
+        }
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let mut found: Vec<Problem> = Vec::new();
+        let mut tables = vec![(String::new(), table.get_ref())];
+        while let Some((group, table)) = tables.pop() {
+            for (key, value) in table {
+                let name = format!("{group}{}", key.get_ref());
+                let inner = format!("{name}.");
+                let problem = match value.get_ref() {
+                    DeValue::Table(table) if KEYS.iter().any(|(known, _)| known.starts_with(&inner)) => {
+                        tables.push((inner, table));
+                        continue;
+                    }
+                    _ if let Some((_, set)) = KEYS.iter().find(|(known, _)| *known == name) => {
+                        set(&mut choices, value, folder).err().map(|wanted| (value.span(), wanted))
+                    }
+                    _ => {
+                        let hint = suggestion(&name, KEYS.iter().map(|(known, _)| *known));
+                        Some((key.span(), format!("there is no key \"{name}\" {hint}")))
+                    }
+                };
+                found.extend(problem.map(|(span, message)| Problem::at(&file, &source, span, message)));
+            }
+        }
+        found.sort_by_key(|problem| problem.place.as_ref().map(|place| (place.line, place.column)));
+        problems.0.extend(found);
+        choices
+    }
+
+    /// The profile and writer of each cell.
+    pub(super) fn cells(&self) -> Vec<(String, String)> {
+        if self.matrix.is_empty() {
+            let writers = |profile: &String| {
+                let profile = profile.clone();
+                self.writers.iter().map(move |writer| (profile.clone(), writer.clone()))
+            };
+            return self.profiles.iter().flat_map(writers).collect();
+        }
+        let pair = |pair: &String| {
+            let (profile, writer) = pair.rsplit_once('.').unwrap_or((pair, ""));
+            (profile.to_owned(), writer.to_owned())
+        };
+        self.matrix.iter().map(pair).collect()
+    }
+
+    /// The output with everything redacted that is to be.
+    pub(super) fn redact(&self, text: String) -> String {
+        self.redactions.iter().fold(text, |text, redaction| redaction.apply(text))
+    }
+}
+
+/// Sets one key from a value of a file in this folder, or says which values it takes.
+type Set = fn(&mut Choices, &Spanned<DeValue<'_>>, &Path) -> Result<(), String>;
+
+/// The keys of `golden.toml` and `case.toml`.
+const KEYS: &[(&str, Set)] = &[
+    ("title", |c, value, _| text(value).map(|text| c.title = text)),
+    ("tags", |c, value, _| list(value).map(|list| c.tags.extend(list))),
+    ("skip", |c, value, _| skip(value).map(|reason| c.skip = reason)),
+    ("input", |c, value, folder| text(value).map(|path| c.input = Some(folder.join(path)))),
+    ("profiles", |c, value, folder| {
+        list(value).map(|list| c.profiles = list.iter().map(|name| located(name, folder)).collect())
+    }),
+    ("writers", |c, value, _| list(value).map(|list| c.writers = list)),
+    ("matrix", |c, value, folder| {
+        list(value).map(|list| c.matrix = list.iter().map(|pair| located(pair, folder)).collect())
+    }),
+    ("plugins", |c, value, folder| {
+        list(value).map(|list| c.plugins = list.iter().map(|path| folder.join(path)).collect())
+    }),
+    ("fuel", |c, value, _| number(value).map(|steps| c.fuel = Some(steps as u64))),
+    ("env.width", |c, value, _| number(value).map(|width| c.terminal_width = width)),
+    ("env.color", |c, value, _| color(value).map(|color| c.color = color)),
+    ("env.timezone", |c, value, _| zone(value).map(|zone| c.timezone = zone)),
+    ("expect.exit", |c, value, _| number(value).map(|code| c.expect.exit = Some(code))),
+    ("expect.warnings", |c, value, _| number(value).map(|count| c.expect.warnings = Some(count))),
+    ("expect.damage", |c, value, _| flag(value).map(|on| c.expect.damage = on)),
+    ("args.from", |c, value, _| text(value).map(|name| c.from = Some(name))),
+    ("args.width", |c, value, _| number(value).map(|width| c.width = Some(width))),
+    ("args.theme", |c, value, _| text(value).map(|name| c.theme = Some(name))),
+    ("args.ascii", |c, value, _| flag(value).map(|on| c.ascii = on)),
+    ("args.timestamps", |c, value, _| flag(value).map(|on| c.timestamps = on)),
+    ("args.only", |c, value, _| list(value).map(|list| c.only = list)),
+    ("args.hide", |c, value, _| list(value).map(|list| c.hide = list)),
+    ("args.set", |c, value, _| list(value).map(|list| c.set = list)),
+    ("set", |c, value, _| rows(value, ["pointer", "value"], patch).map(|rows| c.patches.extend(rows))),
+    ("redact", |c, value, _| rows(value, ["regex", "with"], redaction).map(|rows| c.redactions.extend(rows))),
+];
+
+/// The path of a profile's file, relative to the file that names it; a mere name stays.
+fn located(profile: &str, folder: &Path) -> String {
+    if profile.contains('/') {
+        folder.join(profile).to_string_lossy().into_owned()
+    } else {
+        profile.to_owned()
+    }
+}
+
+fn text(value: &Spanned<DeValue<'_>>) -> Result<String, String> {
+    let text = value.get_ref().as_str().map(str::to_owned);
+    text.ok_or_else(|| "a string is wanted".to_owned())
+}
+
+fn list(value: &Spanned<DeValue<'_>>) -> Result<Vec<String>, String> {
+    let wanted = || "a list of strings is wanted".to_owned();
+    let DeValue::Array(values) = value.get_ref() else { return Err(wanted()) };
+    values.iter().map(|value| text(value).map_err(|_| wanted())).collect()
+}
+
+fn number(value: &Spanned<DeValue<'_>>) -> Result<usize, String> {
+    let DeValue::Integer(number) = value.get_ref() else { return Err("a number is wanted".to_owned()) };
+    usize::from_str_radix(number.as_str(), number.radix()).map_err(|_| "a number from 0 is wanted".to_owned())
+}
+
+fn flag(value: &Spanned<DeValue<'_>>) -> Result<bool, String> {
+    value.get_ref().as_bool().ok_or_else(|| "true or false is wanted".to_owned())
+}
+
+fn skip(value: &Spanned<DeValue<'_>>) -> Result<Option<String>, String> {
+    match value.get_ref() {
+        DeValue::Boolean(on) => Ok(on.then(String::new)),
+        DeValue::String(reason) => Ok(Some(reason.to_string())),
+        _ => Err("a reason or true is wanted".to_owned()),
+    }
+}
+
+fn color(value: &Spanned<DeValue<'_>>) -> Result<ColorDepth, String> {
+    match text(value)?.as_str() {
+        "truecolor" => Ok(ColorDepth::TrueColor),
+        "256" => Ok(ColorDepth::Ansi256),
+        "16" => Ok(ColorDepth::Ansi16),
+        _ => Err("truecolor, 256 or 16 is wanted".to_owned()),
+    }
+}
+
+fn zone(value: &Spanned<DeValue<'_>>) -> Result<TimeZone, String> {
+    match text(value)?.as_str() {
+        "UTC" => Ok(TimeZone::UTC),
+        posix => TimeZone::posix(posix).map_err(|_| "UTC or a POSIX zone (CET-1) is wanted".to_owned()),
+    }
+}
+
+/// The rows of an array of tables that have these two keys.
+fn rows<T>(
+    value: &Spanned<DeValue<'_>>,
+    names: [&str; 2],
+    row: fn(&str, &DeValue<'_>) -> Result<T, String>,
+) -> Result<Vec<T>, String> {
+    let wanted = || format!("tables with {} and {} are wanted", names[0], names[1]);
+    let DeValue::Array(values) = value.get_ref() else { return Err(wanted()) };
+    let read = |value: &Spanned<DeValue<'_>>| {
+        let table = value.get_ref().as_table().filter(|table| table.len() == 2).ok_or_else(wanted)?;
+        let [first, second] = names.map(|name| table.get(name).map(Spanned::get_ref));
+        let (Some(first), Some(second)) = (first.and_then(|it| it.as_str()), second) else {
+            return Err(wanted());
+        };
+        row(first, second)
+    };
+    values.iter().map(read).collect()
+}
+
+fn patch(pointer: &str, value: &DeValue<'_>) -> Result<Patch, String> {
+    let value = match value {
+        DeValue::String(text) => serde_json::Value::from(text.as_ref()),
+        DeValue::Boolean(truth) => serde_json::Value::from(*truth),
+        DeValue::Integer(number) => number.as_str().parse::<i64>().map_err(|error| error.to_string())?.into(),
+        _ => return Err("the value of [[set]] is a string, a whole number, true or false".to_owned()),
+    };
+    Patch::new(pointer, value.to_string())
+}
+
+fn redaction(pattern: &str, with: &DeValue<'_>) -> Result<Redaction, String> {
+    let with = with.as_str().ok_or("with is a string")?.to_owned();
+    let pattern = Regex::new(pattern).map_err(|error| {
+        let message = error.to_string();
+        format!("the regex can't be read: {}", message.lines().last().unwrap_or_default().trim())
+    })?;
+    Ok(Redaction { pattern, with })
+}

@@ -1,0 +1,116 @@
+//! Golden cases as tests of `cargo test`: each cell is listed and run as a test of its own.
+//!
+//! This is the `main` of a test program, so here the environment is read and something is printed.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+
+use super::case::Cell;
+use super::check::Checker;
+use super::outcome::{Outcome, State};
+use super::suite::Suite;
+
+/// The `main` of a test program for the cases under `root`.
+///
+/// ```toml
+/// [dev-dependencies]
+/// streamfmt = { version = "0.1", features = ["libtest"] }
+///
+/// [[test]]
+/// name = "golden"
+/// harness = false
+/// ```
+/// ```no_run
+/// fn main() -> std::process::ExitCode {
+///     streamfmt::golden::main("tests/golden")
+/// }
+/// ```
+///
+/// `cargo test --test golden bash` tries the cells with `bash` in their name; with `STREAMFMT_BLESS=1` what comes
+/// out becomes what is expected, except in CI (where `CI` is set; `STREAMFMT_BLESS=force` does it all the same).
+/// A cell that nothing is expected of yet fails, and so does an expected file that no cell asks for.
+pub fn main(root: impl AsRef<Path>) -> ExitCode {
+    main_of(&Suite::find(root.as_ref()))
+}
+
+/// [`main`] for a suite that was found already, so that several can be joined.
+pub fn main_of(suite: &Suite) -> ExitCode {
+    let blesses = is_set("STREAMFMT_BLESS");
+    let is_forced = env::var("STREAMFMT_BLESS").is_ok_and(|value| value == "force");
+    if blesses && is_set("CI") && !is_forced {
+        // What a machine accepts nobody has read.
+        eprintln!("nothing is accepted in CI (STREAMFMT_BLESS=force does it all the same)");
+        return ExitCode::from(2);
+    }
+    let checker = Arc::new(Checker::default());
+    let mut trials: Vec<Trial> = Vec::new();
+    for cell in suite.cells.iter().cloned() {
+        let checker = Arc::clone(&checker);
+        let is_ignored = cell.case.choices.skip.is_some();
+        let name = cell.name.clone();
+        trials.push(
+            Trial::test(name, move || try_cell(&checker, &cell, blesses)).with_ignored_flag(is_ignored),
+        );
+    }
+    for problem in suite.problems.0.clone() {
+        trials.push(Trial::test(problem.origin.clone(), move || Err(Failed::from(problem.to_string()))));
+    }
+    if trials.is_empty() {
+        trials.push(Trial::test("there are cases", || Err(Failed::from("no case was found"))));
+    }
+    let orphans = suite.orphans.clone();
+    trials.push(Trial::test("no expected file is left over", move || nothing_left_over(&orphans)));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn try_cell(checker: &Checker, cell: &Cell, blesses: bool) -> Result<(), Failed> {
+    let outcome = checker.check(cell);
+    if outcome.is_good() {
+        return Ok(());
+    }
+    if blesses {
+        return cell.accept(&outcome).map_err(Failed::from);
+    }
+    Err(told(cell, &outcome).into())
+}
+
+/// Why a cell is not fine, and how its change is accepted.
+fn told(cell: &Cell, outcome: &Outcome) -> String {
+    let mut message = vec![cell.title().to_owned()];
+    message.extend(outcome.problems.iter().map(|problem| format!("wrong: {problem}")));
+    message.extend(outcome.broken.iter().map(|law| format!("broken law: {law}")));
+    message.extend(outcome.failures.iter().map(|failure| format!("a plugin failed: {failure}")));
+    if let Some(diff) = outcome.told_diff() {
+        message.push(format!("told of plugins:\n{diff}"));
+    }
+    let is_new = outcome.state() == State::New;
+    if is_new
+        || (outcome.problems.is_empty() && outcome.expected.as_ref().is_some_and(|it| *it != outcome.text))
+    {
+        let what = if is_new { "new" } else { "different" };
+        message.push(format!("{what}: {}", cell.file().display()));
+        message.push(format!(
+            "{}if that is right: STREAMFMT_BLESS=1 cargo test --test golden -- {}",
+            outcome.diff(),
+            cell.name
+        ));
+    }
+    message.retain(|line| !line.is_empty());
+    message.join("\n")
+}
+
+fn nothing_left_over(orphans: &[PathBuf]) -> Result<(), Failed> {
+    if orphans.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<String> = orphans.iter().map(|path| path.display().to_string()).collect();
+    Err(format!("no case asks for these files, delete them:\n{}", names.join("\n")).into())
+}
+
+fn is_set(variable: &str) -> bool {
+    env::var_os(variable).is_some_and(|value| !value.is_empty() && value != "0")
+}

@@ -1,0 +1,178 @@
+//! The input of a case: the bytes of a stream, and, in a live case, steps between its lines.
+//!
+//! ```text
+//! {"type":"stream_event", …}
+//! @take                         what the sink shows is taken now
+//! {"type":"stream_event", …}
+//! @wait 50ms                    time passes; a sink repaints at its pace
+//! ```
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use streamfmt_core::json::{Kind, Record, Value};
+
+/// What a case is fed with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// All of it is read, then what came out is looked at.
+    Whole(Vec<u8>),
+    /// What a sink shows is looked at in between.
+    Live(Vec<Step>),
+}
+
+/// A step of a live case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// These bytes are read.
+    Read(Vec<u8>),
+    /// The sink takes what has changed.
+    Take,
+    /// So much time passes.
+    Wait(Duration),
+}
+
+impl Input {
+    /// Reads a case's input: one with an `@take` or `@wait` line of its own is live. The error says what is
+    /// wrong with a step.
+    pub(super) fn read(bytes: &[u8], patches: &[Patch]) -> Result<Self, String> {
+        let mut steps: Vec<Step> = Vec::new();
+        let mut is_live = false;
+        let mut pending = Vec::new();
+        for (number, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
+            let Some(step) = step(line).map_err(|wrong| format!("line {}: {wrong}", number + 1))? else {
+                pending.extend_from_slice(&patched(line, patches));
+                continue;
+            };
+            is_live = true;
+            if !pending.is_empty() {
+                steps.push(Step::Read(std::mem::take(&mut pending)));
+            }
+            steps.push(step);
+        }
+        if !is_live {
+            return Ok(Self::Whole(pending));
+        }
+        if !pending.is_empty() {
+            steps.push(Step::Read(pending));
+        }
+        Ok(Self::Live(steps))
+    }
+
+    /// All that is read, without the steps.
+    pub fn bytes(&self) -> Cow<'_, [u8]> {
+        match self {
+            Self::Whole(bytes) => Cow::Borrowed(bytes),
+            Self::Live(steps) => {
+                let read =
+                    |step: &Step| if let Step::Read(bytes) = step { bytes.clone() } else { Vec::new() };
+                Cow::Owned(steps.iter().flat_map(read).collect())
+            }
+        }
+    }
+}
+
+/// The step that a line is, if it is one.
+fn step(line: &[u8]) -> Result<Option<Step>, String> {
+    let Some(words) = line.strip_prefix(b"@").and_then(|words| std::str::from_utf8(words).ok()) else {
+        return Ok(None);
+    };
+    match words.trim().split_once(' ').unwrap_or((words.trim(), "")) {
+        ("take", "") => Ok(Some(Step::Take)),
+        ("wait", time) => {
+            let wrong = || format!("\"{time}\" is no time (as in @wait 50ms or @wait 2s)");
+            let time = time.trim();
+            let (number, unit) = if let Some(number) = time.strip_suffix("ms") {
+                (number, 1)
+            } else {
+                (time.strip_suffix('s').ok_or_else(wrong)?, 1000)
+            };
+            let number: u32 = number.trim().parse().map_err(|_| wrong())?;
+            Ok(Some(Step::Wait(Duration::from_millis(u64::from(number) * unit))))
+        }
+        ("take", _) => Err("@take stands alone".to_owned()),
+        _ => Ok(None),
+    }
+}
+
+/// A value that is put into each line of the input which has one at its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Patch {
+    /// The parts of the JSON pointer.
+    pointer: Vec<String>,
+    /// The value, as JSON.
+    value: String,
+}
+
+impl Patch {
+    /// A value, as JSON, for the place of a JSON pointer: `/message/id`.
+    pub fn new(pointer: &str, value: String) -> Result<Self, String> {
+        let Some(parts) = pointer.strip_prefix('/') else {
+            return Err(format!("\"{pointer}\" is no JSON pointer, which begins with /"));
+        };
+        let parts = parts.split('/').map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
+        Ok(Self { pointer: parts, value })
+    }
+
+    fn place<'a>(&self, record: &'a Record) -> Option<Value<'a>> {
+        self.pointer.iter().try_fold(record.root(), |value, part| match value.kind() {
+            Kind::Array => value.items().nth(part.parse().ok()?),
+            _ => value.get(part),
+        })
+    }
+}
+
+/// The line with all that is to be put into it.
+fn patched<'a>(line: &'a [u8], patches: &[Patch]) -> Cow<'a, [u8]> {
+    let mut line = Cow::Borrowed(line);
+    for patch in patches {
+        let Some(record) =
+            std::str::from_utf8(&line).ok().and_then(|text| Record::from_line(text.to_owned()).ok())
+        else {
+            break;
+        };
+        let Some(value) = patch.place(&record) else { continue };
+        let text = record.text();
+        let start = value.raw().as_ptr() as usize - text.as_ptr() as usize;
+        let rest = &text[start + value.raw().len()..];
+        line = Cow::Owned([&text[..start], &patch.value, rest].concat().into_bytes());
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patched_with(pointer: &str, line: &str) -> String {
+        let patch = Patch::new(pointer, "\"s-1\"".to_owned()).unwrap();
+        String::from_utf8(Input::read(line.as_bytes(), &[patch]).unwrap().bytes().into_owned()).unwrap()
+    }
+
+    #[test]
+    fn values_are_put_where_there_are_some() {
+        let lines = "{\"id\": 7, \"m\":{\"id\":\"x\"}}\nno json\n{\"other\":[1,{\"id\":2}]}\n";
+        assert_eq!(patched_with("/id", lines), lines.replace(": 7", ": \"s-1\""));
+        assert_eq!(patched_with("/m/id", lines), lines.replace("\"x\"", "\"s-1\""));
+        assert_eq!(patched_with("/other/1/id", lines), lines.replace(":2}", ":\"s-1\"}"));
+        assert_eq!(patched_with("/none", lines), lines);
+        assert!(Patch::new("id", String::new()).is_err());
+    }
+
+    #[test]
+    fn steps_make_an_input_live() {
+        let input = Input::read(b"{}\n@take\n@wait 50ms\n{}\n{}\n@wait 2s", &[]).unwrap();
+        let steps = [
+            Step::Read(b"{}\n".to_vec()),
+            Step::Take,
+            Step::Wait(Duration::from_millis(50)),
+            Step::Read(b"{}\n{}\n".to_vec()),
+            Step::Wait(Duration::from_secs(2)),
+        ];
+        assert_eq!(input, Input::Live(steps.into()));
+        assert_eq!(*input.bytes(), *b"{}\n{}\n{}\n");
+        assert_eq!(Input::read(b"@someone said\n", &[]), Ok(Input::Whole(b"@someone said\n".to_vec())));
+        let told = Input::read(b"{}\n@wait soon\n", &[]).unwrap_err();
+        assert_eq!(told, "line 2: \"soon\" is no time (as in @wait 50ms or @wait 2s)");
+    }
+}

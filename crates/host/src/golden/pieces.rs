@@ -1,0 +1,26 @@
+//! Cuts an input into pieces: however it arrives, the same must come out.
+
+/// Lines, each with its newline.
+pub fn lines(bytes: &[u8]) -> Vec<&[u8]> {
+    bytes.split_inclusive(|&byte| byte == b'\n').collect()
+}
+
+/// Single bytes.
+pub fn single(bytes: &[u8]) -> Vec<&[u8]> {
+    bytes.chunks(1).collect()
+}
+
+/// Pieces of many lengths, the same for a seed in every run.
+pub fn odd(bytes: &[u8], seed: u64) -> Vec<&[u8]> {
+    let mut pieces = Vec::new();
+    let mut rest = bytes;
+    let mut state = seed;
+    while !rest.is_empty() {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let length = [1, 2, 3, 7, 61, 311, 5000][(state >> 33) as usize % 7];
+        let (piece, after) = rest.split_at(length.min(rest.len()));
+        pieces.push(piece);
+        rest = after;
+    }
+    pieces
+}

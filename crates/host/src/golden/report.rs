@@ -1,0 +1,157 @@
+//! Tells what became of cells: for people, as JSON, as `JUnit`'s XML, or in TAP.
+//!
+//! ```text
+//! begin ─▶ cell, cell, … ─▶ end
+//! ```
+//! Each call writes what can be written by then.
+
+mod data;
+mod human;
+mod junit;
+mod tap;
+
+use std::fmt::{self, Write};
+use std::str::FromStr;
+
+use super::case::Cell;
+use super::check::Summary;
+use super::diff::Form;
+use super::outcome::{Outcome, State};
+use super::suite::Suite;
+
+pub use data::SCHEMA;
+
+/// In which form it is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// For people.
+    #[default]
+    Human,
+    /// One JSON object; `schema` says which shape it has.
+    Json,
+    /// XML as `JUnit` writes it: a suite for each folder, a test for each cell.
+    Junit,
+    /// The Test Anything Protocol, version 14.
+    Tap,
+}
+
+impl FromStr for Kind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "human" => Ok(Self::Human),
+            "json" => Ok(Self::Json),
+            "junit" => Ok(Self::Junit),
+            "tap" => Ok(Self::Tap),
+            _ => Err("human, json, junit or tap is wanted".to_owned()),
+        }
+    }
+}
+
+/// How differences look for people.
+#[derive(Clone, Debug, Default)]
+pub struct Style {
+    /// Their form.
+    pub form: Form,
+    /// Whether there are colours.
+    pub has_color: bool,
+    /// Columns of the page; 0 if that isn't known.
+    pub width: usize,
+    /// How a change is accepted: `streamfmt golden bless`. The cell's case follows it.
+    pub bless: String,
+}
+
+/// Tells what became of cells.
+pub struct Report {
+    kind: Kind,
+    style: Style,
+    told: usize,
+    /// What can only be written once all is known.
+    kept: junit::Suites,
+    cells: Vec<data::CellLine>,
+}
+
+impl Report {
+    /// A report of this kind.
+    pub fn new(kind: Kind, style: Style) -> Self {
+        Self { kind, style, told: 0, kept: junit::Suites::default(), cells: Vec::new() }
+    }
+
+    /// Tells what there is to be tried.
+    pub fn begin(&mut self, suite: &Suite, out: &mut dyn Write) -> fmt::Result {
+        match self.kind {
+            Kind::Human | Kind::Json | Kind::Junit => Ok(()),
+            Kind::Tap => tap::begin(suite, out),
+        }
+    }
+
+    /// Tells what became of a cell.
+    pub fn cell(&mut self, cell: &Cell, outcome: &Outcome, out: &mut dyn Write) -> fmt::Result {
+        self.told += 1;
+        match self.kind {
+            Kind::Human => human::cell(cell, outcome, &self.style, out),
+            Kind::Json => {
+                self.cells.push(data::CellLine::of(cell, outcome, &self.style));
+                Ok(())
+            }
+            Kind::Junit => {
+                self.kept.add(cell, outcome);
+                Ok(())
+            }
+            Kind::Tap => tap::cell(self.told, cell, outcome, out),
+        }
+    }
+
+    /// Tells how it went in all.
+    pub fn end(&mut self, suite: &Suite, summary: &Summary, out: &mut dyn Write) -> fmt::Result {
+        match self.kind {
+            Kind::Human => human::end(suite, summary, out),
+            Kind::Json => data::write(std::mem::take(&mut self.cells), suite, summary, out),
+            Kind::Junit => self.kept.write(suite, summary, out),
+            Kind::Tap => tap::end(self.told, suite, summary, out),
+        }
+    }
+}
+
+/// Why a cell is not fine, in a line; nothing if it is.
+fn reason(outcome: &Outcome) -> Option<String> {
+    let first = |what: &str, list: &[String]| match list {
+        [] => None,
+        [one] => Some(format!("{what}: {one}")),
+        [one, rest @ ..] => Some(format!("{what}: {one} (and {} more)", rest.len())),
+    };
+    match outcome.state() {
+        State::Equal | State::Skipped => None,
+        State::New => Some("new: nothing is expected yet".to_owned()),
+        State::PluginFailed => first("a plugin failed", &outcome.failures),
+        State::Wrong => first("wrong", &outcome.problems),
+        State::Different => {
+            Some(first("broken law", &outcome.broken).unwrap_or_else(|| "something else came out".to_owned()))
+        }
+    }
+}
+
+/// All that is to be told of a cell that is not fine, in lines without colours.
+fn details(cell: &Cell, outcome: &Outcome) -> String {
+    let mut text = String::new();
+    if !cell.title().is_empty() {
+        text.extend([cell.title(), "\n"]);
+    }
+    for (what, list) in [
+        ("wrong", &outcome.problems),
+        ("broken law", &outcome.broken),
+        ("a plugin failed", &outcome.failures),
+    ] {
+        for one in list {
+            text.extend([what, ": ", one, "\n"]);
+        }
+    }
+    if outcome.problems.is_empty() && outcome.expected.as_ref() != Some(&outcome.text) {
+        text.extend([&cell.file().display().to_string(), "\n", &outcome.diff().to_string()]);
+    }
+    if let Some(diff) = outcome.told_diff() {
+        text.extend(["told of plugins:\n", &diff.to_string()]);
+    }
+    text
+}

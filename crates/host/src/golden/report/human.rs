@@ -1,0 +1,125 @@
+//! For people: what is not fine, with its differences, and the sum.
+
+use std::fmt::{self, Write};
+
+use streamfmt_core::text::clean;
+
+use super::Style;
+use crate::golden::case::Cell;
+use crate::golden::check::Summary;
+use crate::golden::diff::Diff;
+use crate::golden::outcome::{Outcome, State};
+use crate::golden::suite::Suite;
+
+/// Lines of a new text that are shown: it will be read in full when it is accepted.
+const NEW_LINES: usize = 20;
+
+/// Tells of a cell that is not fine.
+pub(super) fn cell(cell: &Cell, outcome: &Outcome, style: &Style, out: &mut dyn Write) -> fmt::Result {
+    let state = outcome.state();
+    let (bold, reset) = if style.has_color { ("\u{1b}[1m", "\u{1b}[0m") } else { ("", "") };
+    let what = match state {
+        State::Equal => return Ok(()),
+        State::Skipped => {
+            let reason = outcome.skipped.as_deref().filter(|reason| !reason.is_empty());
+            return writeln!(out, "skipped {}{}", clean(&cell.name), after(": ", reason));
+        }
+        State::New => "new",
+        State::PluginFailed => "a plugin failed",
+        State::Different => "different",
+        State::Wrong => "wrong",
+    };
+    writeln!(out, "{bold}{what} {}{reset}", clean(&cell.name))?;
+    if !cell.title().is_empty() && !cell.name.ends_with(cell.title()) {
+        writeln!(out, "  {}", clean(cell.title()))?;
+    }
+    for (what, list) in [("", &outcome.problems), ("broken law: ", &outcome.broken), ("", &outcome.failures)]
+    {
+        for one in list {
+            writeln!(out, "  {what}{}", clean(one).replace('\n', "␊"))?;
+        }
+    }
+    if state == State::Wrong {
+        return writeln!(out, "  in {}\n", clean(&cell.case.path.display().to_string()));
+    }
+    if outcome.expected.as_ref() != Some(&outcome.text) {
+        writeln!(out, "  {}", clean(&cell.file().display().to_string()))?;
+        match &outcome.expected {
+            None => new_text(&outcome.text, out)?,
+            Some(_) => indented(&outcome.diff(), style, out)?,
+        }
+    }
+    if let Some(diff) = outcome.told_diff() {
+        writeln!(out, "  told of plugins:")?;
+        indented(&diff, style, out)?;
+    }
+    if !style.bless.is_empty() && outcome.refusal(&cell.case.choices.expect).is_none() {
+        writeln!(out, "  if that is right: {} --case {}", style.bless, quoted(&cell.name))?;
+    }
+    writeln!(out)
+}
+
+/// Tells what is wrong beside the cells, and the sum. The last line is always `N passed, N failed`, with
+/// `, N skipped` if there are any.
+pub(super) fn end(suite: &Suite, summary: &Summary, out: &mut dyn Write) -> fmt::Result {
+    for problem in &suite.problems.0 {
+        writeln!(out, "wrong {problem}")?;
+        for line in problem.excerpt().into_iter().flatten() {
+            writeln!(out, "  {line}")?;
+        }
+    }
+    for orphan in &suite.orphans {
+        let path = orphan.display().to_string();
+        writeln!(out, "left over {}: no case asks for it (golden clean removes it)", clean(&path))?;
+    }
+    let parts = [
+        (summary.count(State::Different), "different"),
+        (summary.count(State::New), "new"),
+        (summary.count(State::Wrong) + summary.problems, "with a wrong set-up"),
+        (summary.count(State::PluginFailed), "where a plugin failed"),
+    ];
+    let parts: Vec<String> =
+        parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    if !parts.is_empty() {
+        writeln!(out, "{}", parts.join(", "))?;
+    }
+    if summary.exit_code() == 5 {
+        writeln!(out, "no case was tried")?;
+    }
+    write!(out, "{} passed, {} failed", summary.passed(), summary.failed())?;
+    match summary.skipped() {
+        0 => writeln!(out),
+        skipped => writeln!(out, ", {skipped} skipped"),
+    }
+}
+
+fn indented(diff: &Diff, style: &Style, out: &mut dyn Write) -> fmt::Result {
+    let width = style.width.saturating_sub(2);
+    let spelled = diff.spelled(style.form, style.has_color, width).to_string();
+    spelled.lines().try_for_each(|line| writeln!(out, "  {line}"))
+}
+
+fn new_text(text: &str, out: &mut dyn Write) -> fmt::Result {
+    // Nothing is expected, so all of it would be marked as new.
+    for line in text.lines().take(NEW_LINES) {
+        writeln!(out, "  +{}", clean(line))?;
+    }
+    match text.lines().count().saturating_sub(NEW_LINES) {
+        0 if text.is_empty() => writeln!(out, "  (nothing comes out)"),
+        0 => Ok(()),
+        more => writeln!(out, "  … {more} more lines"),
+    }
+}
+
+fn after(sign: &str, text: Option<&str>) -> String {
+    text.map_or_else(String::new, |text| format!("{sign}{}", clean(text).replace('\n', "␊")))
+}
+
+/// A word for a shell.
+pub(in crate::golden) fn quoted(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./+@%=:,".contains(&byte);
+    if !word.is_empty() && word.bytes().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", clean(word).replace('\'', r"'\''"))
+}

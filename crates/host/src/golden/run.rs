@@ -1,0 +1,77 @@
+//! Formats the input of a case.
+
+use std::collections::BTreeMap;
+
+use streamfmt_core::pipeline::{Pipeline, Report};
+
+use super::input::Input;
+use super::live;
+use crate::engine::Engine;
+use crate::lua::journal::Told;
+
+/// What came out of a whole input, and what was counted.
+pub(super) struct Run {
+    pub(super) text: String,
+    pub(super) report: Report,
+    /// What was told of plugins.
+    pub(super) told: String,
+    /// How many warnings were told of them.
+    pub(super) warnings: usize,
+    /// What they did wrong, each in one line.
+    pub(super) failures: Vec<String>,
+    /// Steps that they took, by name.
+    pub(super) fuel: BTreeMap<String, u64>,
+}
+
+impl Run {
+    /// Formats an input that comes in these pieces.
+    pub(super) fn of<'a>(engine: &Engine, pieces: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        let engine = engine.apart();
+        let mut pipeline = Pipeline::new(engine.setup());
+        let mut text = String::new();
+        // Writing to a string doesn't fail.
+        for piece in pieces {
+            let _ = pipeline.push(piece, &mut text);
+        }
+        let _ = pipeline.finish(&mut text);
+        let report = pipeline.report().clone();
+        drop(pipeline);
+        Self::end(&engine, text, report)
+    }
+
+    /// Formats the input of a case as it wants it.
+    pub(super) fn of_input(engine: &Engine, input: &Input) -> Self {
+        match input {
+            Input::Whole(bytes) => Self::of(engine, [&**bytes]),
+            Input::Live(steps) => {
+                let engine = engine.apart();
+                let (text, report) = live::play(&engine, steps);
+                Self::end(&engine, text, report)
+            }
+        }
+    }
+
+    /// Asks what plugins did.
+    fn end(engine: &Engine, text: String, report: Report) -> Self {
+        let journal = engine.journal();
+        let (mut told, mut warnings, mut failures) = (String::new(), 0, Vec::new());
+        for one in journal.take() {
+            match one {
+                Told::Warning(warning) => {
+                    warnings += 1;
+                    told.extend([&warning.to_string(), "\n"]);
+                    let place =
+                        warning.place.map_or(warning.plugin, |(file, line, _)| format!("{file}:{line}"));
+                    failures.push(format!("{place}: {}", warning.message.replace('\n', " ")));
+                }
+                Told::Printed(plugin, line) => told.extend([&plugin, ": ", &line, "\n"]),
+            }
+        }
+        Self { text, report, told, warnings, failures, fuel: BTreeMap::new() }
+    }
+}
+
+/// The text with its escapes spelled `\e`, so that showing it steers no terminal. No two texts become one.
+pub(super) fn visible(text: &str) -> String {
+    text.replace('\\', r"\\").replace('\u{1b}', r"\e")
+}

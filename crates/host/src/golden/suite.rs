@@ -1,0 +1,256 @@
+//! Finds cases: folders, and files of short ones.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::case::{Case, Cell, Home};
+use super::choices::Choices;
+use super::input::Input;
+use super::short;
+use crate::engine::WRITERS;
+use crate::problem::{Problem, Problems};
+
+/// Folders in which nobody keeps cases, and in which there is much.
+const PASSED_OVER: [&str; 2] = ["target", "node_modules"];
+
+/// All cells of the cases that were found.
+#[derive(Clone, Default)]
+pub struct Suite {
+    /// The cells, sorted by name.
+    pub cells: Vec<Cell>,
+    /// Files of expected text that no cell asks for.
+    pub orphans: Vec<PathBuf>,
+    /// What is wrong with cases that are no cells for that. The others are there all the same.
+    pub problems: Problems,
+}
+
+/// A place to look for cases in.
+struct Place {
+    path: PathBuf,
+    name: String,
+    defaults: Arc<Choices>,
+}
+
+impl Suite {
+    /// Finds all cases under `root`: a folder of cases, a single one, a file of short ones, a plugin's folder
+    /// (whose cases lie in its `tests`), or a folder with any of these.
+    ///
+    /// What a `golden.toml` says is for all cases in its folder and below; those above `root` count too.
+    /// Cases inside a plugin's folder are tried with that plugin.
+    pub fn find(root: &Path) -> Self {
+        let mut suite = Self::default();
+        let Ok(real) = root.canonicalize() else {
+            let problem = Problem::of(root.display().to_string(), "there is no such file or folder");
+            suite.problems.0.push(problem);
+            return suite;
+        };
+        let above: Vec<&Path> = real.ancestors().skip(1).collect();
+        let mut defaults = Choices::default();
+        if let Some(pack) = above.iter().find(|folder| is_plugin(folder)) {
+            defaults.plugins = vec![(*pack).to_owned()];
+        }
+        let mut top = &*real;
+        for folder in above.iter().rev().filter(|folder| folder.join("golden.toml").is_file()) {
+            defaults = defaults.with(&folder.join("golden.toml"), &mut suite.problems);
+            top = if top == real { folder } else { top };
+        }
+        let name = spelled(real.strip_prefix(top).unwrap_or(Path::new("")));
+        let mut left = vec![Place { path: root.to_owned(), name, defaults: Arc::new(defaults) }];
+        while let Some(place) = left.pop() {
+            left.extend(suite.visit(place));
+        }
+        suite.sort();
+        suite
+    }
+
+    /// Takes in the cases of another place.
+    pub fn join(&mut self, other: Self) {
+        self.cells.extend(other.cells);
+        self.orphans.extend(other.orphans);
+        self.problems.0.extend(other.problems.0);
+        self.sort();
+    }
+
+    /// Keeps only the cells that are wanted, and says nothing of expected files any more.
+    pub fn retain(&mut self, is_wanted: impl FnMut(&Cell) -> bool) {
+        self.cells.retain(is_wanted);
+        self.orphans.clear();
+    }
+
+    fn sort(&mut self) {
+        self.cells.sort_by(|a, b| a.name.cmp(&b.name));
+        self.orphans.sort();
+        // The same place may have been named twice.
+        self.cells.dedup_by(|a, b| a.name == b.name && a.file() == b.file());
+        self.orphans.dedup();
+        let twice = self.cells.windows(2).filter(|pair| pair[0].name == pair[1].name);
+        let told = twice.map(|pair| Problem::of(&pair[0].name, "there are two of this name; rename one"));
+        let told: Vec<Problem> = told.filter(|problem| !self.problems.0.contains(problem)).collect();
+        self.problems.0.extend(told);
+    }
+
+    /// Takes in what is at a place, and gives the places in it that are left to look at.
+    fn visit(&mut self, place: Place) -> Vec<Place> {
+        let Place { path, name, mut defaults } = place;
+        if !path.is_dir() {
+            if path.extension().is_some_and(|end| end == "cases") {
+                self.file(&name, &path, &defaults);
+            }
+            return Vec::new();
+        }
+        if is_plugin(&path) {
+            defaults = Arc::new(Choices { plugins: vec![path.clone()], ..(*defaults).clone() });
+            let tests = path.join("tests");
+            if !tests.is_dir() {
+                let told = "the plugin has no tests; add the first case with: streamfmt golden add tests/NAME --from FILE";
+                self.problems.0.push(Problem::of(path.display().to_string(), told));
+                return Vec::new();
+            }
+            return vec![Place { path: tests, name, defaults }];
+        }
+        let is_case = ["input.ndjson", "case.toml", "expected"].iter().any(|sign| path.join(sign).exists());
+        if is_case {
+            self.folder(&name, &path, &defaults);
+            return Vec::new();
+        }
+        if path.join("golden.toml").is_file() {
+            defaults = Arc::new(defaults.with(&path.join("golden.toml"), &mut self.problems));
+        }
+        let below = |path: PathBuf| {
+            let own = path.file_name()?.to_str()?;
+            if own.starts_with('.') || PASSED_OVER.contains(&own) {
+                return None;
+            }
+            let name = if name.is_empty() { own.to_owned() } else { format!("{name}/{own}") };
+            Some(Place { path, name, defaults: Arc::clone(&defaults) })
+        };
+        children(&path).into_iter().filter_map(below).collect()
+    }
+
+    fn folder(&mut self, name: &str, folder: &Path, defaults: &Arc<Choices>) {
+        let own = folder.join("case.toml");
+        let before = self.problems.0.len();
+        let choices = if own.exists() {
+            Arc::new(defaults.with(&own, &mut self.problems))
+        } else {
+            Arc::clone(defaults)
+        };
+        let file = choices.input.clone().unwrap_or_else(|| folder.join("input.ndjson"));
+        let input = match fs::read(&file) {
+            Ok(bytes) => Input::read(&bytes, &choices.patches),
+            Err(error) => Err(format!(
+                "it can't be read ({error}); put the stream there, or say input = \"…\" in case.toml"
+            )),
+        };
+        let input = match input {
+            Ok(input) => input,
+            Err(wrong) => {
+                self.problems.0.push(Problem::of(file.display().to_string(), wrong));
+                return;
+            }
+        };
+        let expected = folder.join("expected");
+        let mut unasked = children(&expected);
+        unasked.retain(|path| path.file_name().is_some_and(|name| name != "stderr.txt"));
+        let cells = choices.cells();
+        // What was said wrongly may be what names the cells: it is told, and nothing is tried.
+        if self.problems.0.len() > before {
+            return;
+        }
+        if cells.is_empty() {
+            self.problems
+                .0
+                .push(Problem::of(folder.display().to_string(), "no profile or no writer is wanted of it"));
+        }
+        let name = if name.is_empty() { own_name(folder) } else { name.to_owned() };
+        let case = Arc::new(Case { name, path: folder.to_owned(), choices, input });
+        for (index, (profile, writer)) in cells.into_iter().enumerate() {
+            let short = short_name(&profile);
+            let file = expected.join(format!("{short}.{writer}.{}", ending(&writer)));
+            unasked.retain(|path| *path != file);
+            self.cells.push(Cell {
+                name: format!("{}/{short}.{writer}", case.name),
+                case: Arc::clone(&case),
+                profile,
+                writer,
+                is_first: index == 0,
+                home: Home::File(file),
+            });
+        }
+        self.orphans.extend(unasked);
+    }
+
+    /// Takes in a file of short cases: `some.cases` or `some.<profile>.<writer>.cases`.
+    fn file(&mut self, name: &str, path: &Path, defaults: &Arc<Choices>) {
+        let file = match fs::read_to_string(path) {
+            Ok(file) => file,
+            Err(error) => {
+                self.problems.0.push(Problem::of(path.display().to_string(), error.to_string()));
+                return;
+            }
+        };
+        let name = if name.is_empty() { own_name(path) } else { name.to_owned() };
+        let name = name.trim_end_matches(".cases");
+        let own = name.rsplit('/').next().unwrap_or(name);
+        let (profile, writer) = match own.split('.').collect::<Vec<_>>()[..] {
+            [_, profile, writer] => (profile, writer),
+            _ => ("default", "text"),
+        };
+        for section in short::sections(&file) {
+            let input = match Input::read(section.input.as_bytes(), &defaults.patches) {
+                Ok(input) => input,
+                Err(wrong) => {
+                    let origin = format!("{}: {}", path.display(), section.name);
+                    self.problems.0.push(Problem::of(origin, wrong));
+                    continue;
+                }
+            };
+            let choices = Arc::clone(defaults);
+            let name = format!("{name}/{}", section.name);
+            let case = Arc::new(Case { name: name.clone(), path: path.to_owned(), choices, input });
+            self.cells.push(Cell {
+                name,
+                case,
+                profile: profile.to_owned(),
+                writer: writer.to_owned(),
+                is_first: true,
+                home: Home::Section(path.to_owned(), section.name),
+            });
+        }
+    }
+}
+
+/// Whether a folder is a plugin.
+fn is_plugin(folder: &Path) -> bool {
+    folder.join("plugin.toml").is_file()
+}
+
+/// A profile's name in the names of cells and files: that of its file without the ending, if it is one.
+fn short_name(profile: &str) -> String {
+    let file = profile.rsplit(['/', '\\']).next().unwrap_or(profile);
+    file.strip_suffix(".toml").unwrap_or(file).to_owned()
+}
+
+/// What the name of a file in this format ends in; that of a plugin's format in `txt`.
+fn ending(writer: &str) -> &'static str {
+    WRITERS.iter().find(|row| row.name == writer).map_or("txt", |row| row.ending)
+}
+
+fn own_name(path: &Path) -> String {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    name.or_else(|| Some(path.canonicalize().ok()?.file_name()?.to_string_lossy().into_owned()))
+        .unwrap_or_default()
+}
+
+/// A path as a part of a name.
+fn spelled(path: &Path) -> String {
+    path.to_string_lossy().replace('\\', "/")
+}
+
+/// What lies in a folder; links are not followed out of the way, so that a circle of them has an end.
+fn children(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let is_real = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| !kind.is_symlink());
+    entries.flatten().filter(is_real).map(|entry| entry.path()).collect()
+}
