@@ -29,6 +29,8 @@ mod parts;
 mod plugin;
 mod plugins;
 mod prose;
+mod re;
+pub mod reference;
 mod scripts;
 mod spell;
 mod templates;
