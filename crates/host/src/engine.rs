@@ -12,6 +12,7 @@ use streamfmt_core::profile::{Glyphs, Selector};
 use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::{ColorDepth, Theme};
 use streamfmt_core::writer::Writer;
+use streamfmt_core::writer::html::Html;
 use streamfmt_core::writer::json::Json;
 use streamfmt_core::writer::markdown::Markdown;
 use streamfmt_core::writer::sheet::Sheet;
@@ -50,7 +51,7 @@ enum Made {
 }
 
 /// All output formats.
-pub static WRITERS: [WriterRow; 6] = [
+pub static WRITERS: [WriterRow; 7] = [
     WriterRow {
         name: "text",
         about: "plain text",
@@ -71,6 +72,13 @@ pub static WRITERS: [WriterRow; 6] = [
         is_data: false,
         ending: "md",
         make: |engine| engine.entries(Markdown::new(engine.sheet())),
+    },
+    WriterRow {
+        name: "html",
+        about: "one page that needs nothing else, for browsers",
+        is_data: false,
+        ending: "html",
+        make: |engine| engine.entries(Html::new(Sheet { timestamps: Some(engine.zone()), ..engine.sheet() })),
     },
     WriterRow {
         name: "json",
@@ -437,7 +445,9 @@ impl Builder {
     /// Reads and checks everything that was chosen. The error holds all problems.
     pub fn build(self) -> Result<Engine, Problems> {
         let mut problems = Problems::default();
-        let mut settings = match Settings::load(self.profile.as_deref().unwrap_or("default")) {
+        // A page folds what is long, so nothing needs to be left out of it.
+        let otherwise = if self.writer.as_deref() == Some("html") { "full" } else { "default" };
+        let mut settings = match Settings::load(self.profile.as_deref().unwrap_or(otherwise)) {
             Ok(settings) => settings,
             Err(found) => {
                 problems.0.extend(found.0);
