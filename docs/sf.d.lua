@@ -4,8 +4,8 @@
 sf = {}
 sf.item = {}
 
----Names the plugin and the level of the interface it needs; gives `sf`.
----@param about {name: string?, version: string?, api: number?}
+---Names the plugin and the level of the interface it needs; gives `sf`. When the plugin is loaded anew in the middle of a run (`--watch`), `reload` makes its new ctx.state of the old one; without it session.start comes again.
+---@param about {name: string?, version: string?, api: number?, reload: nil|fun(old: table): table}
 ---@return sf
 function sf.plugin(about) end
 

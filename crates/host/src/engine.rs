@@ -190,6 +190,12 @@ impl Engine {
         self.writer
     }
 
+    /// Whether the output is one document, begun and ended by one writer, rather than lines.
+    pub fn is_document(&self) -> bool {
+        let of_lines = ["text", "ansi", "roles", "json", "items"];
+        self.plugin_writer.is_some() || !of_lines.contains(&self.writer.name)
+    }
+
     /// The choices, with everything decided.
     pub fn settings(&self) -> &Settings {
         &self.settings
@@ -319,6 +325,7 @@ pub struct Builder {
     inline_plugin_errors: bool,
     looks: Looks,
     folders: Option<Folders>,
+    files: Files,
 }
 
 impl Builder {
@@ -347,6 +354,13 @@ impl Builder {
     #[must_use]
     pub fn folders(mut self, folders: Folders) -> Self {
         self.folders = Some(folders);
+        self
+    }
+
+    /// The reader of all files, to know afterwards what was read, whether that came to anything or not.
+    #[must_use]
+    pub fn files(mut self, files: Files) -> Self {
+        self.files = files;
         self
     }
 
@@ -468,7 +482,7 @@ impl Builder {
         }
         filter.hide.extend(self.hide.iter().map(|group| Selector::parse(group)));
         let journal = Journal::default();
-        let files = Files::default();
+        let files = self.files.clone();
         let plugins = self.read_plugins(&files, &journal, &mut problems);
         let dialect = self.dialect_of(&plugins).unwrap_or_else(|problem| {
             problems.0.push(problem);

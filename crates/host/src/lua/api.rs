@@ -46,8 +46,8 @@ use Body::{Luau, Native};
 /// All functions of `sf`.
 #[rustfmt::skip]
 pub static FUNCTIONS: &[Row] = &[
-    Row { name: "plugin", params: &[("about", "{name: string?, version: string?, api: number?}")], gives: "sf", since: 1,
-        doc: "Names the plugin and the level of the interface it needs; gives `sf`.", body: Native(plugin) },
+    Row { name: "plugin", params: &[("about", "{name: string?, version: string?, api: number?, reload: nil|fun(old: table): table}")], gives: "sf", since: 1,
+        doc: "Names the plugin and the level of the interface it needs; gives `sf`. When the plugin is loaded anew in the middle of a run (`--watch`), `reload` makes its new ctx.state of the old one; without it session.start comes again.", body: Native(plugin) },
     Row { name: "tool", params: &[("pattern", "string"), ("spec", "sf.ToolSpec")], gives: "nil", since: 1,
         doc: "Says how the calls and results of tools are told: an exact name, an action such as `@run`, or a glob. Each field of the spec stands for itself.", body: Native(tool) },
     Row { name: "view", params: &[("kind", "string"), ("fn", "fun(item: sf.Item, ctx: sf.Context): sf.Answer")], gives: "nil", since: 1,
@@ -326,6 +326,8 @@ pub(super) struct Plugin {
     pub(super) name: RefCell<Option<String>>,
     /// What it wants to be masked.
     pub(super) redaction: RefCell<Redaction>,
+    /// Makes its state of the state of the version before it.
+    pub(super) reload: RefCell<Option<Function>>,
     /// Whether it is loaded: then nothing more is registered.
     pub(super) is_loaded: Cell<bool>,
     pub(super) patterns: RefCell<BTreeMap<String, Regex>>,
@@ -401,6 +403,7 @@ fn plugin(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
         if let Some(name) = about.raw_get::<Option<String>>("name")? {
             *plugin.name.borrow_mut() = Some(name);
         }
+        *plugin.reload.borrow_mut() = about.raw_get("reload")?;
         let api = about.raw_get::<Option<u32>>("api")?.unwrap_or(API);
         if api == 0 || api > API {
             return Err(wrong(format!("sf.plugin: it needs api {api}, this program has api {API}")));

@@ -15,6 +15,7 @@ pub mod built_in;
 pub mod declare;
 pub mod journal;
 pub mod manifest;
+mod memory;
 pub mod pack;
 pub mod repl;
 
