@@ -101,6 +101,11 @@ pub(crate) struct Args {
     #[arg(short, long, conflicts_with_all = ["output", "tail"], help_heading = "Input and output")]
     pub(crate) follow: bool,
 
+    /// Load plugins, profiles and themes anew when they are saved: a file is shown again from its start, a stream
+    /// goes on with them; until interrupted
+    #[arg(long, help_heading = "Input and output")]
+    pub(crate) watch: bool,
+
     /// Append every byte of the input to FILE first
     #[arg(long, value_name = "FILE", help_heading = "Input and output")]
     pub(crate) tee: Option<PathBuf>,

@@ -17,6 +17,8 @@ use streamfmt::core::profile::glob;
 use streamfmt::golden::report::Style;
 use streamfmt::golden::{Cell, Suite};
 
+pub(crate) use check::Check;
+
 use crate::input::reason;
 use crate::message::{OK, OUTPUT, USAGE, one_line, tell, tell_problems};
 
@@ -24,7 +26,7 @@ use crate::message::{OK, OUTPUT, USAGE, one_line, tell, tell_problems};
 const NOTHING_RAN: u8 = 5;
 
 /// Exit codes of all of these.
-const CODES: &str = "\
+pub(crate) const CODES: &str = "\
 Exit codes: 0 all equal, 1 some differ, 2 usage, set-up or case file wrong, 3 a plugin failed though the output was \
 equal, 4 some are only new, 5 nothing was tried";
 

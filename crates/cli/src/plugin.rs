@@ -15,6 +15,7 @@ use streamfmt::lua::repl::{self, Console};
 use streamfmt::{Files, Folders, Problem, Problems};
 
 use crate::folders::folders;
+use crate::golden;
 use crate::message::{OK, OUTPUT, RUN_FAILED, USAGE, one_line, tell, tell_problems};
 use crate::write_out;
 
@@ -39,6 +40,9 @@ enum Command {
         #[arg(default_value = ".")]
         path: PathBuf,
     },
+    /// Try its golden cases, in `tests`; each call of the plugin fails once, to see that only its own words are lost
+    #[command(after_help = golden::CODES)]
+    Test(golden::Check),
     /// Try things at a prompt, where the plugin's own functions run; lines come from standard input
     Repl {
         /// The plugin: a folder or a Lua file; without it there is only the interface
@@ -97,6 +101,7 @@ impl Plugin {
         match &self.command {
             Command::New { folder } => new(folder),
             Command::Check { path } => check(path),
+            Command::Test(check) => check.run_for_plugin(),
             Command::Repl { path, event } => repl(path.as_deref(), event.as_deref()),
             Command::Types { folder } => types(folder),
             Command::List => list(&installed),

@@ -12,6 +12,7 @@ use streamfmt_core::profile::{Glyphs, Selector};
 use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::{ColorDepth, Theme};
 use streamfmt_core::writer::Writer;
+use streamfmt_core::writer::html::Html;
 use streamfmt_core::writer::json::Json;
 use streamfmt_core::writer::markdown::Markdown;
 use streamfmt_core::writer::sheet::Sheet;
@@ -50,7 +51,7 @@ enum Made {
 }
 
 /// All output formats.
-pub static WRITERS: [WriterRow; 6] = [
+pub static WRITERS: [WriterRow; 7] = [
     WriterRow {
         name: "text",
         about: "plain text",
@@ -71,6 +72,13 @@ pub static WRITERS: [WriterRow; 6] = [
         is_data: false,
         ending: "md",
         make: |engine| engine.entries(Markdown::new(engine.sheet())),
+    },
+    WriterRow {
+        name: "html",
+        about: "one page that needs nothing else, for browsers",
+        is_data: false,
+        ending: "html",
+        make: |engine| engine.entries(Html::new(Sheet { timestamps: Some(engine.zone()), ..engine.sheet() })),
     },
     WriterRow {
         name: "json",
@@ -183,6 +191,12 @@ impl Engine {
     /// The output format that was decided on; of a plugin's writer the one that it stands on.
     pub fn writer(&self) -> &'static WriterRow {
         self.writer
+    }
+
+    /// Whether the output is one document, begun and ended by one writer, rather than lines.
+    pub fn is_document(&self) -> bool {
+        let of_lines = ["text", "ansi", "roles", "json", "items"];
+        self.plugin_writer.is_some() || !of_lines.contains(&self.writer.name)
     }
 
     /// The choices, with everything decided.
@@ -314,6 +328,7 @@ pub struct Builder {
     inline_plugin_errors: bool,
     looks: Looks,
     folders: Option<Folders>,
+    files: Files,
 }
 
 impl Builder {
@@ -342,6 +357,13 @@ impl Builder {
     #[must_use]
     pub fn folders(mut self, folders: Folders) -> Self {
         self.folders = Some(folders);
+        self
+    }
+
+    /// The reader of all files, to know afterwards what was read, whether that came to anything or not.
+    #[must_use]
+    pub fn files(mut self, files: Files) -> Self {
+        self.files = files;
         self
     }
 
@@ -439,7 +461,9 @@ impl Builder {
     /// Reads and checks everything that was chosen. The error holds all problems.
     pub fn build(self) -> Result<Engine, Problems> {
         let mut problems = Problems::default();
-        let mut settings = match Settings::load(self.profile.as_deref().unwrap_or("default")) {
+        // A page folds what is long, so nothing needs to be left out of it.
+        let otherwise = if self.writer.as_deref() == Some("html") { "full" } else { "default" };
+        let mut settings = match Settings::load(self.profile.as_deref().unwrap_or(otherwise)) {
             Ok(settings) => settings,
             Err(found) => {
                 problems.0.extend(found.0);
@@ -460,7 +484,7 @@ impl Builder {
         }
         filter.hide.extend(self.hide.iter().map(|group| Selector::parse(group)));
         let journal = Journal::default();
-        let files = Files::default();
+        let files = self.files.clone();
         let plugins = self.read_plugins(&files, &journal, &mut problems);
         let dialect = self.dialect_of(&plugins).unwrap_or_else(|problem| {
             problems.0.push(problem);

@@ -17,3 +17,4 @@ mod plugins;
 #[cfg(unix)]
 mod terminal;
 mod themes;
+mod watch;

@@ -20,6 +20,12 @@ fn a_new_plugin_passes_its_checks_and_works() {
     assert_eq!(case.expect(0, "").stdout, expected);
     assert!(expected.contains("● sh git status --short\n    2 lines\n"), "{expected}");
 
+    assert_eq!(folder.run("plugin test demo").expect(0, "").stdout, "1 passed, 0 failed\n");
+    let manifest = folder.read("demo/plugin.toml").replace("\"sh\"", "\"bash\"");
+    folder.write("demo/plugin.toml", manifest);
+    let told = folder.run("plugin test demo").expect(1, "").stdout;
+    assert!(told.contains("-● [-sh-] git status") && told.ends_with("0 passed, 1 failed\n"), "{told}");
+
     folder.run("plugin new demo").expect(2, "streamfmt: demo: it is there already\n");
     let wrong = "a plugin's name is made of letters, digits, - _ and . and begins with one of the first two";
     folder.run("plugin new .x").expect(2, &format!("streamfmt: .x: {wrong}\n"));
@@ -44,7 +50,11 @@ fn everything_that_is_wrong_is_told_with_its_place() {
     let outcome = folder.run("plugin check bad");
     assert_eq!(outcome.code, Some(1));
     assert!(outcome.stderr.starts_with("streamfmt: bad/init.lua:1:1: "), "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("tests: there is no golden case"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("the plugin has no tests; add the first case with: "),
+        "{}",
+        outcome.stderr
+    );
 
     folder.write("bad/init.lua", "local x = 1\n");
     let outcome = folder.run("plugin check bad");

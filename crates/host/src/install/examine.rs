@@ -1,9 +1,11 @@
 //! Looks a plugin over before it is used or given away.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::files::{FileError, Files};
+use crate::golden::Suite;
 use crate::lua::manifest::{self, Manifest};
 use crate::lua::pack::Pack;
 use crate::lua::{Hook, Plugins};
@@ -50,7 +52,7 @@ pub fn examine(files: &Files, path: &Path) -> Examined {
         Err(message) => found.problems.push(problem_of(path, &message)),
     }
     if path.is_dir() {
-        found.look_for_cases(files, path);
+        found.look_for_cases(path);
     }
     found
 }
@@ -78,20 +80,16 @@ impl Examined {
     }
 
     /// Counts the golden cases.
-    fn look_for_cases(&mut self, files: &Files, folder: &Path) {
-        let names = match files.walk(&folder.join("tests"), |path| !path.starts_with('.')) {
-            Err(FileError::Missing) => Vec::new(),
-            Err(error) => return self.flaws.push(Problem::of("tests", error.to_string())),
-            Ok(names) => names,
-        };
-        let is_case =
-            |name: &String| name.ends_with("/input.ndjson") || name.strip_suffix(".cases").is_some();
-        self.cases = names.into_iter().filter(is_case).count();
-        if self.cases == 0 {
+    fn look_for_cases(&mut self, folder: &Path) {
+        let suite = Suite::find(folder);
+        let names: BTreeSet<&str> = suite.cells.iter().map(|cell| cell.case.name.as_str()).collect();
+        self.cases = names.len();
+        if self.cases == 0 && suite.problems.0.is_empty() {
             let message = "there is no golden case: tests/<case>/input.ndjson with what is expected of it \
                            (streamfmt golden add makes one)";
             self.flaws.push(Problem::of("tests", message));
         }
+        self.flaws.extend(suite.problems.0);
     }
 }
 

@@ -8,7 +8,7 @@ use streamfmt_core::pipeline::Pipeline;
 use super::tree::Tree;
 use crate::engine::Engine;
 use crate::lua::manifest::is_name;
-use crate::lua::{api, declare};
+use crate::lua::{declare, reference};
 use crate::problem::{Problem, Problems};
 
 /// The files of a new plugin, with `NAME` in the place of its name.
@@ -66,8 +66,8 @@ pub fn create(folder: &Path) -> Result<Vec<String>, Problems> {
 /// What an editor needs to know the interface: files by name, with their text.
 pub fn editor_files() -> impl Iterator<Item = (&'static str, String)> {
     [
-        ("sf.d.lua", api::types()),
-        ("sf.d.luau", declare::luau(&api::types())),
+        ("sf.d.lua", reference::types()),
+        ("sf.d.luau", declare::luau(&reference::types())),
         (".luarc.json", include_str!("starter/luarc.json").to_owned()),
     ]
     .into_iter()

@@ -6,12 +6,12 @@ use std::fmt::Write;
 use std::rc::Rc;
 
 use mlua::chunk::ChunkMode;
-use mlua::{Function, IntoLua, Lua, LuaString, Table, UserData, UserDataMethods, Value};
-use regex::bytes::{Regex, RegexBuilder};
+use mlua::{Function, IntoLua, Lua, LuaString, MultiValue, Table, Value};
+use regex::bytes::Regex;
 use streamfmt_core::formatter::figures;
 
 use super::layers::Registered;
-use super::{item, vm};
+use super::{item, re, vm};
 use crate::rule::Origin;
 
 /// The level of the interface: a plugin that needs a higher one is told so.
@@ -25,6 +25,8 @@ pub struct Row {
     pub params: &'static [(&'static str, &'static str)],
     /// What it gives back.
     pub gives: &'static str,
+    /// The level of the interface that brought it.
+    pub since: u32,
     /// What it is for, in one sentence.
     pub doc: &'static str,
     body: Body,
@@ -43,100 +45,100 @@ use Body::{Luau, Native};
 /// All functions of `sf`.
 #[rustfmt::skip]
 pub static FUNCTIONS: &[Row] = &[
-    Row { name: "plugin", params: &[("about", "{name: string?, version: string?, api: number?}")], gives: "sf",
-        doc: "Names the plugin and the level of the interface it needs; gives `sf`.", body: Native(plugin) },
-    Row { name: "tool", params: &[("pattern", "string"), ("spec", "sf.ToolSpec")], gives: "nil",
+    Row { name: "plugin", params: &[("about", "{name: string?, version: string?, api: number?, reload: nil|fun(old: table): table}")], gives: "sf", since: 1,
+        doc: "Names the plugin and the level of the interface it needs; gives `sf`. When the plugin is loaded anew in the middle of a run (`--watch`), `reload` makes its new ctx.state of the old one; without it session.start comes again.", body: Native(plugin) },
+    Row { name: "tool", params: &[("pattern", "string"), ("spec", "sf.ToolSpec")], gives: "nil", since: 1,
         doc: "Says how the calls and results of tools are told: an exact name, an action such as `@run`, or a glob. Each field of the spec stands for itself.", body: Native(tool) },
-    Row { name: "view", params: &[("kind", "string"), ("fn", "fun(item: sf.Item, ctx: sf.Context): sf.Answer")], gives: "nil",
+    Row { name: "view", params: &[("kind", "string"), ("fn", "fun(item: sf.Item, ctx: sf.Context): sf.Answer")], gives: "nil", since: 1,
         doc: "Says how items of another kind are told: prompt, reply, thinking, plan, notice, outcome, record, unknown.", body: Native(view) },
-    Row { name: "on", params: &[("kind", "string"), ("fn", "fun(item: sf.Item, ctx: sf.Context): sf.Answer")], gives: "nil",
+    Row { name: "on", params: &[("kind", "string"), ("fn", "fun(item: sf.Item, ctx: sf.Context): sf.Answer")], gives: "nil", since: 1,
         doc: "Sees each item of a kind once, when it is whole; also session.start and session.end. May write ctx.state and give blocks to add after the item.", body: Native(on) },
-    Row { name: "dialect", params: &[("name", "string"), ("spec", "sf.DialectSpec")], gives: "nil",
+    Row { name: "dialect", params: &[("name", "string"), ("spec", "sf.DialectSpec")], gives: "nil", since: 1,
         doc: "Reads the stream of another agent: objects in, items out. It is chosen by `--from NAME`, or by what `detect` says.", body: Native(dialect) },
-    Row { name: "writer", params: &[("name", "string"), ("spec", "sf.WriterSpec")], gives: "nil",
+    Row { name: "writer", params: &[("name", "string"), ("spec", "sf.WriterSpec")], gives: "nil", since: 1,
         doc: "An output format of its own, on top of one that exists; chosen by `--to NAME`. What it doesn't spell itself the base does.", body: Native(writer) },
-    Row { name: "has", params: &[("feature", "string")], gives: "boolean",
+    Row { name: "has", params: &[("feature", "string")], gives: "boolean", since: 1,
         doc: "Whether this version has a function of `sf` or a feature.", body: Native(has) },
 
-    Row { name: "text", params: &[("text", "string"), ("role", "string?")], gives: "sf.Block",
+    Row { name: "text", params: &[("text", "string"), ("role", "string?")], gives: "sf.Block", since: 1,
         doc: "Text as it is: one line, or verbatim lines.", body: Luau("return { type = 'text', text = text, role = role }") },
-    Row { name: "span", params: &[("text", "string"), ("role", "string?")], gives: "sf.Span",
+    Row { name: "span", params: &[("text", "string"), ("role", "string?")], gives: "sf.Span", since: 1,
         doc: "A piece of a line.", body: Luau("return { type = 'span', text = text, role = role }") },
-    Row { name: "line", params: &[("...", "string|sf.Span")], gives: "sf.Block",
+    Row { name: "line", params: &[("...", "string|sf.Span")], gives: "sf.Block", since: 1,
         doc: "One line of texts and spans, with nothing between them.", body: Luau("return { type = 'line', ... }") },
-    Row { name: "prose", params: &[("text", "string"), ("role", "string?")], gives: "sf.Block",
+    Row { name: "prose", params: &[("text", "string"), ("role", "string?")], gives: "sf.Block", since: 1,
         doc: "Markdown.", body: Luau("return { type = 'prose', text = text, role = role }") },
-    Row { name: "code", params: &[("text", "string"), ("lang", "string?"), ("opts", "{start: number?, role: string?}?")], gives: "sf.Block",
+    Row { name: "code", params: &[("text", "string"), ("lang", "string?"), ("opts", "{start: number?, role: string?}?")], gives: "sf.Block", since: 1,
         doc: "Verbatim text, highlighted if its language is known; `start` numbers its lines.", body: Luau("return { type = 'code', text = text, lang = lang, start = opts and opts.start, role = opts and opts.role }") },
-    Row { name: "diff", params: &[("old", "string"), ("new", "string"), ("opts", "{path: string?, context: number?}?")], gives: "sf.Block",
+    Row { name: "diff", params: &[("old", "string"), ("new", "string"), ("opts", "{path: string?, context: number?}?")], gives: "sf.Block", since: 1,
         doc: "What changed from one text to another.", body: Luau("return { type = 'diff', old = old, new = new, path = opts and opts.path, context = opts and opts.context }") },
-    Row { name: "patch", params: &[("hunks", "sf.Hunk[]"), ("opts", "{path: string?}?")], gives: "sf.Block",
+    Row { name: "patch", params: &[("hunks", "sf.Hunk[]"), ("opts", "{path: string?}?")], gives: "sf.Block", since: 1,
         doc: "Changes that are known as hunks, such as result.data.patch.", body: Luau("return { type = 'diff', hunks = hunks, path = opts and opts.path }") },
-    Row { name: "table", params: &[("head", "any[]"), ("rows", "any[][]"), ("opts", "{title: string?}?")], gives: "sf.Block",
+    Row { name: "table", params: &[("head", "any[]"), ("rows", "any[][]"), ("opts", "{title: string?}?")], gives: "sf.Block", since: 1,
         doc: "Rows and columns.", body: Luau("return { type = 'table', head = head, rows = rows, title = opts and opts.title }") },
-    Row { name: "kv", params: &[("pairs", "table")], gives: "sf.Block",
+    Row { name: "kv", params: &[("pairs", "table")], gives: "sf.Block", since: 1,
         doc: "Keys and values, one pair a line: a list of pairs, or a table, which is sorted.", body: Luau("return { type = 'kv', pairs = pairs }") },
-    Row { name: "list", params: &[("items", "any[]")], gives: "sf.Block",
+    Row { name: "list", params: &[("items", "any[]")], gives: "sf.Block", since: 1,
         doc: "Points: texts, or {text, point = \"open\", \"active\", \"done\" or \"failed\"}.", body: Luau("return { type = 'list', items = items }") },
-    Row { name: "details", params: &[("summary", "string|sf.Span"), ("blocks", "sf.Answer")], gives: "sf.Block",
+    Row { name: "details", params: &[("summary", "string|sf.Span"), ("blocks", "sf.Answer")], gives: "sf.Block", since: 1,
         doc: "Blocks that may be folded away under a line.", body: Luau("return { type = 'details', summary = summary, blocks = blocks }") },
-    Row { name: "path", params: &[("path", "string"), ("role", "string?")], gives: "sf.Span",
+    Row { name: "path", params: &[("path", "string"), ("role", "string?")], gives: "sf.Span", since: 1,
         doc: "A path, told relative to the session's folder.", body: Luau("return { type = 'path', path = path, role = role }") },
-    Row { name: "link", params: &[("text", "string"), ("url", "string"), ("role", "string?")], gives: "sf.Span",
+    Row { name: "link", params: &[("text", "string"), ("url", "string"), ("role", "string?")], gives: "sf.Span", since: 1,
         doc: "A text that leads somewhere, where links can be followed.", body: Luau("return { type = 'link', text = text, url = url, role = role }") },
-    Row { name: "note", params: &[("level", "\"info\"|\"warning\"|\"error\""), ("text", "string")], gives: "sf.Block",
+    Row { name: "note", params: &[("level", "\"info\"|\"warning\"|\"error\""), ("text", "string")], gives: "sf.Block", since: 1,
         doc: "A remark with the mark of its level.", body: Luau("return { type = 'note', level = level, text = text }") },
-    Row { name: "header", params: &[("call", "sf.Call?"), ("arg", "any")], gives: "sf.Block",
+    Row { name: "header", params: &[("call", "sf.Call?"), ("arg", "any")], gives: "sf.Block", since: 1,
         doc: "The title of a view: the label of the call and what it is about.", body: Luau("return { type = 'header', call = call, arg = arg }") },
 
-    Row { name: "item.prompt", params: &[("fields", "sf.ItemFields")], gives: "sf.Made",
+    Row { name: "item.prompt", params: &[("fields", "sf.ItemFields")], gives: "sf.Made", since: 1,
         doc: "What a person said.", body: Luau("return { type = 'item', kind = 'prompt', fields = fields }") },
-    Row { name: "item.reply", params: &[("fields", "sf.ItemFields")], gives: "sf.Made",
+    Row { name: "item.reply", params: &[("fields", "sf.ItemFields")], gives: "sf.Made", since: 1,
         doc: "What the agent said.", body: Luau("return { type = 'item', kind = 'reply', fields = fields }") },
-    Row { name: "item.thinking", params: &[("fields", "sf.ItemFields")], gives: "sf.Made",
+    Row { name: "item.thinking", params: &[("fields", "sf.ItemFields")], gives: "sf.Made", since: 1,
         doc: "What the agent thought.", body: Luau("return { type = 'item', kind = 'thinking', fields = fields }") },
-    Row { name: "item.call", params: &[("fields", "sf.ItemFields")], gives: "sf.Made",
+    Row { name: "item.call", params: &[("fields", "sf.ItemFields")], gives: "sf.Made", since: 1,
         doc: "A use of a tool: `tool`, `input`, and what it does as `action`, if the name of the tool doesn't tell.", body: Luau("return { type = 'item', kind = 'call', fields = fields }") },
-    Row { name: "item.result", params: &[("fields", "sf.ItemFields")], gives: "sf.Made",
+    Row { name: "item.result", params: &[("fields", "sf.ItemFields")], gives: "sf.Made", since: 1,
         doc: "What came of a call, whose id is `id`.", body: Luau("return { type = 'item', kind = 'result', fields = fields }") },
-    Row { name: "item.plan", params: &[("fields", "sf.ItemFields")], gives: "sf.Made",
+    Row { name: "item.plan", params: &[("fields", "sf.ItemFields")], gives: "sf.Made", since: 1,
         doc: "The agent's list of things to do, as `todos`.", body: Luau("return { type = 'item', kind = 'plan', fields = fields }") },
-    Row { name: "item.notice", params: &[("fields", "sf.ItemFields")], gives: "sf.Made",
+    Row { name: "item.notice", params: &[("fields", "sf.ItemFields")], gives: "sf.Made", since: 1,
         doc: "Something that the agent's program tells, with `event` and `level`.", body: Luau("return { type = 'item', kind = 'notice', fields = fields }") },
-    Row { name: "item.outcome", params: &[("fields", "sf.ItemFields")], gives: "sf.Made",
+    Row { name: "item.outcome", params: &[("fields", "sf.ItemFields")], gives: "sf.Made", since: 1,
         doc: "How a run ended, with facts such as `turns`, `cost_usd` and `duration_ms`.", body: Luau("return { type = 'item', kind = 'outcome', fields = fields }") },
-    Row { name: "item.unknown", params: &[("fields", "sf.ItemFields")], gives: "sf.Made",
+    Row { name: "item.unknown", params: &[("fields", "sf.ItemFields")], gives: "sf.Made", since: 1,
         doc: "What isn't understood: shown as it is.", body: Luau("return { type = 'item', kind = 'unknown', fields = fields }") },
-    Row { name: "item.append", params: &[("fields", "{id: string, text: string}")], gives: "sf.Made",
+    Row { name: "item.append", params: &[("fields", "{id: string, text: string}")], gives: "sf.Made", since: 1,
         doc: "Lets an item that was made with `open = true` grow by a piece of text, or of its input's JSON.", body: Luau("return { type = 'item', kind = 'append', fields = fields }") },
-    Row { name: "item.close", params: &[("fields", "{id: string, error: boolean?}")], gives: "sf.Made",
+    Row { name: "item.close", params: &[("fields", "{id: string, error: boolean?}")], gives: "sf.Made", since: 1,
         doc: "Says that an open item is whole.", body: Luau("return { type = 'item', kind = 'close', fields = fields }") },
-    Row { name: "item.drop", params: &[("fields", "{id: string}")], gives: "sf.Made",
+    Row { name: "item.drop", params: &[("fields", "{id: string}")], gives: "sf.Made", since: 1,
         doc: "Says that an open item never happened.", body: Luau("return { type = 'item', kind = 'drop', fields = fields }") },
-    Row { name: "item.session", params: &[("fields", "{agent: string?, version: string?, model: string?, cwd: string?, id: string?, mode: string?}")], gives: "sf.Made",
+    Row { name: "item.session", params: &[("fields", "{agent: string?, version: string?, model: string?, cwd: string?, id: string?, mode: string?}")], gives: "sf.Made", since: 1,
         doc: "Tells facts of the run, as they become known.", body: Luau("return { type = 'item', kind = 'session', fields = fields }") },
-    Row { name: "item.usage", params: &[("fields", "{message: string?, input: number?, output: number?, cache_read: number?, cache_write: number?}")], gives: "sf.Made",
+    Row { name: "item.usage", params: &[("fields", "{message: string?, input: number?, output: number?, cache_read: number?, cache_write: number?}")], gives: "sf.Made", since: 1,
         doc: "Tells the tokens of a message; the last of a message counts.", body: Luau("return { type = 'item', kind = 'usage', fields = fields }") },
 
-    Row { name: "json", params: &[("text", "string")], gives: "any",
+    Row { name: "json", params: &[("text", "string")], gives: "any", since: 1,
         doc: "Reads JSON into plain tables; nil if it is none.", body: Native(json) },
-    Row { name: "re", params: &[("pattern", "string")], gives: "sf.Regex",
-        doc: "A regular expression that runs in linear time: test, find, all, replace.", body: Native(re) },
-    Row { name: "basename", params: &[("path", "string")], gives: "string",
+    Row { name: "re", params: &[("pattern", "string")], gives: "sf.Regex", since: 1,
+        doc: "A regular expression that runs in linear time: test, find, all, replace.", body: Native(re::re) },
+    Row { name: "basename", params: &[("path", "string")], gives: "string", since: 1,
         doc: "The last part of a path.", body: Luau("local whole = string.gsub(path, '/+$', '') return (string.match(whole, '[^/]*$'))") },
-    Row { name: "truncate", params: &[("text", "string"), ("most", "number")], gives: "string",
+    Row { name: "truncate", params: &[("text", "string"), ("most", "number")], gives: "string", since: 1,
         doc: "The text, cut with an ellipsis to so many characters.", body: Native(truncate) },
-    Row { name: "first_line", params: &[("text", "string")], gives: "string",
+    Row { name: "first_line", params: &[("text", "string")], gives: "string", since: 1,
         doc: "The text up to its first line feed.", body: Native(first_line) },
-    Row { name: "count_lines", params: &[("text", "string")], gives: "number",
+    Row { name: "count_lines", params: &[("text", "string")], gives: "number", since: 1,
         doc: "How many lines a text has; a final line feed begins none.", body: Native(count_lines) },
-    Row { name: "plural", params: &[("count", "number"), ("one", "string"), ("many", "string?")], gives: "string",
+    Row { name: "plural", params: &[("count", "number"), ("one", "string"), ("many", "string?")], gives: "string", since: 1,
         doc: "`1 file`, `1,234 files`.", body: Native(plural) },
-    Row { name: "duration", params: &[("ms", "number")], gives: "string",
+    Row { name: "duration", params: &[("ms", "number")], gives: "string", since: 1,
         doc: "`340ms`, `3.4s`, `1m 42s`.", body: Native(duration) },
-    Row { name: "bytes", params: &[("count", "number")], gives: "string",
+    Row { name: "bytes", params: &[("count", "number")], gives: "string", since: 1,
         doc: "`812 B`, `12.3 KB`.", body: Native(bytes) },
-    Row { name: "sorted", params: &[("table", "table")], gives: "fun(): any, any",
+    Row { name: "sorted", params: &[("table", "table")], gives: "fun(): any, any", since: 1,
         doc: "Walks a table in the order of its keys.", body: Luau("\
             local keys = {} \
             for key in pairs(table) do keys[#keys + 1] = key end \
@@ -147,11 +149,27 @@ pub static FUNCTIONS: &[Row] = &[
             return function() at += 1 local key = keys[at] if key ~= nil then return key, table[key] end end") },
 ];
 
-/// A field of what a script is given.
+/// A name that a function had before. It goes on working for a whole level of the interface, and tells once.
+pub struct Old {
+    /// The name, after `sf.`.
+    pub name: &'static str,
+    /// The row that it means now.
+    pub now: &'static str,
+    /// The level of the interface that gave the new name.
+    pub since: u32,
+}
+
+/// All old names.
+pub static OLD: &[Old] = &[
+    #[cfg(test)]
+    Old { name: "markdown", now: "prose", since: 1 },
+];
+
+/// A field of what a script is given, or gives.
 pub struct Field {
-    /// Whose: `Item`, `Call`, `Result`, `Context`, `Session`.
+    /// Whose: the name of one of [`CLASSES`].
     pub of: &'static str,
-    /// Its name.
+    /// Its name; one that may be left out ends in `?`.
     pub name: &'static str,
     /// What it is.
     pub kind: &'static str,
@@ -159,7 +177,36 @@ pub struct Field {
     pub doc: &'static str,
 }
 
-/// The fields of what scripts are given.
+/// A class of tables or values: its name, what it is based on, and what it is.
+pub struct Class {
+    /// Its name, after `sf.`.
+    pub name: &'static str,
+    /// The class whose fields it has too.
+    pub base: Option<&'static str>,
+    /// What it is, in one sentence.
+    pub doc: &'static str,
+}
+
+/// All classes, in the order in which they are told of.
+#[rustfmt::skip]
+pub static CLASSES: &[Class] = &[
+    Class { name: "Item", base: None, doc: "What a function is given: read as it is asked for, and good until the function returns." },
+    Class { name: "Call", base: Some("Item"), doc: "A use of a tool." },
+    Class { name: "Result", base: Some("Item"), doc: "What came of a call." },
+    Class { name: "Context", base: None, doc: "What stands around an item, as `ctx`." },
+    Class { name: "Session", base: None, doc: "What is known of the run." },
+    Class { name: "ToolSpec", base: None, doc: "What `sf.tool` says; each field stands for itself." },
+    Class { name: "DialectSpec", base: None, doc: "What `sf.dialect` says." },
+    Class { name: "ItemFields", base: None, doc: "What the functions of `sf.item` take. Typed facts, such as `stdout` or `turns`, stand beside these; all are in docs/facts.md." },
+    Class { name: "WriterSpec", base: None, doc: "What `sf.writer` says. Each function gives a text; nil leaves the part to the base, false writes nothing." },
+    Class { name: "Part", base: None, doc: "What the functions of a writer are given: the table that the block's function makes, such as `text` and `lang` of code; a heading has `level`, a diff `b:unified()`, lines are a list." },
+    Class { name: "Writing", base: None, doc: "What helps the functions of a writer, as `w`." },
+    Class { name: "Entry", base: None, doc: "What is said of one item, for the `entry` of a writer." },
+    Class { name: "Hunk", base: None, doc: "A piece of a diff." },
+    Class { name: "Regex", base: None, doc: "A regular expression." },
+];
+
+/// The fields of all classes.
 #[rustfmt::skip]
 pub static FIELDS: &[Field] = &[
     Field { of: "Item", name: "kind", kind: "string", doc: "prompt, reply, thinking, call, result, plan, notice, outcome, record or unknown" },
@@ -179,6 +226,7 @@ pub static FIELDS: &[Field] = &[
     Field { of: "Call", name: "action", kind: "string", doc: "run, read, write, edit, search, fetch, delegate, plan, ask, mcp or other" },
     Field { of: "Call", name: "input", kind: "table", doc: "its input, read as it is asked for; input:table() is a copy, input:raw() the text" },
     Field { of: "Call", name: "partial", kind: "boolean", doc: "whether the input isn't whole" },
+    Field { of: "Call", name: "result", kind: "sf.Result?", doc: "what came of it, once that is known: while a call is told it isn't yet" },
     Field { of: "Result", name: "tool", kind: "string?", doc: "the tool" },
     Field { of: "Result", name: "call", kind: "sf.Call?", doc: "the call that it answers" },
     Field { of: "Context", name: "session", kind: "sf.Session", doc: "the facts of the run" },
@@ -192,16 +240,73 @@ pub static FIELDS: &[Field] = &[
     Field { of: "Session", name: "id", kind: "string?", doc: "the session's id" },
     Field { of: "Session", name: "mode", kind: "string?", doc: "the permission mode" },
     Field { of: "Session", name: "usage", kind: "table", doc: "tokens so far: input, output, cache_read, cache_write" },
+    Field { of: "ToolSpec", name: "label?", kind: "string|fun(call: sf.Call, ctx: sf.Context): any", doc: "the tool's name as shown: a template or a function" },
+    Field { of: "ToolSpec", name: "arg?", kind: "string|fun(input: table, call: sf.Call, ctx: sf.Context): any", doc: "the one-line argument: a template, a JSON pointer or a function" },
+    Field { of: "ToolSpec", name: "summary?", kind: "string|fun(result: sf.Result, call: sf.Call, ctx: sf.Context): any", doc: "the one-line summary of a result" },
+    Field { of: "ToolSpec", name: "call?", kind: "fun(call: sf.Call, ctx: sf.Context): sf.Answer", doc: "the whole view of a call: replaces label and arg" },
+    Field { of: "ToolSpec", name: "result?", kind: "fun(result: sf.Result, call: sf.Call, ctx: sf.Context): sf.Answer", doc: "the whole view of a result: replaces summary" },
+    Field { of: "ToolSpec", name: "icon?", kind: "string", doc: "the name of a glyph, or a text in front of the name" },
+    Field { of: "ToolSpec", name: "role?", kind: "string", doc: "the role of the name" },
+    Field { of: "ToolSpec", name: "collapse?", kind: "boolean|\"call\"|\"result\"|\"both\"|\"none\"", doc: "whose body is folded away; true is both" },
+    Field { of: "DialectSpec", name: "parse", kind: "fun(object: any, ctx: sf.Context): sf.Made|sf.Made[]|false|nil", doc: "makes items of one record, which is read as it is asked for; nil keeps it as an unknown item, false hides it. It may write ctx.state" },
+    Field { of: "DialectSpec", name: "detect?", kind: "fun(sample: any[], ctx: sf.Context): number|boolean", doc: "how sure it is, from 0 to 1, that the first records are of its dialect; over 0.5 it goes before the known ones" },
+    Field { of: "DialectSpec", name: "finish?", kind: "fun(ctx: sf.Context): sf.Made|sf.Made[]|nil", doc: "makes items at the end of the input" },
+    Field { of: "ItemFields", name: "id?", kind: "string", doc: "its id; of a result that of its call. Without one it is called by its line" },
+    Field { of: "ItemFields", name: "parent?", kind: "string", doc: "the call that it is inside of, if a sub-agent said it" },
+    Field { of: "ItemFields", name: "text?", kind: "string", doc: "its text" },
+    Field { of: "ItemFields", name: "error?", kind: "boolean", doc: "whether it tells of a failure" },
+    Field { of: "ItemFields", name: "time?", kind: "string", doc: "when it happened, in the form of RFC 3339" },
+    Field { of: "ItemFields", name: "session?", kind: "string", doc: "the id of its session" },
+    Field { of: "ItemFields", name: "tool?", kind: "string", doc: "on calls: the tool; one of an MCP server is mcp__SERVER__TOOL" },
+    Field { of: "ItemFields", name: "action?", kind: "string", doc: "on calls: run, read, write, edit, search, fetch, delegate, plan, ask, mcp or other" },
+    Field { of: "ItemFields", name: "input?", kind: "table", doc: "on calls: the input, a table or a part of the record" },
+    Field { of: "ItemFields", name: "call?", kind: "string", doc: "on results: the id of the call" },
+    Field { of: "ItemFields", name: "open?", kind: "boolean", doc: "whether it will grow, by sf.item.append, until sf.item.close" },
+    Field { of: "ItemFields", name: "data?", kind: "table", doc: "typed facts whose names are taken by other fields" },
+    Field { of: "WriterSpec", name: "base?", kind: "\"text\"|\"markdown\"|\"roles\"", doc: "the writer that it stands on" },
+    Field { of: "WriterSpec", name: "ext?", kind: "string", doc: "what the name of a file of it ends in" },
+    Field { of: "WriterSpec", name: "begin?", kind: "fun(_: nil, w: sf.Writing): string?", doc: "what stands before the first entry" },
+    Field { of: "WriterSpec", name: "finish?", kind: "fun(_: nil, w: sf.Writing): string?", doc: "what stands after the last entry" },
+    Field { of: "WriterSpec", name: "entry?", kind: "fun(entry: sf.Entry, w: sf.Writing): string|false|nil", doc: "a whole entry" },
+    Field { of: "WriterSpec", name: "title?", kind: "fun(title: sf.Part, w: sf.Writing): string|false|nil", doc: "the title of an entry, with the entry's kind, tool, action, failed, mark, depth and time" },
+    Field { of: "WriterSpec", name: "lines?", kind: "fun(b: sf.Part, w: sf.Writing): string|false|nil", doc: "lines with roles of their own" },
+    Field { of: "WriterSpec", name: "prose?", kind: "fun(b: sf.Part, w: sf.Writing): string|false|nil", doc: "Markdown" },
+    Field { of: "WriterSpec", name: "heading?", kind: "fun(b: sf.Part, w: sf.Writing): string|false|nil", doc: "a heading of Markdown" },
+    Field { of: "WriterSpec", name: "code?", kind: "fun(b: sf.Part, w: sf.Writing): string|false|nil", doc: "verbatim text, in Markdown too" },
+    Field { of: "WriterSpec", name: "diff?", kind: "fun(b: sf.Part, w: sf.Writing): string|false|nil", doc: "changes of a file" },
+    Field { of: "WriterSpec", name: "list?", kind: "fun(b: sf.Part, w: sf.Writing): string|false|nil", doc: "points" },
+    Field { of: "WriterSpec", name: "table?", kind: "fun(b: sf.Part, w: sf.Writing): string|false|nil", doc: "rows and columns" },
+    Field { of: "WriterSpec", name: "image?", kind: "fun(b: sf.Part, w: sf.Writing): string|false|nil", doc: "a picture that is told of" },
+    Field { of: "WriterSpec", name: "details?", kind: "fun(b: sf.Part, w: sf.Writing): string|false|nil", doc: "something that may be folded" },
+    Field { of: "WriterSpec", name: "elided?", kind: "fun(b: sf.Part, w: sf.Writing): string|false|nil", doc: "what was left out, in lines and bytes" },
+    Field { of: "WriterSpec", name: "span?", kind: "{[string]: fun(text: string): string?}", doc: "how the texts of a role are spelled; a role without a function has that of its parent" },
+    Field { of: "Part", name: "type?", kind: "string", doc: "which part it is" },
+    Field { of: "Part", name: "text?", kind: "string", doc: "the text of code, prose and headings" },
+    Field { of: "Part", name: "lang?", kind: "string", doc: "the language of code" },
+    Field { of: "Part", name: "level?", kind: "number", doc: "the level of a heading" },
+    Field { of: "Part", name: "unified?", kind: "fun(self): string", doc: "a diff as `diff -u` writes it" },
+    Field { of: "Writing", name: "block", kind: "fun(self, block: any): string", doc: "what this writer makes of a block; inside of a function the base spells its like" },
+    Field { of: "Writing", name: "inlines", kind: "fun(self, line: any): string", doc: "the text of a line, a title, a heading or a span, spelled by the functions of span" },
+    Field { of: "Entry", name: "kind", kind: "string", doc: "the kind of the item" },
+    Field { of: "Entry", name: "id", kind: "string", doc: "the item's id" },
+    Field { of: "Entry", name: "parent?", kind: "string", doc: "the call that it is inside of" },
+    Field { of: "Entry", name: "tool?", kind: "string", doc: "the tool" },
+    Field { of: "Entry", name: "action?", kind: "string", doc: "what the tool does" },
+    Field { of: "Entry", name: "failed", kind: "boolean", doc: "whether it tells of a failure" },
+    Field { of: "Entry", name: "mark?", kind: "string", doc: "the name of the glyph in front" },
+    Field { of: "Entry", name: "depth", kind: "number", doc: "how many sub-agents it is inside of" },
+    Field { of: "Entry", name: "time?", kind: "string", doc: "when it happened" },
+    Field { of: "Entry", name: "title", kind: "table", doc: "the title, for w:inlines" },
+    Field { of: "Entry", name: "blocks", kind: "table[]", doc: "what stands under the title" },
+    Field { of: "Entry", name: "of?", kind: "table", doc: "the title of the call that a result belongs to, if that isn't just above" },
+    Field { of: "Hunk", name: "lines", kind: "string[]", doc: "the lines, each with +, - or a blank in front" },
+    Field { of: "Hunk", name: "old_start?", kind: "number", doc: "number of the first line in the old file" },
+    Field { of: "Hunk", name: "new_start?", kind: "number", doc: "number of the first line in the new file" },
+    Field { of: "Regex", name: "test", kind: "fun(self, text: string): boolean", doc: "whether it is found" },
+    Field { of: "Regex", name: "find", kind: "fun(self, text: string): table?", doc: "the first match: [0] the whole, [1] and so on the groups, which also have their names" },
+    Field { of: "Regex", name: "all", kind: "fun(self, text: string): table[]", doc: "all matches" },
+    Field { of: "Regex", name: "replace", kind: "fun(self, text: string, with: string): string", doc: "the text with each match replaced; $1 or ${name} is a group" },
 ];
-
-/// Longest text that a regular expression is run on, in bytes.
-const MOST_SUBJECT: usize = 1 << 20;
-/// Regular expressions of one plugin.
-const MOST_PATTERNS: usize = 64;
-/// Longest pattern, in bytes.
-const MOST_PATTERN: usize = 256;
-/// Bytes that a compiled pattern may take.
-const MOST_COMPILED: usize = 128 << 10;
 
 /// What one plugin has told of itself while it was loaded.
 #[derive(Default)]
@@ -210,9 +315,11 @@ pub(super) struct Plugin {
     pub(super) registered: RefCell<Registered>,
     /// The name it gave itself.
     pub(super) name: RefCell<Option<String>>,
+    /// Makes its state of the state of the version before it.
+    pub(super) reload: RefCell<Option<Function>>,
     /// Whether it is loaded: then nothing more is registered.
     pub(super) is_loaded: Cell<bool>,
-    patterns: RefCell<BTreeMap<String, Regex>>,
+    pub(super) patterns: RefCell<BTreeMap<String, Regex>>,
 }
 
 impl Plugin {
@@ -247,10 +354,26 @@ pub(super) fn install(lua: &Lua, globals: &Table, plugin: &Rc<Plugin>) -> mlua::
         }
     }
     lua.load(source).set_name("=sf").set_mode(ChunkMode::Text).call::<()>(sf.clone())?;
+    for old in OLD {
+        sf.raw_set(old.name, old_name(lua, old, sf.raw_get(old.now)?)?)?;
+    }
     items.set_readonly(true);
     sf.raw_set("api", API)?;
     sf.set_readonly(true);
     globals.raw_set("sf", sf)
+}
+
+/// A function under its old name.
+fn old_name(lua: &Lua, old: &'static Old, function: Function) -> mlua::Result<Function> {
+    let print: Function = lua.globals().raw_get("print")?;
+    let is_told = Cell::new(false);
+    lua.create_function(move |lua, arguments: MultiValue| {
+        if !is_told.replace(true) {
+            let place = vm::place(lua).map_or_else(String::new, |(file, line)| format!("{file}:{line}: "));
+            print.call::<()>(format!("{place}sf.{} is called sf.{} now", old.name, old.now))?;
+        }
+        function.call::<MultiValue>(arguments)
+    })
 }
 
 /// Where a plugin registers something.
@@ -258,7 +381,7 @@ fn origin(lua: &Lua) -> Option<Origin> {
     vm::place(lua).map(|(file, line)| Origin { file, line })
 }
 
-fn wrong(message: impl Into<String>) -> mlua::Error {
+pub(super) fn wrong(message: impl Into<String>) -> mlua::Error {
     mlua::Error::runtime(message.into())
 }
 
@@ -268,6 +391,7 @@ fn plugin(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
         if let Some(name) = about.raw_get::<Option<String>>("name")? {
             *plugin.name.borrow_mut() = Some(name);
         }
+        *plugin.reload.borrow_mut() = about.raw_get("reload")?;
         let api = about.raw_get::<Option<u32>>("api")?.unwrap_or(API);
         if api == 0 || api > API {
             return Err(wrong(format!("sf.plugin: it needs api {api}, this program has api {API}")));
@@ -374,141 +498,6 @@ fn bytes(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
 fn natural(number: f64) -> u64 {
     number.clamp(0.0, 9e15) as u64
 }
-
-fn re(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
-    let plugin = Rc::clone(plugin);
-    lua.create_function(move |_, pattern: String| {
-        if let Some(known) = plugin.patterns.borrow().get(&pattern) {
-            return Ok(Pattern(known.clone()));
-        }
-        if pattern.len() > MOST_PATTERN {
-            return Err(wrong(format!("sf.re: the pattern is longer than {MOST_PATTERN} bytes")));
-        }
-        if plugin.patterns.borrow().len() >= MOST_PATTERNS {
-            return Err(wrong(format!("sf.re: more than {MOST_PATTERNS} patterns")));
-        }
-        let built =
-            RegexBuilder::new(&pattern).size_limit(MOST_COMPILED).dfa_size_limit(MOST_COMPILED).build();
-        let regex = built.map_err(|error| {
-            let text = error.to_string();
-            wrong(format!("sf.re: {}", text.lines().last().unwrap_or("not a pattern").trim()))
-        })?;
-        plugin.patterns.borrow_mut().insert(pattern, regex.clone());
-        Ok(Pattern(regex))
-    })
-}
-
-/// A regular expression.
-struct Pattern(Regex);
-
-impl UserData for Pattern {
-    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        methods
-            .add_method("test", |_, this, text: LuaString| Ok(this.0.is_match(subject(&text.as_bytes())?)));
-        methods.add_method("find", |lua, this, text: LuaString| {
-            let text = text.as_bytes();
-            match this.0.captures(subject(&text)?) {
-                Some(found) => groups(lua, &this.0, &found).map(Value::Table),
-                None => Ok(Value::Nil),
-            }
-        });
-        methods.add_method("all", |lua, this, text: LuaString| {
-            let text = text.as_bytes();
-            let list = lua.create_table()?;
-            for found in this.0.captures_iter(subject(&text)?) {
-                list.raw_push(groups(lua, &this.0, &found)?)?;
-            }
-            Ok(list)
-        });
-        methods.add_method("replace", |lua, this, (text, with): (LuaString, LuaString)| {
-            let (text, with) = (text.as_bytes(), with.as_bytes());
-            let text = subject(&text)?;
-            let mut out = Vec::with_capacity(text.len());
-            let mut at = 0;
-            for found in this.0.captures_iter(text) {
-                let Some(whole) = found.get(0) else { continue };
-                out.extend_from_slice(&text[at..whole.start()]);
-                found.expand(&with, &mut out);
-                at = whole.end();
-                subject(&out)?;
-            }
-            out.extend_from_slice(&text[at..]);
-            lua.create_string(&out)
-        });
-    }
-}
-
-/// A text that isn't too long for a regular expression.
-fn subject(text: &[u8]) -> mlua::Result<&[u8]> {
-    if text.len() > MOST_SUBJECT { Err(wrong("sf.re: the text is longer than 1 MiB")) } else { Ok(text) }
-}
-
-/// What a match found: `[0]` the whole, `[1]` … the groups, also by name.
-fn groups(lua: &Lua, regex: &Regex, found: &regex::bytes::Captures<'_>) -> mlua::Result<Table> {
-    let table = lua.create_table()?;
-    for (index, name) in regex.capture_names().enumerate() {
-        let Some(part) = found.get(index) else { continue };
-        let text = lua.create_string(part.as_bytes())?;
-        if let Some(name) = name {
-            table.raw_set(name, text.clone())?;
-        }
-        table.raw_set(index, text)?;
-    }
-    Ok(table)
-}
-
-/// The types for editors (`LuaLS`): every function and field of the two tables above.
-pub fn types() -> String {
-    let mut out = String::from(
-        "---@meta\n-- Made by streamfmt. The interface that plugins see.\n\nsf = {}\nsf.item = {}\n",
-    );
-    for row in FUNCTIONS {
-        let _ = writeln!(out, "\n---{}", row.doc);
-        for (name, kind) in row.params {
-            let _ = writeln!(out, "---@param {name} {kind}");
-        }
-        if row.gives != "nil" {
-            let _ = writeln!(out, "---@return {}", row.gives);
-        }
-        let names: Vec<_> = row.params.iter().map(|(name, _)| *name).collect();
-        let _ = writeln!(out, "function sf.{}({}) end", row.name, names.join(", "));
-    }
-    let mut before = "";
-    for field in FIELDS {
-        if field.of != before {
-            let base = if matches!(field.of, "Call" | "Result") { ": sf.Item" } else { "" };
-            let _ = writeln!(out, "\n---@class sf.{}{base}", field.of);
-            before = field.of;
-        }
-        let _ = writeln!(out, "---@field {} {} {}", field.name, field.kind, field.doc);
-    }
-    out.push_str(TYPES);
-    out
-}
-
-/// The types that are no one's fields.
-const TYPES: &str = "
----@class sf.ToolSpec
----@field label? string|fun(call: sf.Call, ctx: sf.Context): any the tool's name as shown
----@field arg? string|fun(input: table, call: sf.Call, ctx: sf.Context): any the one-line argument
----@field summary? string|fun(result: sf.Result, call: sf.Call, ctx: sf.Context): any the one-line summary of a result
----@field call? fun(call: sf.Call, ctx: sf.Context): sf.Answer the whole view of a call
----@field result? fun(result: sf.Result, call: sf.Call, ctx: sf.Context): sf.Answer the whole view of a result
----@field icon? string the name of a glyph, or a text in front of the name
----@field role? string the role of the name
----@field collapse? boolean|\"call\"|\"result\" whether the body is folded away
-
----nil: the layer below decides; false: nothing is shown
----@alias sf.Answer nil|false|string|sf.Span|sf.Block|(string|sf.Span|sf.Block)[]
----@class sf.Span
----@class sf.Block
----@class sf.Hunk
----@class sf.Regex
----@field test fun(self, text: string): boolean
----@field find fun(self, text: string): table?
----@field all fun(self, text: string): table[]
----@field replace fun(self, text: string, with: string): string
-";
 
 /// A value of the host's as Lua, for `ctx.limits`.
 pub(super) fn limit(lua: &Lua, limit: Option<usize>) -> mlua::Result<Value> {

@@ -10,7 +10,7 @@
 
 use std::fmt::Write;
 
-/// Rewrites the declarations of [`api::types`](super::api::types).
+/// Rewrites the declarations of [`reference::types`](super::reference::types).
 pub fn luau(declarations: &str) -> String {
     let mut out = String::from("-- Made by streamfmt. The interface that plugins see.\n");
     let (mut functions, mut items) = (String::new(), String::new());
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn what_comes_out_is_luau_and_has_every_function() {
-        let text = luau(&crate::lua::api::types());
+        let text = luau(&crate::lua::reference::types());
         for row in crate::lua::api::FUNCTIONS {
             let name = row.name.rsplit('.').next().unwrap_or_default();
             assert!(text.contains(&format!(" {name}: (")), "{name}: {text}");

@@ -14,6 +14,7 @@ pub mod api;
 pub mod declare;
 pub mod journal;
 pub mod manifest;
+mod memory;
 pub mod pack;
 pub mod repl;
 
@@ -28,6 +29,8 @@ mod parts;
 mod plugin;
 mod plugins;
 mod prose;
+mod re;
+pub mod reference;
 mod scripts;
 mod spell;
 mod templates;

@@ -11,6 +11,7 @@ use super::api::{self, Plugin};
 use super::item::{self, Current, Reach};
 use super::journal::{Journal, Warning};
 use super::layers::Registered;
+use super::memory::Memory;
 use super::meter::Meter;
 use super::pack::{Layer, Pack};
 use super::vm::{self, Stop, Trip, Vm};
@@ -178,6 +179,34 @@ impl Running {
     /// Steps that it took so far.
     pub(super) fn spent(&self) -> u64 {
         self.vm.spent()
+    }
+
+    /// What is in `ctx.state`.
+    pub(super) fn state(&self) -> Memory {
+        Memory::of(&self.state)
+    }
+
+    /// Its function for taking over the state of a version before it.
+    pub(super) fn reload(&self) -> Option<Function> {
+        self.plugin.reload.borrow().clone()
+    }
+
+    /// Makes `ctx.state` what its `reload` makes of the state before.
+    pub(super) fn take_over(&self, reload: &Function, before: &Memory) -> Result<(), Stop> {
+        let stop = |error| Stop { trip: None, error: Some(error) };
+        let before = before.table(self.lua()).map_err(stop)?;
+        let Value::Table(made) = self.call(reload, before)? else {
+            return Err(stop(mlua::Error::runtime("reload gives no table")));
+        };
+        self.state.set_readonly(false);
+        let taken = Memory::of(&made).fill(self.lua(), &self.state);
+        self.state.set_readonly(true);
+        taken.map_err(stop)
+    }
+
+    /// The file or folder's own name, by which a later version of it is known.
+    pub(super) fn pack_name(&self) -> &str {
+        &self.pack.name
     }
 
     /// Makes a failure of a stopped run, and counts it.

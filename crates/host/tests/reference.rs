@@ -1,0 +1,28 @@
+//! The page of the Lua interface and the types for editors are those of the table that the machine is furnished from.
+//!
+//! With `STREAMFMT_BLESS=1` they are written anew.
+
+use std::path::Path;
+use std::{env, fs};
+
+use streamfmt::lua::{declare, reference};
+
+#[test]
+fn the_reference_and_the_types_are_fresh() {
+    let blesses = env::var_os("STREAMFMT_BLESS").is_some_and(|value| !value.is_empty() && value != "0");
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let types = reference::types();
+    for (name, text) in
+        [("lua.md", reference::page()), ("sf.d.lua", types.clone()), ("sf.d.luau", declare::luau(&types))]
+    {
+        let path = docs.join(name);
+        if blesses {
+            fs::write(&path, &text).expect("the page can be written");
+        }
+        assert!(
+            fs::read_to_string(&path).unwrap_or_default() == text,
+            "docs/{name} isn't what the table says; if that is right: \
+             STREAMFMT_BLESS=1 cargo test -p streamfmt --test reference"
+        );
+    }
+}

@@ -1,0 +1,399 @@
+---@meta
+-- Made by streamfmt. The interface that plugins see.
+
+sf = {}
+sf.item = {}
+
+---Names the plugin and the level of the interface it needs; gives `sf`. When the plugin is loaded anew in the middle of a run (`--watch`), `reload` makes its new ctx.state of the old one; without it session.start comes again.
+---@param about {name: string?, version: string?, api: number?, reload: nil|fun(old: table): table}
+---@return sf
+function sf.plugin(about) end
+
+---Says how the calls and results of tools are told: an exact name, an action such as `@run`, or a glob. Each field of the spec stands for itself.
+---@param pattern string
+---@param spec sf.ToolSpec
+function sf.tool(pattern, spec) end
+
+---Says how items of another kind are told: prompt, reply, thinking, plan, notice, outcome, record, unknown.
+---@param kind string
+---@param fn fun(item: sf.Item, ctx: sf.Context): sf.Answer
+function sf.view(kind, fn) end
+
+---Sees each item of a kind once, when it is whole; also session.start and session.end. May write ctx.state and give blocks to add after the item.
+---@param kind string
+---@param fn fun(item: sf.Item, ctx: sf.Context): sf.Answer
+function sf.on(kind, fn) end
+
+---Reads the stream of another agent: objects in, items out. It is chosen by `--from NAME`, or by what `detect` says.
+---@param name string
+---@param spec sf.DialectSpec
+function sf.dialect(name, spec) end
+
+---An output format of its own, on top of one that exists; chosen by `--to NAME`. What it doesn't spell itself the base does.
+---@param name string
+---@param spec sf.WriterSpec
+function sf.writer(name, spec) end
+
+---Whether this version has a function of `sf` or a feature.
+---@param feature string
+---@return boolean
+function sf.has(feature) end
+
+---Text as it is: one line, or verbatim lines.
+---@param text string
+---@param role string?
+---@return sf.Block
+function sf.text(text, role) end
+
+---A piece of a line.
+---@param text string
+---@param role string?
+---@return sf.Span
+function sf.span(text, role) end
+
+---One line of texts and spans, with nothing between them.
+---@param ... string|sf.Span
+---@return sf.Block
+function sf.line(...) end
+
+---Markdown.
+---@param text string
+---@param role string?
+---@return sf.Block
+function sf.prose(text, role) end
+
+---Verbatim text, highlighted if its language is known; `start` numbers its lines.
+---@param text string
+---@param lang string?
+---@param opts {start: number?, role: string?}?
+---@return sf.Block
+function sf.code(text, lang, opts) end
+
+---What changed from one text to another.
+---@param old string
+---@param new string
+---@param opts {path: string?, context: number?}?
+---@return sf.Block
+function sf.diff(old, new, opts) end
+
+---Changes that are known as hunks, such as result.data.patch.
+---@param hunks sf.Hunk[]
+---@param opts {path: string?}?
+---@return sf.Block
+function sf.patch(hunks, opts) end
+
+---Rows and columns.
+---@param head any[]
+---@param rows any[][]
+---@param opts {title: string?}?
+---@return sf.Block
+function sf.table(head, rows, opts) end
+
+---Keys and values, one pair a line: a list of pairs, or a table, which is sorted.
+---@param pairs table
+---@return sf.Block
+function sf.kv(pairs) end
+
+---Points: texts, or {text, point = "open", "active", "done" or "failed"}.
+---@param items any[]
+---@return sf.Block
+function sf.list(items) end
+
+---Blocks that may be folded away under a line.
+---@param summary string|sf.Span
+---@param blocks sf.Answer
+---@return sf.Block
+function sf.details(summary, blocks) end
+
+---A path, told relative to the session's folder.
+---@param path string
+---@param role string?
+---@return sf.Span
+function sf.path(path, role) end
+
+---A text that leads somewhere, where links can be followed.
+---@param text string
+---@param url string
+---@param role string?
+---@return sf.Span
+function sf.link(text, url, role) end
+
+---A remark with the mark of its level.
+---@param level "info"|"warning"|"error"
+---@param text string
+---@return sf.Block
+function sf.note(level, text) end
+
+---The title of a view: the label of the call and what it is about.
+---@param call sf.Call?
+---@param arg any
+---@return sf.Block
+function sf.header(call, arg) end
+
+---What a person said.
+---@param fields sf.ItemFields
+---@return sf.Made
+function sf.item.prompt(fields) end
+
+---What the agent said.
+---@param fields sf.ItemFields
+---@return sf.Made
+function sf.item.reply(fields) end
+
+---What the agent thought.
+---@param fields sf.ItemFields
+---@return sf.Made
+function sf.item.thinking(fields) end
+
+---A use of a tool: `tool`, `input`, and what it does as `action`, if the name of the tool doesn't tell.
+---@param fields sf.ItemFields
+---@return sf.Made
+function sf.item.call(fields) end
+
+---What came of a call, whose id is `id`.
+---@param fields sf.ItemFields
+---@return sf.Made
+function sf.item.result(fields) end
+
+---The agent's list of things to do, as `todos`.
+---@param fields sf.ItemFields
+---@return sf.Made
+function sf.item.plan(fields) end
+
+---Something that the agent's program tells, with `event` and `level`.
+---@param fields sf.ItemFields
+---@return sf.Made
+function sf.item.notice(fields) end
+
+---How a run ended, with facts such as `turns`, `cost_usd` and `duration_ms`.
+---@param fields sf.ItemFields
+---@return sf.Made
+function sf.item.outcome(fields) end
+
+---What isn't understood: shown as it is.
+---@param fields sf.ItemFields
+---@return sf.Made
+function sf.item.unknown(fields) end
+
+---Lets an item that was made with `open = true` grow by a piece of text, or of its input's JSON.
+---@param fields {id: string, text: string}
+---@return sf.Made
+function sf.item.append(fields) end
+
+---Says that an open item is whole.
+---@param fields {id: string, error: boolean?}
+---@return sf.Made
+function sf.item.close(fields) end
+
+---Says that an open item never happened.
+---@param fields {id: string}
+---@return sf.Made
+function sf.item.drop(fields) end
+
+---Tells facts of the run, as they become known.
+---@param fields {agent: string?, version: string?, model: string?, cwd: string?, id: string?, mode: string?}
+---@return sf.Made
+function sf.item.session(fields) end
+
+---Tells the tokens of a message; the last of a message counts.
+---@param fields {message: string?, input: number?, output: number?, cache_read: number?, cache_write: number?}
+---@return sf.Made
+function sf.item.usage(fields) end
+
+---Reads JSON into plain tables; nil if it is none.
+---@param text string
+---@return any
+function sf.json(text) end
+
+---A regular expression that runs in linear time: test, find, all, replace.
+---@param pattern string
+---@return sf.Regex
+function sf.re(pattern) end
+
+---The last part of a path.
+---@param path string
+---@return string
+function sf.basename(path) end
+
+---The text, cut with an ellipsis to so many characters.
+---@param text string
+---@param most number
+---@return string
+function sf.truncate(text, most) end
+
+---The text up to its first line feed.
+---@param text string
+---@return string
+function sf.first_line(text) end
+
+---How many lines a text has; a final line feed begins none.
+---@param text string
+---@return number
+function sf.count_lines(text) end
+
+---`1 file`, `1,234 files`.
+---@param count number
+---@param one string
+---@param many string?
+---@return string
+function sf.plural(count, one, many) end
+
+---`340ms`, `3.4s`, `1m 42s`.
+---@param ms number
+---@return string
+function sf.duration(ms) end
+
+---`812 B`, `12.3 KB`.
+---@param count number
+---@return string
+function sf.bytes(count) end
+
+---Walks a table in the order of its keys.
+---@param table table
+---@return fun(): any, any
+function sf.sorted(table) end
+
+---What a function is given: read as it is asked for, and good until the function returns.
+---@class sf.Item
+---@field kind string prompt, reply, thinking, call, result, plan, notice, outcome, record or unknown
+---@field id string unique within the stream
+---@field parent string? the call that it is inside of, if a sub-agent said it
+---@field text string its text, as the stream has it
+---@field error boolean whether it tells of a failure
+---@field status string open, done, failed or cancelled
+---@field data table typed facts: stdout, stderr, exit, patch, lines, …
+---@field line number number of its first line in the stream
+---@field time string? when it happened, as the stream tells
+---@field raw string? the record that it came with, as written
+---@field default fun(self): sf.Answer what the layers below say: to wrap or amend
+
+---A use of a tool.
+---@class sf.Call: sf.Item
+---@field tool string the tool; of an MCP server its own name
+---@field name string the tool as the stream names it
+---@field server string? the MCP server
+---@field action string run, read, write, edit, search, fetch, delegate, plan, ask, mcp or other
+---@field input table its input, read as it is asked for; input:table() is a copy, input:raw() the text
+---@field partial boolean whether the input isn't whole
+---@field result sf.Result? what came of it, once that is known: while a call is told it isn't yet
+
+---What came of a call.
+---@class sf.Result: sf.Item
+---@field tool string? the tool
+---@field call sf.Call? the call that it answers
+
+---What stands around an item, as `ctx`.
+---@class sf.Context
+---@field session sf.Session the facts of the run
+---@field state table what the plugin keeps; only functions of sf.on may write it
+---@field options table the plugin's options
+---@field limits table the profile's limits: result_lines, …
+
+---What is known of the run.
+---@class sf.Session
+---@field agent string? the agent
+---@field version string? the agent's version
+---@field model string? the model
+---@field cwd string? the folder
+---@field id string? the session's id
+---@field mode string? the permission mode
+---@field usage table tokens so far: input, output, cache_read, cache_write
+
+---What `sf.tool` says; each field stands for itself.
+---@class sf.ToolSpec
+---@field label? string|fun(call: sf.Call, ctx: sf.Context): any the tool's name as shown: a template or a function
+---@field arg? string|fun(input: table, call: sf.Call, ctx: sf.Context): any the one-line argument: a template, a JSON pointer or a function
+---@field summary? string|fun(result: sf.Result, call: sf.Call, ctx: sf.Context): any the one-line summary of a result
+---@field call? fun(call: sf.Call, ctx: sf.Context): sf.Answer the whole view of a call: replaces label and arg
+---@field result? fun(result: sf.Result, call: sf.Call, ctx: sf.Context): sf.Answer the whole view of a result: replaces summary
+---@field icon? string the name of a glyph, or a text in front of the name
+---@field role? string the role of the name
+---@field collapse? boolean|"call"|"result"|"both"|"none" whose body is folded away; true is both
+
+---What `sf.dialect` says.
+---@class sf.DialectSpec
+---@field parse fun(object: any, ctx: sf.Context): sf.Made|sf.Made[]|false|nil makes items of one record, which is read as it is asked for; nil keeps it as an unknown item, false hides it. It may write ctx.state
+---@field detect? fun(sample: any[], ctx: sf.Context): number|boolean how sure it is, from 0 to 1, that the first records are of its dialect; over 0.5 it goes before the known ones
+---@field finish? fun(ctx: sf.Context): sf.Made|sf.Made[]|nil makes items at the end of the input
+
+---What the functions of `sf.item` take. Typed facts, such as `stdout` or `turns`, stand beside these; all are in docs/facts.md.
+---@class sf.ItemFields
+---@field id? string its id; of a result that of its call. Without one it is called by its line
+---@field parent? string the call that it is inside of, if a sub-agent said it
+---@field text? string its text
+---@field error? boolean whether it tells of a failure
+---@field time? string when it happened, in the form of RFC 3339
+---@field session? string the id of its session
+---@field tool? string on calls: the tool; one of an MCP server is mcp__SERVER__TOOL
+---@field action? string on calls: run, read, write, edit, search, fetch, delegate, plan, ask, mcp or other
+---@field input? table on calls: the input, a table or a part of the record
+---@field call? string on results: the id of the call
+---@field open? boolean whether it will grow, by sf.item.append, until sf.item.close
+---@field data? table typed facts whose names are taken by other fields
+
+---What `sf.writer` says. Each function gives a text; nil leaves the part to the base, false writes nothing.
+---@class sf.WriterSpec
+---@field base? "text"|"markdown"|"roles" the writer that it stands on
+---@field ext? string what the name of a file of it ends in
+---@field begin? fun(_: nil, w: sf.Writing): string? what stands before the first entry
+---@field finish? fun(_: nil, w: sf.Writing): string? what stands after the last entry
+---@field entry? fun(entry: sf.Entry, w: sf.Writing): string|false|nil a whole entry
+---@field title? fun(title: sf.Part, w: sf.Writing): string|false|nil the title of an entry, with the entry's kind, tool, action, failed, mark, depth and time
+---@field lines? fun(b: sf.Part, w: sf.Writing): string|false|nil lines with roles of their own
+---@field prose? fun(b: sf.Part, w: sf.Writing): string|false|nil Markdown
+---@field heading? fun(b: sf.Part, w: sf.Writing): string|false|nil a heading of Markdown
+---@field code? fun(b: sf.Part, w: sf.Writing): string|false|nil verbatim text, in Markdown too
+---@field diff? fun(b: sf.Part, w: sf.Writing): string|false|nil changes of a file
+---@field list? fun(b: sf.Part, w: sf.Writing): string|false|nil points
+---@field table? fun(b: sf.Part, w: sf.Writing): string|false|nil rows and columns
+---@field image? fun(b: sf.Part, w: sf.Writing): string|false|nil a picture that is told of
+---@field details? fun(b: sf.Part, w: sf.Writing): string|false|nil something that may be folded
+---@field elided? fun(b: sf.Part, w: sf.Writing): string|false|nil what was left out, in lines and bytes
+---@field span? {[string]: fun(text: string): string?} how the texts of a role are spelled; a role without a function has that of its parent
+
+---What the functions of a writer are given: the table that the block's function makes, such as `text` and `lang` of code; a heading has `level`, a diff `b:unified()`, lines are a list.
+---@class sf.Part
+---@field type? string which part it is
+---@field text? string the text of code, prose and headings
+---@field lang? string the language of code
+---@field level? number the level of a heading
+---@field unified? fun(self): string a diff as `diff -u` writes it
+
+---What helps the functions of a writer, as `w`.
+---@class sf.Writing
+---@field block fun(self, block: any): string what this writer makes of a block; inside of a function the base spells its like
+---@field inlines fun(self, line: any): string the text of a line, a title, a heading or a span, spelled by the functions of span
+
+---What is said of one item, for the `entry` of a writer.
+---@class sf.Entry
+---@field kind string the kind of the item
+---@field id string the item's id
+---@field parent? string the call that it is inside of
+---@field tool? string the tool
+---@field action? string what the tool does
+---@field failed boolean whether it tells of a failure
+---@field mark? string the name of the glyph in front
+---@field depth number how many sub-agents it is inside of
+---@field time? string when it happened
+---@field title table the title, for w:inlines
+---@field blocks table[] what stands under the title
+---@field of? table the title of the call that a result belongs to, if that isn't just above
+
+---A piece of a diff.
+---@class sf.Hunk
+---@field lines string[] the lines, each with +, - or a blank in front
+---@field old_start? number number of the first line in the old file
+---@field new_start? number number of the first line in the new file
+
+---A regular expression.
+---@class sf.Regex
+---@field test fun(self, text: string): boolean whether it is found
+---@field find fun(self, text: string): table? the first match: [0] the whole, [1] and so on the groups, which also have their names
+---@field all fun(self, text: string): table[] all matches
+---@field replace fun(self, text: string, with: string): string the text with each match replaced; $1 or ${name} is a group
+
+---nil: the layer below decides; false: nothing is shown
+---@alias sf.Answer nil|false|string|sf.Span|sf.Block|(string|sf.Span|sf.Block)[]
+---@class sf.Span
+---@class sf.Block
+---@class sf.Made
