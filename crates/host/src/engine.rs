@@ -148,6 +148,8 @@ impl Engine {
     /// The set-up of a pipeline for one input.
     pub fn setup(&self) -> Setup {
         let plugins = self.load_plugins();
+        let mut profile = self.settings.profile.clone();
+        plugins.redact(&mut profile.redaction);
         let output = match (self.writer.make)(self) {
             Made::Items => Output::Items,
             Made::Writer(writer) => {
@@ -159,7 +161,7 @@ impl Engine {
             dialect: self.dialect.clone(),
             guests: lua::guests(&plugins),
             max_line: self.settings.max_line,
-            profile: self.settings.profile.clone(),
+            profile,
             output,
             subagents: None,
             settle: None,
@@ -170,6 +172,11 @@ impl Engine {
     #[must_use]
     pub fn apart(&self) -> Self {
         Self { journal: Journal::default(), ..self.clone() }
+    }
+
+    /// The same choices, for runs in which a call of a plugin is met by a fault.
+    pub(crate) fn with_fault(&self, fault: lua::Fault) -> Self {
+        Self { journal: Journal::with_fault(fault), ..self.clone() }
     }
 
     /// The same choices without plugins, with a journal of their own.
@@ -411,7 +418,8 @@ impl Builder {
         self
     }
 
-    /// A plugin for this run: a Lua file, or a folder with a `plugin.toml`. It stands over all others; later
+    /// A plugin for this run: a Lua file, a folder with a `plugin.toml`, or the name of one that comes with the
+    /// program. It stands over all others; later
     /// ones go over earlier ones.
     #[must_use]
     pub fn plugin(mut self, path: impl Into<PathBuf>) -> Self {
@@ -528,12 +536,20 @@ impl Builder {
     /// the others and the stream are told all the same.
     fn read_plugins(&self, files: &Files, journal: &Journal, problems: &mut Problems) -> Vec<lua::Chosen> {
         let mut plugins = Vec::new();
+        // A profile that a plugin brings along is used with the plugin.
+        if let Some(pack) = self.profile.as_deref().and_then(Pack::built_in) {
+            plugins.push((Layer::Pack, Arc::new(pack)));
+        }
         for chosen in &self.plugins {
             match chosen {
                 Chosen::Pack(layer, pack) => plugins.push((*layer, Arc::clone(pack))),
                 Chosen::Path(path) => match Pack::read(files, path) {
                     Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
                     Err(message) if !path.exists() => {
+                        if let Some(pack) = path.to_str().and_then(Pack::built_in) {
+                            plugins.push((Layer::Run, Arc::new(pack)));
+                            continue;
+                        }
                         problems.0.push(Problem::of(format!("--plugin {}", path.display()), message));
                     }
                     Err(message) => journal.note_unread(path, message),
