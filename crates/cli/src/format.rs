@@ -77,13 +77,16 @@ impl<'a> Run<'a> {
             Err(error) => return self.tell_unread(input, &error),
         };
         let mut setup = self.engine.setup();
-        let is_large = source.size().is_some_and(|size| size > LARGE);
-        let ahead = is_large.then(|| Ahead::start(setup.max_line)).and_then(Result::ok);
+        let ahead = source.large_file(LARGE).and_then(|file| Ahead::start(file, setup.max_line).ok());
         setup.subagents = input.path().map(|path| subagents(path.to_owned(), self.args.files.clone()));
         let mut pipeline = Pipeline::new(setup);
         // A failure to write is kept by the output, which is asked in the end.
         let _ = self.write_heading(input);
-        if let Err(error) = self.feed(&mut source, &mut pipeline, ahead) {
+        let fed = match ahead {
+            Some(ahead) => self.feed_ahead(ahead, source.size(), &mut pipeline),
+            None => self.feed(&mut source, &mut pipeline),
+        };
+        if let Err(error) = fed {
             self.tell_unread(input, &error);
         }
         if self.output.is_open() {
@@ -133,26 +136,13 @@ impl<'a> Run<'a> {
     }
 
     /// Reads `source` to its end: every byte into the copy first, then through the pipeline into the output.
-    fn feed(
-        &mut self,
-        source: &mut Source,
-        pipeline: &mut Pipeline,
-        mut ahead: Option<Ahead>,
-    ) -> std::io::Result<()> {
+    fn feed(&mut self, source: &mut Source, pipeline: &mut Pipeline) -> std::io::Result<()> {
         let mut progress = Progress::begin(source.size(), self.output.is_out_of_sight());
         let mut ends_in_line = false;
-        let mut unread = Ok(());
         // Once nobody reads the output, only the copy is worth reading for.
         while self.output.is_open() || self.tee.is_some() {
             let watch_output = self.tee.is_none() && self.args.output.is_none();
-            let step = match source.read(&mut self.buffer, &mut self.signals, watch_output) {
-                Ok(step) => step,
-                Err(error) => {
-                    unread = Err(error);
-                    break;
-                }
-            };
-            let bytes = match step {
+            let count = match source.read(&mut self.buffer, &mut self.signals, watch_output)? {
                 Step::End => break,
                 Step::Note(message) => {
                     tell(&message);
@@ -166,30 +156,50 @@ impl<'a> Run<'a> {
                     continue;
                 }
                 Step::Cut => continue,
-                Step::Bytes(count) => &self.buffer[..count],
+                Step::Bytes(count) => count,
             };
-            if let Some(message) = self.tee.as_mut().and_then(|tee| tee.write(bytes)) {
-                match &progress {
-                    Some(progress) => progress.aside(|| tell(&message)),
-                    None => tell(&message),
-                }
-            }
+            let bytes = &self.buffer[..count];
+            ends_in_line = bytes.last() != Some(&b'\n');
+            self.bytes += count as u64;
+            copy(bytes, &mut self.tee, progress.as_mut());
             if self.output.is_open() {
-                let _ = match &mut ahead {
-                    Some(ahead) => ahead.push(bytes, pipeline, &mut self.output),
-                    None => pipeline.push(bytes, &mut self.output),
-                };
+                let _ = pipeline.push(bytes, &mut self.output);
                 self.output.flush();
                 tell_journal(self.engine.journal());
             }
-            self.bytes += bytes.len() as u64;
-            ends_in_line = bytes.last() != Some(&b'\n');
-            if let Some(progress) = &mut progress {
-                progress.advance(bytes.len());
-            }
         }
-        if let Some(ahead) = ahead.filter(|_| self.output.is_open()) {
-            let _ = ahead.finish(pipeline, &mut self.output);
+        Ok(())
+    }
+
+    /// The same of a file that is read on a second thread.
+    fn feed_ahead(
+        &mut self,
+        mut ahead: Ahead,
+        size: Option<u64>,
+        pipeline: &mut Pipeline,
+    ) -> std::io::Result<()> {
+        let mut progress = Progress::begin(size, self.output.is_out_of_sight());
+        let mut unread = Ok(());
+        while self.output.is_open() || self.tee.is_some() {
+            if self.signals.caught().is_some() {
+                ahead.stop();
+            }
+            let mut batch = match ahead.next_batch() {
+                None => break,
+                Some(Ok(batch)) => batch,
+                Some(Err(error)) => {
+                    unread = Err(error);
+                    continue;
+                }
+            };
+            self.bytes += batch.bytes().len() as u64;
+            copy(batch.bytes(), &mut self.tee, progress.as_mut());
+            if self.output.is_open() {
+                let _ = batch.apply(pipeline, &mut self.output);
+                self.output.flush();
+                tell_journal(self.engine.journal());
+            }
+            ahead.reuse(batch);
         }
         unread
     }
@@ -207,5 +217,18 @@ impl<'a> Run<'a> {
     fn tell_unread(&mut self, input: &Input, error: &std::io::Error) {
         self.has_unread_input = true;
         tell(&format!("{}: {}", input.name(), reason(error)));
+    }
+}
+
+/// Writes what was read into the copy, and shows how far the reading has come.
+fn copy(bytes: &[u8], tee: &mut Option<Tee>, mut progress: Option<&mut Progress>) {
+    if let Some(message) = tee.as_mut().and_then(|tee| tee.write(bytes)) {
+        match &progress {
+            Some(progress) => progress.aside(|| tell(&message)),
+            None => tell(&message),
+        }
+    }
+    if let Some(progress) = &mut progress {
+        progress.advance(bytes.len());
     }
 }

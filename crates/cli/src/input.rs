@@ -143,6 +143,14 @@ impl Source {
         }
     }
 
+    /// The file, if it is one of more than `least` bytes.
+    pub(crate) fn large_file(&self, least: u64) -> Option<File> {
+        match self {
+            Self::File { file, size } if *size > least => file.try_clone().ok(),
+            _ => None,
+        }
+    }
+
     /// Reads what comes next. `watch_output`: give up waiting when nobody reads the output any more.
     pub(crate) fn read(
         &mut self,

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::hash::hash;
 use crate::json::{Record, Str, Value};
-use crate::session::hash;
 use crate::text::Text;
 
 /// Ids longer than this are cut, and a hash of them makes up for the rest.
@@ -329,6 +329,28 @@ impl Item {
         }
     }
 
+    /// Writes the text as it came, without holding all of it.
+    pub fn write_text(&self, out: &mut impl fmt::Write) -> fmt::Result {
+        match &self.text {
+            Content::None => Ok(()),
+            Content::Own(text) => out.write_str(text),
+            Content::Node(node) => self.string(*node).map_or(Ok(()), |text| text.write_to(out)),
+            Content::Parts(nodes) => {
+                let mut between = "";
+                for text in nodes.iter().filter_map(|&node| self.string(node)) {
+                    out.write_str(std::mem::replace(&mut between, "\n"))?;
+                    text.write_to(out)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether `ch` stands in the text.
+    pub fn text_holds(&self, ch: char) -> bool {
+        self.write_text(&mut AllBut(ch)).is_err()
+    }
+
     /// The text, cleaned for an entry.
     pub fn clean_text(&self) -> Text {
         match &self.text {
@@ -349,6 +371,15 @@ impl Item {
     /// When it happened, if the stream says so in a form that can be read.
     pub fn at(&self) -> Option<Timestamp> {
         self.string(self.at?)?.decode().parse().ok()
+    }
+}
+
+/// Takes text in which a character does not stand.
+struct AllBut(char);
+
+impl fmt::Write for AllBut {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if text.contains(self.0) { Err(fmt::Error) } else { Ok(()) }
     }
 }
 

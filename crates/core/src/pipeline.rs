@@ -410,10 +410,10 @@ impl Pipeline {
                 self.stage.report.blank_lines += 1;
                 Ok(())
             }
-            Reading::Record(record) => self.record(line, record, parent, out),
+            Reading::Record(record) => self.record(line, &record, parent, out),
             Reading::Text(text) => self.raw(line, text, out),
             Reading::Parts(parts) => parts.enumerate().try_for_each(|(index, part)| match part {
-                Part::Record(record) => self.record(line, record, parent, out),
+                Part::Record(record) => self.record(line, &record, parent, out),
                 Part::Damage { text, incomplete } => self.damage(line, index, text, incomplete, out),
             }),
             Reading::Oversized(size) => {
@@ -460,7 +460,13 @@ impl Pipeline {
         self.happen([Event::Put(Box::new(item))], out)
     }
 
-    fn record(&mut self, line: u64, record: Record, parent: Option<&Id>, out: &mut dyn Write) -> fmt::Result {
+    fn record(
+        &mut self,
+        line: u64,
+        record: &Arc<Record>,
+        parent: Option<&Id>,
+        out: &mut dyn Write,
+    ) -> fmt::Result {
         let Some(dialect) = &self.dialect else {
             let report = &mut self.stage.report;
             report.foreign = report.foreign.or_else(|| dialect::recognise_foreign(record.root()));
@@ -471,7 +477,6 @@ impl Pipeline {
             self.stage.report.dialect = Some(Arc::clone(&dialect.name));
         }
         let is_cut = record.is_cut();
-        let record = Arc::new(record);
         let root = record.root();
         let is_stream = root.kind() == json::Kind::Array && claim.is_none_or(|claim| claim(root));
         let elements = root.items().filter(|_| is_stream);
@@ -479,7 +484,7 @@ impl Pipeline {
         for value in elements.chain(single) {
             let Some(mut decoder) = self.decoder.take() else { return Ok(()) };
             let mut events = std::mem::take(&mut self.events);
-            decoder.decode(Input { record: &record, value, line, parent }, &self.session, &mut events);
+            decoder.decode(Input { record, value, line, parent }, &self.session, &mut events);
             self.decoder = Some(decoder);
             self.stage.report.events += 1;
             let written = self.happen(events.drain(..), out);
@@ -909,17 +914,20 @@ impl Stage {
 
     /// A notice that tells of which session an item is, if that isn't the session of those above.
     fn session_change(&mut self, item: &Item) -> Option<Item> {
-        let now = item.session.clone()?;
+        let now = item.session.as_ref()?;
+        if self.last_session.as_ref().is_some_and(|before| Arc::ptr_eq(before, now)) {
+            return None;
+        }
         let before = self.last_session.replace(now.clone())?;
         let says_it = item.fact("event").and_then(FactRef::str).as_deref() == Some("session");
-        if before == now || says_it {
+        if before == *now || says_it {
             return None;
         }
         let mut notice = Item::new(format!("{}/session-change", item.id), Kind::Notice, item.line);
         notice.session = Some(now.clone());
         notice.data = vec![
             ("event", Fact::Text("session-change".to_owned())),
-            ("session", Fact::Text((*now).to_owned())),
+            ("session", Fact::Text((**now).to_owned())),
         ];
         Some(notice)
     }

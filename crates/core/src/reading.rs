@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 use std::str::Utf8Chunk;
+use std::sync::Arc;
 
 use crate::frame::{Frame, MAX_LINE};
 use crate::json::{Record, Value};
@@ -15,7 +16,7 @@ use crate::json::{Record, Value};
 #[derive(Clone, Debug)]
 pub enum Part {
     /// A whole record.
-    Record(Record),
+    Record(Arc<Record>),
     /// Text that is part of a record, or near one, and can't be read.
     Damage {
         /// The text.
@@ -30,8 +31,8 @@ pub enum Part {
 pub enum Reading {
     /// Nothing: it is blank.
     Blank,
-    /// One record.
-    Record(Record),
+    /// One record, for items to share.
+    Record(Arc<Record>),
     /// Text that is no JSON at all.
     Text(String),
     /// Records and damage.
@@ -87,7 +88,7 @@ impl Iterator for Parts {
             return Some(Part::Damage { text, incomplete });
         }
         let (record, _) = Record::read(&self.text[span]).ok()?;
-        Some(Part::Record(record))
+        Some(Part::Record(Arc::new(record)))
     }
 }
 
@@ -109,7 +110,7 @@ impl Reading {
             },
         };
         match Record::from_line(text) {
-            Ok(record) => Self::Record(record),
+            Ok(record) => Self::Record(Arc::new(record)),
             Err((damage, text)) => recover(text, damage.at, claim),
         }
     }

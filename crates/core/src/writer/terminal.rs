@@ -35,7 +35,7 @@ use crate::theme::{ColorDepth, Style, Theme};
 use crate::writer::Writer;
 
 pub(super) use self::diff::changed;
-use self::pen::{Pen, glyph};
+use self::pen::{Paper, Pen, glyph};
 use self::wrap::Piece;
 
 /// Rows are never wrapped at less than this, whatever the terminal says of itself.
@@ -125,7 +125,7 @@ impl Look {
 /// Writes entries as indented lines.
 pub struct Terminal {
     look: Look,
-    buffer: String,
+    paper: Paper,
     before: Option<Before>,
     /// Columns of the row that a call left open for its result.
     open: Option<usize>,
@@ -155,7 +155,7 @@ impl Terminal {
         if let Paint::Ansi { theme, depth, .. } = &mut look.paint {
             *theme = std::mem::take(theme).at(*depth);
         }
-        Self { look, buffer: String::new(), before: None, open: None }
+        Self { look, paper: Paper::default(), before: None, open: None }
     }
 }
 
@@ -176,9 +176,9 @@ impl Writer for Terminal {
         });
         let before = self.before.replace(now);
         let open = self.open.take();
-        let Self { look, buffer, .. } = self;
+        let Self { look, paper, .. } = self;
         let joined = open.and_then(|columns| behind(look, columns, entry));
-        let mut pen = Pen::new(look, buffer, out);
+        let mut pen = Pen::new(look, paper, out);
         match (open, &joined) {
             (Some(_), Some(pieces)) => pen.go_on(pieces),
             (Some(_), None) => pen.close(),
@@ -285,10 +285,13 @@ fn nest(pen: &mut Pen<'_>, depth: u16, entry: Option<&Entry>) -> pen::Level {
         width -= TIME;
     }
     let shown = depth.min(u16::try_from(width / 16).unwrap_or(MAX_NEST)).min(MAX_NEST);
+    if shown == 0 {
+        return level;
+    }
     let bar = look.piece("nest", glyph(look, "nest"));
     let bar = [Piece::blank(look.layout.margin), bar, Piece::blank(usize::from(!bar.text.is_empty()))];
     for _ in 0..shown {
-        pen.indent(&bar, &bar);
+        pen.indent_all(&bar);
     }
     level
 }
