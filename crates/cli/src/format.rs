@@ -6,6 +6,7 @@ use streamfmt::core::pipeline::{Pipeline, Report};
 use streamfmt::{Ahead, Engine, subagents};
 
 use crate::args::Args;
+use crate::folder::Folder;
 use crate::input::{Input, Source, Step, reason};
 use crate::message::{OK, OUTPUT, PLUGIN, RUN_FAILED, SIGNAL, USAGE, one_line, tell, tell_journal};
 use crate::output::Output;
@@ -26,7 +27,11 @@ pub(crate) struct Run<'a> {
     engine: &'a Engine,
     signals: Signals,
     tee: Option<Tee>,
+    /// Where text goes: the index, between the pages of a folder.
     output: Output,
+    folder: Option<Folder>,
+    /// Why pages of the folder could not be written.
+    unwritten: Vec<String>,
     buffer: Vec<u8>,
     /// The counts of all inputs so far.
     total: Report,
@@ -46,7 +51,15 @@ impl<'a> Run<'a> {
         };
         let signals =
             Signals::catch().map_err(|error| fail(format!("can't wait for signals: {}", reason(&error))))?;
-        let output = Output::open(args.output.as_deref(), args.tail).map_err(fail)?;
+        let folder = Folder::wanted(args, engine).map_err(|message| {
+            tell(&message);
+            USAGE
+        })?;
+        let first = match &folder {
+            Some(folder) => Some(folder.create().map_err(fail)?),
+            None => args.output.clone(),
+        };
+        let output = Output::open(first.as_deref(), args.tail).map_err(fail)?;
         let tee = args.tee.as_deref().map(|path| {
             let (tee, message) = Tee::open(path);
             if let Some(message) = message {
@@ -62,6 +75,8 @@ impl<'a> Run<'a> {
             signals,
             tee,
             output,
+            folder,
+            unwritten: Vec::new(),
             buffer,
             total,
             bytes: 0,
@@ -76,6 +91,16 @@ impl<'a> Run<'a> {
             Ok(source) => source,
             Err(error) => return self.tell_unread(input, &error),
         };
+        let opened = self.folder.as_mut().map(|folder| folder.open(input)).transpose();
+        let page = match opened {
+            Ok(page) => page,
+            Err(message) => {
+                self.unwritten.push(message);
+                return;
+            }
+        };
+        // Between pages the output is the index.
+        let page = page.map(|(page, name)| (std::mem::replace(&mut self.output, page), name));
         let mut setup = self.engine.setup();
         let ahead = source.large_file(LARGE).and_then(|file| Ahead::start(file, setup.max_line).ok());
         setup.subagents = input.path().map(|path| subagents(path.to_owned(), self.args.files.clone()));
@@ -93,6 +118,14 @@ impl<'a> Run<'a> {
             let _ = pipeline.finish(&mut self.output);
             self.output.flush();
         }
+        if let Some((index, name)) = page {
+            let page = std::mem::replace(&mut self.output, index);
+            match (page.finish(), &mut self.folder) {
+                (Ok(()), Some(folder)) => folder.note(name, input, &pipeline),
+                (Ok(()), None) => {}
+                (Err(message), _) => self.unwritten.push(message),
+            }
+        }
         tell_journal(self.engine.journal());
         let report = pipeline.report();
         if report.events == 0 && report.lines > report.blank_lines {
@@ -109,7 +142,11 @@ impl<'a> Run<'a> {
 
     /// Ends the run; gives its exit code.
     pub(crate) fn finish(mut self) -> u8 {
-        let unwritten = self.output.finish().err();
+        if let Some(folder) = &self.folder {
+            folder.write_index(&mut self.output);
+        }
+        let mut unwritten = std::mem::take(&mut self.unwritten);
+        unwritten.extend(self.output.finish().err());
         let uncopied = self.tee.as_mut().and_then(Tee::finish);
         for message in unwritten.iter().chain(&uncopied) {
             tell(message);
@@ -126,7 +163,7 @@ impl<'a> Run<'a> {
         }
         let is_copy_broken = self.tee.as_ref().is_some_and(Tee::has_failed);
         match self.signals.caught() {
-            _ if unwritten.is_some() || is_copy_broken => OUTPUT,
+            _ if !unwritten.is_empty() || is_copy_broken => OUTPUT,
             Some(signal) => SIGNAL + signal,
             None if self.has_unread_input => USAGE,
             None if self.args.strict_plugins && journal.failures() > 0 => PLUGIN,
@@ -137,7 +174,7 @@ impl<'a> Run<'a> {
 
     /// Reads `source` to its end: every byte into the copy first, then through the pipeline into the output.
     fn feed(&mut self, source: &mut Source, pipeline: &mut Pipeline) -> std::io::Result<()> {
-        let mut progress = Progress::begin(source.size(), self.output.is_out_of_sight());
+        let mut progress = Progress::begin(source.size(), self.output.is_out_of_sight(), self.label());
         let mut ends_in_line = false;
         // Once nobody reads the output, only the copy is worth reading for.
         while self.output.is_open() || self.tee.is_some() {
@@ -178,7 +215,7 @@ impl<'a> Run<'a> {
         size: Option<u64>,
         pipeline: &mut Pipeline,
     ) -> std::io::Result<()> {
-        let mut progress = Progress::begin(size, self.output.is_out_of_sight());
+        let mut progress = Progress::begin(size, self.output.is_out_of_sight(), self.label());
         let mut unread = Ok(());
         while self.output.is_open() || self.tee.is_some() {
             if self.signals.caught().is_some() {
@@ -204,10 +241,15 @@ impl<'a> Run<'a> {
         unread
     }
 
+    /// What stands before the bar of progress.
+    fn label(&self) -> String {
+        self.folder.as_ref().map(Folder::progress).unwrap_or_default()
+    }
+
     /// Names an input among several, where no program reads the output.
     fn write_heading(&mut self, input: &Input) -> std::fmt::Result {
         self.begun += 1;
-        if self.args.files.len() < 2 || self.engine.writer().is_data {
+        if self.args.files.len() < 2 || self.folder.is_some() || self.engine.writer().is_data {
             return Ok(());
         }
         let gap = if self.begun > 1 { "\n" } else { "" };

@@ -15,6 +15,7 @@
 //! stream is text, and passes [`Out::text`].
 
 mod block;
+mod index;
 mod out;
 mod prose;
 mod timeline;
@@ -28,6 +29,8 @@ use crate::profile::Glyphs;
 use crate::theme;
 use crate::writer::Writer;
 use crate::writer::sheet::{self, Held, Sheet};
+
+pub use self::index::Page;
 
 use self::block::Body;
 use self::out::Out;
