@@ -9,6 +9,7 @@ mod arguments;
 mod copy;
 mod explain;
 mod follow;
+mod golden;
 mod inputs;
 mod outputs;
 mod packs;
@@ -16,3 +17,4 @@ mod plugins;
 #[cfg(unix)]
 mod terminal;
 mod themes;
+mod watch;

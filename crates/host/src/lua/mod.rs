@@ -11,18 +11,22 @@
 //! each item is told: what fails is told by the layer below, and the user learns of it once.
 
 pub mod api;
+pub mod built_in;
 pub mod declare;
 pub mod journal;
 pub mod manifest;
+mod memory;
 pub mod pack;
 pub mod repl;
 
 mod block;
 mod dialect;
+mod exact;
 mod give;
 mod item;
 pub(crate) mod layers;
 mod made;
+mod meter;
 mod parts;
 mod plugin;
 mod plugins;
@@ -41,6 +45,7 @@ mod tests;
 
 pub(crate) use dialect::guests;
 pub use layers::Hook;
+pub(crate) use meter::Fault;
 pub(crate) use plugin::Running;
 pub(crate) use plugins::{Chosen, Plugins, WriterName};
 pub(crate) use scripts::Scripts;
