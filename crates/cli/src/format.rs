@@ -1,6 +1,7 @@
 //! The run: inputs one after the other through pipelines into the output.
 
 use std::fmt::Write;
+use std::rc::Rc;
 
 use streamfmt::core::pipeline::{Pipeline, Report};
 use streamfmt::{Ahead, Engine, subagents};
@@ -13,6 +14,7 @@ use crate::progress::Progress;
 use crate::report;
 use crate::signal::Signals;
 use crate::tee::Tee;
+use crate::watch::Watch;
 
 /// Files larger than this are read ahead on a second thread.
 const LARGE: u64 = 1024 * 1024;
@@ -21,10 +23,11 @@ const LARGE: u64 = 1024 * 1024;
 const CHUNK: usize = 64 * 1024;
 
 /// All that the inputs have in common.
-pub(crate) struct Run<'a> {
+pub(crate) struct Run<'a, 'w> {
     args: &'a Args,
-    engine: &'a Engine,
-    signals: Signals,
+    engine: Rc<Engine>,
+    signals: &'a mut Signals,
+    watch: Option<&'a mut Watch<'w>>,
     tee: Option<Tee>,
     output: Output,
     buffer: Vec<u8>,
@@ -35,19 +38,30 @@ pub(crate) struct Run<'a> {
     /// How many inputs were begun.
     begun: usize,
     has_unread_input: bool,
+    /// Failures of plugins that were since replaced.
+    failures: u64,
+    is_again: bool,
 }
 
-impl<'a> Run<'a> {
+impl<'a, 'w> Run<'a, 'w> {
     /// Opens what is written to. An error is an exit code whose reason was told.
-    pub(crate) fn begin(args: &'a Args, engine: &'a Engine) -> Result<Self, u8> {
+    /// `is_again`: all was shown before, and takes its place.
+    pub(crate) fn begin(
+        args: &'a Args,
+        engine: Rc<Engine>,
+        signals: &'a mut Signals,
+        watch: Option<&'a mut Watch<'w>>,
+        is_again: bool,
+    ) -> Result<Self, u8> {
         let fail = |message: String| {
             tell(&message);
             OUTPUT
         };
-        let signals =
-            Signals::catch().map_err(|error| fail(format!("can't wait for signals: {}", reason(&error))))?;
-        let output = Output::open(args.output.as_deref(), args.tail).map_err(fail)?;
-        let tee = args.tee.as_deref().map(|path| {
+        let mut output = Output::open(args.output.as_deref(), args.tail).map_err(fail)?;
+        if is_again {
+            output.clear();
+        }
+        let tee = args.tee.as_deref().filter(|_| !is_again).map(|path| {
             let (tee, message) = Tee::open(path);
             if let Some(message) = message {
                 tell(&message);
@@ -60,6 +74,7 @@ impl<'a> Run<'a> {
             args,
             engine,
             signals,
+            watch,
             tee,
             output,
             buffer,
@@ -67,12 +82,14 @@ impl<'a> Run<'a> {
             bytes: 0,
             begun: 0,
             has_unread_input: false,
+            failures: 0,
+            is_again,
         })
     }
 
     /// Formats one input to its end.
     pub(crate) fn format(&mut self, input: &Input) {
-        let mut source = match input.open(self.args.follow) {
+        let mut source = match input.open(self.args.follow, self.is_again) {
             Ok(source) => source,
             Err(error) => return self.tell_unread(input, &error),
         };
@@ -129,7 +146,7 @@ impl<'a> Run<'a> {
             _ if unwritten.is_some() || is_copy_broken => OUTPUT,
             Some(signal) => SIGNAL + signal,
             None if self.has_unread_input => USAGE,
-            None if self.args.strict_plugins && journal.failures() > 0 => PLUGIN,
+            None if self.args.strict_plugins && self.failures + journal.failures() > 0 => PLUGIN,
             None if self.args.fail && self.total.failed => RUN_FAILED,
             None => OK,
         }
@@ -142,7 +159,11 @@ impl<'a> Run<'a> {
         // Once nobody reads the output, only the copy is worth reading for.
         while self.output.is_open() || self.tee.is_some() {
             let watch_output = self.tee.is_none() && self.args.output.is_none();
-            let count = match source.read(&mut self.buffer, &mut self.signals, watch_output)? {
+            let step = source.read(&mut self.buffer, self.signals, watch_output, self.watch.is_some())?;
+            if source.size().is_none() {
+                self.renew(pipeline);
+            }
+            let count = match step {
                 Step::End => break,
                 Step::Note(message) => {
                     tell(&message);
@@ -155,7 +176,7 @@ impl<'a> Run<'a> {
                     self.output.flush();
                     continue;
                 }
-                Step::Cut => continue,
+                Step::Cut | Step::Pause => continue,
                 Step::Bytes(count) => count,
             };
             let bytes = &self.buffer[..count];
@@ -202,6 +223,19 @@ impl<'a> Run<'a> {
             ahead.reuse(batch);
         }
         unread
+    }
+
+    /// Goes on with other choices if they changed. What has an end is shown anew instead, when it has come.
+    fn renew(&mut self, pipeline: &mut Pipeline) {
+        let Some(engine) = self.watch.as_mut().and_then(|watch| watch.renewed()) else { return };
+        let setup = engine.setup();
+        // A page is begun and ended by one writer; lines are not.
+        let writer = !self.engine.is_document() && !engine.is_document();
+        let _ = pipeline.replace(setup.profile, setup.output, writer, &mut self.output);
+        self.output.flush();
+        self.failures += self.engine.journal().failures();
+        self.engine = Rc::new(engine);
+        tell("loaded anew");
     }
 
     /// Names an input among several, where no program reads the output.

@@ -370,9 +370,7 @@ impl Pipeline {
             }
             Settled::Use(choices) => {
                 let (profile, output) = *choices;
-                self.stage.standard = standard_of(&profile);
-                self.stage.redactor = Redactor::new(&profile.redaction);
-                self.stage.profile = profile;
+                self.stage.choose(profile);
                 self.stage.output = output;
             }
             Settled::Wait | Settled::Keep => {}
@@ -427,10 +425,16 @@ impl Pipeline {
 
     /// A line that is no record, or one that no dialect knows.
     fn raw(&mut self, line: u64, text: String, out: &mut dyn Write) -> fmt::Result {
-        self.stage.report.raw_lines += 1;
         let mut item = Item::new(format!("line-{line}"), Kind::Unknown, line);
-        item.text = Content::Own(text);
         item.data.push(("raw", Fact::Bool(true)));
+        if text.trim().is_empty() {
+            // Only a plugin may have something to say of it.
+            self.stage.report.blank_lines += 1;
+            item.data.push(("blank", Fact::Bool(true)));
+        } else {
+            self.stage.report.raw_lines += 1;
+        }
+        item.text = Content::Own(text);
         self.put(item, out)
     }
 
@@ -570,6 +574,45 @@ impl Pipeline {
         std::mem::take(&mut stage.updates).into_values().collect()
     }
 
+    /// Goes on with other choices from the next event on. What was said stays said; the session, the counts and what
+    /// formatters want to keep go over to the new ones. `writer`: whether the writer is replaced, too; one that
+    /// writes a document as a whole can't be. Nothing but the profile is replaced if the kind of output is another.
+    pub fn replace(
+        &mut self,
+        profile: Profile,
+        output: Output,
+        writer: bool,
+        out: &mut dyn Write,
+    ) -> fmt::Result {
+        self.stage.choose(profile);
+        let (Output::Entries { formatters: new, .. } | Output::Updates { formatters: new }) = &output else {
+            return Ok(());
+        };
+        if let (true, Output::Entries { formatters, .. } | Output::Updates { formatters }) =
+            (self.stage.has_met, &self.stage.output)
+        {
+            let mut memories = formatters.iter().map(|before| before.memory());
+            for formatter in new {
+                formatter.resume(memories.next().flatten(), &self.session);
+            }
+        }
+        match (&mut self.stage.output, output) {
+            (
+                Output::Entries { formatters, writer: before },
+                Output::Entries { formatters: new, writer: other },
+            ) => {
+                *formatters = new;
+                if writer {
+                    before.end(out)?;
+                    *before = other;
+                }
+            }
+            (Output::Updates { formatters }, Output::Updates { formatters: new }) => *formatters = new,
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// What was counted so far.
     pub fn report(&self) -> &Report {
         &self.stage.report
@@ -636,6 +679,13 @@ struct Stage {
 }
 
 impl Stage {
+    /// Takes other choices.
+    fn choose(&mut self, profile: Profile) {
+        self.standard = standard_of(&profile);
+        self.redactor = Redactor::new(&profile.redaction);
+        self.profile = profile;
+    }
+
     fn take(&mut self, session: &Session, change: Change<'_>, out: &mut dyn Write) -> fmt::Result {
         match change {
             Change::Complete(item) => self.item(item, session, out),
@@ -665,7 +715,7 @@ impl Stage {
             self.report.failed = item.error;
         }
         if let Output::Items = self.output {
-            if self.admits(item) {
+            if item.fact("blank").is_none() && self.admits(item) {
                 *self.report.shown.entry(item.kind.name()).or_default() += 1;
                 match &mut self.redactor {
                     None => write_item(item, out)?,
@@ -802,7 +852,9 @@ impl Stage {
             return None;
         }
         let Some(mut view) = self.view(item, session) else {
-            count(&mut self.report.hidden, item.kind.name());
+            if item.fact("blank").is_none() {
+                count(&mut self.report.hidden, item.kind.name());
+            }
             return None;
         };
         let mut of = match item.kind {

@@ -148,6 +148,8 @@ impl Engine {
     /// The set-up of a pipeline for one input.
     pub fn setup(&self) -> Setup {
         let plugins = self.load_plugins();
+        let mut profile = self.settings.profile.clone();
+        plugins.redact(&mut profile.redaction);
         let output = match (self.writer.make)(self) {
             Made::Items => Output::Items,
             Made::Writer(writer) => {
@@ -159,7 +161,7 @@ impl Engine {
             dialect: self.dialect.clone(),
             guests: lua::guests(&plugins),
             max_line: self.settings.max_line,
-            profile: self.settings.profile.clone(),
+            profile,
             output,
             subagents: None,
             settle: None,
@@ -186,6 +188,12 @@ impl Engine {
     /// The output format that was decided on; of a plugin's writer the one that it stands on.
     pub fn writer(&self) -> &'static WriterRow {
         self.writer
+    }
+
+    /// Whether the output is one document, begun and ended by one writer, rather than lines.
+    pub fn is_document(&self) -> bool {
+        let of_lines = ["text", "ansi", "roles", "json", "items"];
+        self.plugin_writer.is_some() || !of_lines.contains(&self.writer.name)
     }
 
     /// The choices, with everything decided.
@@ -317,6 +325,7 @@ pub struct Builder {
     inline_plugin_errors: bool,
     looks: Looks,
     folders: Option<Folders>,
+    files: Files,
 }
 
 impl Builder {
@@ -345,6 +354,13 @@ impl Builder {
     #[must_use]
     pub fn folders(mut self, folders: Folders) -> Self {
         self.folders = Some(folders);
+        self
+    }
+
+    /// The reader of all files, to know afterwards what was read, whether that came to anything or not.
+    #[must_use]
+    pub fn files(mut self, files: Files) -> Self {
+        self.files = files;
         self
     }
 
@@ -397,7 +413,8 @@ impl Builder {
         self
     }
 
-    /// A plugin for this run: a Lua file, or a folder with a `plugin.toml`. It stands over all others; later
+    /// A plugin for this run: a Lua file, a folder with a `plugin.toml`, or the name of one that comes with the
+    /// program. It stands over all others; later
     /// ones go over earlier ones.
     #[must_use]
     pub fn plugin(mut self, path: impl Into<PathBuf>) -> Self {
@@ -465,7 +482,7 @@ impl Builder {
         }
         filter.hide.extend(self.hide.iter().map(|group| Selector::parse(group)));
         let journal = Journal::default();
-        let files = Files::default();
+        let files = self.files.clone();
         let plugins = self.read_plugins(&files, &journal, &mut problems);
         let dialect = self.dialect_of(&plugins).unwrap_or_else(|problem| {
             problems.0.push(problem);
@@ -514,12 +531,20 @@ impl Builder {
     /// the others and the stream are told all the same.
     fn read_plugins(&self, files: &Files, journal: &Journal, problems: &mut Problems) -> Vec<lua::Chosen> {
         let mut plugins = Vec::new();
+        // A profile that a plugin brings along is used with the plugin.
+        if let Some(pack) = self.profile.as_deref().and_then(Pack::built_in) {
+            plugins.push((Layer::Pack, Arc::new(pack)));
+        }
         for chosen in &self.plugins {
             match chosen {
                 Chosen::Pack(layer, pack) => plugins.push((*layer, Arc::clone(pack))),
                 Chosen::Path(path) => match Pack::read(files, path) {
                     Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
                     Err(message) if !path.exists() => {
+                        if let Some(pack) = path.to_str().and_then(Pack::built_in) {
+                            plugins.push((Layer::Run, Arc::new(pack)));
+                            continue;
+                        }
                         problems.0.push(Problem::of(format!("--plugin {}", path.display()), message));
                     }
                     Err(message) => journal.note_unread(path, message),
