@@ -142,12 +142,11 @@ fn content(value: Value<'_>, key: &str) -> Content {
 impl Decoder for Claude {
     fn decode(&mut self, input: Input<'_>, session: &Session, out: &mut Vec<Event>) {
         let read;
-        let envelope = match input.typed {
-            Some(Typed(envelope)) => envelope,
-            None => {
-                read = Envelope::of(input.value);
-                &read
-            }
+        let envelope = if let Some(Typed(envelope)) = input.typed {
+            envelope
+        } else {
+            read = Envelope::of(input.value);
+            &read
         };
         let Some(line) = Line::of(input.value, envelope) else { return self.not_an_event(input, out) };
         let kind = line.kind.decode();
