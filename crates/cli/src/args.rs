@@ -73,7 +73,7 @@ pub(crate) struct Args {
     #[arg(long, help_heading = "Format")]
     pub(crate) redact: bool,
 
-    /// A plugin: a Lua file, or a folder with a plugin.toml; later ones go over earlier ones
+    /// A plugin: a Lua file, a folder with a plugin.toml, or the name of one that comes along; later ones go over earlier ones
     #[arg(long, value_name = "PATH", help_heading = "Plugins")]
     pub(crate) plugin: Vec<PathBuf>,
 
@@ -100,6 +100,11 @@ pub(crate) struct Args {
     /// Go on as the file grows, until interrupted
     #[arg(short, long, conflicts_with_all = ["output", "tail"], help_heading = "Input and output")]
     pub(crate) follow: bool,
+
+    /// Load plugins, profiles and themes anew when they are saved: a file is shown again from its start, a stream
+    /// goes on with them; until interrupted
+    #[arg(long, help_heading = "Input and output")]
+    pub(crate) watch: bool,
 
     /// Append every byte of the input to FILE first
     #[arg(long, value_name = "FILE", help_heading = "Input and output")]

@@ -58,6 +58,7 @@ impl Follower {
         buffer: &mut [u8],
         signals: &mut Signals,
         watch_output: bool,
+        pauses: bool,
     ) -> io::Result<Step> {
         loop {
             if let Some(step) = self.pending.pop_front() {
@@ -77,6 +78,9 @@ impl Follower {
                 return Ok(Step::End);
             }
             self.pause = (self.pause + SOON / 4).min(LATER);
+            if pauses {
+                return Ok(Step::Pause);
+            }
         }
     }
 

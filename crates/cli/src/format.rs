@@ -1,6 +1,7 @@
 //! The run: inputs one after the other through pipelines into the output.
 
 use std::fmt::Write;
+use std::rc::Rc;
 
 use streamfmt::core::pipeline::{Pipeline, Report};
 use streamfmt::{Ahead, Engine, subagents};
@@ -13,6 +14,7 @@ use crate::progress::Progress;
 use crate::report;
 use crate::signal::Signals;
 use crate::tee::Tee;
+use crate::watch::Watch;
 
 /// Files larger than this are read ahead on a second thread.
 const LARGE: u64 = 1024 * 1024;
@@ -21,10 +23,11 @@ const LARGE: u64 = 1024 * 1024;
 const CHUNK: usize = 64 * 1024;
 
 /// All that the inputs have in common.
-pub(crate) struct Run<'a> {
+pub(crate) struct Run<'a, 'w> {
     args: &'a Args,
-    engine: &'a Engine,
-    signals: Signals,
+    engine: Rc<Engine>,
+    signals: &'a mut Signals,
+    watch: Option<&'a mut Watch<'w>>,
     tee: Option<Tee>,
     output: Output,
     buffer: Vec<u8>,
@@ -35,19 +38,30 @@ pub(crate) struct Run<'a> {
     /// How many inputs were begun.
     begun: usize,
     has_unread_input: bool,
+    /// Failures of plugins that were since replaced.
+    failures: u64,
+    is_again: bool,
 }
 
-impl<'a> Run<'a> {
+impl<'a, 'w> Run<'a, 'w> {
     /// Opens what is written to. An error is an exit code whose reason was told.
-    pub(crate) fn begin(args: &'a Args, engine: &'a Engine) -> Result<Self, u8> {
+    /// `is_again`: all was shown before, and takes its place.
+    pub(crate) fn begin(
+        args: &'a Args,
+        engine: Rc<Engine>,
+        signals: &'a mut Signals,
+        watch: Option<&'a mut Watch<'w>>,
+        is_again: bool,
+    ) -> Result<Self, u8> {
         let fail = |message: String| {
             tell(&message);
             OUTPUT
         };
-        let signals =
-            Signals::catch().map_err(|error| fail(format!("can't wait for signals: {}", reason(&error))))?;
-        let output = Output::open(args.output.as_deref(), args.tail).map_err(fail)?;
-        let tee = args.tee.as_deref().map(|path| {
+        let mut output = Output::open(args.output.as_deref(), args.tail).map_err(fail)?;
+        if is_again {
+            output.clear();
+        }
+        let tee = args.tee.as_deref().filter(|_| !is_again).map(|path| {
             let (tee, message) = Tee::open(path);
             if let Some(message) = message {
                 tell(&message);
@@ -60,6 +74,7 @@ impl<'a> Run<'a> {
             args,
             engine,
             signals,
+            watch,
             tee,
             output,
             buffer,
@@ -67,23 +82,28 @@ impl<'a> Run<'a> {
             bytes: 0,
             begun: 0,
             has_unread_input: false,
+            failures: 0,
+            is_again,
         })
     }
 
     /// Formats one input to its end.
     pub(crate) fn format(&mut self, input: &Input) {
-        let mut source = match input.open(self.args.follow) {
+        let mut source = match input.open(self.args.follow, self.is_again) {
             Ok(source) => source,
             Err(error) => return self.tell_unread(input, &error),
         };
         let mut setup = self.engine.setup();
-        let is_large = source.size().is_some_and(|size| size > LARGE);
-        let ahead = is_large.then(|| Ahead::start(setup.max_line)).and_then(Result::ok);
+        let ahead = source.large_file(LARGE).and_then(|file| Ahead::start(file, setup.max_line).ok());
         setup.subagents = input.path().map(|path| subagents(path.to_owned(), self.args.files.clone()));
         let mut pipeline = Pipeline::new(setup);
         // A failure to write is kept by the output, which is asked in the end.
         let _ = self.write_heading(input);
-        if let Err(error) = self.feed(&mut source, &mut pipeline, ahead) {
+        let fed = match ahead {
+            Some(ahead) => self.feed_ahead(ahead, source.size(), &mut pipeline),
+            None => self.feed(&mut source, &mut pipeline),
+        };
+        if let Err(error) = fed {
             self.tell_unread(input, &error);
         }
         if self.output.is_open() {
@@ -126,33 +146,24 @@ impl<'a> Run<'a> {
             _ if unwritten.is_some() || is_copy_broken => OUTPUT,
             Some(signal) => SIGNAL + signal,
             None if self.has_unread_input => USAGE,
-            None if self.args.strict_plugins && journal.failures() > 0 => PLUGIN,
+            None if self.args.strict_plugins && self.failures + journal.failures() > 0 => PLUGIN,
             None if self.args.fail && self.total.failed => RUN_FAILED,
             None => OK,
         }
     }
 
     /// Reads `source` to its end: every byte into the copy first, then through the pipeline into the output.
-    fn feed(
-        &mut self,
-        source: &mut Source,
-        pipeline: &mut Pipeline,
-        mut ahead: Option<Ahead>,
-    ) -> std::io::Result<()> {
+    fn feed(&mut self, source: &mut Source, pipeline: &mut Pipeline) -> std::io::Result<()> {
         let mut progress = Progress::begin(source.size(), self.output.is_out_of_sight());
         let mut ends_in_line = false;
-        let mut unread = Ok(());
         // Once nobody reads the output, only the copy is worth reading for.
         while self.output.is_open() || self.tee.is_some() {
             let watch_output = self.tee.is_none() && self.args.output.is_none();
-            let step = match source.read(&mut self.buffer, &mut self.signals, watch_output) {
-                Ok(step) => step,
-                Err(error) => {
-                    unread = Err(error);
-                    break;
-                }
-            };
-            let bytes = match step {
+            let step = source.read(&mut self.buffer, self.signals, watch_output, self.watch.is_some())?;
+            if source.size().is_none() {
+                self.renew(pipeline);
+            }
+            let count = match step {
                 Step::End => break,
                 Step::Note(message) => {
                     tell(&message);
@@ -165,33 +176,66 @@ impl<'a> Run<'a> {
                     self.output.flush();
                     continue;
                 }
-                Step::Cut => continue,
-                Step::Bytes(count) => &self.buffer[..count],
+                Step::Cut | Step::Pause => continue,
+                Step::Bytes(count) => count,
             };
-            if let Some(message) = self.tee.as_mut().and_then(|tee| tee.write(bytes)) {
-                match &progress {
-                    Some(progress) => progress.aside(|| tell(&message)),
-                    None => tell(&message),
-                }
-            }
+            let bytes = &self.buffer[..count];
+            ends_in_line = bytes.last() != Some(&b'\n');
+            self.bytes += count as u64;
+            copy(bytes, &mut self.tee, progress.as_mut());
             if self.output.is_open() {
-                let _ = match &mut ahead {
-                    Some(ahead) => ahead.push(bytes, pipeline, &mut self.output),
-                    None => pipeline.push(bytes, &mut self.output),
-                };
+                let _ = pipeline.push(bytes, &mut self.output);
                 self.output.flush();
                 tell_journal(self.engine.journal());
             }
-            self.bytes += bytes.len() as u64;
-            ends_in_line = bytes.last() != Some(&b'\n');
-            if let Some(progress) = &mut progress {
-                progress.advance(bytes.len());
-            }
         }
-        if let Some(ahead) = ahead.filter(|_| self.output.is_open()) {
-            let _ = ahead.finish(pipeline, &mut self.output);
+        Ok(())
+    }
+
+    /// The same of a file that is read on a second thread.
+    fn feed_ahead(
+        &mut self,
+        mut ahead: Ahead,
+        size: Option<u64>,
+        pipeline: &mut Pipeline,
+    ) -> std::io::Result<()> {
+        let mut progress = Progress::begin(size, self.output.is_out_of_sight());
+        let mut unread = Ok(());
+        while self.output.is_open() || self.tee.is_some() {
+            if self.signals.caught().is_some() {
+                ahead.stop();
+            }
+            let mut batch = match ahead.next_batch() {
+                None => break,
+                Some(Ok(batch)) => batch,
+                Some(Err(error)) => {
+                    unread = Err(error);
+                    continue;
+                }
+            };
+            self.bytes += batch.bytes().len() as u64;
+            copy(batch.bytes(), &mut self.tee, progress.as_mut());
+            if self.output.is_open() {
+                let _ = batch.apply(pipeline, &mut self.output);
+                self.output.flush();
+                tell_journal(self.engine.journal());
+            }
+            ahead.reuse(batch);
         }
         unread
+    }
+
+    /// Goes on with other choices if they changed. What has an end is shown anew instead, when it has come.
+    fn renew(&mut self, pipeline: &mut Pipeline) {
+        let Some(engine) = self.watch.as_mut().and_then(|watch| watch.renewed()) else { return };
+        let setup = engine.setup();
+        // A page is begun and ended by one writer; lines are not.
+        let writer = !self.engine.is_document() && !engine.is_document();
+        let _ = pipeline.replace(setup.profile, setup.output, writer, &mut self.output);
+        self.output.flush();
+        self.failures += self.engine.journal().failures();
+        self.engine = Rc::new(engine);
+        tell("loaded anew");
     }
 
     /// Names an input among several, where no program reads the output.
@@ -207,5 +251,18 @@ impl<'a> Run<'a> {
     fn tell_unread(&mut self, input: &Input, error: &std::io::Error) {
         self.has_unread_input = true;
         tell(&format!("{}: {}", input.name(), reason(error)));
+    }
+}
+
+/// Writes what was read into the copy, and shows how far the reading has come.
+fn copy(bytes: &[u8], tee: &mut Option<Tee>, mut progress: Option<&mut Progress>) {
+    if let Some(message) = tee.as_mut().and_then(|tee| tee.write(bytes)) {
+        match &progress {
+            Some(progress) => progress.aside(|| tell(&message)),
+            None => tell(&message),
+        }
+    }
+    if let Some(progress) = &mut progress {
+        progress.advance(bytes.len());
     }
 }

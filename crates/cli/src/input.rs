@@ -1,13 +1,14 @@
 //! Where the bytes come from: files, pipes, a file that grows.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::args::Args;
 use crate::follow::Follower;
 use crate::signal::{Signals, Woken};
+use crate::watch::TICK;
 
 /// After Ctrl-C the program that we read from may still have something to say. It is waited for this long.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -59,8 +60,17 @@ impl Input {
         }
     }
 
-    /// Opens it. A pipe of the file system waits here for its writer.
-    pub(crate) fn open(&self, follow: bool) -> io::Result<Source> {
+    /// Whether it has an end and a beginning that can be gone back to.
+    pub(crate) fn can_be_shown_again(&self, args: &Args) -> bool {
+        let is_file = |metadata: io::Result<fs::Metadata>| metadata.is_ok_and(|metadata| metadata.is_file());
+        match self {
+            Self::Stdin => is_file(stdin().and_then(|stdin| stdin.metadata())),
+            Self::File(path) => !args.follow && is_file(fs::metadata(path)),
+        }
+    }
+
+    /// Opens it; `is_again`: at its beginning, wherever it was left. A pipe of the file system waits here for its writer.
+    pub(crate) fn open(&self, follow: bool, is_again: bool) -> io::Result<Source> {
         let file = match self {
             Self::Stdin => stdin()?,
             Self::File(path) => File::open(path)?,
@@ -68,7 +78,12 @@ impl Input {
         let metadata = file.metadata()?;
         Ok(match self {
             Self::File(path) if follow && metadata.is_file() => Source::Growing(Follower::new(path, file)),
-            _ if metadata.is_file() => Source::File { file, size: metadata.len() },
+            _ if metadata.is_file() => {
+                if is_again {
+                    (&file).rewind()?;
+                }
+                Source::File { file, size: metadata.len() }
+            }
             _ => Source::Pipe(file),
         })
     }
@@ -130,6 +145,8 @@ pub(crate) enum Step {
     Note(String),
     /// A file took the place of another: a half line at the end of the old one will stay half.
     Cut,
+    /// Nothing came for a while.
+    Pause,
     /// There is no more.
     End,
 }
@@ -143,18 +160,28 @@ impl Source {
         }
     }
 
-    /// Reads what comes next. `watch_output`: give up waiting when nobody reads the output any more.
+    /// The file, if it is one of more than `least` bytes.
+    pub(crate) fn large_file(&self, least: u64) -> Option<File> {
+        match self {
+            Self::File { file, size } if *size > least => file.try_clone().ok(),
+            _ => None,
+        }
+    }
+
+    /// Reads what comes next. `watch_output`: give up waiting when nobody reads the output any more. `pauses`: say
+    /// so if nothing comes for a while.
     pub(crate) fn read(
         &mut self,
         buffer: &mut [u8],
         signals: &mut Signals,
         watch_output: bool,
+        pauses: bool,
     ) -> io::Result<Step> {
         match self {
             Self::File { .. } if signals.caught().is_some() => Ok(Step::End),
             Self::File { file, .. } => read_some(file, buffer),
-            Self::Pipe(pipe) => read_pipe(pipe, buffer, signals, watch_output),
-            Self::Growing(follower) => follower.read(buffer, signals, watch_output),
+            Self::Pipe(pipe) => read_pipe(pipe, buffer, signals, watch_output, pauses),
+            Self::Growing(follower) => follower.read(buffer, signals, watch_output, pauses),
         }
     }
 }
@@ -164,15 +191,17 @@ fn read_pipe(
     buffer: &mut [u8],
     signals: &mut Signals,
     watch_output: bool,
+    pauses: bool,
 ) -> io::Result<Step> {
     loop {
         if signals.caught().is_some() && !signals.interrupted() {
             return Ok(Step::End);
         }
-        let patience = signals.interrupted().then_some(LAST_WORDS);
+        let patience = if signals.interrupted() { Some(LAST_WORDS) } else { pauses.then_some(TICK) };
         match wait_for(pipe, signals, patience, watch_output)? {
             Woken::Input => return read_some(pipe, buffer),
             Woken::Signal => {}
+            Woken::Timeout if !signals.interrupted() => return Ok(Step::Pause),
             Woken::Timeout | Woken::Closed => return Ok(Step::End),
         }
     }

@@ -20,22 +20,30 @@ mod signal;
 mod tee;
 mod terminal;
 mod theme;
+mod watch;
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
+use std::rc::Rc;
 
-use streamfmt::Engine;
 use streamfmt::core::redact::Redaction;
+use streamfmt::{Engine, Files, Looks, Problems};
 
 use crate::args::{Args, Command, PluginErrors};
 use crate::format::Run;
 use crate::input::Input;
-use crate::message::{OK, OUTPUT, USAGE, tell, tell_problems};
+use crate::message::{OK, OUTPUT, SIGNAL, USAGE, tell, tell_problems};
+use crate::signal::Signals;
+use crate::watch::Watch;
 
 /// Records come and go by the hundred thousand: this takes a tenth off the time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Larger profiles are not read.
+const LARGEST_PROFILE: usize = 256 * 1024;
 
 fn main() -> ExitCode {
     let code = crash::contain(|| run().unwrap_or_else(|code| code));
@@ -62,20 +70,52 @@ fn run() -> Result<u8, u8> {
         }
         USAGE
     })?;
-    let engine = engine(&args)?;
-    tell_problems(engine.warnings());
-    let mut run = Run::begin(&args, &engine)?;
-    for input in &inputs {
-        run.format(input);
-        if run.is_over() {
-            break;
-        }
+    let is_shown_again = args.watch && inputs.iter().any(|input| input.can_be_shown_again(&args));
+    if is_shown_again && args.output.is_none() && !io::stdout().is_terminal() {
+        tell("--watch shows a file again and again: on a terminal, or with --output");
+        return Err(USAGE);
     }
-    Ok(run.finish())
+    let looks = terminal::looks(&args);
+    let build = |files: Files| engine(&args, &looks, files);
+    let engine = build(Files::default()).map_err(|problems| {
+        tell_problems(&problems);
+        USAGE
+    })?;
+    tell_problems(engine.warnings());
+    let mut watch = args.watch.then(|| Watch::new(&build, &engine));
+    let mut signals = Signals::catch().map_err(|error| {
+        tell(&format!("can't wait for signals: {}", input::reason(&error)));
+        OUTPUT
+    })?;
+    let mut engine = Rc::new(engine);
+    let mut is_again = false;
+    loop {
+        let mut run = Run::begin(&args, Rc::clone(&engine), &mut signals, watch.as_mut(), is_again)?;
+        for input in &inputs {
+            run.format(input);
+            if run.is_over() {
+                break;
+            }
+        }
+        let code = run.finish();
+        let Some(watch) = watch.as_mut().filter(|_| is_shown_again && signals.caught().is_none()) else {
+            return Ok(code);
+        };
+        match watch.wait(&mut signals) {
+            Some(renewed) => engine = Rc::new(renewed),
+            None => return Ok(signals.caught().map_or(code, |signal| SIGNAL + signal)),
+        }
+        is_again = true;
+    }
 }
 
 /// Reads the user's choices.
-fn engine(args: &Args) -> Result<Engine, u8> {
+fn engine(args: &Args, looks: &Looks, files: Files) -> Result<Engine, Problems> {
+    let profile = profile(args.profile.as_deref());
+    if let Some(path) = profile.as_deref().filter(|_| args.watch) {
+        // Whether it is a file or not: then there is nothing to watch.
+        let _ = files.read(Path::new(path), LARGEST_PROFILE);
+    }
     let mut builder = Engine::builder()
         .dialect(&args.from)
         .only(args.only.iter().cloned())
@@ -83,14 +123,15 @@ fn engine(args: &Args) -> Result<Engine, u8> {
         .ascii(args.ascii)
         .timestamps(args.timestamps)
         .folders(folders::folders())
-        .looks(terminal::looks(args));
+        .files(files)
+        .looks(looks.clone());
     if args.redact {
         builder = builder.redact(&Redaction::secrets());
     }
     if let Some(name) = &args.to {
         builder = builder.writer(name);
     }
-    if let Some(name) = profile(args.profile.as_deref()) {
+    if let Some(name) = profile {
         builder = builder.profile(name);
     }
     if let Some(name) = &args.theme {
@@ -103,10 +144,7 @@ fn engine(args: &Args) -> Result<Engine, u8> {
     for assignment in &args.set {
         builder = builder.set(assignment);
     }
-    builder.build().map_err(|problems| {
-        tell_problems(&problems);
-        USAGE
-    })
+    builder.build()
 }
 
 /// The profile that is asked for: by an option, else by the environment.

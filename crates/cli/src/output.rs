@@ -54,6 +54,13 @@ impl Output {
         }
     }
 
+    /// Makes room on a terminal, where something else was shown.
+    pub(crate) fn clear(&mut self) {
+        if !self.is_out_of_sight() {
+            self.buffer.push_str("\x1b[H\x1b[2J\x1b[3J");
+        }
+    }
+
     /// Passes on all that was given.
     pub(crate) fn flush(&mut self) {
         if self.pass_on().is_ok() && self.tail.is_none() {

@@ -28,6 +28,9 @@ pub fn clip(view: &mut View, kind: Kind, error: bool, limits: &Limits) {
         Kind::Call => limits.call_lines,
         Kind::Notice => limits.notice_lines,
     };
+    if view.body.is_empty() {
+        return;
+    }
     let keep = if kind == Kind::Result { limits.keep } else { Keep::Head };
     let bytes = limits.result_bytes;
     let mut open = vec![&mut view.body];
@@ -78,11 +81,8 @@ impl Cut {
         if self.lines.is_none() && self.bytes.is_none() {
             return;
         }
-        let sizes: Vec<Option<Size>> = body
-            .iter()
-            .map(|block| (matches!(block, Block::Diff { .. }) == self.diffs).then(|| size(block)))
-            .collect();
-        let all = sizes.iter().flatten().fold(Size::default(), |all, size| Size {
+        let size = |block: &Block| (matches!(block, Block::Diff { .. }) == self.diffs).then(|| size(block));
+        let all = body.iter().filter_map(size).fold(Size::default(), |all, size| Size {
             lines: all.lines + size.lines,
             bytes: all.bytes + size.bytes,
         });
@@ -91,6 +91,7 @@ impl Cut {
         if (all.lines <= limit.lines || hides_one) && all.bytes <= limit.bytes {
             return;
         }
+        let sizes: Vec<Option<Size>> = body.iter().map(size).collect();
         let (mut head, mut tail) = match self.keep {
             Keep::Head => (limit, Size::default()),
             Keep::Tail => (Size::default(), limit),

@@ -62,7 +62,8 @@ impl Span {
     /// A span; line feeds in `text` become `␊`, since a span is part of one line.
     pub fn new(role: impl Into<Role>, text: impl Into<Text>) -> Self {
         let text = text.into();
-        let text = if text.contains('\n') { Text::clean_owned(text.replace('\n', "␊")) } else { text };
+        let has_line_feed = memchr::memchr(b'\n', text.as_bytes()).is_some();
+        let text = if has_line_feed { Text::clean_owned(text.replace('\n', "␊")) } else { text };
         Self { text, role: role.into(), link: None }
     }
 

@@ -40,7 +40,7 @@ pub enum Event {
     /// Tokens that a message used; the last of a message counts.
     Usage {
         /// The message's id.
-        message: String,
+        message: Id,
         /// What it used.
         usage: Usage,
     },

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::hash::hash;
 use crate::json::{Record, Str, Value};
-use crate::session::hash;
 use crate::text::Text;
 
 /// Ids longer than this are cut, and a hash of them makes up for the rest.
@@ -266,6 +266,8 @@ pub struct Item {
     pub error: bool,
     /// On a call: its input, by node of the record.
     pub input: Option<u32>,
+    /// The part of a message that it was made from, by node of the record.
+    pub block: Option<u32>,
     /// Its text.
     pub text: Content,
     /// Its typed facts; names as in `docs/facts.md`.
@@ -291,6 +293,7 @@ impl Item {
             call: None,
             error: false,
             input: None,
+            block: None,
             text: Content::None,
             data: Vec::new(),
             record: None,
@@ -310,6 +313,11 @@ impl Item {
         self.value(self.input?)
     }
 
+    /// The part of a message that it was made from, as written.
+    pub fn block(&self) -> Option<Value<'_>> {
+        self.value(self.block?)
+    }
+
     /// The string under `key` of a call's input, cleaned.
     pub fn input_text(&self, key: &str) -> Option<Text> {
         self.input()?.get(key)?.str().map(Text::from_json)
@@ -327,6 +335,28 @@ impl Item {
                 Cow::Owned(parts.join("\n"))
             }
         }
+    }
+
+    /// Writes the text as it came, without holding all of it.
+    pub fn write_text(&self, out: &mut impl fmt::Write) -> fmt::Result {
+        match &self.text {
+            Content::None => Ok(()),
+            Content::Own(text) => out.write_str(text),
+            Content::Node(node) => self.string(*node).map_or(Ok(()), |text| text.write_to(out)),
+            Content::Parts(nodes) => {
+                let mut between = "";
+                for text in nodes.iter().filter_map(|&node| self.string(node)) {
+                    out.write_str(std::mem::replace(&mut between, "\n"))?;
+                    text.write_to(out)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether `ch` stands in the text.
+    pub fn text_holds(&self, ch: char) -> bool {
+        self.write_text(&mut AllBut(ch)).is_err()
     }
 
     /// The text, cleaned for an entry.
@@ -349,6 +379,15 @@ impl Item {
     /// When it happened, if the stream says so in a form that can be read.
     pub fn at(&self) -> Option<Timestamp> {
         self.string(self.at?)?.decode().parse().ok()
+    }
+}
+
+/// Takes text in which a character does not stand.
+struct AllBut(char);
+
+impl fmt::Write for AllBut {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if text.contains(self.0) { Err(fmt::Error) } else { Ok(()) }
     }
 }
 

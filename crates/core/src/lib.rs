@@ -16,6 +16,7 @@ pub mod entry;
 pub mod event;
 pub mod formatter;
 pub mod frame;
+mod hash;
 pub mod item;
 pub mod json;
 pub mod nearest;

@@ -370,9 +370,7 @@ impl Pipeline {
             }
             Settled::Use(choices) => {
                 let (profile, output) = *choices;
-                self.stage.standard = standard_of(&profile);
-                self.stage.redactor = Redactor::new(&profile.redaction);
-                self.stage.profile = profile;
+                self.stage.choose(profile);
                 self.stage.output = output;
             }
             Settled::Wait | Settled::Keep => {}
@@ -410,10 +408,10 @@ impl Pipeline {
                 self.stage.report.blank_lines += 1;
                 Ok(())
             }
-            Reading::Record(record) => self.record(line, record, parent, out),
+            Reading::Record(record) => self.record(line, &record, parent, out),
             Reading::Text(text) => self.raw(line, text, out),
             Reading::Parts(parts) => parts.enumerate().try_for_each(|(index, part)| match part {
-                Part::Record(record) => self.record(line, record, parent, out),
+                Part::Record(record) => self.record(line, &record, parent, out),
                 Part::Damage { text, incomplete } => self.damage(line, index, text, incomplete, out),
             }),
             Reading::Oversized(size) => {
@@ -427,10 +425,16 @@ impl Pipeline {
 
     /// A line that is no record, or one that no dialect knows.
     fn raw(&mut self, line: u64, text: String, out: &mut dyn Write) -> fmt::Result {
-        self.stage.report.raw_lines += 1;
         let mut item = Item::new(format!("line-{line}"), Kind::Unknown, line);
-        item.text = Content::Own(text);
         item.data.push(("raw", Fact::Bool(true)));
+        if text.trim().is_empty() {
+            // Only a plugin may have something to say of it.
+            self.stage.report.blank_lines += 1;
+            item.data.push(("blank", Fact::Bool(true)));
+        } else {
+            self.stage.report.raw_lines += 1;
+        }
+        item.text = Content::Own(text);
         self.put(item, out)
     }
 
@@ -460,7 +464,13 @@ impl Pipeline {
         self.happen([Event::Put(Box::new(item))], out)
     }
 
-    fn record(&mut self, line: u64, record: Record, parent: Option<&Id>, out: &mut dyn Write) -> fmt::Result {
+    fn record(
+        &mut self,
+        line: u64,
+        record: &Arc<Record>,
+        parent: Option<&Id>,
+        out: &mut dyn Write,
+    ) -> fmt::Result {
         let Some(dialect) = &self.dialect else {
             let report = &mut self.stage.report;
             report.foreign = report.foreign.or_else(|| dialect::recognise_foreign(record.root()));
@@ -471,7 +481,6 @@ impl Pipeline {
             self.stage.report.dialect = Some(Arc::clone(&dialect.name));
         }
         let is_cut = record.is_cut();
-        let record = Arc::new(record);
         let root = record.root();
         let is_stream = root.kind() == json::Kind::Array && claim.is_none_or(|claim| claim(root));
         let elements = root.items().filter(|_| is_stream);
@@ -479,7 +488,7 @@ impl Pipeline {
         for value in elements.chain(single) {
             let Some(mut decoder) = self.decoder.take() else { return Ok(()) };
             let mut events = std::mem::take(&mut self.events);
-            decoder.decode(Input { record: &record, value, line, parent }, &self.session, &mut events);
+            decoder.decode(Input { record, value, line, parent }, &self.session, &mut events);
             self.decoder = Some(decoder);
             self.stage.report.events += 1;
             let written = self.happen(events.drain(..), out);
@@ -560,6 +569,45 @@ impl Pipeline {
         std::mem::take(&mut stage.updates).into_values().collect()
     }
 
+    /// Goes on with other choices from the next event on. What was said stays said; the session, the counts and what
+    /// formatters want to keep go over to the new ones. `writer`: whether the writer is replaced, too; one that
+    /// writes a document as a whole can't be. Nothing but the profile is replaced if the kind of output is another.
+    pub fn replace(
+        &mut self,
+        profile: Profile,
+        output: Output,
+        writer: bool,
+        out: &mut dyn Write,
+    ) -> fmt::Result {
+        self.stage.choose(profile);
+        let (Output::Entries { formatters: new, .. } | Output::Updates { formatters: new }) = &output else {
+            return Ok(());
+        };
+        if let (true, Output::Entries { formatters, .. } | Output::Updates { formatters }) =
+            (self.stage.has_met, &self.stage.output)
+        {
+            let mut memories = formatters.iter().map(|before| before.memory());
+            for formatter in new {
+                formatter.resume(memories.next().flatten(), &self.session);
+            }
+        }
+        match (&mut self.stage.output, output) {
+            (
+                Output::Entries { formatters, writer: before },
+                Output::Entries { formatters: new, writer: other },
+            ) => {
+                *formatters = new;
+                if writer {
+                    before.end(out)?;
+                    *before = other;
+                }
+            }
+            (Output::Updates { formatters }, Output::Updates { formatters: new }) => *formatters = new,
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// What was counted so far.
     pub fn report(&self) -> &Report {
         &self.stage.report
@@ -626,6 +674,13 @@ struct Stage {
 }
 
 impl Stage {
+    /// Takes other choices.
+    fn choose(&mut self, profile: Profile) {
+        self.standard = standard_of(&profile);
+        self.redactor = Redactor::new(&profile.redaction);
+        self.profile = profile;
+    }
+
     fn take(&mut self, session: &Session, change: Change<'_>, out: &mut dyn Write) -> fmt::Result {
         match change {
             Change::Complete(item) => self.item(item, session, out),
@@ -655,7 +710,7 @@ impl Stage {
             self.report.failed = item.error;
         }
         if let Output::Items = self.output {
-            if self.admits(item) {
+            if item.fact("blank").is_none() && self.admits(item) {
                 *self.report.shown.entry(item.kind.name()).or_default() += 1;
                 match &mut self.redactor {
                     None => write_item(item, out)?,
@@ -792,7 +847,9 @@ impl Stage {
             return None;
         }
         let Some(mut view) = self.view(item, session) else {
-            count(&mut self.report.hidden, item.kind.name());
+            if item.fact("blank").is_none() {
+                count(&mut self.report.hidden, item.kind.name());
+            }
             return None;
         };
         let mut of = match item.kind {
@@ -909,17 +966,20 @@ impl Stage {
 
     /// A notice that tells of which session an item is, if that isn't the session of those above.
     fn session_change(&mut self, item: &Item) -> Option<Item> {
-        let now = item.session.clone()?;
+        let now = item.session.as_ref()?;
+        if self.last_session.as_ref().is_some_and(|before| Arc::ptr_eq(before, now)) {
+            return None;
+        }
         let before = self.last_session.replace(now.clone())?;
         let says_it = item.fact("event").and_then(FactRef::str).as_deref() == Some("session");
-        if before == now || says_it {
+        if before == *now || says_it {
             return None;
         }
         let mut notice = Item::new(format!("{}/session-change", item.id), Kind::Notice, item.line);
         notice.session = Some(now.clone());
         notice.data = vec![
             ("event", Fact::Text("session-change".to_owned())),
-            ("session", Fact::Text((*now).to_owned())),
+            ("session", Fact::Text((**now).to_owned())),
         ];
         Some(notice)
     }

@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 use std::str::Utf8Chunk;
+use std::sync::Arc;
 
 use crate::frame::{Frame, MAX_LINE};
 use crate::json::{Record, Value};
@@ -15,7 +16,7 @@ use crate::json::{Record, Value};
 #[derive(Clone, Debug)]
 pub enum Part {
     /// A whole record.
-    Record(Record),
+    Record(Arc<Record>),
     /// Text that is part of a record, or near one, and can't be read.
     Damage {
         /// The text.
@@ -28,10 +29,10 @@ pub enum Part {
 /// What one line says.
 #[derive(Clone, Debug)]
 pub enum Reading {
-    /// Nothing: it is blank.
+    /// Nothing.
     Blank,
-    /// One record.
-    Record(Record),
+    /// One record, for items to share.
+    Record(Arc<Record>),
     /// Text that is no JSON at all.
     Text(String),
     /// Records and damage.
@@ -87,7 +88,7 @@ impl Iterator for Parts {
             return Some(Part::Damage { text, incomplete });
         }
         let (record, _) = Record::read(&self.text[span]).ok()?;
-        Some(Part::Record(record))
+        Some(Part::Record(Arc::new(record)))
     }
 }
 
@@ -98,8 +99,11 @@ impl Reading {
         if let Some(size) = frame.oversized {
             return Self::Oversized(size);
         }
-        if frame.bytes.trim_ascii().is_empty() {
+        if matches!(&*frame.bytes, b"" | b"\r") {
             return Self::Blank;
+        }
+        if frame.bytes.trim_ascii().is_empty() {
+            return Self::Text(frame.bytes.iter().map(|byte| char::from(*byte)).collect());
         }
         let text = match String::from_utf8(frame.bytes.into_owned()) {
             Ok(text) => text,
@@ -109,7 +113,7 @@ impl Reading {
             },
         };
         match Record::from_line(text) {
-            Ok(record) => Self::Record(record),
+            Ok(record) => Self::Record(Arc::new(record)),
             Err((damage, text)) => recover(text, damage.at, claim),
         }
     }
@@ -251,7 +255,8 @@ mod tests {
             (r#"{"type":"us"#.to_owned(), vec![r#"incomplete {"type":"us"#.to_owned()]),
             ("warning: {x}".to_owned(), vec!["text warning: {x}".to_owned()]),
             (r#"ssage","id":"m"}"#.to_owned(), vec![r#"damage ssage","id":"m"}"#.to_owned()]),
-            (" \t".to_owned(), vec!["blank".to_owned()]),
+            ("\r".to_owned(), vec!["blank".to_owned()]),
+            (" \t".to_owned(), vec!["text  \t".to_owned()]),
             ("\0\0".to_owned(), vec!["damage \0\0".to_owned()]),
         ] {
             assert_eq!(read(&line), want, "{line}");

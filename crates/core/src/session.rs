@@ -4,15 +4,15 @@
 //! happened and counts what is repeated. Memory is bounded: a finished item leaves nothing
 //! behind but two hashes, a call is remembered until its result has come.
 
-use std::collections::VecDeque;
 use std::fmt::Write;
-use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 use indexmap::IndexMap;
+use indexmap::map::Entry;
 
 use crate::event::{Event, Usage};
+use crate::hash::{TextHasher, TrimmedHasher, hash};
 use crate::item::{Action, Content, Fact, Id, Item, Kind, Status};
 use crate::json::{Record, Value};
 use crate::text::Text;
@@ -67,7 +67,10 @@ impl Facts {
         let Some(rest) = path.strip_prefix(cwd.trim_end_matches('/')) else { return path };
         match rest.strip_prefix('/').unwrap_or(rest) {
             "" => Text::own("."),
-            inside if inside.len() < rest.len() => path.slice(path.len() - inside.len(), path.len()),
+            inside if inside.len() < rest.len() => {
+                let start = path.len() - inside.len();
+                path.without_start(start)
+            }
             _ => path,
         }
     }
@@ -107,11 +110,21 @@ pub enum Change<'a> {
 /// A call that is remembered until its result has come.
 #[derive(Debug)]
 struct OpenCall {
-    item: Item,
+    item: Box<Item>,
     /// Bytes of its record.
     bytes: usize,
     /// How many calls came before it.
     turn: u64,
+}
+
+/// What is remembered of an id.
+enum Seen {
+    /// Nothing.
+    Never,
+    /// A finished item with the same content.
+    Same,
+    /// A finished item with other content.
+    Other,
 }
 
 /// What is remembered of the inside of a call.
@@ -130,7 +143,8 @@ struct Inside {
 pub struct Session {
     facts: Facts,
     usage: Usage,
-    usages: VecDeque<(u64, Usage)>,
+    /// Hash of a message's id → what it used, oldest first.
+    usages: Map<u64, Usage>,
     open: Map<Id, Box<Item>>,
     /// Bytes that the open items grew to.
     open_bytes: usize,
@@ -160,7 +174,7 @@ impl Session {
 
     /// A call whose result is awaited (or just being formatted), while it is remembered.
     pub fn call(&self, id: &Id) -> Option<&Item> {
-        self.calls.get(id).map(|call| &call.item)
+        self.calls.get(id).map(|call| &*call.item)
     }
 
     /// Whether an item of this id was told, as far back as ids are remembered.
@@ -218,7 +232,7 @@ impl Session {
                 }
                 self.put(notice, &mut each);
             }
-            Event::Usage { message, usage } => self.count(&message, usage),
+            Event::Usage { message, usage } => self.count(message.as_str(), usage),
             Event::Bookkeeping(_) | Event::Unknown(_) => {}
         }
     }
@@ -274,6 +288,9 @@ impl Session {
     }
 
     fn take_open(&mut self, id: &Id) -> Option<Box<Item>> {
+        if self.open.is_empty() {
+            return None;
+        }
         let item = self.open.shift_remove(id)?;
         self.open_bytes -= grown(&item);
         Some(item)
@@ -306,57 +323,59 @@ impl Session {
     /// Gives the item an id that no other has. False: it is the same as the one that has it.
     fn name(&mut self, item: &mut Item) -> bool {
         let content = content_hash(item);
-        let first = hash(item.id.as_str());
-        match self.ids.get(&first) {
-            None => {
-                self.remember(first, content);
-                return true;
-            }
-            Some(known) if *known == content => return false,
-            Some(_) => {}
+        match self.remember(hash(item.id.as_str()), content) {
+            Seen::Never => return true,
+            Seen::Same => return false,
+            Seen::Other => {}
         }
         // Hostile streams give one id to everything: after some tries the line number tells them apart.
         for count in 2..64 {
             let id = format!("{}~{count}", item.id);
-            match self.ids.get(&hash(id.as_str())) {
-                None => {
-                    self.remember(hash(id.as_str()), content);
+            match self.remember(hash(id.as_str()), content) {
+                Seen::Never => {
                     item.id = id.into();
                     return true;
                 }
-                Some(known) if *known == content => return false,
-                Some(_) => {}
+                Seen::Same => return false,
+                Seen::Other => {}
             }
         }
         item.id = format!("{}~line-{}-{}", item.id, item.line, self.next_place(None)).into();
         true
     }
 
-    fn remember(&mut self, id: u64, content: u64) {
-        if self.ids.len() >= MAX_IDS * 2 {
+    /// Remembers a finished item by the hashes of its id and content, unless its id is taken.
+    fn remember(&mut self, id: u64, content: u64) -> Seen {
+        match self.ids.entry(id) {
+            Entry::Occupied(known) if *known.get() == content => return Seen::Same,
+            Entry::Occupied(_) => return Seen::Other,
+            Entry::Vacant(free) => free.insert(content),
+        };
+        if self.ids.len() > MAX_IDS * 2 {
             // Half at a time, since taking out the oldest alone moves all others.
             self.ids.drain(..MAX_IDS);
         }
-        self.ids.insert(id, content);
+        Seen::Never
     }
 
     /// What is remembered of the inside of `parent`; room is made for it if there is too much.
     fn inside(&mut self, parent: Option<&Id>) -> &mut Inside {
         let parent = parent.cloned();
-        if !self.inside.contains_key(&parent) {
-            self.forget_insides();
+        if let Some(known) = self.inside.get_index_of(&parent) {
+            return &mut self.inside[known];
         }
+        self.forget_insides();
         self.inside.entry(parent).or_insert(Inside { depth: 1, ..Inside::default() })
     }
 
     fn was_said(&mut self, item: &Item) {
-        self.inside(item.parent.as_ref()).last_reply = Some(hash(item.text().trim()));
+        self.inside(item.parent.as_ref()).last_reply = said_hash(item);
     }
 
-    /// Whether the last reply inside `parent` said `text`.
-    fn was_last_reply(&self, parent: Option<&Id>, text: &str) -> bool {
+    /// Whether the last reply inside `parent` said what has this hash.
+    fn was_last_reply(&self, parent: Option<&Id>, said: Option<u64>) -> bool {
         let last = self.inside.get(&parent.cloned()).and_then(|inside| inside.last_reply);
-        !text.is_empty() && last == Some(hash(text.trim()))
+        said.is_some() && last == said
     }
 
     fn next_place(&mut self, parent: Option<&Id>) -> u32 {
@@ -380,7 +399,7 @@ impl Session {
             // A job that ended: what its sub-agent answered stands above.
             Kind::Notice if item.fact("call").is_some() => {
                 let call = item.fact("call").and_then(super::item::FactRef::str).map(|call| Id::from(&*call));
-                let is_repeated = call.is_some_and(|call| self.was_last_reply(Some(&call), &item.text()));
+                let is_repeated = call.is_some_and(|call| self.was_last_reply(Some(&call), said_hash(&item)));
                 mark_repeated(&mut item, is_repeated);
             }
             Kind::Notice if is_event(&item, "interrupt") => self.was_interrupted = true,
@@ -389,14 +408,13 @@ impl Session {
                 if is_interrupted {
                     item.data.push(("interrupted", Fact::Bool(true)));
                 }
-                let is_repeated = self.was_last_reply(None, &item.text());
+                let is_repeated = self.was_last_reply(None, said_hash(&item));
                 mark_repeated(&mut item, is_repeated);
             }
             Kind::Result if item.action == Some(Action::Delegate) => {
-                let answer =
-                    item.fact("answer").and_then(super::item::FactRef::str).unwrap_or_else(|| item.text());
-                let is_repeated = self.was_last_reply(item.call.as_ref(), &answer);
-                drop(answer);
+                let answer = item.fact("answer").and_then(super::item::FactRef::str);
+                let said = answer.map_or_else(|| said_hash(&item), |answer| text_hash(&answer));
+                let is_repeated = self.was_last_reply(item.call.as_ref(), said);
                 mark_repeated(&mut item, is_repeated);
             }
             Kind::Notice if is_event(&item, "session") => {
@@ -414,7 +432,7 @@ impl Session {
         each(self, Change::Complete(&item));
         match (item.kind, &item.call) {
             (Kind::Reply, _) => self.tell_records(&item, each),
-            (Kind::Call, _) => self.open_call(*item),
+            (Kind::Call, _) => self.open_call(item),
             (Kind::Result, Some(call)) => {
                 if let Some(call) = self.calls.swap_remove(call) {
                     self.call_bytes -= call.bytes;
@@ -426,10 +444,10 @@ impl Session {
 
     /// Tells the lines of a reply that are objects with a `type`: agents are asked to answer programs so.
     fn tell_records(&mut self, reply: &Item, each: &mut impl FnMut(&mut Self, Change<'_>)) {
-        let text = reply.text();
-        if !text.contains('{') {
+        if !reply.text_holds('{') {
             return;
         }
+        let text = reply.text();
         let records = text.lines().filter_map(record_of_line);
         for (number, record) in records.enumerate() {
             let id = Id::below(reply.id.as_str(), &format!("record-{}", number + 1));
@@ -452,7 +470,7 @@ impl Session {
         }
     }
 
-    fn open_call(&mut self, mut kept: Item) {
+    fn open_call(&mut self, mut kept: Box<Item>) {
         let bytes = kept.record.as_ref().map_or(0, |record| record.text().len());
         // A name that no one would read is not worth its memory.
         kept.tool = kept.tool.filter(|tool| tool.len() <= MAX_NAME);
@@ -533,16 +551,10 @@ impl Session {
     }
 
     fn count(&mut self, message: &str, usage: Usage) {
-        let message = hash(message);
-        let before = if let Some((_, known)) = self.usages.iter_mut().find(|(id, _)| *id == message) {
-            std::mem::replace(known, usage)
-        } else {
-            if self.usages.len() >= MAX_USAGES {
-                self.usages.pop_front();
-            }
-            self.usages.push_back((message, usage));
-            Usage::default()
-        };
+        let before = self.usages.insert(hash(message), usage).unwrap_or_default();
+        if self.usages.len() > MAX_USAGES * 2 {
+            self.usages.drain(..MAX_USAGES);
+        }
         let sum =
             |total: &mut u64, old: u64, new: u64| *total = total.saturating_sub(old).saturating_add(new);
         sum(&mut self.usage.input, before.input, usage.input);
@@ -558,7 +570,7 @@ impl Session {
     pub(crate) fn awaiting(facts: Facts, calls: impl IntoIterator<Item = Item>) -> Self {
         let mut session = Self { facts, ..Self::default() };
         for call in calls {
-            session.open_call(call);
+            session.open_call(Box::new(call));
         }
         session
     }
@@ -620,11 +632,6 @@ fn settle_input(item: &mut Item) {
     }
 }
 
-/// A hash that is the same in every run and on every machine of one kind.
-pub(crate) fn hash<T: Hash + ?Sized>(value: &T) -> u64 {
-    FixedState::with_seed(0x5f37_59df).hash_one(value)
-}
-
 /// What tells an item from another with its id: kind, input, text.
 fn content_hash(item: &Item) -> u64 {
     let kind = item.kind as u8;
@@ -635,8 +642,27 @@ fn content_hash(item: &Item) -> u64 {
             hash(&(kind, raw))
         }
         Content::None => hash(&(kind, item.input().map(Value::raw), &item.tool)),
-        _ => hash(&(kind, item.text())),
+        _ => {
+            let mut text = TextHasher::new();
+            // A hasher takes everything.
+            let _ = item.write_text(&mut text);
+            hash(&(kind, text.finish()))
+        }
     }
+}
+
+/// What tells what an item says from what others say; `None` if that is nothing.
+fn said_hash(item: &Item) -> Option<u64> {
+    let mut text = TrimmedHasher::new();
+    let _ = item.write_text(&mut text);
+    text.finish()
+}
+
+/// The same for a text.
+fn text_hash(text: &str) -> Option<u64> {
+    let mut hasher = TrimmedHasher::new();
+    let _ = hasher.write_str(text);
+    hasher.finish()
 }
 
 /// The session that an item belongs to, shared by all its items.

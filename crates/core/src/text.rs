@@ -74,6 +74,21 @@ impl Text {
         }
     }
 
+    /// The part of it from byte `start` on, in place; see [`Text::slice`].
+    ///
+    /// # Panics
+    /// If `start` is not on a character.
+    #[must_use]
+    pub fn without_start(self, start: usize) -> Self {
+        match self.0 {
+            Cow::Owned(mut text) if !text[start..].starts_with(is_joiner) => {
+                text.drain(..start);
+                Self(Cow::Owned(text))
+            }
+            _ => self.slice(start, self.len()),
+        }
+    }
+
     /// Cuts the text in place after byte `end`. What ends on a whole grapheme stays clean.
     ///
     /// # Panics

@@ -1,91 +1,145 @@
-//! Reads ahead on a second thread: what a line says doesn't depend on the lines before it.
+//! Reads a file on a second thread, ahead of what is made of it: what a line says doesn't depend on the lines
+//! before it.
 //!
 //! ```text
-//! caller: chunk ─▶ second thread: frames, readings ─▶ caller: applied in order
+//! second thread: bytes, frames, readings ─▶ batch ─▶ caller: applied in order
 //! ```
 
 use std::fmt::{self, Write};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
 use streamfmt_core::dialect;
-use streamfmt_core::frame::Framer;
+use streamfmt_core::frame::{Frame, Framer};
 use streamfmt_core::pipeline::Pipeline;
 use streamfmt_core::reading::Reading;
 
-/// Chunks that are on their way: enough that neither thread waits, few enough to stay small.
-const CHUNKS: usize = 3;
+/// Batches that wait for the caller: enough that neither thread waits for long, few enough to stay small.
+const BATCHES: usize = 4;
 
-/// The readings of one chunk, with the numbers of their lines.
-type Readings = Vec<(u64, Reading)>;
+/// Bytes that are read at once.
+const CHUNK: usize = 64 * 1024;
 
-/// Feeds a pipeline with what a second thread reads.
+/// Some bytes of the input, and what the lines say that end in them.
+pub struct Batch {
+    bytes: Vec<u8>,
+    /// With the numbers of their lines.
+    readings: Vec<(u64, Reading)>,
+}
+
+impl Batch {
+    /// The bytes as they were read. After the last of them there may be a batch without any: the end of a line
+    /// that has no line feed.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Gives all readings to the pipeline, which writes what they complete.
+    pub fn apply(&mut self, pipeline: &mut Pipeline, out: &mut dyn Write) -> fmt::Result {
+        self.readings.drain(..).try_for_each(|(line, reading)| pipeline.apply(line, reading, out))
+    }
+}
+
+/// A file that is read on a second thread.
 pub struct Ahead {
-    chunks: Option<SyncSender<Vec<u8>>>,
-    readings: Receiver<Readings>,
-    /// Chunks whose readings haven't come back.
-    on_their_way: usize,
+    batches: Receiver<io::Result<Batch>>,
+    /// Batches that were applied: their room is used again.
+    applied: Sender<Batch>,
+    is_stopped: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Ahead {
-    /// Starts the second thread. Lines longer than `max_line` bytes are told, not read.
-    pub fn start(max_line: usize) -> std::io::Result<Self> {
-        let (chunks, todo) = sync_channel::<Vec<u8>>(CHUNKS);
-        let (done, readings) = sync_channel(CHUNKS);
-        let thread = std::thread::Builder::new().name("read ahead".into()).spawn(move || {
-            let mut framer = Framer::new(max_line);
-            for chunk in todo {
-                let mut batch = Vec::new();
-                framer.push(&chunk, |frame| batch.push((frame.line, Reading::of(frame, dialect::is_event))));
-                if done.send(batch).is_err() {
-                    return;
-                }
-            }
-            let mut batch = Vec::new();
-            framer.finish(|frame| batch.push((frame.line, Reading::of(frame, dialect::is_event))));
-            // Nobody is there to take it only if the caller has given up.
-            let _ = done.send(batch);
-        })?;
-        Ok(Self { chunks: Some(chunks), readings, on_their_way: 0, thread: Some(thread) })
+    /// Begins to read. Lines longer than `max_line` bytes are told, not read.
+    pub fn start(file: impl Read + Send + 'static, max_line: usize) -> io::Result<Self> {
+        let (todo, batches) = sync_channel(BATCHES);
+        let (applied, free) = channel();
+        let is_stopped = Arc::new(AtomicBool::new(false));
+        let reader = Reader { file, framer: Framer::new(max_line), is_stopped: is_stopped.clone() };
+        let thread =
+            std::thread::Builder::new().name("read ahead".into()).spawn(move || reader.run(&todo, &free))?;
+        Ok(Self { batches, applied, is_stopped, thread: Some(thread) })
     }
 
-    /// Hands a chunk of the input over, and applies what was read meanwhile.
-    pub fn push(&mut self, chunk: &[u8], pipeline: &mut Pipeline, out: &mut dyn Write) -> fmt::Result {
-        while self.on_their_way >= CHUNKS {
-            self.apply_next(pipeline, out)?;
-        }
-        let sent = self.chunks.as_ref().is_some_and(|chunks| chunks.send(chunk.to_vec()).is_ok());
-        self.on_their_way += usize::from(sent);
-        if sent { Ok(()) } else { Err(fmt::Error) }
+    /// What comes next, until the end. An error comes in its place, and what was read before it is ended.
+    pub fn next_batch(&mut self) -> Option<io::Result<Batch>> {
+        self.batches.recv().ok()
     }
 
-    /// Ends the input: applies the rest. The pipeline is still to be finished.
-    pub fn finish(mut self, pipeline: &mut Pipeline, out: &mut dyn Write) -> fmt::Result {
-        self.chunks = None;
-        // One more batch than chunks: a last line may have no line feed.
-        self.on_their_way += 1;
-        while self.on_their_way > 0 {
-            self.apply_next(pipeline, out)?;
-        }
-        Ok(())
+    /// Gives a batch back that was applied, so that its room is used again.
+    pub fn reuse(&self, batch: Batch) {
+        // Nobody takes it if all is read.
+        let _ = self.applied.send(batch);
     }
 
-    fn apply_next(&mut self, pipeline: &mut Pipeline, out: &mut dyn Write) -> fmt::Result {
-        self.on_their_way -= 1;
-        let Ok(batch) = self.readings.recv() else { return Err(fmt::Error) };
-        batch.into_iter().try_for_each(|(line, reading)| pipeline.apply(line, reading, out))
+    /// Reads no further: what was read already still comes.
+    pub fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
     }
 }
 
 impl Drop for Ahead {
     fn drop(&mut self) {
-        self.chunks = None;
+        self.stop();
         // What is still on its way is thrown away, so that the thread is not kept waiting.
-        while self.readings.recv().is_ok() {}
+        while self.batches.recv().is_ok() {}
         let end = self.thread.take().map(JoinHandle::join);
         if let (Some(Err(panic)), false) = (end, std::thread::panicking()) {
             std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+/// The second thread's part.
+struct Reader<R> {
+    file: R,
+    framer: Framer,
+    is_stopped: Arc<AtomicBool>,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads to the end, to an error, or until nobody wants more.
+    fn run(mut self, todo: &SyncSender<io::Result<Batch>>, free: &Receiver<Batch>) {
+        loop {
+            let mut batch =
+                free.try_recv().unwrap_or_else(|_| Batch { bytes: vec![0; CHUNK], readings: Vec::new() });
+            let Batch { bytes, readings } = &mut batch;
+            bytes.resize(CHUNK, 0);
+            let count = if self.is_stopped.load(Ordering::Relaxed) {
+                Ok(0)
+            } else {
+                read_some(&mut self.file, bytes)
+            };
+            let count = match count {
+                Ok(count) => count,
+                Err(error) => {
+                    let _ = todo.send(Err(error));
+                    0
+                }
+            };
+            bytes.truncate(count);
+            let each = |frame: Frame<'_>| readings.push((frame.line, Reading::of(frame, dialect::is_event)));
+            if count > 0 {
+                self.framer.push(bytes, each);
+            } else {
+                self.framer.finish(each);
+            }
+            // Nobody is there to take it only if the caller has given up.
+            if todo.send(Ok(batch)).is_err() || count == 0 {
+                return;
+            }
+        }
+    }
+}
+
+fn read_some(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match file.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
         }
     }
 }

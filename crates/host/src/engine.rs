@@ -12,6 +12,7 @@ use streamfmt_core::profile::{Glyphs, Selector};
 use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::{ColorDepth, Theme};
 use streamfmt_core::writer::Writer;
+use streamfmt_core::writer::html::Html;
 use streamfmt_core::writer::json::Json;
 use streamfmt_core::writer::markdown::Markdown;
 use streamfmt_core::writer::sheet::Sheet;
@@ -50,7 +51,7 @@ enum Made {
 }
 
 /// All output formats.
-pub static WRITERS: [WriterRow; 6] = [
+pub static WRITERS: [WriterRow; 7] = [
     WriterRow {
         name: "text",
         about: "plain text",
@@ -71,6 +72,13 @@ pub static WRITERS: [WriterRow; 6] = [
         is_data: false,
         ending: "md",
         make: |engine| engine.entries(Markdown::new(engine.sheet())),
+    },
+    WriterRow {
+        name: "html",
+        about: "one page that needs nothing else, for browsers",
+        is_data: false,
+        ending: "html",
+        make: |engine| engine.entries(Html::new(Sheet { timestamps: Some(engine.zone()), ..engine.sheet() })),
     },
     WriterRow {
         name: "json",
@@ -140,6 +148,8 @@ impl Engine {
     /// The set-up of a pipeline for one input.
     pub fn setup(&self) -> Setup {
         let plugins = self.load_plugins();
+        let mut profile = self.settings.profile.clone();
+        plugins.redact(&mut profile.redaction);
         let output = match (self.writer.make)(self) {
             Made::Items => Output::Items,
             Made::Writer(writer) => {
@@ -151,7 +161,7 @@ impl Engine {
             dialect: self.dialect.clone(),
             guests: lua::guests(&plugins),
             max_line: self.settings.max_line,
-            profile: self.settings.profile.clone(),
+            profile,
             output,
             subagents: None,
             settle: None,
@@ -178,6 +188,12 @@ impl Engine {
     /// The output format that was decided on; of a plugin's writer the one that it stands on.
     pub fn writer(&self) -> &'static WriterRow {
         self.writer
+    }
+
+    /// Whether the output is one document, begun and ended by one writer, rather than lines.
+    pub fn is_document(&self) -> bool {
+        let of_lines = ["text", "ansi", "roles", "json", "items"];
+        self.plugin_writer.is_some() || !of_lines.contains(&self.writer.name)
     }
 
     /// The choices, with everything decided.
@@ -309,6 +325,7 @@ pub struct Builder {
     inline_plugin_errors: bool,
     looks: Looks,
     folders: Option<Folders>,
+    files: Files,
 }
 
 impl Builder {
@@ -337,6 +354,13 @@ impl Builder {
     #[must_use]
     pub fn folders(mut self, folders: Folders) -> Self {
         self.folders = Some(folders);
+        self
+    }
+
+    /// The reader of all files, to know afterwards what was read, whether that came to anything or not.
+    #[must_use]
+    pub fn files(mut self, files: Files) -> Self {
+        self.files = files;
         self
     }
 
@@ -389,7 +413,8 @@ impl Builder {
         self
     }
 
-    /// A plugin for this run: a Lua file, or a folder with a `plugin.toml`. It stands over all others; later
+    /// A plugin for this run: a Lua file, a folder with a `plugin.toml`, or the name of one that comes with the
+    /// program. It stands over all others; later
     /// ones go over earlier ones.
     #[must_use]
     pub fn plugin(mut self, path: impl Into<PathBuf>) -> Self {
@@ -434,7 +459,9 @@ impl Builder {
     /// Reads and checks everything that was chosen. The error holds all problems.
     pub fn build(self) -> Result<Engine, Problems> {
         let mut problems = Problems::default();
-        let mut settings = match Settings::load(self.profile.as_deref().unwrap_or("default")) {
+        // A page folds what is long, so nothing needs to be left out of it.
+        let otherwise = if self.writer.as_deref() == Some("html") { "full" } else { "default" };
+        let mut settings = match Settings::load(self.profile.as_deref().unwrap_or(otherwise)) {
             Ok(settings) => settings,
             Err(found) => {
                 problems.0.extend(found.0);
@@ -455,7 +482,7 @@ impl Builder {
         }
         filter.hide.extend(self.hide.iter().map(|group| Selector::parse(group)));
         let journal = Journal::default();
-        let files = Files::default();
+        let files = self.files.clone();
         let plugins = self.read_plugins(&files, &journal, &mut problems);
         let dialect = self.dialect_of(&plugins).unwrap_or_else(|problem| {
             problems.0.push(problem);
@@ -504,12 +531,20 @@ impl Builder {
     /// the others and the stream are told all the same.
     fn read_plugins(&self, files: &Files, journal: &Journal, problems: &mut Problems) -> Vec<lua::Chosen> {
         let mut plugins = Vec::new();
+        // A profile that a plugin brings along is used with the plugin.
+        if let Some(pack) = self.profile.as_deref().and_then(Pack::built_in) {
+            plugins.push((Layer::Pack, Arc::new(pack)));
+        }
         for chosen in &self.plugins {
             match chosen {
                 Chosen::Pack(layer, pack) => plugins.push((*layer, Arc::clone(pack))),
                 Chosen::Path(path) => match Pack::read(files, path) {
                     Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
                     Err(message) if !path.exists() => {
+                        if let Some(pack) = path.to_str().and_then(Pack::built_in) {
+                            plugins.push((Layer::Run, Arc::new(pack)));
+                            continue;
+                        }
                         problems.0.push(Problem::of(format!("--plugin {}", path.display()), message));
                     }
                     Err(message) => journal.note_unread(path, message),

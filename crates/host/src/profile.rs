@@ -12,6 +12,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::keys::{Given, KEYS, Key};
+use crate::lua::pack::Pack;
 use crate::problem::{Problem, Problems, nearest, suggestion};
 use crate::rule::ToolRule;
 
@@ -141,6 +142,12 @@ impl Loader {
         let built_in = BUILT_IN.iter().find(|(name, _)| *name == wanted.name);
         if let Some((name, source)) = built_in {
             self.apply(wanted, (*name).to_owned(), &format!("{name}.toml"), source, Path::new(""));
+            return;
+        }
+        let pack = Pack::built_in(wanted.name);
+        let own = pack.as_ref().and_then(|pack| pack.profiles().find(|(name, ..)| *name == wanted.name));
+        if let Some((name, file, source)) = own {
+            self.apply(wanted, name.to_owned(), &file, source, Path::new(""));
             return;
         }
         if !is_path(wanted.name) {

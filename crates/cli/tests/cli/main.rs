@@ -16,3 +16,4 @@ mod plugins;
 #[cfg(unix)]
 mod terminal;
 mod themes;
+mod watch;

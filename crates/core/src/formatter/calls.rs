@@ -28,9 +28,8 @@ pub(super) struct Call<'a> {
 
 /// Says a call.
 pub(super) fn view(context: Context<'_>) -> Option<View> {
-    let title = name(context);
     let Some(input) = context.item.input() else {
-        let mut view = View::titled("call", title);
+        let mut view = View::titled("call", name(context));
         let text = context.item.clean_text();
         if !text.is_empty() {
             view.body.push(Block::text("call.input", text));
@@ -48,12 +47,12 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
         known: Vec::new(),
         odd: input.kind() != Kind::Object,
         hidden: false,
-        title: title.clone(),
+        title: name(context),
         body: Vec::new(),
     };
     let is_said = !call.odd && (form.call)(&mut call).is_some();
     if !is_said || call.odd {
-        call.title = title;
+        call.title = name(context);
         call.body.clear();
         call.known.clear();
         call.hidden = false;
@@ -64,14 +63,20 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
 
 /// The tool's name: `Bash`, `github · list_issues`.
 pub(super) fn name(context: Context<'_>) -> Line {
-    let item = context.item;
-    let tool = Text::clean(item.tool.as_deref().unwrap_or("call"));
+    // Room for what nearly always follows: an argument, a detail, and the blanks between.
+    let mut line = Line { spans: Vec::with_capacity(5) };
     match (context.text("server"), context.text("tool")) {
         (Some(server), Some(own)) if !context.full => {
-            Line::of("tool.server", server).with("tool.note", Text::own("·")).with("tool.name", own)
+            line.spans.push(Span::new("tool.server", server));
+            line.push("tool.note", Text::own("·"));
+            line.push("tool.name", own);
         }
-        _ => Line::of("tool.name", tool),
+        _ => {
+            let tool = context.item.tool.as_deref().unwrap_or("call");
+            line.spans.push(Span::new("tool.name", Text::clean(tool)));
+        }
     }
+    line
 }
 
 impl<'a> Call<'a> {

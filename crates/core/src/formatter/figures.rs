@@ -37,11 +37,17 @@ pub fn count(number: u64) -> Text {
 
 /// `1 file`, `1,234 files`.
 pub fn count_of(number: u64, one: &str, many: &str) -> Text {
-    Text::clean_owned(format!("{} {}", count_text(number), if number == 1 { one } else { many }))
+    let mut text = count_text(number);
+    text.push(' ');
+    text.push_str(if number == 1 { one } else { many });
+    Text::clean_owned(text)
 }
 
 fn count_text(number: u64) -> String {
     let digits = number.to_string();
+    if digits.len() <= 3 {
+        return digits;
+    }
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
         if index > 0 && (digits.len() - index).is_multiple_of(3) {

@@ -25,6 +25,7 @@ mod tools;
 #[cfg(test)]
 mod tests;
 
+use std::any::Any;
 use std::fmt;
 
 use crate::entry::{Block, Hunk, View};
@@ -80,6 +81,14 @@ pub trait Formatter {
     fn observe(&self, _moment: Moment<'_>, _session: &Session) -> Vec<Block> {
         Vec::new()
     }
+
+    /// What it knows of the run so far, for the version of it that takes its place in the middle of the run.
+    fn memory(&self) -> Option<Box<dyn Any>> {
+        None
+    }
+
+    /// Takes the place of a version before it in the middle of a run. `memory` is what that one knew.
+    fn resume(&self, _memory: Option<Box<dyn Any>>, _session: &Session) {}
 
     /// What went wrong since this was last asked, though something could be said: it is counted.
     fn take_failures(&self) -> Vec<FormatError> {

@@ -2,6 +2,7 @@
 
 mod commonmark;
 mod highlight;
+pub mod html;
 pub mod json;
 pub mod markdown;
 mod shape;

@@ -142,7 +142,7 @@ pub(super) fn has_outcome(held: &VecDeque<Entry>) -> bool {
 }
 
 /// About how many bytes of text are in blocks. What is folded in another counts as little.
-fn size(blocks: &[Block]) -> usize {
+pub(super) fn size(blocks: &[Block]) -> usize {
     let bytes = |block: &Block| match block {
         Block::Prose { text, .. } | Block::Code { text, .. } => text.len(),
         Block::Image { picture, .. } => {

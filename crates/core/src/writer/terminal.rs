@@ -34,7 +34,8 @@ use crate::text::Text;
 use crate::theme::{ColorDepth, Style, Theme};
 use crate::writer::Writer;
 
-use self::pen::{Pen, glyph};
+pub(super) use self::diff::changed;
+use self::pen::{Paper, Pen, glyph};
 use self::wrap::Piece;
 
 /// Rows are never wrapped at less than this, whatever the terminal says of itself.
@@ -124,7 +125,7 @@ impl Look {
 /// Writes entries as indented lines.
 pub struct Terminal {
     look: Look,
-    buffer: String,
+    paper: Paper,
     before: Option<Before>,
     /// Columns of the row that a call left open for its result.
     open: Option<usize>,
@@ -154,7 +155,7 @@ impl Terminal {
         if let Paint::Ansi { theme, depth, .. } = &mut look.paint {
             *theme = std::mem::take(theme).at(*depth);
         }
-        Self { look, buffer: String::new(), before: None, open: None }
+        Self { look, paper: Paper::default(), before: None, open: None }
     }
 }
 
@@ -175,9 +176,9 @@ impl Writer for Terminal {
         });
         let before = self.before.replace(now);
         let open = self.open.take();
-        let Self { look, buffer, .. } = self;
+        let Self { look, paper, .. } = self;
         let joined = open.and_then(|columns| behind(look, columns, entry));
-        let mut pen = Pen::new(look, buffer, out);
+        let mut pen = Pen::new(look, paper, out);
         match (open, &joined) {
             (Some(_), Some(pieces)) => pen.go_on(pieces),
             (Some(_), None) => pen.close(),
@@ -283,11 +284,15 @@ fn nest(pen: &mut Pen<'_>, depth: u16, entry: Option<&Entry>) -> pen::Level {
         pen.column(&[look.piece("time", &time), Piece::blank(TIME - time.len().min(TIME))], TIME);
         width -= TIME;
     }
+    let depth = if look.layout.bare { 0 } else { depth };
     let shown = depth.min(u16::try_from(width / 16).unwrap_or(MAX_NEST)).min(MAX_NEST);
+    if shown == 0 {
+        return level;
+    }
     let bar = look.piece("nest", glyph(look, "nest"));
     let bar = [Piece::blank(look.layout.margin), bar, Piece::blank(usize::from(!bar.text.is_empty()))];
     for _ in 0..shown {
-        pen.indent(&bar, &bar);
+        pen.indent_all(&bar);
     }
     level
 }
@@ -295,7 +300,7 @@ fn nest(pen: &mut Pen<'_>, depth: u16, entry: Option<&Entry>) -> pen::Level {
 /// An entry that stands by itself: mark and title in column 0, body in the margin.
 fn plain(entry: &Entry, body: &mut block::Body<'_, '_>) {
     let view = &entry.view;
-    if let Some(call) = &entry.of {
+    if let Some(call) = named(entry, body) {
         titled(Some("inside"), call, body);
     }
     let margin = body.pen.look().layout.margin;
@@ -308,6 +313,11 @@ fn plain(entry: &Entry, body: &mut block::Body<'_, '_>) {
     let level = body.pen.shift(margin);
     body.blocks(&view.body);
     body.pen.dedent(level);
+}
+
+/// The call that an entry belongs to, if it is to be named.
+fn named<'e>(entry: &'e Entry, body: &block::Body<'_, '_>) -> Option<&'e Line> {
+    entry.of.as_ref().filter(|_| !body.pen.look().layout.bare)
 }
 
 /// The mark that a kind has in the margin if its view names none.
@@ -328,7 +338,7 @@ fn result(entry: &Entry, joined: bool, body: &mut block::Body<'_, '_>) {
     let look = body.pen.look();
     let margin = look.layout.margin;
     let mut joined = joined;
-    if let Some(call) = &entry.of {
+    if let Some(call) = named(entry, body) {
         joined = is_short_result(look, entry);
         if joined {
             let mut both = call.clone();

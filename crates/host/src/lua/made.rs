@@ -336,7 +336,7 @@ fn usage(fields: &Table, line: u64) -> Result<Event, Wrong> {
         cache_write: count("cache_write")?,
     };
     let message = text(fields, "message")?.unwrap_or_else(|| format!("line-{line}"));
-    Ok(Event::Usage { message, usage })
+    Ok(Event::Usage { message: message.into(), usage })
 }
 
 fn check(fields: &Table, known: &[&'static str]) -> Result<(), Wrong> {

@@ -11,14 +11,17 @@
 //! each item is told: what fails is told by the layer below, and the user learns of it once.
 
 pub mod api;
+pub mod built_in;
 pub mod declare;
 pub mod journal;
 pub mod manifest;
+mod memory;
 pub mod pack;
 pub mod repl;
 
 mod block;
 mod dialect;
+mod exact;
 mod give;
 mod item;
 pub(crate) mod layers;

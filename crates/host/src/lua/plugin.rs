@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use mlua::{AnyUserData, Function, IntoLua, IntoLuaMulti, Lua, Table, Value};
 use streamfmt_core::profile::Limits;
+use streamfmt_core::redact::Redaction;
 
 use super::api::{self, Plugin};
 use super::item::{self, Current, Handle, Reach};
 use super::journal::{Journal, Warning};
 use super::layers::Registered;
+use super::memory::Memory;
 use super::pack::{Layer, Pack};
 use super::vm::{self, Stop, Trip, Vm};
 
@@ -93,11 +95,12 @@ impl Running {
         let mut tables = None;
         let vm = Vm::new(log, item::iterate, |lua, globals| {
             Reach::install(lua, current)?;
-            api::install(lua, globals, plugin)?;
+            let options = options(lua, pack)?;
+            api::install(lua, globals, plugin, &options)?;
             if pack.has_modules() {
                 globals.raw_set("require", require(lua, pack)?)?;
             }
-            tables = Some(context(lua, pack, limits)?);
+            tables = Some(context(lua, options, limits)?);
             Ok(())
         })?;
         let (context, state) = tables.ok_or_else(|| mlua::Error::runtime("the machine was not furnished"))?;
@@ -112,6 +115,11 @@ impl Running {
     /// What it registered.
     pub(super) fn registered(&self) -> std::cell::Ref<'_, Registered> {
         self.plugin.registered.borrow()
+    }
+
+    /// What it wants to be masked.
+    pub(super) fn redaction(&self) -> Redaction {
+        self.plugin.redaction.borrow().clone()
     }
 
     /// Its machine, for making values.
@@ -184,6 +192,34 @@ impl Running {
         answer
     }
 
+    /// What is in `ctx.state`.
+    pub(super) fn state(&self) -> Memory {
+        Memory::of(&self.state)
+    }
+
+    /// Its function for taking over the state of a version before it.
+    pub(super) fn reload(&self) -> Option<Function> {
+        self.plugin.reload.borrow().clone()
+    }
+
+    /// Makes `ctx.state` what its `reload` makes of the state before.
+    pub(super) fn take_over(&self, reload: &Function, before: &Memory) -> Result<(), Stop> {
+        let stop = |error| Stop { trip: None, error: Some(error) };
+        let before = before.table(self.lua()).map_err(stop)?;
+        let Value::Table(made) = self.call(reload, before)? else {
+            return Err(stop(mlua::Error::runtime("reload gives no table")));
+        };
+        self.state.set_readonly(false);
+        let taken = Memory::of(&made).fill(self.lua(), &self.state);
+        self.state.set_readonly(true);
+        taken.map_err(stop)
+    }
+
+    /// The file or folder's own name, by which a later version of it is known.
+    pub(super) fn pack_name(&self) -> &str {
+        &self.pack.name
+    }
+
     /// Makes a failure of a stopped run, and counts it.
     pub(super) fn failed(&self, function: &Function, stop: &Stop, doing: String) -> Failure {
         self.count(stop.trip);
@@ -243,13 +279,19 @@ fn require(lua: &Lua, pack: &Arc<Pack>) -> mlua::Result<Function> {
     })
 }
 
-/// The tables `ctx` and `ctx.state`.
-fn context(lua: &Lua, pack: &Pack, limits: &Limits) -> mlua::Result<(Table, Table)> {
-    let (context, state, options) = (lua.create_table()?, lua.create_table()?, lua.create_table()?);
+/// The plugin's options, for `sf.options` and `ctx.options`.
+fn options(lua: &Lua, pack: &Pack) -> mlua::Result<Table> {
+    let options = lua.create_table()?;
     for (name, choice) in &pack.options {
         options.raw_set(name.as_str(), option(lua, &choice.value)?)?;
     }
     options.set_readonly(true);
+    Ok(options)
+}
+
+/// The tables `ctx` and `ctx.state`.
+fn context(lua: &Lua, options: Table, limits: &Limits) -> mlua::Result<(Table, Table)> {
+    let (context, state) = (lua.create_table()?, lua.create_table()?);
     let told = lua.create_table()?;
     for (name, limit) in [
         ("result_lines", limits.result_lines),

@@ -1,5 +1,6 @@
 //! The formatter that asks plugins and the profile, one layer after the other, and the built-in one below them.
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -18,6 +19,7 @@ use streamfmt_core::theme;
 use super::block::{Reader, Wrong};
 use super::give::to_lua;
 use super::layers::{Answer, Event, Field, Ladder, Step};
+use super::memory::Memory;
 use super::plugin::Running;
 use super::plugins::Plugins;
 use super::templates::filled;
@@ -397,6 +399,35 @@ impl Formatter for Scripts {
             self.plugins.current.leave();
         }
         said
+    }
+
+    fn memory(&self) -> Option<Box<dyn Any>> {
+        let all = self.plugins.all().iter();
+        let kept: Vec<(String, Memory)> =
+            all.map(|plugin| (plugin.pack_name().to_owned(), plugin.state())).collect();
+        Some(Box::new(kept))
+    }
+
+    fn resume(&self, memory: Option<Box<dyn Any>>, session: &Session) {
+        let kept = memory.and_then(|memory| memory.downcast::<Vec<(String, Memory)>>().ok());
+        for plugin in self.plugins.all() {
+            let before =
+                kept.iter().flat_map(|kept| kept.iter()).find(|(name, _)| name == plugin.pack_name());
+            self.plugins.current.note(session);
+            if let (Some(reload), Some((_, before))) = (plugin.reload(), before) {
+                if let Err(stop) = plugin.take_over(&reload, before) {
+                    let failure = plugin.failed(&reload, &stop, "taking over its state".to_owned());
+                    self.plugins.tell(plugin, failure);
+                }
+            } else {
+                // What it says at a beginning was said at the beginning.
+                let hooks: Vec<Function> = plugin.registered().hooks(Event::Start).cloned().collect();
+                for function in &hooks {
+                    self.hook(plugin, function, Event::Start, Moment::Begin, session);
+                }
+            }
+            self.plugins.current.leave();
+        }
     }
 
     fn take_failures(&self) -> Vec<FormatError> {

@@ -7,14 +7,16 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::event::{Event, Usage};
+use crate::hash::hash;
 use crate::item::{Action, Content, Fact, Id, Item, Kind, Status};
-use crate::json::{self, Value};
-use crate::session::{Facts, Session, hash};
+use crate::json::{self, Str, Value};
+use crate::session::{Facts, Session};
 use crate::text::Text;
 
+use super::block::{Block, is_blank, string};
 use super::marker::{Marked, Said};
 use super::partial::Told;
-use super::{Claude, Maker, content, copy, leveled, marker, quiet, tool};
+use super::{Claude, Maker, copy, leveled, marker, quiet, tool};
 
 /// Model of messages that the program makes itself.
 const SYNTHETIC: &str = "<synthetic>";
@@ -41,29 +43,26 @@ impl Claude {
         }
         let id = id.map(|id| Id::from(&*id));
         if let (Some(id), Some(usage), false) = (&id, usage, is_synthetic) {
-            out.push(Event::Usage { message: id.to_string(), usage: usage_of(usage) });
+            out.push(Event::Usage { message: id.clone(), usage: usage_of(usage) });
         }
         if let Some(id) = &id {
-            self.threads.begin(maker.parent.as_ref(), id.as_str(), out);
+            self.threads.begin(maker.parent.as_ref(), id, out);
         }
         let first = out.len();
         match content {
             Some(text) if text.kind() == json::Kind::String => {
-                self.block(maker, id.as_ref().map(Id::as_str), text, is_synthetic, out);
+                self.block(maker, id.as_ref(), Block::of(text), is_synthetic, out);
             }
             Some(blocks) if blocks.kind() == json::Kind::Array => {
                 for block in blocks.items() {
-                    self.block(maker, id.as_ref().map(Id::as_str), block, is_synthetic, out);
+                    self.block(maker, id.as_ref(), Block::of(block), is_synthetic, out);
                 }
             }
             _ => return maker.unknown("assistant".into(), maker.line.value, out),
         }
-        let made = out[first..].iter().filter_map(|event| match event {
-            Event::Put(item) => Some(item.id.clone()),
-            _ => None,
-        });
-        let made: Vec<Id> = made.collect();
-        self.remember(&maker.line, || made);
+        if let Some(uuid) = maker.line.uuid {
+            self.made.remember(uuid, maker.line.message, &out[first..]);
+        }
         if let Some(uuids) = maker.line.supersedes {
             self.retract(maker, uuids, out);
         }
@@ -71,7 +70,7 @@ impl Claude {
 
     /// Tells that the items of earlier lines are taken back.
     pub(super) fn retract(&mut self, maker: &mut Maker<'_>, uuids: Value<'_>, out: &mut Vec<Event>) {
-        let ids = self.take_made_by(uuids);
+        let ids = self.made.take(uuids);
         if ids.is_empty() {
             return;
         }
@@ -84,31 +83,29 @@ impl Claude {
     }
 
     /// One content block of an `assistant` line.
-    fn block(
+    fn block<'a>(
         &mut self,
-        maker: &mut Maker<'_>,
-        message: Option<&str>,
-        block: Value<'_>,
+        maker: &mut Maker<'a>,
+        message: Option<&Id>,
+        block: Block<'a>,
         is_synthetic: bool,
         out: &mut Vec<Event>,
     ) {
-        let kind = block.get("type").and_then(Value::decode).unwrap_or_default();
-        let text = if block.kind() == json::Kind::String {
-            Content::Node(block.node())
-        } else {
-            content(block, "text")
-        };
+        let kind = block.kind.map(Str::decode).unwrap_or_default();
         match &*kind {
-            "" | "text" if matches!(text, Content::Node(_)) => {
-                if block_is_blank(maker, &text) {
+            "" | "text" if block.text.is_some_and(|text| text.kind() == json::Kind::String) => {
+                // Blanks are a text, though nobody may want to see them.
+                if block.text.is_some_and(|text| text.raw().len() == 2) {
                     return out.push(Event::Bookkeeping("empty text".into()));
                 }
+                let text = string(block.text);
                 let mut item = if is_synthetic {
                     synthetic(maker, text)
                 } else {
-                    let id = self.block_id(maker, message, Kind::Reply, None, block);
+                    let id = self.block_id(maker, message, Kind::Reply, block);
                     let mut item = maker.item(id, Kind::Reply);
                     item.text = text;
+                    item.block = Some(block.value.node());
                     item
                 };
                 if maker.line.is_aborted {
@@ -117,76 +114,70 @@ impl Claude {
                 out.push(Event::Put(Box::new(item)));
             }
             "thinking" | "redacted_thinking" => {
-                let id = self.block_id(maker, message, Kind::Thinking, None, block);
+                let id = self.block_id(maker, message, Kind::Thinking, block);
                 let mut item = maker.item(id, Kind::Thinking);
-                item.text = content(block, "thinking");
-                if block_is_blank(maker, &item.text) {
-                    item.text = Content::None;
+                item.block = Some(block.value.node());
+                if is_blank(block.thinking) {
                     item.data.push(("redacted", Fact::Bool(true)));
+                } else {
+                    item.text = string(block.thinking);
                 }
                 out.push(Event::Put(Box::new(item)));
             }
             "tool_use" | "server_tool_use" | "mcp_tool_use" => self.call(maker, message, block, out),
             _ if kind.ends_with("_tool_result") || kind == "tool_result" => {
                 // The API ran the tool itself.
-                self.result(maker, block, None, Some((None, Some(Action::Fetch))), out);
+                self.result(maker, block, block.call_id(), None, Some((None, Some(Action::Fetch))), out);
             }
             "text" => {
                 // No text in it, or one of a wrong type: shown as it is, unless it is just absent.
-                if block.get("text").is_some_and(|text| !text.is_null()) {
-                    maker.unknown("text".into(), block_value(maker, block), out);
+                if block.text.is_some_and(|text| !text.is_null()) {
+                    maker.unknown("text".into(), block.value, out);
                 }
             }
-            _ => maker.unknown(format!("assistant/{}", named(&kind)), block_value(maker, block), out),
+            _ => maker.unknown(format!("assistant/{}", named(&kind)), block.value, out),
         }
     }
 
-    /// The id of a block of a message: that of its streamed twin, else by its place in the message.
-    fn block_id(
-        &mut self,
-        maker: &mut Maker<'_>,
-        message: Option<&str>,
-        kind: Kind,
-        call: Option<&str>,
-        block: Value<'_>,
-    ) -> Id {
-        let Some(message) = message else { return maker.unnamed() };
+    /// The id of a block of a message: a call's own, that of its streamed twin, else by its place in the message.
+    fn block_id(&mut self, maker: &mut Maker<'_>, message: Option<&Id>, kind: Kind, block: Block<'_>) -> Id {
+        let own = block.id.filter(|_| kind == Kind::Call).and_then(Value::decode);
+        let own = own.filter(|id| !id.is_empty()).map(|id| Id::from(&*id));
+        let Some(message) = message else { return own.unwrap_or_else(|| maker.unnamed()) };
         let line = &maker.line;
         // Version 1.0.24 writes earlier turns again under new uuids: such a chain begins anew, amid a message.
         let begins_anew = line.is_history && line.uuid.is_some() && line.parent_uuid.is_none();
-        let is_replay =
-            begins_anew || line.uuid.is_some_and(|uuid| self.uuids.contains_key(&hash(uuid.raw())));
-        let index = maker.line.block_index.and_then(|index| usize::try_from(index).ok());
-        let told = Told { kind, call, hash: hash(block.raw()), is_replay, index };
-        self.threads.whole(maker.parent.as_ref(), message, &told)
+        let is_replay = begins_anew || line.uuid.is_some_and(|uuid| self.made.knows(uuid));
+        let index = line.block_index.and_then(|index| usize::try_from(index).ok());
+        let told = Told { kind, call: own.as_ref(), hash: hash(block.value.raw()), is_replay, index };
+        let place = self.threads.whole(maker.parent.as_ref(), message, &told);
+        own.unwrap_or_else(|| place.id(message))
     }
 
     /// A call, and the list that it carries.
-    fn call(&mut self, maker: &mut Maker<'_>, message: Option<&str>, block: Value<'_>, out: &mut Vec<Event>) {
-        let own = block.get("id").and_then(Value::decode).filter(|id| !id.is_empty());
-        let placed = self.block_id(maker, message, Kind::Call, own.as_deref(), block);
-        let id = own.map_or(placed, |id| Id::from(&*id));
-        let mut item = maker.item(id.clone(), Kind::Call);
-        let input = block.get("input");
-        item.input = input.map(Value::node);
-        self.name_tool(&mut item, block.get("name"));
-        if block.get("type").and_then(Value::str).is_some_and(|kind| !kind.is("tool_use")) {
+    fn call<'a>(
+        &mut self,
+        maker: &mut Maker<'a>,
+        message: Option<&Id>,
+        block: Block<'a>,
+        out: &mut Vec<Event>,
+    ) {
+        let id = self.block_id(maker, message, Kind::Call, block);
+        let mut item = maker.item(id, Kind::Call);
+        item.input = block.input.map(Value::node);
+        item.block = Some(block.value.node());
+        self.name_tool(&mut item, block.name);
+        if block.kind.is_some_and(|kind| !kind.is("tool_use")) {
             item.data.push(("server_side", Fact::Bool(true)));
         }
-        let fields = ["type", "id", "name", "input", "caller"];
-        let odd = |key: json::Str<'_>| !fields.iter().any(|field| key.is(field));
-        let id_is_odd = block.get("id").is_some_and(|id| id.kind() != json::Kind::String);
-        if id_is_odd
-            || block.get("name").and_then(Value::str).is_none()
-            || block.entries().any(|(key, _)| odd(key))
-        {
-            item.data.push(("block", Fact::Node(block.node())));
+        let id_is_odd = block.id.is_some_and(|id| id.kind() != json::Kind::String);
+        if id_is_odd || block.is_odd_call || block.name.and_then(Value::str).is_none() {
+            item.data.push(("block", Fact::Node(block.value.node())));
         }
-        let action = item.action.unwrap_or(Action::Other);
-        if let Some(input) = input {
-            self.sidechains.called(&id, action, input);
+        if let Some(input) = block.input {
+            self.sidechains.called(&item.id, item.action.unwrap_or(Action::Other), input);
         }
-        let plan = plan_of(maker, &item, input);
+        let plan = plan_of(maker, &item, block.input);
         out.push(Event::Put(Box::new(item)));
         out.extend(plan.map(|plan| Event::Put(Box::new(plan))));
     }
@@ -213,7 +204,8 @@ impl Claude {
         };
         self.history_facts(maker, None, out);
         self.threads.answered(maker.parent.as_ref());
-        if self.remember(&maker.line, Vec::new) {
+        let line = &maker.line;
+        if line.uuid.is_some_and(|uuid| self.made.remember(uuid, line.message, &[])) {
             // The very line again: a replay. Results are told apart by the session.
             let is_result = body
                 .items()
@@ -227,17 +219,20 @@ impl Claude {
             json::Kind::String => self.said(maker, body, session, out),
             json::Kind::Array => {
                 for block in body.items() {
-                    let kind = block.get("type").and_then(Value::decode).unwrap_or_default();
+                    let block = Block::of(block);
+                    let kind = block.kind.map(Str::decode).unwrap_or_default();
                     match &*kind {
                         "tool_result" => self.result_of(maker, block, session, out),
-                        "text" | "" => match block.get("text").unwrap_or(block) {
-                            text if text.kind() == json::Kind::String => self.said(maker, text, session, out),
-                            text if text.is_null() => {}
-                            _ => maker.unknown("user/text".into(), block_value(maker, block), out),
+                        "text" | "" => match block.text {
+                            Some(text) if text.kind() == json::Kind::String => {
+                                self.said(maker, text, session, out);
+                            }
+                            Some(text) if text.is_null() => {}
+                            _ => maker.unknown("user/text".into(), block.value, out),
                         },
-                        "image" | "document" => out.push(Event::Put(Box::new(pictured(maker, block)))),
+                        "image" | "document" => out.push(Event::Put(Box::new(pictured(maker, block.value)))),
                         _ if kind.ends_with("_tool_result") => self.result_of(maker, block, session, out),
-                        _ => maker.unknown(format!("user/{}", named(&kind)), block_value(maker, block), out),
+                        _ => maker.unknown(format!("user/{}", named(&kind)), block.value, out),
                     }
                 }
             }
@@ -287,18 +282,19 @@ impl Claude {
     fn result_of(
         &mut self,
         maker: &mut Maker<'_>,
-        block: Value<'_>,
+        block: Block<'_>,
         session: &Session,
         out: &mut Vec<Event>,
     ) {
         let structured = maker.line.structured;
-        let call = block.get("tool_use_id").and_then(Value::decode).filter(|id| !id.is_empty());
-        let id = call.as_deref().map(Id::from);
-        let known = id.as_ref().and_then(|id| session.call(id)).map(|call| (call.tool.clone(), call.action));
-        let first = out.len();
-        self.result(maker, block, structured, known, out);
+        let call = block.call_id();
+        let known =
+            call.as_ref().and_then(|id| session.call(id)).map(|call| (call.tool.clone(), call.action));
         // The call had its result already.
-        if id.is_some_and(|id| session.call(&id).is_none() && session.has_seen(&id)) {
+        let is_another = known.is_none() && call.as_ref().is_some_and(|id| session.has_seen(id));
+        let first = out.len();
+        self.result(maker, block, call, structured, known, out);
+        if is_another {
             let results = out[first..].iter_mut().filter_map(|event| match event {
                 Event::Put(item) if item.kind == Kind::Result => Some(item),
                 _ => None,
@@ -313,29 +309,28 @@ impl Claude {
     fn result(
         &mut self,
         maker: &mut Maker<'_>,
-        block: Value<'_>,
+        block: Block<'_>,
+        call: Option<Id>,
         structured: Option<Value<'_>>,
         known: Option<(Option<Arc<str>>, Option<Action>)>,
         out: &mut Vec<Event>,
     ) {
-        let call = block.get("tool_use_id").and_then(Value::decode).filter(|id| !id.is_empty());
         let id = match &call {
-            Some(call) => Id::below(call, "result"),
+            Some(call) => Id::below(call.as_str(), "result"),
             None => Id::below(maker.unnamed().as_str(), "result"),
         };
         let mut item = maker.item(id, Kind::Result);
-        item.call = call.as_deref().map(Id::from);
-        item.error = block.get("is_error").and_then(Value::bool) == Some(true);
+        item.block = Some(block.value.node());
+        item.call = call;
+        item.error = block.is_error;
         item.status = if item.error { Status::Failed } else { Status::Done };
         match known {
             Some((tool, action)) if item.call.is_some() => (item.tool, item.action) = (tool, action),
             _ => item.data.push(("orphan", Fact::Bool(true))),
         }
-        result_content(&mut item, block);
-        let error = block
-            .get("content")
-            .and_then(|content| content.get("error_code"))
-            .filter(|code| code.str().is_some());
+        result_content(&mut item, block.content);
+        let error =
+            block.content.and_then(|content| content.get("error_code")).filter(|code| code.str().is_some());
         if let Some(code) = error {
             // A tool that the API ran itself tells so that it failed.
             (item.error, item.status) = (true, Status::Failed);
@@ -380,11 +375,6 @@ pub(super) fn marked_notice(maker: &mut Maker<'_>, marked: Marked<'_>, text: Con
     if marked.quiet { quiet(notice) } else { notice }
 }
 
-/// The value, as one of the maker's record.
-fn block_value<'a>(maker: &Maker<'a>, block: Value<'_>) -> Value<'a> {
-    maker.input.record.value(block.node())
-}
-
 /// A message that the program wrote in the model's place.
 fn synthetic(maker: &mut Maker<'_>, text: Content) -> Item {
     let is_error =
@@ -403,15 +393,6 @@ fn named(kind: &str) -> &str {
     if kind.is_empty() { "?" } else { kind }
 }
 
-fn block_is_blank(maker: &Maker<'_>, text: &Content) -> bool {
-    match text {
-        Content::Node(node) => {
-            maker.input.record.value(*node).decode().is_none_or(|text| text.trim().is_empty())
-        }
-        _ => true,
-    }
-}
-
 /// A picture or document in a prompt.
 fn pictured(maker: &mut Maker<'_>, block: Value<'_>) -> Item {
     if maker.line.is_synthetic {
@@ -426,8 +407,8 @@ fn pictured(maker: &mut Maker<'_>, block: Value<'_>) -> Item {
 }
 
 /// The text and pictures of a result block.
-fn result_content(item: &mut Item, block: Value<'_>) {
-    let Some(body) = block.get("content") else { return };
+fn result_content(item: &mut Item, content: Option<Value<'_>>) {
+    let Some(body) = content else { return };
     match body.kind() {
         json::Kind::String => item.text = Content::Node(body.node()),
         json::Kind::Array => {

@@ -5,7 +5,9 @@
 //! wrong stands where it is dealt with: [`message`] for whole messages, [`partial`] for
 //! streamed ones, [`system`] for what the program tells, [`marker`] for machine-made strings.
 
+mod block;
 mod line;
+mod made;
 mod marker;
 mod message;
 mod outcome;
@@ -20,17 +22,13 @@ use crate::dialect::{Decoder, Input};
 use crate::event::Event;
 use crate::item::{Content, Fact, Id, Item, Kind};
 use crate::json::{self, Value};
-use crate::session::{Facts, Map, Session, SessionId, hash};
+use crate::session::{Facts, Session, SessionId};
 use crate::text::Text;
 
 use line::Line;
+use made::Made;
 use partial::Threads;
 use sidechain::Sidechains;
-
-/// Lines whose items may still be taken back.
-const MAX_UUIDS: usize = 8_192;
-/// Items of those lines.
-const MAX_MADE: usize = 65_536;
 
 /// Whether a value is an event of Claude Code.
 pub(super) fn claim(value: Value<'_>) -> bool {
@@ -65,10 +63,7 @@ pub(super) fn claim(value: Value<'_>) -> bool {
 pub(super) struct Claude {
     threads: Threads,
     sidechains: Sidechains,
-    /// Hash of a line's uuid → hash of its message, and the items that it made.
-    uuids: Map<u64, (u64, Vec<Id>)>,
-    /// How many items those are.
-    made: usize,
+    made: Made,
     session: Option<SessionId>,
     tool: Option<Arc<str>>,
     /// What the last line said of session, folder and version.
@@ -139,10 +134,7 @@ impl<'a> Maker<'a> {
 
 /// The string under `key`, as an item's text.
 fn content(value: Value<'_>, key: &str) -> Content {
-    match value.get(key) {
-        Some(text) if text.kind() == json::Kind::String => Content::Node(text.node()),
-        _ => Content::None,
-    }
+    block::string(value.get(key))
 }
 
 impl Decoder for Claude {
@@ -243,39 +235,6 @@ impl Claude {
             }
             out.push(Event::Put(Box::new(notice)));
         }
-    }
-
-    /// Remembers what a line made, in case it is taken back. True: the same line was seen before.
-    fn remember(&mut self, line: &Line<'_>, made: impl FnOnce() -> Vec<Id>) -> bool {
-        let Some(uuid) = line.uuid else { return false };
-        let message = hash(line.message.map(Value::raw).unwrap_or_default());
-        let key = hash(uuid.raw());
-        let seen = self.uuids.get(&key).is_some_and(|(known, _)| *known == message);
-        if !seen {
-            let made = made();
-            self.made += made.len();
-            if let Some((_, before)) = self.uuids.insert(key, (message, made)) {
-                self.made -= before.len();
-            }
-            if self.uuids.len() > MAX_UUIDS || self.made > MAX_MADE {
-                let older = self.uuids.len() / 2;
-                let forgotten: usize = self.uuids.drain(..older).map(|(_, (_, ids))| ids.len()).sum();
-                self.made -= forgotten;
-            }
-        }
-        seen
-    }
-
-    /// The items that the lines of these uuids made. They can be taken back once.
-    fn take_made_by(&mut self, uuids: Value<'_>) -> Vec<Id> {
-        let mut taken = Vec::new();
-        for uuid in uuids.items().filter_map(Value::str) {
-            if let Some((_, ids)) = self.uuids.get_mut(&hash(uuid.raw())) {
-                self.made -= ids.len();
-                taken.append(ids);
-            }
-        }
-        taken
     }
 
     /// The types that aren't messages of the conversation.

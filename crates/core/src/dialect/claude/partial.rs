@@ -6,9 +6,10 @@
 //! message had both `message_delta` and `message_stop` is whole without such a line.
 
 use crate::event::Event;
+use crate::hash::hash;
 use crate::item::{Id, Kind, Status};
 use crate::json::Value;
-use crate::session::{Map, hash};
+use crate::session::Map;
 
 use super::message::usage_of;
 use super::{Claude, Maker};
@@ -35,7 +36,7 @@ struct Streamed {
 pub(super) struct Told<'a> {
     pub(super) kind: Kind,
     /// A call's own id.
-    pub(super) call: Option<&'a str>,
+    pub(super) call: Option<&'a Id>,
     /// Hash of the block as written.
     pub(super) hash: u64,
     /// The line was seen before.
@@ -44,10 +45,27 @@ pub(super) struct Told<'a> {
     pub(super) index: Option<usize>,
 }
 
+/// Where a block stands that a whole message line tells.
+pub(super) enum Place {
+    /// It is what streamed as this item.
+    Twin(Id),
+    /// By number in its message.
+    At(usize),
+}
+
+impl Place {
+    /// The id of a block at this place of `message`.
+    pub(super) fn id(self, message: &Id) -> Id {
+        match self {
+            Self::Twin(id) => id,
+            Self::At(place) => block_id(message, place),
+        }
+    }
+}
+
 /// The message that a thread is at.
-#[derive(Default)]
 struct Current {
-    message: String,
+    message: Id,
     /// What comes of it that was seen is told again: another message or a user line came in between.
     is_replay: bool,
     streamed: Vec<Streamed>,
@@ -67,22 +85,23 @@ pub(super) struct Threads {
 
 impl Threads {
     /// A message begins, or goes on. If it is another than the thread was at, that one is settled.
-    pub(super) fn begin(&mut self, parent: Option<&Id>, message: &str, out: &mut Vec<Event>) {
-        if let Some(current) = self.current.get_mut(&parent.cloned()) {
-            if current.message == message {
-                return;
+    pub(super) fn begin(&mut self, parent: Option<&Id>, message: &Id, out: &mut Vec<Event>) {
+        let parent = parent.cloned();
+        let is_replay = || self.blocks.contains_key(&hash(message.as_str()));
+        if let Some(current) = self.current.get_mut(&parent) {
+            if current.message != *message {
+                current.settle(out);
+                *current = Current::at(message.clone(), is_replay());
             }
-            current.settle(out);
+            return;
         }
-        let is_replay = self.blocks.contains_key(&hash(message));
+        let current = Current::at(message.clone(), is_replay());
         if self.current.len() >= MAX_THREADS
-            && !self.current.contains_key(&parent.cloned())
             && let Some((_, mut oldest)) = self.current.shift_remove_index(0)
         {
             oldest.settle(out);
         }
-        let current = Current { message: message.to_owned(), is_replay, ..Current::default() };
-        self.current.insert(parent.cloned(), current);
+        self.current.insert(parent, current);
     }
 
     /// A user line came in a thread.
@@ -106,9 +125,9 @@ impl Threads {
         }
     }
 
-    /// The id of a block that a whole message line tells: that of its streamed twin, else by place.
-    /// A replay of an earlier message gets the ids that it had.
-    pub(super) fn whole(&mut self, parent: Option<&Id>, message: &str, told: &Told<'_>) -> Id {
+    /// Where a block stands that a whole message line tells. A replay of an earlier message gets the places that
+    /// it had.
+    pub(super) fn whole(&mut self, parent: Option<&Id>, message: &Id, told: &Told<'_>) -> Place {
         let current = self.current.get_mut(&parent.cloned());
         let is_replay = told.is_replay || current.as_ref().is_some_and(|current| current.is_replay);
         let twin = current.and_then(|current| current.twin(told));
@@ -118,36 +137,41 @@ impl Threads {
             if let Some(place) = known[recent..].iter_mut().find(|hash| **hash == 0) {
                 *place = told.hash;
             }
-            return id;
+            return Place::Twin(id);
         }
         if let Some(index) = told.index {
-            return block_id(message, index);
+            return Place::At(index);
         }
         let mut first = known.iter().take(if is_replay { MAX_BLOCKS } else { 0 });
         let place = first.position(|&hash| hash == told.hash).unwrap_or_else(|| {
             known.push(told.hash);
             known.len() - 1
         });
-        block_id(message, place)
+        Place::At(place)
     }
 
-    fn blocks_of(&mut self, message: &str) -> &mut Vec<u64> {
+    fn blocks_of(&mut self, message: &Id) -> &mut Vec<u64> {
         if self.blocks.len() >= MAX_MESSAGES {
             self.blocks.drain(..MAX_MESSAGES / 2);
         }
-        self.blocks.entry(hash(message)).or_default()
+        self.blocks.entry(hash(message.as_str())).or_default()
     }
 }
 
-fn block_id(message: &str, place: usize) -> Id {
+fn block_id(message: &Id, place: usize) -> Id {
     const PLACES: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
     match PLACES.get(place) {
-        Some(place) => Id::below(message, place),
-        None => Id::below(message, &place.to_string()),
+        Some(place) => Id::below(message.as_str(), place),
+        None => Id::below(message.as_str(), &place.to_string()),
     }
 }
 
 impl Current {
+    /// At the beginning of a message.
+    fn at(message: Id, is_replay: bool) -> Self {
+        Self { message, is_replay, streamed: Vec::new(), begun: 0, has_delta: false, has_stop: false }
+    }
+
     /// Ends the message: its blocks are whole if it was, else they never happened.
     fn settle(&mut self, out: &mut Vec<Event>) {
         if self.has_delta && self.has_stop {
@@ -167,7 +191,7 @@ impl Current {
     /// The id of the streamed block that is told whole now.
     fn twin(&mut self, told: &Told<'_>) -> Option<Id> {
         let twin = self.streamed.iter_mut().find(|streamed| {
-            let is_same = told.call.is_none() || streamed.id.as_ref().map(Id::as_str) == told.call;
+            let is_same = told.call.is_none() || streamed.id.as_ref() == told.call;
             streamed.id.is_some() && !streamed.is_whole && streamed.kind == told.kind && is_same
         })?;
         twin.is_whole = true;
@@ -203,7 +227,7 @@ impl Claude {
                 let message = event.get("message");
                 let id = message.and_then(|message| message.get("id")?.decode());
                 let id = id.map_or_else(|| maker.unnamed(), |id| Id::from(&*id));
-                self.threads.begin(maker.parent.as_ref(), id.as_str(), out);
+                self.threads.begin(maker.parent.as_ref(), &id, out);
             }
             "content_block_start" => self.block_start(maker, event, index, out),
             "content_block_delta" => self.block_delta(maker, event, index, out),
@@ -239,9 +263,9 @@ impl Claude {
         let key = maker.parent.clone();
         if !self.threads.current.contains_key(&key) {
             let id = maker.unnamed();
-            self.threads.begin(key.as_ref(), id.as_str(), out);
+            self.threads.begin(key.as_ref(), &id, out);
         }
-        self.threads.current.entry(key).or_default()
+        self.threads.current.entry(key).or_insert_with(|| Current::at(maker.unnamed(), false))
     }
 
     fn block_start(&mut self, maker: &mut Maker<'_>, event: Value<'_>, index: i64, out: &mut Vec<Event>) {

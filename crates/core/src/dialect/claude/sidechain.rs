@@ -4,9 +4,10 @@
 //! the main file and mark them, without saying whose they are. Its first line repeats the call's
 //! prompt, the others hang on it by `parentUuid`.
 
+use crate::hash::hash;
 use crate::item::{Action, Id};
 use crate::json::{Str, Value};
-use crate::session::{Map, hash};
+use crate::session::Map;
 
 use super::line::Line;
 

@@ -111,6 +111,7 @@ pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
         Kind::Array => return item.data.push(("structured", Fact::Node(structured.node()))),
         _ => return,
     }
+    item.data.reserve(8);
     for (key, value) in structured.entries() {
         let key = key.decode();
         match &*key {

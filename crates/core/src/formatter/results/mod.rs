@@ -9,7 +9,9 @@ mod others;
 pub(super) use files::{change, read, search};
 pub(super) use others::{ask, delegate, fetch, plan_mode, points, skill, tasks, todos, tool_search};
 
-use memchr::memmem;
+use std::sync::LazyLock;
+
+use memchr::memmem::{self, Finder};
 
 use crate::entry::{Block, Line, Span, View};
 use crate::formatter::changes::Changes;
@@ -451,7 +453,9 @@ fn unwrapped(text: Text) -> Text {
 fn without_reminders(text: Text) -> Text {
     const OPEN: &[u8] = b"<system-reminder>";
     const CLOSE: &[u8] = b"</system-reminder>";
-    let Some(mut open) = memmem::find(text.as_bytes(), OPEN) else { return text };
+    // Made once: for most texts making it would take longer than the search.
+    static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(OPEN));
+    let Some(mut open) = FINDER.find(text.as_bytes()) else { return text };
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
     while let Some(close) = memmem::find(&text.as_bytes()[open..], CLOSE) {

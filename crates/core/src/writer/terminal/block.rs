@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use super::pen::{Pen, first_line, glyph};
+use super::pen::{BUFFER, Pen, first_line, glyph};
 use super::wrap::{self, Piece};
 use super::{Look, diff, prose, table};
 use crate::clip::FOLDED;
@@ -33,21 +33,24 @@ impl Body<'_, '_> {
     /// Writes blocks one below the other. What is folded stands in a list of its own, not on the stack, since
     /// blocks may lie in each other to any depth.
     pub(super) fn blocks(&mut self, blocks: &[Block]) {
-        let mut open = vec![(blocks.iter(), self.pen.level())];
-        while let Some((blocks, level)) = open.last_mut() {
+        let (mut blocks, mut level) = (blocks.iter(), self.pen.level());
+        let mut around = Vec::new();
+        loop {
             match blocks.next() {
                 Some(Block::Details { summary, body }) => {
                     self.line(summary);
                     if summary.spans.first().is_some_and(|span| span.role.name() == FOLDED) {
                         continue;
                     }
-                    let level = self.pen.shift(self.pen.look().layout.margin);
-                    open.push((body.iter(), level));
+                    around.push((blocks, level));
+                    level = self.pen.shift(self.pen.look().layout.margin);
+                    blocks = body.iter();
                 }
                 Some(block) => self.block(block),
                 None => {
-                    self.pen.dedent(*level);
-                    open.pop();
+                    self.pen.dedent(level);
+                    let Some(outer) = around.pop() else { return };
+                    (blocks, level) = outer;
                 }
             }
         }
@@ -71,12 +74,19 @@ impl Body<'_, '_> {
     /// A line of spans.
     pub(super) fn line(&mut self, line: &Line) {
         let look = self.pen.look();
+        let has_long = line.spans.iter().any(|span| span.text.len() > BUFFER);
+        if self.pen.is_plain() && look.layout.glyphs != Glyphs::Ascii && !has_long {
+            return self.pen.plain_row(line.spans.iter().map(|span| &*span.text));
+        }
         let targets = targets(look.links(), line);
         let pieces = pieces(look, line, &targets);
         self.pen.line(&pieces, 0);
     }
 
     fn prose(&mut self, text: &str, role: &str) {
+        if self.pen.look().layout.bare {
+            return self.pen.verbatim(text, role);
+        }
         // Blank lines around a text are not part of it: the layout has its own.
         let start = text.len() - text.trim_start_matches(['\n', ' ', '\t']).len();
         let start = text[..start].rfind('\n').map_or(0, |at| at + 1);

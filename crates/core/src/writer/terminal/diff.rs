@@ -1,10 +1,12 @@
 //! Hunks of a diff as rows: number, mark, text, and within paired lines the words that changed.
 
+use std::fmt::Write;
+
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::block::digits;
-use super::pen::{Pen, glyph};
+use super::pen::{Level, Pen, glyph};
 use super::wrap::{self, Piece};
 use crate::entry::{Change, DiffLine, Hunk};
 
@@ -13,12 +15,42 @@ const MAX_COMPARED: usize = 500;
 
 pub(super) fn write(pen: &mut Pen<'_>, hunks: &[Hunk]) {
     let digits = hunks.iter().map(last_number).max().filter(|last| *last > 0).map(digits);
+    let look = pen.look();
+    let marks = ["diff-keep", "diff-add", "diff-remove"].map(|name| {
+        let shape = glyph(look, name);
+        format!("{}{shape} ", wrap::spaces(1 - wrap::width(shape).min(1)))
+    });
+    let mut gutter = Gutter { digits, number: String::new(), marks };
     for (at, hunk) in hunks.iter().enumerate() {
         if at > 0 {
-            let look = pen.look();
             pen.line(&[look.piece("diff.hunk", glyph(look, "diff-hunk"))], 0);
         }
-        write_hunk(pen, hunk, digits);
+        write_hunk(pen, hunk, &mut gutter);
+    }
+}
+
+/// What stands before the text of lines.
+struct Gutter {
+    /// Digits of the largest number, if lines have numbers.
+    digits: Option<usize>,
+    /// The number of the line at hand, written out.
+    number: String,
+    /// The marks of kept, added and removed lines.
+    marks: [String; 3],
+}
+
+impl Gutter {
+    /// Sets the next row in, behind the number of its line if lines have numbers.
+    fn begin(&mut self, number: Option<u64>, pen: &mut Pen<'_>) -> Option<Level> {
+        let digits = self.digits?;
+        self.number.clear();
+        // A String takes everything.
+        let _ = match number {
+            Some(number) => write!(self.number, "{number:>digits$}"),
+            None => write!(self.number, "{:>digits$}", ""),
+        };
+        let number = pen.look().piece("diff.number", &self.number);
+        Some(pen.indent(&[number, Piece::blank(1)], &[Piece::blank(digits + 1)]))
     }
 }
 
@@ -28,7 +60,7 @@ fn last_number(hunk: &Hunk) -> u64 {
     starts.map_or(0, |start| start.saturating_add(hunk.lines.len() as u64))
 }
 
-fn write_hunk(pen: &mut Pen<'_>, hunk: &Hunk, digits: Option<usize>) {
+fn write_hunk(pen: &mut Pen<'_>, hunk: &Hunk, gutter: &mut Gutter) {
     let (mut old, mut new) = (hunk.old_start, hunk.new_start);
     let fill = pen.room().map(|room| widest(hunk).min(room));
     let mut at = 0;
@@ -54,7 +86,11 @@ fn write_hunk(pen: &mut Pen<'_>, hunk: &Hunk, digits: Option<usize>) {
                 Change::Add if offset - removed < paired => Some(&hunk.lines[at + offset - removed]),
                 _ => None,
             };
-            write_line(pen, line, partner, number, digits, fill);
+            let level = gutter.begin(number, pen);
+            write_line(pen, line, partner, &gutter.marks, fill);
+            if let Some(level) = level {
+                pen.dedent(level);
+            }
         }
         at += count;
     }
@@ -79,41 +115,32 @@ fn write_line(
     pen: &mut Pen<'_>,
     line: &DiffLine,
     partner: Option<&DiffLine>,
-    number: Option<u64>,
-    digits: Option<usize>,
+    [keep, add, remove]: &[String; 3],
     fill: Option<usize>,
 ) {
     let look = pen.look();
-    let (role, word, name) = match line.change {
-        Change::Keep => ("diff.keep", "diff.keep", "diff-keep"),
-        Change::Add => ("diff.add", "diff.add.word", "diff-add"),
-        Change::Remove => ("diff.remove", "diff.remove.word", "diff-remove"),
+    let (role, word, mark) = match line.change {
+        Change::Keep => ("diff.keep", "diff.keep", keep),
+        Change::Add => ("diff.add", "diff.add.word", add),
+        Change::Remove => ("diff.remove", "diff.remove.word", remove),
     };
-    let level = digits.map(|digits| {
-        let number = number.map_or_else(|| " ".repeat(digits), |number| format!("{number:>digits$}"));
-        pen.indent(&[look.piece("diff.number", &number), Piece::blank(1)], &[Piece::blank(digits + 1)])
-    });
     let style = look.style(role);
-    let shape = glyph(look, name);
-    let mark = format!("{}{shape} ", wrap::spaces(1 - wrap::width(shape).min(1)));
-    let mut pieces = vec![Piece { text: &mark, role, style, link: None }];
+    let ground = fill.map(|fill| (style, fill));
+    let hang = wrap::width(mark);
+    let mark = Piece { text: mark, role, style, link: None };
     let parts = partner.filter(|_| look.is_ansi()).and_then(|partner| changed(&line.text, &partner.text));
-    match parts {
-        Some(parts) => pieces.extend(parts.into_iter().map(|(text, changed)| {
-            let role = if changed { word } else { role };
-            look.piece(role, text)
-        })),
-        None => pieces.push(Piece { text: &line.text, role, style, link: None }),
-    }
-    pen.filled(&pieces, wrap::width(&mark), fill.map(|fill| (style, fill)));
-    if let Some(level) = level {
-        pen.dedent(level);
-    }
+    let Some(parts) = parts else { return pen.filled(&[mark, mark.with(&line.text)], hang, ground) };
+    let mut pieces = vec![mark];
+    pieces.extend(parts.into_iter().map(|(text, changed)| {
+        let role = if changed { word } else { role };
+        look.piece(role, text)
+    }));
+    pen.filled(&pieces, hang, ground);
 }
 
 /// `text` cut into parts that `other` has too and parts that it hasn't; `None` if the two have too little in
 /// common for that to tell anything.
-fn changed<'a>(text: &'a str, other: &str) -> Option<Vec<(&'a str, bool)>> {
+pub(in crate::writer) fn changed<'a>(text: &'a str, other: &str) -> Option<Vec<(&'a str, bool)>> {
     if text.len() > MAX_COMPARED || other.len() > MAX_COMPARED {
         return None;
     }

@@ -11,21 +11,29 @@ use super::wrap::{self, Piece};
 use super::{Look, Paint};
 use crate::theme::{self, Style};
 
-/// What is written is passed on when it is longer than this.
-const BUFFER: usize = 64 * 1024;
+/// What is written is passed on when it is longer than this, in bytes. Longer texts are written bit by bit.
+pub(super) const BUFFER: usize = 64 * 1024;
 
 /// Columns that may stand before text if rows are not wrapped.
 const MAX_INDENT: usize = 64;
+
+/// What the rows of an entry are written with; its room is kept from one entry to the next.
+#[derive(Default)]
+pub(super) struct Paper {
+    /// What is written, and not yet passed on.
+    text: String,
+    /// What stands before each row.
+    prefix: Indent,
+    /// What stands before the next row instead, if [`Pen::has_once`].
+    once: Indent,
+}
 
 /// Writes rows of one entry.
 pub(super) struct Pen<'p> {
     look: &'p Look,
     out: &'p mut dyn fmt::Write,
-    buffer: &'p mut String,
-    /// What stands before each row, painted.
-    prefix: Indent,
-    /// What stands before the next row instead.
-    once: Option<Indent>,
+    paper: &'p mut Paper,
+    has_once: bool,
     /// Columns of the whole row.
     width: Option<usize>,
     /// Columns before everything else, which leave no less room for indentation.
@@ -40,6 +48,17 @@ struct Indent {
     width: usize,
 }
 
+impl Indent {
+    /// Sets rows further in, unless there would be more than `limit` columns before them.
+    fn extend(&mut self, look: &Look, pieces: &[Piece<'_>], limit: usize) {
+        let columns = wrap::width_of(pieces);
+        if self.width + columns <= limit {
+            paint_all(look, pieces, 0, &mut self.painted);
+            self.width += columns;
+        }
+    }
+}
+
 /// Where to return to when an indentation ends.
 #[derive(Clone, Copy)]
 pub(super) struct Level {
@@ -48,10 +67,12 @@ pub(super) struct Level {
 }
 
 impl<'p> Pen<'p> {
-    pub(super) fn new(look: &'p Look, buffer: &'p mut String, out: &'p mut dyn fmt::Write) -> Self {
-        buffer.clear();
+    pub(super) fn new(look: &'p Look, paper: &'p mut Paper, out: &'p mut dyn fmt::Write) -> Self {
+        paper.text.clear();
+        paper.prefix.painted.clear();
+        paper.prefix.width = 0;
         let width = look.width.map(|width| width.max(super::MIN_WIDTH));
-        Self { look, out, buffer, prefix: Indent::default(), once: None, width, column: 0, failed: false }
+        Self { look, out, paper, has_once: false, width, column: 0, failed: false }
     }
 
     /// Passes on what is written.
@@ -59,12 +80,12 @@ impl<'p> Pen<'p> {
         if self.failed {
             return Err(fmt::Error);
         }
-        self.out.write_str(self.buffer)
+        self.out.write_str(&self.paper.text)
     }
 
     /// Goes on in the row that was left open, and ends it.
     pub(super) fn go_on(&mut self, pieces: &[Piece<'_>]) {
-        paint_all(self.look, pieces, 0, self.buffer);
+        paint_all(self.look, pieces, 0, &mut self.paper.text);
         self.end_row();
     }
 
@@ -75,12 +96,12 @@ impl<'p> Pen<'p> {
 
     /// Takes back the end of the last row, unless it is passed on already.
     pub(super) fn leave_open(&mut self) -> bool {
-        self.buffer.pop().is_some()
+        self.paper.text.pop().is_some()
     }
 
     /// Columns that stand before each row.
     pub(super) fn indentation(&self) -> usize {
-        self.prefix.width
+        self.paper.prefix.width
     }
 
     pub(super) fn look(&self) -> &'p Look {
@@ -90,7 +111,7 @@ impl<'p> Pen<'p> {
     /// Columns that are left for text, if rows are wrapped.
     pub(super) fn room(&self) -> Option<usize> {
         let width = self.width?;
-        Some(width.saturating_sub(self.prefix.width).max(1))
+        Some(width.saturating_sub(self.paper.prefix.width).max(1))
     }
 
     // --- What stands before rows
@@ -99,24 +120,31 @@ impl<'p> Pen<'p> {
     /// Where too little room would be left for text, they are left out.
     pub(super) fn indent(&mut self, first: &[Piece<'_>], rest: &[Piece<'_>]) -> Level {
         let level = self.level();
-        let half = self.width.map_or(MAX_INDENT, |width| (width - self.column) / 2);
-        let limit = self.column + half.min(MAX_INDENT);
-        let differ = first != rest;
-        if differ || self.once.is_some() {
-            let mut once = self.once.take().unwrap_or_else(|| self.prefix.clone());
-            let columns = wrap::width_of(first);
-            if once.width + columns <= limit {
-                paint_all(self.look, first, 0, &mut once.painted);
-                once.width += columns;
-            }
-            self.once = Some(once);
+        let limit = self.indent_limit();
+        let Paper { prefix, once, .. } = &mut *self.paper;
+        if !std::mem::replace(&mut self.has_once, true) {
+            once.clone_from(prefix);
         }
-        let columns = wrap::width_of(rest);
-        if self.prefix.width + columns <= limit {
-            paint_all(self.look, rest, 0, &mut self.prefix.painted);
-            self.prefix.width += columns;
-        }
+        once.extend(self.look, first, limit);
+        prefix.extend(self.look, rest, limit);
         level
+    }
+
+    /// From here on, `pieces` stand before each row, if that leaves room enough for text.
+    pub(super) fn indent_all(&mut self, pieces: &[Piece<'_>]) -> Level {
+        let level = self.level();
+        let limit = self.indent_limit();
+        if self.has_once {
+            self.paper.once.extend(self.look, pieces, limit);
+        }
+        self.paper.prefix.extend(self.look, pieces, limit);
+        level
+    }
+
+    /// Columns that may stand before text.
+    fn indent_limit(&self) -> usize {
+        let half = self.width.map_or(MAX_INDENT, |width| (width - self.column) / 2);
+        self.column + half.min(MAX_INDENT)
     }
 
     /// Begins all rows with a column of its own: `first` in the next row, blank in those after it.
@@ -127,24 +155,23 @@ impl<'p> Pen<'p> {
 
     /// Where the indentation is now.
     pub(super) fn level(&self) -> Level {
-        Level { length: self.prefix.painted.len(), width: self.prefix.width }
+        Level { length: self.paper.prefix.painted.len(), width: self.paper.prefix.width }
     }
 
     /// From here on, `columns` more blanks stand before each row.
     pub(super) fn shift(&mut self, columns: usize) -> Level {
-        let blank = [Piece::blank(columns)];
-        self.indent(&blank, &blank)
+        self.indent_all(&[Piece::blank(columns)])
     }
 
     /// Returns to what stood before rows when `level` was made.
     pub(super) fn dedent(&mut self, level: Level) {
-        self.prefix.painted.truncate(level.length);
-        self.prefix.width = level.width;
+        self.paper.prefix.painted.truncate(level.length);
+        self.paper.prefix.width = level.width;
     }
 
     /// Writes a row for a mark that no text followed.
     pub(super) fn flush_mark(&mut self) {
-        if self.once.is_some() {
+        if self.has_once {
             self.blank();
         }
     }
@@ -158,22 +185,21 @@ impl<'p> Pen<'p> {
 
     /// Writes `pieces` as one row, whatever their width.
     pub(super) fn row(&mut self, pieces: &[Piece<'_>]) {
-        let once = self.once.take();
-        let prefix = once.as_ref().unwrap_or(&self.prefix);
+        if self.look.layout.bare {
+            self.begin_row();
+            self.long(pieces, 0);
+            return self.end_row();
+        }
         let kept = pieces.iter().rposition(|piece| !is_blank(piece.text));
-        let Some(kept) = kept else {
-            self.buffer.push_str(prefix.painted.trim_end());
-            self.end_row();
-            return;
-        };
-        self.buffer.push_str(&prefix.painted);
+        let Some(kept) = kept else { return self.empty_row() };
+        self.begin_row();
         let last = pieces[kept].text;
         let blanks = last.len() - last.trim_end_matches([' ', '\t']).len();
         let pieces = &pieces[..=kept];
         if pieces.iter().any(|piece| piece.text.len() > BUFFER) {
             self.long(pieces, blanks);
         } else {
-            paint_all(self.look, pieces, blanks, self.buffer);
+            paint_all(self.look, pieces, blanks, &mut self.paper.text);
         }
         self.end_row();
     }
@@ -186,7 +212,7 @@ impl<'p> Pen<'p> {
             while !rest.is_empty() {
                 let end = (rest.len().min(BUFFER)..=rest.len()).find(|&at| rest.is_char_boundary(at));
                 let (part, behind) = rest.split_at(end.unwrap_or(rest.len()));
-                paint_all(self.look, &[piece.with(part)], 0, self.buffer);
+                paint_all(self.look, &[piece.with(part)], 0, &mut self.paper.text);
                 self.pass_on();
                 rest = behind;
             }
@@ -212,7 +238,7 @@ impl<'p> Pen<'p> {
 
     fn wrapped(&mut self, pieces: &[Piece<'_>], hang: usize, ground: Option<(Style, usize)>) {
         let Some(width) = self.width else { return };
-        let once = self.once.as_ref().map_or(self.prefix.width, |once| once.width);
+        let once = self.before_row().width;
         let first = width.saturating_sub(once).max(1);
         let bytes: usize = pieces.iter().map(|piece| piece.text.len()).sum();
         // No character takes more columns than bytes, but for the tab.
@@ -221,7 +247,7 @@ impl<'p> Pen<'p> {
             self.row(pieces);
             return;
         }
-        let room = width.saturating_sub(self.prefix.width).max(1);
+        let room = width.saturating_sub(self.paper.prefix.width).max(1);
         let own = wrap::leading(pieces);
         let hang = (hang + own).min(room / 2);
         let mut level = None;
@@ -256,17 +282,15 @@ impl<'p> Pen<'p> {
 
     /// Writes a row to its very end, blanks of a coloured ground included.
     fn painted_row(&mut self, pieces: &[Piece<'_>]) {
-        let once = self.once.take();
-        self.buffer.push_str(&once.as_ref().unwrap_or(&self.prefix).painted);
-        paint_all(self.look, pieces, 0, self.buffer);
+        self.begin_row();
+        paint_all(self.look, pieces, 0, &mut self.paper.text);
         self.end_row();
     }
 
     /// Writes text as it is, a row for each of its lines. The way of most bytes.
     pub(super) fn verbatim(&mut self, text: &str, role: &str) {
-        if self.width.is_none() && matches!(self.look.paint, Paint::Plain) {
-            self.plain(text);
-            return;
+        if self.is_plain() {
+            return self.plain(text);
         }
         let style = self.look.style(role);
         let mut rest = Some(text);
@@ -277,36 +301,79 @@ impl<'p> Pen<'p> {
         }
     }
 
+    /// Whether rows are just their text: not wrapped and not painted.
+    pub(super) fn is_plain(&self) -> bool {
+        self.width.is_none() && matches!(self.look.paint, Paint::Plain)
+    }
+
+    /// Writes texts as one row, one behind the other, where [`Pen::is_plain`]. None may be long.
+    pub(super) fn plain_row<'t>(&mut self, texts: impl Iterator<Item = &'t str>) {
+        let before = self.paper.text.len();
+        self.begin_row();
+        let row = &mut self.paper.text;
+        let start = row.len();
+        texts.for_each(|text| row.push_str(text));
+        let end = start + row[start..].trim_end_matches([' ', '\t']).len();
+        let end = if end > start { end } else { before + row[before..start].trim_end().len() };
+        row.truncate(end);
+        self.end_row();
+    }
+
     fn plain(&mut self, text: &str) {
         let mut rest = Some(text);
         while let Some(text) = rest {
             let (line, behind) = first_line(text);
-            let line = if line.ends_with([' ', '\t']) { line.trim_end_matches([' ', '\t']) } else { line };
-            let once = self.once.take();
-            let prefix = once.as_ref().unwrap_or(&self.prefix);
-            let prefix = if line.is_empty() { prefix.painted.trim_end() } else { &prefix.painted };
-            self.buffer.push_str(prefix);
-            if line.len() > BUFFER {
-                self.pass_on();
-                self.failed |= self.out.write_str(line).is_err();
-            } else {
-                self.buffer.push_str(line);
-            }
-            self.end_row();
+            self.plain_line(line);
             rest = behind;
         }
     }
 
+    fn plain_line(&mut self, line: &str) {
+        if self.look.layout.bare {
+            return self.row(&[Piece { text: line, ..Piece::blank(0) }]);
+        }
+        let line = if line.ends_with([' ', '\t']) { line.trim_end_matches([' ', '\t']) } else { line };
+        if line.is_empty() {
+            return self.empty_row();
+        }
+        self.begin_row();
+        if line.len() > BUFFER {
+            self.pass_on();
+            self.failed |= self.out.write_str(line).is_err();
+        } else {
+            self.paper.text.push_str(line);
+        }
+        self.end_row();
+    }
+
+    /// What stands before the next row.
+    fn before_row(&self) -> &Indent {
+        if self.has_once { &self.paper.once } else { &self.paper.prefix }
+    }
+
+    fn begin_row(&mut self) {
+        let Paper { text, prefix, once } = &mut *self.paper;
+        let before = if std::mem::take(&mut self.has_once) { once } else { prefix };
+        text.push_str(&before.painted);
+    }
+
+    fn empty_row(&mut self) {
+        let Paper { text, prefix, once } = &mut *self.paper;
+        let before = if std::mem::take(&mut self.has_once) { once } else { prefix };
+        text.push_str(before.painted.trim_end());
+        self.end_row();
+    }
+
     fn end_row(&mut self) {
-        self.buffer.push('\n');
-        if self.buffer.len() > BUFFER {
+        self.paper.text.push('\n');
+        if self.paper.text.len() > BUFFER {
             self.pass_on();
         }
     }
 
     fn pass_on(&mut self) {
-        self.failed |= self.out.write_str(self.buffer).is_err();
-        self.buffer.clear();
+        self.failed |= self.out.write_str(&self.paper.text).is_err();
+        self.paper.text.clear();
     }
 }
 
@@ -324,9 +391,15 @@ fn is_blank(text: &str) -> bool {
 
 /// Writes pieces without the last `cut` bytes; what looks the same is begun and ended once.
 fn paint_all(look: &Look, pieces: &[Piece<'_>], cut: usize, out: &mut String) {
+    if let Paint::Plain = look.paint {
+        for piece in pieces {
+            out.push_str(piece.text);
+        }
+        out.truncate(out.len() - cut);
+        return;
+    }
     let alike = |one: &Piece<'_>, next: &Piece<'_>| match look.paint {
-        Paint::Plain => true,
-        Paint::Roles => one.role == next.role,
+        Paint::Plain | Paint::Roles => one.role == next.role,
         Paint::Ansi { .. } => one.style == next.style && one.link == next.link,
     };
     let mut left = pieces.len();

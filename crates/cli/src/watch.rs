@@ -1,0 +1,128 @@
+//! Watches the files that the choices were read from, for `--watch`.
+//!
+//! They are looked at every now and then instead of asking the system to tell of changes: some dozen files cost a few
+//! microseconds a look, nothing has to be set up before the first line is shown, it works on any file system, and an
+//! editor that writes a new file and gives it the old name is no special case.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use streamfmt::{Engine, Files, Problems};
+
+use crate::message::{tell, tell_journal, tell_problems};
+use crate::signal::Signals;
+
+/// How long after the last change it is taken for whole: editors write in several steps.
+const CALM: Duration = Duration::from_millis(100);
+
+/// How often is looked.
+pub(crate) const TICK: Duration = Duration::from_millis(50);
+
+/// Makes the choices anew, reading files through the given reader.
+pub(crate) type Build<'a> = &'a dyn Fn(Files) -> Result<Engine, Problems>;
+
+/// Sees when the choices change, and makes them anew.
+pub(crate) struct Watch<'a> {
+    build: Build<'a>,
+    /// Each file that matters, and how it was when it was last looked at.
+    files: BTreeMap<PathBuf, Option<Stamp>>,
+    looked: Instant,
+    /// When the last change was seen, if the choices have not been made anew since.
+    changed: Option<Instant>,
+}
+
+/// What changes when a file is written: its time, its length, and which file has the name.
+type Stamp = (Option<SystemTime>, u64, u64);
+
+impl<'a> Watch<'a> {
+    /// Watches what `engine` was made of by `build`.
+    pub(crate) fn new(build: Build<'a>, engine: &Engine) -> Self {
+        let mut watch = Self { build, files: BTreeMap::new(), looked: Instant::now(), changed: None };
+        watch.add(engine.files());
+        watch
+    }
+
+    /// The choices made anew, if they changed and can be used. If they can't, that is told, and those before hold.
+    pub(crate) fn renewed(&mut self) -> Option<Engine> {
+        if !self.is_due() {
+            return None;
+        }
+        let files = Files::default();
+        let built = (self.build)(files.clone());
+        self.add(&files);
+        match built {
+            Ok(engine) => {
+                // A plugin that is broken tells so when it is loaded.
+                drop(engine.setup());
+                if engine.journal().failures() == 0 && engine.warnings().0.is_empty() {
+                    return Some(engine);
+                }
+                tell_problems(engine.warnings());
+                tell_journal(engine.journal());
+            }
+            Err(problems) => tell_problems(&problems),
+        }
+        tell("what was loaded before is kept");
+        None
+    }
+
+    /// Waits until the choices can be made anew; nothing if a signal comes first.
+    pub(crate) fn wait(&mut self, signals: &mut Signals) -> Option<Engine> {
+        loop {
+            if let Some(engine) = self.renewed() {
+                return Some(engine);
+            }
+            signals.wait(None, Some(TICK), false).ok()?;
+            if signals.caught().is_some() {
+                return None;
+            }
+        }
+    }
+
+    /// Whether something changed, and has been calm since.
+    fn is_due(&mut self) -> bool {
+        let now = Instant::now();
+        if now.duration_since(self.looked) >= TICK {
+            self.looked = now;
+            for (path, stamp) in &mut self.files {
+                let new = stamp_of(path);
+                if new != *stamp {
+                    *stamp = new;
+                    self.changed = Some(now);
+                }
+            }
+        }
+        let is_due = self.changed.is_some_and(|changed| now.duration_since(changed) >= CALM);
+        if is_due {
+            self.changed = None;
+        }
+        is_due
+    }
+
+    /// Watches what was read, and what was looked for in vain: it may come.
+    fn add(&mut self, files: &Files) {
+        let read = files.reached().into_iter().map(|source| source.path);
+        for path in read.chain(files.missed()) {
+            let stamp = stamp_of(&path);
+            self.files.entry(path).or_insert(stamp);
+        }
+    }
+}
+
+fn stamp_of(path: &Path) -> Option<Stamp> {
+    let metadata = fs::metadata(path).ok()?;
+    Some((metadata.modified().ok(), metadata.len(), number(&metadata)))
+}
+
+#[cfg(unix)]
+fn number(metadata: &fs::Metadata) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    metadata.ino()
+}
+
+#[cfg(not(unix))]
+fn number(_: &fs::Metadata) -> u64 {
+    0
+}

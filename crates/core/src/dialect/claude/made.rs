@@ -1,0 +1,151 @@
+//! Which items each line made, in case a later line takes them back.
+//!
+//! Nearly all of this is never asked for, so it is kept in as little as will do: the ids stand one after the
+//! other in one text, each behind its length.
+
+use std::ops::Range;
+
+use crate::event::Event;
+use crate::hash::hash;
+use crate::item::Id;
+use crate::json::{Str, Value};
+use crate::session::Map;
+
+/// Lines whose items may still be taken back.
+const MAX_LINES: usize = 8_192;
+/// Bytes of the ids of those items.
+const MAX_BYTES: usize = 4 << 20;
+
+/// What is remembered of the lines that were read.
+#[derive(Default)]
+pub(super) struct Made {
+    /// Hash of a line's uuid → the line.
+    lines: Map<u64, Line>,
+    ids: String,
+    /// Bytes of ids that were forgotten.
+    forgotten: usize,
+}
+
+struct Line {
+    /// Hash of its message.
+    message: u64,
+    /// Where its ids stand, forgotten ones counted.
+    ids: Range<usize>,
+}
+
+impl Made {
+    /// Whether a line of this uuid was remembered, whatever it said.
+    pub(super) fn knows(&self, uuid: Str<'_>) -> bool {
+        self.lines.contains_key(&hash(uuid.raw()))
+    }
+
+    /// Remembers what a line made: the items of `events`. True: the very same line was seen before.
+    pub(super) fn remember(&mut self, uuid: Str<'_>, message: Option<Value<'_>>, events: &[Event]) -> bool {
+        let key = hash(uuid.raw());
+        let message = hash(message.map(Value::raw).unwrap_or_default());
+        if self.lines.get(&key).is_some_and(|known| known.message == message) {
+            return true;
+        }
+        let start = self.forgotten + self.ids.len();
+        for event in events {
+            if let Event::Put(item) = event {
+                push(item.id.as_str(), &mut self.ids);
+            }
+        }
+        let ids = start..self.forgotten + self.ids.len();
+        self.lines.insert(key, Line { message, ids });
+        if self.lines.len() > MAX_LINES || self.ids.len() > MAX_BYTES {
+            self.forget_older_half();
+        }
+        false
+    }
+
+    fn forget_older_half(&mut self) {
+        self.lines.drain(..self.lines.len() / 2);
+        let kept = self.lines.values().filter(|line| !line.ids.is_empty()).map(|line| line.ids.start);
+        let kept = kept.min().unwrap_or(self.forgotten + self.ids.len());
+        self.ids.drain(..kept - self.forgotten);
+        self.forgotten = kept;
+    }
+
+    /// The items that the lines of these uuids made. They can be taken back once.
+    pub(super) fn take(&mut self, uuids: Value<'_>) -> Vec<Id> {
+        let mut taken = Vec::new();
+        for uuid in uuids.items().filter_map(Value::str) {
+            let Some(line) = self.lines.get_mut(&hash(uuid.raw())) else { continue };
+            let ids = std::mem::take(&mut line.ids);
+            if !ids.is_empty() {
+                pop_all(&self.ids[ids.start - self.forgotten..ids.end - self.forgotten], &mut taken);
+            }
+        }
+        taken
+    }
+}
+
+/// Writes an id behind the character whose number is its length. Ids are never so long that there is none.
+fn push(id: &str, out: &mut String) {
+    if let Some(length) = char::from_u32(id.len() as u32) {
+        out.push(length);
+        out.push_str(id);
+    }
+}
+
+fn pop_all(mut ids: &str, out: &mut Vec<Id>) {
+    while let Some(length) = ids.chars().next() {
+        let (id, rest) = ids[length.len_utf8()..].split_at(length as usize);
+        out.push(Id::from(id));
+        ids = rest;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::item::{Item, Kind};
+    use crate::json::Record;
+
+    fn put(id: &str) -> Event {
+        Event::Put(Box::new(Item::new(id, Kind::Reply, 1)))
+    }
+
+    #[test]
+    fn what_a_line_made_can_be_taken_back_once_while_it_is_remembered() {
+        let record = Record::from_line(r#"["one","two","none"]"#.to_owned()).unwrap();
+        let uuids = record.root();
+        let [one, two]: [Str<'_>; 2] =
+            uuids.items().filter_map(Value::str).take(2).collect::<Vec<_>>().try_into().unwrap();
+        let long = "é".repeat(250);
+        let mut made = Made::default();
+        assert!(!made.remember(one, None, &[put("a"), put("")]));
+        assert!(made.remember(one, None, &[put("a")]));
+        assert!(!made.remember(two, Some(uuids), &[put(&long)]));
+        assert_eq!(made.take(uuids), [Id::from("a"), Id::from(""), Id::from(&*long)]);
+        assert!(made.take(uuids).is_empty());
+        assert!(made.knows(one));
+    }
+
+    #[test]
+    fn older_lines_are_forgotten_with_what_they_made() {
+        let many = format!("[{}]", vec![r#""u""#; 3 * MAX_LINES].join(","));
+        let numbered: String = many
+            .split("\"u\"")
+            .enumerate()
+            .map(|(n, rest)| match n {
+                0 => rest.to_owned(),
+                n => format!("\"{n}\"{rest}"),
+            })
+            .collect();
+        let record = Record::from_line(numbered).unwrap();
+        let mut made = Made::default();
+        let uuids = || record.root().items().filter_map(Value::str);
+        for uuid in uuids() {
+            made.remember(uuid, None, &[put(uuid.raw())]);
+        }
+        let last = uuids().last().unwrap();
+        assert!(made.lines.len() <= MAX_LINES && made.ids.len() < MAX_LINES * 8);
+        assert!(made.knows(last) && uuids().next().is_some_and(|first| !made.knows(first)));
+        let taken = made.take(record.root());
+        assert_eq!(taken.len(), made.lines.len());
+        assert_eq!(taken.last().map(Id::as_str), Some(last.raw()));
+    }
+}

@@ -1,0 +1,133 @@
+//! Strings of a record: decoded when they are asked for.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// A string of a record between its quotes, not yet unescaped.
+#[derive(Clone, Copy, Debug)]
+pub struct Str<'a> {
+    raw: &'a str,
+    escaped: bool,
+}
+
+impl<'a> Str<'a> {
+    /// The empty string.
+    pub(crate) const EMPTY: Str<'static> = Str { raw: "", escaped: false };
+
+    /// The string between two quotes of valid JSON; `escaped`: there is an escape in it.
+    #[inline]
+    pub(super) fn between_quotes(raw: &'a str, escaped: bool) -> Self {
+        Self { raw, escaped }
+    }
+
+    /// The string between the quotes of valid JSON.
+    pub(crate) fn of_raw(raw: &'a str) -> Self {
+        Self { raw, escaped: raw.contains('\\') }
+    }
+
+    /// The text between the quotes as written.
+    #[inline]
+    pub fn raw(self) -> &'a str {
+        self.raw
+    }
+
+    /// Whether [`Str::raw`] holds an escape.
+    pub fn is_escaped(self) -> bool {
+        self.escaped
+    }
+
+    /// Whether it says `text` once decoded.
+    #[inline]
+    pub fn is(self, text: &str) -> bool {
+        if self.escaped { self.decode() == text } else { self.raw == text }
+    }
+
+    /// Whether nothing but blanks is in it.
+    pub fn is_blank(self) -> bool {
+        self.write_to(&mut OnlyBlanks).is_ok()
+    }
+
+    /// Writes the string it stands for, bit by bit.
+    pub fn write_to(self, out: &mut impl fmt::Write) -> fmt::Result {
+        if self.escaped { unescape(self.raw, out) } else { out.write_str(self.raw) }
+    }
+
+    /// The string it stands for. A lone surrogate becomes U+FFFD.
+    #[inline]
+    pub fn decode(self) -> Cow<'a, str> {
+        if self.escaped { Cow::Owned(unescaped(self.raw)) } else { Cow::Borrowed(self.raw) }
+    }
+}
+
+/// Takes nothing but blanks.
+struct OnlyBlanks;
+
+impl fmt::Write for OnlyBlanks {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if text.trim_start().is_empty() { Ok(()) } else { Err(fmt::Error) }
+    }
+}
+
+fn unescaped(raw: &str) -> String {
+    let mut out = String::with_capacity(raw.len());
+    // A String takes everything.
+    let _ = unescape(raw, &mut out);
+    out
+}
+
+/// Writes what `raw` stands for.
+fn unescape(raw: &str, out: &mut impl fmt::Write) -> fmt::Result {
+    let mut rest = raw;
+    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+        let (plain, escape) = rest.split_at(at);
+        out.write_str(plain)?;
+        let (ch, used) = escape_at(escape);
+        out.write_char(ch)?;
+        rest = &escape[used..];
+    }
+    out.write_str(rest)
+}
+
+/// The character that the escape at the start of `text` stands for, and its length.
+fn escape_at(text: &str) -> (char, usize) {
+    let bytes = text.as_bytes();
+    let ch = match bytes.get(1) {
+        Some(b'n') => '\n',
+        Some(b't') => '\t',
+        Some(b'r') => '\r',
+        Some(b'b') => '\u{8}',
+        Some(b'f') => '\u{c}',
+        Some(b'u') => return surrogates_at(bytes),
+        Some(&other) if other.is_ascii() => char::from(other),
+        _ => return ('\\', 1),
+    };
+    (ch, 2)
+}
+
+fn surrogates_at(bytes: &[u8]) -> (char, usize) {
+    let Some(first) = hex_at(bytes, 2) else {
+        return (char::REPLACEMENT_CHARACTER, bytes.len().min(2));
+    };
+    if let Some(ch) = char::from_u32(first) {
+        return (ch, 6);
+    }
+    let is_high = first < 0xDC00;
+    if is_high
+        && bytes.get(6..8) == Some(b"\\u")
+        && let Some(second @ 0xDC00..=0xDFFF) = hex_at(bytes, 8)
+    {
+        let code = 0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00);
+        if let Some(ch) = char::from_u32(code) {
+            return (ch, 12);
+        }
+    }
+    (char::REPLACEMENT_CHARACTER, 6)
+}
+
+fn hex_at(bytes: &[u8], at: usize) -> Option<u32> {
+    let mut code = 0;
+    for &digit in bytes.get(at..at + 4)? {
+        code = code * 16 + char::from(digit).to_digit(16)?;
+    }
+    Some(code)
+}

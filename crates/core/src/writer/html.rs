@@ -1,0 +1,480 @@
+//! Entries as one HTML page that needs nothing else: no request, no file beside it, no server.
+//!
+//! ```text
+//! header    what is known of the run at its start
+//! main      the activity: entries as they come, calls folded to their one line
+//!           the answer, and how the run ended      written last, shown first, by the order of CSS
+//!           the timeline
+//! script    search, filters, keys; without it everything can be read all the same
+//! ```
+//!
+//! Memory doesn't grow with the run. Replies are held back while they may be the answer, and calls for a while, so that
+//! their results stand inside of them; a result that comes later stands by itself and leads to its call.
+//!
+//! The page allows itself nothing: its policy names one style and one script by their hashes. All that comes from the
+//! stream is text, and passes [`Out::text`].
+
+mod block;
+mod out;
+mod prose;
+mod timeline;
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use crate::entry::{Block, Entry, Line};
+use crate::item::{Action, Id, Kind, Status};
+use crate::profile::Glyphs;
+use crate::theme;
+use crate::writer::Writer;
+use crate::writer::sheet::{self, Held, Sheet};
+
+use self::block::Body;
+use self::out::Out;
+use self::timeline::Timeline;
+
+/// The style and the script of every page.
+const STYLE: &str = include_str!("html/page.css");
+const SCRIPT: &str = include_str!("html/page.js");
+/// Their hashes, as the policy names them. A test says what they must be.
+const STYLE_HASH: &str = "sha256-mTN0wL3/iGxit90UlMCVaSvuZeSEnGYm20RWTIK7I1w=";
+const SCRIPT_HASH: &str = "sha256-loTCB2YUJEHPEbAAIbVoEzHkchEkuaT5JvivTbFGwTY=";
+
+/// Calls and what stands between them that wait for results.
+const MAX_WAITING: usize = 64;
+/// Bytes of their texts.
+const MAX_WAITING_BYTES: usize = 512 << 10;
+/// Sub-agents whose names are remembered.
+const MAX_NAMES: usize = 256;
+/// Deeper sub-agents stand no further in.
+const MAX_INSIDE: usize = 8;
+
+/// Writes entries as an HTML page.
+#[derive(Debug, Default)]
+pub struct Html {
+    sheet: Sheet,
+    buffer: String,
+    is_begun: bool,
+    held: Held,
+    waiting: VecDeque<Waiting>,
+    waiting_bytes: usize,
+    /// The calls that the open folds of sub-agents are of.
+    inside: Vec<Option<Id>>,
+    /// Calls that started sub-agents, and what they are called.
+    names: VecDeque<(Id, String)>,
+    timeline: Timeline,
+}
+
+/// An entry that isn't written yet, since it is a call, or stands behind one.
+#[derive(Debug)]
+struct Waiting {
+    entry: Entry,
+    result: Option<Entry>,
+}
+
+impl Html {
+    /// A writer of this layout.
+    pub fn new(sheet: Sheet) -> Self {
+        Self { sheet, ..Self::default() }
+    }
+
+    fn begin_page(&mut self, first: Option<&Entry>, out: &mut Out<'_>) {
+        if std::mem::replace(&mut self.is_begun, true) {
+            return;
+        }
+        let session = first.filter(|entry| entry.view.mark == Some("session"));
+        let title = session.map(|entry| session_title(&entry.view.title));
+        let title = title.as_deref().filter(|title| !title.is_empty()).unwrap_or("Agent session");
+        head(title, out);
+        out.raw("<header class=\"top\"><h1>");
+        match session {
+            Some(entry) => block::line(out, &entry.view.title),
+            None => out.text(title),
+        }
+        out.raw("</h1>");
+        if let Some(entry) = session.filter(|entry| !entry.view.body.is_empty()) {
+            let is_long = blocks_lines(&entry.view.body) > 2;
+            out.raw(if is_long {
+                "<details class=\"fold\"><summary>Set-up</summary>"
+            } else {
+                "<div class=\"setup\">"
+            });
+            self.body(&entry.view.body, "e-session", out);
+            out.raw(if is_long { "</details>" } else { "</div>" });
+        }
+        out.raw("</header>\n<div id=\"tools\" role=\"search\" hidden></div>\n<main>\n");
+        out.raw(
+            "<section id=\"activity\" aria-labelledby=\"h-activity\"><h2 id=\"h-activity\">Activity</h2>\n",
+        );
+    }
+
+    fn body(&self, blocks: &[Block], name: &str, out: &mut Out<'_>) {
+        Body { out, sheet: &self.sheet, name, pictures: 0 }.blocks(blocks);
+    }
+
+    // --- What waits for results
+
+    /// Takes an entry of the activity.
+    fn take(&mut self, entry: &Entry, out: &mut Out<'_>) {
+        let size = sheet::size(&entry.view.body);
+        let call = call_of(entry).filter(|_| entry.kind == Kind::Result);
+        let at = call.and_then(|call| self.waiting.iter().position(|waiting| waiting.entry.id == call));
+        if let Some(at) = at
+            && self.waiting[at].result.is_none()
+            && (at == 0 || self.waiting_bytes + size <= MAX_WAITING_BYTES)
+        {
+            self.waiting_bytes += size;
+            self.waiting[at].result = Some(entry.clone());
+            self.settle(false, out);
+            return;
+        }
+        let may_wait = match entry.kind {
+            // A sub-agent will be long at work.
+            Kind::Call => entry.action != Some(Action::Delegate),
+            Kind::Plan | Kind::Notice => !self.waiting.is_empty(),
+            _ => false,
+        };
+        let fits = self.waiting.len() < MAX_WAITING && self.waiting_bytes + size <= MAX_WAITING_BYTES;
+        let is_beside = self.waiting.front().is_none_or(|waiting| waiting.entry.parent == entry.parent);
+        if !(may_wait && fits && is_beside) {
+            self.settle(true, out);
+        }
+        if may_wait && size <= MAX_WAITING_BYTES {
+            self.waiting_bytes += size;
+            self.waiting.push_back(Waiting { entry: entry.clone(), result: None });
+        } else {
+            self.entry_of(entry, None, out);
+        }
+    }
+
+    /// Writes what waits for nothing any more, or, with `all`, everything.
+    fn settle(&mut self, all: bool, out: &mut Out<'_>) {
+        while let Some(first) = self.waiting.front() {
+            if !all && first.entry.kind == Kind::Call && first.result.is_none() {
+                return;
+            }
+            let Some(Waiting { entry, result }) = self.waiting.pop_front() else { return };
+            let size = |entry: &Entry| sheet::size(&entry.view.body);
+            self.waiting_bytes -= (size(&entry) + result.as_ref().map_or(0, size)).min(self.waiting_bytes);
+            self.entry_of(&entry, result.as_ref(), out);
+        }
+    }
+
+    // --- Sub-agents
+
+    /// Opens and closes folds until an entry stands in that of the sub-agent that it is of.
+    fn enter(&mut self, entry: &Entry, out: &mut Out<'_>) {
+        let depth = usize::from(entry.depth).min(MAX_INSIDE);
+        while self.inside.len() > depth
+            || (depth > 0 && self.inside.len() == depth && self.inside.last() != Some(&entry.parent))
+        {
+            self.inside.pop();
+            out.raw("</div></details>\n");
+        }
+        while self.inside.len() < depth {
+            self.inside.push(entry.parent.clone());
+            let known =
+                entry.parent.as_ref().and_then(|parent| self.names.iter().find(|(id, _)| id == parent));
+            let of = entry.of.as_ref().map(session_title);
+            let name = known.map(|(_, name)| name.clone()).or(of).unwrap_or_else(|| "sub-agent".to_owned());
+            out.raw("<details class=\"inside\"><summary><span class=\"mark\" aria-hidden=\"true\">⤷</span> <span class=\"t\">Inside <span class=\"arg\">");
+            out.text(&name);
+            out.raw("</span></span></summary><div>\n");
+        }
+    }
+
+    // --- Entries
+
+    /// Writes an entry, a call with its result if that is known.
+    fn entry_of(&mut self, entry: &Entry, result: Option<&Entry>, out: &mut Out<'_>) {
+        self.enter(entry, out);
+        if entry.kind == Kind::Call && entry.action == Some(Action::Delegate) {
+            self.names.push_back((entry.id.clone(), session_title(&entry.view.title)));
+            if self.names.len() > MAX_NAMES {
+                self.names.pop_front();
+            }
+        }
+        let anchor = sheet::anchor(entry.id.as_str());
+        let is_failed = [Some(entry), result].into_iter().flatten().any(is_failed);
+        out.raw("<div class=\"e ");
+        out.raw(class_of(entry));
+        out.raw(if is_failed { " failed\" id=\"" } else { "\" id=\"" });
+        out.raw(&anchor);
+        out.raw("\" data-kind=\"");
+        out.raw(entry.kind.name());
+        if let Some(tool) = &entry.tool {
+            out.raw("\" data-tool=\"");
+            out.text(tool);
+        }
+        out.raw("\" tabindex=\"-1\">");
+        match entry.kind {
+            Kind::Reply => self.body(&entry.view.body, &anchor, out),
+            Kind::Prompt => {
+                out.raw("<p class=\"label\">");
+                out.raw(if entry.depth > 0 { "Task" } else { "Prompt" });
+                out.raw("</p>");
+                self.body(&entry.view.body, &anchor, out);
+            }
+            _ => self.row(entry, result, &anchor, out),
+        }
+        self.time(entry, &anchor, out);
+        out.raw("</div>\n");
+    }
+
+    /// A line that may be unfolded.
+    fn row(&self, entry: &Entry, result: Option<&Entry>, anchor: &str, out: &mut Out<'_>) {
+        let view = &entry.view;
+        let is_said = |entry: &Entry| !entry.view.body.is_empty();
+        let is_folded =
+            is_said(entry) || result.is_some_and(|result| is_said(result) || is_long(&result.view.title));
+        let is_open = matches!(entry.kind, Kind::Plan | Kind::Outcome) || view.mark == Some("session");
+        out.raw(match (is_folded, is_open) {
+            (true, true) => "<details open><summary>",
+            (true, false) => "<details><summary>",
+            (false, _) => "<p class=\"row\">",
+        });
+        let mark = if result.is_some_and(is_failed) { Some("error") } else { view.mark };
+        let mark = if entry.kind == Kind::Result { mark.or(Some("result")) } else { mark };
+        out.raw("<span class=\"mark\" aria-hidden=\"true\">");
+        out.text(mark.map_or("·", |mark| theme::glyph(Glyphs::Unicode, mark)));
+        out.raw("</span> <span class=\"t\">");
+        Self::title(entry, out);
+        out.raw("</span>");
+        if let Some(note) = result.map(|result| &result.view.title).filter(|title| !title.is_empty()) {
+            out.raw(" <span class=\"note\">");
+            block::line(out, note);
+            out.raw("</span>");
+        } else if entry.kind == Kind::Call && result.is_none() && entry.action != Some(Action::Delegate) {
+            out.raw(" <span class=\"note dim\">…</span>");
+        }
+        if !is_folded {
+            out.raw("</p>");
+            return;
+        }
+        out.raw("</summary><div class=\"body\">");
+        self.body(&view.body, anchor, out);
+        if let Some(result) = result {
+            let name = sheet::anchor(result.id.as_str());
+            out.raw("<div class=\"result\" id=\"");
+            out.raw(&name);
+            out.raw("\">");
+            if is_long(&result.view.title) {
+                out.raw("<p class=\"line\">");
+                block::line(out, &result.view.title);
+                out.raw("</p>");
+            }
+            self.body(&result.view.body, &name, out);
+            out.raw("</div>");
+        }
+        out.raw("</div></details>");
+    }
+
+    fn title(entry: &Entry, out: &mut Out<'_>) {
+        let view = &entry.view;
+        if entry.kind == Kind::Result {
+            out.raw("<span class=\"dim\">result of </span>");
+            match &entry.of {
+                Some(title) => out.text(&session_title(title)),
+                None => out.raw("the call above"),
+            }
+            out.raw(" ");
+            if let Some(note) = Some(&view.title).filter(|title| !title.is_empty()) {
+                out.raw("<span class=\"note\">");
+                block::line(out, note);
+                out.raw("</span>");
+            }
+        } else if !view.title.is_empty() {
+            block::line(out, &view.title);
+        } else if entry.kind == Kind::Thinking {
+            out.raw("Thinking <span class=\"dim\">");
+            out.text(&beginning(&view.body));
+            out.raw("</span>");
+        } else {
+            out.text(&beginning(&view.body));
+        }
+    }
+
+    /// When it was, as the link to it.
+    fn time(&self, entry: &Entry, anchor: &str, out: &mut Out<'_>) {
+        out.raw("<a class=\"at\" href=\"#");
+        out.raw(anchor);
+        match entry.at {
+            Some(at) => {
+                let zone = self.sheet.timestamps.clone().unwrap_or(jiff::tz::TimeZone::UTC);
+                let _ = out.formatted(format_args!(
+                    "\"><time datetime=\"{}\">{}</time></a>",
+                    at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+                    at.to_zoned(zone).strftime("%H:%M:%S")
+                ));
+            }
+            None => out.raw("\" aria-label=\"link to this\">#</a>"),
+        }
+    }
+
+    /// Writes what was held back as a part of the run.
+    fn say(&mut self, held: &VecDeque<Entry>, out: &mut Out<'_>) {
+        for entry in held {
+            self.take(entry, out);
+        }
+    }
+
+    /// Ends the activity, and writes what is shown above it.
+    fn end_page(&mut self, out: &mut Out<'_>) {
+        let held = self.held.release();
+        let is_answered = held.iter().any(|entry| matches!(entry.kind, Kind::Reply | Kind::Outcome));
+        for entry in held.iter().filter(|entry| !is_answered || entry.kind == Kind::Notice) {
+            self.take(entry, out);
+        }
+        self.settle(true, out);
+        while self.inside.pop().is_some() {
+            out.raw("</div></details>\n");
+        }
+        out.raw("<p id=\"none\" hidden>Nothing here matches.</p></section>\n");
+        if is_answered {
+            out.raw("<section id=\"answer\" aria-labelledby=\"h-answer\"><h2 id=\"h-answer\">Answer</h2>\n");
+            for entry in held.iter().filter(|entry| entry.kind == Kind::Outcome) {
+                self.outcome(entry, out);
+            }
+            for entry in held.iter().filter(|entry| entry.kind == Kind::Reply) {
+                let anchor = sheet::anchor(entry.id.as_str());
+                out.raw("<div class=\"e reply\" data-kind=\"reply\" tabindex=\"-1\" id=\"");
+                out.raw(&anchor);
+                out.raw("\">");
+                self.body(&entry.view.body, &anchor, out);
+                self.time(entry, &anchor, out);
+                out.raw("</div>\n");
+            }
+            out.raw("</section>\n");
+        }
+        self.timeline.write(out);
+        out.raw("</main>\n<footer>Written by streamfmt</footer>\n<script>");
+        out.raw(SCRIPT);
+        out.raw("</script>\n</body>\n</html>\n");
+    }
+
+    fn outcome(&self, entry: &Entry, out: &mut Out<'_>) {
+        let anchor = sheet::anchor(entry.id.as_str());
+        out.raw(if is_failed(entry) {
+            "<div class=\"end failed\" id=\""
+        } else {
+            "<div class=\"end\" id=\""
+        });
+        out.raw(&anchor);
+        out.raw("\"><p class=\"row\"><span class=\"mark\" aria-hidden=\"true\">");
+        out.text(entry.view.mark.map_or("", |mark| theme::glyph(Glyphs::Unicode, mark)));
+        out.raw("</span> <span class=\"t\">");
+        block::line(out, &entry.view.title);
+        out.raw("</span></p>");
+        let is_told = |block: &Block| matches!(block, Block::Lines { .. });
+        let (told, said): (Vec<Block>, Vec<Block>) = entry.view.body.iter().cloned().partition(is_told);
+        self.body(&said, &anchor, out);
+        if !told.is_empty() {
+            out.raw("<details class=\"fold\"><summary>Accounts</summary>");
+            self.body(&told, &anchor, out);
+            out.raw("</details>");
+        }
+        out.raw("</div>\n");
+    }
+}
+
+impl Writer for Html {
+    fn wants_time(&self) -> bool {
+        true
+    }
+
+    fn wants_figures(&self) -> bool {
+        true
+    }
+
+    fn entry(&mut self, entry: &Entry, out: &mut dyn fmt::Write) -> fmt::Result {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut out = Out::new(&mut buffer, out);
+        let is_header = !self.is_begun && entry.view.mark == Some("session");
+        self.begin_page(Some(entry), &mut out);
+        self.timeline.note(entry);
+        if !is_header {
+            let (said, is_held) = self.held.take(entry);
+            self.say(&said, &mut out);
+            if !is_held {
+                self.take(entry, &mut out);
+            }
+        }
+        let ended = out.end();
+        self.buffer = buffer;
+        ended
+    }
+
+    fn end(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut out = Out::new(&mut buffer, out);
+        self.begin_page(None, &mut out);
+        self.end_page(&mut out);
+        out.end()
+    }
+}
+
+fn head(title: &str, out: &mut Out<'_>) {
+    out.raw("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    let _ = out.formatted(format_args!(
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src '{SCRIPT_HASH}'; \
+         style-src '{STYLE_HASH}'; img-src data:; base-uri 'none'; form-action 'none'\">\n"
+    ));
+    out.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    out.raw("<meta name=\"referrer\" content=\"no-referrer\">\n<meta name=\"color-scheme\" content=\"light dark\">\n");
+    out.raw("<meta name=\"generator\" content=\"streamfmt\">\n<title>");
+    out.text(title);
+    out.raw("</title>\n<style>");
+    out.raw(STYLE);
+    out.raw("</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#answer\">Skip to the answer</a>\n");
+}
+
+/// The text of a title.
+fn session_title(title: &Line) -> String {
+    sheet::plain(title).trim().to_owned()
+}
+
+/// The call that a result is of, as the result's id tells.
+fn call_of(result: &Entry) -> Option<Id> {
+    let (call, _) = result.id.as_str().rsplit_once("/result")?;
+    Some(call.into())
+}
+
+fn is_failed(entry: &Entry) -> bool {
+    entry.status == Status::Failed || matches!(entry.view.mark, Some("error" | "outcome-error"))
+}
+
+/// Whether a title is too long for the end of a line.
+fn is_long(title: &Line) -> bool {
+    title.spans.iter().map(|span| span.text.len()).sum::<usize>() > 60
+}
+
+fn class_of(entry: &Entry) -> &'static str {
+    match (entry.kind, entry.view.mark) {
+        (Kind::Prompt, _) if entry.depth > 0 => "prompt task",
+        (Kind::Notice, Some("warning")) => "notice warning",
+        (Kind::Notice, Some("error")) => "notice failed",
+        (Kind::Notice, Some("session")) => "notice session",
+        (kind, _) => kind.name(),
+    }
+}
+
+/// The first words of what blocks say, for the line that they are folded behind.
+fn beginning(blocks: &[Block]) -> String {
+    let text = blocks.iter().find_map(|block| match block {
+        Block::Prose { text, .. } | Block::Code { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    let line = text.unwrap_or("").trim_start().lines().next().unwrap_or("");
+    match line.char_indices().nth(100) {
+        Some((end, _)) => format!("{}…", crate::text::clean(&line[..end])),
+        None => line.to_owned(),
+    }
+}
+
+fn blocks_lines(blocks: &[Block]) -> usize {
+    let lines = |block: &Block| if let Block::Lines { lines } = block { lines.len() } else { 2 };
+    blocks.iter().map(lines).sum()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,364 @@
+//! The blocks of a body as HTML.
+
+use super::out::Out;
+use super::prose;
+use crate::entry::{Block, Change, DiffLine, Hunk, Line, ListItem, Picture, Point};
+use crate::formatter::figures;
+use crate::writer::sheet::{self, Sheet};
+use crate::writer::terminal::changed;
+use crate::writer::{commonmark, highlight};
+
+/// Writes blocks.
+pub(super) struct Body<'b, 'p> {
+    pub(super) out: &'b mut Out<'p>,
+    pub(super) sheet: &'b Sheet,
+    /// What pictures of this entry are called.
+    pub(super) name: &'b str,
+    /// How many were named.
+    pub(super) pictures: usize,
+}
+
+impl Body<'_, '_> {
+    /// Writes blocks one below the other, those that are folded in a list of their own: they may lie in each other
+    /// to any depth.
+    pub(super) fn blocks(&mut self, blocks: &[Block]) {
+        let mut open = vec![blocks.iter()];
+        while let Some(blocks) = open.last_mut() {
+            match blocks.next() {
+                // Browsers give up on what lies deeper.
+                Some(Block::Details { summary, body }) if open.len() > 64 => {
+                    line(self.out, summary);
+                    open.push(body.iter());
+                }
+                Some(Block::Details { summary, body }) => {
+                    self.out.raw("<details class=\"fold\"><summary>");
+                    line(self.out, summary);
+                    self.out.raw("</summary>");
+                    open.push(body.iter());
+                }
+                Some(block) => self.block(block),
+                None => {
+                    open.pop();
+                    if !open.is_empty() && open.len() <= 64 {
+                        self.out.raw("</details>");
+                    }
+                }
+            }
+        }
+    }
+
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Lines { lines } => {
+                for told in lines {
+                    self.out.raw("<p class=\"line\">");
+                    line(self.out, told);
+                    self.out.raw("</p>");
+                }
+            }
+            Block::Prose { text, .. } => prose::write(self.out, text),
+            Block::Code { text, lang, start, role } => self.code(text, lang.as_deref(), *start, role.name()),
+            Block::Diff { hunks, path } => self.diff(hunks, path.as_deref()),
+            Block::List { items } => self.list(items),
+            Block::Table { head, rows } => self.table(head, rows),
+            Block::Image { media, bytes, name, picture } => {
+                self.image(media, *bytes, name.as_deref(), picture.as_ref());
+            }
+            // Folded blocks are opened by the caller.
+            Block::Details { .. } => {}
+            Block::Elided { lines, bytes } => {
+                let more = match lines {
+                    0 => figures::size(*bytes),
+                    lines => figures::count_of(*lines, "line", "lines"),
+                };
+                self.out.raw("<p class=\"line dim\">… ");
+                self.out.text(&more);
+                self.out.raw(" more</p>");
+            }
+        }
+    }
+
+    fn code(&mut self, text: &str, lang: Option<&str>, start: Option<u64>, role: &str) {
+        let class = match role {
+            "call.command" => "cmd",
+            "result.error" | "result.error.text" | "outcome.error" => "err",
+            _ if start.is_some() => "num",
+            _ => "",
+        };
+        let is_folded = self.sheet.folds(sheet::lines(text)) && class != "cmd";
+        // Long output scrolls in a window of its own rather than push all else away.
+        self.out.raw("<pre tabindex=\"0\" class=\"");
+        self.out.raw(class);
+        self.out.raw(if is_folded { " long\"><code>" } else { "\"><code>" });
+        code_lines(self.out, text, lang, start);
+        self.out.raw("</code></pre>");
+    }
+
+    fn diff(&mut self, hunks: &[Hunk], path: Option<&str>) {
+        let language =
+            path.and_then(|path| path.rsplit(['/', '\\']).next()).and_then(|name| name.rsplit_once('.'));
+        let language = language.map(|(_, ending)| ending);
+        self.out.raw("<div class=\"scroll\" tabindex=\"0\"><table class=\"diff\"><tbody>");
+        for (at, hunk) in hunks.iter().enumerate() {
+            if at > 0 {
+                self.out.raw("<tr class=\"hunk\"><td></td><td></td><td>⋯</td></tr>");
+            }
+            self.hunk(hunk, language);
+        }
+        self.out.raw("</tbody></table></div>");
+    }
+
+    fn hunk(&mut self, hunk: &Hunk, language: Option<&str>) {
+        let (mut old, mut new) = (hunk.old_start, hunk.new_start);
+        let advance = |number: &mut Option<u64>| {
+            let current = (*number)?;
+            *number = Some(current.saturating_add(1));
+            Some(current)
+        };
+        let mut at = 0;
+        while at < hunk.lines.len() {
+            let run = |from: usize, change| {
+                hunk.lines[from..].iter().take_while(|line| line.change == change).count()
+            };
+            let removed = run(at, Change::Remove);
+            let added = run(at + removed, Change::Add);
+            let paired = removed.min(added);
+            for offset in 0..(removed + added).max(1) {
+                let line = &hunk.lines[at + offset];
+                let (before, after) = match line.change {
+                    Change::Keep => (advance(&mut old), advance(&mut new)),
+                    Change::Remove => (advance(&mut old), None),
+                    Change::Add => (None, advance(&mut new)),
+                };
+                let partner = match line.change {
+                    Change::Remove if offset < paired => hunk.lines.get(at + removed + offset),
+                    Change::Add if offset - removed < paired => hunk.lines.get(at + offset - removed),
+                    _ => None,
+                };
+                self.diff_line(line, partner, [before, after], language);
+            }
+            at += (removed + added).max(1);
+        }
+    }
+
+    fn diff_line(
+        &mut self,
+        line: &DiffLine,
+        partner: Option<&DiffLine>,
+        numbers: [Option<u64>; 2],
+        language: Option<&str>,
+    ) {
+        let (row, mark) = match line.change {
+            Change::Keep => ("<tr>", " "),
+            Change::Add => ("<tr class=\"ins\">", "+"),
+            Change::Remove => ("<tr class=\"del\">", "-"),
+        };
+        self.out.raw(row);
+        for number in numbers {
+            self.out.raw("<td class=\"n\"");
+            if let Some(number) = number {
+                self.out.raw(" data-n=\"");
+                self.out.number(number);
+                self.out.raw("\"");
+            }
+            self.out.raw("></td>");
+        }
+        self.out.raw("<td><span class=\"sign\">");
+        self.out.raw(mark);
+        self.out.raw("</span>");
+        match partner.and_then(|partner| changed(&line.text, &partner.text)) {
+            Some(parts) => {
+                for (part, is_changed) in parts {
+                    self.out.raw(if is_changed { "<mark>" } else { "" });
+                    self.out.text(part);
+                    self.out.raw(if is_changed { "</mark>" } else { "" });
+                }
+            }
+            None => code_lines(self.out, &line.text, language, None),
+        }
+        self.out.raw("</td></tr>");
+    }
+
+    fn list(&mut self, items: &[ListItem]) {
+        self.out.raw("<ul class=\"points\">");
+        for item in items {
+            let (class, name, shape) = match item.point {
+                Point::Plain => ("", "", ""),
+                Point::Open => ("box", "to do", ""),
+                Point::Active => ("box active", "doing", "▸"),
+                Point::Done => ("box done", "done", "✓"),
+                Point::Failed => ("box failed", "failed", "✗"),
+            };
+            self.out.raw(match item.point {
+                Point::Plain => "<li class=\"plain\">",
+                Point::Active => "<li class=\"now\">",
+                Point::Done => "<li class=\"was\">",
+                _ => "<li>",
+            });
+            if !name.is_empty() {
+                self.out.raw("<span role=\"img\" class=\"");
+                self.out.raw(class);
+                self.out.raw("\" aria-label=\"");
+                self.out.raw(name);
+                self.out.raw("\">");
+                self.out.raw(shape);
+                self.out.raw("</span> ");
+            }
+            line(self.out, &item.line);
+            self.out.raw("</li>");
+        }
+        self.out.raw("</ul>");
+    }
+
+    fn table(&mut self, head: &[Line], rows: &[Vec<Line>]) {
+        let columns = rows.iter().map(Vec::len).chain([head.len()]).max().unwrap_or(0);
+        if columns == 0 {
+            return;
+        }
+        self.out.raw("<div class=\"scroll\" tabindex=\"0\"><table>");
+        if !head.is_empty() {
+            self.out.raw("<thead>");
+            self.row(head, columns, ["<th scope=\"col\">", "</th>"]);
+            self.out.raw("</thead>");
+        }
+        self.out.raw("<tbody>");
+        for row in rows {
+            self.row(row, columns, ["<td>", "</td>"]);
+        }
+        if rows.is_empty() {
+            self.row(&[], columns, ["<td>", "</td>"]);
+        }
+        self.out.raw("</tbody></table></div>");
+    }
+
+    fn row(&mut self, cells: &[Line], columns: usize, [open, close]: [&str; 2]) {
+        self.out.raw("<tr>");
+        for at in 0..columns {
+            self.out.raw(open);
+            if let Some(cell) = cells.get(at) {
+                line(self.out, cell);
+            }
+            self.out.raw(close);
+        }
+        self.out.raw("</tr>");
+    }
+
+    fn image(&mut self, media: &str, bytes: Option<u64>, name: Option<&str>, picture: Option<&Picture>) {
+        let told = sheet::told(media, bytes, name);
+        self.pictures += 1;
+        let key = format!("{}-{}", self.name, self.pictures);
+        if let Some(address) = self.sheet.address(media, picture, &key) {
+            self.out.raw("<p><img loading=\"lazy\" alt=\"");
+            self.out.text(&told);
+            self.out.raw("\" src=\"");
+            // Of the alphabet of Base64, or a name that we chose.
+            self.out.text(&address);
+            self.out.raw("\"></p>");
+        } else {
+            self.out.raw("<p class=\"line dim\">[");
+            self.out.text(&told);
+            self.out.raw("]</p>");
+        }
+    }
+}
+
+/// A line of spans.
+pub(super) fn line(out: &mut Out<'_>, line: &Line) {
+    for span in &line.spans {
+        let address = span.link.as_deref().and_then(commonmark::address);
+        if let Some(address) = &address {
+            out.raw("<a rel=\"noopener noreferrer\" href=\"");
+            out.text(address);
+            out.raw("\">");
+        }
+        let class = class_of(span.role.name());
+        if let Some(class) = class {
+            out.raw("<span class=\"");
+            out.raw(class);
+            out.raw("\">");
+        }
+        out.text(&span.text);
+        if class.is_some() {
+            out.raw("</span>");
+        }
+        if address.is_some() {
+            out.raw("</a>");
+        }
+    }
+}
+
+/// Code, its words marked for what they are, with numbers if it has some.
+pub(super) fn code_lines(out: &mut Out<'_>, text: &str, lang: Option<&str>, start: Option<u64>) {
+    let mut colours = lang.and_then(|lang| highlight::lines(lang, text));
+    if colours.is_none() && start.is_none() {
+        out.text(text);
+        return;
+    }
+    let mut number = start;
+    for (at, line) in text.split('\n').enumerate() {
+        if at > 0 {
+            out.raw("\n");
+        }
+        if let Some(now) = number {
+            out.raw("<i data-n=\"");
+            out.number(now);
+            out.raw("\"></i>");
+            number = Some(now.saturating_add(1));
+        }
+        match colours.as_mut().and_then(|colours| colours.line(line)) {
+            Some(parts) => {
+                for (part, role) in parts {
+                    let class = role.and_then(class_of);
+                    if let Some(class) = class {
+                        out.raw("<span class=\"");
+                        out.raw(class);
+                        out.raw("\">");
+                    }
+                    out.text(part);
+                    if class.is_some() {
+                        out.raw("</span>");
+                    }
+                }
+            }
+            None => out.text(line),
+        }
+    }
+}
+
+/// The class of a role, or of the nearest role above it: names of ours only, whatever plugins call theirs.
+pub(super) fn class_of(role: &str) -> Option<&'static str> {
+    let mut name = role;
+    loop {
+        let class = match name {
+            "plan.point" => return None,
+            "tool.name" => "tool",
+            "call.arg" => "arg",
+            "call.key" | "syntax.attribute" => "s-a",
+            "muted" | "elided" | "time" | "id" | "call.note" | "call.detail" | "result.note"
+            | "result.ok.note" | "outcome.note" | "session.note" | "session.id" | "plan.note"
+            | "tool.note" | "notice.note" | "list.done" | "notice.info" => "dim",
+            "result.error" | "outcome.error" | "notice.error" | "error" | "list.failed" => "bad",
+            "notice.warning" | "outcome.warning" | "warning" => "warn",
+            "result.ok" | "outcome.ok" | "ok" => "good",
+            "change.add" | "syntax.inserted" => "add",
+            "change.remove" | "syntax.deleted" => "rem",
+            "path" | "result.file" => "path",
+            "session.model" | "plan" | "syntax.heading" => "strong",
+            "syntax.keyword" | "syntax.tag" => "s-k",
+            "syntax.string" => "s-s",
+            "syntax.comment" => "s-c",
+            "syntax.number" | "syntax.constant" => "s-n",
+            "syntax.function" => "s-f",
+            "syntax.type" => "s-t",
+            "syntax.variable" => "s-v",
+            _ => match name.rsplit_once('.') {
+                Some((parent, _)) => {
+                    name = parent;
+                    continue;
+                }
+                None => return None,
+            },
+        };
+        return Some(class);
+    }
+}

@@ -1,0 +1,182 @@
+use sha2::{Digest, Sha256};
+
+use super::*;
+use crate::entry::{Change, DiffLine, Hunk, ListItem, Point, View};
+use crate::text::Text;
+
+fn entry(id: &str, kind: Kind, view: View) -> Entry {
+    Entry {
+        id: id.into(),
+        parent: None,
+        place: 0,
+        kind,
+        tool: None,
+        action: None,
+        status: Status::Done,
+        at: None,
+        depth: 0,
+        of: None,
+        figures: None,
+        view,
+    }
+}
+
+fn said(kind: Kind, id: &str, text: &str) -> Entry {
+    entry(id, kind, View::of(vec![Block::prose("reply", text)]))
+}
+
+fn call(id: &str, tool: &str) -> Entry {
+    let tool = Text::clean(tool);
+    Entry {
+        tool: Some(tool.clone()),
+        ..entry(id, Kind::Call, View::titled("call", Line::of("tool.name", tool)))
+    }
+}
+
+fn result(id: &str, body: Vec<Block>) -> Entry {
+    entry(id, Kind::Result, View::of(body))
+}
+
+/// The page of some entries, without its style and script.
+fn page(entries: &[Entry]) -> String {
+    let mut writer = Html::new(Sheet { fold: Some(12), ..Sheet::default() });
+    let mut page = String::new();
+    for entry in entries {
+        writer.entry(entry, &mut page).unwrap();
+    }
+    writer.end(&mut page).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
+    page.replace(STYLE, "").replace(SCRIPT, "")
+}
+
+/// The part of a page between two texts.
+fn between<'p>(page: &'p str, start: &str, end: &str) -> &'p str {
+    let (_, rest) = page.split_once(start).unwrap_or_else(|| panic!("no {start} in {page}"));
+    rest.split_once(end).unwrap_or_else(|| panic!("no {end} in {rest}")).0
+}
+
+/// A hash as a policy names it.
+fn hash(text: &str) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut spelled = String::from("sha256-");
+    for three in Sha256::digest(text).chunks(3) {
+        let bits =
+            three.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
+        for digit in 0..4 {
+            let is_there = digit <= three.len();
+            spelled.push(if is_there {
+                DIGITS[(bits >> (18 - 6 * digit)) as usize & 63].into()
+            } else {
+                '='
+            });
+        }
+    }
+    spelled
+}
+
+#[test]
+fn the_policy_allows_the_style_and_the_script_of_the_page_alone() {
+    assert_eq!(
+        (hash(STYLE).as_str(), hash(SCRIPT).as_str()),
+        (STYLE_HASH, SCRIPT_HASH),
+        "say these in html.rs"
+    );
+    assert!(!STYLE.contains("</") && !SCRIPT.contains("</") && !STYLE.contains("url("));
+}
+
+#[test]
+fn a_result_stands_inside_its_call_also_when_calls_were_made_together() {
+    let page = page(&[
+        call("a", "Read"),
+        call("b", "Grep"),
+        result("b/result", vec![Block::text("result.text", "found")]),
+        result("a/result", vec![Block::text("result.text", "contents")]),
+    ]);
+    let first = between(&page, "data-tool=\"Read\"", "data-tool=\"Grep\"");
+    assert!(first.contains("contents") && !first.contains("found"), "{first}");
+    assert!(between(&page, "data-tool=\"Grep\"", "</section>").contains("found"));
+}
+
+#[test]
+fn a_result_that_comes_late_stands_by_itself() {
+    let page = page(&[
+        call("a", "Bash"),
+        said(Kind::Reply, "m", "waiting"),
+        said(Kind::Prompt, "p", "go on"),
+        result("a/result", vec![Block::text("result.text", "at last")]),
+    ]);
+    let order = ["data-tool=\"Bash\"", "waiting", "go on", "at last"].map(|text| page.find(text));
+    assert!(order.is_sorted() && order[0].is_some(), "{order:?}");
+}
+
+#[test]
+fn the_last_replies_are_the_answer_and_stand_nowhere_else() {
+    let outcome = entry("o", Kind::Outcome, View::titled("outcome-ok", Line::of("outcome.ok", "done")));
+    let page = page(&[
+        said(Kind::Reply, "m1", "first"),
+        call("a", "Bash"),
+        said(Kind::Reply, "m2", "last"),
+        outcome,
+    ]);
+    let answer = between(&page, "<section id=\"answer\"", "</section>");
+    assert!(answer.contains("last") && answer.contains("done") && !answer.contains("first"));
+    assert_eq!(page.matches("<p>last</p>").count(), 1);
+    assert!(between(&page, "<section id=\"activity\"", "</section>").contains("first"));
+}
+
+#[test]
+fn what_a_sub_agent_does_is_folded_inside_its_call() {
+    let inside = |entry: Entry| Entry { parent: Some("t".into()), depth: 1, ..entry };
+    let task = Entry { action: Some(Action::Delegate), ..call("t", "Task") };
+    let page = page(&[
+        task,
+        inside(call("a", "Grep")),
+        inside(said(Kind::Reply, "m", "found")),
+        result("t/result", vec![]),
+    ]);
+    let fold = between(&page, "<details class=\"inside\">", "</div></details>\n<div class=\"e result");
+    assert!(fold.contains("Task") && fold.contains("Grep") && fold.contains("found"), "{fold}");
+}
+
+#[test]
+fn nothing_of_the_stream_becomes_an_element() {
+    let bad = "</script></title><img src=x onerror=alert(1)>\"'<svg/onload=x>&#60;b>";
+    let line = Line::of("tool.name", bad);
+    let hunk = Hunk {
+        old_start: None,
+        new_start: None,
+        lines: vec![DiffLine { change: Change::Add, text: bad.into() }],
+    };
+    let body = vec![
+        Block::prose(
+            "reply",
+            format!("{bad} [x](javascript:alert(1)) ![y](http://a.b/c.png) <b>\n\n<iframe>\n"),
+        ),
+        Block::text("result.text", bad),
+        Block::Code { text: bad.into(), lang: Some(bad.into()), start: Some(1), role: "x".into() },
+        Block::Diff { path: Some(bad.into()), hunks: vec![hunk] },
+        Block::List { items: vec![ListItem { point: Point::Open, line: line.clone() }] },
+        Block::Table { head: vec![line.clone()], rows: vec![vec![line.clone()]] },
+        Block::Image { media: bad.into(), bytes: None, name: Some(bad.into()), picture: None },
+        Block::Details { summary: line.clone(), body: vec![] },
+    ];
+    let mut odd = entry(bad, Kind::Call, View { mark: Some("call"), title: line, body });
+    odd.tool = Some(bad.into());
+    let page = page(&[odd]);
+    for element in ["<img", "<svg/", "<iframe", "<b>", "javascript:alert(1)\"", "onerror=alert(1)>"] {
+        assert!(!page.contains(element), "{element} in {page}");
+    }
+    assert!(page.contains("href=\"http://a.b/c.png\""));
+}
+
+#[test]
+fn an_anchor_is_that_of_the_id() {
+    assert_eq!(sheet::anchor("toolu_1"), sheet::anchor("toolu_1"));
+    assert_eq!(sheet::anchor(""), "e-cbf29ce484222325");
+}
+
+#[test]
+fn a_page_of_nothing_is_whole() {
+    let page = page(&[]);
+    assert!(page.contains("<h1>Agent session</h1>") && !page.contains("<section id=\"answer\""));
+}

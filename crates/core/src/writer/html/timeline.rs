@@ -1,0 +1,308 @@
+//! The run at a glance: who worked when, and what it came to.
+//!
+//! One lane for the main thread and one for each sub-agent, a bar for each call from when it was made to when its result
+//! came, and below them tokens and cost as they grew. What is kept is bounded: a long run is drawn coarser, its failures
+//! never left out before others.
+
+use std::fmt::Write;
+
+use indexmap::IndexMap;
+
+use super::out::Out;
+use super::{call_of, session_title};
+use crate::entry::Entry;
+use crate::formatter::figures;
+use crate::item::{Action, Id, Kind};
+use crate::session::Map;
+use crate::writer::sheet;
+
+/// Lanes that are drawn; what other sub-agents do is drawn in the last one.
+const MAX_LANES: usize = 24;
+/// Bars that are kept.
+const MAX_BARS: usize = 2_000;
+/// Points of a curve that are kept.
+const MAX_POINTS: usize = 400;
+/// Calls whose result is awaited.
+const MAX_OPEN: usize = 512;
+/// Width of the drawing, in its own units.
+const WIDTH: f64 = 1000.0;
+
+/// A moment: milliseconds since 1970 if the stream tells times, and how many entries came before.
+#[derive(Clone, Copy, Debug, Default)]
+struct Moment {
+    ms: Option<i64>,
+    turn: u64,
+}
+
+#[derive(Debug)]
+struct Bar {
+    lane: usize,
+    from: Moment,
+    to: Moment,
+    class: &'static str,
+    anchor: String,
+    title: String,
+}
+
+/// Collects what is drawn at the end.
+#[derive(Debug, Default)]
+pub(super) struct Timeline {
+    lanes: IndexMap<Option<Id>, String>,
+    bars: Vec<Bar>,
+    /// Calls whose result is awaited: their bars.
+    open: Map<Id, usize>,
+    /// Tokens so far: all of them, and those written.
+    tokens: Vec<(Moment, u64, u64)>,
+    costs: Vec<(Moment, f64)>,
+    last: Moment,
+    first: Option<Moment>,
+    turn: u64,
+    calls: u64,
+    failures: u64,
+    from_cache: u64,
+}
+
+impl Timeline {
+    /// Takes note of an entry.
+    pub(super) fn note(&mut self, entry: &Entry) {
+        self.turn += 1;
+        let ms = entry.at.map(jiff::Timestamp::as_millisecond);
+        let now = Moment { ms: ms.or(self.last.ms), turn: self.turn };
+        self.first.get_or_insert(now);
+        self.last = Moment { ms: now.ms.max(self.last.ms), turn: self.turn };
+        if self.first.is_some_and(|first| first.ms.is_none()) {
+            self.first = Some(now);
+        }
+        match entry.kind {
+            Kind::Call => self.call(entry, now),
+            Kind::Result => self.result(entry, now),
+            Kind::Reply | Kind::Prompt => {
+                let class = if entry.kind == Kind::Reply { "b-say" } else { "b-ask" };
+                self.bar(entry, now, class, entry.kind.name().to_owned());
+            }
+            _ => {}
+        }
+        if let Some(known) = entry.figures {
+            let usage = known.usage;
+            let total = [usage.input, usage.output, usage.cache_read, usage.cache_write]
+                .into_iter()
+                .fold(0, u64::saturating_add);
+            self.from_cache = usage.cache_read;
+            if total > 0 && self.tokens.last().is_none_or(|(_, before, _)| *before != total) {
+                self.tokens.push((now, total, usage.output));
+                thin(&mut self.tokens, MAX_POINTS);
+            }
+            if let Some(cost) = known.cost.filter(|cost| cost.is_finite()) {
+                self.costs.push((now, cost));
+                thin(&mut self.costs, MAX_POINTS);
+            }
+        }
+    }
+
+    fn call(&mut self, entry: &Entry, now: Moment) {
+        self.calls += 1;
+        let class = match entry.action {
+            Some(Action::Run) => "b-run",
+            Some(Action::Read | Action::Search) => "b-read",
+            Some(Action::Write | Action::Edit) => "b-edit",
+            Some(Action::Fetch | Action::Mcp) => "b-net",
+            Some(Action::Delegate) => "b-agent",
+            _ => "b-other",
+        };
+        let title = session_title(&entry.view.title);
+        if entry.action == Some(Action::Delegate) && self.lanes.len() < MAX_LANES {
+            self.lane(entry.parent.as_ref());
+            self.lanes.entry(Some(entry.id.clone())).or_insert_with(|| title.clone());
+        }
+        let at = self.bar(entry, now, class, title);
+        if self.open.len() >= MAX_OPEN {
+            self.open.shift_remove_index(0);
+        }
+        self.open.insert(entry.id.clone(), at);
+    }
+
+    fn result(&mut self, entry: &Entry, now: Moment) {
+        let is_failed = entry.view.mark == Some("error");
+        self.failures += u64::from(is_failed);
+        let bar = call_of(entry).and_then(|call| self.open.shift_remove(&call));
+        let Some(bar) = bar.and_then(|at| self.bars.get_mut(at)) else { return };
+        bar.to = now;
+        if is_failed {
+            bar.class = "b-bad";
+        }
+    }
+
+    fn bar(&mut self, entry: &Entry, now: Moment, class: &'static str, title: String) -> usize {
+        let lane = self.lane(entry.parent.as_ref());
+        let anchor = sheet::anchor(entry.id.as_str());
+        if self.bars.len() >= MAX_BARS {
+            self.coarsen();
+        }
+        self.bars.push(Bar { lane, from: now, to: now, class, anchor, title });
+        self.bars.len() - 1
+    }
+
+    fn lane(&mut self, parent: Option<&Id>) -> usize {
+        let parent = parent.cloned();
+        if let Some(lane) = self.lanes.get_index_of(&parent) {
+            return lane;
+        }
+        if self.lanes.len() >= MAX_LANES {
+            return MAX_LANES - 1;
+        }
+        let name = if parent.is_none() { "main" } else { "sub-agent" };
+        self.lanes.insert_full(parent, name.to_owned()).0
+    }
+
+    /// Leaves out every other bar that tells of no failure and awaits nothing.
+    fn coarsen(&mut self) {
+        let mut index = 0_usize;
+        let mut moved = Vec::with_capacity(self.bars.len());
+        let (mut kept, mut is_odd) = (0_usize, false);
+        let awaited: std::collections::HashSet<usize> = self.open.values().copied().collect();
+        self.bars.retain(|bar| {
+            is_odd = !is_odd;
+            let is_kept =
+                is_odd || awaited.contains(&index) || (bar.class == "b-bad" && !index.is_multiple_of(4));
+            index += 1;
+            moved.push(kept);
+            kept += usize::from(is_kept);
+            is_kept
+        });
+        for at in self.open.values_mut() {
+            *at = moved.get(*at).copied().unwrap_or(0);
+        }
+    }
+
+    /// Where a moment is, from 0 to [`WIDTH`].
+    fn x(&self, moment: Moment) -> f64 {
+        let first = self.first.unwrap_or_default();
+        let share = |at: f64, end: f64| if end > 0.0 { (at / end).clamp(0.0, 1.0) * WIDTH } else { 0.0 };
+        match (moment.ms, first.ms, self.last.ms) {
+            (Some(ms), Some(from), Some(to)) if to > from => share((ms - from) as f64, (to - from) as f64),
+            _ => share((moment.turn - 1) as f64, (self.last.turn.max(2) - 1) as f64),
+        }
+    }
+
+    /// How long it took by the stream's times, in milliseconds.
+    fn length(&self) -> Option<u64> {
+        let length = self.last.ms?.checked_sub(self.first?.ms?)?;
+        u64::try_from(length).ok().filter(|length| *length > 0)
+    }
+
+    /// Draws it.
+    pub(super) fn write(&self, out: &mut Out<'_>) {
+        if self.bars.is_empty() {
+            return;
+        }
+        out.raw("<section id=\"timeline\" aria-labelledby=\"h-timeline\"><h2 id=\"h-timeline\">Timeline</h2>\n<div class=\"lanes\">\n");
+        for (lane, name) in self.lanes.values().enumerate() {
+            out.raw("<div class=\"lane\"><span class=\"who\" title=\"");
+            out.text(name);
+            out.raw("\">");
+            out.text(name);
+            out.raw(
+                "</span><svg viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"",
+            );
+            let count = self.bars.iter().filter(|bar| bar.lane == lane).count();
+            let _ = out.formatted(format_args!("lane {}: {count} steps\">", lane + 1));
+            for bar in self.bars.iter().filter(|bar| bar.lane == lane) {
+                self.bar_of(bar, out);
+            }
+            out.raw("</svg></div>\n");
+        }
+        self.curves(out);
+        out.raw("</div>\n<p class=\"facts\">");
+        self.facts(out);
+        out.raw("</p></section>\n");
+    }
+
+    fn bar_of(&self, bar: &Bar, out: &mut Out<'_>) {
+        let (from, to) = (self.x(bar.from), self.x(bar.to));
+        let thinnest = if bar.class == "b-say" || bar.class == "b-ask" { 1.5 } else { 2.5 };
+        let width = (to - from).max(thinnest);
+        let from = from.min(WIDTH - width).max(0.0);
+        let _ = out.formatted(format_args!(
+            "<rect class=\"{}\" x=\"{from:.1}\" y=\"1\" width=\"{width:.1}\" height=\"8\" data-e=\"{}\"><title>",
+            bar.class, bar.anchor
+        ));
+        out.text(&bar.title);
+        if let (Some(from), Some(to)) = (bar.from.ms, bar.to.ms)
+            && let Ok(length @ 1..) = u64::try_from(to.saturating_sub(from))
+        {
+            out.raw(" · ");
+            out.text(&figures::duration(length));
+        }
+        out.raw("</title></rect>");
+    }
+
+    fn curves(&self, out: &mut Out<'_>) {
+        let most = self.tokens.iter().map(|(_, total, _)| *total).max().unwrap_or(0);
+        if most == 0 {
+            return;
+        }
+        out.raw("<div class=\"lane\"><span class=\"who\">tokens</span><svg class=\"curve\" viewBox=\"0 0 1000 40\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"tokens over the run\">");
+        let mut path = String::from("M0 40");
+        let mut last = 40.0;
+        for (moment, total, _) in &self.tokens {
+            let (x, y) = (self.x(*moment), 38.0 - 36.0 * (*total as f64 / most as f64));
+            let _ = write!(path, "L{x:.1} {last:.1}L{x:.1} {y:.1}");
+            last = y;
+        }
+        let _ = write!(path, "L1000 {last:.1}");
+        let _ = out.formatted(format_args!("<path class=\"area\" d=\"{path}L1000 40Z\"/><path class=\"edge\" vector-effect=\"non-scaling-stroke\" d=\"{path}\"/>"));
+        let dearest = self.costs.iter().map(|(_, cost)| *cost).fold(0.0, f64::max);
+        if dearest > 0.0 && self.costs.len() > 1 {
+            let mut path = String::from("M0 38");
+            let mut last = 38.0;
+            for (moment, cost) in &self.costs {
+                let (x, y) = (self.x(*moment), 38.0 - 36.0 * (cost / dearest).clamp(0.0, 1.0));
+                let _ = write!(path, "L{x:.1} {last:.1}L{x:.1} {y:.1}");
+                last = y;
+            }
+            let _ = out.formatted(format_args!(
+                "<path class=\"cost\" vector-effect=\"non-scaling-stroke\" d=\"{path}L1000 {last:.1}\"/>"
+            ));
+        }
+        out.raw("</svg></div>\n");
+    }
+
+    fn facts(&self, out: &mut Out<'_>) {
+        let mut facts = Vec::new();
+        facts.push(figures::count_of(self.calls, "call", "calls").to_string());
+        if self.failures > 0 {
+            facts.push(format!("{} failed", self.failures));
+        }
+        if let Some(length) = self.length() {
+            facts.push(figures::duration(length).to_string());
+        } else {
+            facts.push("drawn in order: the stream tells no times".to_owned());
+        }
+        if let Some((_, total, written)) = self.tokens.last() {
+            facts.push(format!(
+                "{} tokens, {} of them from cache, {} written",
+                &*figures::tokens(*total),
+                &*figures::tokens(self.from_cache),
+                &*figures::tokens(*written)
+            ));
+        }
+        if let Some(cost) = self.costs.last().and_then(|(_, cost)| figures::money(*cost)) {
+            facts.push(cost.to_string());
+        }
+        out.text(&facts.join(" · "));
+    }
+}
+
+/// Leaves out every other point if there are too many; the last one stays.
+fn thin<T>(points: &mut Vec<T>, most: usize) {
+    if points.len() <= most {
+        return;
+    }
+    let last = points.len() - 1;
+    let mut index = 0;
+    points.retain(|_| {
+        let is_kept = index % 2 == 0 || index == last;
+        index += 1;
+        is_kept
+    });
+}
