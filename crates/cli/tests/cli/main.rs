@@ -9,6 +9,7 @@ mod arguments;
 mod copy;
 mod explain;
 mod follow;
+mod golden;
 mod inputs;
 mod outputs;
 mod packs;
