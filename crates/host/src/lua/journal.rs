@@ -7,14 +7,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use streamfmt_core::text::clean;
 
+use super::meter::Fault;
+
 use crate::problem::{Place, Problem};
 
 /// Different failures that are remembered, to tell each once.
 const MOST_KNOWN: usize = 1_000;
 /// Lines that plugins may print in one run.
 const MOST_PRINTED: usize = 1_000;
-/// Longest message, in bytes.
-const LONGEST: usize = 400;
+/// Longest message, in characters.
+const LONGEST: usize = 200;
+/// Longest line that is printed, in characters.
+const LONGEST_PRINT: usize = 400;
 
 /// What one plugin did wrong.
 ///
@@ -83,6 +87,14 @@ struct Inner {
     known: BTreeMap<(String, String), u64>,
     failures: u64,
     printed: usize,
+    /// Steps that plugins took, by name.
+    spent: BTreeMap<String, u64>,
+    /// Calls of plugins' functions.
+    calls: u64,
+    /// Which call is to be met by what.
+    fault: Option<Fault>,
+    /// Whether the call that was met was one that may write its plugin's state.
+    met_hook: Option<bool>,
 }
 
 impl Journal {
@@ -100,6 +112,48 @@ impl Journal {
     pub fn untold(&self) -> u64 {
         let inner = self.inner();
         inner.failures - inner.known.len() as u64
+    }
+
+    /// Steps that plugins took, by name: loop turns and calls, the same on every machine. A plugin's are known
+    /// when its run has ended.
+    pub fn spent(&self) -> BTreeMap<String, u64> {
+        self.inner().spent.clone()
+    }
+
+    /// A journal of runs in which a call is met by a fault.
+    pub(crate) fn with_fault(fault: Fault) -> Self {
+        let journal = Self::default();
+        journal.inner().fault = Some(fault);
+        journal
+    }
+
+    pub(super) fn fault(&self) -> Option<Fault> {
+        self.inner().fault
+    }
+
+    /// How many calls there were of plugins' functions.
+    pub(crate) fn calls(&self) -> u64 {
+        self.inner().calls
+    }
+
+    /// Whether the call that a fault met was one that may write its plugin's state; nothing if none was met.
+    pub(crate) fn met_hook(&self) -> Option<bool> {
+        self.inner().met_hook
+    }
+
+    /// Takes in what plugins did in one run.
+    pub(super) fn note_run(
+        &self,
+        calls: u64,
+        met_hook: Option<bool>,
+        spent: impl Iterator<Item = (String, u64)>,
+    ) {
+        let mut inner = self.inner();
+        inner.calls += calls;
+        inner.met_hook = met_hook.or(inner.met_hook);
+        for (name, steps) in spent {
+            *inner.spent.entry(name).or_default() += steps;
+        }
     }
 
     /// Takes in a failure. `quietly`: it is told elsewhere. Whether it is the first of its kind.
@@ -134,7 +188,8 @@ impl Journal {
         inner.printed += 1;
         match inner.printed {
             1..=MOST_PRINTED => {
-                let line = short(&String::from_utf8_lossy(&text[..text.len().min(LONGEST * 4)]));
+                let text = &text[..text.len().min(LONGEST_PRINT * 4 + 4)];
+                let line = cut(&String::from_utf8_lossy(text), LONGEST_PRINT);
                 inner.fresh.push_back(Told::Printed(short(plugin), line));
             }
             more if more == MOST_PRINTED + 1 => {
@@ -153,7 +208,11 @@ impl Journal {
 
 /// Foreign text as a part of one line, cleaned and cut.
 pub(super) fn short(text: &str) -> String {
-    let end = (0..=text.len().min(LONGEST)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    cut(text, LONGEST)
+}
+
+fn cut(text: &str, most: usize) -> String {
+    let end = text.char_indices().nth(most).map_or(text.len(), |(end, _)| end);
     let mut line = clean(&text[..end]).replace('\n', "␊");
     if end < text.len() {
         line.push('…');

@@ -1,18 +1,19 @@
 //! One plugin that runs: its machine, what it registered, and how often it failed.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use mlua::{Function, IntoLua, IntoLuaMulti, Lua, Table, Value};
+use mlua::{AnyUserData, Function, IntoLua, IntoLuaMulti, Lua, Table, Value};
 use streamfmt_core::profile::Limits;
 use streamfmt_core::redact::Redaction;
 
 use super::api::{self, Plugin};
-use super::item::{self, Current, Reach};
+use super::item::{self, Current, Handle, Reach};
 use super::journal::{Journal, Warning};
 use super::layers::Registered;
 use super::memory::Memory;
+use super::meter::Meter;
 use super::pack::{Layer, Pack};
 use super::vm::{self, Stop, Trip, Vm};
 
@@ -29,8 +30,13 @@ pub(crate) struct Running {
     plugin: Rc<Plugin>,
     context: Table,
     state: Table,
+    meter: Rc<Meter>,
     trips: Cell<u32>,
     failures: Cell<u32>,
+    /// The item and the call at hand as the machine has them, each with the number of its time.
+    handles: RefCell<[Option<(u64, AnyUserData)>; 2]>,
+    /// Whether any of its files may ask for `default()`.
+    asks_below: bool,
 }
 
 /// Why a plugin gave no answer.
@@ -49,6 +55,7 @@ impl Running {
         current: &Rc<Current>,
         limits: &Limits,
         journal: &Journal,
+        meter: &Rc<Meter>,
     ) -> Result<Self, Box<Failure>> {
         let plugin = Rc::new(Plugin::default());
         let made = Self::make(pack, current, limits, journal, &plugin);
@@ -63,8 +70,11 @@ impl Running {
             plugin,
             context,
             state,
+            meter: Rc::clone(meter),
             trips: Cell::new(0),
             failures: Cell::new(0),
+            handles: RefCell::default(),
+            asks_below: pack.says("default"),
         };
         let (name, source) = pack.entry();
         running.vm.load(&name, source).map_err(|stop| {
@@ -122,8 +132,22 @@ impl Running {
     }
 
     /// Its `ctx`.
-    pub(super) fn context(&self) -> Table {
-        self.context.clone()
+    pub(super) fn context(&self) -> &Table {
+        &self.context
+    }
+
+    /// An item as its machine has it: made once, however many functions get it.
+    pub(super) fn handle(&self, handle: Handle) -> mlua::Result<AnyUserData> {
+        let (place, time) = handle.key();
+        let mut handles = self.handles.borrow_mut();
+        if let Some((known, made)) = &handles[place]
+            && *known == time
+        {
+            return Ok(made.clone());
+        }
+        let made = self.vm.lua().create_userdata(handle)?;
+        handles[place] = Some((time, made.clone()));
+        Ok(made)
     }
 
     /// The name it has in messages.
@@ -138,7 +162,7 @@ impl Running {
 
     /// Calls one of its functions within the limits.
     pub(super) fn call(&self, function: &Function, arguments: impl IntoLuaMulti) -> Result<Value, Stop> {
-        self.vm.run(|| function.call(arguments))
+        self.asked(function, arguments, false)
     }
 
     /// Calls one of its functions, which may ask `default()` for what `below` says.
@@ -148,6 +172,12 @@ impl Running {
         arguments: impl IntoLuaMulti,
         below: &dyn Fn(&Lua) -> mlua::Result<Value>,
     ) -> Result<Value, Stop> {
+        if !self.asks_below {
+            return self.call(function, arguments);
+        }
+        if let Some(instead) = self.meter.next(false) {
+            return instead;
+        }
         let lua = self.vm.lua();
         self.vm.run(|| {
             let reach = item::reach(lua)?;
@@ -164,9 +194,21 @@ impl Running {
     /// Calls one of its functions that may write `ctx.state`.
     pub(super) fn call_hook(&self, function: &Function, arguments: impl IntoLuaMulti) -> Result<Value, Stop> {
         self.state.set_readonly(false);
-        let answer = self.call(function, arguments);
+        let answer = self.asked(function, arguments, true);
         self.state.set_readonly(true);
         answer
+    }
+
+    fn asked(&self, function: &Function, arguments: impl IntoLuaMulti, is_hook: bool) -> Result<Value, Stop> {
+        if let Some(instead) = self.meter.next(is_hook) {
+            return instead;
+        }
+        self.vm.run(|| function.call(arguments))
+    }
+
+    /// Steps that it took so far.
+    pub(super) fn spent(&self) -> u64 {
+        self.vm.spent()
     }
 
     /// What is in `ctx.state`.
