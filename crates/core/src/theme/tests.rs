@@ -213,6 +213,22 @@ fn a_ground_that_stands_out_is_underlined_where_it_cant_be_shown() {
     assert_eq!((add, remove), (Some(Color::Index(22)), Some(Color::Index(52))), "tints don't become grey");
 }
 
+#[test]
+fn greys_stand_back_among_sixteen_colours() {
+    for on in Appearance::ALL {
+        for name in ["ember", "catppuccin", "gruvbox", "dracula", "auto"] {
+            let theme = Theme::builtin(name, on).unwrap().at(ColorDepth::Ansi16);
+            let dim = Style { dim: true, ..Style::default() };
+            assert_eq!([theme.style("result.text"), theme.style("nest")], [dim; 2], "{name} {on:?}");
+            assert_eq!(theme.style("text"), Style::default(), "{name} {on:?}");
+            assert_eq!(
+                theme.style("result.error").fg,
+                Theme::builtin(name, on).unwrap().style("result.error").at(ColorDepth::Ansi16).fg
+            );
+        }
+    }
+}
+
 // --- The themes that come with the program
 
 /// Each built-in theme on each background that it is for.
