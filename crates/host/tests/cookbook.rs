@@ -1,7 +1,5 @@
 //! What the cookbook shows is what its files say and what comes out of their cases.
 
-#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
