@@ -6,6 +6,7 @@ mod args;
 mod background;
 mod crash;
 mod explain;
+mod folder;
 mod folders;
 mod follow;
 mod format;

@@ -12,6 +12,7 @@ use streamfmt_core::profile::{Glyphs, Selector};
 use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::{ColorDepth, Theme};
 use streamfmt_core::writer::Writer;
+use streamfmt_core::writer::cast::Cast;
 use streamfmt_core::writer::html::Html;
 use streamfmt_core::writer::json::Json;
 use streamfmt_core::writer::markdown::Markdown;
@@ -51,7 +52,7 @@ enum Made {
 }
 
 /// All output formats.
-pub static WRITERS: [WriterRow; 7] = [
+pub static WRITERS: [WriterRow; 8] = [
     WriterRow {
         name: "text",
         about: "plain text",
@@ -79,6 +80,13 @@ pub static WRITERS: [WriterRow; 7] = [
         is_data: false,
         ending: "html",
         make: |engine| engine.entries(Html::new(Sheet { timestamps: Some(engine.zone()), ..engine.sheet() })),
+    },
+    WriterRow {
+        name: "cast",
+        about: "a recording of a terminal, for the asciinema player",
+        is_data: true,
+        ending: "cast",
+        make: Engine::cast,
     },
     WriterRow {
         name: "json",
@@ -207,15 +215,27 @@ impl Engine {
     }
 
     fn terminal(&self, paint: Paint) -> Made {
+        self.entries(self.drawn(paint, self.looks.width))
+    }
+
+    /// A recording has a terminal of its own, with all colours.
+    fn cast(&self) -> Made {
+        let width = self.looks.width.unwrap_or(80);
+        let theme = self.theme.clone().unwrap_or_default();
+        let paint = Paint::Ansi { theme, depth: ColorDepth::TrueColor, hyperlinks: false };
+        self.entries(Cast::new(self.drawn(paint, Some(width)), width, 24))
+    }
+
+    fn drawn(&self, paint: Paint, width: Option<usize>) -> Terminal {
         let is_ansi = matches!(paint, Paint::Ansi { .. });
-        self.entries(Terminal::new(Look {
+        Terminal::new(Look {
             paint,
-            width: self.looks.width,
+            width,
             layout: self.settings.profile.layout.clone(),
             // Text is for files and pipes: Markdown stays what it is there.
             markdown: self.settings.markdown && is_ansi,
             timestamps: self.settings.timestamps.then(|| self.zone()),
-        }))
+        })
     }
 
     fn sheet(&self) -> Sheet {
@@ -504,7 +524,7 @@ impl Builder {
             }
         }
         let (mut theme, mut warnings) = (None, Problems::default());
-        if writer.name == "ansi" && self.looks.color.is_some() {
+        if writer.name == "cast" || writer.name == "ansi" && self.looks.color.is_some() {
             match self.theme_of(&settings, &themes) {
                 Ok((found, wrong)) => {
                     theme = Some(found);
