@@ -155,8 +155,14 @@ fn described(closure: &Closure, project: &Project, shown: &str) -> String {
     if !project.refusals.is_empty() {
         text.push_str("\nasks for what only a trusted project may\n");
         for refusal in &project.refusals {
-            let place = format!("{}:{}", project.file, refusal.line);
-            let _ = writeln!(text, "  {}  {}", one_line(&place), one_line(&refusal.key));
+            // A script of its own is no key of a file.
+            let key = one_line(&refusal.key);
+            let place = one_line(&format!("{}:{}", project.file, refusal.line));
+            let _ = if closure.files.contains_key(&refusal.key) {
+                writeln!(text, "  {key}  (run with every session)")
+            } else {
+                writeln!(text, "  {place}  {key}")
+            };
         }
     }
     let scripts = closure

@@ -118,9 +118,12 @@ fn its_own_script_does_not_run_unasked() {
     let folder = folder_with("theme = 'dark'\n");
     folder.write("project/.streamfmt/init.lua", LOUD);
     let usual = run(&folder, "../s.jsonl --to text --no-project").expect(0, "").stdout;
-    assert_eq!(run(&folder, "../s.jsonl --to text").stdout, usual);
+    let told = run(&folder, "../s.jsonl --to text").expect(0, &left_out(".streamfmt/init.lua"));
+    assert_eq!(told.stdout, usual);
     run(&folder, "trust --yes").expect(0, "");
-    assert!(run(&folder, "../s.jsonl --to text").stdout.contains("Read README.md"));
+    let text = run(&folder, "../s.jsonl --to text").expect(0, "").stdout;
+    let said = "  streamfmt.toml changes what is said: a plugin of its own (--no-project leaves it out)\n";
+    assert!(text.starts_with(said) && text.contains("Read README.md"), "{text}");
 }
 
 /// The files that a run opened, and the programs that it started; nothing if that can't be seen here.
@@ -208,6 +211,9 @@ fn a_project_is_trusted_as_it_is_and_no_longer_when_it_changes() {
     assert_eq!(run(&folder, "trust --yes").expect(0, "").code, Some(0));
     let text = run(&folder, "../s.jsonl --to text").stdout;
     assert!(text.contains("shell README.md"), "{text}");
+    let said =
+        "  streamfmt.toml changes what is said: plugins, tool.Bash.label (--no-project leaves it out)\n";
+    assert!(text.starts_with(said), "{text}");
     assert!(run(&folder, "trust").expect(0, "").stdout.ends_with("it is trusted as it is\n"));
 
     for (file, before) in [("evil.lua", LOUD), (".streamfmt/notes.txt", "one\n")] {
@@ -250,6 +256,22 @@ fn a_hash_trusts_in_a_pipeline_unless_the_project_is_denied() {
     assert!(run(&folder, "trust --forget").expect(0, "").stdout.starts_with("forgot "));
     assert_eq!(run(&folder, "trust --list").expect(0, "").stdout, "no project is trusted or denied\n");
     assert!(with(hash).stdout.contains("shell"));
+}
+
+#[test]
+fn only_the_users_own_settings_say_what_is_trusted_everywhere() {
+    let folder = folder_with("tool.Bash.label = 'shell'\ntrusted-paths = ['/**']\n");
+    let told =
+        run(&folder, "../s.jsonl --to text").expect(0, &left_out("trusted-paths, tool.Bash.label")).stdout;
+    assert!(told.contains("Bash"), "{told}");
+    fs::create_dir_all(folder.path("home/.config/streamfmt")).unwrap();
+    folder.write("home/.config/streamfmt/config.toml", "trusted-paths = ['/nowhere/**']\n");
+    assert!(run(&folder, "../s.jsonl --to text").stdout.contains("Bash"));
+    let path = folder.path("project").canonicalize().unwrap();
+    folder.write("home/.config/streamfmt/config.toml", format!("trusted-paths = ['{}']\n", path.display()));
+    assert!(run(&folder, "../s.jsonl --to text").stdout.contains("shell"));
+    run(&folder, "trust --deny").expect(0, "");
+    assert!(run(&folder, "../s.jsonl --to text").stdout.contains("Bash"));
 }
 
 #[test]
