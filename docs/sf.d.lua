@@ -62,10 +62,10 @@ function sf.line(...) end
 ---@return sf.Block
 function sf.prose(text, role) end
 
----Verbatim text, highlighted if its language is known; `start` numbers its lines.
+---Verbatim text, highlighted if its language is known; `start` numbers its lines, `exact` keeps the blanks at its end.
 ---@param text string
 ---@param lang string?
----@param opts {start: number?, role: string?}?
+---@param opts {start: number?, role: string?, exact: boolean?}?
 ---@return sf.Block
 function sf.code(text, lang, opts) end
 
@@ -124,11 +124,12 @@ function sf.link(text, url, role) end
 ---@return sf.Block
 function sf.note(level, text) end
 
----The title of a view: the label of the call and what it is about.
+---The title of a view: the label of the call and what it is about. `mark` names the glyph in front; `false` is none.
 ---@param call sf.Call?
 ---@param arg any
+---@param opts {mark: string|false|nil}?
 ---@return sf.Block
-function sf.header(call, arg) end
+function sf.header(call, arg, opts) end
 
 ---What a person said.
 ---@param fields sf.ItemFields
@@ -200,6 +201,23 @@ function sf.item.session(fields) end
 ---@return sf.Made
 function sf.item.usage(fields) end
 
+---Masks in all that is written, whoever says it: secrets of known shapes, e-mail addresses, home folders, and patterns of one's own by name. Where a pattern has a group, that alone is masked.
+---@param what {secrets: boolean?, emails: boolean?, home: boolean?, patterns: table?}
+function sf.redact(what) end
+
+---The JSON text, as written, of a value that was handed over, or of a part of it; nil if there is no such part.
+---@param value table
+---@param key string|number|nil
+---@return string?
+function sf.raw(value, key) end
+
+---The beginning of a text, at most so long by a measure, never ending inside a character; and whether something was cut.
+---@param text string
+---@param most number
+---@param unit "bytes"|"utf16"|"characters"|nil
+---@return string, boolean
+function sf.cut(text, most, unit) end
+
 ---Reads JSON into plain tables; nil if it is none.
 ---@param text string
 ---@return any
@@ -265,6 +283,8 @@ function sf.sorted(table) end
 ---@field line number number of its first line in the stream
 ---@field time string? when it happened, as the stream tells
 ---@field raw string? the record that it came with, as written
+---@field frame table? the same, read as it is asked for
+---@field block table|string|nil the part of a message that it was made from, read as it is asked for
 ---@field default fun(self): sf.Answer what the layers below say: to wrap or amend
 
 ---A use of a tool.
@@ -286,7 +306,7 @@ function sf.sorted(table) end
 ---@class sf.Context
 ---@field session sf.Session the facts of the run
 ---@field state table what the plugin keeps; only functions of sf.on may write it
----@field options table the plugin's options
+---@field options table the plugin's options; while it is loaded they are there as sf.options
 ---@field limits table the profile's limits: result_lines, …
 
 ---What is known of the run.

@@ -69,7 +69,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) choice: Choice,
 
-    /// A plugin: a Lua file, or a folder with a plugin.toml; later ones go over earlier ones
+    /// A plugin: a Lua file, a folder with a plugin.toml, or the name of one that comes along; later ones go over earlier ones
     #[arg(long, value_name = "PATH", help_heading = "Plugins")]
     pub(crate) plugin: Vec<PathBuf>,
 

@@ -266,6 +266,8 @@ pub struct Item {
     pub error: bool,
     /// On a call: its input, by node of the record.
     pub input: Option<u32>,
+    /// The part of a message that it was made from, by node of the record.
+    pub block: Option<u32>,
     /// Its text.
     pub text: Content,
     /// Its typed facts; names as in `docs/facts.md`.
@@ -291,6 +293,7 @@ impl Item {
             call: None,
             error: false,
             input: None,
+            block: None,
             text: Content::None,
             data: Vec::new(),
             record: None,
@@ -308,6 +311,11 @@ impl Item {
     /// A call's input.
     pub fn input(&self) -> Option<Value<'_>> {
         self.value(self.input?)
+    }
+
+    /// The part of a message that it was made from, as written.
+    pub fn block(&self) -> Option<Value<'_>> {
+        self.value(self.block?)
     }
 
     /// The string under `key` of a call's input, cleaned.

@@ -425,10 +425,16 @@ impl Pipeline {
 
     /// A line that is no record, or one that no dialect knows.
     fn raw(&mut self, line: u64, text: String, out: &mut dyn Write) -> fmt::Result {
-        self.stage.report.raw_lines += 1;
         let mut item = Item::new(format!("line-{line}"), Kind::Unknown, line);
-        item.text = Content::Own(text);
         item.data.push(("raw", Fact::Bool(true)));
+        if text.trim().is_empty() {
+            // Only a plugin may have something to say of it.
+            self.stage.report.blank_lines += 1;
+            item.data.push(("blank", Fact::Bool(true)));
+        } else {
+            self.stage.report.raw_lines += 1;
+        }
+        item.text = Content::Own(text);
         self.put(item, out)
     }
 
@@ -704,7 +710,7 @@ impl Stage {
             self.report.failed = item.error;
         }
         if let Output::Items = self.output {
-            if self.admits(item) {
+            if item.fact("blank").is_none() && self.admits(item) {
                 *self.report.shown.entry(item.kind.name()).or_default() += 1;
                 match &mut self.redactor {
                     None => write_item(item, out)?,
@@ -841,7 +847,9 @@ impl Stage {
             return None;
         }
         let Some(mut view) = self.view(item, session) else {
-            count(&mut self.report.hidden, item.kind.name());
+            if item.fact("blank").is_none() {
+                count(&mut self.report.hidden, item.kind.name());
+            }
             return None;
         };
         let mut of = match item.kind {

@@ -104,13 +104,16 @@ pub struct Layout {
     pub margin: usize,
     /// Which characters glyph names become: `unicode`, `ascii`, `words` or `nerd`.
     pub glyphs: Glyphs,
+    /// Whether what is said is written as it is: with blanks at the ends of lines and blank lines around texts,
+    /// without bars for sub-agents and without the calls that things belong to.
+    pub bare: bool,
     /// Results longer than so many lines are folded where that is possible; `None`: no result is.
     pub fold: Option<usize>,
 }
 
 impl Default for Layout {
     fn default() -> Self {
-        Self { gap: 1, margin: 2, glyphs: Glyphs::Unicode, fold: Some(12) }
+        Self { gap: 1, margin: 2, glyphs: Glyphs::Unicode, fold: Some(12), bare: false }
     }
 }
 

@@ -29,7 +29,7 @@ pub enum Part {
 /// What one line says.
 #[derive(Clone, Debug)]
 pub enum Reading {
-    /// Nothing: it is blank.
+    /// Nothing.
     Blank,
     /// One record, for items to share.
     Record(Arc<Record>),
@@ -99,8 +99,11 @@ impl Reading {
         if let Some(size) = frame.oversized {
             return Self::Oversized(size);
         }
-        if frame.bytes.trim_ascii().is_empty() {
+        if matches!(&*frame.bytes, b"" | b"\r") {
             return Self::Blank;
+        }
+        if frame.bytes.trim_ascii().is_empty() {
+            return Self::Text(frame.bytes.iter().map(|byte| char::from(*byte)).collect());
         }
         let text = match String::from_utf8(frame.bytes.into_owned()) {
             Ok(text) => text,
@@ -252,7 +255,8 @@ mod tests {
             (r#"{"type":"us"#.to_owned(), vec![r#"incomplete {"type":"us"#.to_owned()]),
             ("warning: {x}".to_owned(), vec!["text warning: {x}".to_owned()]),
             (r#"ssage","id":"m"}"#.to_owned(), vec![r#"damage ssage","id":"m"}"#.to_owned()]),
-            (" \t".to_owned(), vec!["blank".to_owned()]),
+            ("\r".to_owned(), vec!["blank".to_owned()]),
+            (" \t".to_owned(), vec!["text  \t".to_owned()]),
             ("\0\0".to_owned(), vec!["damage \0\0".to_owned()]),
         ] {
             assert_eq!(read(&line), want, "{line}");

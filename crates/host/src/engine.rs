@@ -25,6 +25,7 @@ use crate::config::{self, Choice, Config, Request, Resolved, Told, tree};
 use crate::explain::{Explanation, Question};
 use crate::files::Files;
 use crate::folders::Folders;
+use crate::install::Installed;
 use crate::keys::Named;
 use crate::lua::journal::Journal;
 use crate::lua::pack::{Layer, Pack};
@@ -159,6 +160,8 @@ impl Engine {
     /// The set-up of a pipeline for one input.
     pub fn setup(&self) -> Setup {
         let plugins = self.load_plugins();
+        let mut profile = self.settings.profile.clone();
+        plugins.redact(&mut profile.redaction);
         let output = match (self.writer.make)(self) {
             Made::Items => Output::Items,
             Made::Writer(writer) => {
@@ -170,7 +173,7 @@ impl Engine {
             dialect: self.dialect.clone(),
             guests: lua::guests(&plugins),
             max_line: self.settings.max_line,
-            profile: self.settings.profile.clone(),
+            profile,
             output,
             subagents: None,
             settle: self.settle(),
@@ -541,7 +544,8 @@ impl Builder {
         self
     }
 
-    /// A plugin for this run: a Lua file, or a folder with a `plugin.toml`. It stands over all others; later
+    /// A plugin for this run: a Lua file, a folder with a `plugin.toml`, or the name of one that comes with the
+    /// program. It stands over all others; later
     /// ones go over earlier ones.
     #[must_use]
     pub fn plugin(mut self, path: impl Into<PathBuf>) -> Self {
@@ -657,6 +661,15 @@ impl Builder {
             match Pack::read(files, path) {
                 Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
                 Err(message) if !path.exists() => {
+                    let installed = Installed::new(&self.folders.clone().unwrap_or_default());
+                    let named = path.to_str().filter(|name| installed.home(name).is_some());
+                    if let Some(name) = named {
+                        match installed.find(files, name) {
+                            Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
+                            Err(message) => journal.note_unread(path, message),
+                        }
+                        continue;
+                    }
                     told.errors.0.push(Problem::of(format!("--plugin {}", path.display()), message));
                 }
                 // A plugin that is broken is left out; the others and the stream are told all the same.

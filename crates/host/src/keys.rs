@@ -201,6 +201,11 @@ pub static KEYS: &[Key<Settings>] = &[
         ]),
     },
     Key {
+        name: "layout.bare",
+        about: "write what is said as it is: blanks included, without bars and without naming calls",
+        form: Form::Flag(|s, on| s.profile.layout.bare = on),
+    },
+    Key {
         name: "redact.secrets",
         about: "mask tokens, keys and passwords in whatever is written",
         form: Form::Flag(|s, on| s.profile.redaction.secrets = on),

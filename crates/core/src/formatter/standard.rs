@@ -64,6 +64,7 @@ impl Formatter for Standard {
             Kind::Outcome => Some(outcome::view(context)),
             Kind::Record if !self.shows_records => return Ok(Verdict::Hide),
             Kind::Record => Some(record(item)),
+            Kind::Unknown if context.is("blank") => return Ok(Verdict::Hide),
             Kind::Unknown => Some(unknown(context)),
         };
         Ok(match said {

@@ -385,17 +385,21 @@ impl Reader<'_> {
     }
 
     fn home<'n>(&self, start: &Range<usize>) -> Option<Found<'n>> {
-        // In escaped text backslashes are doubled.
-        let doubled = self.run(start.end, 3, |byte| byte == b'\\');
         let mut begin = start.start;
+        let is_windows = self.byte(begin) == b'\\';
+        // In escaped text backslashes are doubled.
+        let doubled = if is_windows { self.run(start.end, 3, |byte| byte == b'\\') } else { 0 };
         while begin > 0 && doubled > 0 && self.byte(begin - 1) == b'\\' {
             begin -= 1;
         }
-        let before = &self.bytes()[begin.saturating_sub(2)..begin];
-        if let [drive, b':'] = before
-            && drive.is_ascii_alphabetic()
-        {
-            begin -= 2;
+        let before = &self.bytes()[begin.saturating_sub(3)..begin];
+        if is_windows {
+            match before {
+                // The letter of an escape is no drive.
+                [b'\\', _, b':'] => return None,
+                [.., drive, b':'] if drive.is_ascii_alphabetic() => begin -= 2,
+                _ => return None,
+            }
         } else if before.last().is_some_and(|byte| Class::Url.has(*byte) || b"./~".contains(byte)) {
             return None;
         }

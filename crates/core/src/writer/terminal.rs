@@ -284,6 +284,7 @@ fn nest(pen: &mut Pen<'_>, depth: u16, entry: Option<&Entry>) -> pen::Level {
         pen.column(&[look.piece("time", &time), Piece::blank(TIME - time.len().min(TIME))], TIME);
         width -= TIME;
     }
+    let depth = if look.layout.bare { 0 } else { depth };
     let shown = depth.min(u16::try_from(width / 16).unwrap_or(MAX_NEST)).min(MAX_NEST);
     if shown == 0 {
         return level;
@@ -299,7 +300,7 @@ fn nest(pen: &mut Pen<'_>, depth: u16, entry: Option<&Entry>) -> pen::Level {
 /// An entry that stands by itself: mark and title in column 0, body in the margin.
 fn plain(entry: &Entry, body: &mut block::Body<'_, '_>) {
     let view = &entry.view;
-    if let Some(call) = &entry.of {
+    if let Some(call) = named(entry, body) {
         titled(Some("inside"), call, body);
     }
     let margin = body.pen.look().layout.margin;
@@ -312,6 +313,11 @@ fn plain(entry: &Entry, body: &mut block::Body<'_, '_>) {
     let level = body.pen.shift(margin);
     body.blocks(&view.body);
     body.pen.dedent(level);
+}
+
+/// The call that an entry belongs to, if it is to be named.
+fn named<'e>(entry: &'e Entry, body: &block::Body<'_, '_>) -> Option<&'e Line> {
+    entry.of.as_ref().filter(|_| !body.pen.look().layout.bare)
 }
 
 /// The mark that a kind has in the margin if its view names none.
@@ -332,7 +338,7 @@ fn result(entry: &Entry, joined: bool, body: &mut block::Body<'_, '_>) {
     let look = body.pen.look();
     let margin = look.layout.margin;
     let mut joined = joined;
-    if let Some(call) = &entry.of {
+    if let Some(call) = named(entry, body) {
         joined = is_short_result(look, entry);
         if joined {
             let mut both = call.clone();

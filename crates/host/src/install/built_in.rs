@@ -1,12 +1,7 @@
 //! The plugins that come with the program, as the files they are.
 
 use super::tree::Tree;
-
-/// A plugin that comes with the program: its name, and its files by path inside its folder, with their text.
-pub type BuiltIn = (&'static str, &'static [(&'static str, &'static str)]);
-
-/// All of them.
-pub static BUILT_IN: &[BuiltIn] = &[];
+pub use crate::lua::built_in::BUILT_IN;
 
 /// The files of the built-in plugin `name`.
 pub(super) fn tree(name: &str) -> Option<Tree> {

@@ -9,9 +9,10 @@ use mlua::chunk::ChunkMode;
 use mlua::{Function, IntoLua, Lua, LuaString, MultiValue, Table, Value};
 use regex::bytes::Regex;
 use streamfmt_core::formatter::figures;
+use streamfmt_core::redact::Redaction;
 
 use super::layers::Registered;
-use super::{item, re, vm};
+use super::{exact, item, re, vm};
 use crate::rule::Origin;
 
 /// The level of the interface: a plugin that needs a higher one is told so.
@@ -68,8 +69,8 @@ pub static FUNCTIONS: &[Row] = &[
         doc: "One line of texts and spans, with nothing between them.", body: Luau("return { type = 'line', ... }") },
     Row { name: "prose", params: &[("text", "string"), ("role", "string?")], gives: "sf.Block", since: 1,
         doc: "Markdown.", body: Luau("return { type = 'prose', text = text, role = role }") },
-    Row { name: "code", params: &[("text", "string"), ("lang", "string?"), ("opts", "{start: number?, role: string?}?")], gives: "sf.Block", since: 1,
-        doc: "Verbatim text, highlighted if its language is known; `start` numbers its lines.", body: Luau("return { type = 'code', text = text, lang = lang, start = opts and opts.start, role = opts and opts.role }") },
+    Row { name: "code", params: &[("text", "string"), ("lang", "string?"), ("opts", "{start: number?, role: string?, exact: boolean?}?")], gives: "sf.Block", since: 1,
+        doc: "Verbatim text, highlighted if its language is known; `start` numbers its lines, `exact` keeps the blanks at its end.", body: Luau("return { type = 'code', text = text, lang = lang, start = opts and opts.start, role = opts and opts.role, exact = opts and opts.exact }") },
     Row { name: "diff", params: &[("old", "string"), ("new", "string"), ("opts", "{path: string?, context: number?}?")], gives: "sf.Block", since: 1,
         doc: "What changed from one text to another.", body: Luau("return { type = 'diff', old = old, new = new, path = opts and opts.path, context = opts and opts.context }") },
     Row { name: "patch", params: &[("hunks", "sf.Hunk[]"), ("opts", "{path: string?}?")], gives: "sf.Block", since: 1,
@@ -88,8 +89,8 @@ pub static FUNCTIONS: &[Row] = &[
         doc: "A text that leads somewhere, where links can be followed.", body: Luau("return { type = 'link', text = text, url = url, role = role }") },
     Row { name: "note", params: &[("level", "\"info\"|\"warning\"|\"error\""), ("text", "string")], gives: "sf.Block", since: 1,
         doc: "A remark with the mark of its level.", body: Luau("return { type = 'note', level = level, text = text }") },
-    Row { name: "header", params: &[("call", "sf.Call?"), ("arg", "any")], gives: "sf.Block", since: 1,
-        doc: "The title of a view: the label of the call and what it is about.", body: Luau("return { type = 'header', call = call, arg = arg }") },
+    Row { name: "header", params: &[("call", "sf.Call?"), ("arg", "any"), ("opts", "{mark: string|false|nil}?")], gives: "sf.Block", since: 1,
+        doc: "The title of a view: the label of the call and what it is about. `mark` names the glyph in front; `false` is none.", body: Luau("return { type = 'header', call = call, arg = arg, mark = opts and opts.mark }") },
 
     Row { name: "item.prompt", params: &[("fields", "sf.ItemFields")], gives: "sf.Made", since: 1,
         doc: "What a person said.", body: Luau("return { type = 'item', kind = 'prompt', fields = fields }") },
@@ -120,6 +121,12 @@ pub static FUNCTIONS: &[Row] = &[
     Row { name: "item.usage", params: &[("fields", "{message: string?, input: number?, output: number?, cache_read: number?, cache_write: number?}")], gives: "sf.Made", since: 1,
         doc: "Tells the tokens of a message; the last of a message counts.", body: Luau("return { type = 'item', kind = 'usage', fields = fields }") },
 
+    Row { name: "redact", params: &[("what", "{secrets: boolean?, emails: boolean?, home: boolean?, patterns: table?}")], gives: "nil", since: 1,
+        doc: "Masks in all that is written, whoever says it: secrets of known shapes, e-mail addresses, home folders, and patterns of one's own by name. Where a pattern has a group, that alone is masked.", body: Native(exact::redact) },
+    Row { name: "raw", params: &[("value", "table"), ("key", "string|number|nil")], gives: "string?", since: 1,
+        doc: "The JSON text, as written, of a value that was handed over, or of a part of it; nil if there is no such part.", body: Native(exact::raw) },
+    Row { name: "cut", params: &[("text", "string"), ("most", "number"), ("unit", "\"bytes\"|\"utf16\"|\"characters\"|nil")], gives: "string, boolean", since: 1,
+        doc: "The beginning of a text, at most so long by a measure, never ending inside a character; and whether something was cut.", body: Native(exact::cut) },
     Row { name: "json", params: &[("text", "string")], gives: "any", since: 1,
         doc: "Reads JSON into plain tables; nil if it is none.", body: Native(json) },
     Row { name: "re", params: &[("pattern", "string")], gives: "sf.Regex", since: 1,
@@ -219,6 +226,8 @@ pub static FIELDS: &[Field] = &[
     Field { of: "Item", name: "line", kind: "number", doc: "number of its first line in the stream" },
     Field { of: "Item", name: "time", kind: "string?", doc: "when it happened, as the stream tells" },
     Field { of: "Item", name: "raw", kind: "string?", doc: "the record that it came with, as written" },
+    Field { of: "Item", name: "frame", kind: "table?", doc: "the same, read as it is asked for" },
+    Field { of: "Item", name: "block", kind: "table|string|nil", doc: "the part of a message that it was made from, read as it is asked for" },
     Field { of: "Item", name: "default", kind: "fun(self): sf.Answer", doc: "what the layers below say: to wrap or amend" },
     Field { of: "Call", name: "tool", kind: "string", doc: "the tool; of an MCP server its own name" },
     Field { of: "Call", name: "name", kind: "string", doc: "the tool as the stream names it" },
@@ -231,7 +240,7 @@ pub static FIELDS: &[Field] = &[
     Field { of: "Result", name: "call", kind: "sf.Call?", doc: "the call that it answers" },
     Field { of: "Context", name: "session", kind: "sf.Session", doc: "the facts of the run" },
     Field { of: "Context", name: "state", kind: "table", doc: "what the plugin keeps; only functions of sf.on may write it" },
-    Field { of: "Context", name: "options", kind: "table", doc: "the plugin's options" },
+    Field { of: "Context", name: "options", kind: "table", doc: "the plugin's options; while it is loaded they are there as sf.options" },
     Field { of: "Context", name: "limits", kind: "table", doc: "the profile's limits: result_lines, …" },
     Field { of: "Session", name: "agent", kind: "string?", doc: "the agent" },
     Field { of: "Session", name: "version", kind: "string?", doc: "the agent's version" },
@@ -315,6 +324,8 @@ pub(super) struct Plugin {
     pub(super) registered: RefCell<Registered>,
     /// The name it gave itself.
     pub(super) name: RefCell<Option<String>>,
+    /// What it wants to be masked.
+    pub(super) redaction: RefCell<Redaction>,
     /// Makes its state of the state of the version before it.
     pub(super) reload: RefCell<Option<Function>>,
     /// Whether it is loaded: then nothing more is registered.
@@ -336,7 +347,7 @@ impl Plugin {
 }
 
 /// Puts `sf` into a machine.
-pub(super) fn install(lua: &Lua, globals: &Table, plugin: &Rc<Plugin>) -> mlua::Result<()> {
+pub(super) fn install(lua: &Lua, globals: &Table, plugin: &Rc<Plugin>, options: &Table) -> mlua::Result<()> {
     let (sf, items) = (lua.create_table()?, lua.create_table()?);
     sf.raw_set("item", items.clone())?;
     // The functions must not depend on what a plugin makes of the globals.
@@ -359,6 +370,7 @@ pub(super) fn install(lua: &Lua, globals: &Table, plugin: &Rc<Plugin>) -> mlua::
     }
     items.set_readonly(true);
     sf.raw_set("api", API)?;
+    sf.raw_set("options", options)?;
     sf.set_readonly(true);
     globals.raw_set("sf", sf)
 }

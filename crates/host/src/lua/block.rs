@@ -194,7 +194,7 @@ impl<'a> Reader<'a> {
                 Block::Prose { text: Text::clean_owned(format!("{marks} {text}")), role: Role::of("reply") }
             }
             "code" => Block::Code {
-                text: self.text(&get(table, "text")?, "sf.code")?.trimmed_end(),
+                text: self.code(table)?,
                 lang: self.optional(table, "lang")?,
                 start: number(table, "start")?,
                 role: self.role(table, "result.text")?,
@@ -230,6 +230,13 @@ impl<'a> Reader<'a> {
         })
     }
 
+    /// The text of a `code`: without the blanks at its end, unless it is to be exact.
+    fn code(&self, table: &Table) -> Result<Text, Wrong> {
+        let text = self.text(&get(table, "text")?, "sf.code")?;
+        let is_exact = matches!(get(table, "exact")?, Value::Boolean(true));
+        Ok(if is_exact { without_last_feed(text) } else { text.trimmed_end() })
+    }
+
     fn header(&self, table: &Table) -> Result<Piece, Wrong> {
         let mark = match get(table, "mark")? {
             Value::Nil => Some("call"),
@@ -237,7 +244,10 @@ impl<'a> Reader<'a> {
             name => theme::mark(&self.text(&name, "the mark of a header")?),
         };
         let mut line = match get(table, "call")? {
-            Value::Nil => self.line(&get(table, "line")?, "text")?,
+            Value::Nil => match get(table, "line")? {
+                Value::Nil => Line::default(),
+                line => self.line(&line, "text")?,
+            },
             Value::UserData(call) if call.is::<Handle>() => (self.label)(),
             other => {
                 return Err(format!("sf.header: a call or nil was expected, not a {}", other.type_name()));
@@ -369,6 +379,14 @@ fn blocks(pieces: impl IntoIterator<Item = Piece>) -> Vec<Block> {
         }
     }
     body
+}
+
+/// A text without its final line feed, which ends its last line and begins none.
+fn without_last_feed(mut text: Text) -> Text {
+    if text.ends_with('\n') {
+        text.truncate(text.len() - 1);
+    }
+    text
 }
 
 /// The mark of an item whose script gives none.

@@ -177,6 +177,8 @@ impl Handle {
             "line" => Ok(Value::Number(item.line as f64)),
             "time" => item.at().map(|at| at.to_string()).into_lua(lua),
             "status" => status(item.status).into_lua(lua),
+            "frame" => item.record.as_deref().map_or(Ok(Value::Nil), |record| self.json(lua, record.root())),
+            "block" => item.block().map_or(Ok(Value::Nil), |block| self.json(lua, block)),
             "raw" => item.record.as_deref().map(line_of).into_lua(lua),
             "data" => Data(self).into_lua(lua),
             "call" => match self.which {
@@ -254,19 +256,7 @@ impl Json {
     }
 
     fn index(self, lua: &Lua, key: &Value) -> mlua::Result<Value> {
-        let at = match key {
-            Value::Integer(index) => Some(*index),
-            Value::Number(index) if index.fract() == 0.0 && index.abs() < 9e15 => Some(*index as i64),
-            _ => None,
-        };
-        let at = at.and_then(|index| usize::try_from(index - 1).ok());
-        let found = self.with(lua, |value| {
-            let part = match key {
-                Value::String(key) => key.to_str().ok().and_then(|key| value.get(&key)),
-                _ => at.and_then(|at| value.items().nth(at)),
-            };
-            part.map(|part| self.of.json(lua, part))
-        })?;
+        let found = self.with(lua, |value| part(value, key).map(|part| self.of.json(lua, part)))?;
         if let Some(found) = found {
             return found;
         }
@@ -428,6 +418,36 @@ pub(super) fn raw_of(lua: &Lua, value: &Value) -> Option<String> {
     let Value::UserData(data) = value else { return None };
     let json = *data.borrow::<Json>().ok()?;
     json.with(lua, |value| value.raw().to_owned()).ok()
+}
+
+/// The text, as written, of a value that was handed over, or of the part of it under `key`.
+pub(super) fn raw(lua: &Lua, value: &Value, key: &Value) -> mlua::Result<Value> {
+    let json = match value {
+        Value::UserData(json) => json.borrow::<Json>().map(|json| *json).ok(),
+        _ => None,
+    };
+    let Some(json) = json else {
+        let what = value.type_name();
+        return Err(error(&format!(
+            "sf.raw: a part of an item was expected, such as call.input, not a {what}"
+        )));
+    };
+    let part = json.with(lua, |value| {
+        let part = if key.is_nil() { Some(value) } else { part(value, key) };
+        part.map(|part| lua.create_string(part.raw()))
+    })?;
+    part.transpose()?.into_lua(lua)
+}
+
+/// The part of an object or array under `key`.
+fn part<'v>(value: json::Value<'v>, key: &Value) -> Option<json::Value<'v>> {
+    let at = match key {
+        Value::String(key) => return key.to_str().ok().and_then(|key| value.get(&key)),
+        Value::Integer(index) => *index,
+        Value::Number(index) if index.fract() == 0.0 && index.abs() < 9e15 => *index as i64,
+        _ => return None,
+    };
+    value.items().nth(usize::try_from(at - 1).ok()?)
 }
 
 /// Reads a JSON text into plain tables; `nil` if it is none.

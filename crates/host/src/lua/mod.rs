@@ -11,6 +11,7 @@
 //! each item is told: what fails is told by the layer below, and the user learns of it once.
 
 pub mod api;
+pub mod built_in;
 pub mod declare;
 pub mod journal;
 pub mod manifest;
@@ -20,6 +21,7 @@ pub mod repl;
 
 mod block;
 mod dialect;
+mod exact;
 mod give;
 mod item;
 pub(crate) mod layers;

@@ -239,6 +239,10 @@ fn takes_part(path: &str) -> bool {
     path == manifest::FILE || is_source(path) || is_look("profiles/") || is_look("themes/")
 }
 
+/// Whether a file is a script; what tells editors of the interface is none.
 fn is_source(path: &str) -> bool {
+    if path.ends_with(".d.lua") || path.ends_with(".d.luau") {
+        return false;
+    }
     Path::new(path).extension().is_some_and(|end| end == "lua" || end == "luau")
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use mlua::{Function, IntoLua, IntoLuaMulti, Lua, Table, Value};
 use streamfmt_core::profile::Limits;
+use streamfmt_core::redact::Redaction;
 
 use super::api::{self, Plugin};
 use super::item::{self, Current, Reach};
@@ -88,11 +89,12 @@ impl Running {
         let mut tables = None;
         let vm = Vm::new(log, item::iterate, |lua, globals| {
             Reach::install(lua, current)?;
-            api::install(lua, globals, plugin)?;
+            let options = options(lua, pack)?;
+            api::install(lua, globals, plugin, &options)?;
             if pack.has_modules() {
                 globals.raw_set("require", require(lua, pack)?)?;
             }
-            tables = Some(context(lua, pack, limits)?);
+            tables = Some(context(lua, options, limits)?);
             Ok(())
         })?;
         let (context, state) = tables.ok_or_else(|| mlua::Error::runtime("the machine was not furnished"))?;
@@ -107,6 +109,11 @@ impl Running {
     /// What it registered.
     pub(super) fn registered(&self) -> std::cell::Ref<'_, Registered> {
         self.plugin.registered.borrow()
+    }
+
+    /// What it wants to be masked.
+    pub(super) fn redaction(&self) -> Redaction {
+        self.plugin.redaction.borrow().clone()
     }
 
     /// Its machine, for making values.
@@ -249,13 +256,19 @@ fn require(lua: &Lua, pack: &Arc<Pack>) -> mlua::Result<Function> {
     })
 }
 
-/// The tables `ctx` and `ctx.state`.
-fn context(lua: &Lua, pack: &Pack, limits: &Limits) -> mlua::Result<(Table, Table)> {
-    let (context, state, options) = (lua.create_table()?, lua.create_table()?, lua.create_table()?);
+/// The plugin's options, for `sf.options` and `ctx.options`.
+fn options(lua: &Lua, pack: &Pack) -> mlua::Result<Table> {
+    let options = lua.create_table()?;
     for (name, choice) in &pack.options {
         options.raw_set(name.as_str(), option(lua, &choice.value)?)?;
     }
     options.set_readonly(true);
+    Ok(options)
+}
+
+/// The tables `ctx` and `ctx.state`.
+fn context(lua: &Lua, options: Table, limits: &Limits) -> mlua::Result<(Table, Table)> {
+    let (context, state) = (lua.create_table()?, lua.create_table()?);
     let told = lua.create_table()?;
     for (name, limit) in [
         ("result_lines", limits.result_lines),

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use streamfmt_core::entry::Line;
 use streamfmt_core::formatter::FormatError;
 use streamfmt_core::profile::Limits;
+use streamfmt_core::redact::Redaction;
 
 use super::item::Current;
 use super::journal::{Journal, Warning, short};
@@ -138,6 +139,13 @@ impl Plugins {
             registered.iter().enumerate().map(|(index, it)| (Who::Plugin(index), &**it)).collect();
         layers.insert(self.below_rules, (Who::Profile, &self.rules));
         work(layers.into_iter())
+    }
+
+    /// Adds what plugins want to be masked.
+    pub(crate) fn redact(&self, redaction: &mut Redaction) {
+        for plugin in &self.all {
+            redaction.add(&plugin.redaction());
+        }
     }
 
     /// Whether no layer says anything of items.

@@ -94,7 +94,8 @@ impl Claude {
         let kind = block.kind.map(Str::decode).unwrap_or_default();
         match &*kind {
             "" | "text" if block.text.is_some_and(|text| text.kind() == json::Kind::String) => {
-                if is_blank(block.text) {
+                // Blanks are a text, though nobody may want to see them.
+                if block.text.is_some_and(|text| text.raw().len() == 2) {
                     return out.push(Event::Bookkeeping("empty text".into()));
                 }
                 let text = string(block.text);
@@ -104,6 +105,7 @@ impl Claude {
                     let id = self.block_id(maker, message, Kind::Reply, block);
                     let mut item = maker.item(id, Kind::Reply);
                     item.text = text;
+                    item.block = Some(block.value.node());
                     item
                 };
                 if maker.line.is_aborted {
@@ -114,6 +116,7 @@ impl Claude {
             "thinking" | "redacted_thinking" => {
                 let id = self.block_id(maker, message, Kind::Thinking, block);
                 let mut item = maker.item(id, Kind::Thinking);
+                item.block = Some(block.value.node());
                 if is_blank(block.thinking) {
                     item.data.push(("redacted", Fact::Bool(true)));
                 } else {
@@ -162,6 +165,7 @@ impl Claude {
         let id = self.block_id(maker, message, Kind::Call, block);
         let mut item = maker.item(id, Kind::Call);
         item.input = block.input.map(Value::node);
+        item.block = Some(block.value.node());
         self.name_tool(&mut item, block.name);
         if block.kind.is_some_and(|kind| !kind.is("tool_use")) {
             item.data.push(("server_side", Fact::Bool(true)));
@@ -316,6 +320,7 @@ impl Claude {
             None => Id::below(maker.unnamed().as_str(), "result"),
         };
         let mut item = maker.item(id, Kind::Result);
+        item.block = Some(block.value.node());
         item.call = call;
         item.error = block.is_error;
         item.status = if item.error { Status::Failed } else { Status::Done };

@@ -84,6 +84,9 @@ impl Body<'_, '_> {
     }
 
     fn prose(&mut self, text: &str, role: &str) {
+        if self.pen.look().layout.bare {
+            return self.pen.verbatim(text, role);
+        }
         // Blank lines around a text are not part of it: the layout has its own.
         let start = text.len() - text.trim_start_matches(['\n', ' ', '\t']).len();
         let start = text[..start].rfind('\n').map_or(0, |at| at + 1);

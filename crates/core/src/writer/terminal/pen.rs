@@ -185,6 +185,11 @@ impl<'p> Pen<'p> {
 
     /// Writes `pieces` as one row, whatever their width.
     pub(super) fn row(&mut self, pieces: &[Piece<'_>]) {
+        if self.look.layout.bare {
+            self.begin_row();
+            self.long(pieces, 0);
+            return self.end_row();
+        }
         let kept = pieces.iter().rposition(|piece| !is_blank(piece.text));
         let Some(kept) = kept else { return self.empty_row() };
         self.begin_row();
@@ -324,6 +329,9 @@ impl<'p> Pen<'p> {
     }
 
     fn plain_line(&mut self, line: &str) {
+        if self.look.layout.bare {
+            return self.row(&[Piece { text: line, ..Piece::blank(0) }]);
+        }
         let line = if line.ends_with([' ', '\t']) { line.trim_end_matches([' ', '\t']) } else { line };
         if line.is_empty() {
             return self.empty_row();

@@ -1,0 +1,58 @@
+//! The plugins that come with the program, as the files they are.
+//!
+//! They lie in `plugins/`, in the form that users write, and are read by the same code. One that has a profile of
+//! its own name is used with `--profile NAME`; any with `--plugin NAME` or in a profile's `plugins`.
+
+use super::pack::Pack;
+
+/// A plugin's files: name in its folder, and text.
+type Files = &'static [(&'static str, &'static str)];
+
+macro_rules! plugin {
+    ($name:literal: $($file:literal),+) => {
+        ($name, &[$(($file, include_str!(concat!("../../plugins/", $name, "/", $file)))),+])
+    };
+}
+
+/// All of them, by name.
+pub static BUILT_IN: &[(&str, Files)] = &[
+    plugin!("claude-ops": "plugin.toml", "init.lua", "profiles/claude-ops.toml"),
+    plugin!("claudedo": "plugin.toml", "init.lua", "profiles/claudedo.toml"),
+];
+
+impl Pack {
+    /// The plugin of this name that comes with the program.
+    pub fn built_in(name: &str) -> Option<Self> {
+        let (_, files) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
+        let files = files.iter().map(|(file, text)| ((*file).to_owned(), (*text).to_owned()));
+        // A test reads them all.
+        Self::from_files(files.collect()).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn all_plugins_of_the_folder_come_with_the_program() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins");
+        let entries = fs::read_dir(&root).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        assert_eq!(names, BUILT_IN.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+        for name in &names {
+            let read = Pack::read(&crate::Files::default(), &root.join(name)).unwrap();
+            assert_eq!(Pack::built_in(name).as_ref(), Some(&read), "{name}: a file is not in the table");
+            assert_eq!(read.name, *name);
+            assert!(
+                root.join(name).join("README.md").is_file() && root.join(name).join("tests").is_dir(),
+                "{name}"
+            );
+        }
+    }
+}

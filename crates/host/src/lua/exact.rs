@@ -1,0 +1,96 @@
+//! Functions of `sf` for what must be said to the letter: values as they are written, texts cut by a measure.
+
+use std::rc::Rc;
+
+use mlua::{Function, Lua, LuaString, Table, Value};
+use streamfmt_core::redact::{Own, Redaction};
+
+use super::api::Plugin;
+use super::item;
+
+/// `sf.raw(value, key)`.
+pub(super) fn raw(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
+    lua.create_function(|lua, (value, key): (Value, Value)| item::raw(lua, &value, &key))
+}
+
+/// `sf.cut(text, most, unit)`.
+pub(super) fn cut(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
+    lua.create_function(|lua, (text, most, unit): (LuaString, f64, Option<String>)| {
+        let text = text.to_string_lossy();
+        let measure: fn(char) -> usize = match unit.as_deref() {
+            None | Some("bytes") => char::len_utf8,
+            Some("utf16") => char::len_utf16,
+            Some("characters") => |_| 1,
+            Some(other) => {
+                return Err(wrong(format!(
+                    "sf.cut: the unit is bytes, utf16 or characters, not \"{other}\""
+                )));
+            }
+        };
+        #[expect(clippy::cast_sign_loss, reason = "it is not negative")]
+        let most = most.clamp(0.0, 9e15) as usize;
+        let mut used = 0;
+        let end = text.char_indices().find_map(|(at, ch)| {
+            used += measure(ch);
+            (used > most).then_some(at)
+        });
+        Ok((lua.create_string(&text[..end.unwrap_or(text.len())])?, end.is_some()))
+    })
+}
+
+/// `sf.redact(what)`.
+pub(super) fn redact(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
+    let plugin = Rc::clone(plugin);
+    lua.create_function(move |_, what: Table| {
+        if plugin.is_loaded.get() {
+            return Err(wrong("sf.redact: only while the plugin is loaded"));
+        }
+        let redaction = redaction(&what).map_err(|error| wrong(format!("sf.redact: {error}")))?;
+        plugin.redaction.borrow_mut().add(&redaction);
+        Ok(())
+    })
+}
+
+fn redaction(what: &Table) -> Result<Redaction, String> {
+    let mut redaction = Redaction::default();
+    for pair in what.pairs::<String, Value>() {
+        let (name, value) = pair.map_err(|error| error.to_string())?;
+        match (name.as_str(), value) {
+            ("secrets", Value::Boolean(on)) => redaction.secrets = on,
+            ("emails", Value::Boolean(on)) => redaction.emails = on,
+            ("home", Value::Boolean(on)) => redaction.home = on,
+            ("patterns", Value::Table(patterns)) => redaction.own = own(&patterns)?,
+            ("secrets" | "emails" | "home", other) => {
+                return Err(format!("{name} is true or false, not a {}", other.type_name()));
+            }
+            ("patterns", other) => return Err(format!("patterns is a table, not a {}", other.type_name())),
+            _ => {
+                let hint = crate::problem::suggestion(&name, ["secrets", "emails", "home", "patterns"]);
+                return Err(format!("there is no \"{name}\" {hint}"));
+            }
+        }
+    }
+    Ok(redaction)
+}
+
+/// Patterns by name, or a list of patterns. In the order of their names, so that each run masks alike.
+fn own(patterns: &Table) -> Result<Vec<Own>, String> {
+    let mut told = Vec::new();
+    for pair in patterns.pairs::<Value, String>() {
+        let (name, pattern) = pair.map_err(|_| "a pattern is a text".to_owned())?;
+        let name = match &name {
+            Value::String(name) => name.to_string_lossy(),
+            _ => "text".to_owned(),
+        };
+        told.push((name, pattern));
+    }
+    told.sort();
+    let own = |(name, pattern): (String, String)| {
+        Own::new(&name, &pattern).map_err(|error| format!("the pattern \"{pattern}\": {error}"))
+    };
+    told.into_iter().map(own).collect()
+}
+
+fn wrong(message: impl Into<String>) -> mlua::Error {
+    mlua::Error::runtime(message.into())
+}
