@@ -28,7 +28,7 @@ pub fn reading(data: &[u8]) {
         Reading::Blank => assert!(line.trim().is_empty(), "{line:?} is not blank"),
         Reading::Oversized(_) => return assert!(line.len() > MAX_LINE),
         Reading::Text(text) => expect(&text),
-        Reading::Record(record) => expect(record.text()),
+        Reading::Record(record, _) => expect(record.text()),
         Reading::Parts(parts) => parts.for_each(|part| match part {
             Part::Record(record) => expect(record.text()),
             Part::Damage { text, .. } => expect(&text),

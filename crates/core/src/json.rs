@@ -138,6 +138,15 @@ impl<'a> Value<'a> {
         self.node
     }
 
+    /// The value that [`Value::node`] named, of the same record.
+    ///
+    /// # Panics
+    /// When it is looked at, if `node` is not of this record.
+    #[inline]
+    pub(crate) fn same_record(self, node: u32) -> Self {
+        Self { record: self.record, node }
+    }
+
     /// What it is.
     #[inline]
     pub fn kind(self) -> Kind {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use indexmap::{IndexMap, IndexSet};
 
 use crate::clip::{clip, floor, fold};
-use crate::dialect::{self, CLAIM, Decoder, Dialect, Guest, Input};
+use crate::dialect::{self, CLAIM, Decoder, Dialect, Guest, Input, Typed};
 use crate::entry::{Block, Entry, Figures, Line, View};
 use crate::event::Event;
 use crate::formatter::standard::Standard;
@@ -315,7 +315,7 @@ impl Pipeline {
             return self.read(line, reading, None, out);
         }
         let claimed = match &reading {
-            Reading::Record(record) => self.claiming(record),
+            Reading::Record(record, _) => self.claiming(record),
             Reading::Parts(parts) => parts.records().find_map(|record| self.claiming(&record)),
             // Raw text is not held back, but keeps its place.
             _ if self.held.is_empty() => return self.read(line, reading, None, out),
@@ -408,10 +408,10 @@ impl Pipeline {
                 self.stage.report.blank_lines += 1;
                 Ok(())
             }
-            Reading::Record(record) => self.record(line, &record, parent, out),
+            Reading::Record(record, typed) => self.record(line, &record, Some(&typed), parent, out),
             Reading::Text(text) => self.raw(line, text, out),
             Reading::Parts(parts) => parts.enumerate().try_for_each(|(index, part)| match part {
-                Part::Record(record) => self.record(line, &record, parent, out),
+                Part::Record(record) => self.record(line, &record, None, parent, out),
                 Part::Damage { text, incomplete } => self.damage(line, index, text, incomplete, out),
             }),
             Reading::Oversized(size) => {
@@ -468,6 +468,7 @@ impl Pipeline {
         &mut self,
         line: u64,
         record: &Arc<Record>,
+        typed: Option<&Typed>,
         parent: Option<&Id>,
         out: &mut dyn Write,
     ) -> fmt::Result {
@@ -488,7 +489,11 @@ impl Pipeline {
         for value in elements.chain(single) {
             let Some(mut decoder) = self.decoder.take() else { return Ok(()) };
             let mut events = std::mem::take(&mut self.events);
-            decoder.decode(Input { record, value, line, parent }, &self.session, &mut events);
+            decoder.decode(
+                Input { record, value, typed: typed.filter(|_| !is_stream), line, parent },
+                &self.session,
+                &mut events,
+            );
             self.decoder = Some(decoder);
             self.stage.report.events += 1;
             let written = self.happen(events.drain(..), out);
@@ -635,7 +640,7 @@ fn standard_of(profile: &Profile) -> Standard {
 /// How much of the input a reading holds, in bytes.
 fn size(reading: &Reading) -> usize {
     match reading {
-        Reading::Record(record) => record.text().len(),
+        Reading::Record(record, _) => record.text().len(),
         Reading::Text(text) => text.len(),
         Reading::Parts(parts) => parts.text().len(),
         Reading::Blank | Reading::Oversized(_) => 0,

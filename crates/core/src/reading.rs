@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::str::Utf8Chunk;
 use std::sync::Arc;
 
+use crate::dialect::Typed;
 use crate::frame::{Frame, MAX_LINE};
 use crate::json::{Record, Value};
 
@@ -31,8 +32,8 @@ pub enum Part {
 pub enum Reading {
     /// Nothing.
     Blank,
-    /// One record, for items to share.
-    Record(Arc<Record>),
+    /// One record, for items to share, and what it says by itself.
+    Record(Arc<Record>, Typed),
     /// Text that is no JSON at all.
     Text(String),
     /// Records and damage.
@@ -113,7 +114,10 @@ impl Reading {
             },
         };
         match Record::from_line(text) {
-            Ok(record) => Self::Record(Arc::new(record)),
+            Ok(record) => {
+                let typed = Typed::of(record.root());
+                Self::Record(Arc::new(record), typed)
+            }
             Err((damage, text)) => recover(text, damage.at, claim),
         }
     }
@@ -224,7 +228,7 @@ mod tests {
         let claim = |value: Value<'_>| value.get("type").and_then(Value::str).is_some_and(|t| t.is("user"));
         match Reading::of(frame, claim) {
             Reading::Blank => vec!["blank".into()],
-            Reading::Record(record) => vec![format!("record {}", record.text())],
+            Reading::Record(record, _) => vec![format!("record {}", record.text())],
             Reading::Text(text) => vec![format!("text {text}")],
             Reading::Parts(parts) => parts
                 .map(|part| match part {

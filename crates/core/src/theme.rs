@@ -106,10 +106,15 @@ impl Style {
     }
 
     /// The nearest style that `depth` can show. What is grey on a coloured ground takes on the ground's hue where
-    /// the ground can't be shown.
+    /// the ground can't be shown. Among 16 colours the greys are as likely as not those of the text or of the
+    /// background: a grey is the terminal's own colour there, and dim if it was made to stand back.
     #[must_use]
     pub fn at(self, depth: ColorDepth) -> Self {
         let bg = self.bg.and_then(|color| color.behind_at(depth));
+        let stands_back = self.fg.filter(|_| depth == ColorDepth::Ansi16).and_then(Color::stands_back);
+        if let (None, Some(stands_back), None) = (bg, stands_back, self.bg) {
+            return Self { fg: None, bg, dim: self.dim || stands_back, ..self };
+        }
         let fg = match (self.fg, self.bg) {
             (Some(fg), Some(ground)) if bg.is_none() && fg.is_grey_at(depth) => ground.at(depth),
             (fg, _) => fg.and_then(|color| color.at(depth)),

@@ -235,6 +235,11 @@ impl Engine {
         Self { by_stream: Arc::new(by_stream.collect()), journal: journal.clone(), ..self.clone() }
     }
 
+    /// The same choices, for runs in which a call of a plugin is met by a fault.
+    pub(crate) fn with_fault(&self, fault: lua::Fault) -> Self {
+        Self { journal: Journal::with_fault(fault), ..self.clone() }
+    }
+
     /// The same choices without plugins, with a journal of their own.
     #[must_use]
     pub fn without_plugins(&self) -> Self {

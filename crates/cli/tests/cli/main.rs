@@ -10,6 +10,7 @@ mod config;
 mod copy;
 mod explain;
 mod follow;
+mod golden;
 mod inputs;
 mod outputs;
 mod packs;

@@ -50,6 +50,17 @@ pub fn action_of(tool: &str) -> Action {
     claude::tool::action(tool)
 }
 
+/// What can be read of an event without knowing what was before it: the pure part of decoding.
+#[derive(Clone, Debug)]
+pub struct Typed(claude::Envelope);
+
+impl Typed {
+    /// Reads any value.
+    pub fn of(value: Value<'_>) -> Self {
+        Self(claude::Envelope::of(value))
+    }
+}
+
 /// A record and where it stands.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
@@ -57,6 +68,8 @@ pub struct Input<'a> {
     pub record: &'a Arc<Record>,
     /// The event in it: its root, or an element of it.
     pub value: Value<'a>,
+    /// What was read of `value` before, if anything was.
+    pub typed: Option<&'a Typed>,
     /// Number of its line.
     pub line: u64,
     /// The call that all of this input is inside of, if it is a sub-agent's own file.

@@ -11,9 +11,6 @@ pub struct Str<'a> {
 }
 
 impl<'a> Str<'a> {
-    /// The empty string.
-    pub(crate) const EMPTY: Str<'static> = Str { raw: "", escaped: false };
-
     /// The string between two quotes of valid JSON; `escaped`: there is an escape in it.
     #[inline]
     pub(super) fn between_quotes(raw: &'a str, escaped: bool) -> Self {

@@ -85,6 +85,14 @@ impl Color {
         matches!(self.at(depth), Some(Self::Index(0 | 7 | 8 | 15)))
     }
 
+    /// Of a grey: whether it is neither near to black nor to white, as what stands back is. `None` for what has a
+    /// hue, and for the terminal's own colours.
+    pub(super) fn stands_back(self) -> Option<bool> {
+        let rgb = self.rgb()?;
+        let is_grey = matches!(nearest_of_16(rgb), 0 | 7 | 8 | 15);
+        is_grey.then(|| (0.4..0.78).contains(&Lab::of(rgb).lightness))
+    }
+
     /// How well text of this colour can be read on `ground`, from 1 to 21, as WCAG 2 defines it. `None` if one of
     /// them is a colour of the terminal's own palette, which nobody knows.
     pub fn contrast(self, ground: Self) -> Option<f64> {

@@ -213,6 +213,15 @@ fn a_ground_that_stands_out_is_underlined_where_it_cant_be_shown() {
     assert_eq!((add, remove), (Some(Color::Index(22)), Some(Color::Index(52))), "tints don't become grey");
 }
 
+#[test]
+fn greys_stand_back_among_sixteen_colours() {
+    for on in Appearance::ALL {
+        let theme = Theme::builtin("ember", on).unwrap().at(ColorDepth::Ansi16);
+        assert_eq!(theme.style("muted"), Style { dim: true, ..Style::default() }, "{on:?}");
+        assert_eq!(theme.style("text"), Style::default(), "{on:?}");
+    }
+}
+
 // --- The themes that come with the program
 
 /// Each built-in theme on each background that it is for.

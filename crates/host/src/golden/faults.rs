@@ -1,5 +1,110 @@
 //! The proof that a plugin's failure costs its own words only.
+//!
+//! Each call of a plugin's function is made to fail in turn. Then that one item must be told as if the plugin had
+//! had nothing to say, by the layers below and in the end by the built-in formatter, and all others as before.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::rc::Rc;
+
+use streamfmt_core::dialect;
+use streamfmt_core::entry::Entry;
+use streamfmt_core::item::Id;
+use streamfmt_core::pipeline::{Output, Pipeline};
+use streamfmt_core::writer::Writer;
+
 use crate::engine::Engine;
-pub(super) fn broken(_: &Engine, _: &[u8]) -> Vec<String> {
-    Vec::new()
+use crate::lua::Fault;
+
+/// Calls that are made to fail: further ones are like them.
+const MOST_CALLS: u64 = 200;
+
+/// What doesn't hold when calls of plugins fail.
+pub(super) fn broken(engine: &Engine, input: &[u8]) -> Vec<String> {
+    let usual = engine.apart();
+    let Some(told) = entries(&usual, input) else { return Vec::new() };
+    let calls = usual.journal().calls();
+    let mut broken: Vec<String> =
+        (1..=calls.min(MOST_CALLS)).filter_map(|number| one_fails(engine, input, &told, number)).collect();
+    if calls > 0 {
+        broken.extend(all_fail(engine, input));
+    }
+    broken
+}
+
+/// What doesn't hold when the call with this number fails.
+fn one_fails(engine: &Engine, input: &[u8], told: &Told, number: u64) -> Option<String> {
+    let failing = engine.with_fault(Fault::Fails(number));
+    let (with, without) =
+        (entries(&failing, input)?, entries(&engine.with_fault(Fault::Passes(number)), input)?);
+    if let Some(id) = difference(&with, &without) {
+        return Some(format!(
+            "when call {number} of a plugin fails, {id} is not told as if it had said nothing"
+        ));
+    }
+    if failing.journal().met_hook() == Some(true) {
+        // What it would have kept in its state is missing from then on: others may be told otherwise, but are told.
+        let lost = told.keys().find(|id| !with.contains_key(*id) && !is_aside(id))?;
+        return Some(format!("when call {number} of a plugin fails, {lost} is not told at all"));
+    }
+    let mut changed = told.iter().filter(|(id, entry)| with.get(*id) != Some(*entry)).map(|(id, _)| id);
+    match (changed.next(), changed.next()) {
+        (Some(first), Some(other)) => {
+            Some(format!("when call {number} of a plugin fails, {other} changes, not only {first}"))
+        }
+        _ => None,
+    }
+}
+
+/// What doesn't hold when all calls fail: what the built-in formatter tells is told.
+fn all_fail(engine: &Engine, input: &[u8]) -> Option<String> {
+    let (with, bare) =
+        (entries(&engine.with_fault(Fault::AllFail), input)?, entries(&engine.without_plugins(), input)?);
+    let lost = bare.keys().find(|id| !with.contains_key(*id))?;
+    Some(format!("when all calls of plugins fail, {lost} is not told at all"))
+}
+
+/// Whether an entry is what a plugin adds beside the items.
+fn is_aside(id: &Id) -> bool {
+    let id = id.as_str();
+    id.ends_with("/after") || matches!(id, "begin" | "end")
+}
+
+/// The first that is told in one way only, or in two.
+fn difference<'a>(one: &'a Told, other: &'a Told) -> Option<&'a Id> {
+    one.keys().chain(other.keys()).find(|id| one.get(*id) != other.get(*id))
+}
+
+/// What is told, by id. The title of what an entry is inside of is that other one's.
+type Told = BTreeMap<Id, Entry>;
+
+/// What is told of an input; nothing if no entries are made, or a plugin reads the lines.
+fn entries(engine: &Engine, input: &[u8]) -> Option<Told> {
+    let told = Rc::new(RefCell::new(Told::new()));
+    let mut setup = engine.setup();
+    setup.output = match setup.output {
+        Output::Entries { formatters, .. } => {
+            Output::Entries { formatters, writer: Box::new(Collector(Rc::clone(&told))) }
+        }
+        _ => return None,
+    };
+    let mut pipeline = Pipeline::new(setup);
+    // The collector doesn't fail.
+    let _ = pipeline.push(input, &mut String::new());
+    let _ = pipeline.finish(&mut String::new());
+    if pipeline.report().dialect.as_deref().is_none_or(|name| dialect::find(name).is_none()) {
+        return None;
+    }
+    drop(pipeline);
+    Some(Rc::try_unwrap(told).map(RefCell::into_inner).unwrap_or_default())
+}
+
+struct Collector(Rc<RefCell<Told>>);
+
+impl Writer for Collector {
+    fn entry(&mut self, entry: &Entry, _: &mut dyn fmt::Write) -> fmt::Result {
+        self.0.borrow_mut().insert(entry.id.clone(), Entry { of: None, ..entry.clone() });
+        Ok(())
+    }
 }

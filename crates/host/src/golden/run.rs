@@ -67,7 +67,7 @@ impl Run {
                 Told::Printed(plugin, line) => told.extend([&plugin, ": ", &line, "\n"]),
             }
         }
-        Self { text, report, told, warnings, failures, fuel: BTreeMap::new() }
+        Self { text, report, told, warnings, failures, fuel: journal.spent() }
     }
 }
 

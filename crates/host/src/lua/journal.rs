@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use streamfmt_core::text::clean;
 
+use super::meter::Fault;
+
 use crate::problem::{Place, Problem};
 
 /// Different failures that are remembered, to tell each once.
@@ -83,6 +85,14 @@ struct Inner {
     known: BTreeMap<(String, String), u64>,
     failures: u64,
     printed: usize,
+    /// Steps that plugins took, by name.
+    spent: BTreeMap<String, u64>,
+    /// Calls of plugins' functions.
+    calls: u64,
+    /// Which call is to be met by what.
+    fault: Option<Fault>,
+    /// Whether the call that was met was one that may write its plugin's state.
+    met_hook: Option<bool>,
 }
 
 impl Journal {
@@ -100,6 +110,48 @@ impl Journal {
     pub fn untold(&self) -> u64 {
         let inner = self.inner();
         inner.failures - inner.known.len() as u64
+    }
+
+    /// Steps that plugins took, by name: loop turns and calls, the same on every machine. A plugin's are known
+    /// when its run has ended.
+    pub fn spent(&self) -> BTreeMap<String, u64> {
+        self.inner().spent.clone()
+    }
+
+    /// A journal of runs in which a call is met by a fault.
+    pub(crate) fn with_fault(fault: Fault) -> Self {
+        let journal = Self::default();
+        journal.inner().fault = Some(fault);
+        journal
+    }
+
+    pub(super) fn fault(&self) -> Option<Fault> {
+        self.inner().fault
+    }
+
+    /// How many calls there were of plugins' functions.
+    pub(crate) fn calls(&self) -> u64 {
+        self.inner().calls
+    }
+
+    /// Whether the call that a fault met was one that may write its plugin's state; nothing if none was met.
+    pub(crate) fn met_hook(&self) -> Option<bool> {
+        self.inner().met_hook
+    }
+
+    /// Takes in what plugins did in one run.
+    pub(super) fn note_run(
+        &self,
+        calls: u64,
+        met_hook: Option<bool>,
+        spent: impl Iterator<Item = (String, u64)>,
+    ) {
+        let mut inner = self.inner();
+        inner.calls += calls;
+        inner.met_hook = met_hook.or(inner.met_hook);
+        for (name, steps) in spent {
+            *inner.spent.entry(name).or_default() += steps;
+        }
     }
 
     /// Takes in a failure. `quietly`: it is told elsewhere. Whether it is the first of its kind.

@@ -26,6 +26,7 @@ mod give;
 mod item;
 pub(crate) mod layers;
 mod made;
+mod meter;
 mod parts;
 mod plugin;
 mod plugins;
@@ -44,6 +45,7 @@ mod tests;
 
 pub(crate) use dialect::guests;
 pub use layers::Hook;
+pub(crate) use meter::Fault;
 pub(crate) use plugin::Running;
 pub(crate) use plugins::{Chosen, Plugins, WriterName};
 pub(crate) use scripts::Scripts;

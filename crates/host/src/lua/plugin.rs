@@ -13,6 +13,7 @@ use super::item::{self, Current, Reach};
 use super::journal::{Journal, Warning};
 use super::layers::Registered;
 use super::memory::Memory;
+use super::meter::Meter;
 use super::pack::{Layer, Pack};
 use super::vm::{self, Stop, Trip, Vm};
 
@@ -29,6 +30,7 @@ pub(crate) struct Running {
     plugin: Rc<Plugin>,
     context: Table,
     state: Table,
+    meter: Rc<Meter>,
     trips: Cell<u32>,
     failures: Cell<u32>,
 }
@@ -49,6 +51,7 @@ impl Running {
         current: &Rc<Current>,
         limits: &Limits,
         journal: &Journal,
+        meter: &Rc<Meter>,
     ) -> Result<Self, Box<Failure>> {
         let plugin = Rc::new(Plugin::default());
         let made = Self::make(pack, current, limits, journal, &plugin);
@@ -63,6 +66,7 @@ impl Running {
             plugin,
             context,
             state,
+            meter: Rc::clone(meter),
             trips: Cell::new(0),
             failures: Cell::new(0),
         };
@@ -138,7 +142,7 @@ impl Running {
 
     /// Calls one of its functions within the limits.
     pub(super) fn call(&self, function: &Function, arguments: impl IntoLuaMulti) -> Result<Value, Stop> {
-        self.vm.run(|| function.call(arguments))
+        self.asked(function, arguments, false)
     }
 
     /// Calls one of its functions, which may ask `default()` for what `below` says.
@@ -148,6 +152,9 @@ impl Running {
         arguments: impl IntoLuaMulti,
         below: &dyn Fn(&Lua) -> mlua::Result<Value>,
     ) -> Result<Value, Stop> {
+        if let Some(instead) = self.meter.next(false) {
+            return instead;
+        }
         let lua = self.vm.lua();
         self.vm.run(|| {
             let reach = item::reach(lua)?;
@@ -164,9 +171,21 @@ impl Running {
     /// Calls one of its functions that may write `ctx.state`.
     pub(super) fn call_hook(&self, function: &Function, arguments: impl IntoLuaMulti) -> Result<Value, Stop> {
         self.state.set_readonly(false);
-        let answer = self.call(function, arguments);
+        let answer = self.asked(function, arguments, true);
         self.state.set_readonly(true);
         answer
+    }
+
+    fn asked(&self, function: &Function, arguments: impl IntoLuaMulti, is_hook: bool) -> Result<Value, Stop> {
+        if let Some(instead) = self.meter.next(is_hook) {
+            return instead;
+        }
+        self.vm.run(|| function.call(arguments))
+    }
+
+    /// Steps that it took so far.
+    pub(super) fn spent(&self) -> u64 {
+        self.vm.spent()
     }
 
     /// What is in `ctx.state`.

@@ -15,6 +15,7 @@ use streamfmt_core::redact::Redaction;
 use super::item::Current;
 use super::journal::{Journal, Warning, short};
 use super::layers::{Hook, Registered, Who};
+use super::meter::Meter;
 use super::pack::{Layer, Pack};
 use super::plugin::{Failure, Running};
 use crate::rule::ToolRule;
@@ -34,6 +35,7 @@ pub(crate) struct Plugins {
     /// How many plugins stand below the rules.
     below_rules: usize,
     pub(super) current: Rc<Current>,
+    meter: Rc<Meter>,
     journal: Journal,
     /// Whether failures are told where they happened.
     is_inline: bool,
@@ -59,6 +61,13 @@ pub(crate) struct WriterName {
     pub(crate) base: String,
     /// What the name of a file of it ends in.
     pub(crate) ending: String,
+}
+
+impl Drop for Plugins {
+    fn drop(&mut self) {
+        let spent = self.all.iter().map(|plugin| (plugin.name(), plugin.spent()));
+        self.journal.note_run(self.meter.calls(), self.meter.met_hook(), spent);
+    }
 }
 
 impl Plugins {
@@ -87,18 +96,20 @@ impl Plugins {
         is_inline: bool,
     ) -> Self {
         let current = Rc::new(Current::default());
+        let meter = Rc::new(Meter::new(journal.fault()));
         let mut plugins = Self {
             all: Vec::new(),
             rules: Registered::of_profile(rules),
             below_rules: 0,
             current,
+            meter,
             journal: journal.clone(),
             is_inline,
             failures: RefCell::default(),
             notes: RefCell::default(),
         };
         for (layer, pack) in chosen {
-            match Running::load(*layer, pack, &plugins.current, limits, journal) {
+            match Running::load(*layer, pack, &plugins.current, limits, journal, &plugins.meter) {
                 Ok(plugin) => plugins.all.push(plugin),
                 Err(failure) => {
                     plugins.failures.borrow_mut().push(error_of(&failure.warning));
@@ -118,7 +129,7 @@ impl Plugins {
     /// Loads a plugin to see what it registers. The error is what it did wrong.
     pub(crate) fn hooks_of(pack: &Arc<Pack>) -> Result<Vec<Hook>, Box<Warning>> {
         let (current, journal) = (Rc::new(Current::default()), Journal::default());
-        match Running::load(Layer::Run, pack, &current, &Limits::default(), &journal) {
+        match Running::load(Layer::Run, pack, &current, &Limits::default(), &journal, &Rc::default()) {
             Ok(plugin) => Ok(plugin.registered().hooks_of_all()),
             Err(failure) => Err(Box::new(failure.warning)),
         }

@@ -61,6 +61,8 @@ struct Guard {
     /// Runs inside one another: a view may ask for what the layers below say.
     depth: Cell<u32>,
     steps: Cell<u64>,
+    /// Steps of all runs before.
+    spent: Cell<u64>,
     since: Cell<Instant>,
     tripped: Cell<Option<Trip>>,
 }
@@ -104,6 +106,7 @@ impl Vm {
         let guard = Rc::new(Guard {
             depth: Cell::new(0),
             steps: Cell::new(0),
+            spent: Cell::new(0),
             since: Cell::new(Instant::now()),
             tripped: Cell::new(None),
         });
@@ -138,6 +141,7 @@ impl Vm {
         let guard = &self.guard;
         let depth = guard.depth.get();
         if depth == 0 {
+            guard.spent.set(self.spent());
             guard.steps.set(0);
             guard.since.set(Instant::now());
             guard.tripped.set(None);
@@ -157,6 +161,11 @@ impl Vm {
             Ok(value) if trip.is_none() => Ok(value),
             done => Err(Stop { trip, error: done.err() }),
         }
+    }
+
+    /// Steps that scripts took in it so far.
+    pub(super) fn spent(&self) -> u64 {
+        self.guard.spent.get() + self.guard.steps.get()
     }
 
     /// Runs a file of a plugin. Only source text is taken.

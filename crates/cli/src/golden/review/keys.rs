@@ -8,7 +8,7 @@ pub(super) use other::Keys;
 
 #[cfg(unix)]
 mod unix {
-    use std::io::{self, Read};
+    use std::io;
     use std::os::fd::AsFd;
 
     use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
@@ -40,7 +40,8 @@ mod unix {
             }
             // Keys of several bytes are of no use here: each byte is one that means nothing.
             let mut byte = [0];
-            let read = stdin.lock().read(&mut byte).ok()?;
+            // Past the buffer of `stdin`: what lay there no wait would tell of.
+            let read = rustix::io::read(&stdin, &mut byte).ok()?;
             (read == 1).then(|| char::from(byte[0]))
         }
     }

@@ -1,14 +1,122 @@
-//! The envelope of a line: the fields that stand around every message, read in one pass.
+//! The envelope of a line: the fields that stand around every message, found in one pass.
 //!
-//! Live lines use `snake_case`, history lines `camelCase`; both are read the same way.
+//! Live lines use `snake_case`, history lines `camelCase`; both are read the same way. Finding the fields needs
+//! nothing but the line, so it is done where lines are read, maybe on another thread: an [`Envelope`] says where
+//! they stand. A [`Line`] is the envelope together with its record.
 
 use std::sync::LazyLock;
 
 use crate::dialect::names::Names;
 use crate::json::{Str, Value};
 
-/// The envelope of one line.
+/// Where the fields of an envelope stand: nodes of the record, or [`NONE`].
+#[derive(Clone, Debug)]
+pub(in crate::dialect) struct Envelope {
+    kind: u32,
+    subtype: u32,
+    session: u32,
+    uuid: u32,
+    parent_uuid: u32,
+    parent: u32,
+    agent: u32,
+    timestamp: u32,
+    message: u32,
+    event: u32,
+    structured: u32,
+    cwd: u32,
+    version: u32,
+    supersedes: u32,
+    block_index: u32,
+    flags: Flags,
+    /// Keys that aren't known.
+    unknown: Vec<u32>,
+}
+
+/// No field.
+const NONE: u32 = u32::MAX;
+
+/// What is true of a line.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the format, and they occur together")]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Flags {
+    pub(super) is_history: bool,
+    pub(super) is_sidechain: bool,
+    /// `isMeta`, `isSynthetic`: made by the program, not by a person.
+    pub(super) is_synthetic: bool,
+    pub(super) is_summary: bool,
+    pub(super) is_api_error: bool,
+    pub(super) is_aborted: bool,
+}
+
+impl Envelope {
+    /// Finds the fields of an object; of two with one name the last counts. What isn't one has no fields.
+    pub(in crate::dialect) fn of(value: Value<'_>) -> Self {
+        let mut found = Self {
+            kind: NONE,
+            subtype: NONE,
+            session: NONE,
+            uuid: NONE,
+            parent_uuid: NONE,
+            parent: NONE,
+            agent: NONE,
+            timestamp: NONE,
+            message: NONE,
+            event: NONE,
+            structured: NONE,
+            cwd: NONE,
+            version: NONE,
+            supersedes: NONE,
+            block_index: NONE,
+            flags: Flags::default(),
+            unknown: Vec::new(),
+        };
+        let flags = &mut found.flags;
+        for (key, field) in value.entries() {
+            let is_true = || field.bool() == Some(true);
+            let node = field.node();
+            let Some(name) = NAMES.get(&key.decode()) else {
+                // A key stands right before its value.
+                found.unknown.push(node - 1);
+                continue;
+            };
+            match name {
+                Field::Type => found.kind = node,
+                Field::Subtype => found.subtype = node,
+                Field::Session => found.session = node,
+                Field::HistorySession => {
+                    found.session = node;
+                    flags.is_history = true;
+                }
+                Field::Uuid => found.uuid = node,
+                Field::ParentUuid => found.parent_uuid = node,
+                Field::Parent => found.parent = node,
+                Field::Agent => found.agent = node,
+                Field::Timestamp => found.timestamp = node,
+                Field::Message => found.message = node,
+                Field::Event => found.event = node,
+                Field::Structured => found.structured = node,
+                Field::Cwd => found.cwd = node,
+                Field::Version => found.version = node,
+                Field::Supersedes => found.supersedes = node,
+                Field::BlockIndex => found.block_index = node,
+                Field::Sidechain => flags.is_sidechain = is_true(),
+                Field::Synthetic => flags.is_synthetic |= is_true(),
+                Field::Summary => flags.is_summary = is_true(),
+                Field::ApiError => flags.is_api_error |= is_true(),
+                Field::Aborted => flags.is_aborted |= is_true(),
+                Field::Beside => {}
+            }
+        }
+        found
+    }
+
+    /// Keys of the record of `value` that aren't known.
+    pub(super) fn unknown<'a>(&self, value: Value<'a>) -> impl Iterator<Item = Str<'a>> {
+        self.unknown.iter().filter_map(move |&key| value.same_record(key).str())
+    }
+}
+
+/// The envelope of one line.
 #[derive(Clone, Copy)]
 pub(super) struct Line<'a> {
     pub(super) value: Value<'a>,
@@ -30,79 +138,33 @@ pub(super) struct Line<'a> {
     pub(super) version: Option<Str<'a>>,
     pub(super) supersedes: Option<Value<'a>>,
     pub(super) block_index: Option<i64>,
-    pub(super) is_history: bool,
-    pub(super) is_sidechain: bool,
-    /// `isMeta`, `isSynthetic`: made by the program, not by a person.
-    pub(super) is_synthetic: bool,
-    pub(super) is_summary: bool,
-    pub(super) is_api_error: bool,
-    pub(super) is_aborted: bool,
+    pub(super) flags: Flags,
 }
 
 impl<'a> Line<'a> {
-    /// Reads the envelope of an object that has a `type`. `unknown` sees each key that isn't known.
-    pub(super) fn read(value: Value<'a>, mut unknown: impl FnMut(Str<'a>)) -> Option<Self> {
-        let mut kind = None;
-        let mut line = Self {
+    /// The line of `value`, whose envelope this is. `None`: it has no `type`.
+    pub(super) fn of(value: Value<'a>, envelope: &Envelope) -> Option<Self> {
+        let field = |node: u32| (node != NONE).then(|| value.same_record(node));
+        let string = |node: u32| field(node).and_then(Value::str);
+        Some(Self {
             value,
-            kind: Str::EMPTY,
-            subtype: None,
-            session: None,
-            uuid: None,
-            parent_uuid: None,
-            parent: None,
-            agent: None,
-            timestamp: None,
-            message: None,
-            event: None,
-            structured: None,
-            cwd: None,
-            version: None,
-            supersedes: None,
-            block_index: None,
-            is_history: false,
-            is_sidechain: false,
-            is_synthetic: false,
-            is_summary: false,
-            is_api_error: false,
-            is_aborted: false,
-        };
-        for (key, field) in value.entries() {
-            let is_true = || field.bool() == Some(true);
-            let Some(name) = NAMES.get(&key.decode()) else {
-                unknown(key);
-                continue;
-            };
-            match name {
-                Field::Type => kind = field.str(),
-                Field::Subtype => line.subtype = field.str(),
-                Field::Session => line.session = field.str(),
-                Field::HistorySession => {
-                    line.session = field.str();
-                    line.is_history = true;
-                }
-                Field::Uuid => line.uuid = field.str(),
-                Field::ParentUuid => line.parent_uuid = field.str(),
-                Field::Parent => line.parent = field.str(),
-                Field::Agent => line.agent = field.str(),
-                Field::Timestamp => line.timestamp = Some(field),
-                Field::Message => line.message = Some(field),
-                Field::Event => line.event = Some(field),
-                Field::Structured => line.structured = Some(field),
-                Field::Cwd => line.cwd = field.str(),
-                Field::Version => line.version = field.str(),
-                Field::Supersedes => line.supersedes = Some(field),
-                Field::BlockIndex => line.block_index = field.int(),
-                Field::Sidechain => line.is_sidechain = is_true(),
-                Field::Synthetic => line.is_synthetic |= is_true(),
-                Field::Summary => line.is_summary = is_true(),
-                Field::ApiError => line.is_api_error |= is_true(),
-                Field::Aborted => line.is_aborted |= is_true(),
-                Field::Beside => {}
-            }
-        }
-        line.kind = kind?;
-        Some(line)
+            kind: string(envelope.kind)?,
+            subtype: string(envelope.subtype),
+            session: string(envelope.session),
+            uuid: string(envelope.uuid),
+            parent_uuid: string(envelope.parent_uuid),
+            parent: string(envelope.parent),
+            agent: string(envelope.agent),
+            timestamp: field(envelope.timestamp),
+            message: field(envelope.message),
+            event: field(envelope.event),
+            structured: field(envelope.structured),
+            cwd: string(envelope.cwd),
+            version: string(envelope.version),
+            supersedes: field(envelope.supersedes),
+            block_index: field(envelope.block_index).and_then(Value::int),
+            flags: envelope.flags,
+        })
     }
 }
 

@@ -37,7 +37,7 @@ impl Claude {
                 _ => {}
             }
         }
-        let is_synthetic = maker.line.is_api_error || model.as_deref() == Some(SYNTHETIC);
+        let is_synthetic = maker.line.flags.is_api_error || model.as_deref() == Some(SYNTHETIC);
         if !is_synthetic {
             self.history_facts(maker, model.as_deref(), out);
         }
@@ -108,7 +108,7 @@ impl Claude {
                     item.block = Some(block.value.node());
                     item
                 };
-                if maker.line.is_aborted {
+                if maker.line.flags.is_aborted {
                     item.status = Status::Cancelled;
                 }
                 out.push(Event::Put(Box::new(item)));
@@ -146,7 +146,7 @@ impl Claude {
         let Some(message) = message else { return own.unwrap_or_else(|| maker.unnamed()) };
         let line = &maker.line;
         // Version 1.0.24 writes earlier turns again under new uuids: such a chain begins anew, amid a message.
-        let begins_anew = line.is_history && line.uuid.is_some() && line.parent_uuid.is_none();
+        let begins_anew = line.flags.is_history && line.uuid.is_some() && line.parent_uuid.is_none();
         let is_replay = begins_anew || line.uuid.is_some_and(|uuid| self.made.knows(uuid));
         let index = line.block_index.and_then(|index| usize::try_from(index).ok());
         let told = Told { kind, call: own.as_ref(), hash: hash(block.value.raw()), is_replay, index };
@@ -264,8 +264,8 @@ impl Claude {
                 let notice = marked_notice(maker, marked, content);
                 if is_awaited && notice.fact("quiet").is_none() { quiet(notice) } else { notice }
             }
-            Said::Prompt(_) if maker.line.is_summary => quiet(maker.notice("summary", content)),
-            Said::Prompt(_) if maker.line.is_synthetic => quiet(maker.notice("synthetic", content)),
+            Said::Prompt(_) if maker.line.flags.is_summary => quiet(maker.notice("summary", content)),
+            Said::Prompt(_) if maker.line.flags.is_synthetic => quiet(maker.notice("synthetic", content)),
             Said::Prompt(_) if string.trim().is_empty() => return,
             Said::Prompt(words) => {
                 let id = maker.unnamed();
@@ -378,7 +378,7 @@ pub(super) fn marked_notice(maker: &mut Maker<'_>, marked: Marked<'_>, text: Con
 /// A message that the program wrote in the model's place.
 fn synthetic(maker: &mut Maker<'_>, text: Content) -> Item {
     let is_error =
-        maker.line.is_api_error || maker.line.value.get("error").is_some_and(|error| !error.is_null());
+        maker.line.flags.is_api_error || maker.line.value.get("error").is_some_and(|error| !error.is_null());
     let mut notice = maker.notice("synthetic", text);
     let said = notice.text().into_owned();
     if matches!(said.trim(), "(no content)" | "No response requested.") {
@@ -395,7 +395,7 @@ fn named(kind: &str) -> &str {
 
 /// A picture or document in a prompt.
 fn pictured(maker: &mut Maker<'_>, block: Value<'_>) -> Item {
-    if maker.line.is_synthetic {
+    if maker.line.flags.is_synthetic {
         let mut notice = maker.notice("attachment", Content::None);
         notice.data.push(("images", Fact::List(vec![image(block)])));
         return quiet(notice);

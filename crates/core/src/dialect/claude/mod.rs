@@ -18,12 +18,14 @@ pub(super) mod tool;
 
 use std::sync::Arc;
 
-use crate::dialect::{Decoder, Input};
+use crate::dialect::{Decoder, Input, Typed};
 use crate::event::Event;
 use crate::item::{Content, Fact, Id, Item, Kind};
 use crate::json::{self, Value};
 use crate::session::{Facts, Session, SessionId};
 use crate::text::Text;
+
+pub(super) use line::Envelope;
 
 use line::Line;
 use made::Made;
@@ -139,10 +141,14 @@ fn content(value: Value<'_>, key: &str) -> Content {
 
 impl Decoder for Claude {
     fn decode(&mut self, input: Input<'_>, session: &Session, out: &mut Vec<Event>) {
-        let mut unknown = Vec::new();
-        let Some(line) = Line::read(input.value, |key| unknown.push(key)) else {
-            return self.not_an_event(input, out);
+        let read;
+        let envelope = if let Some(Typed(envelope)) = input.typed {
+            envelope
+        } else {
+            read = Envelope::of(input.value);
+            &read
         };
+        let Some(line) = Line::of(input.value, envelope) else { return self.not_an_event(input, out) };
         let kind = line.kind.decode();
         let session_id = line.session.map(|id| tool::shared(&mut self.session, &id.decode()));
         let parent = self.parent(&line, input);
@@ -156,7 +162,7 @@ impl Decoder for Claude {
             _ => self.other(&kind, &mut maker, out),
         }
         if matches!(&*kind, "assistant" | "user" | "stream_event") {
-            for key in unknown {
+            for key in envelope.unknown(input.value) {
                 out.push(Event::Unknown(format!("{kind}.{}", key.decode())));
             }
         }
@@ -186,7 +192,7 @@ impl Claude {
         if let Some(parent) = input.parent {
             return Some(parent.clone());
         }
-        if line.is_sidechain {
+        if line.flags.is_sidechain {
             return self.sidechains.parent(line);
         }
         if line.message.is_some() {
@@ -199,7 +205,7 @@ impl Claude {
     /// since a history has no `init`.
     fn history_facts(&mut self, maker: &mut Maker<'_>, model: Option<&str>, out: &mut Vec<Event>) {
         let line = maker.line;
-        if !line.is_history || maker.parent.is_some() {
+        if !line.flags.is_history || maker.parent.is_some() {
             return;
         }
         let mut news = Facts::default();

@@ -142,7 +142,7 @@ impl Answer<'_> {
                 self.title.push("result.error", Text::own(said));
                 let reason = text.find(REASON).map_or(text.len(), |at| at + REASON.len());
                 text = text.slice(reason, text.len());
-            } else if end == 0 || (end > TITLE && end < text.len()) || end > LONG_TITLE {
+            } else if !says_something(&text[..end]) || (end > TITLE && end < text.len()) || end > LONG_TITLE {
                 self.title.push("result.error", Text::own("failed"));
             } else {
                 self.title.push("result.error", text.slice(0, end));
@@ -437,6 +437,11 @@ fn holds(text: &str, part: &str) -> bool {
     // Mostly it is the start or all of it, which is found much faster than any other place.
     text.starts_with(part)
         || (part.len() < text.len() && memmem::find(text.as_bytes(), part.as_bytes()).is_some())
+}
+
+/// Whether a line is more than a bracket or a rule.
+fn says_something(line: &str) -> bool {
+    line.chars().any(char::is_alphanumeric)
 }
 
 /// What stands inside of the wrapper around errors of the agent itself.

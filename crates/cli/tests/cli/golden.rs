@@ -1,0 +1,669 @@
+//! `streamfmt golden`: every exit code and every report.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::program::{Folder, Outcome, reply};
+
+/// A folder with these cases, each with a reply of its own; those that are `expected` are accepted.
+fn cases(expected: &[&str], new: &[&str]) -> Folder {
+    let folder = Folder::new();
+    for (number, name) in expected.iter().enumerate() {
+        put(&folder, &format!("cases/{name}/input.ndjson"), &reply(number));
+    }
+    if !expected.is_empty() {
+        folder.run("golden bless cases").expect(0, "");
+    }
+    for (number, name) in new.iter().enumerate() {
+        put(&folder, &format!("cases/{name}/input.ndjson"), &reply(100 + number));
+    }
+    folder
+}
+
+fn put(folder: &Folder, name: &str, text: &str) {
+    fs::create_dir_all(folder.path(name).parent().unwrap()).unwrap();
+    folder.write(name, text);
+}
+
+#[track_caller]
+fn last_line(outcome: &Outcome) -> &str {
+    outcome.stdout.lines().last().unwrap()
+}
+
+#[test]
+fn all_equal_is_0() {
+    let outcome = cases(&["one", "two"], &[]).run("golden check cases").expect(0, "");
+    assert_eq!(outcome.stdout, "2 passed, 0 failed\n");
+}
+
+#[test]
+fn a_difference_is_1_and_shows_its_words() {
+    let folder = cases(&["one", "two"], &[]);
+    folder.write("cases/one/expected/default.text.txt", "  reply numero 0.\n");
+    let told = "different one/default.text\n  cases/one/expected/default.text.txt\n  @@ line 1 → 1 @@\n  \
+                -  reply [-numero-] 0.\n  +  reply {+number+} 0.\n  \
+                if that is right: streamfmt golden bless cases --case one/default.text\n\n1 different\n1 passed, 1 failed\n";
+    assert_eq!(folder.run("golden check cases").expect(1, "").stdout, told);
+    let unified = folder.run("golden check cases --diff unified").expect(1, "").stdout;
+    assert!(unified.contains("  @@ -1,1 +1,1 @@\n  -  reply numero 0.\n  +  reply number 0.\n"), "{unified}");
+    let side = folder.run("golden check cases --diff side").expect(1, "").stdout;
+    assert!(side.contains("  reply numero 0.  ") && side.contains(" |   reply number 0.\n"), "{side}");
+    // The command that it tells does it.
+    folder.run("golden bless cases --case one/default.text").expect(0, "");
+    folder.run("golden check cases").expect(0, "");
+}
+
+#[test]
+fn a_wrong_set_up_is_2_and_the_others_are_tried_all_the_same() {
+    let folder = cases(&["good"], &[]);
+    put(&folder, "cases/no-input/case.toml", "title = \"x\"\n");
+    put(&folder, "cases/typo/input.ndjson", &reply(1));
+    put(&folder, "cases/typo/case.toml", "tilte = \"x\"\n");
+    put(&folder, "cases/no-profile/input.ndjson", &reply(1));
+    put(&folder, "cases/no-profile/case.toml", "profiles = [\"defualt\"]\n");
+    put(&folder, "cases/broken/input.ndjson", &reply(1));
+    fs::create_dir_all(folder.path("cases/broken/expected/default.text.txt")).unwrap();
+    let outcome = folder.run("golden check cases").expect(2, "");
+    for told in [
+        "cases/no-input/input.ndjson: it can't be read",
+        "cases/typo/case.toml:1:1: there is no key \"tilte\" (did you mean \"title\"?)",
+        "wrong no-profile/defualt.text",
+        "there is no profile \"defualt\" (did you mean \"default\"?)",
+        "cases/broken/expected/default.text.txt: what is expected can't be read",
+        "4 with a wrong set-up",
+    ] {
+        assert!(outcome.stdout.contains(told), "{told} is not in\n{}", outcome.stdout);
+    }
+    assert_eq!(last_line(&outcome), "1 passed, 4 failed");
+    folder.run("golden check nowhere").expect(2, "");
+    assert_eq!(folder.run("golden check cases --diff sideways").code, Some(2));
+}
+
+const PLUGIN: &str = "name = \"loud\"\nversion = \"1.0.0\"\napi = 1\n";
+const LOUD: &str = "sf.view(\"reply\", function(reply) return sf.prose(reply.text:upper()) end)\n";
+const FAILING: &str = "sf.view(\"reply\", function(reply) return reply.text.nothing.at.all end)\n";
+
+/// A plugin with a case.
+fn plugin(script: &str) -> Folder {
+    let folder = Folder::with(&[("plugin.toml", PLUGIN), ("init.lua", script)]);
+    put(&folder, "tests/one/input.ndjson", &reply(1));
+    folder
+}
+
+#[test]
+fn a_plugin_that_fails_although_the_output_is_equal_is_3() {
+    let folder = plugin("");
+    folder.run("golden bless").expect(0, "");
+    folder.write("init.lua", FAILING);
+    let outcome = folder.run("golden check").expect(3, "");
+    assert!(outcome.stdout.contains("a plugin failed one/default.text"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("loud/init.lua:1: "), "{}", outcome.stdout);
+    assert_eq!(last_line(&outcome), "0 passed, 1 failed");
+    let outcome = folder.run("golden check --allow-plugin-errors").expect(0, "");
+    assert_eq!(last_line(&outcome), "1 passed, 0 failed");
+    // What failed isn't accepted, unless the case is about it.
+    folder.write("tests/one/expected/default.text.txt", "something else\n");
+    let refused = folder.run("golden bless").expect(2, "").stdout;
+    assert!(refused.starts_with("refused one/default.text: a plugin failed: "), "{refused}");
+    folder.write("tests/one/case.toml", "expect = { warnings = 1, exit = 3 }\n");
+    folder.run("golden bless").expect(0, "");
+    assert!(folder.read("tests/one/expected/stderr.txt").starts_with("warning[plugin]: loud failed"));
+    folder.run("golden check").expect(0, "");
+    folder.write("init.lua", LOUD);
+    let outcome = folder.run("golden check").expect(1, "").stdout;
+    assert!(outcome.contains("broken law: 0 warnings of plugins, not 1"), "{outcome}");
+    assert!(outcome.contains("it would exit with 0 (--fail --strict-plugins), not 3"), "{outcome}");
+}
+
+#[test]
+fn only_new_ones_is_4() {
+    let folder = cases(&["one"], &["fresh"]);
+    let outcome = folder.run("golden check cases").expect(4, "");
+    assert!(outcome.stdout.contains("new fresh/default.text\n"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("\n  +  reply number 100.\n"), "{}", outcome.stdout);
+    assert_eq!(last_line(&outcome), "1 passed, 1 failed");
+    folder.write("cases/one/expected/default.text.txt", "");
+    folder.run("golden check cases").expect(1, "");
+    assert!(
+        folder.run("golden bless cases --new-only").expect(0, "").stdout.starts_with("wrote cases/fresh/")
+    );
+    folder.run("golden check cases").expect(1, "");
+}
+
+#[test]
+fn nothing_tried_is_5() {
+    let folder = cases(&["one"], &[]);
+    let outcome = folder.run("golden check cases --case nothing*").expect(5, "");
+    assert_eq!(outcome.stdout, "no case was tried\n0 passed, 0 failed\n");
+    folder.write("cases/one/case.toml", "skip = \"until the format is settled\"\n");
+    let outcome = folder.run("golden check cases").expect(5, "");
+    assert!(outcome.stdout.starts_with("skipped one/default.text: until the format is settled\n"));
+    assert_eq!(last_line(&outcome), "0 passed, 0 failed, 1 skipped");
+}
+
+#[test]
+fn left_over_files_fail_when_strict_and_in_ci_until_they_are_cleaned_away() {
+    let folder = cases(&["one"], &[]);
+    put(&folder, "cases/one/expected/full.text.txt", "old\n");
+    let told = folder.run("golden check cases").expect(0, "").stdout;
+    assert!(told.starts_with("left over cases/one/expected/full.text.txt: "), "{told}");
+    folder.run("golden check cases --strict").expect(1, "");
+    let in_ci: Outcome = folder.command("golden check cases").env("CI", "true").output().unwrap().into();
+    assert_eq!((in_ci.code, last_line(&in_ci)), (Some(1), "1 passed, 1 failed"));
+    let told = folder.run("golden clean cases --dry-run").expect(0, "").stdout;
+    assert_eq!(told, "would remove cases/one/expected/full.text.txt\n1 left over\n");
+    folder.run("golden clean cases").expect(0, "");
+    folder.run("golden check cases --strict").expect(0, "");
+}
+
+#[test]
+fn nothing_is_accepted_in_ci_over_a_conflict_or_of_an_input_that_is_no_stream() {
+    let folder = cases(&[], &["one"]);
+    let in_ci =
+        |arguments: &str| -> Outcome { folder.command(arguments).env("CI", "1").output().unwrap().into() };
+    let told =
+        "streamfmt: CI is set: nothing is accepted that nobody has read (--force does it all the same)\n";
+    in_ci("golden bless cases").expect(2, told);
+    in_ci("golden bless cases --force").expect(0, "");
+    let conflict = "<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n";
+    folder.write("cases/one/expected/default.text.txt", conflict);
+    let told = folder.run("golden bless cases").expect(2, "").stdout;
+    assert!(told.contains("default.text.txt:1: there is a conflict to be resolved first"), "{told}");
+    assert_eq!(folder.read("cases/one/expected/default.text.txt"), conflict);
+    folder.write("cases/one/input.ndjson", "{\"type\":\"assis");
+    folder.write("cases/one/expected/default.text.txt", "");
+    let told = folder.run("golden bless cases").expect(2, "").stdout;
+    assert!(told.contains("refused one/default.text: the input has 1 "), "{told}");
+    folder.write("cases/one/case.toml", "expect = { damage = true }");
+    folder.run("golden bless cases").expect(0, "");
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_is_written_outside_of_the_case() {
+    let folder = cases(&[], &["one"]);
+    fs::create_dir_all(folder.path("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(folder.path("elsewhere"), folder.path("cases/one/expected")).unwrap();
+    let told = folder.run("golden bless cases").expect(2, "").stdout;
+    assert!(told.contains("that is outside of the case's folder"), "{told}");
+    assert_eq!(fs::read_dir(folder.path("elsewhere")).unwrap().count(), 0);
+}
+
+/// A folder where each state occurs, with text that no report may pass on as it is.
+fn all_states() -> Folder {
+    let folder = cases(&["deep/good", "deep/bad", "later"], &["fresh"]);
+    folder.write("cases/deep/bad/expected/default.text.txt", "\u{1b}[2J <b>&\u{0}\u{ffff} # ]]>\n");
+    folder.write("cases/later/case.toml", "title = \"a # b\"\nskip = \"# not yet\"\n");
+    put(&folder, "cases/wrong/input.ndjson", &reply(3));
+    put(&folder, "cases/wrong/case.toml", "writers = [\"txet\"]\n");
+    put(&folder, "cases/missing/case.toml", "");
+    put(&folder, "cases/deep/good/expected/old.text.txt", "");
+    folder
+}
+
+#[test]
+fn the_json_report_is_of_its_schema() {
+    let folder = all_states();
+    let report = folder.run("golden check cases --report json").expect(2, "").stdout;
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema/golden.schema.json");
+    let schema: Value = serde_json::from_str(&fs::read_to_string(root).unwrap()).unwrap();
+    conforms(&report, &schema, &schema, "report");
+    let states: BTreeMap<&str, &str> = report["cells"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|cell| (cell["case"].as_str().unwrap(), cell["state"].as_str().unwrap()))
+        .collect();
+    let expected = [
+        ("deep/bad", "different"),
+        ("deep/good", "equal"),
+        ("fresh", "new"),
+        ("later", "skipped"),
+        ("wrong", "wrong"),
+    ];
+    assert_eq!(states, BTreeMap::from(expected));
+    assert_eq!((&report["passed"], &report["failed"], &report["skipped"]), (&1.into(), &4.into(), &1.into()));
+    assert_eq!(report["orphans"].as_array().unwrap().len(), 1);
+}
+
+/// Whether a value is what a schema wants; as much of JSON Schema as ours use.
+#[track_caller]
+fn conforms(value: &Value, schema: &Value, all: &Value, place: &str) {
+    if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
+        let name = name.strip_prefix("#/definitions/").unwrap();
+        return conforms(value, &all["definitions"][name], all, place);
+    }
+    if let Some(wanted) = schema.get("const") {
+        assert_eq!(value, wanted, "{place}");
+    }
+    if let Some(wanted) = schema.get("enum") {
+        assert!(wanted.as_array().unwrap().contains(value), "{place}: {value}");
+    }
+    match schema.get("type").and_then(Value::as_str) {
+        Some("object") => {
+            let object = value.as_object().unwrap_or_else(|| panic!("{place} is no object"));
+            for name in schema.get("required").and_then(Value::as_array).into_iter().flatten() {
+                assert!(object.contains_key(name.as_str().unwrap()), "{place} has no {name}");
+            }
+            for (name, value) in object {
+                let inner = schema["properties"].get(name).or(schema.get("additionalProperties"));
+                let inner = inner.filter(|it| **it != Value::Bool(false));
+                conforms(value, inner.unwrap_or_else(|| panic!("{place}.{name} is unknown")), all, name);
+            }
+        }
+        Some("array") => {
+            for item in value.as_array().unwrap_or_else(|| panic!("{place} is no array")) {
+                conforms(item, &schema["items"], all, place);
+            }
+        }
+        Some("string") => assert!(value.is_string(), "{place}: {value}"),
+        Some("integer") => assert!(value.is_u64(), "{place}: {value}"),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_junit_report_is_xml_that_counts_right() {
+    let folder = all_states();
+    let told = folder.run("golden check cases --strict --report junit --report-file junit.xml").expect(2, "");
+    assert_eq!(last_line(&told), "1 passed, 5 failed, 1 skipped");
+    let xml = folder.read("junit.xml");
+    let page = roxmltree::Document::parse(&xml).unwrap();
+    let root = page.root_element();
+    assert_eq!(root.tag_name().name(), "testsuites");
+    let tests: Vec<_> = page.descendants().filter(|node| node.has_tag_name("testcase")).collect();
+    let having = |tag: &str| {
+        tests.iter().filter(|test| test.children().any(|child| child.has_tag_name(tag))).count().to_string()
+    };
+    assert_eq!(root.attribute("tests"), Some(tests.len().to_string().as_str()));
+    assert_eq!(root.attribute("failures"), Some(having("failure").as_str()));
+    assert_eq!(root.attribute("errors"), Some(having("error").as_str()));
+    assert_eq!(root.attribute("skipped"), Some(having("skipped").as_str()));
+    let bad = tests.iter().find(|test| test.attribute("name") == Some("bad/default/text")).unwrap();
+    assert_eq!(bad.attribute("classname"), Some("deep"));
+    let text = bad.first_element_child().unwrap().text().unwrap();
+    assert!(text.contains("␛[2J <b>&␀") && text.contains("]]>"), "{text}");
+}
+
+#[test]
+fn the_tap_report_can_be_parsed() {
+    let folder = all_states();
+    let text = folder.run("golden check cases --report tap").expect(2, "").stdout;
+    let points = tap(&text);
+    let told: Vec<(bool, &str, bool)> =
+        points.iter().map(|point| (point.is_ok, point.name.as_str(), point.is_skipped)).collect();
+    let expected = [
+        (false, "deep/bad/default.text", false),
+        (true, "deep/good/default.text", false),
+        (false, "fresh/default.text", false),
+        (true, "later/default.text", true),
+        (false, "wrong/default.txet", false),
+        (false, "cases/missing/input.ndjson", false),
+        (true, "cases/deep/good/expected/old.text.txt is left over", false),
+    ];
+    assert_eq!(told, expected);
+    assert!(points[0].yaml.iter().any(|line| line.contains("␛[2J <b>&␀")), "{:?}", points[0].yaml);
+    assert!(points[0].yaml.contains(&"state: different".to_owned()), "{:?}", points[0].yaml);
+}
+
+struct Point {
+    is_ok: bool,
+    name: String,
+    is_skipped: bool,
+    yaml: Vec<String>,
+}
+
+/// Reads TAP 14, strictly: the version, the plan, points in order, each with a block if it wants one.
+#[track_caller]
+fn tap(text: &str) -> Vec<Point> {
+    let mut lines = text.lines().peekable();
+    assert_eq!(lines.next(), Some("TAP version 14"));
+    let count: usize = lines.next().unwrap().strip_prefix("1..").unwrap().parse().unwrap();
+    let mut points = Vec::new();
+    while let Some(line) = lines.next() {
+        let (is_ok, rest) = match line.strip_prefix("not ok ") {
+            Some(rest) => (false, rest),
+            None => (true, line.strip_prefix("ok ").unwrap_or_else(|| panic!("no point: {line}"))),
+        };
+        let (number, rest) = rest.split_once(" - ").unwrap();
+        assert_eq!(number.parse(), Ok(points.len() + 1));
+        let (name, directive) = rest.split_once(" # ").unwrap_or((rest, ""));
+        let mut yaml = Vec::new();
+        if lines.next_if_eq(&"  ---").is_some() {
+            loop {
+                let line = lines.next().expect("the block has an end");
+                if line == "  ..." {
+                    break;
+                }
+                yaml.push(line.strip_prefix("  ").expect("the block is indented").to_owned());
+            }
+        }
+        points.push(Point { is_ok, name: name.to_owned(), is_skipped: directive.starts_with("SKIP"), yaml });
+    }
+    assert_eq!(points.len(), count);
+    points
+}
+
+#[test]
+fn many_at_once_are_told_in_the_same_order() {
+    let names: Vec<String> = (0..40).map(|number| format!("case-{number:02}")).collect();
+    let folder = cases(&names.iter().map(String::as_str).collect::<Vec<_>>(), &[]);
+    for name in &names {
+        folder.write(&format!("cases/{name}/expected/default.text.txt"), "");
+    }
+    let one = folder.run("golden check cases -j 1").expect(1, "").stdout;
+    let many = folder.run("golden check cases -j 8").expect(1, "").stdout;
+    assert_eq!(one, many);
+    assert!(one.ends_with("40 different\n0 passed, 40 failed\n"));
+}
+
+#[test]
+fn each_call_of_a_plugin_can_be_made_to_fail() {
+    let folder = plugin(LOUD);
+    folder.run("golden bless").expect(0, "");
+    folder.run("golden check --fault-inject").expect(0, "");
+    // One view says how often it was asked: a failure of it changes what others say.
+    let counting =
+        "local n = 0\nsf.view(\"reply\", function(reply) n += 1 return sf.prose(n .. reply.text) end)\n";
+    let folder = plugin(counting);
+    put(&folder, "tests/one/input.ndjson", &[reply(1), reply(2), reply(3)].concat());
+    folder.run("golden bless").expect(0, "");
+    folder.run("golden check").expect(0, "");
+    let told = folder.run("golden check --fault-inject").expect(1, "").stdout;
+    assert!(
+        told.contains("broken law: when call 1 of a plugin fails, m-2/0 changes, not only m-1/0"),
+        "{told}"
+    );
+}
+
+#[test]
+fn steps_of_a_plugin_are_counted_and_capped() {
+    let folder = plugin("sf.view(\"reply\", function(reply) for i = 1, 100 do end return nil end)\n");
+    folder.write("tests/one/case.toml", "fuel = 1000\n");
+    folder.run("golden bless").expect(0, "");
+    let report = folder.run("golden check --report json").expect(0, "").stdout;
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let steps = report["cells"][0]["fuel"]["loud"].as_u64().unwrap();
+    assert!((100..200).contains(&steps), "{steps}");
+    folder.write("tests/one/case.toml", "fuel = 99\n");
+    let told = folder.run("golden check").expect(1, "").stdout;
+    assert!(told.contains(&format!("loud took {steps} steps, more than its fuel of 99")), "{told}");
+}
+
+#[test]
+fn a_live_case_shows_each_state() {
+    let folder = Folder::new();
+    let event =
+        |event: &str| format!("{{\"type\":\"stream_event\",\"event\":{event},\"session_id\":\"s\"}}\n");
+    let delta = |text: &str| {
+        event(&format!(
+            "{{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\"text\":\"{text}\"}}}}"
+        ))
+    };
+    let input = [
+        event("{\"type\":\"message_start\",\"message\":{\"id\":\"m-7\",\"content\":[]}}"),
+        event(
+            "{\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}",
+        ),
+        delta("reply "),
+        "@take\n".to_owned(),
+        delta("number "),
+        "@wait 20ms\n@wait 30ms\n".to_owned(),
+        reply(7),
+    ];
+    put(&folder, "cases/grows/input.ndjson", &input.concat());
+    folder.run("golden bless cases").expect(0, "");
+    let expected = "@take: put m-7/0\n  reply\n\n@wait 20ms: nothing new\n\n@wait 30ms: put m-7/0\n  reply number\n\n\
+                    @end: put m-7/0\n  reply number 7.\n";
+    assert_eq!(folder.read("cases/grows/expected/default.text.txt"), expected);
+    put(&folder, "cases/grows/input.ndjson", "{}\n@wait soon\n");
+    let told = folder.run("golden check cases").expect(2, "").stdout;
+    assert!(told.contains("input.ndjson: line 2: \"soon\" is no time"), "{told}");
+}
+
+#[test]
+fn the_input_is_set_and_the_output_redacted() {
+    let folder = Folder::new();
+    let golden = "[[set]]\npointer = \"/message/content/0/text\"\nvalue = \"at 12:34\"\n\
+                  [[redact]]\nregex = '\\d\\d:\\d\\d'\nwith = \"<time>\"\n";
+    put(&folder, "cases/golden.toml", golden);
+    put(&folder, "cases/one/input.ndjson", &reply(1));
+    folder.run("golden bless cases").expect(0, "");
+    assert_eq!(folder.read("cases/one/expected/default.text.txt"), "  at <time>\n");
+    put(&folder, "cases/golden.toml", "[[redact]]\nregex = '('\nwith = \"\"\n");
+    let told = folder.run("golden check cases").expect(2, "").stdout;
+    assert!(told.contains("cases/golden.toml:1:1: the regex can't be read: "), "{told}");
+}
+
+#[test]
+fn a_case_is_made_of_a_recording_without_what_is_nobodys_business() {
+    let folder = Folder::new();
+    let secret = reply(2).replace(
+        "reply number 2.",
+        "jane@example.org has ghp_abcdefghijklmnopqrstuvwxyz0123456789 in /home/jane/x",
+    );
+    folder.write("session.ndjson", [reply(1), secret, reply(3)].concat());
+    let told = folder
+        .run("golden add talk/secret --from session.ndjson --events 2..3 --redact --root cases")
+        .expect(0, "");
+    assert!(told.stdout.starts_with("wrote cases/talk/secret/input.ndjson: 2 lines\n"), "{}", told.stdout);
+    let input = folder.read("cases/talk/secret/input.ndjson");
+    assert_eq!(input.lines().count(), 2);
+    assert!(!input.contains("jane") && !input.contains("ghp_"), "{input}");
+    assert!(input.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{input}");
+    folder.run("golden bless cases/talk/secret").expect(0, "");
+    folder.run("golden check cases").expect(0, "");
+    let again = folder.run("golden add talk/secret --from session.ndjson --root cases");
+    assert_eq!(again.stderr, "streamfmt: cases/talk/secret: there is one of this name already\n");
+    for (arguments, told) in [
+        ("golden add ../x --from session.ndjson", "is no name for a case"),
+        ("golden add x --from none.ndjson", "none.ndjson: "),
+        ("golden add x --from session.ndjson --events 9..", "there is no such line"),
+        ("golden add x --from session.ndjson --events 3..1", "line numbers from 1"),
+    ] {
+        let outcome = folder.run(arguments);
+        assert!(outcome.code == Some(2) && outcome.stderr.contains(told), "{outcome:?}");
+    }
+}
+
+#[test]
+fn cases_are_listed_and_found_by_name_tag_profile_and_writer() {
+    let folder = cases(&[], &["a/one", "b/two"]);
+    put(&folder, "cases/golden.toml", "profiles = [\"default\", \"full\"]\nwriters = [\"text\", \"json\"]\n");
+    put(&folder, "cases/a/one/case.toml", "title = \"What one is about\"\ntags = [\"slow\"]\n");
+    let told = folder.run("golden list cases --profile full --writer json").expect(0, "").stdout;
+    assert_eq!(told, "a/one/full.json #slow  What one is about\nb/two/full.json\n");
+    assert_eq!(folder.run("golden list cases --tag slow").expect(0, "").stdout.lines().count(), 4);
+    assert_eq!(folder.run("golden list cases --case two").expect(0, "").stdout.lines().count(), 4);
+    assert_eq!(folder.run("golden list cases/b/two").expect(0, "").stdout.lines().count(), 4);
+    folder.run("golden list cases --case none").expect(5, "streamfmt: no case was found\n");
+}
+
+#[test]
+fn without_a_terminal_review_tells_the_differences_and_the_commands() {
+    let folder = cases(&["one"], &["fresh"]);
+    let told = folder.run("golden review cases").expect(4, "").stdout;
+    assert!(told.contains("streamfmt golden bless cases --case fresh/default.text"), "{told}");
+    let told = folder.run("golden review cases --json").expect(4, "").stdout;
+    let page: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(page["cells"].as_array().unwrap().len(), 1);
+    assert_eq!(page["cells"][0]["bless"], "streamfmt golden bless cases --case fresh/default.text");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn in_a_terminal_review_asks_and_keeps_what_was_decided() {
+    let folder = cases(&["one", "two"], &["fresh", "later"]);
+    for name in ["one", "two"] {
+        folder.write(&format!("cases/{name}/expected/default.text.txt"), "old\n");
+    }
+    // In their order: the first is accepted, the second shown otherwise and rejected, then the user quits.
+    let told = in_terminal(&folder, "golden review cases", "adrq");
+    assert!(told.contains("1 of 4") && told.contains("accepted fresh/default.text"), "{told}");
+    assert!(told.contains("1 accepted, 1 rejected, 2 left"), "{told}");
+    assert_eq!(folder.read("cases/fresh/expected/default.text.txt"), "  reply number 100.\n");
+    assert_eq!(folder.read("cases/one/expected/default.text.txt"), "old\n");
+    assert!(!folder.path("cases/later/expected").exists());
+    // What the user interrupts keeps what was decided, too; then all the rest at once.
+    let told = in_terminal(&folder, "golden review cases", "a\u{3}");
+    assert!(told.contains("1 accepted, 0 rejected, 2 left"), "{told}");
+    let told = in_terminal(&folder, "golden review cases", "A");
+    assert!(told.contains("2 accepted, 0 rejected, 0 left"), "{told}");
+    folder.run("golden check cases").expect(0, "");
+}
+
+/// What the program writes to a terminal on which these keys are hit, each when it asks.
+#[cfg(target_os = "linux")]
+fn in_terminal(folder: &Folder, arguments: &str, keys: &str) -> String {
+    use std::io::{Read, Write};
+    use std::os::fd::AsFd;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    let (pty, pts) = pty_process::blocking::open().unwrap();
+    pty.resize(pty_process::Size::new(24, 80)).unwrap();
+    let mut keyboard = fs::File::from(pty.as_fd().try_clone_to_owned().unwrap());
+    let mut screen = fs::File::from(pty.as_fd().try_clone_to_owned().unwrap());
+    let command = pty_process::blocking::Command::new(env!("CARGO_BIN_EXE_streamfmt"))
+        .args(arguments.split_whitespace())
+        .current_dir(folder.path("."))
+        .env_clear()
+        .env("TERM", "dumb");
+    let mut child = command.spawn(pts).unwrap();
+    let (tell, told) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut bytes = [0; 4096];
+        while let Ok(count @ 1..) = screen.read(&mut bytes) {
+            let _ = tell.send(bytes[..count].to_vec());
+        }
+    });
+    let mut seen = Vec::new();
+    for (index, key) in keys.bytes().enumerate() {
+        while seen.windows(3).filter(|bytes| bytes == b"\n> ").count() <= index {
+            seen.extend(told.recv_timeout(Duration::from_secs(20)).expect("it asks"));
+        }
+        keyboard.write_all(&[key]).unwrap();
+    }
+    child.wait().unwrap();
+    // The terminal has no end while we hold it: what was written is there soon.
+    while let Ok(bytes) = told.recv_timeout(Duration::from_millis(300)) {
+        seen.extend(bytes);
+    }
+    String::from_utf8_lossy(&seen).replace('\r', "")
+}
+
+#[test]
+fn drift_tells_what_is_new_against_a_baseline() {
+    let folder = Folder::with(&[("old.ndjson", &reply(1))]);
+    let told = folder.run("golden drift old.ndjson").expect(0, "").stdout;
+    assert!(told.contains("1 × assistant.uuid  old.ndjson:1\n"), "{told}");
+    assert!(!told.contains("content[text].text"), "{told}");
+    folder.run("golden drift old.ndjson --baseline drift.json --write-baseline").expect(0, "");
+    let told = folder.run("golden drift old.ndjson --baseline drift.json").expect(0, "").stdout;
+    assert!(told.starts_with("1 lines read, 0 new, "), "{told}");
+    let new = reply(2).replace("\"session_id\"", "\"mood\":\"fine\",\"session_id\"");
+    let call = r#"{"type":"assistant","message":{"id":"m-9","role":"assistant","content":[{"type":"tool_use","id":"t","name":"Teleport","input":{"to":"x"}}]},"session_id":"s-1"}"#;
+    folder.write(
+        "new.ndjson",
+        format!("{}{new}{call}\n{{\"type\":\"whatever\",\"session_id\":\"s-1\"}}\n", reply(1)),
+    );
+    let told = folder.run("golden drift old.ndjson new.ndjson --baseline drift.json").expect(1, "").stdout;
+    for line in
+        ["1 × whatever  new.ndjson:4\n", "1 × Teleport  new.ndjson:3\n", "1 × assistant.mood  new.ndjson:2\n"]
+    {
+        assert!(told.contains(line), "{line} is not in\n{told}");
+    }
+    let told = folder.run("golden drift new.ndjson --baseline drift.json --json").expect(1, "").stdout;
+    let page: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((&page["schema"], &page["lines"]), (&1.into(), &4.into()));
+    assert!(
+        page["found"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|one| one["name"] == "assistant.mood" && one["line"] == 2)
+    );
+    // What a plugin shows isn't missing any more.
+    folder.write(
+        "mood.lua",
+        "sf.view(\"reply\", function(reply) return sf.text(sf.json(reply.raw).mood or \"none\") end)\n",
+    );
+    let told = folder.run("golden drift new.ndjson --plugin mood.lua --json").expect(0, "").stdout;
+    assert!(
+        !told.contains("\"assistant.message[message].content[text].text\"") || told.contains("whatever"),
+        "{told}"
+    );
+    folder
+        .run("golden drift none.ndjson")
+        .expect(2, "streamfmt: can't read none.ndjson: no such file or directory\n");
+    let told = folder.run("golden drift old.ndjson --baseline none.json");
+    assert!(told.code == Some(2) && told.stderr.contains("--write-baseline makes it"), "{told:?}");
+}
+
+const PAGE: &str = include_str!("../../../../docs/golden.md");
+
+/// The fenced blocks of the page: the words after the fence, and the lines.
+fn blocks() -> Vec<(&'static str, Vec<&'static str>)> {
+    let mut blocks = Vec::new();
+    let mut lines = PAGE.lines();
+    while let Some(line) = lines.next() {
+        if let Some(info) = line.strip_prefix("```") {
+            blocks.push((info, lines.by_ref().take_while(|line| *line != "```").collect()));
+        }
+    }
+    blocks
+}
+
+#[test]
+fn the_ten_minutes_of_the_page_go_as_it_says() {
+    let folder = Folder::new();
+    let mut commands = 0;
+    for (info, lines) in blocks() {
+        if let Some((_, file)) = info.split_once(' ') {
+            folder.write(file, lines.join("\n") + "\n");
+        }
+        if info != "console" {
+            continue;
+        }
+        let mut lines = lines.into_iter().peekable();
+        while let Some(command) = lines.next() {
+            let arguments = command.strip_prefix("$ streamfmt ").expect("a command");
+            let mut told = String::new();
+            let mut code = 0;
+            while let Some(line) = lines.next_if(|line| !line.starts_with("$ ")) {
+                match line.strip_prefix("(exit code ") {
+                    Some(rest) => code = rest.trim_end_matches(')').parse().unwrap(),
+                    None => told.extend([line, "\n"]),
+                }
+            }
+            assert_eq!(folder.run(arguments).expect(code, "").stdout, told, "{command}");
+            commands += 1;
+        }
+    }
+    assert!(commands >= 7, "only {commands} commands were tried");
+}
+
+#[test]
+fn the_commands_for_ci_work() {
+    let mut commands = 0;
+    for (_, lines) in blocks().into_iter().filter(|(info, _)| *info == "yaml") {
+        for line in lines {
+            let line = line.trim_start().trim_start_matches("- ").trim_start_matches("run: ");
+            let Some(arguments) = line.strip_prefix("streamfmt ") else { continue };
+            let folder = plugin(LOUD);
+            folder.run("golden bless").expect(0, "");
+            let outcome: Outcome = folder.command(arguments).env("CI", "true").output().unwrap().into();
+            assert_eq!(last_line(&outcome.expect(0, "")), "1 passed, 0 failed");
+            assert!(roxmltree::Document::parse(&folder.read("golden.xml")).is_ok());
+            folder.write("tests/one/expected/default.text.txt", "");
+            let outcome: Outcome = folder.command(arguments).env("CI", "true").output().unwrap().into();
+            assert_eq!(outcome.code, Some(1));
+            commands += 1;
+        }
+    }
+    assert_eq!(commands, 2);
+}

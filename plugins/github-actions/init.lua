@@ -1,0 +1,69 @@
+-- An output format for the logs of GitHub Actions.
+--
+-- The runner obeys lines that begin with `::`, blanks in front or not, and `##[` anywhere. Only this file may write
+-- such lines: in whatever comes from the stream a colon and a number sign are parted from the next.
+
+local command = sf.re("(?m)^([\\s&&[^\\n]]*):(:)")
+local old_command = sf.re("##\\[")
+
+local function defused(text)
+	return old_command:replace(command:replace(text, "$1: $2"), "# #[")
+end
+
+-- Long texts in pieces of whole lines, since a pattern runs on so much at most.
+local function safe(text)
+	if #text < 900000 then
+		return defused(text)
+	end
+	local parts = {}
+	for line in string.gmatch(sf.cut(text, 900000), "[^\n]*\n?") do
+		parts[#parts + 1] = defused(line)
+	end
+	parts[#parts + 1] = "\n… cut\n"
+	return table.concat(parts)
+end
+
+-- What stands behind the `::` of a command must be on one line.
+local function data(text)
+	return (string.gsub(sf.truncate(text, 400), "[%%\r\n]", { ["%"] = "%25", ["\r"] = "%0D", ["\n"] = "%0A" }))
+end
+
+local function property(text)
+	return (string.gsub(data(text), "[:,]", { [":"] = "%3A", [","] = "%2C" }))
+end
+
+local function ended(text)
+	return if text == "" or string.sub(text, -1) == "\n" then text else text .. "\n"
+end
+
+sf.writer("github-actions", {
+	base = "text",
+	ext = "log",
+	entry = function(entry, w)
+		local title = safe(w:inlines(entry.title))
+		local of = entry.of and safe(w:inlines(entry.of))
+		local body = {}
+		for _, block in entry.blocks do
+			body[#body + 1] = ended(safe(w:block(block)))
+		end
+		local text = table.concat(body)
+		local lines = sf.count_lines(text)
+		local head = title
+		if of then
+			head = if title == "" then of else of .. " · " .. title
+		end
+		local out = {}
+		if sf.options.annotations and entry.failed and (entry.kind == "result" or entry.kind == "outcome") then
+			local what = if entry.kind == "outcome" then "The run failed" else (entry.tool or "A call") .. " failed"
+			local why = if head ~= "" and text ~= "" then head .. "\n" .. text else head .. text
+			out[1] = `::error title={property(what)}::{data((string.gsub(why, "\n$", "")))}\n`
+		end
+		local is_folded = lines > sf.options.group_lines and entry.kind ~= "reply" and entry.kind ~= "outcome"
+		if is_folded then
+			out[#out + 1] = `::group::{data(if head == "" then entry.kind else head)}\n{text}::endgroup::\n`
+		else
+			out[#out + 1] = ended(head) .. text
+		end
+		return table.concat(out)
+	end,
+})
