@@ -106,7 +106,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", help_heading = "Input and output")]
     pub(crate) tee: Option<PathBuf>,
 
-    /// Write to FILE, which is replaced once all is written
+    /// Write to FILE, which is replaced once all is written; or to a folder: a page for each input, and an index
     #[arg(short, long, value_name = "FILE", help_heading = "Input and output")]
     pub(crate) output: Option<PathBuf>,
 

@@ -7,6 +7,7 @@ use streamfmt::core::pipeline::{Pipeline, Report};
 use streamfmt::{Ahead, Engine, subagents};
 
 use crate::args::Args;
+use crate::folder::Folder;
 use crate::input::{Input, Source, Step, reason};
 use crate::message::{OK, OUTPUT, PLUGIN, RUN_FAILED, SIGNAL, USAGE, one_line, tell, tell_journal};
 use crate::output::Output;
@@ -29,7 +30,11 @@ pub(crate) struct Run<'a, 'w> {
     signals: &'a mut Signals,
     watch: Option<&'a mut Watch<'w>>,
     tee: Option<Tee>,
+    /// Where text goes: the index, between the pages of a folder.
     output: Output,
+    folder: Option<Folder>,
+    /// Why pages of the folder could not be written.
+    unwritten: Vec<String>,
     buffer: Vec<u8>,
     /// The counts of all inputs so far.
     total: Report,
@@ -57,7 +62,15 @@ impl<'a, 'w> Run<'a, 'w> {
             tell(&message);
             OUTPUT
         };
-        let mut output = Output::open(args.output.as_deref(), args.tail).map_err(fail)?;
+        let folder = Folder::wanted(args, &engine).map_err(|message| {
+            tell(&message);
+            USAGE
+        })?;
+        let first = match &folder {
+            Some(folder) => Some(folder.create().map_err(fail)?),
+            None => args.output.clone(),
+        };
+        let mut output = Output::open(first.as_deref(), args.tail).map_err(fail)?;
         if is_again {
             output.clear();
         }
@@ -77,6 +90,8 @@ impl<'a, 'w> Run<'a, 'w> {
             watch,
             tee,
             output,
+            folder,
+            unwritten: Vec::new(),
             buffer,
             total,
             bytes: 0,
@@ -93,6 +108,16 @@ impl<'a, 'w> Run<'a, 'w> {
             Ok(source) => source,
             Err(error) => return self.tell_unread(input, &error),
         };
+        let opened = self.folder.as_mut().map(|folder| folder.open(input)).transpose();
+        let page = match opened {
+            Ok(page) => page,
+            Err(message) => {
+                self.unwritten.push(message);
+                return;
+            }
+        };
+        // Between pages the output is the index.
+        let page = page.map(|(page, name)| (std::mem::replace(&mut self.output, page), name));
         let mut setup = self.engine.setup();
         let ahead = source.large_file(LARGE).and_then(|file| Ahead::start(file, setup.max_line).ok());
         setup.subagents = input.path().map(|path| subagents(path.to_owned(), self.args.files.clone()));
@@ -110,6 +135,14 @@ impl<'a, 'w> Run<'a, 'w> {
             let _ = pipeline.finish(&mut self.output);
             self.output.flush();
         }
+        if let Some((index, name)) = page {
+            let page = std::mem::replace(&mut self.output, index);
+            match (page.finish(), &mut self.folder) {
+                (Ok(()), Some(folder)) => folder.note(name, input, &pipeline),
+                (Ok(()), None) => {}
+                (Err(message), _) => self.unwritten.push(message),
+            }
+        }
         tell_journal(self.engine.journal());
         let report = pipeline.report();
         if report.events == 0 && report.lines > report.blank_lines {
@@ -126,7 +159,11 @@ impl<'a, 'w> Run<'a, 'w> {
 
     /// Ends the run; gives its exit code.
     pub(crate) fn finish(mut self) -> u8 {
-        let unwritten = self.output.finish().err();
+        if let Some(folder) = &self.folder {
+            folder.write_index(&mut self.output);
+        }
+        let mut unwritten = std::mem::take(&mut self.unwritten);
+        unwritten.extend(self.output.finish().err());
         let uncopied = self.tee.as_mut().and_then(Tee::finish);
         for message in unwritten.iter().chain(&uncopied) {
             tell(message);
@@ -143,7 +180,7 @@ impl<'a, 'w> Run<'a, 'w> {
         }
         let is_copy_broken = self.tee.as_ref().is_some_and(Tee::has_failed);
         match self.signals.caught() {
-            _ if unwritten.is_some() || is_copy_broken => OUTPUT,
+            _ if !unwritten.is_empty() || is_copy_broken => OUTPUT,
             Some(signal) => SIGNAL + signal,
             None if self.has_unread_input => USAGE,
             None if self.args.strict_plugins && self.failures + journal.failures() > 0 => PLUGIN,
@@ -154,7 +191,7 @@ impl<'a, 'w> Run<'a, 'w> {
 
     /// Reads `source` to its end: every byte into the copy first, then through the pipeline into the output.
     fn feed(&mut self, source: &mut Source, pipeline: &mut Pipeline) -> std::io::Result<()> {
-        let mut progress = Progress::begin(source.size(), self.output.is_out_of_sight());
+        let mut progress = Progress::begin(source.size(), self.output.is_out_of_sight(), self.label());
         let mut ends_in_line = false;
         // Once nobody reads the output, only the copy is worth reading for.
         while self.output.is_open() || self.tee.is_some() {
@@ -199,7 +236,7 @@ impl<'a, 'w> Run<'a, 'w> {
         size: Option<u64>,
         pipeline: &mut Pipeline,
     ) -> std::io::Result<()> {
-        let mut progress = Progress::begin(size, self.output.is_out_of_sight());
+        let mut progress = Progress::begin(size, self.output.is_out_of_sight(), self.label());
         let mut unread = Ok(());
         while self.output.is_open() || self.tee.is_some() {
             if self.signals.caught().is_some() {
@@ -238,10 +275,15 @@ impl<'a, 'w> Run<'a, 'w> {
         tell("loaded anew");
     }
 
+    /// What stands before the bar of progress.
+    fn label(&self) -> String {
+        self.folder.as_ref().map(Folder::progress).unwrap_or_default()
+    }
+
     /// Names an input among several, where no program reads the output.
     fn write_heading(&mut self, input: &Input) -> std::fmt::Result {
         self.begun += 1;
-        if self.args.files.len() < 2 || self.engine.writer().is_data {
+        if self.args.files.len() < 2 || self.folder.is_some() || self.engine.writer().is_data {
             return Ok(());
         }
         let gap = if self.begun > 1 { "\n" } else { "" };

@@ -8,6 +8,7 @@ mod choice;
 mod config;
 mod crash;
 mod explain;
+mod folder;
 mod folders;
 mod follow;
 mod format;

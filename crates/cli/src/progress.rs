@@ -14,14 +14,16 @@ pub(crate) struct Progress {
     read: u64,
     begun: Instant,
     bar: Option<ProgressBar>,
+    /// What stands before it.
+    label: String,
 }
 
 impl Progress {
     /// Progress through `total` bytes; nothing if it can't be seen, or would stand among the text.
-    pub(crate) fn begin(total: Option<u64>, is_output_out_of_sight: bool) -> Option<Self> {
+    pub(crate) fn begin(total: Option<u64>, is_output_out_of_sight: bool, label: String) -> Option<Self> {
         let total = total?;
         let is_visible = is_output_out_of_sight && io::stderr().is_terminal();
-        is_visible.then(|| Self { total, read: 0, begun: Instant::now(), bar: None })
+        is_visible.then(|| Self { total, read: 0, begun: Instant::now(), bar: None, label })
     }
 
     /// So many bytes more were read.
@@ -29,9 +31,11 @@ impl Progress {
         self.read += bytes as u64;
         if self.bar.is_none() && self.begun.elapsed() > LONG {
             let bar = ProgressBar::new(self.total);
-            if let Ok(style) = ProgressStyle::with_template("{wide_bar} {bytes}/{total_bytes} {eta}") {
+            if let Ok(style) = ProgressStyle::with_template("{prefix}{wide_bar} {bytes}/{total_bytes} {eta}")
+            {
                 bar.set_style(style);
             }
+            bar.set_prefix(self.label.clone());
             self.bar = Some(bar);
         }
         if let Some(bar) = &self.bar {

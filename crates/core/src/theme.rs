@@ -107,7 +107,7 @@ impl Style {
 
     /// The nearest style that `depth` can show. What is grey on a coloured ground takes on the ground's hue where
     /// the ground can't be shown. Among 16 colours the greys are as likely as not those of the text or of the
-    /// background: a grey is the terminal's own colour there, and dim if it was made to stand back.
+    /// background: a grey is the terminal's own colour there, and dim if it is neither dark nor bright.
     #[must_use]
     pub fn at(self, depth: ColorDepth) -> Self {
         let bg = self.bg.and_then(|color| color.behind_at(depth));
@@ -320,7 +320,8 @@ impl Theme {
     }
 
     /// The same theme in the colours that `depth` can show. What only a ground told apart from its surroundings
-    /// is underlined where that can't be shown.
+    /// is underlined where that can't be shown. Among 16 colours none is that of the text or of what stands back, for
+    /// sure: these are the terminal's own there, and dim.
     #[must_use]
     pub fn at(self, depth: ColorDepth) -> Self {
         let ground = |role: &str| self.exact_style(role).and_then(|style| style.bg);
@@ -328,7 +329,14 @@ impl Theme {
             let around = role.rsplit_once('.').and_then(|(parent, _)| ground(parent));
             let stood_out = style.bg.is_some() && around.is_some() && around != style.bg;
             let stands_out = |shown: Style| shown.bg != around.and_then(|around| around.behind_at(depth));
-            let shown = style.at(depth);
+            let mut shown = style.at(depth);
+            let is_like = |role: &str| style.fg.is_some() && style.fg == self.style(role).fg;
+            if depth == ColorDepth::Ansi16 && style.bg.is_none() && style.fg.and_then(Color::rgb).is_some() {
+                let stands_back = is_like("muted") || is_like("faint");
+                if stands_back || is_like("text") {
+                    shown = Style { fg: None, dim: style.dim || stands_back, ..shown };
+                }
+            }
             Style { underline: style.underline || stood_out && !stands_out(shown), ..shown }
         };
         let roles = self.roles.iter().map(|(role, style)| (role.clone(), shown(role, style))).collect();

@@ -12,6 +12,7 @@ use streamfmt_core::profile::{Glyphs, Selector};
 use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::{ColorDepth, Theme};
 use streamfmt_core::writer::Writer;
+use streamfmt_core::writer::cast::Cast;
 use streamfmt_core::writer::html::Html;
 use streamfmt_core::writer::json::Json;
 use streamfmt_core::writer::markdown::Markdown;
@@ -57,7 +58,7 @@ enum Made {
 }
 
 /// All output formats.
-pub static WRITERS: [WriterRow; 7] = [
+pub static WRITERS: [WriterRow; 8] = [
     WriterRow {
         name: "text",
         about: "plain text",
@@ -85,6 +86,13 @@ pub static WRITERS: [WriterRow; 7] = [
         is_data: false,
         ending: "html",
         make: |engine| engine.entries(Html::new(Sheet { timestamps: Some(engine.zone()), ..engine.sheet() })),
+    },
+    WriterRow {
+        name: "cast",
+        about: "a recording of a terminal, for the asciinema player",
+        is_data: true,
+        ending: "cast",
+        make: Engine::cast,
     },
     WriterRow {
         name: "json",
@@ -237,7 +245,7 @@ impl Engine {
 
     /// The same choices, for runs in which a call of a plugin is met by a fault.
     pub(crate) fn with_fault(&self, fault: lua::Fault) -> Self {
-        Self { journal: Journal::with_fault(fault), ..self.clone() }
+        self.with_journal(&Journal::with_fault(fault))
     }
 
     /// The same choices without plugins, with a journal of their own.
@@ -270,15 +278,27 @@ impl Engine {
     }
 
     fn terminal(&self, paint: Paint) -> Made {
+        self.entries(self.drawn(paint, self.looks.width))
+    }
+
+    /// A recording has a terminal of its own, with all colours.
+    fn cast(&self) -> Made {
+        let width = self.looks.width.unwrap_or(80);
+        let theme = self.theme.clone().unwrap_or_default();
+        let paint = Paint::Ansi { theme, depth: ColorDepth::TrueColor, hyperlinks: false };
+        self.entries(Cast::new(self.drawn(paint, Some(width)), width, 24))
+    }
+
+    fn drawn(&self, paint: Paint, width: Option<usize>) -> Terminal {
         let is_ansi = matches!(paint, Paint::Ansi { .. });
-        self.entries(Terminal::new(Look {
+        Terminal::new(Look {
             paint,
-            width: self.looks.width,
+            width,
             layout: self.settings.profile.layout.clone(),
             // Text is for files and pipes: Markdown stays what it is there.
             markdown: self.settings.markdown && is_ansi,
             timestamps: self.settings.timestamps.then(|| self.zone()),
-        }))
+        })
     }
 
     fn sheet(&self) -> Sheet {
@@ -721,7 +741,7 @@ impl Builder {
             }
         }
         let mut theme = None;
-        if writer.name == "ansi" && self.looks.color.is_some() {
+        if writer.name == "cast" || writer.name == "ansi" && self.looks.color.is_some() {
             match self.theme_of(&settings, &themes) {
                 Ok((found, wrong)) => {
                     theme = Some(found);

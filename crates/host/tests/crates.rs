@@ -165,3 +165,16 @@ fn field(lines: &str, key: &str) -> String {
 fn text(value: &Value) -> &str {
     value.as_str().unwrap()
 }
+
+/// Luau raises C++ exceptions through frames of Rust: where panics abort, an endless script would end the program.
+#[test]
+fn panics_unwind_in_what_is_released() {
+    let manifest = include_str!("../../../Cargo.toml");
+    let profiles = manifest.split("\n[").filter(|part| part.starts_with("profile."));
+    let mut unwinding = 0;
+    for profile in profiles {
+        assert!(!profile.contains("panic = \"abort\""), "{profile}");
+        unwinding += profile.matches("panic = \"unwind\"").count();
+    }
+    assert_eq!(unwinding, 1, "the release profile says so");
+}

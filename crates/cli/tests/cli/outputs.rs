@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use crate::program::{Folder, SESSION, reply};
+use crate::program::{FAILED_SESSION, Folder, SESSION, reply};
 
 #[test]
 fn a_closed_pipe_is_success_and_silent() {
@@ -95,4 +95,30 @@ fn machine_outputs_are_one_object_a_line() {
         assert!(text.contains("First reply."));
         assert!(text.lines().all(|line| line.starts_with("{\"v\":1,") && line.ends_with('}')), "{text}");
     }
+}
+
+#[test]
+fn several_files_become_pages_and_an_index_in_a_folder() {
+    let folder = Folder::with(&[("one.jsonl", SESSION), ("<b>.jsonl", FAILED_SESSION)]);
+    std::fs::create_dir(folder.path("deeper")).unwrap();
+    folder.write("deeper/one.jsonl", SESSION);
+    let output = folder.command("--to html -o pages one.jsonl deeper/one.jsonl <b>.jsonl").output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), told.as_str()), (Some(0), ""));
+    let page = |name: &str| std::fs::read_to_string(folder.path("pages").join(name)).unwrap();
+    for name in ["one.html", "deeper-one.html", "b-.html"] {
+        assert!(page("index.html").contains(&format!("href=\"{name}\"")), "{name}");
+        assert!(page(name).ends_with("</html>\n"));
+    }
+    assert!(page("one.html").contains("Second reply.") && page("index.html").contains("✗ failed"));
+    assert!(!page("index.html").contains("<b>"));
+}
+
+#[test]
+fn several_files_are_no_single_page() {
+    let folder = Folder::with(&[("one.jsonl", SESSION), ("two.jsonl", SESSION)]);
+    let output = folder.command("--to html one.jsonl two.jsonl").output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(told.contains("give a folder for them with -o DIR"), "{told}");
 }

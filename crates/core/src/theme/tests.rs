@@ -216,9 +216,16 @@ fn a_ground_that_stands_out_is_underlined_where_it_cant_be_shown() {
 #[test]
 fn greys_stand_back_among_sixteen_colours() {
     for on in Appearance::ALL {
-        let theme = Theme::builtin("ember", on).unwrap().at(ColorDepth::Ansi16);
-        assert_eq!(theme.style("muted"), Style { dim: true, ..Style::default() }, "{on:?}");
-        assert_eq!(theme.style("text"), Style::default(), "{on:?}");
+        for name in ["ember", "catppuccin", "gruvbox", "dracula", "auto"] {
+            let theme = Theme::builtin(name, on).unwrap().at(ColorDepth::Ansi16);
+            let dim = Style { dim: true, ..Style::default() };
+            assert_eq!([theme.style("result.text"), theme.style("nest")], [dim; 2], "{name} {on:?}");
+            assert_eq!(theme.style("text"), Style::default(), "{name} {on:?}");
+            assert_eq!(
+                theme.style("result.error").fg,
+                Theme::builtin(name, on).unwrap().style("result.error").at(ColorDepth::Ansi16).fg
+            );
+        }
     }
 }
 

@@ -15,6 +15,7 @@
 //! stream is text, and passes [`Out::text`].
 
 mod block;
+mod index;
 mod out;
 mod prose;
 mod timeline;
@@ -29,6 +30,8 @@ use crate::theme;
 use crate::writer::Writer;
 use crate::writer::sheet::{self, Held, Sheet};
 
+pub use self::index::Page;
+
 use self::block::Body;
 use self::out::Out;
 use self::timeline::Timeline;
@@ -37,7 +40,7 @@ use self::timeline::Timeline;
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
 /// Their hashes, as the policy names them. A test says what they must be.
-const STYLE_HASH: &str = "sha256-mTN0wL3/iGxit90UlMCVaSvuZeSEnGYm20RWTIK7I1w=";
+const STYLE_HASH: &str = "sha256-n5P5XcZjL+ocmi3ZC4bcs3slbHOFxUf5IiQjeYABRTs=";
 const SCRIPT_HASH: &str = "sha256-loTCB2YUJEHPEbAAIbVoEzHkchEkuaT5JvivTbFGwTY=";
 
 /// Calls and what stands between them that wait for results.
@@ -238,11 +241,11 @@ impl Html {
         out.raw("<span class=\"mark\" aria-hidden=\"true\">");
         out.text(mark.map_or("·", |mark| theme::glyph(Glyphs::Unicode, mark)));
         out.raw("</span> <span class=\"t\">");
-        Self::title(entry, out);
+        Self::title(entry, if is_folded { block::label } else { block::line }, out);
         out.raw("</span>");
         if let Some(note) = result.map(|result| &result.view.title).filter(|title| !title.is_empty()) {
             out.raw(" <span class=\"note\">");
-            block::line(out, note);
+            block::label(out, note);
             out.raw("</span>");
         } else if entry.kind == Kind::Call && result.is_none() && entry.action != Some(Action::Delegate) {
             out.raw(" <span class=\"note dim\">…</span>");
@@ -252,6 +255,7 @@ impl Html {
             return;
         }
         out.raw("</summary><div class=\"body\">");
+        block::links(out, &view.title);
         self.body(&view.body, anchor, out);
         if let Some(result) = result {
             let name = sheet::anchor(result.id.as_str());
@@ -269,7 +273,7 @@ impl Html {
         out.raw("</div></details>");
     }
 
-    fn title(entry: &Entry, out: &mut Out<'_>) {
+    fn title(entry: &Entry, line: fn(&mut Out<'_>, &Line), out: &mut Out<'_>) {
         let view = &entry.view;
         if entry.kind == Kind::Result {
             out.raw("<span class=\"dim\">result of </span>");
@@ -280,11 +284,11 @@ impl Html {
             out.raw(" ");
             if let Some(note) = Some(&view.title).filter(|title| !title.is_empty()) {
                 out.raw("<span class=\"note\">");
-                block::line(out, note);
+                line(out, note);
                 out.raw("</span>");
             }
         } else if !view.title.is_empty() {
-            block::line(out, &view.title);
+            line(out, &view.title);
         } else if entry.kind == Kind::Thinking {
             out.raw("Thinking <span class=\"dim\">");
             out.text(&beginning(&view.body));

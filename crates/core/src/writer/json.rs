@@ -325,7 +325,7 @@ fn block(out: &mut dyn Write, block: &Block) -> fmt::Result {
 }
 
 /// Writes a string with its quotes.
-fn string(out: &mut dyn Write, text: &str) -> fmt::Result {
+pub(super) fn string(out: &mut dyn Write, text: &str) -> fmt::Result {
     out.write_char('"')?;
     let mut rest = text;
     while let Some((at, ch)) = next_spelled(rest) {

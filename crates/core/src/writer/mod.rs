@@ -1,5 +1,6 @@
 //! Spells entries in one output format.
 
+pub mod cast;
 mod commonmark;
 mod highlight;
 pub mod html;

@@ -144,6 +144,11 @@ impl Handle {
         }
     }
 
+    /// What it is a handle of: the place of that, and the number of its time.
+    pub(super) fn key(self) -> (usize, u64) {
+        (usize::from(self.which == Which::Call), self.generation)
+    }
+
     /// A value of the item's record.
     pub(super) fn value(self, lua: &Lua, value: json::Value<'_>) -> mlua::Result<Value> {
         self.json(lua, value)

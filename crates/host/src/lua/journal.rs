@@ -15,8 +15,10 @@ use crate::problem::{Place, Problem};
 const MOST_KNOWN: usize = 1_000;
 /// Lines that plugins may print in one run.
 const MOST_PRINTED: usize = 1_000;
-/// Longest message, in bytes.
-const LONGEST: usize = 400;
+/// Longest message, in characters.
+const LONGEST: usize = 200;
+/// Longest line that is printed, in characters.
+const LONGEST_PRINT: usize = 400;
 
 /// What one plugin did wrong.
 ///
@@ -186,7 +188,8 @@ impl Journal {
         inner.printed += 1;
         match inner.printed {
             1..=MOST_PRINTED => {
-                let line = short(&String::from_utf8_lossy(&text[..text.len().min(LONGEST * 4)]));
+                let text = &text[..text.len().min(LONGEST_PRINT * 4 + 4)];
+                let line = cut(&String::from_utf8_lossy(text), LONGEST_PRINT);
                 inner.fresh.push_back(Told::Printed(short(plugin), line));
             }
             more if more == MOST_PRINTED + 1 => {
@@ -205,7 +208,11 @@ impl Journal {
 
 /// Foreign text as a part of one line, cleaned and cut.
 pub(super) fn short(text: &str) -> String {
-    let end = (0..=text.len().min(LONGEST)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    cut(text, LONGEST)
+}
+
+fn cut(text: &str, most: usize) -> String {
+    let end = text.char_indices().nth(most).map_or(text.len(), |(end, _)| end);
     let mut line = clean(&text[..end]).replace('\n', "␊");
     if end < text.len() {
         line.push('…');

@@ -196,6 +196,11 @@ impl Pack {
             .find_map(|file| Some((self.shown(&file), self.files.get(&file)?.as_str())))
     }
 
+    /// Whether a word is in any of its files.
+    pub(super) fn says(&self, word: &str) -> bool {
+        self.files.values().any(|source| source.contains(word))
+    }
+
     /// The text of a line of one of its files, by the file's name in messages.
     pub(super) fn line(&self, shown: &str, number: usize) -> Option<&str> {
         let (_, source) = self.files.iter().find(|(file, _)| self.shown(file) == shown)?;

@@ -1,15 +1,15 @@
 //! One plugin that runs: its machine, what it registered, and how often it failed.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use mlua::{Function, IntoLua, IntoLuaMulti, Lua, Table, Value};
+use mlua::{AnyUserData, Function, IntoLua, IntoLuaMulti, Lua, Table, Value};
 use streamfmt_core::profile::Limits;
 use streamfmt_core::redact::Redaction;
 
 use super::api::{self, Plugin};
-use super::item::{self, Current, Reach};
+use super::item::{self, Current, Handle, Reach};
 use super::journal::{Journal, Warning};
 use super::layers::Registered;
 use super::memory::Memory;
@@ -33,6 +33,10 @@ pub(crate) struct Running {
     meter: Rc<Meter>,
     trips: Cell<u32>,
     failures: Cell<u32>,
+    /// The item and the call at hand as the machine has them, each with the number of its time.
+    handles: RefCell<[Option<(u64, AnyUserData)>; 2]>,
+    /// Whether any of its files may ask for `default()`.
+    asks_below: bool,
 }
 
 /// Why a plugin gave no answer.
@@ -69,6 +73,8 @@ impl Running {
             meter: Rc::clone(meter),
             trips: Cell::new(0),
             failures: Cell::new(0),
+            handles: RefCell::default(),
+            asks_below: pack.says("default"),
         };
         let (name, source) = pack.entry();
         running.vm.load(&name, source).map_err(|stop| {
@@ -126,8 +132,22 @@ impl Running {
     }
 
     /// Its `ctx`.
-    pub(super) fn context(&self) -> Table {
-        self.context.clone()
+    pub(super) fn context(&self) -> &Table {
+        &self.context
+    }
+
+    /// An item as its machine has it: made once, however many functions get it.
+    pub(super) fn handle(&self, handle: Handle) -> mlua::Result<AnyUserData> {
+        let (place, time) = handle.key();
+        let mut handles = self.handles.borrow_mut();
+        if let Some((known, made)) = &handles[place]
+            && *known == time
+        {
+            return Ok(made.clone());
+        }
+        let made = self.vm.lua().create_userdata(handle)?;
+        handles[place] = Some((time, made.clone()));
+        Ok(made)
     }
 
     /// The name it has in messages.
@@ -152,6 +172,9 @@ impl Running {
         arguments: impl IntoLuaMulti,
         below: &dyn Fn(&Lua) -> mlua::Result<Value>,
     ) -> Result<Value, Stop> {
+        if !self.asks_below {
+            return self.call(function, arguments);
+        }
         if let Some(instead) = self.meter.next(false) {
             return instead;
         }

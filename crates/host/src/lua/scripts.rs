@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use indexmap::IndexMap;
-use mlua::{Function, Lua, Value};
+use mlua::{AnyUserData, Function, Lua, Value};
 use streamfmt_core::clip::fold;
 use streamfmt_core::entry::{Block, Line, Role, Span, View};
 use streamfmt_core::formatter::standard::Standard;
@@ -23,6 +23,7 @@ use super::memory::Memory;
 use super::plugin::Running;
 use super::plugins::Plugins;
 use super::templates::filled;
+use super::vm::Stop;
 
 /// Walks that are remembered, by tool.
 const MOST_LADDERS: usize = 1_024;
@@ -138,12 +139,11 @@ impl Scripts {
             Verdict::Show(view) => to_lua(lua, &view),
             Verdict::Hide | Verdict::Pass => Ok(Value::Boolean(false)),
         };
-        let (item, context) = (self.plugins.current.item(), plugin.context());
-        let answer = if asked.item.kind == Kind::Result {
-            plugin.call_over(function, (item, self.plugins.current.call(), context), &below)
-        } else {
-            plugin.call_over(function, (item, context), &below)
-        };
+        let context = plugin.context();
+        let answer = self.handles(plugin).and_then(|(item, call)| match asked.item.kind {
+            Kind::Result => plugin.call_over(function, (&item, call.as_ref(), context), &below),
+            _ => plugin.call_over(function, (&item, context), &below),
+        });
         self.used(asked, plugin, function, answer, |reader, value| reader.view(value, asked.item))
     }
 
@@ -153,7 +153,7 @@ impl Scripts {
         asked: &Asked<'_>,
         plugin: &Running,
         function: &Function,
-        answer: Result<Value, super::vm::Stop>,
+        answer: Result<Value, Stop>,
         read: impl FnOnce(&Reader<'_>, Value) -> Result<T, Wrong>,
     ) -> Given<T> {
         let value = match answer {
@@ -296,16 +296,15 @@ impl Scripts {
                 },
                 Answer::Function(function) => {
                     let Some(plugin) = plugin else { continue };
-                    let (item, call) = (self.plugins.current.item(), self.plugins.current.call());
                     let context = plugin.context();
-                    let answer = match field {
-                        Field::Arg => self.input(plugin.lua(), asked).and_then(|input| {
-                            let call = call.unwrap_or(item);
-                            plugin.call(function, (input, call, context))
-                        }),
-                        Field::Label => plugin.call(function, (call.unwrap_or(item), context)),
-                        _ => plugin.call(function, (item, call, context)),
-                    };
+                    let answer = self.handles(plugin).and_then(|(item, call)| match field {
+                        Field::Arg => {
+                            let input = self.input(plugin.lua(), asked)?;
+                            plugin.call(function, (input, call.as_ref().unwrap_or(&item), context))
+                        }
+                        Field::Label => plugin.call(function, (call.as_ref().unwrap_or(&item), context)),
+                        _ => plugin.call(function, (&item, call.as_ref(), context)),
+                    });
                     self.used(asked, plugin, function, answer, |reader, value| match value {
                         // A long text is told under the title.
                         Value::String(text) if field == Field::Arg => {
@@ -324,11 +323,19 @@ impl Scripts {
         Given::Nothing
     }
 
-    fn input(&self, lua: &Lua, asked: &Asked<'_>) -> Result<Value, super::vm::Stop> {
+    /// The item at hand and its call, as a plugin's machine has them.
+    fn handles(&self, plugin: &Running) -> Result<(AnyUserData, Option<AnyUserData>), Stop> {
+        let current = &self.plugins.current;
+        let call = current.call().map(|call| plugin.handle(call)).transpose();
+        let both = plugin.handle(current.item()).and_then(|item| Ok((item, call?)));
+        both.map_err(|error| Stop { trip: None, error: Some(error) })
+    }
+
+    fn input(&self, lua: &Lua, asked: &Asked<'_>) -> Result<Value, Stop> {
         let handle =
             asked.call.map_or_else(|| Some(self.plugins.current.item()), |_| self.plugins.current.call());
         let input = handle.map_or(Ok(Value::Nil), |handle| handle.input(lua));
-        input.map_err(|error| super::vm::Stop { trip: None, error: Some(error) })
+        input.map_err(|error| Stop { trip: None, error: Some(error) })
     }
 
     fn word(&self, asked: &Asked<'_>, field: Field) -> Option<String> {
@@ -448,7 +455,7 @@ impl Scripts {
             Moment::Complete(_) => plugin.call_hook(function, (self.plugins.current.item(), context)),
             _ => match plugin.lua().create_table_from([("kind", event.name())]) {
                 Ok(event) => plugin.call_hook(function, (event, context)),
-                Err(error) => Err(super::vm::Stop { trip: None, error: Some(error) }),
+                Err(error) => Err(Stop { trip: None, error: Some(error) }),
             },
         };
         #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is less general")]

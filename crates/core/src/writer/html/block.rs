@@ -32,7 +32,7 @@ impl Body<'_, '_> {
                 }
                 Some(Block::Details { summary, body }) => {
                     self.out.raw("<details class=\"fold\"><summary>");
-                    line(self.out, summary);
+                    label(self.out, summary);
                     self.out.raw("</summary>");
                     open.push(body.iter());
                 }
@@ -264,8 +264,26 @@ impl Body<'_, '_> {
 
 /// A line of spans.
 pub(super) fn line(out: &mut Out<'_>, line: &Line) {
+    spans(out, line, true);
+}
+
+/// A line of spans for a place that is something to click at itself, where no link may be.
+pub(super) fn label(out: &mut Out<'_>, line: &Line) {
+    spans(out, line, false);
+}
+
+/// The links of a line, each in a line of its own.
+pub(super) fn links(out: &mut Out<'_>, line: &Line) {
+    for span in line.spans.iter().filter(|span| span.link.is_some()) {
+        out.raw("<p class=\"line\">");
+        spans(out, &Line { spans: vec![span.clone()] }, true);
+        out.raw("</p>");
+    }
+}
+
+fn spans(out: &mut Out<'_>, line: &Line, has_links: bool) {
     for span in &line.spans {
-        let address = span.link.as_deref().and_then(commonmark::address);
+        let address = span.link.as_deref().filter(|_| has_links).and_then(commonmark::address);
         if let Some(address) = &address {
             out.raw("<a rel=\"noopener noreferrer\" href=\"");
             out.text(address);

@@ -9,6 +9,9 @@ use super::out::Out;
 use crate::text;
 use crate::writer::commonmark::{self, Definitions};
 
+/// Browsers give up on elements that lie some five times deeper.
+const MAX_DEPTH: usize = 96;
+
 /// Writes Markdown, or, if it is such that no one wrote it, its source.
 pub(super) fn write(out: &mut Out<'_>, source: &str) {
     let source = source.trim_matches('\n').trim_end();
@@ -19,8 +22,14 @@ pub(super) fn write(out: &mut Out<'_>, source: &str) {
     if commonmark::is_sane(source) {
         let parser = commonmark::parse(source);
         let mut definitions = Definitions::of(&parser);
-        let mut prose =
-            Prose { out, code: None, links: Vec::new(), table: None, headings: Headings::default() };
+        let mut prose = Prose {
+            out,
+            code: None,
+            links: Vec::new(),
+            table: None,
+            headings: Headings::default(),
+            depth: 0,
+        };
         for event in TextMergeStream::new(parser) {
             definitions.note(&event);
             prose.event(event);
@@ -58,6 +67,8 @@ struct Prose<'w, 'p> {
     links: Vec<Link>,
     table: Option<Table>,
     headings: Headings,
+    /// How many tags are open.
+    depth: usize,
 }
 
 impl Prose<'_, '_> {
@@ -101,7 +112,12 @@ impl Prose<'_, '_> {
     }
 
     fn start(&mut self, tag: Tag<'_>) {
+        self.depth += 1;
         match tag {
+            // What is too deep is there, but stands no further in.
+            Tag::BlockQuote(_) | Tag::List(_) | Tag::Emphasis | Tag::Strong | Tag::Strikethrough
+                if self.depth > MAX_DEPTH => {}
+            Tag::Item if self.depth > MAX_DEPTH + 1 => {}
             Tag::Paragraph => self.out.raw("<p>"),
             Tag::Heading { level, .. } => {
                 let level = self.headings.next(level);
@@ -181,7 +197,16 @@ impl Prose<'_, '_> {
     }
 
     fn end(&mut self, tag: TagEnd) {
+        let depth = self.depth;
+        self.depth -= 1;
         match tag {
+            TagEnd::BlockQuote(_)
+            | TagEnd::List(_)
+            | TagEnd::Emphasis
+            | TagEnd::Strong
+            | TagEnd::Strikethrough
+                if depth > MAX_DEPTH => {}
+            TagEnd::Item if depth > MAX_DEPTH + 1 => {}
             TagEnd::Paragraph => self.out.raw("</p>"),
             TagEnd::Heading(_) => self.out.raw(HEADINGS[self.headings.last.clamp(3, 6) - 3].1),
             TagEnd::BlockQuote(_) => self.out.raw("</blockquote>"),

@@ -1,0 +1,123 @@
+//! Several pages in one folder, and the page that leads to them.
+
+use std::collections::HashSet;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use streamfmt::Engine;
+use streamfmt::core::pipeline::Pipeline;
+use streamfmt::core::writer::html::{Html, Page};
+
+use crate::args::Args;
+use crate::input::{Input, reason};
+use crate::output::Output;
+
+/// A folder that each input gets a page of its own in.
+pub(crate) struct Folder {
+    path: PathBuf,
+    ending: &'static str,
+    names: HashSet<String>,
+    pages: Vec<Page>,
+    count: usize,
+}
+
+impl Folder {
+    /// The folder that pages are wanted in, if they are. An error says what is wrong with the arguments.
+    pub(crate) fn wanted(args: &Args, engine: &Engine) -> Result<Option<Self>, String> {
+        let writer = engine.writer();
+        let is_page = matches!(writer.name, "html" | "markdown");
+        let several = args.files.len() > 1;
+        let Some(path) = args.output.as_deref().filter(|path| *path != Path::new("-")) else {
+            return if several && writer.name == "html" {
+                Err("several files become several pages: give a folder for them with -o DIR".to_owned())
+            } else {
+                Ok(None)
+            };
+        };
+        let is_named_so = path.to_string_lossy().ends_with(['/', std::path::MAIN_SEPARATOR]);
+        let is_folder = path.is_dir() || is_named_so || (several && is_page && !path.exists());
+        if !is_folder && several && writer.name == "html" {
+            return Err(format!("several files become several pages, but {} is no folder", path.display()));
+        }
+        if is_folder && !is_page {
+            return Err(format!("{}: a folder takes pages (--to html or --to markdown)", path.display()));
+        }
+        Ok(is_folder.then(|| Self {
+            path: path.to_owned(),
+            ending: writer.ending,
+            names: HashSet::from(["index".to_owned()]),
+            pages: Vec::new(),
+            count: args.files.len().max(1),
+        }))
+    }
+
+    /// Makes the folder; gives the path of the index.
+    pub(crate) fn create(&self) -> Result<PathBuf, String> {
+        fs::create_dir_all(&self.path)
+            .map_err(|error| format!("can't make the folder {}: {}", self.path.display(), reason(&error)))?;
+        Ok(self.path.join(format!("index.{}", self.ending)))
+    }
+
+    /// Opens the page of an input; gives its name too.
+    pub(crate) fn open(&mut self, input: &Input) -> Result<(Output, String), String> {
+        let name = format!("{}.{}", self.name(input), self.ending);
+        Ok((Output::open(Some(&self.path.join(&name)), None)?, name))
+    }
+
+    /// How far the work has come, to stand before a bar of progress: `3 of 12 `.
+    pub(crate) fn progress(&self) -> String {
+        if self.count > 1 { format!("{} of {} ", self.pages.len() + 1, self.count) } else { String::new() }
+    }
+
+    /// A name that no page has yet, made of the input's.
+    fn name(&mut self, input: &Input) -> String {
+        let part = |path: Option<&Path>| {
+            let name = path.and_then(Path::file_stem).unwrap_or_default().to_string_lossy();
+            let is_plain = |ch: char| ch.is_ascii_alphanumeric() || matches!(ch, '-' | '_' | '.');
+            let name: String = name.chars().map(|ch| if is_plain(ch) { ch } else { '-' }).take(100).collect();
+            name.trim_start_matches(['.', '-']).to_owned()
+        };
+        let stem = part(input.path());
+        let stem = if stem.is_empty() { "session".to_owned() } else { stem };
+        let parent = part(input.path().and_then(Path::parent));
+        let is_input = |name: &str| {
+            let page = self.path.join(format!("{name}.{}", self.ending));
+            input.path().and_then(|path| path.canonicalize().ok()) == page.canonicalize().ok()
+                && page.exists()
+        };
+        let tries = [stem.clone(), format!("{parent}-{stem}")].into_iter();
+        let more = (2..).map(|number| format!("{stem}-{number}"));
+        let name = tries
+            .chain(more)
+            .find(|name| !name.starts_with('-') && !self.names.contains(name) && !is_input(name))
+            .unwrap_or(stem);
+        self.names.insert(name.clone());
+        name
+    }
+
+    /// Takes note of a page that is written.
+    pub(crate) fn note(&mut self, href: String, input: &Input, pipeline: &Pipeline) {
+        let session = pipeline.session();
+        self.pages.push(Page {
+            href,
+            name: input.name(),
+            facts: session.facts().clone(),
+            usage: session.usage(),
+            report: pipeline.report().clone(),
+        });
+    }
+
+    /// Writes the index. A failure is kept by the output.
+    pub(crate) fn write_index(&self, out: &mut Output) {
+        let _ = match self.ending {
+            "html" => out.write_str(&Html::index(&self.pages)),
+            _ => self.write_list(out),
+        };
+    }
+
+    fn write_list(&self, out: &mut Output) -> std::fmt::Result {
+        out.write_str("# Agent sessions\n\n")?;
+        self.pages.iter().try_for_each(|page| writeln!(out, "- [{0}]({0})", page.href))
+    }
+}

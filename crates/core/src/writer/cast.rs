@@ -1,0 +1,170 @@
+//! Entries as a recording of a terminal, for the asciinema player: version 2 of its format, one JSON value a line.
+//!
+//! ```text
+//! {"version":2,"width":80,"height":24,"timestamp":1763629980}
+//! [0.0,"o","● Read src/cart.rs\r\n"]
+//! [1.2,"o","● Bash Run the cart tests\r\n"]
+//! ```
+//!
+//! The times are those of the stream, with long waits cut short; without times what is said comes evenly. The lines of
+//! one entry come one after the other, as they would be read.
+
+use std::fmt::{self, Write};
+
+use crate::entry::Entry;
+use crate::writer::Writer;
+use crate::writer::json;
+use crate::writer::terminal::Terminal;
+
+/// Longer waits are cut to this, in milliseconds.
+const LONGEST_WAIT: i64 = 2_000;
+/// From one entry to the next where the stream tells no times.
+const EVEN: i64 = 400;
+/// From one line of an entry to the next, at most.
+const LINE: i64 = 40;
+/// All lines of an entry come within this time.
+const ENTRY: i64 = 1_200;
+
+/// Writes entries as a recording of a terminal.
+pub struct Cast {
+    terminal: Terminal,
+    width: usize,
+    height: usize,
+    is_begun: bool,
+    /// The time of the entry before, by the stream, in milliseconds since 1970.
+    before: Option<i64>,
+    /// Where the recording is, in milliseconds from its start.
+    now: i64,
+    screen: String,
+}
+
+impl Cast {
+    /// A recording of `terminal`, which wraps at `width`, in so many rows.
+    pub fn new(terminal: Terminal, width: usize, height: usize) -> Self {
+        Self { terminal, width, height, is_begun: false, before: None, now: 0, screen: String::new() }
+    }
+
+    fn begin_recording(&mut self, seconds: Option<i64>, out: &mut dyn Write) -> fmt::Result {
+        if std::mem::replace(&mut self.is_begun, true) {
+            return Ok(());
+        }
+        write!(out, "{{\"version\":2,\"width\":{},\"height\":{}", self.width, self.height)?;
+        if let Some(seconds) = seconds {
+            write!(out, ",\"timestamp\":{seconds}")?;
+        }
+        out.write_str(",\"env\":{\"TERM\":\"xterm-256color\"}}\n")
+    }
+
+    /// Writes what came onto the screen, line by line.
+    fn record(&mut self, out: &mut dyn Write) -> fmt::Result {
+        let screen = std::mem::take(&mut self.screen);
+        let lines = screen.split_inclusive('\n').count().max(1);
+        let pause = (ENTRY / i64::try_from(lines).unwrap_or(ENTRY)).min(LINE);
+        for (at, line) in screen.split_inclusive('\n').enumerate() {
+            if at > 0 {
+                self.now += pause;
+            }
+            write!(out, "[{}.{:03},\"o\",", self.now / 1000, self.now % 1000)?;
+            let (text, end) = line.strip_suffix('\n').map_or((line, ""), |text| (text, "\r\n"));
+            json::string(out, &format!("{text}{end}"))?;
+            out.write_str("]\n")?;
+        }
+        self.screen = screen;
+        self.screen.clear();
+        Ok(())
+    }
+}
+
+impl Writer for Cast {
+    fn wants_time(&self) -> bool {
+        true
+    }
+
+    fn entry(&mut self, entry: &Entry, out: &mut dyn Write) -> fmt::Result {
+        let at = entry.at.map(jiff::Timestamp::as_millisecond);
+        self.now += match (self.before, at) {
+            _ if !self.is_begun => 0,
+            // A clock that was set back holds nothing up.
+            (Some(before), Some(at)) => at.saturating_sub(before).clamp(0, LONGEST_WAIT),
+            _ => EVEN,
+        };
+        self.begin_recording(at.map(|ms| ms.div_euclid(1000)), out)?;
+        self.before = at.or(self.before);
+        self.terminal.entry(entry, &mut self.screen)?;
+        self.record(out)
+    }
+
+    fn end(&mut self, out: &mut dyn Write) -> fmt::Result {
+        self.begin_recording(None, out)?;
+        self.terminal.end(&mut self.screen)?;
+        if self.screen.is_empty() { Ok(()) } else { self.record(out) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::{Block, View};
+    use crate::item::{Kind, Status};
+    use crate::writer::terminal::Look;
+
+    fn said(text: &str, at: Option<&str>) -> Entry {
+        Entry {
+            id: text.into(),
+            parent: None,
+            place: 0,
+            kind: Kind::Reply,
+            tool: None,
+            action: None,
+            status: Status::Done,
+            at: at.and_then(|at| at.parse().ok()),
+            depth: 0,
+            of: None,
+            figures: None,
+            view: View::of(vec![Block::prose("reply", text)]),
+        }
+    }
+
+    #[test]
+    fn it_has_the_streams_own_times_but_no_long_waits() {
+        let mut cast = Cast::new(Terminal::new(Look::default()), 80, 24);
+        let mut out = String::new();
+        for entry in [
+            said("one\ntwo", Some("2026-01-02T03:04:05Z")),
+            said("three \"3\"", Some("2026-01-02T03:04:06Z")),
+            said("four", Some("2026-01-02T09:00:00Z")),
+            said("five", Some("2026-01-02T08:00:00Z")),
+            said("six", None),
+        ] {
+            cast.entry(&entry, &mut out).unwrap();
+        }
+        cast.end(&mut out).unwrap();
+        assert_eq!(
+            out,
+            concat!(
+                r#"{"version":2,"width":80,"height":24,"timestamp":1767323045,"env":{"TERM":"xterm-256color"}}"#,
+                "\n",
+                r#"[0.000,"o","  one\r\n"]"#,
+                "\n",
+                r#"[0.040,"o","  two\r\n"]"#,
+                "\n",
+                r#"[1.040,"o","\r\n"]"#,
+                "\n",
+                r#"[1.080,"o","  three \"3\"\r\n"]"#,
+                "\n",
+                r#"[3.080,"o","\r\n"]"#,
+                "\n",
+                r#"[3.120,"o","  four\r\n"]"#,
+                "\n",
+                r#"[3.120,"o","\r\n"]"#,
+                "\n",
+                r#"[3.160,"o","  five\r\n"]"#,
+                "\n",
+                r#"[3.560,"o","\r\n"]"#,
+                "\n",
+                r#"[3.600,"o","  six\r\n"]"#,
+                "\n",
+            )
+        );
+    }
+}
