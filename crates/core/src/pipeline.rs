@@ -852,9 +852,7 @@ impl Stage {
             return None;
         }
         let Some(mut view) = self.view(item, session) else {
-            if item.fact("blank").is_none() {
-                count(&mut self.report.hidden, item.kind.name());
-            }
+            count(&mut self.report.hidden, item.kind.name());
             return None;
         };
         let mut of = match item.kind {

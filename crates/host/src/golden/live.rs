@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use streamfmt_core::entry::Entry;
-use streamfmt_core::item::Id;
+use streamfmt_core::item::{Id, Kind};
 use streamfmt_core::pipeline::{Output, Pipeline, Report, Setup, Update};
 use streamfmt_core::text::clean;
 
@@ -109,22 +109,33 @@ impl Shown {
             // Writing to a string doesn't fail.
             let _ = writer.begin(text);
             for entry in self.in_order() {
-                let _ = writer.entry(entry, text);
+                // A result stands under its call, which needs no naming there.
+                let is_under = self.call_of(entry).is_some();
+                let entry = Entry { of: entry.of.clone().filter(|_| !is_under), ..entry.clone() };
+                let _ = writer.entry(&entry, text);
             }
             let _ = writer.end(text);
         }
     }
 
-    /// All entries as in a document: by place, what is inside of a call below it.
+    /// The call that a result belongs to, if it is shown.
+    fn call_of(&self, entry: &Entry) -> Option<&Id> {
+        let (call, _) = entry.id.as_str().rsplit_once("/result")?;
+        let (id, _) = self.0.get_key_value(&Id::from(call))?;
+        (entry.kind == Kind::Result).then_some(id)
+    }
+
+    /// All entries as in a document: by place, what is inside of a call and then its results below it.
     fn in_order(&self) -> Vec<&Entry> {
         let mut inside: BTreeMap<Option<&Id>, Vec<&Entry>> = BTreeMap::new();
         for entry in self.0.values() {
             let parent = entry.parent.as_ref().filter(|parent| self.0.contains_key(*parent));
+            let parent = self.call_of(entry).or(parent);
             inside.entry(parent).or_default().push(entry);
         }
         for entries in inside.values_mut() {
             // The next one is the last of its list. Sorting is stable: equals stay in the order they came in.
-            entries.sort_by_key(|entry| entry.place);
+            entries.sort_by_key(|entry| (self.call_of(entry).is_some(), entry.place));
             entries.reverse();
         }
         let mut order = Vec::new();

@@ -1,0 +1,1 @@
+sf.tool("mcp__tracker__*", { arg = "/issue/key" })

@@ -1,0 +1,1 @@
+sf.redact({ patterns = { customer = "customer-(\\d+)" } })

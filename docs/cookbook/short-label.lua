@@ -1,0 +1,4 @@
+sf.tool("Bash", {
+	label = "sh",
+	arg = "{command}",
+})
