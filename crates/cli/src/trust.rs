@@ -17,6 +17,7 @@ const MOST_FILES: usize = 200;
 
 /// Trusts a project's settings, scripts, themes and plugins as they are now. Without --yes it shows them, and asks
 /// on a terminal.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[derive(Debug, clap::Args)]
 pub(crate) struct Command {
     /// The project's folder, or any folder in it
