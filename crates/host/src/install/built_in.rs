@@ -1,6 +1,7 @@
 //! The plugins that come with the program, as the files they are.
 
 use super::tree::Tree;
+
 pub use crate::lua::built_in::BUILT_IN;
 
 /// The files of the built-in plugin `name`.
