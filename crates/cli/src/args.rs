@@ -17,6 +17,7 @@ use crate::golden::Golden;
 use crate::message::{OK, USAGE, tell};
 use crate::plugin::Plugin;
 use crate::theme::Theme;
+use crate::trust;
 
 /// Readable output for the event streams of coding agents.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -141,6 +142,8 @@ pub(crate) enum Command {
     Golden(Golden),
     /// Make, check, try, install and list plugins
     Plugin(Plugin),
+    /// Show what a project brings along, and trust it or deny it
+    Trust(trust::Command),
     /// List, show, check and try themes
     Theme(Theme),
 }

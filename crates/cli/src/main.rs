@@ -23,6 +23,7 @@ mod signal;
 mod tee;
 mod terminal;
 mod theme;
+mod trust;
 mod watch;
 
 use std::env;
@@ -59,6 +60,7 @@ fn run() -> Result<u8, u8> {
         Some(Command::Config(config)) => return config.run(),
         Some(Command::Profile(profile)) => return profile.run(),
         Some(Command::Theme(theme)) => return theme.run(),
+        Some(Command::Trust(trust)) => return trust.run(),
         Some(command) => return write_out(&generate(command)?),
         None => {}
     }
@@ -156,6 +158,7 @@ fn generate(command: &Command) -> Result<Vec<u8>, u8> {
         Command::Golden(_)
         | Command::Plugin(_)
         | Command::Theme(_)
+        | Command::Trust(_)
         | Command::Config(_)
         | Command::Profile(_) => {}
     }

@@ -432,6 +432,7 @@ pub struct Head {
     pub(crate) default_profile: Option<Named>,
     pub(crate) switches: Vec<Switch>,
     pub(crate) allowed_in_projects: Vec<Named>,
+    pub(crate) trusted_paths: Vec<Named>,
 }
 
 /// The keys of a file beside those of profiles.
@@ -456,6 +457,11 @@ pub static FILE_KEYS: &[Key<Head>] = &[
         name: "allow-in-projects",
         about: "installed plugins that any project may use, trusted or not (your own settings only)",
         form: Form::List(|head, names| head.allowed_in_projects = names),
+    },
+    Key {
+        name: "trusted-paths",
+        about: "globs of folders whose projects are trusted, whatever is in them (your own settings only)",
+        form: Form::List(|head, names| head.trusted_paths = names),
     },
 ];
 

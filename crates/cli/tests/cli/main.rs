@@ -18,4 +18,5 @@ mod plugins;
 #[cfg(unix)]
 mod terminal;
 mod themes;
+mod trust;
 mod watch;

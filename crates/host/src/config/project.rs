@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::document::{Document, LARGEST, Layer, Value};
 use super::tree::{Change, Part, Path as KeyPath};
-use super::{Config, Loaded, is_path};
+use super::{Config, Loaded, is_path, switch};
 use crate::files::{FileError, Files};
 use crate::folders::Folders;
 use crate::lua::pack::Pack;
@@ -156,6 +156,7 @@ impl Project {
         for (key, spots) in [
             ("switch", loaded.head.switches.first().and_then(|switch| switch.spot.as_ref())),
             ("allow-in-projects", loaded.head.allowed_in_projects.first().map(|name| &name.spot)),
+            ("trusted-paths", loaded.head.trusted_paths.first().map(|name| &name.spot)),
             ("extends", loaded.general.extends.iter().flatten().next().map(|name| &name.spot)),
         ] {
             if let Some(spot) = spots {
@@ -164,6 +165,7 @@ impl Project {
         }
         reduced.head.switches.clear();
         reduced.head.allowed_in_projects.clear();
+        reduced.head.trusted_paths.clear();
         reduced.general.extends = None;
         reduced.general.said.retain(|said| {
             let key = said.path.to_string();
@@ -180,6 +182,14 @@ impl Project {
                 spot.line(),
                 "only a trusted project may have profiles".to_owned(),
             );
+        }
+        let own = ["init.lua", "init.luau"].map(|name| format!("{OWN_FOLDER}/{name}"));
+        for name in own.into_iter().filter(|name| self.root.join(name).is_file()) {
+            refusals.push(Refusal {
+                key: name,
+                line: 1,
+                why: "only a trusted project may run scripts".to_owned(),
+            });
         }
         self.refusals = refusals;
         reduced
@@ -218,9 +228,16 @@ impl Config {
         let path = project.loaded.document.path.clone().unwrap_or_default();
         self.looked_for.push((Layer::Project, path, true));
         let trust = Trust::new(self.folders.state.as_deref(), trusted);
-        if trust.may_know(&project.root) {
+        let user = || self.layers.iter().filter(|loaded| loaded.document.layer == Layer::User);
+        let mut patterns = user().flat_map(|loaded| &loaded.head.trusted_paths);
+        let is_trusted_path =
+            patterns.any(|pattern| switch::fits(&pattern.name, &project.root, &self.folders));
+        if is_trusted_path || trust.may_know(&project.root) {
             match project.closure().and_then(|closure| Ok((trust.standing(&closure)?, closure))) {
-                Ok((standing, closure)) => {
+                Ok((mut standing, closure)) => {
+                    if is_trusted_path && standing != Standing::Denied {
+                        standing = Standing::Trusted;
+                    }
                     project.standing = standing;
                     project.closure = (standing == Standing::Trusted).then(|| Arc::new(closure));
                 }
@@ -231,13 +248,13 @@ impl Config {
             let own = "only your own settings may say it";
             let head = &project.loaded.head;
             let switches = head.switches.iter().filter_map(|switch| switch.spot.as_ref());
-            let spots = switches.chain(head.allowed_in_projects.iter().map(|name| &name.spot));
+            let names = head.allowed_in_projects.iter().chain(&head.trusted_paths);
+            let spots = switches.chain(names.map(|name| &name.spot));
             project.problems.extend(spots.map(|spot| spot.problem(own)));
             self.problems.tell(Layer::Project, project.problems.clone());
             self.layers.push(Arc::clone(&project.loaded));
         } else {
-            let user = self.layers.iter().filter(|loaded| loaded.document.layer == Layer::User);
-            let packs = user.flat_map(|loaded| &loaded.head.allowed_in_projects);
+            let packs = user().flat_map(|loaded| &loaded.head.allowed_in_projects);
             let grants = Grants { packs: packs.map(|name| name.name.clone()).collect() };
             let reduced = project.reduced(&grants);
             self.layers.push(Arc::new(reduced));

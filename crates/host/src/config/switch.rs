@@ -65,7 +65,7 @@ impl Switch {
 }
 
 /// Whether `folder`, or one above it, is of the form of `pattern`.
-fn fits(pattern: &str, folder: &Path, folders: &Folders) -> bool {
+pub(super) fn fits(pattern: &str, folder: &Path, folders: &Folders) -> bool {
     let pattern = folders.expand(pattern);
     let pattern = parts(&pattern);
     let parts = parts(folder);
