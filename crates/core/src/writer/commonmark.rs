@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::net::Ipv6Addr;
 use std::ops::Range;
 
 use pulldown_cmark::{Event, Options, Parser, Tag};
@@ -80,12 +81,51 @@ pub(super) fn address(link: &str) -> Option<String> {
         return None;
     }
     let mut safe = String::with_capacity(link.len());
-    for byte in link.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~:/?#@!$&+,;=%".contains(&byte) {
+    let host = numeric_host(link);
+    for (at, byte) in link.bytes().enumerate() {
+        let is_bracket = host.start == at || host.end == at + 1;
+        if is_bracket || byte.is_ascii_alphanumeric() || b"-._~:/?#@!$&+,;=%".contains(&byte) {
             safe.push(byte as char);
         } else {
             let _ = write!(safe, "%{byte:02X}");
         }
     }
     Some(safe)
+}
+
+/// Where the host stands that is an address of IPv6, with its brackets: `[::1]`. Empty and at the end if there is none.
+fn numeric_host(link: &str) -> Range<usize> {
+    let none = link.len() + 1..link.len() + 1;
+    let Some(start) = link.find("://").map(|at| at + 3) else { return none };
+    let rest = &link[start..];
+    let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+    let user = authority.rfind('@').map_or(0, |at| at + 1);
+    let Some((address, port)) = authority[user..].strip_prefix('[').and_then(|it| it.split_once(']')) else {
+        return none;
+    };
+    let is_port =
+        port.is_empty() || port.strip_prefix(':').is_some_and(|it| it.bytes().all(|b| b.is_ascii_digit()));
+    if !is_port || address.parse::<Ipv6Addr>().is_err() {
+        return none;
+    }
+    start + user..start + user + address.len() + 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brackets_stay_around_a_numeric_host_alone() {
+        for (link, safe) in [
+            ("http://[::1]:22/", Some("http://[::1]:22/")),
+            ("https://me@[2001:db8::7]/a[0]", Some("https://me@[2001:db8::7]/a%5B0%5D")),
+            ("http://[x](y)", Some("http://%5Bx%5D%28y%29")),
+            ("http://[::1]](", Some("http://%5B::1%5D%5D%28")),
+            ("http://a/?[::1]", Some("http://a/?%5B::1%5D")),
+            ("javascript:[::1]", None),
+        ] {
+            assert_eq!(address(link).as_deref(), safe, "{link}");
+        }
+    }
 }
