@@ -110,6 +110,10 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE", help_heading = "Input and output")]
     pub(crate) output: Option<PathBuf>,
 
+    /// Append a summary of the run to FILE, as Markdown: the answer, what failed, what it cost (for $GITHUB_STEP_SUMMARY)
+    #[arg(long, value_name = "FILE", help_heading = "Input and output")]
+    pub(crate) summary: Option<PathBuf>,
+
     /// Write only the last N characters of the output, from the start of a line
     #[arg(long, value_name = "N", help_heading = "Input and output")]
     pub(crate) tail: Option<usize>,
@@ -193,7 +197,7 @@ impl Args {
     /// Whether `file` is what `--tee` or `--output` writes to: reading it too would destroy it or never end.
     pub(crate) fn writes_to(&self, file: &Path) -> bool {
         let Ok(file) = file.canonicalize() else { return false };
-        let written = [&self.tee, &self.output].into_iter().flatten();
+        let written = [&self.tee, &self.output, &self.summary].into_iter().flatten();
         file.is_file() && written.filter_map(|path| path.canonicalize().ok()).any(|path| path == file)
     }
 }

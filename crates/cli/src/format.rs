@@ -14,6 +14,7 @@ use crate::output::Output;
 use crate::progress::Progress;
 use crate::report;
 use crate::signal::Signals;
+use crate::summary::Summary;
 use crate::tee::Tee;
 use crate::watch::Watch;
 
@@ -43,6 +44,8 @@ pub(crate) struct Run<'a, 'w> {
     /// How many inputs were begun.
     begun: usize,
     has_unread_input: bool,
+    /// Sums up the input that is being read.
+    summary: Option<Summary<'a>>,
     /// Failures of plugins that were since replaced.
     failures: u64,
     is_again: bool,
@@ -97,6 +100,7 @@ impl<'a, 'w> Run<'a, 'w> {
             bytes: 0,
             begun: 0,
             has_unread_input: false,
+            summary: None,
             failures: 0,
             is_again,
         })
@@ -119,7 +123,11 @@ impl<'a, 'w> Run<'a, 'w> {
         // Between pages the output is the index.
         let page = page.map(|(page, name)| (std::mem::replace(&mut self.output, page), name));
         let mut setup = self.engine.setup();
-        let ahead = source.large_file(LARGE).and_then(|file| Ahead::start(file, setup.max_line).ok());
+        let summary = self.args.summary.as_deref().filter(|_| !self.is_again);
+        self.summary = summary.map(|path| Summary::new(path, &self.engine));
+        // What is read ahead is read for one pipeline.
+        let large = source.large_file(LARGE).filter(|_| self.summary.is_none());
+        let ahead = large.and_then(|file| Ahead::start(file, setup.max_line).ok());
         setup.subagents = input.path().map(|path| subagents(path.to_owned(), self.args.files.clone()));
         let mut pipeline = Pipeline::new(setup);
         // A failure to write is kept by the output, which is asked in the end.
@@ -135,6 +143,7 @@ impl<'a, 'w> Run<'a, 'w> {
             let _ = pipeline.finish(&mut self.output);
             self.output.flush();
         }
+        self.unwritten.extend(self.summary.take().and_then(|summary| summary.finish().err()));
         if let Some((index, name)) = page {
             let page = std::mem::replace(&mut self.output, index);
             match (page.finish(), &mut self.folder) {
@@ -154,7 +163,8 @@ impl<'a, 'w> Run<'a, 'w> {
 
     /// Whether further inputs are in vain.
     pub(crate) fn is_over(&self) -> bool {
-        self.signals.caught().is_some() || !(self.output.is_open() || self.tee.is_some())
+        self.signals.caught().is_some()
+            || !(self.output.is_open() || self.tee.is_some() || self.args.summary.is_some())
     }
 
     /// Ends the run; gives its exit code.
@@ -194,8 +204,8 @@ impl<'a, 'w> Run<'a, 'w> {
         let mut progress = Progress::begin(source.size(), self.output.is_out_of_sight(), self.label());
         let mut ends_in_line = false;
         // Once nobody reads the output, only the copy is worth reading for.
-        while self.output.is_open() || self.tee.is_some() {
-            let watch_output = self.tee.is_none() && self.args.output.is_none();
+        while self.output.is_open() || self.tee.is_some() || self.summary.is_some() {
+            let watch_output = self.tee.is_none() && self.summary.is_none() && self.args.output.is_none();
             let step = source.read(&mut self.buffer, self.signals, watch_output, self.watch.is_some())?;
             if source.size().is_none() {
                 self.renew(pipeline);
@@ -220,6 +230,9 @@ impl<'a, 'w> Run<'a, 'w> {
             ends_in_line = bytes.last() != Some(&b'\n');
             self.bytes += count as u64;
             copy(bytes, &mut self.tee, progress.as_mut());
+            if let Some(summary) = &mut self.summary {
+                summary.push(bytes);
+            }
             if self.output.is_open() {
                 let _ = pipeline.push(bytes, &mut self.output);
                 self.output.flush();

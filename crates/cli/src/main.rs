@@ -20,6 +20,7 @@ mod plugin;
 mod progress;
 mod report;
 mod signal;
+mod summary;
 mod tee;
 mod terminal;
 mod theme;

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::Arc;
 
+use streamfmt::core::profile::Ci;
 use streamfmt::core::theme::{Appearance, ColorDepth};
 use streamfmt::{Background, Looks};
 
@@ -50,6 +51,21 @@ impl Surroundings<'_> {
             links: self.is_terminal && self.follows_links(),
             background: self.background(),
             zone: None,
+            ci: if args.output.is_none() { self.ci() } else { Ci::None },
+        }
+    }
+
+    /// The CI service that this runs on.
+    fn ci(&self) -> Ci {
+        let is_on = |name| self.get(name).is_some_and(|value| value != "false");
+        if is_on("GITHUB_ACTIONS") {
+            Ci::Github
+        } else if is_on("GITLAB_CI") {
+            Ci::Gitlab
+        } else if is_on("CI") || is_on("TF_BUILD") || is_on("TEAMCITY_VERSION") {
+            Ci::Plain
+        } else {
+            Ci::None
         }
     }
 
@@ -205,5 +221,19 @@ mod tests {
         let told = looks("", true, &[("COLORFGBG", "15;0"), ("STREAMFMT_BACKGROUND", "light")]);
         assert!(matches!(told.background, Background::Known(Appearance::Light)));
         assert!(!looks("--color always", false, &[("VTE_VERSION", "7200")]).links);
+    }
+
+    #[test]
+    fn the_log_of_a_service_is_known_by_its_variables() {
+        for (line, variables, ci) in [
+            ("", &[][..], Ci::None),
+            ("", &[("CI", "true")], Ci::Plain),
+            ("", &[("CI", "false")], Ci::None),
+            ("", &[("CI", "true"), ("GITHUB_ACTIONS", "true")], Ci::Github),
+            ("", &[("CI", "true"), ("GITLAB_CI", "true")], Ci::Gitlab),
+            ("-o x.txt", &[("GITHUB_ACTIONS", "true")], Ci::None),
+        ] {
+            assert_eq!(looks(line, false, variables).ci, ci, "{line:?} {variables:?}");
+        }
     }
 }

@@ -634,7 +634,7 @@ fn note_failures(report: &mut Report, formatter: &dyn Formatter) {
 /// The formatter that decides everything, for these choices.
 fn standard_of(profile: &Profile) -> Standard {
     let wants_records = profile.filter.only.contains(&Selector::Kind(Kind::Record));
-    Standard::new(profile.detail).with_records(wants_records)
+    Standard::new(profile.detail).with_records(wants_records).with_long(profile.layout.ci.has_groups())
 }
 
 /// How much of the input a reading holds, in bytes.

@@ -109,11 +109,35 @@ pub struct Layout {
     pub bare: bool,
     /// Results longer than so many lines are folded where that is possible; `None`: no result is.
     pub fold: Option<usize>,
+    /// Whose log the rows are for.
+    pub ci: Ci,
 }
 
 impl Default for Layout {
     fn default() -> Self {
-        Self { gap: 1, margin: 2, glyphs: Glyphs::Unicode, fold: Some(12), bare: false }
+        Self { gap: 1, margin: 2, glyphs: Glyphs::Unicode, fold: Some(12), bare: false, ci: Ci::None }
+    }
+}
+
+/// The CI service whose log rows are written for. Each reads commands from the output, so in all but the first no
+/// text of the stream can be one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ci {
+    /// None.
+    #[default]
+    None,
+    /// Any: plain rows.
+    Plain,
+    /// GitHub Actions: long results are folded in groups, failures are annotations.
+    Github,
+    /// GitLab: long results are folded in sections.
+    Gitlab,
+}
+
+impl Ci {
+    /// Whether long results are folded in its log.
+    pub fn has_groups(self) -> bool {
+        matches!(self, Self::Github | Self::Gitlab)
     }
 }
 

@@ -8,15 +8,17 @@ use jiff::tz::TimeZone;
 use streamfmt_core::dialect::{self, DIALECTS};
 use streamfmt_core::formatter::Formatter;
 use streamfmt_core::pipeline::{Output, Settle, Settled, Setup};
-use streamfmt_core::profile::{Glyphs, Selector};
+use streamfmt_core::profile::{Ci, Detail, Glyphs, Limits, Profile, Selector};
 use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::{ColorDepth, Theme};
 use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::cast::Cast;
+use streamfmt_core::writer::ci::Log;
 use streamfmt_core::writer::html::Html;
 use streamfmt_core::writer::json::Json;
 use streamfmt_core::writer::markdown::Markdown;
 use streamfmt_core::writer::sheet::Sheet;
+use streamfmt_core::writer::summary::Summary;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 
 use crate::banner::Banner;
@@ -78,7 +80,7 @@ pub static WRITERS: [WriterRow; 8] = [
         about: "for pull requests, notes and chats",
         is_data: false,
         ending: "md",
-        make: |engine| engine.entries(Markdown::new(engine.sheet())),
+        make: |engine| engine.logged(Markdown::new(engine.sheet())),
     },
     WriterRow {
         name: "html",
@@ -134,6 +136,8 @@ pub struct Looks {
     pub background: Background,
     /// The zone that times are shown in.
     pub zone: Option<TimeZone>,
+    /// The CI service whose log it is.
+    pub ci: Ci,
 }
 
 /// Choices that were read and checked: makes a pipeline's set-up for each input.
@@ -186,6 +190,24 @@ impl Engine {
             subagents: None,
             settle: self.settle(),
         }
+    }
+
+    /// The set-up of a pipeline that sums an input up in Markdown, whatever the output says of it. What is masked there is
+    /// masked here.
+    pub fn summary(&self) -> Setup {
+        let mut engine = Self { by_stream: Arc::default(), ..self.apart() };
+        let profile = &mut engine.settings.profile;
+        let limits = Limits { error_lines: Some(40), ..Limits::default() };
+        *profile =
+            Profile { limits, redaction: std::mem::take(&mut profile.redaction), ..Profile::default() };
+        let mut setup = engine.setup();
+        if let Output::Entries { writer, .. } = &mut setup.output {
+            *writer = Box::new(Summary::default());
+        } else {
+            setup.output =
+                Output::Entries { formatters: engine.formatters(), writer: Box::new(Summary::default()) };
+        }
+        setup
     }
 
     /// Decides by the stream between this and the other engines of the user's switches.
@@ -278,7 +300,15 @@ impl Engine {
     }
 
     fn terminal(&self, paint: Paint) -> Made {
-        self.entries(self.drawn(paint, self.looks.width))
+        self.logged(self.drawn(paint, self.looks.width))
+    }
+
+    /// Rows as the CI service wants them whose log they are for, if they are.
+    fn logged(&self, rows: impl Writer + 'static) -> Made {
+        match self.settings.profile.layout.ci {
+            Ci::None => self.entries(rows),
+            ci => self.entries(Log::new(Box::new(rows), ci)),
+        }
     }
 
     /// A recording has a terminal of its own, with all colours.
@@ -751,6 +781,7 @@ impl Builder {
             }
         }
         settings.tools.extend(self.tools.iter().cloned());
+        settings.profile.layout.ci = self.ci_of(&settings, writer, plugin_writer.is_some());
         let mut looks = self.looks.clone();
         if let (Some(width), false) = (settings.width, looks.is_width_fixed) {
             looks.width = (width > 0).then_some(width);
@@ -825,6 +856,23 @@ impl Builder {
             Some(named) => named.spot.problem(format!("there is no output format \"{name}\" {hint}")),
             None => Problem::of(format!("--to {name}"), format!("there is no such output format {hint}")),
         })
+    }
+
+    /// The CI service whose log is written. Only one line an event leaves room for commands of ours; else it is enough
+    /// that there are none of others. What programs read is never changed.
+    fn ci_of(&self, settings: &Settings, writer: &WriterRow, is_scripted: bool) -> Ci {
+        let is_lines = settings.profile.detail == Detail::Lines;
+        let wanted = match (settings.ci, self.looks.ci) {
+            (Some(told), _) => told,
+            (None, Ci::None) if is_lines => Ci::Plain,
+            (None, found) => found,
+        };
+        match (wanted, writer.name) {
+            (Ci::Github | Ci::Gitlab, "text" | "ansi" | "roles") if is_lines && !is_scripted => wanted,
+            (Ci::None, _) => Ci::None,
+            (_, "text" | "ansi" | "roles" | "markdown") => Ci::Plain,
+            _ => Ci::None,
+        }
     }
 
     fn theme_of(&self, settings: &Settings, themes: &Themes) -> Result<(Theme, Problems), Problem> {

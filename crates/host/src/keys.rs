@@ -4,7 +4,7 @@
 //! all come from these tables: a new key is a row here.
 
 use streamfmt_core::item::Kind;
-use streamfmt_core::profile::{Detail, Glyphs, Keep, Selector, ToolLimits};
+use streamfmt_core::profile::{Ci, Detail, Glyphs, Keep, Selector, ToolLimits};
 
 use crate::config::document::{Entry, Leaf, Spot, Table, Value};
 use crate::config::switch::Switch;
@@ -189,6 +189,17 @@ pub static KEYS: &[Key<Settings>] = &[
         name: "layout.fold",
         about: "results longer than so many lines are folded, in Markdown and HTML",
         form: Form::Lines(|s, lines| s.profile.layout.fold = lines),
+    },
+    Key {
+        name: "layout.ci",
+        about: "the CI service whose log it is for: no text is a command there; \"auto\" is the one it runs on",
+        form: Form::Word(&[
+            ("auto", |s| s.ci = None),
+            ("none", |s| s.ci = Some(Ci::None)),
+            ("plain", |s| s.ci = Some(Ci::Plain)),
+            ("github", |s| s.ci = Some(Ci::Github)),
+            ("gitlab", |s| s.ci = Some(Ci::Gitlab)),
+        ]),
     },
     Key {
         name: "layout.glyphs",

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use indexmap::IndexMap;
-use streamfmt_core::profile::{Profile, Selector};
+use streamfmt_core::profile::{Ci, Profile, Selector};
 
 use crate::config::document::{Document, Layer, Leaf, Spot};
 use crate::config::tree::{self, Tree};
@@ -47,6 +47,8 @@ pub struct Settings {
     pub max_line: usize,
     /// The columns to wrap at, whatever the terminal's width; 0 doesn't wrap.
     pub width: Option<usize>,
+    /// The CI service whose log it is for; without one, the one that it runs on.
+    pub ci: Option<Ci>,
     /// What it says of tools: later ones go over earlier ones where they mean the same tools.
     pub tools: Vec<ToolRule>,
     /// Functions that say something of tools.
@@ -80,6 +82,7 @@ impl Default for Settings {
             timestamps: false,
             max_line: 64 << 20,
             width: None,
+            ci: None,
             tools: Vec::new(),
             scripts: Vec::new(),
             filters: Vec::new(),

@@ -6,6 +6,7 @@ mod program;
 mod redact;
 
 mod arguments;
+mod ci;
 mod config;
 mod copy;
 mod explain;

@@ -10,8 +10,9 @@ use crate::text::Text;
 const LONGEST: usize = 300;
 
 /// Folds a view into its title.
-/// `of`: what was said of a result's call, which may stand far above.
-pub(super) fn fold(item: &Item, view: View, of: Option<Line>) -> View {
+/// `of`: what was said of a result's call, which may stand far above. `keeps_long`: the body of a result that the
+/// line doesn't hold stays below it.
+pub(super) fn fold(item: &Item, view: View, of: Option<Line>, keeps_long: bool) -> View {
     let mut line = Line::of("tag", format!("[{}]", tag(item, &view)));
     if let Some(of) = of {
         for span in of.spans.into_iter().filter(|span| &*span.text != " ") {
@@ -26,6 +27,7 @@ pub(super) fn fold(item: &Item, view: View, of: Option<Line>) -> View {
             line.push(span.role, Text::clean(span.text.trim()));
         }
     }
+    let whole = if keeps_long && item.kind == Kind::Result { view.body.clone() } else { Vec::new() };
     let is_whole = matches!(item.kind, Kind::Reply | Kind::Outcome);
     let mut hidden = 0;
     let mut room = LONGEST;
@@ -40,10 +42,11 @@ pub(super) fn fold(item: &Item, view: View, of: Option<Line>) -> View {
     for block in view.body {
         fold_block(block, keep, &mut room, &mut hidden, &mut line);
     }
+    let body = if hidden > 0 { whole } else { Vec::new() };
     if hidden > 0 {
         line.push("elided", format!("(+{})", &*figures::count_of(hidden, "line", "lines")));
     }
-    View { mark: None, title: line, body: Vec::new() }
+    View { mark: None, title: line, body }
 }
 
 fn tag(item: &Item, view: &View) -> &'static str {

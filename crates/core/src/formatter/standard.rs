@@ -13,18 +13,26 @@ use crate::text::Text;
 pub struct Standard {
     detail: Detail,
     shows_records: bool,
+    keeps_long: bool,
 }
 
 impl Standard {
     /// A formatter that says so much.
     pub fn new(detail: Detail) -> Self {
-        Self { detail, shows_records: false }
+        Self { detail, shows_records: false, keeps_long: false }
     }
 
     /// Says records too. Without this they are left to others, since their text stands in the reply they are of.
     #[must_use]
     pub fn with_records(mut self, on: bool) -> Self {
         self.shows_records = on;
+        self
+    }
+
+    /// Leaves long results below the line that [`Standard::fold`] makes of them: for logs that fold them away.
+    #[must_use]
+    pub fn with_long(mut self, on: bool) -> Self {
+        self.keeps_long = on;
         self
     }
 
@@ -36,7 +44,8 @@ impl Standard {
     /// Folds what is said of an item into one line, as [`Detail::Lines`] wants it. The pipeline does so, once all
     /// is said and masked.
     pub fn fold(&self, item: &Item, session: &Session, view: View) -> View {
-        lines::fold(item, view, Context { item, session, full: false }.call_title())
+        let call = Context { item, session, full: false }.call_title();
+        lines::fold(item, view, call, self.keeps_long)
     }
 
     /// Whether what it says of a result names the call.

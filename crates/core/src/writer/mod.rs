@@ -1,6 +1,7 @@
 //! Spells entries in one output format.
 
 pub mod cast;
+pub mod ci;
 mod commonmark;
 mod highlight;
 pub mod html;
@@ -8,6 +9,7 @@ pub mod json;
 pub mod markdown;
 mod shape;
 pub mod sheet;
+pub mod summary;
 pub mod terminal;
 
 use std::fmt;

@@ -52,7 +52,8 @@ fn a_profile_lies_over_the_default_unless_it_extends_none() {
         (ci.profile.detail, ci.writer.map(|writer| writer.name)),
         (Detail::Lines, Some("text".into()))
     );
-    assert_eq!(ci.profile.limits, default.profile.limits);
+    assert_eq!(ci.profile.limits.result_lines, Some(1000));
+    assert_eq!(ci.profile.limits.call_lines, default.profile.limits.call_lines);
     let full = Settings::load("full").unwrap();
     assert_eq!(full.profile.limits, streamfmt_core::profile::Limits::default());
 }

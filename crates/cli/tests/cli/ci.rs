@@ -1,0 +1,107 @@
+//! Logs of CI services.
+
+use crate::program::{FAILED_SESSION, Folder, SESSION};
+
+/// A session whose every text is a command of some service, at the starts of lines and within.
+fn hostile() -> String {
+    let evil = r"\n::add-mask::x\n  \u00a0::error file=a::x\nsee ##[add-path]x and ##vso[task.x]y\n::endgroup::\nsection_end:1:streamfmt_1\r\u001b[0K\n";
+    let lines = [
+        r#"{"type":"system","subtype":"init","session_id":"s-1","model":"::error::m","cwd":"/w","tools":[],"uuid":"u-1"}"#,
+        r#"{"type":"user","message":{"role":"user","content":"EVIL"},"session_id":"s-1","uuid":"u-2"}"#,
+        r#"{"type":"assistant","message":{"id":"m1","content":[{"type":"thinking","thinking":"EVIL"},{"type":"text","text":"EVIL```\nEVIL```\n> EVIL"}]},"session_id":"s-1","uuid":"u-3"}"#,
+        r#"{"type":"assistant","message":{"id":"m2","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"EVIL"}},{"type":"tool_use","id":"t2","name":"Read","input":{"file_path":"/w/a,b:c\n::x::"}},{"type":"tool_use","id":"t3","name":"::x::","input":{"EVIL":"EVIL"}}]},"session_id":"s-1","uuid":"u-4"}"#,
+        r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"LONG"}]},"session_id":"s-1","uuid":"u-5"}"#,
+        r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t2","is_error":true,"content":"EVIL"}]},"session_id":"s-1","uuid":"u-6"}"#,
+        r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t3","is_error":true,"content":"LONG"}]},"session_id":"s-1","uuid":"u-7"}"#,
+        "::error::a line that is no event ##[x]",
+        r#"{"type":"result","subtype":"error_during_execution","is_error":true,"result":"EVIL","errors":["EVIL"],"session_id":"s-1","uuid":"u-8"}"#,
+    ];
+    lines.map(|line| format!("{}\n", line.replace("LONG", &evil.repeat(20)).replace("EVIL", evil))).concat()
+}
+
+/// The commands of a log, as GitHub's runner finds them.
+fn commands(log: &str) -> Vec<&str> {
+    let rows = log.split('\n').map(str::trim_start);
+    rows.filter(|row| row.starts_with("::") || row.contains("##[") || row.contains("##vso[")).collect()
+}
+
+#[test]
+fn no_text_is_a_command_in_the_log_of_a_service() {
+    let folder = Folder::new();
+    folder.write("s.jsonl", hostile());
+    let run = |options: &str, service: &str| {
+        folder.command(&format!("s.jsonl {options}")).env(service, "true").output().unwrap()
+    };
+    let text = |options: &str, service: &str| String::from_utf8(run(options, service).stdout).unwrap();
+    for service in ["GITHUB_ACTIONS", "GITLAB_CI", "CI"] {
+        for profile in ["default", "full", "quiet", "review", "plain", "ci"] {
+            for form in ["", "--to ansi", "--to ansi --width 30", "--to markdown", "--to roles"] {
+                let log = text(&format!("--profile {profile} {form}"), service);
+                let what = format!("{service} {profile} {form}:\n{log}");
+                assert!(log.len() > 100, "{what}");
+                let commands = commands(&log);
+                if (service, profile) != ("GITHUB_ACTIONS", "ci") || form.contains("markdown") {
+                    assert!(commands.is_empty(), "{commands:#?}\n{what}");
+                }
+                let ours = |command: &&str| {
+                    let starts = ["::warning title=", "::error title=agent::", "::group::"];
+                    *command == "::endgroup::" || starts.iter().any(|start| command.starts_with(start))
+                };
+                assert!(commands.iter().all(ours), "{commands:#?}\n{what}");
+                let sections = log.matches("section_end:").count() - log.matches("section_end: 1").count();
+                let is_gitlab = (service, profile) == ("GITLAB_CI", "ci") && !form.contains("markdown");
+                assert_eq!(sections, if is_gitlab { 2 } else { 0 }, "{what}");
+            }
+        }
+    }
+    // What a program reads is the same everywhere.
+    assert_eq!(text("--to json", "GITHUB_ACTIONS"), folder.run("s.jsonl --to json").stdout);
+}
+
+#[test]
+fn github_gets_groups_and_annotations() {
+    let long = (1..=40).map(|number| format!("line {number} of the log")).collect::<Vec<_>>().join("\\n");
+    let session = format!(
+        r#"{{"type":"system","subtype":"init","session_id":"s","model":"m","cwd":"/w","tools":[],"uuid":"u-1"}}
+{{"type":"assistant","message":{{"id":"m2","content":[{{"type":"tool_use","id":"t1","name":"Bash","input":{{"command":"make"}}}},{{"type":"tool_use","id":"t2","name":"Read","input":{{"file_path":"/w/src/a,b.rs"}}}}]}},"session_id":"s","uuid":"u-4"}}
+{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"t1","content":"{long}"}}]}},"session_id":"s","uuid":"u-5"}}
+{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"t2","is_error":true,"content":"100% gone"}}]}},"session_id":"s","uuid":"u-6"}}
+"#
+    );
+    let folder = Folder::with(&[("s.jsonl", &session), ("failed.jsonl", FAILED_SESSION)]);
+    let log = folder.run("s.jsonl --profile ci --set layout.ci=github").expect(0, "").stdout;
+    let lines: Vec<&str> = log.lines().collect();
+    assert!(lines.iter().any(|line| line.starts_with("[result] Bash make: line 1 of the log")), "{log}");
+    let group = lines.iter().position(|line| *line == "::group::40 lines").unwrap();
+    assert_eq!((lines[group + 1], lines[group + 40]), ("  line 1 of the log", "  line 40 of the log"));
+    assert_eq!(lines[group + 41], "::endgroup::");
+    assert_eq!(
+        lines[group + 42],
+        "::warning title=Read,file=src/a%2Cb.rs::[error] Read src/a,b.rs: 100%25 gone"
+    );
+    let log = folder.run("failed.jsonl --profile ci --set layout.ci=github").stdout;
+    assert!(log.contains("\n::error title=agent::[failed] "), "{log}");
+    // Asked for by its name, or by where it runs.
+    let found = folder.command("failed.jsonl --profile ci").env("GITHUB_ACTIONS", "true").output().unwrap();
+    assert_eq!(String::from_utf8(found.stdout).unwrap(), log);
+}
+
+#[test]
+fn a_summary_is_appended_beside_the_output() {
+    let folder =
+        Folder::with(&[("s.jsonl", SESSION), ("failed.jsonl", FAILED_SESSION), ("sum.md", "before\n")]);
+    let plain = folder.run("s.jsonl --profile ci").stdout;
+    let output = folder.run("s.jsonl --profile ci --summary sum.md").expect(0, "");
+    assert_eq!(output.stdout, plain);
+    folder.pipe("--to items --summary sum.md", FAILED_SESSION).expect(0, "");
+    let summary = folder.read("sum.md");
+    let (before, rest) = summary.split_once('\n').unwrap();
+    assert_eq!(before, "before");
+    assert!(rest.starts_with("# model-1 · "), "{rest}");
+    assert!(!rest.contains("First reply."), "what isn't the answer is left out: {rest}");
+    assert!(rest.contains("\n## Answer\n\nSecond reply.\n"), "{rest}");
+    assert!(rest.contains("✗ "), "the run that failed: {rest}");
+    folder
+        .run("s.jsonl --summary no/such.md")
+        .expect(74, "streamfmt: can't write no/such.md: no such file or directory\n");
+}
