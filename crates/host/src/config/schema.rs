@@ -103,11 +103,10 @@ fn form<T>(name: &str, form: &Form<T>) -> Value {
             let known: Vec<&str> = WRITERS.iter().map(|row| row.name).collect();
             json!({ "anyOf": [{ "enum": known }, { "type": "string" }] })
         }
-        Form::Name(_) => json!({ "type": "string" }),
         Form::Rule(_) if name == "collapse" => {
             json!({ "anyOf": [{ "enum": ["call", "result", "both", "none"] }, { "type": "boolean" }] })
         }
-        Form::Rule(_) => json!({ "type": "string" }),
+        Form::Name(_) | Form::Rule(_) => json!({ "type": "string" }),
         Form::Script(_) => {
             json!({ "type": "string", "pattern": "^(\\./)?[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*\\.luau?(#[A-Za-z0-9_]+)?$" })
         }
