@@ -83,7 +83,7 @@ fn examples() -> Vec<Example> {
 fn file_name(text: &str) -> Option<&str> {
     let line = text.lines().next()?;
     let name = line.strip_prefix("# ").or_else(|| line.strip_prefix("-- "))?;
-    (name.ends_with(".toml") || name.ends_with(".lua")).then_some(name)
+    Path::new(name).extension().is_some_and(|end| end == "toml" || end == "lua").then_some(name)
 }
 
 #[test]
