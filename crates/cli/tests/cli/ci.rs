@@ -88,8 +88,10 @@ fn github_gets_groups_and_annotations() {
 
 #[test]
 fn a_summary_is_appended_beside_the_output() {
-    let folder =
-        Folder::with(&[("s.jsonl", SESSION), ("failed.jsonl", FAILED_SESSION), ("sum.md", "before\n")]);
+    let call = r#"{"type":"assistant","message":{"id":"m-3","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"make"}}]},"session_id":"s-1","uuid":"u-5"}"#;
+    let mut lines: Vec<&str> = SESSION.lines().collect();
+    lines.insert(2, call);
+    let folder = Folder::with(&[("s.jsonl", lines.join("\n").as_str()), ("sum.md", "before\n")]);
     let plain = folder.run("s.jsonl --profile ci").stdout;
     let output = folder.run("s.jsonl --profile ci --summary sum.md").expect(0, "");
     assert_eq!(output.stdout, plain);
