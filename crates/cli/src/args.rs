@@ -62,7 +62,7 @@ pub(crate) struct Args {
     #[arg(long, help_heading = "Format")]
     pub(crate) timestamps: bool,
 
-    /// Mask tokens, keys and passwords in whatever is written
+    /// Mask tokens, keys, passwords, e-mail addresses and home folders in whatever is written
     #[arg(long, help_heading = "Format")]
     pub(crate) redact: bool,
 

@@ -127,7 +127,7 @@ fn engine(args: &Args, looks: &Looks, files: Files) -> Result<Engine, Problems> 
         .files(files)
         .looks(looks.clone());
     if args.redact {
-        builder = builder.redact(&Redaction::secrets());
+        builder = builder.redact(&Redaction::everything());
     }
     if let Some(name) = &args.to {
         builder = builder.writer(name);

@@ -54,6 +54,29 @@ fn no_secret_is_left_in_any_format_of_any_profile() {
 }
 
 #[test]
+fn no_home_folder_and_no_address_is_left_in_any_format() {
+    let folder = Folder::new();
+    // Below another folder it would be no home.
+    let stream = ["/x/", "/home/ada/", "https://x.example/"]
+        .into_iter()
+        .fold(leaky("/home/dev/shop of dev@shop.example"), |text, before| {
+            text.replace(&format!("{before}/home"), "/home")
+        });
+    folder.write("s.jsonl", stream.replace("mcp__/home", "/home"));
+    for writer in &WRITERS {
+        for profile in ["default", "full", "ci"] {
+            let options = format!("s.jsonl --color always --profile {profile} --to {}", writer.name);
+            let plain = folder.run(&options).stdout;
+            assert!(plain.contains("dev@shop.example"), "{options}: nothing to mask");
+            let masked = folder.run(&format!("{options} --redact")).stdout;
+            for told in ["/home/dev", "home/ada", "dev@shop", "@shop.example"] {
+                assert!(!masked.contains(told), "{options} tells {told}:\n{masked}");
+            }
+        }
+    }
+}
+
+#[test]
 fn what_was_masked_is_counted_and_the_copy_is_whole() {
     let folder = Folder::new();
     let text = "PASSWORD=hunter2hunter2\npostgres://ada:hunter2@db/x\n";
