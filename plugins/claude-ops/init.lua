@@ -108,8 +108,10 @@ end
 local function checked(view)
 	return function(item, ...)
 		local ctx = select(-1, ...)
-		if ctx.state.line == item.line and not ctx.state.fits then
-			return ctx.state.first == item.id and say(item.raw) or false
+		local is_known = ctx.state.line == item.line
+		local is_fit = if is_known then ctx.state.fits else item.frame == nil or fits(item.frame)
+		if not is_fit then
+			return (not is_known or ctx.state.first == item.id) and say(item.raw) or false
 		end
 		return view(item, ctx)
 	end

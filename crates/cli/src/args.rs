@@ -1,7 +1,6 @@
 //! The command line.
 
 use std::ffi::{OsStr, OsString};
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
@@ -9,14 +8,16 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use streamfmt::core::dialect::DIALECTS;
 use streamfmt::engine::WRITERS;
-use streamfmt::keys::KEYS;
 use streamfmt::profile::BUILT_IN;
 
+use crate::choice::Choice;
+use crate::config::{self, ConfigCommand, ProfileCommand};
 use crate::explain::Explain;
 use crate::golden::Golden;
 use crate::message::{OK, USAGE, tell};
 use crate::plugin::Plugin;
 use crate::theme::Theme;
+use crate::trust;
 
 /// Readable output for the event streams of coding agents.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -45,17 +46,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FORMAT", value_parser = writers(), help_heading = "Format")]
     pub(crate) to: Option<String>,
 
-    /// How much is said: default, full, quiet, ci, review, plain, or the path of a file
-    #[arg(long, value_name = "NAME", help_heading = "Format")]
-    pub(crate) profile: Option<String>,
-
     /// Looks on a terminal: the name of a theme or the path of its file; `NAME:light` for light backgrounds
     #[arg(long, value_name = "NAME", help_heading = "Format")]
     pub(crate) theme: Option<String>,
-
-    /// One value of the profile for this run, such as `limits.result-lines=40`
-    #[arg(long, value_name = "KEY=VALUE", help_heading = "Format")]
-    pub(crate) set: Vec<String>,
 
     /// Show only these: kinds, tools, globs of tools, @actions, `failed`
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Format")]
@@ -72,6 +65,9 @@ pub(crate) struct Args {
     /// Mask tokens, keys and passwords in whatever is written
     #[arg(long, help_heading = "Format")]
     pub(crate) redact: bool,
+
+    #[command(flatten)]
+    pub(crate) choice: Choice,
 
     /// A plugin: a Lua file, a folder with a plugin.toml, or the name of one that comes along; later ones go over earlier ones
     #[arg(long, value_name = "PATH", help_heading = "Plugins")]
@@ -136,12 +132,18 @@ pub(crate) enum Command {
     },
     /// Write the manual page
     Man,
+    /// Tell what the settings are, where each was said, and what is wrong with them
+    Config(ConfigCommand),
+    /// Tell which profiles there are and what they say
+    Profile(ProfileCommand),
     /// Tell which plugins and profiles say something of a tool or a kind, and where they were told to
     Explain(Explain),
     /// Try cases: an input, and what is to come out of it
     Golden(Golden),
     /// Make, check, try, install and list plugins
     Plugin(Plugin),
+    /// Show what a project brings along, and trust it or deny it
+    Trust(trust::Command),
     /// List, show, check and try themes
     Theme(Theme),
 }
@@ -245,11 +247,9 @@ fn reference() -> String {
     let mut text = String::from("Profiles: ");
     text.push_str(&BUILT_IN.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "));
     text.push_str("\n\nKeys of a profile, for --set:\n");
-    for key in KEYS.iter().filter(|key| key.name != "extends") {
-        let _ = writeln!(text, "  {:<22} {} ({})", key.name, key.about, key.form.describe());
-    }
+    text.push_str(&config::reference());
     text.push_str(
-        "\nExit codes: 0 formatted, 1 the run ended in an error (--fail), 2 usage, set-up or input, 3 a plugin failed (--strict-plugins), 70 a bug, \
+        "\nExit codes: 0 formatted, 1 the run ended in an error (--fail) or a check found something, 2 usage, set-up or input, 3 a plugin failed (--strict-plugins), 70 a bug, \
          74 output or copy not written, 128+n signal",
     );
     text

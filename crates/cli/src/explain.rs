@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use streamfmt::core::item::Kind;
 use streamfmt::explain::{Candidate, Explanation, Question, Turn};
-use streamfmt::{Builder, Engine};
 
-use crate::message::{USAGE, one_line, tell, tell_journal, tell_problems};
+use crate::choice::{Choice, build};
+use crate::message::{USAGE, one_line, tell, tell_journal};
 
 /// Says for each property of a tool, or for a kind of item, which plugins and profiles are asked, in which
 /// order, and where each of them was told to.
@@ -26,9 +26,8 @@ pub(crate) struct Explain {
     #[arg(long)]
     json: bool,
 
-    /// The profile that would be used
-    #[arg(long, value_name = "NAME")]
-    pub(crate) profile: Option<String>,
+    #[command(flatten)]
+    choice: Choice,
 
     /// A plugin that would be added; repeatable
     #[arg(long, value_name = "PATH")]
@@ -41,7 +40,8 @@ fn kinds() -> PossibleValuesParser {
 
 impl Explain {
     /// Writes the answer.
-    pub(crate) fn run(&self, mut builder: Builder) -> Result<Vec<u8>, u8> {
+    pub(crate) fn run(&self) -> Result<Vec<u8>, u8> {
+        let mut builder = self.choice.builder();
         for path in &self.plugin {
             builder = builder.plugin(path);
         }
@@ -50,10 +50,7 @@ impl Explain {
             tell("a call or result belongs to a tool: name it with --tool");
             return Err(USAGE);
         }
-        let engine: Engine = builder.build().map_err(|problems| {
-            tell_problems(&problems);
-            USAGE
-        })?;
+        let engine = build(builder)?;
         let explanation = engine.explain(&Question { tool: self.tool.clone(), kind });
         tell_journal(engine.journal());
         if self.json {

@@ -4,6 +4,8 @@
 
 mod args;
 mod background;
+mod choice;
+mod config;
 mod crash;
 mod explain;
 mod folder;
@@ -21,11 +23,11 @@ mod signal;
 mod tee;
 mod terminal;
 mod theme;
+mod trust;
 mod watch;
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
 use std::process::ExitCode;
 use std::rc::Rc;
 
@@ -43,9 +45,6 @@ use crate::watch::Watch;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Larger profiles are not read.
-const LARGEST_PROFILE: usize = 256 * 1024;
-
 fn main() -> ExitCode {
     let code = crash::contain(|| run().unwrap_or_else(|code| code));
     background::settle();
@@ -58,7 +57,10 @@ fn run() -> Result<u8, u8> {
     match &args.command {
         Some(Command::Golden(golden)) => return golden.run(),
         Some(Command::Plugin(plugin)) => return plugin.run(),
+        Some(Command::Config(config)) => return config.run(),
+        Some(Command::Profile(profile)) => return profile.run(),
         Some(Command::Theme(theme)) => return theme.run(),
+        Some(Command::Trust(trust)) => return trust.run(),
         Some(command) => return write_out(&generate(command)?),
         None => {}
     }
@@ -82,7 +84,7 @@ fn run() -> Result<u8, u8> {
         tell_problems(&problems);
         USAGE
     })?;
-    tell_problems(engine.warnings());
+    choice::announce(&engine);
     let mut watch = args.watch.then(|| Watch::new(&build, &engine));
     let mut signals = Signals::catch().map_err(|error| {
         tell(&format!("can't wait for signals: {}", input::reason(&error)));
@@ -112,18 +114,15 @@ fn run() -> Result<u8, u8> {
 
 /// Reads the user's choices.
 fn engine(args: &Args, looks: &Looks, files: Files) -> Result<Engine, Problems> {
-    let profile = profile(args.profile.as_deref());
-    if let Some(path) = profile.as_deref().filter(|_| args.watch) {
-        // Whether it is a file or not: then there is nothing to watch.
-        let _ = files.read(Path::new(path), LARGEST_PROFILE);
-    }
-    let mut builder = Engine::builder()
+    let mut builder = args
+        .choice
+        .builder()
         .dialect(&args.from)
         .only(args.only.iter().cloned())
         .hide(args.hide.iter().cloned())
         .ascii(args.ascii)
         .timestamps(args.timestamps)
-        .folders(folders::folders())
+        .inline_plugin_errors(args.plugin_errors == PluginErrors::Inline)
         .files(files)
         .looks(looks.clone());
     if args.redact {
@@ -132,26 +131,13 @@ fn engine(args: &Args, looks: &Looks, files: Files) -> Result<Engine, Problems> 
     if let Some(name) = &args.to {
         builder = builder.writer(name);
     }
-    if let Some(name) = profile {
-        builder = builder.profile(name);
-    }
     if let Some(name) = &args.theme {
         builder = builder.theme(name);
     }
     for path in &args.plugin {
         builder = builder.plugin(path);
     }
-    builder = builder.inline_plugin_errors(args.plugin_errors == PluginErrors::Inline);
-    for assignment in &args.set {
-        builder = builder.set(assignment);
-    }
     builder.build()
-}
-
-/// The profile that is asked for: by an option, else by the environment.
-fn profile(option: Option<&str>) -> Option<String> {
-    let told = || env::var("STREAMFMT_PROFILE").ok().filter(|name| !name.is_empty());
-    option.map(str::to_owned).or_else(told)
 }
 
 /// What a command writes.
@@ -166,14 +152,15 @@ fn generate(command: &Command) -> Result<Vec<u8>, u8> {
             OUTPUT
         })?,
         Command::Explain(explain) => {
-            let mut builder = Engine::builder().folders(folders::folders());
-            if let Some(name) = profile(explain.profile.as_deref()) {
-                builder = builder.profile(name);
-            }
-            page = explain.run(builder)?;
+            page = explain.run()?;
         }
         // They write for themselves.
-        Command::Golden(_) | Command::Plugin(_) | Command::Theme(_) => {}
+        Command::Golden(_)
+        | Command::Plugin(_)
+        | Command::Theme(_)
+        | Command::Trust(_)
+        | Command::Config(_)
+        | Command::Profile(_) => {}
     }
     Ok(page)
 }

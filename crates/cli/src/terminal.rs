@@ -46,6 +46,7 @@ impl Surroundings<'_> {
             color: self.wants_color(args).then(|| self.depth()),
             force_color: args.color == When::Always,
             width: self.width(args.width),
+            is_width_fixed: args.width.is_some(),
             links: self.is_terminal && self.follows_links(),
             background: self.background(),
             zone: None,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 use streamfmt_core::dialect::{self, DIALECTS};
 use streamfmt_core::formatter::Formatter;
-use streamfmt_core::pipeline::{Output, Setup};
+use streamfmt_core::pipeline::{Output, Settle, Settled, Setup};
 use streamfmt_core::profile::{Glyphs, Selector};
 use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::{ColorDepth, Theme};
@@ -19,9 +19,15 @@ use streamfmt_core::writer::markdown::Markdown;
 use streamfmt_core::writer::sheet::Sheet;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 
+use crate::banner::Banner;
+use crate::config::document::Spot;
+use crate::config::switch::Switch;
+use crate::config::{self, Choice, Config, Request, Resolved, Told, tree};
 use crate::explain::{Explanation, Question};
 use crate::files::Files;
 use crate::folders::Folders;
+use crate::install::Installed;
+use crate::keys::Named;
 use crate::lua::journal::Journal;
 use crate::lua::pack::{Layer, Pack};
 use crate::lua::{self, Plugins, Scripts};
@@ -120,6 +126,8 @@ pub struct Looks {
     pub force_color: bool,
     /// Columns to wrap at.
     pub width: Option<usize>,
+    /// Whether the width was asked for, so that a profile's has no say.
+    pub is_width_fixed: bool,
     /// Whether links can be followed on it.
     pub links: bool,
     /// What lies behind the text.
@@ -142,9 +150,13 @@ pub struct Engine {
     inline_plugin_errors: bool,
     journal: Journal,
     folders: Option<Folders>,
-    files: Files,
+    config: Arc<Config>,
+    resolved: Resolved,
+    choice: Choice,
     themes: Themes,
     warnings: Problems,
+    /// What is used instead if the stream is one of theirs, the first that fits.
+    by_stream: Arc<Vec<(Switch, Engine)>>,
 }
 
 impl Engine {
@@ -172,25 +184,76 @@ impl Engine {
             profile,
             output,
             subagents: None,
-            settle: None,
+            settle: self.settle(),
         }
+    }
+
+    /// Decides by the stream between this and the other engines of the user's switches.
+    fn settle(&self) -> Option<Settle> {
+        if self.by_stream.is_empty() {
+            return None;
+        }
+        let engines = Arc::clone(&self.by_stream);
+        let folders = self.folders.clone().unwrap_or_default();
+        Some(Box::new(move |known| {
+            for (switch, engine) in engines.iter() {
+                match switch.fits_stream(known, &folders) {
+                    Some(true) => {
+                        let Setup { profile, output, .. } = engine.setup();
+                        return Settled::Use(Box::new((profile, output)));
+                    }
+                    Some(false) => {}
+                    // A later one counts only if this one doesn't fit.
+                    None => return Settled::Wait,
+                }
+            }
+            Settled::Keep
+        }))
+    }
+
+    /// The settings that were found.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The profile that is used, merged, with where everything was said.
+    pub fn resolved(&self) -> &Resolved {
+        &self.resolved
+    }
+
+    /// Which profile is used, and why; what a switch by the stream may choose instead is left aside.
+    pub fn choice(&self) -> &Choice {
+        &self.choice
+    }
+
+    /// What is wrong in settings that were found: it was left out.
+    pub fn warnings(&self) -> &Problems {
+        &self.warnings
     }
 
     /// The same choices with a journal of their own.
     #[must_use]
     pub fn apart(&self) -> Self {
-        Self { journal: Journal::default(), ..self.clone() }
+        self.with_journal(&Journal::default())
+    }
+
+    fn with_journal(&self, journal: &Journal) -> Self {
+        let by_stream = self.by_stream.iter();
+        let by_stream = by_stream.map(|(switch, engine)| (switch.clone(), engine.with_journal(journal)));
+        Self { by_stream: Arc::new(by_stream.collect()), journal: journal.clone(), ..self.clone() }
     }
 
     /// The same choices, for runs in which a call of a plugin is met by a fault.
     pub(crate) fn with_fault(&self, fault: lua::Fault) -> Self {
-        Self { journal: Journal::with_fault(fault), ..self.clone() }
+        self.with_journal(&Journal::with_fault(fault))
     }
 
     /// The same choices without plugins, with a journal of their own.
     #[must_use]
     pub fn without_plugins(&self) -> Self {
-        Self { plugins: Vec::new(), ..self.apart() }
+        let by_stream = self.by_stream.iter();
+        let by_stream = by_stream.map(|(switch, engine)| (switch.clone(), engine.without_plugins()));
+        Self { by_stream: Arc::new(by_stream.collect()), plugins: Vec::new(), ..self.apart() }
     }
 
     /// The writer of a plugin that was chosen, and what the name of a file of it ends in.
@@ -262,8 +325,14 @@ impl Engine {
     }
 
     fn formatters_of(&self, plugins: &Rc<Plugins>) -> Vec<Box<dyn Formatter>> {
+        let mut formatters: Vec<Box<dyn Formatter>> = Vec::new();
+        let changes = self.project_changes();
+        if !changes.is_empty() {
+            formatters.push(Box::new(Banner::new(self.config.project(), &changes)));
+        }
         let scripts = Scripts::new(plugins, self.settings.profile.detail);
-        scripts.map(|scripts| Box::new(scripts) as Box<dyn Formatter>).into_iter().collect()
+        formatters.extend(scripts.map(|scripts| Box::new(scripts) as Box<dyn Formatter>));
+        formatters
     }
 
     /// The themes that can be chosen.
@@ -273,7 +342,7 @@ impl Engine {
 
     /// The files that the choices were read from, and those that were looked for.
     pub fn files(&self) -> &Files {
-        &self.files
+        self.config.files()
     }
 
     /// The plugin's writer that was chosen, if one was, over the one that it stands on.
@@ -287,11 +356,6 @@ impl Engine {
             }
             _ => base,
         }
-    }
-
-    /// What is wrong with the set-up, though it can do without.
-    pub fn warnings(&self) -> &Problems {
-        &self.warnings
     }
 
     fn load_plugins(&self) -> Rc<Plugins> {
@@ -315,6 +379,25 @@ impl Engine {
         &self.journal
     }
 
+    /// What a project, trusted as it is, hides, renames or runs.
+    pub fn project_changes(&self) -> Vec<String> {
+        let is_of_project = |setting: &tree::Setting<'_>| {
+            setting.leaf.spot.document.layer == config::document::Layer::Project && setting.changes_meaning()
+        };
+        let settings = self.resolved.tree.settings();
+        let mut changes: Vec<String> =
+            settings.into_iter().filter(is_of_project).map(|setting| setting.name).collect();
+        let by = &self.choice.profile.spot.document;
+        let is_harmless = ["default", "full", "plain"].contains(&self.choice.profile.name.as_str());
+        if by.layer == config::document::Layer::Project && !is_harmless {
+            changes.push(format!("the profile {}", self.choice.profile.name));
+        }
+        if self.plugins.iter().any(|(layer, _)| *layer == Layer::Project) {
+            changes.push("a plugin of its own".to_owned());
+        }
+        changes
+    }
+
     fn paint(&self) -> Paint {
         match (&self.theme, self.looks.color) {
             (Some(theme), Some(depth)) => {
@@ -332,12 +415,25 @@ enum Chosen {
     Pack(Layer, Arc<Pack>),
 }
 
+/// What all engines of a build have in common.
+struct Begun<'a> {
+    config: &'a Arc<Config>,
+    plugins: &'a [(Layer, Arc<Pack>)],
+    journal: &'a Journal,
+}
+
 /// Collects choices; each is checked when the engine is built.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
     dialect: Option<String>,
     writer: Option<String>,
     profile: Option<String>,
+    environment_profile: Option<String>,
+    config: Option<PathBuf>,
+    no_project: bool,
+    trusted: Option<String>,
+    strict: bool,
     theme: Option<String>,
     set: Vec<String>,
     only: Vec<String>,
@@ -372,6 +468,41 @@ impl Builder {
     #[must_use]
     pub fn profile(mut self, name: impl Into<String>) -> Self {
         self.profile = Some(name.into());
+        self
+    }
+
+    /// The profile that the environment asks for: [`Builder::profile`] goes before it.
+    #[must_use]
+    pub fn environment_profile(mut self, name: impl Into<String>) -> Self {
+        self.environment_profile = Some(name.into());
+        self
+    }
+
+    /// A file of settings, read instead of the user's and the project's.
+    #[must_use]
+    pub fn config(mut self, path: impl Into<PathBuf>) -> Self {
+        self.config = Some(path.into());
+        self
+    }
+
+    /// Leaves the project's settings alone, trusted or not.
+    #[must_use]
+    pub fn no_project(mut self, on: bool) -> Self {
+        self.no_project = on;
+        self
+    }
+
+    /// Hashes of projects that are trusted wherever they lie, with commas between.
+    #[must_use]
+    pub fn trusted(mut self, hashes: impl Into<String>) -> Self {
+        self.trusted = Some(hashes.into());
+        self
+    }
+
+    /// Takes what is wrong in settings that were found as an error.
+    #[must_use]
+    pub fn strict(mut self, on: bool) -> Self {
+        self.strict = on;
         self
     }
 
@@ -481,21 +612,107 @@ impl Builder {
         self
     }
 
-    /// Reads and checks everything that was chosen. The error holds all problems.
+    /// Reads and checks everything that was chosen. The error holds all problems of what was named for this run;
+    /// what is wrong in settings that were found is left out and told by [`Engine::warnings`].
     pub fn build(self) -> Result<Engine, Problems> {
-        let mut problems = Problems::default();
+        let mut told = Told::default();
+        let journal = Journal::default();
+        let files = self.files.clone();
+        let plugins = self.plugins_of_run(&files, &journal, &mut told);
+        let config = Arc::new(Config::load(&Request {
+            files,
+            folders: self.folders.clone(),
+            file: self.config.clone(),
+            no_project: self.no_project,
+            trusted: self.trusted.clone(),
+            packs: plugins.iter().map(|(_, pack)| Arc::clone(pack)).collect(),
+        }));
+        told.extend(config.problems().clone());
         // A page folds what is long, so nothing needs to be left out of it.
         let otherwise = if self.writer.as_deref() == Some("html") { "full" } else { "default" };
-        let mut settings = match Settings::load(self.profile.as_deref().unwrap_or(otherwise)) {
-            Ok(settings) => settings,
-            Err(found) => {
-                problems.0.extend(found.0);
-                Settings::default()
+        let choices = config.choices(self.asked(), otherwise);
+        let begun = Begun { config: &config, plugins: &plugins, journal: &journal };
+        let mut engine = None;
+        for choice in choices.profiles {
+            let resolved = config.resolve(&choice.profile);
+            told.extend(resolved.problems.clone());
+            if resolved.is_found {
+                engine = Some(self.assemble(&begun, choice, resolved, &mut told));
+                break;
             }
-        };
-        for assignment in &self.set {
-            problems.0.extend(settings.set(assignment).err());
         }
+        let mut by_stream = Vec::new();
+        for (switch, choice) in choices.by_stream {
+            let resolved = config.resolve(&choice.profile);
+            told.extend(resolved.problems.clone());
+            if resolved.is_found {
+                by_stream.push((switch, self.assemble(&begun, choice, resolved, &mut told)));
+            }
+        }
+        if self.strict {
+            let warnings = std::mem::take(&mut told.warnings);
+            told.errors.0.extend(warnings.0);
+        }
+        let (Some(mut engine), true) = (engine, told.errors.0.is_empty()) else { return Err(told.errors) };
+        engine.by_stream = Arc::new(by_stream);
+        engine.warnings = told.warnings;
+        Ok(engine)
+    }
+
+    /// The profile that was asked for, if one was.
+    fn asked(&self) -> Option<Choice> {
+        let choice = |name: &String, option: &str, by| Choice {
+            profile: Named { name: name.clone(), spot: Spot::of_option(option) },
+            by,
+        };
+        let of_option = self.profile.as_ref().map(|name| choice(name, "--profile", "--profile"));
+        of_option.or_else(|| {
+            let name = self.environment_profile.as_ref()?;
+            Some(choice(name, "STREAMFMT_PROFILE", "STREAMFMT_PROFILE"))
+        })
+    }
+
+    /// Reads the plugins that were named for this run.
+    fn plugins_of_run(&self, files: &Files, journal: &Journal, told: &mut Told) -> Vec<lua::Chosen> {
+        let mut plugins = Vec::new();
+        for chosen in &self.plugins {
+            let path = match chosen {
+                Chosen::Pack(layer, pack) => {
+                    plugins.push((*layer, Arc::clone(pack)));
+                    continue;
+                }
+                Chosen::Path(path) => path,
+            };
+            match Pack::read(files, path) {
+                Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
+                Err(message) if !path.exists() => {
+                    let installed = Installed::new(&self.folders.clone().unwrap_or_default());
+                    let named = path.to_str().filter(|name| installed.home(name).is_some());
+                    if let Some(name) = named {
+                        match installed.find(files, name) {
+                            Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
+                            Err(message) => journal.note_unread(path, message),
+                        }
+                        continue;
+                    }
+                    told.errors.0.push(Problem::of(format!("--plugin {}", path.display()), message));
+                }
+                // A plugin that is broken is left out; the others and the stream are told all the same.
+                Err(message) => journal.note_unread(path, message),
+            }
+        }
+        plugins
+    }
+
+    /// Makes an engine of one profile.
+    fn assemble(&self, begun: &Begun<'_>, choice: Choice, mut resolved: Resolved, told: &mut Told) -> Engine {
+        for assignment in &self.set {
+            match tree::read_assignment(assignment) {
+                Ok(said) => resolved.tree.say(&said),
+                Err(problem) => told.tell(config::document::Layer::Option, [problem]),
+            }
+        }
+        let mut settings = Settings::of(&resolved.tree);
         settings.timestamps |= self.timestamps;
         settings.profile.redaction.add(&self.redaction);
         if self.ascii && settings.profile.layout.glyphs != Glyphs::Words {
@@ -506,36 +723,39 @@ impl Builder {
             filter.only = self.only.iter().map(|group| Selector::parse(group)).collect();
         }
         filter.hide.extend(self.hide.iter().map(|group| Selector::parse(group)));
-        let journal = Journal::default();
-        let files = self.files.clone();
-        let plugins = self.read_plugins(&files, &journal, &mut problems);
+        let option = config::document::Layer::Option;
+        let plugins = begun.config.all_plugins(&settings, &resolved, begun.plugins, begun.journal, told);
         let dialect = self.dialect_of(&plugins).unwrap_or_else(|problem| {
-            problems.0.push(problem);
+            told.tell(option, [problem]);
             None
         });
         let (writer, plugin_writer) = self.writer_of(&settings, &plugins).unwrap_or_else(|problem| {
-            problems.0.push(problem);
-            (&WRITERS[0], None)
+            let of_profile = settings.writer.take().filter(|_| self.writer.is_none());
+            told.tell(of_profile.map_or(option, |named| named.spot.document.layer), [problem]);
+            self.writer_of(&settings, &plugins).unwrap_or((&WRITERS[0], None))
         });
-        let mut themes = Themes::new(self.folders.as_ref(), files.clone());
+        let mut themes = Themes::new(self.folders.as_ref(), begun.config.files().clone());
         for chosen in &self.plugins {
             if let Chosen::Path(path) = chosen {
                 themes.add_plugin(&path.display().to_string(), path);
             }
         }
-        let (mut theme, mut warnings) = (None, Problems::default());
+        let mut theme = None;
         if writer.name == "cast" || writer.name == "ansi" && self.looks.color.is_some() {
             match self.theme_of(&settings, &themes) {
                 Ok((found, wrong)) => {
                     theme = Some(found);
-                    warnings = wrong;
+                    told.tell(config::document::Layer::User, wrong.0);
                 }
-                Err(problem) => problems.0.push(problem),
+                Err(problem) => told.tell(option, [problem]),
             }
         }
-        settings.tools.extend(self.tools);
-        let (looks, inline_plugin_errors) = (self.looks, self.inline_plugin_errors);
-        problems.or(Engine {
+        settings.tools.extend(self.tools.iter().cloned());
+        let mut looks = self.looks.clone();
+        if let (Some(width), false) = (settings.width, looks.is_width_fixed) {
+            looks.width = (width > 0).then_some(width);
+        }
+        Engine {
             settings,
             writer,
             plugin_writer,
@@ -543,41 +763,16 @@ impl Builder {
             theme,
             looks,
             plugins,
-            inline_plugin_errors,
-            journal,
-            folders: self.folders,
-            files,
+            inline_plugin_errors: self.inline_plugin_errors,
+            journal: begun.journal.clone(),
+            folders: self.folders.clone(),
+            config: Arc::clone(begun.config),
+            resolved,
+            choice,
+            warnings: Problems::default(),
+            by_stream: Arc::default(),
             themes,
-            warnings,
-        })
-    }
-
-    /// Reads the plugins, the lowest first. One that isn't there is a problem; one that is broken is left out, and
-    /// the others and the stream are told all the same.
-    fn read_plugins(&self, files: &Files, journal: &Journal, problems: &mut Problems) -> Vec<lua::Chosen> {
-        let mut plugins = Vec::new();
-        // A profile that a plugin brings along is used with the plugin.
-        if let Some(pack) = self.profile.as_deref().and_then(Pack::built_in) {
-            plugins.push((Layer::Pack, Arc::new(pack)));
         }
-        for chosen in &self.plugins {
-            match chosen {
-                Chosen::Pack(layer, pack) => plugins.push((*layer, Arc::clone(pack))),
-                Chosen::Path(path) => match Pack::read(files, path) {
-                    Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
-                    Err(message) if !path.exists() => {
-                        if let Some(pack) = path.to_str().and_then(Pack::built_in) {
-                            plugins.push((Layer::Run, Arc::new(pack)));
-                            continue;
-                        }
-                        problems.0.push(Problem::of(format!("--plugin {}", path.display()), message));
-                    }
-                    Err(message) => journal.note_unread(path, message),
-                },
-            }
-        }
-        plugins.sort_by_key(|(layer, _)| *layer);
-        plugins
     }
 
     /// The dialect that was asked for, if it is one of the known or of a plugin.
@@ -602,7 +797,8 @@ impl Builder {
         settings: &Settings,
         plugins: &[lua::Chosen],
     ) -> Result<(&'static WriterRow, Option<lua::WriterName>), Problem> {
-        let name = match (self.writer.as_deref(), settings.writer) {
+        let of_profile = settings.writer.as_ref();
+        let name = match (self.writer.as_deref(), of_profile.map(|named| named.name.as_str())) {
             (Some(asked), _) => asked,
             (None, Some("text") | None) if self.looks.force_color => "ansi",
             (None, Some("ansi") | None) if self.looks.color.is_none() => "text",
@@ -625,7 +821,10 @@ impl Builder {
         }
         let known = WRITERS.iter().map(|row| row.name).chain(others.iter().map(|other| other.name.as_str()));
         let hint = suggestion(name, known);
-        Err(Problem::of(format!("--to {name}"), format!("there is no such output format {hint}")))
+        Err(match of_profile.filter(|_| self.writer.is_none()) {
+            Some(named) => named.spot.problem(format!("there is no output format \"{name}\" {hint}")),
+            None => Problem::of(format!("--to {name}"), format!("there is no such output format {hint}")),
+        })
     }
 
     fn theme_of(&self, settings: &Settings, themes: &Themes) -> Result<(Theme, Problems), Problem> {

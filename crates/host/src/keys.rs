@@ -1,76 +1,86 @@
-//! The keys of a profile, in one table.
+//! The keys of settings, in tables.
 //!
-//! The reader of profile files, `--set`, their messages and the reference in the documentation all
-//! come from [`KEYS`]: a new key is a row here.
+//! The reader of files, `--set`, their messages, the schema for editors and the reference in the documentation
+//! all come from these tables: a new key is a row here.
 
-use streamfmt_core::profile::{Detail, Glyphs, Keep, Selector};
+use streamfmt_core::item::Kind;
+use streamfmt_core::profile::{Detail, Glyphs, Keep, Selector, ToolLimits};
 
+use crate::config::document::{Entry, Leaf, Spot, Table, Value};
+use crate::config::switch::Switch;
 use crate::engine::WRITERS;
-use crate::problem::suggestion;
+use crate::problem::{Problem, nearest, suggestion};
 use crate::profile::Settings;
+use crate::rule::{self, Told};
 
-/// A key that a profile may set.
-pub struct Key {
+/// A key that may be set, and where its value goes in a `T`.
+pub struct Key<T: 'static> {
     /// Its full name: `limits.result-lines`.
     pub name: &'static str,
     /// What it is for, in a few words.
     pub about: &'static str,
     /// Which values it takes, and where they go.
-    pub form: Form,
+    pub form: Form<T>,
 }
 
 /// A word with what it sets.
-pub type Word = (&'static str, fn(&mut Settings));
+pub type Word<T> = (&'static str, fn(&mut T));
 
 /// Which values a key takes, and where they go.
-pub enum Form {
+pub enum Form<T: 'static> {
     /// One of these words.
-    Word(&'static [Word]),
-    /// The name of a writer.
-    Writer(fn(&mut Settings, &'static str)),
-    /// Any name.
-    Name(fn(&mut Settings, String)),
+    Word(&'static [Word<T>]),
+    /// The name of a writer; one of a plugin is known only once that is loaded.
+    Writer(fn(&mut T, Named)),
+    /// Any name or pattern.
+    Name(fn(&mut T, Named)),
     /// `true` or `false`.
-    Flag(fn(&mut Settings, bool)),
-    /// A whole number up to the given one.
-    Number(usize, fn(&mut Settings, usize)),
+    Flag(fn(&mut T, bool)),
+    /// A whole number from the first to the second.
+    Number(usize, usize, fn(&mut T, usize)),
     /// A number of lines, or `none`.
-    Lines(fn(&mut Settings, Option<usize>)),
+    Lines(fn(&mut T, Option<usize>)),
     /// A number of bytes (`8192`, `8KiB`), or `none`.
-    Size(fn(&mut Settings, Option<usize>)),
-    /// A list of names.
-    List(fn(&mut Settings, Vec<String>)),
+    Size(fn(&mut T, Option<usize>)),
+    /// A list of names. `KEY.add` and `KEY.remove` change the list below instead of replacing it.
+    List(fn(&mut T, Vec<Named>)),
+    /// What a rule says of a tool: checked by the key's name.
+    Rule(fn(&mut T, Told)),
+    /// A function in a Lua file: `lib/bash.lua#arg`.
+    Script(fn(&mut T, Named)),
+    /// Tables `[[filter]]`.
+    Filters(fn(&mut T, Vec<FilterRule>)),
+    /// Tables `[[switch]]`.
+    Switches(fn(&mut T, Vec<Switch>)),
 }
 
-/// A value as it was given: a value of a file, or the text after `=` of an option.
-pub enum Given<'a> {
-    /// A string of a file.
-    Text(&'a str),
-    /// A whole number.
-    Number(i64),
-    /// True or false.
-    Flag(bool),
-    /// An array of strings.
-    List(Vec<String>),
-    /// Anything else, by what it is.
-    Other(&'static str),
-    /// The text of an option: its form decides what it means.
-    Bare(&'a str),
+/// A name and where it was said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The name.
+    pub name: String,
+    /// Where it was said.
+    pub spot: Spot,
 }
 
-/// All keys, in the order in which they are documented.
-pub static KEYS: &[Key] = &[
+/// All keys of a profile but those of tools and plugins, in the order in which they are documented.
+pub static KEYS: &[Key<Settings>] = &[
     Key {
         name: "extends",
         about: "profiles that this one builds on, from left to right; \"none\" leaves out the default below",
-        // The loader has read these before anything else of the file.
+        // Whoever merges profiles has read these before anything else of the table.
         form: Form::List(|_, _| {}),
     },
     Key { name: "writer", about: "the output format", form: Form::Writer(|s, name| s.writer = Some(name)) },
     Key {
         name: "theme",
         about: "the looks on a terminal; \"auto\" is dark or light by the terminal",
-        form: Form::Name(|s, name| s.theme = name),
+        form: Form::Name(|s, theme| s.theme = theme.path_or_name()),
+    },
+    Key {
+        name: "plugins",
+        about: "plugins, the lowest first: names of installed ones, or paths",
+        form: Form::List(|s, list| s.plugins = list),
     },
     Key {
         name: "detail",
@@ -90,6 +100,11 @@ pub static KEYS: &[Key] = &[
         name: "hide",
         about: "don't show these: kinds, tools, globs of tools, @actions, \"failed\"",
         form: Form::List(|s, list| s.profile.filter.hide = selectors(&list)),
+    },
+    Key {
+        name: "filter",
+        about: "what is hidden, folded away or shown alone, by kind and tool",
+        form: Form::Filters(|s, rules| s.filters = rules),
     },
     Key {
         name: "markdown",
@@ -158,12 +173,17 @@ pub static KEYS: &[Key] = &[
     Key {
         name: "layout.gap",
         about: "blank lines between entries that don't belong together",
-        form: Form::Number(10, |s, lines| s.profile.layout.gap = lines),
+        form: Form::Number(0, 10, |s, lines| s.profile.layout.gap = lines),
     },
     Key {
         name: "layout.margin",
         about: "columns before all foreign text",
-        form: Form::Number(40, |s, columns| s.profile.layout.margin = columns),
+        form: Form::Number(0, 40, |s, columns| s.profile.layout.margin = columns),
+    },
+    Key {
+        name: "layout.width",
+        about: "columns to wrap at, whatever the terminal's width; 0 doesn't wrap",
+        form: Form::Number(0, 10_000, |s, columns| s.width = Some(columns)),
     },
     Key {
         name: "layout.fold",
@@ -202,65 +222,443 @@ pub static KEYS: &[Key] = &[
     },
 ];
 
+/// What the table of one tool, `[tool.NAME]`, says.
+#[derive(Clone, Debug, Default)]
+pub struct ToolTable {
+    /// What is said of it, by the name of the field.
+    pub(crate) rules: Vec<(&'static str, Told)>,
+    /// Functions that say something of it, by the name of the field.
+    pub(crate) scripts: Vec<(&'static str, Named)>,
+    /// Its limits.
+    pub(crate) limits: Option<ToolLimits>,
+}
+
+impl ToolTable {
+    fn limits(&mut self) -> &mut ToolLimits {
+        self.limits.get_or_insert_with(|| ToolLimits::new(Selector::Tool(String::new())))
+    }
+}
+
+/// The keys of a table `[tool.NAME]`; the name is a tool's, a glob such as `mcp__github__*`, or an action such as
+/// `@run`.
+pub static TOOL_KEYS: &[Key<ToolTable>] = &[
+    Key {
+        name: "label",
+        about: "the tool's name as shown: a template such as \"gh {tool}\"",
+        form: Form::Rule(|t, told| t.rules.push(("label", told))),
+    },
+    Key {
+        name: "arg",
+        about: "the one-line argument: a template such as \"{command}\", or a JSON pointer into the input such as \"/number\"",
+        form: Form::Rule(|t, told| t.rules.push(("arg", told))),
+    },
+    Key {
+        name: "summary",
+        about: "the one-line summary of a result: a template or a JSON pointer",
+        form: Form::Rule(|t, told| t.rules.push(("summary", told))),
+    },
+    Key {
+        name: "icon",
+        about: "the name of a glyph of the theme, or a text before the name",
+        form: Form::Rule(|t, told| t.rules.push(("icon", told))),
+    },
+    Key {
+        name: "role",
+        about: "the role of the name, which the theme paints: \"tool.name\"",
+        form: Form::Rule(|t, told| t.rules.push(("role", told))),
+    },
+    Key {
+        name: "collapse",
+        about: "whose body is folded away: \"call\", \"result\", \"both\" or \"none\"",
+        form: Form::Rule(|t, told| t.rules.push(("collapse", told))),
+    },
+    Key {
+        name: "limits.result-lines",
+        about: "lines of a result that went well",
+        form: Form::Lines(|t, limit| t.limits().result_lines = Some(limit)),
+    },
+    Key {
+        name: "limits.result-bytes",
+        about: "bytes of a result",
+        form: Form::Size(|t, limit| t.limits().result_bytes = Some(limit)),
+    },
+    Key {
+        name: "limits.error-lines",
+        about: "lines of a result that failed",
+        form: Form::Lines(|t, limit| t.limits().error_lines = Some(limit)),
+    },
+    Key {
+        name: "limits.diff-lines",
+        about: "lines of a diff",
+        form: Form::Lines(|t, limit| t.limits().diff_lines = Some(limit)),
+    },
+    Key {
+        name: "limits.call-lines",
+        about: "lines of a call's command or input",
+        form: Form::Lines(|t, limit| t.limits().call_lines = Some(limit)),
+    },
+    Key {
+        name: "limits.keep",
+        about: "which end of a long result is kept",
+        form: Form::Word(&[
+            ("head", |t| t.limits().keep = Some(Keep::Head)),
+            ("tail", |t| t.limits().keep = Some(Keep::Tail)),
+            ("head-tail", |t| t.limits().keep = Some(Keep::HeadTail)),
+        ]),
+    },
+    Key {
+        name: "script.label",
+        about: "a function that says the label: \"lib/bash.lua#label\"",
+        form: Form::Script(|t, script| t.scripts.push(("label", script))),
+    },
+    Key {
+        name: "script.arg",
+        about: "a function that says the argument",
+        form: Form::Script(|t, script| t.scripts.push(("arg", script))),
+    },
+    Key {
+        name: "script.summary",
+        about: "a function that says the summary",
+        form: Form::Script(|t, script| t.scripts.push(("summary", script))),
+    },
+    Key {
+        name: "script.call",
+        about: "a function that says all of a call",
+        form: Form::Script(|t, script| t.scripts.push(("call", script))),
+    },
+    Key {
+        name: "script.result",
+        about: "a function that says all of a result",
+        form: Form::Script(|t, script| t.scripts.push(("result", script))),
+    },
+];
+
+/// A table `[[filter]]`: what is done with which items.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FilterRule {
+    /// The items that are meant: those of all these groups.
+    pub(crate) groups: Vec<Selector>,
+    /// What is done with them.
+    pub(crate) action: Option<FilterAction>,
+}
+
+/// What is done with the items that a filter names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FilterAction {
+    /// They are not shown.
+    Hide,
+    /// Their bodies are folded away.
+    Collapse,
+    /// Only they are shown.
+    Only,
+}
+
+/// The keys of a table `[[filter]]`.
+pub static FILTER_KEYS: &[Key<FilterRule>] = &[
+    Key {
+        name: "kind",
+        about: "items of this kind",
+        form: Form::Word(&[
+            ("prompt", |f| f.groups.push(Selector::Kind(Kind::Prompt))),
+            ("reply", |f| f.groups.push(Selector::Kind(Kind::Reply))),
+            ("thinking", |f| f.groups.push(Selector::Kind(Kind::Thinking))),
+            ("call", |f| f.groups.push(Selector::Kind(Kind::Call))),
+            ("result", |f| f.groups.push(Selector::Kind(Kind::Result))),
+            ("plan", |f| f.groups.push(Selector::Kind(Kind::Plan))),
+            ("notice", |f| f.groups.push(Selector::Kind(Kind::Notice))),
+            ("outcome", |f| f.groups.push(Selector::Kind(Kind::Outcome))),
+            ("record", |f| f.groups.push(Selector::Kind(Kind::Record))),
+            ("unknown", |f| f.groups.push(Selector::Kind(Kind::Unknown))),
+        ]),
+    },
+    Key {
+        name: "tool",
+        about: "items of this tool: a name, a glob, or an action such as \"@edit\"",
+        form: Form::Name(|f, tool| {
+            f.groups.push(match tool.name.strip_prefix('@') {
+                Some(action) => Selector::Action(action.to_owned()),
+                None => Selector::Tool(tool.name),
+            });
+        }),
+    },
+    Key {
+        name: "failed",
+        about: "with true: what tells of a failure",
+        form: Form::Flag(|f, on| f.groups.extend(on.then_some(Selector::Failed))),
+    },
+    Key {
+        name: "action",
+        about: "what is done with them",
+        form: Form::Word(&[
+            ("hide", |f| f.action = Some(FilterAction::Hide)),
+            ("collapse", |f| f.action = Some(FilterAction::Collapse)),
+            ("only", |f| f.action = Some(FilterAction::Only)),
+        ]),
+    },
+];
+
+/// The keys of a table `[[switch]]`.
+pub static SWITCH_KEYS: &[Key<Switch>] = &[
+    Key {
+        name: "path",
+        about: "the working directory, or a folder above it: a glob in which ~ is the home directory and ** any folders",
+        form: Form::Name(|s, path| s.path = Some(path.name)),
+    },
+    Key {
+        name: "stream.cwd",
+        about: "the same for the folder that the stream names",
+        form: Form::Name(|s, path| s.cwd = Some(path.name)),
+    },
+    Key {
+        name: "stream.model",
+        about: "the model that the stream names: a name or a glob",
+        form: Form::Name(|s, model| s.model = Some(model.name)),
+    },
+    Key {
+        name: "stream.dialect",
+        about: "the dialect of the stream: a name or a glob",
+        form: Form::Name(|s, dialect| s.dialect = Some(dialect.name)),
+    },
+    Key {
+        name: "profile",
+        about: "the profile that is chosen then",
+        form: Form::Name(|s, profile| s.profile = Some(profile)),
+    },
+];
+
+/// What a file of settings says beside its profiles.
+#[derive(Clone, Debug, Default)]
+pub struct Head {
+    pub(crate) default_profile: Option<Named>,
+    pub(crate) switches: Vec<Switch>,
+    pub(crate) allowed_in_projects: Vec<Named>,
+    pub(crate) trusted_paths: Vec<Named>,
+}
+
+/// The keys of a file beside those of profiles.
+pub static FILE_KEYS: &[Key<Head>] = &[
+    Key { name: "version", about: "the version of the format", form: Form::Number(1, 1, |_, _| {}) },
+    Key {
+        name: "default-profile",
+        about: "the profile that is used unless another is asked for",
+        form: Form::Name(|head, name| head.default_profile = Some(name)),
+    },
+    Key {
+        name: "profile",
+        about: "the same, in a file without tables [profile.NAME]",
+        form: Form::Name(|head, name| head.default_profile = Some(name)),
+    },
+    Key {
+        name: "switch",
+        about: "which profile is used where; the first that fits counts (your own settings only)",
+        form: Form::Switches(|head, switches| head.switches = switches),
+    },
+    Key {
+        name: "allow-in-projects",
+        about: "installed plugins that any project may use, trusted or not (your own settings only)",
+        form: Form::List(|head, names| head.allowed_in_projects = names),
+    },
+    Key {
+        name: "trusted-paths",
+        about: "globs of folders whose projects are trusted, whatever is in them (your own settings only)",
+        form: Form::List(|head, names| head.trusted_paths = names),
+    },
+];
+
 /// No line of the input may be longer than this, whatever a profile says: a record counts in 32 bits.
 const LONGEST_LINE: usize = 1 << 30;
 
-impl Key {
-    /// The key of this name.
-    pub fn find(name: &str) -> Option<&'static Self> {
-        KEYS.iter().find(|key| key.name == name)
-    }
+/// The key of this name.
+pub fn find<T>(keys: &'static [Key<T>], name: &str) -> Option<&'static Key<T>> {
+    keys.iter().find(|key| key.name == name)
+}
 
-    /// Whether `name` is a table that keys stand in: `limits`.
-    pub fn is_group(name: &str) -> bool {
-        KEYS.iter().any(|key| key.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
-    }
+/// Whether `name` is a table that keys stand in: `limits`.
+pub fn is_group<T>(keys: &'static [Key<T>], name: &str) -> bool {
+    keys.iter().any(|key| key.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
+}
 
-    /// Sets this key, or says what is wrong with the value.
-    pub fn set(&self, settings: &mut Settings, given: &Given<'_>) -> Result<(), String> {
+/// Hands each key of a table, those of the groups in it included, to `each`: with its row, or with none if there
+/// is no such key.
+pub(crate) fn walk<'t, T>(
+    keys: &'static [Key<T>],
+    table: &'t Table,
+    mut each: impl FnMut(&str, &'t Entry, Option<&'static Key<T>>),
+) {
+    let mut tables = vec![(String::new(), table)];
+    while let Some((prefix, table)) = tables.pop() {
+        for entry in &table.0 {
+            let name = format!("{prefix}{}", entry.key);
+            match (find(keys, &name), &entry.leaf.value) {
+                (None, Value::Table(inner)) if is_group(keys, &name) => {
+                    tables.push((format!("{name}."), inner));
+                }
+                (key, _) => each(&name, entry, key),
+            }
+        }
+    }
+}
+
+/// Reads a table of keys whole. What is wrong is told; the rest is read all the same.
+fn read<T: Default>(keys: &'static [Key<T>], table: &Table, problems: &mut Vec<Problem>) -> T {
+    let mut target = T::default();
+    walk(keys, table, |name, entry, key| match key {
+        Some(key) => problems.extend(key.set(&mut target, &entry.leaf).err().unwrap_or_default()),
+        None => problems.push(entry.at.problem(unknown(keys, name))),
+    });
+    target
+}
+
+/// What to say of a key that isn't known.
+pub(crate) fn unknown<T>(keys: &'static [Key<T>], name: &str) -> String {
+    let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
+    // A key is often given without its group, or in the wrong one.
+    let last = |name: &str| name.rsplit('.').next().map(str::to_owned);
+    let displaced = names.iter().copied().find(|known| last(known) == last(name));
+    if let Some(known) = displaced.or_else(|| nearest(name, &names)) {
+        return format!("there is no key \"{name}\" (did you mean \"{known}\"?)");
+    }
+    let prefix = name.rfind('.').map_or("", |at| &name[..=at]);
+    let mut here: Vec<&str> =
+        names.iter().filter_map(|known| known.strip_prefix(prefix)?.split('.').next()).collect();
+    here.dedup();
+    format!("there is no key \"{name}\" (one of: {})", here.join(", "))
+}
+
+impl Named {
+    /// The name; of a path the whole, by the file that it stands in.
+    fn path_or_name(&self) -> String {
+        let folder = self.spot.document.folder();
+        let is_path = crate::config::is_path(&self.name);
+        if is_path && !self.name.starts_with('~') && !folder.as_os_str().is_empty() {
+            folder.join(&self.name).display().to_string()
+        } else {
+            self.name.clone()
+        }
+    }
+}
+
+impl<T> Key<T> {
+    /// Sets this key in `target`, or says what is wrong with the value.
+    pub fn set(&self, target: &mut T, leaf: &Leaf) -> Result<(), Vec<Problem>> {
+        let one = |message: String| vec![leaf.spot.problem(message)];
+        let wants = || one(self.wants(&leaf.value));
+        let value = &leaf.value;
         match &self.form {
             Form::Word(words) => {
-                let word = given.text().ok_or_else(|| self.wants(given))?;
-                let (_, set) = words
-                    .iter()
-                    .find(|(name, _)| *name == word)
-                    .ok_or_else(|| self.unknown(word, words.iter().map(|(name, _)| *name)))?;
-                set(settings);
+                let word = leaf.text().ok_or_else(wants)?;
+                let found = words.iter().find(|(name, _)| *name == word);
+                let names = || words.iter().map(|(name, _)| *name);
+                let (_, set) = found.ok_or_else(|| one(self.unknown(word, names())))?;
+                set(target);
             }
             Form::Writer(set) => {
-                let name = given.text().ok_or_else(|| self.wants(given))?;
-                let row = WRITERS
-                    .iter()
-                    .find(|row| row.name == name)
-                    .ok_or_else(|| self.unknown(name, WRITERS.iter().map(|row| row.name)))?;
-                set(settings, row.name);
+                let name = leaf.text().ok_or_else(wants)?.to_owned();
+                set(target, Named { name, spot: leaf.spot.clone() });
             }
-            Form::Name(set) => set(settings, given.text().ok_or_else(|| self.wants(given))?.to_owned()),
-            Form::Flag(set) => set(settings, given.flag().ok_or_else(|| self.wants(given))?),
-            Form::Number(most, set) => {
-                let number =
-                    given.number().filter(|number| number <= most).ok_or_else(|| self.wants(given))?;
-                set(settings, number);
+            Form::Name(set) => {
+                let name = leaf.text().ok_or_else(wants)?.to_owned();
+                set(target, Named { name, spot: leaf.spot.clone() });
             }
-            Form::Lines(set) if given.text() == Some("none") => set(settings, None),
-            Form::Lines(set) => set(settings, Some(given.number().ok_or_else(|| self.wants(given))?)),
-            Form::Size(set) if given.text() == Some("none") => set(settings, None),
-            Form::Size(set) => set(settings, Some(given.size().ok_or_else(|| self.wants(given))?)),
-            Form::List(set) => set(settings, given.list().ok_or_else(|| self.wants(given))?),
+            Form::Flag(set) => set(target, value.flag().ok_or_else(wants)?),
+            Form::Number(least, most, set) => {
+                let number = value.number().filter(|number| (least..=most).contains(&number));
+                set(target, number.ok_or_else(wants)?);
+            }
+            Form::Lines(set) if leaf.text() == Some("none") => set(target, None),
+            Form::Lines(set) => set(target, Some(value.number().ok_or_else(wants)?)),
+            Form::Size(set) if leaf.text() == Some("none") => set(target, None),
+            Form::Size(set) => set(target, Some(value.size().ok_or_else(wants)?)),
+            Form::List(set) => set(target, leaf.names().ok_or_else(wants)?),
+            Form::Rule(set) => {
+                let text = match value {
+                    Value::Flag(true) if self.name == "collapse" => "both",
+                    Value::Flag(false) if self.name == "collapse" => "none",
+                    _ => leaf.text().ok_or_else(wants)?,
+                };
+                if let Some(wrong) = rule::wrong_with(self.name, text) {
+                    return Err(one(format!("{}: {wrong}", self.name)));
+                }
+                set(target, Told { value: text.to_owned(), origin: leaf.spot.origin() });
+            }
+            Form::Script(set) => {
+                let name = leaf.text().filter(|name| is_script(name)).ok_or_else(wants)?.to_owned();
+                set(target, Named { name, spot: leaf.spot.clone() });
+            }
+            Form::Filters(set) => {
+                let rules = self.tables(leaf, FILTER_KEYS, |rule: &FilterRule| {
+                    if rule.action.is_none() {
+                        Some("it doesn't say what is done (action = \"hide\")")
+                    } else if rule.groups.is_empty() {
+                        Some("it names no items (kind = \"thinking\")")
+                    } else {
+                        None
+                    }
+                })?;
+                set(target, rules);
+            }
+            Form::Switches(set) => {
+                let mut switches = self.tables(leaf, SWITCH_KEYS, |switch: &Switch| {
+                    if switch.profile.is_none() {
+                        Some("it doesn't say which profile is chosen (profile = \"review\")")
+                    } else if !switch.has_condition() {
+                        Some("it doesn't say when (path = \"~/work/**\")")
+                    } else {
+                        None
+                    }
+                })?;
+                if let Value::List(list) = value {
+                    for (switch, leaf) in switches.iter_mut().zip(list) {
+                        switch.spot = Some(leaf.spot.clone());
+                    }
+                }
+                set(target, switches);
+            }
         }
         Ok(())
+    }
+
+    fn tables<E: Default>(
+        &self,
+        leaf: &Leaf,
+        keys: &'static [Key<E>],
+        wrong: impl Fn(&E) -> Option<&'static str>,
+    ) -> Result<Vec<E>, Vec<Problem>> {
+        let Value::List(list) = &leaf.value else {
+            return Err(vec![leaf.spot.problem(self.wants(&leaf.value))]);
+        };
+        let mut problems = Vec::new();
+        let mut read_all = Vec::new();
+        for leaf in list {
+            let Value::Table(table) = &leaf.value else {
+                problems.push(leaf.spot.problem(self.wants(&leaf.value)));
+                continue;
+            };
+            let before = problems.len();
+            let element = read(keys, table, &mut problems);
+            match wrong(&element) {
+                Some(wrong) if problems.len() == before => problems.push(leaf.spot.problem(wrong)),
+                _ => read_all.push(element),
+            }
+        }
+        if problems.is_empty() { Ok(read_all) } else { Err(problems) }
     }
 
     fn unknown<'a>(&self, word: &str, names: impl IntoIterator<Item = &'a str>) -> String {
         format!("{} can't be \"{word}\" {}", self.name, suggestion(word, names))
     }
 
-    fn wants(&self, given: &Given<'_>) -> String {
-        format!("{} must be {}, not {}", self.name, self.form.describe(), given.describe())
+    fn wants(&self, value: &Value) -> String {
+        format!("{} must be {}, not {}", self.name, self.form.describe(), value.describe())
+    }
+
+    /// Whether `KEY.add` and `KEY.remove` change it.
+    pub(crate) fn is_list(&self) -> bool {
+        matches!(self.form, Form::List(_) | Form::Filters(_))
     }
 }
 
-impl Form {
+impl<T> Form<T> {
     /// The values it takes, for documentation and messages.
     pub fn describe(&self) -> String {
         match self {
@@ -268,22 +666,32 @@ impl Form {
             Self::Writer(_) => WRITERS.iter().map(|row| row.name).collect::<Vec<_>>().join(" | "),
             Self::Name(_) => "a name".to_owned(),
             Self::Flag(_) => "true or false".to_owned(),
-            Self::Number(most, _) => format!("a number from 0 to {most}"),
+            Self::Number(least, most, _) if least == most => least.to_string(),
+            Self::Number(least, most, _) => format!("a number from {least} to {most}"),
             Self::Lines(_) => "a number of lines, or \"none\"".to_owned(),
             Self::Size(_) => "a number of bytes (\"8KiB\"), or \"none\"".to_owned(),
             Self::List(_) => "a list of names".to_owned(),
+            Self::Rule(_) => "a text".to_owned(),
+            Self::Script(_) => "a file of this folder and a function in it (\"lib/bash.lua#arg\")".to_owned(),
+            Self::Filters(_) => "a list of tables [[filter]]".to_owned(),
+            Self::Switches(_) => "a list of tables [[switch]]".to_owned(),
         }
     }
 }
 
-impl<'a> Given<'a> {
-    fn text(&self) -> Option<&'a str> {
-        match self {
-            Self::Text(text) | Self::Bare(text) => Some(text),
+impl Leaf {
+    /// The names in a list.
+    pub(crate) fn names(&self) -> Option<Vec<Named>> {
+        let named = |name: &str, spot: &Spot| Named { name: name.to_owned(), spot: spot.clone() };
+        match &self.value {
+            Value::List(list) => list.iter().map(|leaf| Some(named(leaf.text()?, &leaf.spot))).collect(),
+            Value::Bare(text) => Some(split_list(text).iter().map(|name| named(name, &self.spot)).collect()),
             _ => None,
         }
     }
+}
 
+impl Value {
     fn flag(&self) -> Option<bool> {
         match self {
             Self::Flag(flag) => Some(*flag),
@@ -306,33 +714,29 @@ impl<'a> Given<'a> {
             _ => self.number(),
         }
     }
-
-    pub(crate) fn list(&self) -> Option<Vec<String>> {
-        match self {
-            Self::List(list) => Some(list.clone()),
-            Self::Bare(text) => Some(split_list(text)),
-            _ => None,
-        }
-    }
-
-    fn describe(&self) -> String {
-        match self {
-            Self::Text(text) | Self::Bare(text) => format!("\"{text}\""),
-            Self::Number(number) => number.to_string(),
-            Self::Flag(flag) => flag.to_string(),
-            Self::List(_) => "a list".to_owned(),
-            Self::Other(what) => (*what).to_owned(),
-        }
-    }
 }
+
+/// Whether a text names a Lua file in the same folder or one below, with or without a function in it.
+fn is_script(text: &str) -> bool {
+    let (file, function) = text.split_once('#').unwrap_or((text, "f"));
+    let file = file.strip_prefix("./").unwrap_or(file);
+    let Some(stem) = file.strip_suffix(".lua").or_else(|| file.strip_suffix(".luau")) else { return false };
+    let is_plain = |part: &str| {
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+    };
+    let is_word = |part: &str| part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    stem.split('/').all(is_plain) && !function.is_empty() && is_word(function)
+}
+
+pub use crate::config::tree::split_key;
 
 /// The parts of a list that stands in an option: `Bash,@edit`.
 pub fn split_list(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
-fn selectors(list: &[String]) -> Vec<Selector> {
-    list.iter().map(|text| Selector::parse(text)).collect()
+fn selectors(list: &[Named]) -> Vec<Selector> {
+    list.iter().map(|named| Selector::parse(&named.name)).collect()
 }
 
 /// A number of bytes with or without a unit: `512`, `8KiB`, `2MB`.
@@ -366,11 +770,36 @@ mod tests {
     }
 
     #[test]
-    fn each_key_is_documented_and_found_by_its_name() {
-        for key in KEYS {
-            assert!(!key.about.is_empty() && !key.form.describe().is_empty());
-            assert_eq!(Key::find(key.name).map(|found| found.name), Some(key.name), "two keys {}", key.name);
+    fn scripts_lie_in_the_folder_or_below() {
+        for (text, is_one) in [
+            ("lib/bash.lua#arg", true),
+            ("./a.luau", true),
+            ("../a.lua", false),
+            ("/etc/a.lua", false),
+            ("a/../b.lua", false),
+            ("a.lua#", false),
+            ("a.lua#os.exit()", false),
+            ("a.txt", false),
+        ] {
+            assert_eq!(is_script(text), is_one, "{text}");
         }
-        assert!(Key::is_group("limits") && !Key::is_group("limits.keep") && !Key::is_group("lim"));
+    }
+
+    fn documented<T>(keys: &'static [Key<T>]) {
+        for key in keys {
+            assert!(!key.about.is_empty() && !key.form.describe().is_empty());
+            let found = find(keys, key.name).map(|found| found.about);
+            assert_eq!(found, Some(key.about), "two keys {}", key.name);
+        }
+    }
+
+    #[test]
+    fn each_key_is_documented_and_found_by_its_name() {
+        documented(KEYS);
+        documented(TOOL_KEYS);
+        documented(FILTER_KEYS);
+        documented(SWITCH_KEYS);
+        documented(FILE_KEYS);
+        assert!(is_group(KEYS, "limits") && !is_group(KEYS, "limits.keep") && !is_group(KEYS, "lim"));
     }
 }

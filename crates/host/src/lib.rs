@@ -19,6 +19,8 @@
 //! Nothing here prints, exits, or reads the environment: what is wrong comes back as [`Problems`].
 
 pub mod ahead;
+mod banner;
+pub mod config;
 pub mod engine;
 pub mod explain;
 pub mod files;

@@ -133,6 +133,18 @@ pub enum Standing {
     Denied,
 }
 
+impl Standing {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Trusted => "trusted",
+            Self::Unknown => "not trusted",
+            Self::Changed => "changed since it was trusted",
+            Self::Denied => "denied",
+        }
+    }
+}
+
 /// What the user said of one project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
@@ -170,6 +182,13 @@ impl Trust {
             Some(Some(_)) => Standing::Changed,
             None => Standing::Unknown,
         })
+    }
+
+    /// Whether anything may be known of the project in the folder `root`, a real path. If not, its files need not
+    /// be looked at: whatever is in them, it is not trusted.
+    pub fn may_know(&self, root: &Path) -> bool {
+        let is_recorded = |folder: &PathBuf| Record::named(folder, root).path.exists();
+        !self.hashes.is_empty() || self.folder.as_ref().is_some_and(is_recorded)
     }
 
     /// What was said of the project in the folder `root`, a real path.

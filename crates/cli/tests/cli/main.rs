@@ -6,6 +6,7 @@ mod program;
 mod redact;
 
 mod arguments;
+mod config;
 mod copy;
 mod explain;
 mod follow;
@@ -17,4 +18,5 @@ mod plugins;
 #[cfg(unix)]
 mod terminal;
 mod themes;
+mod trust;
 mod watch;

@@ -53,7 +53,9 @@ impl Folder {
     }
 
     pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
-        fs::write(self.path(name), text).unwrap();
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
     }
 
     pub(crate) fn append(&self, name: &str, text: &str) {

@@ -2,11 +2,7 @@
 
 use super::tree::Tree;
 
-/// A plugin that comes with the program: its name, and its files by path inside its folder, with their text.
-pub type BuiltIn = (&'static str, &'static [(&'static str, &'static str)]);
-
-/// All of them.
-pub static BUILT_IN: &[BuiltIn] = &[];
+pub use crate::lua::built_in::BUILT_IN;
 
 /// The files of the built-in plugin `name`.
 pub(super) fn tree(name: &str) -> Option<Tree> {

@@ -136,7 +136,8 @@ fn nothing_of_a_hostile_archive_reaches_the_disk() {
     disk.write("x.zip", writer.finish().unwrap().into_inner());
     assert!(disk.add("x.zip").is_err());
     assert!(!disk.0.join("data/plugins/demo").exists() && !disk.0.join("evil").exists());
-    assert!(disk.installed().list(&Files::default()).is_empty());
+    let listed = disk.installed().list(&Files::default());
+    assert!(listed.iter().all(|listed| listed.home == Home::BuiltIn));
 }
 
 #[test]
@@ -200,7 +201,8 @@ fn a_fork_is_the_users_own_and_goes_over_what_is_installed() {
     assert!(installed.fork("demo").unwrap_err().message.contains("already"));
     assert!(installed.remove("demo").unwrap_err().message.contains("your own"));
     disk.add("source").unwrap();
-    let homes: Vec<Home> = installed.list(&Files::default()).iter().map(|listed| listed.home).collect();
+    let listed = installed.list(&Files::default());
+    let homes: Vec<Home> = listed.iter().filter(|it| it.name == "demo").map(|listed| listed.home).collect();
     assert_eq!(homes, [Home::Own, Home::Installed]);
     installed.remove("demo").unwrap();
     assert_eq!(installed.home("demo"), Some(Home::Own));

@@ -23,6 +23,8 @@ pub enum Layer {
     /// One that the profile names. What the profile itself says of tools stands over it.
     #[default]
     Pack,
+    /// Functions that the profile names for single tools.
+    Profile,
     /// The user's own script, over all profiles.
     User,
     /// One of the project, which the user trusts.
@@ -36,6 +38,7 @@ impl Layer {
     pub fn name(self) -> &'static str {
         match self {
             Self::Pack => "plugin",
+            Self::Profile => "script of the profile",
             Self::User => "user script",
             Self::Project => "project plugin",
             Self::Run => "plugin of this run",
@@ -122,6 +125,20 @@ impl Pack {
             return Err(format!("{}: there is no file {entry} in its folder to be run", manifest::FILE));
         }
         Ok(Self { name, version, options, entry, files, is_folder: true })
+    }
+
+    /// Functions of single files, told by the `entry` that asks for them with `require`.
+    pub(crate) fn of_scripts(name: &str, entry: String, mut files: BTreeMap<String, String>) -> Self {
+        let init = "(rules)".to_owned();
+        files.insert(init.clone(), entry);
+        Self {
+            name: name.to_owned(),
+            version: None,
+            options: BTreeMap::new(),
+            entry: init,
+            files,
+            is_folder: true,
+        }
     }
 
     /// Its `plugin.toml`, if it has one.

@@ -4,9 +4,9 @@
 //! what happens in it, or to cut it off, let alone to run anything.
 
 use streamfmt_core::text::clean;
-use toml::de::DeValue;
 
 use super::Standing;
+use crate::config::document::{Leaf, Value};
 
 /// Fewest lines of anything that a project may ask for.
 const LEAST_LINES: i64 = 3;
@@ -21,7 +21,7 @@ pub struct Allowance {
     pub key: &'static str,
     /// To what it may be set.
     pub about: &'static str,
-    may: fn(&DeValue<'_>, &Grants) -> bool,
+    may: fn(&Value, &Grants) -> bool,
 }
 
 /// What the user, and nobody else, lets untrusted projects do besides.
@@ -47,47 +47,30 @@ pub static ALLOWED: &[Allowance] = &[
     Allowance { key: "version", about: "the version of the format", may: |_, _| true },
     Allowance { key: "profile", about: "default, full or plain", may: is_plain_profile },
     Allowance { key: "default-profile", about: "default, full or plain", may: is_plain_profile },
-    Allowance {
-        key: "theme",
-        about: "the name of a theme that is installed",
-        may: |value, _| value.as_str().is_some_and(is_name),
-    },
-    Allowance {
-        key: "layout.glyphs",
-        about: "the name of a set of glyphs",
-        may: |value, _| value.as_str().is_some_and(is_name),
-    },
-    Allowance { key: "width", about: "40 columns or more", may: is_wide },
+    Allowance { key: "theme", about: "the name of a theme that is installed", may: is_name_of },
+    Allowance { key: "layout.glyphs", about: "the name of a set of glyphs", may: is_name_of },
     Allowance { key: "layout.width", about: "40 columns or more", may: is_wide },
-    Allowance { key: "wrap", about: "true or false", may: |value, _| value.as_bool().is_some() },
-    Allowance { key: "layout.wrap", about: "true or false", may: |value, _| value.as_bool().is_some() },
     Allowance {
         key: "limits.*-lines",
         about: "3 lines or more",
         may: |value, _| {
-            integer(value).is_some_and(|lines| lines >= LEAST_LINES) || value.as_str() == Some("none")
+            integer(value).is_some_and(|lines| lines >= LEAST_LINES) || text(value) == Some("none")
         },
     },
-    Allowance {
-        key: "limits.keep",
-        about: "which end is kept",
-        may: |value, _| value.as_str().is_some_and(is_name),
-    },
+    Allowance { key: "limits.keep", about: "which end is kept", may: is_name_of },
     Allowance {
         key: "plugins",
         about: "packs that are named in your allow-in-projects",
         may: |value, grants| {
-            value.as_array().is_some_and(|list| {
-                list.iter().all(|name| {
-                    name.get_ref().as_str().is_some_and(|name| grants.packs.iter().any(|pack| pack == name))
-                })
-            })
+            let is_granted =
+                |leaf: &Leaf| leaf.text().is_some_and(|name| grants.packs.iter().any(|it| it == name));
+            matches!(value, Value::List(list) if list.iter().all(is_granted))
         },
     },
 ];
 
 /// Whether an untrusted project may set `key` to `value`; else why not.
-pub fn check(key: &str, value: &DeValue<'_>, grants: &Grants) -> Result<(), String> {
+pub fn check(key: &str, value: &Value, grants: &Grants) -> Result<(), String> {
     match ALLOWED.iter().find(|row| matches(row.key, key)) {
         None => Err("only a trusted project may set it".to_owned()),
         Some(row) if (row.may)(value, grants) => Ok(()),
@@ -114,17 +97,24 @@ pub fn left_out(file: &str, standing: Standing, refusals: &[Refusal], root: Opti
     clean(&format!("left out {told}: {file} {why}")).replace('\n', "␊")
 }
 
-fn is_plain_profile(value: &DeValue<'_>, _: &Grants) -> bool {
-    value.as_str().is_some_and(|name| matches!(name, "default" | "full" | "plain"))
+fn is_plain_profile(value: &Value, _: &Grants) -> bool {
+    matches!(text(value), Some("default" | "full" | "plain"))
 }
 
-fn is_wide(value: &DeValue<'_>, _: &Grants) -> bool {
+fn is_wide(value: &Value, _: &Grants) -> bool {
     integer(value).is_some_and(|width| width >= LEAST_WIDTH)
 }
 
-fn integer(value: &DeValue<'_>) -> Option<i64> {
-    let number = value.as_integer()?;
-    i64::from_str_radix(number.as_str(), number.radix()).ok()
+fn integer(value: &Value) -> Option<i64> {
+    if let Value::Number(number) = value { Some(*number) } else { None }
+}
+
+fn text(value: &Value) -> Option<&str> {
+    if let Value::Text(text) = value { Some(text) } else { None }
+}
+
+fn is_name_of(value: &Value, _: &Grants) -> bool {
+    text(value).is_some_and(is_name)
 }
 
 /// Whether it can only be a name, not a path.
@@ -147,25 +137,25 @@ fn matches(pattern: &str, key: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use toml::de::DeTable;
-
     use super::*;
+    use crate::config::document::{self, Document, Layer};
 
     #[track_caller]
     fn expect(source: &str, may: bool) {
-        let table = DeTable::parse(source).unwrap();
-        let (mut key, mut value) = (String::new(), None);
-        let mut open = Some(table.get_ref());
+        let document = Document::new("x.toml", None, Layer::Project, source.to_owned());
+        let (table, _) = document::parse(&document.into());
+        let (mut key, mut leaf) = (String::new(), None);
+        let mut open = Some(&table);
         while let Some(table) = open.take() {
-            let (name, inner) = table.iter().next().unwrap();
-            key = format!("{key}{}{}", if key.is_empty() { "" } else { "." }, name.get_ref());
-            match inner.get_ref() {
-                DeValue::Table(table) => open = Some(table),
-                other => value = Some(other),
+            let Some(entry) = table.0.first() else { break };
+            key = format!("{key}{}{}", if key.is_empty() { "" } else { "." }, entry.key);
+            match &entry.leaf.value {
+                Value::Table(table) => open = Some(table),
+                _ => leaf = Some(&entry.leaf),
             }
         }
         let grants = Grants { packs: vec!["cost".to_owned()] };
-        let told = check(&key, value.unwrap(), &grants);
+        let told = check(&key, &leaf.unwrap().value, &grants);
         assert_eq!(told.is_ok(), may, "{source}: {told:?}");
     }
 
@@ -176,8 +166,7 @@ mod tests {
             "profile = 'full'",
             "theme = 'dark'",
             "layout.glyphs = 'ascii'",
-            "width = 40",
-            "wrap = false",
+            "layout.width = 40",
             "limits.result-lines = 3",
             "limits.error-lines = 'none'",
             "limits.keep = 'tail'",
@@ -199,10 +188,10 @@ mod tests {
             "theme = ''",
             "layout.glyphs = '/etc/passwd'",
             "layout.margin = 40",
-            "width = 39",
-            "width = 0x1",
-            "width = -4000",
-            "width = 9223372036854775808",
+            "layout.width = 39",
+            "layout.width = 0x1",
+            "layout.width = -4000",
+            "layout.width = 9223372036854775808",
             "limits.result-lines = 2",
             "limits.result-lines = '0'",
             "limits.line = 1",

@@ -1,0 +1,76 @@
+//! The options that say which settings are used.
+
+use std::env;
+use std::path::PathBuf;
+
+use streamfmt::{Builder, Engine};
+
+use crate::folders::folders;
+use crate::message::{USAGE, tell, tell_problems};
+
+/// Which settings are used.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Choice {
+    /// How much is said: default, full, quiet, ci, review, plain, one of your own, or the path of a file
+    #[arg(long, value_name = "NAME", help_heading = "Settings")]
+    pub(crate) profile: Option<String>,
+
+    /// A file of settings, read instead of yours and the project's
+    #[arg(long, value_name = "FILE", help_heading = "Settings")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Leave the project's settings alone
+    #[arg(long, help_heading = "Settings")]
+    pub(crate) no_project: bool,
+
+    /// One value of the profile for this run, such as `limits.result-lines=40`
+    #[arg(long, value_name = "KEY=VALUE", help_heading = "Settings")]
+    pub(crate) set: Vec<String>,
+
+    /// Exit with 2 if anything is wrong in a file of settings, instead of leaving it out
+    #[arg(long, help_heading = "Settings")]
+    pub(crate) strict_config: bool,
+}
+
+impl Choice {
+    /// Begins to choose, with what these options and the environment say.
+    pub(crate) fn builder(&self) -> Builder {
+        let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());
+        let mut builder =
+            Engine::builder().folders(folders()).no_project(self.no_project).strict(self.strict_config);
+        if let Some(name) = &self.profile {
+            builder = builder.profile(name);
+        }
+        if let Some(name) = variable("STREAMFMT_PROFILE") {
+            builder = builder.environment_profile(name);
+        }
+        if let Some(hashes) = variable("STREAMFMT_TRUST") {
+            builder = builder.trusted(hashes);
+        }
+        if let Some(path) = &self.config {
+            builder = builder.config(path);
+        }
+        for assignment in &self.set {
+            builder = builder.set(assignment);
+        }
+        builder
+    }
+}
+
+/// Builds an engine. What is wrong is told: the error is an exit code.
+pub(crate) fn build(builder: Builder) -> Result<Engine, u8> {
+    let engine = builder.build().map_err(|problems| {
+        tell_problems(&problems);
+        USAGE
+    })?;
+    announce(&engine);
+    Ok(engine)
+}
+
+/// Tells what is wrong in settings that were found, and what a project said in vain.
+pub(crate) fn announce(engine: &Engine) {
+    tell_problems(engine.warnings());
+    if let Some(line) = engine.config().left_out() {
+        tell(&line);
+    }
+}

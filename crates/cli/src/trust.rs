@@ -1,0 +1,214 @@
+//! `streamfmt trust`: shows what a project brings along, and keeps what its user says of it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write as _};
+use std::path::{Path, PathBuf};
+
+use streamfmt::config::{Config, Project, Request};
+use streamfmt::{Closure, Folders, Problem, Problems, Standing, Trust};
+
+use crate::folders::folders;
+use crate::message::{OK, RUN_FAILED, USAGE, one_line, tell, tell_problems};
+use crate::write_out;
+
+/// Files that are listed; the rest is counted.
+const MOST_FILES: usize = 200;
+
+/// Trusts a project's settings, scripts, themes and plugins as they are now. Without --yes it shows them, and asks
+/// on a terminal.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+#[derive(Debug, clap::Args)]
+pub(crate) struct Command {
+    /// The project's folder, or any folder in it
+    #[arg(value_name = "PATH")]
+    path: Option<PathBuf>,
+
+    /// Show what changed since it was trusted
+    #[arg(long)]
+    diff: bool,
+
+    /// Trust it without being asked
+    #[arg(long)]
+    yes: bool,
+
+    /// Never trust it, whatever is in it
+    #[arg(long, conflicts_with_all = ["yes", "diff"])]
+    deny: bool,
+
+    /// Forget what was said of it
+    #[arg(long, conflicts_with_all = ["yes", "diff", "deny"])]
+    forget: bool,
+
+    /// List what was said of all projects
+    #[arg(long, conflicts_with_all = ["yes", "diff", "deny", "forget", "path"])]
+    list: bool,
+}
+
+impl Command {
+    /// Does what is asked for, and gives the exit code. An error is an exit code whose reason was told.
+    pub(crate) fn run(&self) -> Result<u8, u8> {
+        let folders = folders();
+        let trust = Trust::new(folders.state.as_deref(), None);
+        if self.list {
+            return list(&trust, &folders);
+        }
+        let path = self.path.clone().unwrap_or_else(|| folders.work.clone());
+        let path = path.canonicalize().map_err(|error| {
+            tell(&format!("can't look at {}: {}", path.display(), crate::input::reason(&error)));
+            USAGE
+        })?;
+        let work = if path.is_dir() { path } else { path.parent().map(Path::to_owned).unwrap_or_default() };
+        // Without the records, so that all that it asks for and may not have untrusted is known.
+        let asked = Folders { work: work.clone(), state: None, ..folders.clone() };
+        let config = Config::load(&Request { folders: Some(asked), ..Request::default() });
+        let project = config.project();
+        let root = project.map_or(work, |project| project.root.clone());
+        let shown = one_line(&folders.shown(&root));
+        if self.deny {
+            trust.deny(&root).map_err(refuse)?;
+            return say(&format!("{shown} is denied: nothing of it is used but what any project may choose"));
+        }
+        if self.forget {
+            let was_known = trust.forget(&root).map_err(refuse)?;
+            return say(&if was_known {
+                format!("forgot {shown}")
+            } else {
+                format!("nothing was said of {shown}")
+            });
+        }
+        let Some(project) = project else {
+            tell(&format!("there is no streamfmt.toml and no .streamfmt/config.toml in {shown} or above it"));
+            return Err(USAGE);
+        };
+        self.judge(&trust, &folders, project)
+    }
+
+    /// Shows a project, and trusts it if that is wanted.
+    fn judge(&self, trust: &Trust, folders: &Folders, project: &Project) -> Result<u8, u8> {
+        let closure = project.closure().map_err(refuse)?;
+        let standing = trust.standing(&closure).map_err(refuse)?;
+        let shown = one_line(&folders.shown(&closure.root));
+        let mut text = String::new();
+        if self.diff {
+            let old =
+                trust.entry(&closure.root).map_err(refuse)?.and_then(|entry| entry.files).unwrap_or_default();
+            text.push_str(&changes(&closure, &old));
+        } else {
+            text.push_str(&described(&closure, project, &shown));
+        }
+        let state = match standing {
+            Standing::Trusted => "it is trusted as it is",
+            Standing::Unknown => "it is not trusted yet",
+            Standing::Changed => "it was trusted, but has changed since (--diff shows how)",
+            Standing::Denied => "it is denied",
+        };
+        let _ = write!(text, "{state}");
+        say(&text)?;
+        if standing == Standing::Trusted {
+            return Ok(OK);
+        }
+        tell_problems(&Problems(project.problems.clone()));
+        if !self.yes && !is_confirmed() {
+            let place = self.path.as_deref().map_or_else(String::new, |path| format!(" {}", path.display()));
+            tell(&format!(
+                "nothing is changed; to trust it: streamfmt trust --yes{place}   in a pipeline: STREAMFMT_TRUST={}",
+                closure.hash()
+            ));
+            return Ok(RUN_FAILED);
+        }
+        trust.allow(&closure).map_err(refuse)?;
+        say(&format!("{shown} is trusted until one of these files changes"))
+    }
+}
+
+/// Asks on a terminal, and nowhere else: standard input may be a stream.
+fn is_confirmed() -> bool {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return false;
+    }
+    let _ = io::stderr().write_all(b"streamfmt: trust these files? [y/N] ");
+    let mut answer = String::new();
+    let is_read = io::stdin().read_line(&mut answer).is_ok();
+    is_read && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+}
+
+fn say(text: &str) -> Result<u8, u8> {
+    write_out(text.as_bytes())
+}
+
+/// Tells why something isn't done.
+fn refuse(problem: Problem) -> u8 {
+    tell_problems(&Problems::from(problem));
+    USAGE
+}
+
+/// What would be trusted: the files, what they ask for, and their hash.
+fn described(closure: &Closure, project: &Project, shown: &str) -> String {
+    let mut text = format!("{shown}\n\nfiles\n");
+    // Writing to a string doesn't fail.
+    for (name, bytes) in closure.files.iter().take(MOST_FILES) {
+        let _ = writeln!(text, "  {:>9}  {}", size(bytes.len()), one_line(name));
+    }
+    if closure.files.len() > MOST_FILES {
+        let _ = writeln!(text, "  and {} more", closure.files.len() - MOST_FILES);
+    }
+    if !project.refusals.is_empty() {
+        text.push_str("\nasks for what only a trusted project may\n");
+        for refusal in &project.refusals {
+            // A script of its own is no key of a file.
+            let key = one_line(&refusal.key);
+            let place = one_line(&format!("{}:{}", project.file, refusal.line));
+            let _ = if closure.files.contains_key(&refusal.key) {
+                writeln!(text, "  {key}  (run with every session)")
+            } else {
+                writeln!(text, "  {place}  {key}")
+            };
+        }
+    }
+    let scripts = closure
+        .files
+        .keys()
+        .filter(|name| Path::new(name).extension().is_some_and(|end| end == "lua" || end == "luau"));
+    match scripts.count() {
+        0 => {}
+        1 => text.push_str("\n1 of its files is a script: it runs without files, network and clock, and decides what is shown\n"),
+        count => {
+            let _ = writeln!(
+                text,
+                "\n{count} of its files are scripts: they run without files, network and clock, and decide what is shown"
+            );
+        }
+    }
+    let _ = write!(text, "\nsha256 {}\n", closure.hash());
+    text
+}
+
+fn size(bytes: usize) -> String {
+    if bytes < 10_000 { format!("{bytes} B") } else { format!("{} KB", bytes / 1000) }
+}
+
+fn changes(closure: &Closure, old: &BTreeMap<String, std::sync::Arc<[u8]>>) -> String {
+    let changes = closure.changes(old);
+    if changes.is_empty() { String::new() } else { format!("{}\n\n", changes.trim_end()) }
+}
+
+fn list(trust: &Trust, folders: &Folders) -> Result<u8, u8> {
+    let (entries, problems) = trust.entries();
+    tell_problems(&Problems(problems));
+    if entries.is_empty() {
+        return say("no project is trusted or denied");
+    }
+    let mut text = String::new();
+    for entry in entries {
+        let standing = if entry.files.is_some() { "trusted" } else { "denied " };
+        let is_gone = if entry.root.is_dir() { "" } else { "  (not there any more)" };
+        let count = match entry.files.as_ref().map(BTreeMap::len) {
+            None => String::new(),
+            Some(1) => "  1 file".to_owned(),
+            Some(count) => format!("  {count} files"),
+        };
+        let _ = writeln!(text, "{standing}  {}{count}{is_gone}", one_line(&folders.shown(&entry.root)));
+    }
+    say(text.trim_end())
+}

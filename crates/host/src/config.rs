@@ -1,0 +1,365 @@
+//! Settings: which files say something, what they say together, and which profile is used.
+//!
+//! ```text
+//! system ─┐
+//! user   ─┤ files (document) ─▶ parts, checked (tree) ─┬─▶ a profile, merged (resolve) ─▶ Tree ─▶ Settings
+//! project ┤                                            └─▶ which one (switch)
+//! chosen ─┘        only what it may, unless it is trusted (project)
+//! ```
+//!
+//! Later files go over earlier ones. What stands outside of a profile's table holds for all profiles and lies
+//! under them. What is wrong in a file is told and left out; the rest counts.
+
+pub mod document;
+mod packs;
+mod project;
+mod resolve;
+pub mod schema;
+pub mod switch;
+pub mod tree;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use indexmap::IndexMap;
+
+use crate::engine::WRITERS;
+use crate::files::{FileError, Files};
+use crate::folders::Folders;
+use crate::keys::{self, FILE_KEYS, Head, Named};
+use crate::lua::pack::Pack;
+use crate::problem::{Problem, Problems, nearest, suggestion};
+use crate::profile::{BUILT_IN, Settings};
+use document::{Document, LARGEST, Layer, Spot, Value};
+use switch::Switch;
+use tree::Part;
+
+pub use project::Project;
+pub use resolve::Resolved;
+
+/// The name of the user's settings in the folder [`Folders::config`].
+pub const FILE: &str = "config.toml";
+
+/// Which settings are asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// Reads the files, each once.
+    pub files: Files,
+    /// Where files are looked for; nowhere without this.
+    pub folders: Option<Folders>,
+    /// A file to be read instead of those that would be found.
+    pub file: Option<PathBuf>,
+    /// Whether files of a project are left alone.
+    pub no_project: bool,
+    /// Hashes of projects that are trusted wherever they lie, with commas between.
+    pub trusted: Option<String>,
+    /// Plugins that are used whatever the settings say; their profiles are known by name.
+    pub packs: Vec<Arc<Pack>>,
+}
+
+/// All settings that were found.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    files: Files,
+    folders: Folders,
+    packs: Vec<Arc<Pack>>,
+    /// All plugins whose profiles are known by name, once one is looked for.
+    known: OnceLock<Vec<Arc<Pack>>>,
+    /// The lowest first.
+    layers: Vec<Arc<Loaded>>,
+    /// The files that were looked for, with whether they are there.
+    looked_for: Vec<(Layer, PathBuf, bool)>,
+    project: Option<Project>,
+    problems: Told,
+}
+
+/// What is wrong with settings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// In what was named for this run: nothing is done.
+    pub errors: Problems,
+    /// In what was found: it is left out, and the rest is done.
+    pub warnings: Problems,
+}
+
+impl Told {
+    pub(crate) fn tell(&mut self, layer: Layer, problems: impl IntoIterator<Item = Problem>) {
+        let list = if layer >= Layer::Chosen { &mut self.errors } else { &mut self.warnings };
+        for problem in problems {
+            // A profile that is extended twice is told of once.
+            if list.0.len() < MOST_TOLD && !list.0.contains(&problem) {
+                list.0.push(problem);
+            }
+        }
+    }
+
+    /// Takes over what `other` tells.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.tell(Layer::Option, other.errors.0);
+        self.tell(Layer::User, other.warnings.0);
+    }
+}
+
+/// Further problems are not told.
+const MOST_TOLD: usize = 100;
+
+/// A file of settings that was read.
+#[derive(Clone, Debug)]
+struct Loaded {
+    document: Arc<Document>,
+    head: Head,
+    /// What holds for all profiles; in the file of a lone profile that profile.
+    general: Part,
+    profiles: IndexMap<String, (Spot, Part)>,
+}
+
+impl Loaded {
+    /// Reads a file's text.
+    fn read(document: Document) -> (Self, Vec<Problem>) {
+        let document = Arc::new(document);
+        let (table, mut problems) = document::parse(&document);
+        let (mut head, mut profiles) = (Head::default(), IndexMap::new());
+        let mut found = Vec::new();
+        let general = tree::read_part(&table, &mut problems, |name, entry| {
+            if let ("profile", Value::Table(tables)) = (name, &entry.leaf.value) {
+                for profile in &tables.0 {
+                    if profile.key == "none" || is_path(&profile.key) {
+                        found.push(profile.at.problem("a profile's name is a word other than \"none\""));
+                    } else if let Value::Table(table) = &profile.leaf.value {
+                        let part = tree::read_part(table, &mut found, |_, _| false);
+                        profiles.insert(profile.key.clone(), (profile.at.clone(), part));
+                    } else {
+                        let what = profile.leaf.value.describe();
+                        let message = format!("profile.{} must be a table, not {what}", profile.key);
+                        found.push(profile.leaf.spot.problem(message));
+                    }
+                }
+                return true;
+            }
+            if let Some(key) = keys::find(FILE_KEYS, name) {
+                found.extend(key.set(&mut head, &entry.leaf).err().unwrap_or_default());
+                return true;
+            }
+            let names: Vec<&str> = FILE_KEYS.iter().map(|key| key.name).collect();
+            let Some(meant) = nearest(name, &names) else { return false };
+            found.push(entry.at.problem(format!("there is no key \"{name}\" (did you mean \"{meant}\"?)")));
+            true
+        });
+        problems.extend(found);
+        problems.truncate(document::TOLD);
+        problems.sort_by_key(|problem| problem.place.as_ref().map(|place| (place.line, place.column)));
+        (Self { document, head, general, profiles }, problems)
+    }
+}
+
+/// A profile that may be used, and why.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// Its name or path, and where it was chosen.
+    pub profile: Named,
+    /// By what: an option, the environment, the project's file, …
+    pub by: &'static str,
+}
+
+/// Which profile is used.
+#[derive(Clone, Debug)]
+pub struct Choices {
+    /// Those that may be used whatever the stream is, the first that is there counts.
+    pub profiles: Vec<Choice>,
+    /// Those that are used instead if the stream is one of theirs, the first that fits counts.
+    pub by_stream: Vec<(Switch, Choice)>,
+}
+
+impl Config {
+    /// Finds and reads the files that `request` means.
+    pub fn load(request: &Request) -> Self {
+        let mut config = Self {
+            folders: request.folders.clone().unwrap_or_default(),
+            files: request.files.clone(),
+            packs: request.packs.clone(),
+            ..Self::default()
+        };
+        let folders = config.folders.clone();
+        if let Some(system) = &folders.system {
+            config.read_if_there(Layer::System, &system.join(FILE));
+        }
+        if let Some(file) = &request.file {
+            config.looked_for.push((Layer::Chosen, file.clone(), true));
+            match config.open(Layer::Chosen, file, file.display().to_string()) {
+                Ok(document) => config.add(document),
+                Err(error) => {
+                    let origin = format!("--config {}", file.display());
+                    config.problems.errors.0.push(Problem::of(origin, error.to_string()));
+                }
+            }
+            return config;
+        }
+        if let Some(user) = &folders.config {
+            config.read_if_there(Layer::User, &user.join(FILE));
+        }
+        if request.folders.is_some() && !request.no_project {
+            config.find_project(request.trusted.as_deref());
+        }
+        config
+    }
+
+    fn read_if_there(&mut self, layer: Layer, path: &Path) {
+        let shown = self.folders.shown(path);
+        match self.open(layer, path, shown.clone()) {
+            Ok(document) => {
+                self.looked_for.push((layer, path.to_owned(), true));
+                self.add(document);
+            }
+            Err(FileError::Missing) => self.looked_for.push((layer, path.to_owned(), false)),
+            Err(error) => {
+                self.looked_for.push((layer, path.to_owned(), true));
+                self.problems.tell(layer, [Problem::of(shown, error.to_string())]);
+            }
+        }
+    }
+
+    fn open(&self, layer: Layer, path: &Path, shown: String) -> Result<Document, FileError> {
+        let source = self.files.read(path, LARGEST)?;
+        let text = source.text()?.to_owned();
+        Ok(Document::new(shown, Some(source.path.clone()), layer, text))
+    }
+
+    fn add(&mut self, document: Document) {
+        let layer = document.layer;
+        let (loaded, problems) = Loaded::read(document);
+        self.problems.tell(layer, problems);
+        self.layers.push(Arc::new(loaded));
+    }
+
+    /// What is wrong in the files that were read.
+    pub fn problems(&self) -> &Told {
+        &self.problems
+    }
+
+    /// The files that were looked for, and whether they are there; the lowest first.
+    pub fn looked_for(&self) -> &[(Layer, PathBuf, bool)] {
+        &self.looked_for
+    }
+
+    /// The project whose files were found, if any.
+    pub fn project(&self) -> Option<&Project> {
+        self.project.as_ref()
+    }
+
+    /// Everything that was read.
+    pub fn files(&self) -> &Files {
+        &self.files
+    }
+
+    /// Whether a file was named, instead of those that would be found.
+    fn is_chosen(&self) -> bool {
+        self.layers.iter().any(|loaded| loaded.document.layer == Layer::Chosen)
+            || self.looked_for.iter().any(|(layer, ..)| *layer == Layer::Chosen)
+    }
+
+    /// Which profile is used. `asked` was asked for: by an option, or by the environment. `otherwise` is used if
+    /// nothing says which.
+    pub fn choices(&self, asked: Option<Choice>, otherwise: &str) -> Choices {
+        let default_of = |layer| {
+            let found = self.layers.iter().rev().find(|loaded| loaded.document.layer == layer);
+            found.and_then(|loaded| loaded.head.default_profile.clone())
+        };
+        let chosen = |profile, by| Choice { profile, by };
+        let mut profiles: Vec<Choice> = asked.into_iter().collect();
+        let is_asked = !profiles.is_empty();
+        let by_project = default_of(Layer::Project).map(|profile| chosen(profile, "the project's settings"));
+        profiles.extend(by_project);
+        let is_settled = !profiles.is_empty();
+        let mut by_stream = Vec::new();
+        let own = |loaded: &&Arc<Loaded>| matches!(loaded.document.layer, Layer::User | Layer::Chosen);
+        for switch in self.layers.iter().rev().filter(own).flat_map(|loaded| &loaded.head.switches) {
+            let Some(profile) = &switch.profile else { continue };
+            if is_settled || !switch.fits_folder(&self.folders) {
+                continue;
+            }
+            let choice = chosen(profile.clone(), "a switch");
+            if switch.asks_stream() {
+                by_stream.push((switch.clone(), choice));
+            } else {
+                profiles.push(choice);
+                break;
+            }
+        }
+        if !is_asked {
+            for layer in [Layer::Chosen, Layer::User, Layer::System] {
+                profiles.extend(default_of(layer).map(|profile| chosen(profile, "default-profile")));
+            }
+            let otherwise = Named { name: otherwise.to_owned(), spot: Spot::of_option("the default") };
+            profiles.push(chosen(otherwise, "nothing else"));
+        }
+        Choices { profiles, by_stream }
+    }
+
+    /// What is wrong in the files and with every profile in them, those of a project included, trusted or not.
+    pub fn check(&self) -> Told {
+        let mut told = self.problems.clone();
+        for loaded in &self.layers {
+            let layer = loaded.document.layer;
+            for (name, (spot, _)) in &loaded.profiles {
+                let named = Named { name: name.clone(), spot: spot.clone() };
+                let resolved = self.resolve(&named);
+                let settings = Settings::of(&resolved.tree);
+                told.extend(resolved.problems);
+                let writer = settings.writer.filter(|_| settings.plugins.is_empty());
+                if let Some(writer) = writer.filter(|_| self.user_pack().is_none())
+                    && WRITERS.iter().all(|row| row.name != writer.name)
+                {
+                    let hint = suggestion(&writer.name, WRITERS.iter().map(|row| row.name));
+                    let message = format!("there is no output format \"{}\" {hint}", writer.name);
+                    told.tell(writer.spot.document.layer, [writer.spot.problem(message)]);
+                }
+            }
+            let switched = loaded.head.switches.iter().filter_map(|switch| switch.profile.as_ref());
+            for named in switched.chain(&loaded.head.default_profile) {
+                told.extend(self.resolve(named).problems);
+            }
+            for named in loaded.general.plugins() {
+                if let Err(packs::Unusable::Missing(message)) = self.pack(&named) {
+                    told.tell(layer, [named.spot.problem(format!("plugin \"{}\": {message}", named.name))]);
+                }
+            }
+        }
+        if let Some(project) = &self.project {
+            told.tell(Layer::Project, project.problems.iter().cloned());
+        }
+        told
+    }
+
+    /// The names of all profiles, with whose they are and the file they stand in.
+    pub fn profiles(&self) -> Vec<(String, Layer, String)> {
+        let mut all: Vec<(String, Layer, String)> = Vec::new();
+        let mut add = |name: &str, layer, file: &str| {
+            let is_other = |known: &&mut (String, Layer, String)| known.0 == name;
+            match all.iter_mut().find(is_other) {
+                Some(known) => (known.1, known.2) = (layer, file.to_owned()),
+                None => all.push((name.to_owned(), layer, file.to_owned())),
+            }
+        };
+        for (name, _) in BUILT_IN {
+            add(name, Layer::BuiltIn, &format!("{name}.toml"));
+        }
+        for pack in self.known_packs() {
+            for (name, file, _) in pack.profiles() {
+                add(name, Layer::Pack, &file);
+            }
+        }
+        for loaded in &self.layers {
+            for (name, (spot, _)) in &loaded.profiles {
+                add(name, loaded.document.layer, &spot.to_string());
+            }
+        }
+        all
+    }
+}
+
+/// Whether the name of a profile is a path rather than a name.
+pub(crate) fn is_path(name: &str) -> bool {
+    let name = name.split('#').next().unwrap_or(name);
+    name.contains(['/', std::path::MAIN_SEPARATOR])
+        || Path::new(name).extension().is_some_and(|end| end == "toml")
+}

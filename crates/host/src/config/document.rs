@@ -1,0 +1,320 @@
+//! A file of settings as it was read: a tree in which everything knows where it stands.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use toml::de::{DeTable, DeValue};
+
+use crate::problem::Problem;
+use crate::rule::Origin;
+
+/// Largest file of settings, in bytes.
+pub(crate) const LARGEST: usize = 256 * 1024;
+/// Tables inside one another: no key has more parts.
+const DEEPEST: usize = 12;
+/// Further problems of one file are not told: nobody reads more at once.
+pub(crate) const TOLD: usize = 20;
+
+/// Whose a file of settings is. Later ones go over earlier ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Layer {
+    /// It comes with the program.
+    BuiltIn,
+    /// It comes with a plugin.
+    Pack,
+    /// It holds for every user of the machine.
+    System,
+    /// It is the user's own.
+    User,
+    /// It lies in a project.
+    Project,
+    /// It was named for this run.
+    Chosen,
+    /// It is no file but an option, or a variable of the environment.
+    Option,
+}
+
+impl Layer {
+    /// Its name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BuiltIn => "built-in",
+            Self::Pack => "plugin",
+            Self::System => "system",
+            Self::User => "user",
+            Self::Project => "project",
+            Self::Chosen => "chosen",
+            Self::Option => "option",
+        }
+    }
+}
+
+/// The text of a file of settings.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Document {
+    /// What it is called in messages.
+    pub name: String,
+    /// Where it lies, if it is a file on the disk.
+    pub path: Option<PathBuf>,
+    /// Whose it is.
+    pub layer: Layer,
+    /// What is in it.
+    pub source: String,
+    /// Where its lines end, so that no place has to be counted from the start.
+    ends: Vec<usize>,
+}
+
+impl Document {
+    /// A file's text.
+    pub fn new(name: impl Into<String>, path: Option<PathBuf>, layer: Layer, source: String) -> Self {
+        let ends = memchr::memchr_iter(b'\n', source.as_bytes()).collect();
+        Self { name: name.into(), path, layer, source, ends }
+    }
+
+    /// The folder that paths in it are relative to.
+    pub(crate) fn folder(&self) -> &Path {
+        self.path.as_deref().and_then(Path::parent).unwrap_or(Path::new(""))
+    }
+}
+
+/// Where something was said.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Spot {
+    /// The file.
+    pub document: Arc<Document>,
+    /// The bytes of it that are meant.
+    pub span: Range<usize>,
+}
+
+impl Spot {
+    /// What was said by an option or a variable: `--set limits.result-lines=3`.
+    pub fn of_option(said: impl Into<String>) -> Self {
+        let document = Document::new(said, None, Layer::Option, String::new());
+        Self { document: Arc::new(document), span: 0..0 }
+    }
+
+    /// What is wrong here.
+    pub fn problem(&self, message: impl Into<String>) -> Problem {
+        match self.document.layer {
+            Layer::Option => Problem::of(&self.document.name, message),
+            _ => Problem::at(&self.document.name, &self.document.source, self.span.clone(), message),
+        }
+    }
+
+    /// The line, from 1.
+    pub fn line(&self) -> usize {
+        self.document.ends.partition_point(|end| *end < self.span.start) + 1
+    }
+
+    /// The file's name and the line, for rules of tools.
+    pub(crate) fn origin(&self) -> Origin {
+        Origin { file: self.document.name.clone(), line: self.line() }
+    }
+}
+
+impl fmt::Display for Spot {
+    /// `mine.toml:3`, or the option.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.document.layer {
+            Layer::Option => f.write_str(&self.document.name),
+            _ => write!(f, "{}:{}", self.document.name, self.line()),
+        }
+    }
+}
+
+impl fmt::Debug for Spot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A value and where it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Leaf {
+    /// The value.
+    pub value: Value,
+    /// Where it stands.
+    pub spot: Spot,
+}
+
+/// A value of a file, or the text of an option.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A text.
+    Text(String),
+    /// A whole number.
+    Number(i64),
+    /// A number with a fraction.
+    Float(f64),
+    /// True or false.
+    Flag(bool),
+    /// A list.
+    List(Vec<Leaf>),
+    /// A table.
+    Table(Table),
+    /// The text of an option: what it means depends on the key.
+    Bare(String),
+    /// What no key takes, by what it is.
+    Other(&'static str),
+}
+
+/// The keys of a table in their order in the file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table(pub Vec<Entry>);
+
+/// A key of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// The key.
+    pub key: String,
+    /// Where it stands.
+    pub at: Spot,
+    /// Its value.
+    pub leaf: Leaf,
+}
+
+impl Table {
+    /// The value of a key.
+    pub fn get(&self, key: &str) -> Option<&Leaf> {
+        self.0.iter().find(|entry| entry.key == key).map(|entry| &entry.leaf)
+    }
+}
+
+impl Leaf {
+    /// The text that this is, if it is one.
+    pub fn text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Text(text) | Value::Bare(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+impl Value {
+    /// What it is, for messages.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Text(text) | Self::Bare(text) => format!("\"{text}\""),
+            Self::Number(number) => number.to_string(),
+            Self::Float(number) => number.to_string(),
+            Self::Flag(flag) => flag.to_string(),
+            Self::List(list) if list.iter().all(|leaf| leaf.text().is_some()) => "a list".to_owned(),
+            Self::List(_) => "a list with something else in it".to_owned(),
+            Self::Table(_) => "a table".to_owned(),
+            Self::Other(what) => (*what).to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    /// As it is written in a file.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) | Self::Bare(text) => f.write_str(&toml::Value::from(text.as_str()).to_string()),
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Float(number) => f.write_str(&toml::Value::from(*number).to_string()),
+            Self::Flag(flag) => write!(f, "{flag}"),
+            Self::List(list) => {
+                f.write_str("[")?;
+                for (index, leaf) in list.iter().enumerate() {
+                    let comma = if index > 0 { ", " } else { "" };
+                    write!(f, "{comma}{}", leaf.value)?;
+                }
+                f.write_str("]")
+            }
+            Self::Table(table) => {
+                f.write_str("{ ")?;
+                for (index, entry) in table.0.iter().enumerate() {
+                    let comma = if index > 0 { ", " } else { "" };
+                    write!(f, "{comma}{} = {}", quoted(&entry.key), entry.leaf.value)?;
+                }
+                f.write_str(" }")
+            }
+            Self::Other(what) => write!(f, "\"{what}\""),
+        }
+    }
+}
+
+/// A part of a key as it is written in a file.
+pub(crate) fn quoted(part: &str) -> String {
+    let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    if !part.is_empty() && part.bytes().all(is_bare) {
+        part.to_owned()
+    } else {
+        toml::Value::from(part).to_string()
+    }
+}
+
+/// Reads the text of a file. What can't be read is told and left out; the rest is there all the same.
+pub(crate) fn parse(document: &Arc<Document>) -> (Table, Vec<Problem>) {
+    let spot = |span| Spot { document: Arc::clone(document), span };
+    if document.source.len() > LARGEST {
+        let message = format!("it is larger than {} KiB", LARGEST / 1024);
+        return (Table::default(), vec![Problem::of(&document.name, message)]);
+    }
+    let (table, errors) = DeTable::parse_recoverable(&document.source);
+    let mut problems: Vec<Problem> = errors
+        .iter()
+        .take(TOLD)
+        .map(|error| spot(error.span().unwrap_or(0..0)).problem(error.message().replace('\n', ", ")))
+        .collect();
+    let mut reader = Reader { document, problems: Vec::new() };
+    let table = reader.table(table.get_ref(), 0);
+    problems.extend(reader.problems);
+    (table, problems)
+}
+
+struct Reader<'a> {
+    document: &'a Arc<Document>,
+    problems: Vec<Problem>,
+}
+
+impl Reader<'_> {
+    fn spot(&self, span: Range<usize>) -> Spot {
+        Spot { document: Arc::clone(self.document), span }
+    }
+
+    fn table(&mut self, table: &DeTable<'_>, depth: usize) -> Table {
+        let entries = table.iter().map(|(key, value)| Entry {
+            key: key.get_ref().to_string(),
+            at: self.spot(key.span()),
+            leaf: self.leaf(value.get_ref(), value.span(), depth + 1),
+        });
+        let mut entries: Vec<Entry> = entries.collect();
+        entries.sort_by_key(|entry| entry.at.span.start);
+        Table(entries)
+    }
+
+    /// Goes no deeper than keys do: the stack is not the file's to fill.
+    fn leaf(&mut self, value: &DeValue<'_>, span: Range<usize>, depth: usize) -> Leaf {
+        let spot = self.spot(span);
+        let value = match value {
+            DeValue::String(text) => Value::Text(text.to_string()),
+            DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
+                Ok(number) => Value::Number(number),
+                Err(_) => Value::Other("a number out of all range"),
+            },
+            DeValue::Float(number) => match number.as_str().parse() {
+                Ok(number) => Value::Float(number),
+                Err(_) => Value::Other("a number with a fraction"),
+            },
+            DeValue::Boolean(flag) => Value::Flag(*flag),
+            DeValue::Datetime(_) => Value::Other("a date"),
+            DeValue::Array(_) | DeValue::Table(_) if depth >= DEEPEST => {
+                if self.problems.len() < TOLD {
+                    self.problems.push(spot.problem("it lies too deep in other tables or lists"));
+                }
+                Value::Other("something too deep")
+            }
+            DeValue::Array(array) => {
+                let leaves =
+                    array.iter().map(|value| self.leaf(value.get_ref(), value.span(), depth + 1)).collect();
+                Value::List(leaves)
+            }
+            DeValue::Table(table) => Value::Table(self.table(table, depth)),
+        };
+        Leaf { value, spot }
+    }
+}

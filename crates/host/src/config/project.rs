@@ -1,0 +1,338 @@
+//! The files of a project: found by searching, and heard only as far as the user allows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use super::document::{Document, LARGEST, Layer, Value};
+use super::tree::{Change, Part, Path as KeyPath};
+use super::{Config, Loaded, is_path, switch};
+use crate::files::{FileError, Files};
+use crate::folders::Folders;
+use crate::lua::pack::Pack;
+use crate::problem::Problem;
+use crate::trust::{Closure, Grants, OWN_FOLDER, Refusal, Standing, Trust, allowance};
+
+/// The names of a project's settings, the first that is there counts.
+const FILES: [&str; 2] = ["streamfmt.toml", ".streamfmt/config.toml"];
+
+/// Most files of settings that a project's lead to.
+const MOST_FILES: usize = 64;
+/// Largest file that a project's settings lead to, in bytes.
+const LARGEST_PART: usize = 4 << 20;
+
+/// A project that brings settings along.
+#[derive(Clone, Debug)]
+pub struct Project {
+    /// Its folder, as a real path.
+    pub root: PathBuf,
+    /// Its file of settings, as it is called in messages.
+    pub file: String,
+    /// Whether it is trusted.
+    pub standing: Standing,
+    /// What was left out since it is not.
+    pub refusals: Vec<Refusal>,
+    /// What is wrong with its files; told only if it is trusted, or asked for.
+    pub problems: Vec<Problem>,
+    reader: Files,
+    loaded: Arc<Loaded>,
+    /// What was trusted: nothing else of it is used.
+    closure: Option<Arc<Closure>>,
+}
+
+/// What a path in a project leads to.
+pub(super) enum Brought {
+    /// A file: its name and text.
+    File(String, String),
+    /// A folder: its files.
+    Folder(BTreeMap<String, String>),
+}
+
+impl Project {
+    /// Finds the project that the working directory lies in, and reads its settings. The nearest file counts; it
+    /// is looked for up to the root of a repository, and below the home directory.
+    pub fn find(files: &Files, folders: &Folders) -> Result<Option<Self>, Problem> {
+        let Some((root, name)) = search(folders) else { return Ok(None) };
+        let path = root.join(name);
+        let inside = path.strip_prefix(&folders.work).ok().map(|path| path.display().to_string());
+        let file = inside.unwrap_or_else(|| folders.shown(&path));
+        let complain = |error: FileError| Problem::of(&file, error.to_string());
+        let reader = files.within(&root).map_err(complain)?;
+        let source = reader.read(Path::new(name), LARGEST).map_err(complain)?;
+        let text = source.text().map_err(complain)?.to_owned();
+        let document = Document::new(file.clone(), Some(source.path), Layer::Project, text);
+        let (loaded, problems) = Loaded::read(document);
+        Ok(Some(Self {
+            root: reader.root().unwrap_or(&root).to_owned(),
+            file,
+            standing: Standing::Unknown,
+            refusals: Vec::new(),
+            problems,
+            reader,
+            loaded: Arc::new(loaded),
+            closure: None,
+        }))
+    }
+
+    /// All files that take part in it: those that its settings lead to, and everything in `.streamfmt/`.
+    pub fn closure(&self) -> Result<Closure, Problem> {
+        let mut open = vec![Arc::clone(&self.loaded)];
+        let mut seen = BTreeSet::new();
+        while let Some(loaded) = open.pop() {
+            let folder = loaded.document.folder();
+            let parts = loaded.profiles.values().map(|(_, part)| part).chain([&loaded.general]);
+            for reference in parts.flat_map(Part::references) {
+                let reference = reference.split('#').next().unwrap_or_default();
+                let path = folder.join(reference);
+                match self.reader.read(&path, LARGEST_PART) {
+                    Ok(source) => {
+                        let is_settings = path.extension().is_some_and(|end| end == "toml");
+                        if is_settings && seen.insert(source.path.clone()) && seen.len() <= MOST_FILES {
+                            let text = String::from_utf8_lossy(&source.bytes).into_owned();
+                            let name = source.path.display().to_string();
+                            let document = Document::new(name, Some(source.path), Layer::Project, text);
+                            open.push(Arc::new(Loaded::read(document).0));
+                        }
+                    }
+                    // A folder is a plugin: reading it is enough.
+                    Err(FileError::OtherKind(_)) => drop(Pack::read(&self.reader, &path)),
+                    // What can't be read now takes no part later: see `brought`.
+                    Err(_) => {}
+                }
+            }
+        }
+        Closure::of(&self.reader)
+    }
+
+    /// What a path in a file of the project leads to, as it was when it was trusted.
+    fn brought(&self, by: &Document, path: &str) -> Result<Brought, String> {
+        let closure = self.closure.as_ref().ok_or("the project is not trusted")?;
+        let inside = by.folder().strip_prefix(&closure.root).unwrap_or(Path::new("")).join(path);
+        let name = plain(&inside).ok_or_else(|| FileError::Outside(closure.root.clone()).to_string())?;
+        if let Some(bytes) = closure.files.get(&name) {
+            let text = std::str::from_utf8(bytes).map_err(|_| FileError::NotText.to_string())?;
+            return Ok(Brought::File(name, text.to_owned()));
+        }
+        let folder = format!("{name}/");
+        let files: BTreeMap<String, String> = closure
+            .files
+            .iter()
+            .filter_map(|(file, bytes)| {
+                let inside = file.strip_prefix(&folder)?;
+                Some((inside.to_owned(), String::from_utf8_lossy(bytes).into_owned()))
+            })
+            .collect();
+        if files.is_empty() { Err(FileError::Missing.to_string()) } else { Ok(Brought::Folder(files)) }
+    }
+
+    /// Its own plugin, `.streamfmt/init.lua`, if it is trusted.
+    fn pack(&self) -> Option<Result<Pack, String>> {
+        let closure = self.closure.as_ref()?;
+        let own = format!("{OWN_FOLDER}/");
+        let inside = |name: &str| closure.files.get(&format!("{own}{name}"));
+        let entry = inside("init.lua").or_else(|| inside("init.luau"))?;
+        if inside("plugin.toml").is_some() {
+            let files = closure.files.iter().filter_map(|(file, bytes)| {
+                Some((file.strip_prefix(&own)?.to_owned(), String::from_utf8_lossy(bytes).into_owned()))
+            });
+            return Some(Pack::from_files(files.collect()));
+        }
+        Some(Ok(Pack::from_source(&format!("{own}init.lua"), String::from_utf8_lossy(entry))))
+    }
+
+    /// What an untrusted project is heard for: the rest is put among the refusals.
+    fn reduced(&mut self, grants: &Grants) -> Loaded {
+        let loaded = &*self.loaded;
+        let mut reduced = Loaded { profiles: indexmap::IndexMap::new(), ..loaded.clone() };
+        let mut refusals = Vec::new();
+        let mut refuse = |key: String, line: usize, why: String| refusals.push(Refusal { key, line, why });
+        if let Some(name) = &loaded.head.default_profile {
+            let value = Value::Text(name.name.clone());
+            if let Err(why) = allowance::check("default-profile", &value, grants) {
+                refuse("default-profile".to_owned(), name.spot.line(), why);
+                reduced.head.default_profile = None;
+            }
+        }
+        for (key, spots) in [
+            ("switch", loaded.head.switches.first().and_then(|switch| switch.spot.as_ref())),
+            ("allow-in-projects", loaded.head.allowed_in_projects.first().map(|name| &name.spot)),
+            ("trusted-paths", loaded.head.trusted_paths.first().map(|name| &name.spot)),
+            ("extends", loaded.general.extends.iter().flatten().next().map(|name| &name.spot)),
+        ] {
+            if let Some(spot) = spots {
+                refuse(key.to_owned(), spot.line(), "only a trusted project may set it".to_owned());
+            }
+        }
+        reduced.head.switches.clear();
+        reduced.head.allowed_in_projects.clear();
+        reduced.head.trusted_paths.clear();
+        reduced.general.extends = None;
+        reduced.general.said.retain(|said| {
+            let key = said.path.to_string();
+            let may = if said.change == Change::Replace {
+                allowance::check(&key, &said.leaf.value, grants)
+            } else {
+                Err("only a trusted project may change a list".to_owned())
+            };
+            may.map_err(|why| refuse(key, said.leaf.spot.line(), why)).is_ok()
+        });
+        for (name, (spot, _)) in &loaded.profiles {
+            refuse(
+                format!("profile.{name}"),
+                spot.line(),
+                "only a trusted project may have profiles".to_owned(),
+            );
+        }
+        let own = ["init.lua", "init.luau"].map(|name| format!("{OWN_FOLDER}/{name}"));
+        for name in own.into_iter().filter(|name| self.root.join(name).is_file()) {
+            refusals.push(Refusal {
+                key: name,
+                line: 1,
+                why: "only a trusted project may run scripts".to_owned(),
+            });
+        }
+        self.refusals = refusals;
+        reduced
+    }
+}
+
+impl Part {
+    /// The paths that it leads to.
+    fn references(&self) -> Vec<String> {
+        let mut paths: Vec<String> = self.extends.iter().flatten().map(|name| name.name.clone()).collect();
+        paths.retain(|name| is_path(name));
+        for said in &self.said {
+            match (&said.path, &said.leaf.value) {
+                (KeyPath::Key("theme"), Value::Text(theme)) => paths.push(theme.clone()),
+                (KeyPath::Key("plugins"), _) => {
+                    paths.extend(said.leaf.names().into_iter().flatten().map(|name| name.name));
+                }
+                (KeyPath::Tool(_, field), Value::Text(script)) if field.starts_with("script.") => {
+                    paths.push(script.clone());
+                }
+                _ => {}
+            }
+        }
+        paths
+    }
+}
+
+impl Config {
+    /// Finds the project's settings and takes of them what is allowed.
+    pub(super) fn find_project(&mut self, trusted: Option<&str>) {
+        let mut project = match Project::find(&self.files, &self.folders) {
+            Ok(Some(project)) => project,
+            Ok(None) => return,
+            Err(problem) => return self.problems.tell(Layer::Project, [problem]),
+        };
+        let path = project.loaded.document.path.clone().unwrap_or_default();
+        self.looked_for.push((Layer::Project, path, true));
+        let trust = Trust::new(self.folders.state.as_deref(), trusted);
+        let user = || self.layers.iter().filter(|loaded| loaded.document.layer == Layer::User);
+        let mut patterns = user().flat_map(|loaded| &loaded.head.trusted_paths);
+        let is_trusted_path =
+            patterns.any(|pattern| switch::fits(&pattern.name, &project.root, &self.folders));
+        if is_trusted_path || trust.may_know(&project.root) {
+            match project.closure().and_then(|closure| Ok((trust.standing(&closure)?, closure))) {
+                Ok((mut standing, closure)) => {
+                    if is_trusted_path && standing != Standing::Denied {
+                        standing = Standing::Trusted;
+                    }
+                    project.standing = standing;
+                    project.closure = (standing == Standing::Trusted).then(|| Arc::new(closure));
+                }
+                Err(problem) => self.problems.tell(Layer::Project, [problem]),
+            }
+        }
+        if project.standing == Standing::Trusted {
+            let own = "only your own settings may say it";
+            let head = &project.loaded.head;
+            let switches = head.switches.iter().filter_map(|switch| switch.spot.as_ref());
+            let names = head.allowed_in_projects.iter().chain(&head.trusted_paths);
+            let spots = switches.chain(names.map(|name| &name.spot));
+            project.problems.extend(spots.map(|spot| spot.problem(own)));
+            self.problems.tell(Layer::Project, project.problems.clone());
+            self.layers.push(Arc::clone(&project.loaded));
+        } else {
+            let packs = user().flat_map(|loaded| &loaded.head.allowed_in_projects);
+            let grants = Grants { packs: packs.map(|name| name.name.clone()).collect() };
+            let reduced = project.reduced(&grants);
+            self.layers.push(Arc::new(reduced));
+        }
+        self.project = Some(project);
+    }
+
+    /// Reads a file of settings by a path that stands in another. Gives its real path and its text.
+    pub(crate) fn read_beside(&self, by: &Document, path: &str) -> Result<(PathBuf, String), String> {
+        if by.layer == Layer::Project {
+            return match self.project_files(by, path)? {
+                Brought::File(name, text) => {
+                    let root = self.project.as_ref().map(|project| project.root.clone()).unwrap_or_default();
+                    Ok((root.join(name), text))
+                }
+                Brought::Folder(_) => Err(FileError::OtherKind("file").to_string()),
+            };
+        }
+        if by.layer <= Layer::Pack {
+            return Err("a profile of the program or of a plugin leads to no files".to_owned());
+        }
+        let path = by.folder().join(self.folders.expand(path));
+        let source = self.files.read(&path, LARGEST).map_err(|error| error.to_string())?;
+        let text = source.text().map_err(|error| error.to_string())?.to_owned();
+        Ok((source.path, text))
+    }
+
+    pub(super) fn project_files(&self, by: &Document, path: &str) -> Result<Brought, String> {
+        let project = self.project.as_ref().ok_or("there is no project")?;
+        project.brought(by, path)
+    }
+
+    /// The plugin that a trusted project brings along as a whole, `.streamfmt/init.lua`.
+    pub(crate) fn project_pack(&self) -> Option<Result<Pack, String>> {
+        self.project.as_ref()?.pack()
+    }
+
+    /// The one line that tells what a project said in vain, if anything.
+    pub fn left_out(&self) -> Option<String> {
+        let project = self.project.as_ref().filter(|project| !project.refusals.is_empty())?;
+        let is_here = project.root == self.folders.work;
+        let root = self.folders.shown(&project.root);
+        let root = (!is_here).then_some(root.as_str());
+        Some(allowance::left_out(&project.file, project.standing, &project.refusals, root))
+    }
+}
+
+/// The folder of the project and the name of its settings there.
+fn search(folders: &Folders) -> Option<(PathBuf, &'static str)> {
+    let home = folders.home.as_deref();
+    let real_home = home.and_then(|home| home.canonicalize().ok());
+    for folder in folders.work.ancestors() {
+        if Some(folder) == home || Some(folder) == real_home.as_deref() || !folder.is_absolute() {
+            return None;
+        }
+        if let Some(name) = FILES.into_iter().find(|name| folder.join(name).is_file()) {
+            return Some((folder.to_owned(), name));
+        }
+        // A repository is a folder with `.git`: a folder, or in a worktree a file.
+        if folder.join(".git").exists() {
+            return None;
+        }
+    }
+    None
+}
+
+/// A path inside of a project with `/` between its parts; `None` if it leaves the project.
+fn plain(path: &Path) -> Option<String> {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => parts.push(name.to_str()?),
+            Component::CurDir => {}
+            Component::ParentDir => {
+                parts.pop()?;
+            }
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    Some(parts.join("/"))
+}

@@ -1,0 +1,114 @@
+//! The JSON Schema of a file of settings, for editors: made of the tables that the reader uses.
+//!
+//! It is written in draft 7, which the editors' TOML extensions understand.
+
+use serde_json::{Map, Value, json};
+
+use crate::engine::WRITERS;
+use crate::keys::{FILE_KEYS, FILTER_KEYS, Form, KEYS, Key, SWITCH_KEYS, TOOL_KEYS};
+
+/// Where the schema is published.
+pub const ADDRESS: &str =
+    "https://raw.githubusercontent.com/streamfmt/streamfmt/main/docs/schema/config.schema.json";
+
+/// The schema as a text of JSON, with a final newline.
+pub fn schema() -> String {
+    let mut tool = table(TOOL_KEYS);
+    tool["description"] = "What is said of this tool".into();
+    let tools = json!({
+        "description": "What is said of tools: by name, by glob, or by action such as \"@run\"",
+        "type": "object",
+        "additionalProperties": { "$ref": "#/definitions/tool" },
+    });
+    let plugins = json!({
+        "description": "Options of plugins, by the plugin's name",
+        "type": "object",
+        "additionalProperties": { "type": "object" },
+    });
+    let mut profile = table(KEYS);
+    profile["description"] = "A profile".into();
+    profile["properties"]["tool"] = tools;
+    profile["properties"]["plugin"] = plugins;
+    let mut file = profile.clone();
+    for (name, about) in properties(FILE_KEYS) {
+        file["properties"][name] = about;
+    }
+    let profiles = json!({ "type": "object", "additionalProperties": { "$ref": "#/definitions/profile" } });
+    let name = file["properties"]["profile"].take();
+    file["properties"]["profile"] = json!({
+        "description": "Profiles by name, or the name of the profile that is used",
+        "anyOf": [profiles, name],
+    });
+    // Who names a schema in a file may do it so.
+    file["properties"]["$schema"] = json!({ "type": "string" });
+    file["$schema"] = "http://json-schema.org/draft-07/schema#".into();
+    file["$id"] = ADDRESS.into();
+    file["title"] = "Settings of streamfmt".into();
+    file["description"] = "What holds for all profiles, and the profiles".into();
+    file["definitions"] = json!({
+        "profile": profile,
+        "tool": tool,
+        "filter": table(FILTER_KEYS),
+        "switch": table(SWITCH_KEYS),
+    });
+    let mut text = serde_json::to_string_pretty(&file).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// A table of keys, those in groups in tables of their own.
+fn table<T>(keys: &'static [Key<T>]) -> Value {
+    let mut all = Map::new();
+    for (name, about) in properties(keys) {
+        match name.split_once('.') {
+            None => drop(all.insert(name.to_owned(), about)),
+            Some((group, name)) => {
+                let empty = json!({ "type": "object", "properties": {}, "additionalProperties": false });
+                let group = all.entry(group).or_insert(empty);
+                group["properties"][name] = about;
+            }
+        }
+    }
+    json!({ "type": "object", "properties": all, "additionalProperties": false })
+}
+
+fn properties<T>(keys: &'static [Key<T>]) -> impl Iterator<Item = (&'static str, Value)> {
+    keys.iter().map(|key| {
+        let mut value = form(&key.form);
+        value["description"] = key.about.into();
+        if key.is_list() {
+            let list = form(&key.form);
+            let changes = json!({
+                "type": "object",
+                "properties": { "add": list, "remove": list },
+                "additionalProperties": false,
+            });
+            value = json!({ "description": key.about, "anyOf": [list, changes] });
+        }
+        (key.name, value)
+    })
+}
+
+fn form<T>(form: &Form<T>) -> Value {
+    let count = || json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, { "const": "none" }] });
+    match form {
+        Form::Word(words) => json!({ "enum": words.iter().map(|(word, _)| *word).collect::<Vec<_>>() }),
+        Form::Writer(_) => json!({ "enum": WRITERS.iter().map(|row| row.name).collect::<Vec<_>>() }),
+        Form::Name(_) => json!({ "type": "string" }),
+        Form::Rule(_) => json!({ "type": ["string", "boolean"] }),
+        Form::Script(_) => {
+            json!({ "type": "string", "pattern": "^(\\./)?[A-Za-z0-9_/-]+\\.luau?(#[A-Za-z0-9_]+)?$" })
+        }
+        Form::Flag(_) => json!({ "type": "boolean" }),
+        Form::Number(least, most, _) if least == most => json!({ "const": least }),
+        Form::Number(least, most, _) => json!({ "type": "integer", "minimum": least, "maximum": most }),
+        Form::Lines(_) => count(),
+        Form::Size(_) => json!({ "anyOf": [
+            { "type": "integer", "minimum": 0 },
+            { "type": "string", "pattern": "^([0-9]+ *(B|kB|KB|KiB|K|MB|MiB|M|GiB|G)?|none)$" },
+        ] }),
+        Form::List(_) => json!({ "type": "array", "items": { "type": "string" } }),
+        Form::Filters(_) => json!({ "type": "array", "items": { "$ref": "#/definitions/filter" } }),
+        Form::Switches(_) => json!({ "type": "array", "items": { "$ref": "#/definitions/switch" } }),
+    }
+}

@@ -1,0 +1,433 @@
+//! What all layers say together: each key with its value, and with those that it hides.
+
+use std::fmt;
+
+use indexmap::IndexMap;
+
+use super::document::{Entry, Leaf, Spot, TOLD, Table, Value, quoted};
+use crate::keys::{self, KEYS, Key, Named, TOOL_KEYS, ToolTable};
+use crate::problem::{Problem, suggestion};
+use crate::profile::Settings;
+use crate::rule;
+
+/// Tables `[tool.NAME]` and options of plugins in one file.
+const MOST_TABLES: usize = 500;
+/// Longest list, in elements.
+const LONGEST_LIST: usize = 1_000;
+
+/// A key of a profile.
+#[derive(Clone, Copy)]
+pub(crate) enum Row {
+    /// One of [`KEYS`].
+    Key(&'static Key<Settings>),
+    /// One of [`TOOL_KEYS`], of the tool that the path names.
+    Tool(&'static Key<ToolTable>),
+    /// An option of the plugin that the path names.
+    Plugin,
+}
+
+/// A key with all of its parts: `tool`, `mcp__*`, `limits.keep`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Path {
+    Key(&'static str),
+    Tool(String, &'static str),
+    Plugin(String, String),
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Key(name) => f.write_str(name),
+            Self::Tool(tool, field) => write!(f, "tool.{}.{field}", quoted(tool)),
+            Self::Plugin(plugin, option) => write!(f, "plugin.{}.{}", quoted(plugin), quoted(option)),
+        }
+    }
+}
+
+impl Path {
+    fn row(&self) -> Option<Row> {
+        match self {
+            Self::Key(name) => keys::find(KEYS, name).map(Row::Key),
+            Self::Tool(_, field) => keys::find(TOOL_KEYS, field).map(Row::Tool),
+            Self::Plugin(..) => Some(Row::Plugin),
+        }
+    }
+}
+
+/// One thing that a profile says.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Said {
+    pub(crate) path: Path,
+    pub(crate) change: Change,
+    pub(crate) leaf: Leaf,
+}
+
+/// What a value does to the one below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    Replace,
+    Add,
+    Remove,
+}
+
+/// What the table of a profile says, each value checked.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Part {
+    /// What it extends.
+    pub(crate) extends: Option<Vec<Named>>,
+    /// What it says, in the order of the file.
+    pub(crate) said: Vec<Said>,
+}
+
+impl Part {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.extends.is_none() && self.said.is_empty()
+    }
+
+    /// The plugins that it names.
+    pub(crate) fn plugins(&self) -> Vec<Named> {
+        let said = self.said.iter().filter(|said| said.path == Path::Key("plugins"));
+        let said = said.filter(|said| said.change != Change::Remove);
+        said.filter_map(|said| said.leaf.names()).flatten().collect()
+    }
+}
+
+/// Reads the table of a profile. Keys that it doesn't know are given to `other`, which says whether it does.
+pub(crate) fn read_part(
+    table: &Table,
+    problems: &mut Vec<Problem>,
+    mut other: impl FnMut(&str, &Entry) -> bool,
+) -> Part {
+    let mut reader = Reader { part: Part::default(), problems: Vec::new(), tables: 0 };
+    keys::walk(KEYS, table, |name, entry, key| match key {
+        Some(key) => reader.key(key, entry),
+        None if other(name, entry) => {}
+        None => match (name, &entry.leaf.value) {
+            ("tool", Value::Table(tools)) => tools.0.iter().for_each(|tool| reader.tool(tool)),
+            ("plugin", Value::Table(plugins)) => plugins.0.iter().for_each(|plugin| reader.plugin(plugin)),
+            ("tool" | "plugin", _) => {
+                reader.tell(&entry.leaf.spot, format!("{name} must be a table, as in [{name}.NAME]"));
+            }
+            _ => {
+                let message = unknown(name);
+                reader.tell(&entry.at, message);
+            }
+        },
+    });
+    let Reader { mut part, problems: mut found, .. } = reader;
+    part.said.sort_by_key(|said| said.leaf.spot.span.start);
+    found.sort_by_key(|problem| problem.place.as_ref().map(|place| (place.line, place.column)));
+    problems.extend(found);
+    part
+}
+
+fn unknown(name: &str) -> String {
+    let plain = keys::unknown(KEYS, name);
+    if plain.contains("did you mean") || name.contains('.') {
+        return plain;
+    }
+    // Groups are keys too, for who has forgotten what stands in them.
+    let mut groups: Vec<&str> = KEYS.iter().filter_map(|key| key.name.split('.').next()).collect();
+    groups.extend(["tool", "plugin"]);
+    groups.dedup();
+    format!("there is no key \"{name}\" {}", suggestion(name, groups))
+}
+
+struct Reader {
+    part: Part,
+    problems: Vec<Problem>,
+    /// Tables of tools, and options of plugins.
+    tables: usize,
+}
+
+impl Reader {
+    fn tell(&mut self, spot: &Spot, message: impl Into<String>) {
+        if self.problems.len() < TOLD {
+            self.problems.push(spot.problem(message));
+        }
+    }
+
+    fn key(&mut self, key: &'static Key<Settings>, entry: &Entry) {
+        let leaf = &entry.leaf;
+        let path = Path::Key(key.name);
+        if let (true, Value::Table(changes)) = (key.is_list(), &leaf.value) {
+            for change in &changes.0 {
+                match change.key.as_str() {
+                    "add" => self.checked(key, &path, Change::Add, &change.leaf),
+                    "remove" => self.checked(key, &path, Change::Remove, &change.leaf),
+                    other => {
+                        let hint = suggestion(other, ["add", "remove"]);
+                        self.tell(&change.at, format!("a list has no \"{other}\" {hint}"));
+                    }
+                }
+            }
+            return;
+        }
+        if key.name == "extends" {
+            match leaf.names() {
+                Some(names) => self.part.extends = Some(names),
+                None => self.checked(key, &path, Change::Replace, leaf),
+            }
+            return;
+        }
+        self.checked(key, &path, Change::Replace, leaf);
+    }
+
+    fn checked(&mut self, key: &'static Key<Settings>, path: &Path, change: Change, leaf: &Leaf) {
+        if matches!(&leaf.value, Value::List(list) if list.len() > LONGEST_LIST) {
+            return self.tell(&leaf.spot, format!("a list has at most {LONGEST_LIST} elements"));
+        }
+        match key.set(&mut Settings::default(), leaf) {
+            Ok(()) => self.part.said.push(Said { path: path.clone(), change, leaf: leaf.clone() }),
+            Err(problems) => self.take(problems),
+        }
+    }
+
+    fn take(&mut self, problems: Vec<Problem>) {
+        let room = TOLD.saturating_sub(self.problems.len());
+        self.problems.extend(problems.into_iter().take(room));
+    }
+
+    /// Whether there is room for one more table; the first that finds none is told.
+    fn has_room(&mut self, spot: &Spot) -> bool {
+        self.tables += 1;
+        if self.tables == MOST_TABLES + 1 {
+            self.tell(
+                spot,
+                format!("there are more than {MOST_TABLES} tables of tools and options of plugins"),
+            );
+        }
+        self.tables <= MOST_TABLES
+    }
+
+    fn tool(&mut self, tool: &Entry) {
+        let Value::Table(table) = &tool.leaf.value else {
+            let message = format!("tool.{} must be a table, not {}", tool.key, tool.leaf.value.describe());
+            return self.tell(&tool.leaf.spot, message);
+        };
+        if !self.has_room(&tool.at) {
+            return;
+        }
+        if let Some(wrong) = rule::wrong_with_pattern(&tool.key) {
+            return self.tell(&tool.at, wrong);
+        }
+        keys::walk(TOOL_KEYS, table, |name, entry, key| {
+            let Some(key) = key else {
+                let message = keys::unknown(TOOL_KEYS, name);
+                return self.tell(&entry.at, format!("tool.{}: {message}", quoted(&tool.key)));
+            };
+            match key.set(&mut ToolTable::default(), &entry.leaf) {
+                Ok(()) => {
+                    let path = Path::Tool(tool.key.clone(), key.name);
+                    let leaf = entry.leaf.clone();
+                    self.part.said.push(Said { path, change: Change::Replace, leaf });
+                }
+                Err(problems) => self.take(problems),
+            }
+        });
+    }
+
+    fn plugin(&mut self, plugin: &Entry) {
+        let Value::Table(options) = &plugin.leaf.value else {
+            let message =
+                format!("plugin.{} must be a table, not {}", plugin.key, plugin.leaf.value.describe());
+            return self.tell(&plugin.leaf.spot, message);
+        };
+        for option in &options.0 {
+            if !self.has_room(&option.at) {
+                return;
+            }
+            let path = Path::Plugin(plugin.key.clone(), option.key.clone());
+            let leaf = option.leaf.clone();
+            self.part.said.push(Said { path, change: Change::Replace, leaf });
+        }
+    }
+}
+
+/// Reads one assignment of an option: `limits.result-lines=40`, `plugins.add=cost`.
+pub(crate) fn read_assignment(assignment: &str) -> Result<Said, Problem> {
+    let spot = Spot::of_option(format!("--set {assignment}"));
+    let Some((name, value)) = assignment.split_once('=') else {
+        return Err(spot.problem("a key and a value are wanted, as in limits.result-lines=40"));
+    };
+    let parts = split_key(name.trim());
+    let name = parts.join(".");
+    if name == "extends" {
+        return Err(spot.problem("profiles are chosen with --profile"));
+    }
+    let value = value.trim();
+    let value = value.strip_prefix('"').and_then(|inner| inner.strip_suffix('"')).unwrap_or(value);
+    let leaf = Leaf { value: Value::Bare(value.to_owned()), spot: spot.clone() };
+    let first = |problems: Vec<Problem>| problems.into_iter().next().unwrap_or_else(|| spot.problem("?"));
+    match (parts.first().map(String::as_str), &parts[..]) {
+        (Some("tool"), [_, tool, field @ ..]) if !field.is_empty() => {
+            if let Some(wrong) = rule::wrong_with_pattern(tool) {
+                return Err(spot.problem(wrong));
+            }
+            let field = field.join(".");
+            let key = keys::find(TOOL_KEYS, &field)
+                .ok_or_else(|| spot.problem(format!("tool.{tool}: {}", keys::unknown(TOOL_KEYS, &field))))?;
+            if matches!(key.form, keys::Form::Script(_)) {
+                return Err(spot.problem("a script is named in a file, or given with --plugin"));
+            }
+            key.set(&mut ToolTable::default(), &leaf).map_err(first)?;
+            Ok(Said { path: Path::Tool(tool.clone(), key.name), change: Change::Replace, leaf })
+        }
+        (Some("plugin"), [_, plugin, option]) => {
+            Ok(Said { path: Path::Plugin(plugin.clone(), option.clone()), change: Change::Replace, leaf })
+        }
+        _ => {
+            let change = match (name.strip_suffix(".add"), name.strip_suffix(".remove")) {
+                (Some(list), _) => (list, Change::Add),
+                (_, Some(list)) => (list, Change::Remove),
+                _ => (name.as_str(), Change::Replace),
+            };
+            let key = keys::find(KEYS, change.0)
+                .filter(|key| change.1 == Change::Replace || key.is_list())
+                .ok_or_else(|| spot.problem(unknown(&name)))?;
+            key.set(&mut Settings::default(), &leaf).map_err(first)?;
+            Ok(Said { path: Path::Key(key.name), change: change.1, leaf })
+        }
+    }
+}
+
+/// The parts of a key, as they are written in a file: quoted ones may hold dots.
+pub fn split_key(name: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut quote = None;
+    for ch in name.chars() {
+        match ch {
+            _ if quote == Some(ch) => quote = None,
+            '"' | '\'' if quote.is_none() => quote = Some(ch),
+            '.' if quote.is_none() => parts.push(String::new()),
+            _ => parts.last_mut().into_iter().for_each(|part| part.push(ch)),
+        }
+    }
+    parts.iter().map(|part| part.trim().to_owned()).collect()
+}
+
+/// What all layers say together.
+#[derive(Clone, Debug, Default)]
+pub struct Tree {
+    /// The values of each key, the one that counts last.
+    leaves: IndexMap<Path, Vec<Leaf>>,
+}
+
+/// One key of a [`Tree`].
+pub struct Setting<'a> {
+    /// Its name, as it is written in a file.
+    pub name: String,
+    /// What it is for; empty for options of plugins.
+    pub about: &'static str,
+    /// Its value.
+    pub leaf: &'a Leaf,
+    /// The values that it hides, the nearest first.
+    pub hidden: Vec<&'a Leaf>,
+}
+
+impl Setting<'_> {
+    /// Whether it hides, renames or runs something: more than looks.
+    pub(crate) fn changes_meaning(&self) -> bool {
+        let name = self.name.as_str();
+        let is_limit = name.starts_with("limits.") || name.contains(".limits.");
+        let is_list = ["only", "hide", "filter", "plugins"].contains(&name);
+        is_list || name.starts_with("plugin.") || (name.starts_with("tool.") && !is_limit)
+    }
+}
+
+impl Tree {
+    pub(crate) fn say(&mut self, said: &Said) {
+        let values = self.leaves.entry(said.path.clone()).or_default();
+        let leaf = match said.change {
+            Change::Replace => said.leaf.clone(),
+            change => changed(values.last(), &said.leaf, change),
+        };
+        // The same word of the same place comes twice when a profile is extended twice.
+        if values.last() != Some(&leaf) {
+            values.push(leaf);
+        }
+    }
+
+    /// All keys that are set: in the order of the tables, those of tools and plugins after.
+    pub fn settings(&self) -> Vec<Setting<'_>> {
+        let mut all: Vec<(&Path, Setting<'_>)> = self
+            .leaves
+            .iter()
+            .filter_map(|(path, values)| {
+                let (leaf, hidden) = values.split_last()?;
+                let about = match path.row()? {
+                    Row::Key(key) => key.about,
+                    Row::Tool(key) => key.about,
+                    Row::Plugin => "",
+                };
+                let hidden = hidden.iter().rev().collect();
+                Some((path, Setting { name: path.to_string(), about, leaf, hidden }))
+            })
+            .collect();
+        all.sort_by_key(|(path, _)| match path {
+            Path::Key(name) => (KEYS.iter().position(|key| key.name == *name).unwrap_or(0), String::new()),
+            Path::Tool(tool, _) => (KEYS.len(), tool.clone()),
+            Path::Plugin(plugin, _) => (KEYS.len() + 1, plugin.clone()),
+        });
+        all.into_iter().map(|(_, setting)| setting).collect()
+    }
+
+    /// What it all means. Values were checked when they were read.
+    pub(crate) fn apply(&self, settings: &mut Settings) {
+        let mut tools: IndexMap<&str, (Spot, ToolTable)> = IndexMap::new();
+        for (path, values) in &self.leaves {
+            let Some(leaf) = values.last() else { continue };
+            match (path, path.row()) {
+                (_, Some(Row::Key(key))) => drop(key.set(settings, leaf)),
+                (Path::Tool(tool, _), Some(Row::Tool(key))) => {
+                    let (_, table) =
+                        tools.entry(tool).or_insert_with(|| (leaf.spot.clone(), ToolTable::default()));
+                    drop(key.set(table, leaf));
+                }
+                (Path::Plugin(plugin, option), _) => {
+                    settings.options.push((plugin.clone(), option.clone(), leaf.clone()));
+                }
+                _ => {}
+            }
+        }
+        for (tool, (spot, table)) in tools {
+            settings.add_tool(tool, &spot, table);
+        }
+    }
+}
+
+/// A list with elements added or taken away.
+fn changed(below: Option<&Leaf>, leaf: &Leaf, change: Change) -> Leaf {
+    let elements = |leaf: &Leaf| -> Vec<Leaf> {
+        match &leaf.value {
+            Value::List(list) => list.clone(),
+            Value::Bare(text) => {
+                let leaf = |name| Leaf { value: Value::Text(name), spot: leaf.spot.clone() };
+                keys::split_list(text).into_iter().map(leaf).collect()
+            }
+            _ => Vec::new(),
+        }
+    };
+    let (mut list, news) = (below.map(elements).unwrap_or_default(), elements(leaf));
+    let is_in = |list: &[Leaf], leaf: &Leaf| list.iter().any(|other| is_same(&other.value, &leaf.value));
+    match change {
+        Change::Remove => list.retain(|old| !is_in(&news, old)),
+        _ => {
+            for new in news {
+                if !is_in(&list, &new) && list.len() < LONGEST_LIST {
+                    list.push(new);
+                }
+            }
+        }
+    }
+    Leaf { value: Value::List(list), spot: leaf.spot.clone() }
+}
+
+/// Whether two values are the same, wherever they stand.
+fn is_same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Text(a) | Value::Bare(a), Value::Text(b) | Value::Bare(b)) => a == b,
+        (Value::Table(_), Value::Table(_)) => a.to_string() == b.to_string(),
+        _ => a == b,
+    }
+}
