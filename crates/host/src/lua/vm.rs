@@ -95,13 +95,9 @@ impl Guard {
             return false;
         }
         let Some(now) = computed() else { return true };
-        match self.computed.get() {
-            Some(before) => now.saturating_sub(before) > TIME,
-            None => {
-                self.computed.set(Some(now));
-                false
-            }
-        }
+        let before = self.computed.get().unwrap_or(now);
+        self.computed.set(Some(before));
+        now.saturating_sub(before) > TIME
     }
 }
 
