@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test can't do fails it")]
 
+mod page;
 mod program;
 mod redact;
 
@@ -19,4 +20,5 @@ mod plugins;
 mod terminal;
 mod themes;
 mod trust;
+mod tutorial;
 mod watch;
