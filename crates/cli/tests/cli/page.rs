@@ -46,7 +46,10 @@ pub(crate) fn follow(page: &str, folder: &Folder) -> usize {
                 ("streamfmt", arguments) => {
                     let told = run(folder, &place, arguments);
                     let told: Vec<&str> = told.lines().collect();
-                    assert!(fits(&shown, &told), "{command}: the page shows\n{shown:#?}\nwhat comes is\n{told:#?}");
+                    assert!(
+                        fits(&shown, &told),
+                        "{command}: the page shows\n{shown:#?}\nwhat comes is\n{told:#?}"
+                    );
                 }
                 _ => panic!("no test can run {command}"),
             }
