@@ -654,7 +654,8 @@ impl<T> Key<T> {
 
     /// Whether `KEY.add` and `KEY.remove` change it.
     pub(crate) fn is_list(&self) -> bool {
-        matches!(self.form, Form::List(_) | Form::Filters(_))
+        // What a profile extends is read before anything could be below it.
+        matches!(self.form, Form::List(_) | Form::Filters(_)) && self.name != "extends"
     }
 }
 

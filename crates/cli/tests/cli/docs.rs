@@ -45,12 +45,6 @@ fn the_tutorial_goes_as_it_says() {
 }
 
 #[test]
-fn the_page_of_settings_goes_as_it_says() {
-    let commands = follow(include_str!("../../../../docs/settings.md"), &folder());
-    assert!(commands >= 3, "only {commands} commands were tried");
-}
-
-#[test]
 fn the_settings_and_the_script_of_the_readme_work() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let folder = folder();

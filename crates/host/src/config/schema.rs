@@ -30,7 +30,7 @@ pub fn schema() -> String {
     profile["properties"]["tool"] = tools;
     profile["properties"]["plugin"] = plugins;
     let mut file = profile.clone();
-    for (name, about) in properties(FILE_KEYS) {
+    for (name, about) in properties(FILE_KEYS, false) {
         file["properties"][name] = about;
     }
     let profiles = json!({ "type": "object", "additionalProperties": { "$ref": "#/definitions/profile" } });
@@ -39,27 +39,31 @@ pub fn schema() -> String {
         "description": "Profiles by name, or the name of the profile that is used",
         "anyOf": [profiles, name],
     });
-    // Who names a schema in a file may do it so.
-    file["properties"]["$schema"] = json!({ "type": "string" });
     file["$schema"] = "http://json-schema.org/draft-07/schema#".into();
     file["$id"] = ADDRESS.into();
     file["title"] = "Settings of streamfmt".into();
     file["description"] = "What holds for all profiles, and the profiles".into();
-    file["definitions"] = json!({
-        "profile": profile,
-        "tool": tool,
-        "filter": table(FILTER_KEYS),
-        "switch": table(SWITCH_KEYS),
-    });
+    let mut filter = table(FILTER_KEYS);
+    filter["required"] = json!(["action"]);
+    filter["anyOf"] = one_of(&["kind", "tool", "failed"]);
+    let mut switch = table(SWITCH_KEYS);
+    switch["required"] = json!(["profile"]);
+    switch["anyOf"] = one_of(&["path", "stream"]);
+    file["definitions"] = json!({ "profile": profile, "tool": tool, "filter": filter, "switch": switch });
     let mut text = serde_json::to_string_pretty(&file).unwrap_or_default();
     text.push('\n');
     text
 }
 
+/// At least one of these keys is wanted.
+fn one_of(keys: &[&str]) -> Value {
+    keys.iter().map(|key| json!({ "required": [key] })).collect()
+}
+
 /// A table of keys, those in groups in tables of their own.
 fn table<T>(keys: &'static [Key<T>]) -> Value {
     let mut all = Map::new();
-    for (name, about) in properties(keys) {
+    for (name, about) in properties(keys, true) {
         match name.split_once('.') {
             None => drop(all.insert(name.to_owned(), about)),
             Some((group, name)) => {
@@ -72,12 +76,13 @@ fn table<T>(keys: &'static [Key<T>]) -> Value {
     json!({ "type": "object", "properties": all, "additionalProperties": false })
 }
 
-fn properties<T>(keys: &'static [Key<T>]) -> impl Iterator<Item = (&'static str, Value)> {
-    keys.iter().map(|key| {
-        let mut value = form(&key.form);
+/// Each key with what it may be. Where there is something below, lists may be changed instead of replaced.
+fn properties<T>(keys: &'static [Key<T>], has_below: bool) -> impl Iterator<Item = (&'static str, Value)> {
+    keys.iter().map(move |key| {
+        let mut value = form(key.name, &key.form);
         value["description"] = key.about.into();
-        if key.is_list() {
-            let list = form(&key.form);
+        if key.is_list() && has_below {
+            let list = form(key.name, &key.form);
             let changes = json!({
                 "type": "object",
                 "properties": { "add": list, "remove": list },
@@ -89,15 +94,21 @@ fn properties<T>(keys: &'static [Key<T>]) -> impl Iterator<Item = (&'static str,
     })
 }
 
-fn form<T>(form: &Form<T>) -> Value {
+fn form<T>(name: &str, form: &Form<T>) -> Value {
     let count = || json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, { "const": "none" }] });
     match form {
         Form::Word(words) => json!({ "enum": words.iter().map(|(word, _)| *word).collect::<Vec<_>>() }),
-        Form::Writer(_) => json!({ "enum": WRITERS.iter().map(|row| row.name).collect::<Vec<_>>() }),
-        Form::Name(_) => json!({ "type": "string" }),
-        Form::Rule(_) => json!({ "type": ["string", "boolean"] }),
+        // A plugin may bring others.
+        Form::Writer(_) => {
+            let known: Vec<&str> = WRITERS.iter().map(|row| row.name).collect();
+            json!({ "anyOf": [{ "enum": known }, { "type": "string" }] })
+        }
+        Form::Rule(_) if name == "collapse" => {
+            json!({ "anyOf": [{ "enum": ["call", "result", "both", "none"] }, { "type": "boolean" }] })
+        }
+        Form::Name(_) | Form::Rule(_) => json!({ "type": "string" }),
         Form::Script(_) => {
-            json!({ "type": "string", "pattern": "^(\\./)?[A-Za-z0-9_/-]+\\.luau?(#[A-Za-z0-9_]+)?$" })
+            json!({ "type": "string", "pattern": "^(\\./)?[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*\\.luau?(#[A-Za-z0-9_]+)?$" })
         }
         Form::Flag(_) => json!({ "type": "boolean" }),
         Form::Number(least, most, _) if least == most => json!({ "const": least }),
