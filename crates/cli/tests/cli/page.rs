@@ -4,8 +4,10 @@
 //! commands after `$ `, each with what it tells on both outputs and, if it isn't 0, `(exit code N)`. An ellipsis at the end
 //! of a line stands for the rest of it, one that has a line of its own for any lines.
 
+use std::fmt::Write;
 use std::fs;
 use std::io::{Read, pipe};
+use std::path::Path;
 
 use crate::program::Folder;
 
@@ -60,7 +62,7 @@ pub(crate) fn follow(page: &str, folder: &Folder) -> usize {
 }
 
 /// What a command tells in a terminal, on both outputs, and its exit code if it isn't 0.
-fn run(folder: &Folder, place: &std::path::Path, arguments: &str) -> String {
+fn run(folder: &Folder, place: &Path, arguments: &str) -> String {
     let (mut reader, writer) = pipe().unwrap();
     let mut command = folder.command(arguments);
     command.current_dir(place).stderr(writer.try_clone().unwrap()).stdout(writer);
@@ -71,7 +73,7 @@ fn run(folder: &Folder, place: &std::path::Path, arguments: &str) -> String {
     reader.read_to_string(&mut told).unwrap();
     let code = child.wait().unwrap().code().unwrap();
     if code != 0 {
-        told.push_str(&format!("(exit code {code})\n"));
+        writeln!(told, "(exit code {code})").unwrap();
     }
     told
 }
