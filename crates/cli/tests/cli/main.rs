@@ -17,6 +17,7 @@ mod inputs;
 mod outputs;
 mod packs;
 mod plugins;
+mod projects;
 #[cfg(unix)]
 mod terminal;
 mod themes;
