@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use streamfmt::{Engine, Files, Problems};
+use streamfmt::{Engine, Files, Problem, Problems};
 
 use crate::message::{tell, tell_journal, tell_problems};
 use crate::signal::Signals;
@@ -28,10 +28,15 @@ pub(crate) struct Watch<'a> {
     build: Build<'a>,
     /// Each file that matters, and how it was when it was last looked at.
     files: BTreeMap<PathBuf, Option<Stamp>>,
+    /// What is wrong in the settings that are in use. A new mistake is a broken save; an old one is not.
+    known: Vec<Told>,
     looked: Instant,
     /// When the last change was seen, if the choices have not been made anew since.
     changed: Option<Instant>,
 }
+
+/// Something that is wrong, wherever it stands: a line that is added above moves it.
+type Told = (String, String);
 
 /// What changes when a file is written: its time, its length, and which file has the name.
 type Stamp = (Option<SystemTime>, u64, u64);
@@ -39,7 +44,8 @@ type Stamp = (Option<SystemTime>, u64, u64);
 impl<'a> Watch<'a> {
     /// Watches what `engine` was made of by `build`.
     pub(crate) fn new(build: Build<'a>, engine: &Engine) -> Self {
-        let mut watch = Self { build, files: BTreeMap::new(), looked: Instant::now(), changed: None };
+        let known = told(engine.warnings());
+        let mut watch = Self { build, files: BTreeMap::new(), known, looked: Instant::now(), changed: None };
         watch.add(engine.files());
         watch
     }
@@ -56,10 +62,13 @@ impl<'a> Watch<'a> {
             Ok(engine) => {
                 // A plugin that is broken tells so when it is loaded.
                 drop(engine.setup());
-                if engine.journal().failures() == 0 && engine.warnings().0.is_empty() {
+                let is_new = |problem: &&Problem| !self.known.contains(&told_of(problem));
+                let new: Vec<Problem> = engine.warnings().0.iter().filter(is_new).cloned().collect();
+                if engine.journal().failures() == 0 && new.is_empty() {
+                    self.known = told(engine.warnings());
                     return Some(engine);
                 }
-                tell_problems(engine.warnings());
+                tell_problems(&Problems(new));
                 tell_journal(engine.journal());
             }
             Err(problems) => tell_problems(&problems),
@@ -109,6 +118,14 @@ impl<'a> Watch<'a> {
             self.files.entry(path).or_insert(stamp);
         }
     }
+}
+
+fn told(problems: &Problems) -> Vec<Told> {
+    problems.0.iter().map(told_of).collect()
+}
+
+fn told_of(problem: &Problem) -> Told {
+    (problem.origin.clone(), problem.message.clone())
 }
 
 fn stamp_of(path: &Path) -> Option<Stamp> {

@@ -12,7 +12,7 @@
 
 pub mod document;
 mod packs;
-mod project;
+pub(crate) mod project;
 mod resolve;
 pub mod schema;
 pub mod switch;
@@ -343,10 +343,8 @@ impl Config {
         for (name, _) in BUILT_IN {
             add(name, Layer::BuiltIn, &format!("{name}.toml"));
         }
-        for pack in self.known_packs() {
-            for (name, file, _) in pack.profiles() {
-                add(name, Layer::Pack, &file);
-            }
+        for (name, file) in self.pack_profiles() {
+            add(&name, Layer::Pack, &file);
         }
         for loaded in &self.layers {
             for (name, (spot, _)) in &loaded.profiles {

@@ -49,6 +49,13 @@ pub struct WriterRow {
     make: fn(&Engine) -> Made,
 }
 
+impl WriterRow {
+    /// Whether people read it. A recording is played to them.
+    pub fn is_for_people(&self) -> bool {
+        !self.is_data || self.name == "cast"
+    }
+}
+
 /// What an output format is made of.
 enum Made {
     /// It spells entries.
@@ -327,7 +334,7 @@ impl Engine {
     fn formatters_of(&self, plugins: &Rc<Plugins>) -> Vec<Box<dyn Formatter>> {
         let mut formatters: Vec<Box<dyn Formatter>> = Vec::new();
         let changes = self.project_changes();
-        if !changes.is_empty() {
+        if !changes.is_empty() && self.writer.is_for_people() {
             formatters.push(Box::new(Banner::new(self.config.project(), &changes)));
         }
         let scripts = Scripts::new(plugins, self.settings.profile.detail);
@@ -735,20 +742,14 @@ impl Builder {
             self.writer_of(&settings, &plugins).unwrap_or((&WRITERS[0], None))
         });
         let mut themes = Themes::new(self.folders.as_ref(), begun.config.files().clone());
-        for chosen in &self.plugins {
-            if let Chosen::Path(path) = chosen {
-                themes.add_plugin(&path.display().to_string(), path);
-            }
+        for (_, plugin) in plugins.iter().rev() {
+            themes.add_plugin(Arc::clone(plugin));
         }
         let mut theme = None;
         if writer.name == "cast" || writer.name == "ansi" && self.looks.color.is_some() {
-            match self.theme_of(&settings, &themes) {
-                Ok((found, wrong)) => {
-                    theme = Some(found);
-                    told.tell(config::document::Layer::User, wrong.0);
-                }
-                Err(problem) => told.tell(option, [problem]),
-            }
+            let (found, wrong) = self.theme_of(&settings, &themes, begun.config);
+            theme = found;
+            told.extend(wrong);
         }
         settings.tools.extend(self.tools.iter().cloned());
         let mut looks = self.looks.clone();
@@ -827,10 +828,30 @@ impl Builder {
         })
     }
 
-    fn theme_of(&self, settings: &Settings, themes: &Themes) -> Result<(Theme, Problems), Problem> {
-        let name = self.theme.as_deref().unwrap_or(&settings.theme);
-        let origin =
-            if self.theme.is_some() { format!("--theme {name}") } else { format!("theme \"{name}\"") };
-        themes.load(name, &self.looks.background).map_err(|message| Problem::of(origin, message))
+    /// The theme that was asked for, else that of the profile: with what is wrong in it.
+    fn theme_of(&self, settings: &Settings, themes: &Themes, config: &Config) -> (Option<Theme>, Told) {
+        let Named { name, spot } = &settings.theme;
+        let by = &spot.document;
+        let found = match &self.theme {
+            Some(name) => themes.load(name, &self.looks.background).map_err(|message| {
+                (config::document::Layer::Option, Problem::of(format!("--theme {name}"), message))
+            }),
+            None => themes
+                .named_in(by, self.folders.as_ref(), config.closure())
+                .load(name, &self.looks.background)
+                .map_err(|message| (by.layer, spot.problem(format!("theme \"{name}\": {message}")))),
+        };
+        let mut told = Told::default();
+        match found {
+            Ok((theme, wrong)) => {
+                told.tell(config::document::Layer::User, wrong.0);
+                (Some(theme), told)
+            }
+            Err((layer, problem)) => {
+                told.tell(layer, [problem]);
+                let usual = themes.load("auto", &self.looks.background);
+                (usual.ok().map(|(theme, _)| theme), told)
+            }
+        }
     }
 }

@@ -222,6 +222,17 @@ impl Files {
         Ok(found)
     }
 
+    /// Whether a plain file has that name. If nothing has, that is remembered: it may come.
+    pub fn has(&self, path: &Path) -> bool {
+        match fs::metadata(path) {
+            Ok(metadata) => metadata.is_file(),
+            Err(error) => {
+                self.miss(path, &error.into());
+                false
+            }
+        }
+    }
+
     /// What was read so far, by real path. A reader of [`Files::within`] tells what was read through it.
     pub fn reached(&self) -> Vec<Source> {
         let shared = lock(&self.shared);

@@ -279,13 +279,19 @@ impl Installed {
         names
     }
 
-    fn no_such(&self, name: &str) -> String {
+    /// The names of all plugins, each once, sorted.
+    pub(crate) fn all_names(&self) -> Vec<String> {
         let mut names: Vec<String> = [Home::Own, Home::Installed, Home::BuiltIn]
             .into_iter()
             .flat_map(|home| self.names(home))
             .collect();
         names.sort();
         names.dedup();
+        names
+    }
+
+    fn no_such(&self, name: &str) -> String {
+        let names = self.all_names();
         let hint = if names.is_empty() {
             "(streamfmt plugin add installs one)".to_owned()
         } else {

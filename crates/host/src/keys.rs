@@ -75,7 +75,7 @@ pub static KEYS: &[Key<Settings>] = &[
     Key {
         name: "theme",
         about: "the looks on a terminal; \"auto\" is dark or light by the terminal",
-        form: Form::Name(|s, theme| s.theme = theme.path_or_name()),
+        form: Form::Name(|s, theme| s.theme = theme),
     },
     Key {
         name: "plugins",
@@ -523,19 +523,6 @@ pub(crate) fn unknown<T>(keys: &'static [Key<T>], name: &str) -> String {
         names.iter().filter_map(|known| known.strip_prefix(prefix)?.split('.').next()).collect();
     here.dedup();
     format!("there is no key \"{name}\" (one of: {})", here.join(", "))
-}
-
-impl Named {
-    /// The name; of a path the whole, by the file that it stands in.
-    fn path_or_name(&self) -> String {
-        let folder = self.spot.document.folder();
-        let is_path = crate::config::is_path(&self.name);
-        if is_path && !self.name.starts_with('~') && !folder.as_os_str().is_empty() {
-            folder.join(&self.name).display().to_string()
-        } else {
-            self.name.clone()
-        }
-    }
 }
 
 impl<T> Key<T> {

@@ -33,8 +33,8 @@ pub static BUILT_IN: &[(&str, &str)] = &[
 pub struct Settings {
     /// The name of the writer, if the profile wants a certain one.
     pub writer: Option<Named>,
-    /// The name of the theme, or its path.
-    pub theme: String,
+    /// The name of the theme, or its path: relative to the file that it stands in.
+    pub theme: Named,
     /// The plugins, the lowest first.
     pub plugins: Vec<Named>,
     /// Options of plugins: the plugin, the option, its value.
@@ -73,7 +73,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             writer: None,
-            theme: "auto".to_owned(),
+            theme: Named { name: "auto".to_owned(), spot: Spot::of_option("the default") },
             plugins: Vec::new(),
             options: Vec::new(),
             markdown: true,

@@ -1,8 +1,8 @@
 //! Finds themes by name: those of the user's folder, of plugins, and the built-in ones; and by path.
 //!
 //! ```text
-//! NAME                 themes/NAME.toml in the user's settings, then in a plugin's folder, then built in
-//! ./NAME.toml          this file; inside a theme: relative to that theme
+//! NAME                 themes/NAME.toml in the user's settings, then in a plugin, then built in
+//! ./NAME.toml          this file; inside a theme or a file of settings: relative to that
 //! NAME:light           as on a light background, whatever the terminal's is
 //! ```
 //!
@@ -16,9 +16,13 @@ use std::sync::Arc;
 
 use streamfmt_core::theme::{Appearance, Lookup, Source, Theme};
 
+use crate::config::document::{Document, Layer};
+use crate::config::project::trusted_text;
 use crate::files::{FileError, Files};
 use crate::folders::Folders;
-use crate::problem::{Place, Problem, Problems};
+use crate::lua::pack::Pack;
+use crate::problem::{self, Problem, Problems};
+use crate::trust::Closure;
 
 /// No theme needs more bytes.
 const LARGEST: usize = 256 * 1024;
@@ -64,8 +68,30 @@ impl fmt::Debug for Background {
 #[derive(Clone, Debug, Default)]
 pub struct Themes {
     files: Files,
-    /// Folders of themes, the first wins; each with what it is called.
-    places: Vec<(String, PathBuf)>,
+    /// Where names are looked for, the first wins.
+    places: Vec<Place>,
+    /// The file of settings that names the theme, if one does.
+    named_in: Option<NamedIn>,
+}
+
+/// A place with themes that have names.
+#[derive(Clone, Debug)]
+enum Place {
+    /// The user's folder.
+    Own(PathBuf),
+    /// A plugin.
+    Plugin(Arc<Pack>),
+}
+
+/// A file of settings that names a theme.
+#[derive(Clone, Debug)]
+struct NamedIn {
+    /// What its paths are relative to.
+    folder: PathBuf,
+    /// What it may read, if it is a project's: nothing but what was trusted.
+    project: Option<Arc<Closure>>,
+    /// What `~` stands for.
+    folders: Option<Folders>,
 }
 
 /// A theme that can be chosen by its name.
@@ -83,12 +109,27 @@ impl Themes {
     /// The built-in themes, and those of the user's folder. Files are read through `files`.
     pub fn new(folders: Option<&Folders>, files: Files) -> Self {
         let own = folders.and_then(|folders| folders.config.as_ref());
-        Self { files, places: own.map(|own| ("yours".to_owned(), own.join("themes"))).into_iter().collect() }
+        let places = own.map(|own| Place::Own(own.join("themes"))).into_iter().collect();
+        Self { files, places, named_in: None }
     }
 
-    /// The themes of a plugin's folder as well, after those before.
-    pub fn add_plugin(&mut self, name: &str, folder: &Path) {
-        self.places.push((name.to_owned(), folder.join("themes")));
+    /// The themes of a plugin as well, after those before.
+    pub fn add_plugin(&mut self, plugin: Arc<Pack>) {
+        self.places.push(Place::Plugin(plugin));
+    }
+
+    /// The same, asked by a file of settings: paths are relative to it, and lead a project to nothing but what of
+    /// it is trusted.
+    pub(crate) fn named_in(
+        &self,
+        document: &Document,
+        folders: Option<&Folders>,
+        trusted: Option<&Arc<Closure>>,
+    ) -> Self {
+        let project = trusted.filter(|_| document.layer == Layer::Project).cloned();
+        let folder = document.folder().to_owned();
+        let named_in = Some(NamedIn { folder, project, folders: folders.cloned() });
+        Self { named_in, ..self.clone() }
     }
 
     /// Reads the theme `name`, as it is on `background`, with what is wrong in its files: the rest of it holds.
@@ -124,27 +165,63 @@ impl Themes {
         let is_path = name.contains(['/', std::path::MAIN_SEPARATOR])
             || Path::new(name).extension().is_some_and(|end| end == "toml");
         if is_path {
-            let folder = from.and_then(|from| Path::new(&from.name).parent()).unwrap_or(Path::new(""));
-            let path = folder.join(name);
-            return self.open(&path).map_err(|error| format!("{}: {error}", path.display()));
+            return self.find_path(name, from);
         }
-        let mut files =
-            self.places.iter().map(|(_, folder)| folder.join(format!("{name}.toml"))).collect::<Vec<_>>();
         // What a theme of this name extends comes after it.
-        if let Some(own) = from.and_then(|from| files.iter().position(|file| *file == Path::new(&from.name)))
-        {
-            files.drain(..=own);
-        }
-        for file in files.iter().filter(|_| !name.starts_with('@')) {
-            match self.open(file) {
-                Err(FileError::Missing) => {}
-                found => return found.map_err(|error| format!("{}: {error}", file.display())),
+        let is_from = |place: &Place| from.is_some_and(|from| place.holds(name, from));
+        let places =
+            self.places.iter().position(is_from).map_or(&self.places[..], |own| &self.places[own + 1..]);
+        for place in places.iter().filter(|_| !name.starts_with('@')) {
+            match place {
+                Place::Own(folder) => match self.open(&own_file(folder, name)) {
+                    Err(FileError::Missing) => {}
+                    found => {
+                        return found
+                            .map_err(|error| format!("{}: {error}", own_file(folder, name).display()));
+                    }
+                },
+                Place::Plugin(plugin) => {
+                    if let Some((_, file, text)) = plugin.themes().find(|(known, ..)| *known == name) {
+                        return Ok(Source::new(file, text));
+                    }
+                }
             }
         }
         Theme::find_builtin(name).map_err(|_| {
             let known = self.list();
             Theme::unknown(name, known.iter().map(|known| known.name.as_str()))
         })
+    }
+
+    /// The text of the theme at a path that the user, a file of settings or the theme `from` names.
+    fn find_path(&self, name: &str, from: Option<&Source>) -> Result<Source, String> {
+        let plugin = from.and_then(|from| self.places.iter().find_map(|place| place.plugin_of(from)));
+        if let Some(plugin) = plugin {
+            let beside = name.strip_prefix("./").unwrap_or(name).strip_suffix(".toml");
+            let found = plugin.themes().find(|(known, ..)| Some(*known) == beside);
+            let (_, file, text) =
+                found.ok_or_else(|| format!("{name}: {} has no such theme", plugin.name))?;
+            return Ok(Source::new(file, text));
+        }
+        let asked = self.named_in.as_ref();
+        let path = match (from, asked) {
+            (Some(from), _) => Path::new(&from.name).parent().unwrap_or(Path::new("")).join(name),
+            (None, Some(asked)) => asked.folder.join(asked.expand(name)),
+            (None, None) => PathBuf::from(name),
+        };
+        let complain = |error: FileError| format!("{}: {error}", path.display());
+        let project = asked.and_then(|asked| asked.project.as_ref());
+        // Themes of the user's own are read from the disk, whoever names them.
+        let is_projects = |closure: &&Arc<Closure>| {
+            from.is_none_or(|from| Path::new(&from.name).starts_with(&closure.root))
+        };
+        match project.filter(is_projects) {
+            Some(closure) => {
+                let text = trusted_text(closure, &path).map_err(complain)?;
+                Ok(Source::new(path.to_string_lossy(), text))
+            }
+            None => self.open(&path).map_err(complain),
+        }
     }
 
     fn open(&self, path: &Path) -> Result<Source, FileError> {
@@ -156,7 +233,18 @@ impl Themes {
     pub fn list(&self) -> Vec<Known> {
         let mut known: BTreeMap<String, Known> = BTreeMap::new();
         let mut list = Vec::new();
-        for (origin, folder) in &self.places {
+        for place in &self.places {
+            let folder = match place {
+                Place::Own(folder) => folder,
+                Place::Plugin(plugin) => {
+                    for (name, file, _) in plugin.themes() {
+                        let file = Some(PathBuf::from(file));
+                        let found = Known { name: name.to_owned(), file, origin: plugin.name.clone() };
+                        known.entry(name.to_owned()).or_insert(found);
+                    }
+                    continue;
+                }
+            };
             let Ok(entries) = std::fs::read_dir(folder) else { continue };
             for entry in entries.take(MOST_FILES).flatten() {
                 let path = entry.path();
@@ -164,7 +252,8 @@ impl Themes {
                 let Some(name) = path.file_stem().and_then(|stem| stem.to_str()).filter(|_| is_theme) else {
                     continue;
                 };
-                let found = Known { name: name.to_owned(), file: Some(path.clone()), origin: origin.clone() };
+                let found =
+                    Known { name: name.to_owned(), file: Some(path.clone()), origin: "yours".to_owned() };
                 known.entry(name.to_owned()).or_insert(found);
             }
         }
@@ -180,10 +269,46 @@ impl Themes {
     }
 }
 
+impl Place {
+    /// Whether `source` is the theme `name` of this place.
+    fn holds(&self, name: &str, source: &Source) -> bool {
+        match self {
+            Self::Own(folder) => own_file(folder, name) == Path::new(&source.name),
+            Self::Plugin(plugin) => {
+                plugin.themes().any(|(known, file, _)| known == name && file == source.name)
+            }
+        }
+    }
+
+    /// The plugin that `source` is a theme of.
+    fn plugin_of(&self, source: &Source) -> Option<&Pack> {
+        let Self::Plugin(plugin) = self else { return None };
+        plugin.themes().any(|(_, file, _)| file == source.name).then_some(plugin)
+    }
+}
+
+impl NamedIn {
+    /// A path with `~` in it as what that stands for; a project's has none.
+    fn expand(&self, path: &str) -> PathBuf {
+        match &self.folders {
+            Some(folders) if self.project.is_none() => folders.expand(path),
+            _ => PathBuf::from(path),
+        }
+    }
+}
+
+fn own_file(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}.toml"))
+}
+
 impl From<streamfmt_core::theme::Problem> for Problem {
     fn from(problem: streamfmt_core::theme::Problem) -> Self {
-        let place =
-            Place { line: problem.line, column: problem.column, text: problem.text, length: problem.length };
+        let place = problem::Place {
+            line: problem.line,
+            column: problem.column,
+            text: problem.text,
+            length: problem.length,
+        };
         Self { origin: problem.theme, place: Some(place), message: problem.message }
     }
 }

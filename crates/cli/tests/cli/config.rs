@@ -271,7 +271,9 @@ fn settings_are_shown_with_where_they_were_said() {
     let paths = folder.run("config path").expect(0, "").stdout;
     assert!(paths.contains("home/.config/streamfmt/config.toml\n"), "{paths}");
     let list = folder.run("profile list").expect(0, "").stdout;
-    assert!(list.contains("* default  built-in\n") && list.contains("  mine     ~/.config"), "{list}");
+    assert!(list.contains("* default     built-in\n") && list.contains("  mine        ~/.config"), "{list}");
+    // Those of plugins can be chosen by name as well.
+    assert!(list.contains("  claudedo    claudedo/profiles/claudedo.toml\n"), "{list}");
     assert!(folder.run("profile show ci").expect(0, "").stdout.contains("detail = \"lines\""));
 }
 
@@ -289,4 +291,56 @@ fn what_config_show_writes_can_be_read_again() {
         text.lines().filter(|line| !line.starts_with('#')).map(plain).collect()
     };
     assert_eq!(lines(&shown), lines(&again));
+}
+
+#[test]
+fn plugins_bring_an_output_format_and_themes_for_profiles() {
+    let folder = with_user(
+        "[profile.loud]\nplugins = ['./pack']\nwriter = 'shout'\n[profile.red]\nplugins = ['./pack']\ntheme = 'rosy'\n\
+         [profile.wrong]\nplugins = ['./pack']\nwriter = 'shuot'\n",
+    );
+    let base = "home/.config/streamfmt/pack";
+    folder.write(&format!("{base}/plugin.toml"), "name = 'pack'\nversion = '1.0.0'\napi = 1\n");
+    folder.write(
+        &format!("{base}/init.lua"),
+        "sf.writer('shout', { prose = function(b) return b.text:upper() end })",
+    );
+    folder.write(&format!("{base}/themes/rosy.toml"), "extends = './base.toml'\n");
+    folder.write(&format!("{base}/themes/base.toml"), "[roles]\nreply = 'red'\n");
+    shows(&folder.run("s.jsonl --profile loud --strict-plugins"), &["ALL LISTED."], &["All listed."]);
+    shows(&folder.run("s.jsonl --profile red --color always"), &["\u{1b}[31mAll listed."], &[]);
+    shows(
+        &folder.run("s.jsonl --theme rosy --plugin home/.config/streamfmt/pack --color always"),
+        &["\u{1b}[31mAll"],
+        &[],
+    );
+    let wrong = folder.run("s.jsonl --profile wrong");
+    assert!(
+        wrong
+            .stderr
+            .contains("config.toml:9:10: there is no output format \"shuot\" (did you mean \"shout\"?)"),
+        "{}",
+        wrong.stderr
+    );
+    let missing = folder.run("s.jsonl --theme rosy --color always");
+    assert_eq!(missing.code, Some(2), "{missing:?}");
+}
+
+#[test]
+fn a_theme_is_relative_to_the_file_that_names_it() {
+    let folder = with_user("theme = 'looks/mine.toml'\n[profile.home]\ntheme = '~/mine.toml'\n");
+    folder.write("home/.config/streamfmt/looks/mine.toml", "extends = '../base.toml'\n");
+    folder.write("home/.config/streamfmt/base.toml", "[roles]\nreply = 'red'\n");
+    folder.write("home/mine.toml", "[roles]\nreply = 'blue'\n");
+    shows(&folder.run("s.jsonl --color always"), &["\u{1b}[31mAll listed."], &[]);
+    shows(&folder.run("s.jsonl --color always --profile home"), &["\u{1b}[34mAll listed."], &[]);
+    shows(
+        &folder.run("s.jsonl --color always --set theme=./home/mine.toml"),
+        &["\u{1b}[34mAll listed."],
+        &[],
+    );
+    let gone = with_user("theme = 'looks/gone.toml'\n").run("s.jsonl --color always");
+    assert!(gone.code == Some(0) && gone.stdout.contains("All listed."), "{gone:?}");
+    assert!(gone.stderr.contains("config.toml:1:9: theme \"looks/gone.toml\": "), "{gone:?}");
+    assert!(gone.stderr.contains("no such file"), "{gone:?}");
 }

@@ -38,6 +38,15 @@ fn a_kind_is_explained_and_programs_get_an_object() {
 }
 
 #[test]
+fn settings_are_chosen_as_for_a_run() {
+    let folder = Folder::with(&[("team.toml", "[profile.team.tool.Bash]\nlabel = 'sh'\n")]);
+    let text = folder.run("explain --tool Bash --config team.toml --profile team").expect(0, "").stdout;
+    assert!(text.contains("answers  team.toml:2  Bash  "), "{text}");
+    let text = folder.run("explain --tool Bash --set tool.Bash.label=run").expect(0, "").stdout;
+    assert!(text.contains("run"), "{text}");
+}
+
+#[test]
 fn a_call_without_a_tool_is_a_mistake() {
     let folder = Folder::new();
     folder

@@ -2,12 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test can't do fails it")]
 
+mod page;
 mod program;
 mod redact;
 
 mod arguments;
 mod config;
 mod copy;
+mod docs;
 mod explain;
 mod follow;
 mod golden;
@@ -15,6 +17,7 @@ mod inputs;
 mod outputs;
 mod packs;
 mod plugins;
+mod projects;
 #[cfg(unix)]
 mod terminal;
 mod themes;

@@ -76,15 +76,35 @@ fn hostile() -> Vec<(String, &'static str)> {
         ("allow-in-projects = ['evil']\nplugins = ['evil']", "allow-in-projects"),
         ("[[filter]]\nkind = 'call'\naction = 'hide'", "filter"),
         ("[[switch]]\npath = '/**'\nprofile = 'quiet'", "switch"),
-        ("output = '/tmp/x'\npager = 'sh -c id'\ntrust = true\ntrusted = true", ""),
+        ("output = '/tmp/x'\npager = 'sh -c id'\ntrust = true\ntrusted = true", "what can't be understood"),
+        ("redact.secrets = false", "redact.secrets"),
+        ("redact = { emails = false, home = false }", "redact.emails, redact.home"),
+        ("limits.thinking-lines = 0\nlimits.notice-lines = 1", "limits.thinking-lines, limits.notice-lines"),
+        ("theme = 'a/../../secret'", "theme"),
+        ("markdown = false\ntimestamps = true", "markdown, timestamps"),
+        ("layout.bare = true\nlayout.gap = 9", "layout.bare, layout.gap"),
+        ("[plugin.evil]\ncommand = 'id'", "plugin.evil.command"),
+        ("env = { PATH = '/tmp' }\nlink = 'http://evil.example/{path}'", "what can't be understood"),
+        ("hide = ['call'", "what can't be understood"),
+        ("\u{feff}hide = ['call']\r\n", "hide"),
+        ("'\u{1b}[2Jhide' = ['call']", "what can't be understood"),
     ]
     .map(|(settings, told)| (settings.to_owned(), told))
     .to_vec();
-    table.push((format!("hide = ['call']\n# {}", "x".repeat(10 << 20)), ""));
-    table.push(((0..100_000).fold(String::new(), |text, key| text + &format!("k{key} = 1\n")), ""));
-    table.push((format!("{}hide = ['call']", "a.".repeat(50_000)), ""));
-    table.push((format!("x = {}", "[".repeat(100_000)), ""));
-    table.push(((0..5_000).fold(String::new(), |text, at| text + &format!("[a.b{at}.c{at}]\n")), ""));
+    let unread = "what can't be understood";
+    table.push((format!("hide = ['call']\n# {}", "x".repeat(10 << 20)), "larger than 256 KiB"));
+    let keys = |count: usize| (0..count).fold(String::new(), |text, key| text + &format!("k{key} = 1\n"));
+    table.push((keys(100_000), "larger than 256 KiB"));
+    table.push((keys(20_000), unread));
+    table.push((format!("{}hide = ['call']", "a.".repeat(50_000)), unread));
+    table.push((format!("{}hide = ['call']", "tool.".repeat(20_000)), unread));
+    table.push((format!("x = {}", "[".repeat(100_000)), unread));
+    table.push((format!("plugin.a.b = {}", "{a=".repeat(80_000)), unread));
+    table.push(((0..5_000).fold(String::new(), |text, at| text + &format!("[a.b{at}.c{at}]\n")), unread));
+    table.push((
+        (0..6_000).fold(String::new(), |text, at| text + &format!("[tool.b{at}]\nlabel = 'x'\n")),
+        "and 495 more",
+    ));
     table
 }
 
@@ -104,12 +124,15 @@ fn an_untrusted_project_changes_nothing_that_is_said() {
             "{shown}: {}",
             outcome.stderr
         );
-        let is_told = outcome
-            .stderr
-            .lines()
-            .any(|line| line.starts_with("streamfmt: left out ") && line.contains(told));
-        assert!(is_told || told.is_empty(), "{shown}: {}", outcome.stderr);
-        assert!(outcome.stderr.lines().count() <= 3, "{shown}: {}", outcome.stderr);
+        let lines: Vec<&str> = outcome.stderr.lines().collect();
+        assert!(lines.len() == 1 && lines[0].contains(told), "{shown}: {}", outcome.stderr);
+        // What is too large is not trusted either: there is nothing to see.
+        let leads_on = lines[0].ends_with("; see: streamfmt trust") || told.starts_with("larger");
+        assert!(
+            leads_on && lines[0].len() < 300 && !lines[0].contains('\x1b'),
+            "{shown}: {}",
+            outcome.stderr
+        );
     }
 }
 

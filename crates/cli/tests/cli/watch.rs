@@ -98,6 +98,40 @@ fn profiles_and_themes_and_what_they_build_on_are_watched() {
 }
 
 #[test]
+fn settings_are_watched_with_what_they_lead_to_and_what_may_come() {
+    let home = "home/.config/streamfmt";
+    let folder = Folder::with(&[
+        ("s.jsonl", SESSION),
+        (
+            &format!("{home}/config.toml"),
+            "default-profile = 'mine'\ndetial = 1\n[profile.mine]\nextends = ['./team.toml']\n",
+        ),
+        (&format!("{home}/team.toml"), "hide = ['outcome']\n"),
+    ]);
+    let running = Running::start(&folder, "--watch -o out s.jsonl");
+    running.expect("out", "Second reply.");
+    running.expect("stderr", "detail");
+    assert!(!folder.read("out").contains("done"));
+    // What was wrong before keeps nothing from being loaded, wherever it stands now, and is told once.
+    folder.write(&format!("{home}/team.toml"), "hide = []\n");
+    running.expect("out", "done");
+    let settings = "\ndetial = 1\nlayout.margin = 7\n";
+    folder.write(&format!("{home}/config.toml"), settings);
+    running.expect("out", "       Second reply.");
+    assert_eq!(folder.read("stderr").matches("detial").count(), 2, "{}", folder.read("stderr"));
+    // A new mistake does.
+    folder.write(&format!("{home}/config.toml"), format!("{settings}hied = 1\n"));
+    running.expect("stderr", "what was loaded before is kept");
+    assert!(folder.read("stderr").contains("config.toml:4:1: there is no key \"hied\""));
+    folder.write(&format!("{home}/config.toml"), settings);
+    // Files that were looked for in vain.
+    folder.write(&format!("{home}/init.lua"), says("mine"));
+    running.expect("out", "mine: Second reply.");
+    folder.write("streamfmt.toml", "layout.glyphs = 'ascii'\nlayout.width = 40\nlimits.result-lines = 3\n");
+    running.expect("out", "+ done");
+}
+
+#[test]
 fn a_stream_goes_on_with_the_new_version_and_keeps_its_session() {
     let folder = Folder::with(&[("p.lua", &says("one"))]);
     let mut running = Running::start(&folder, "--watch --plugin p.lua");

@@ -42,8 +42,10 @@ impl Config {
     /// The user's own script, `init.lua` beside the user's settings.
     pub(crate) fn user_pack(&self) -> Option<Result<Pack, String>> {
         let folder = self.folders.config.as_ref().filter(|_| !self.is_chosen())?;
-        let path =
-            ["init.lua", "init.luau"].map(|name| folder.join(name)).into_iter().find(|it| it.is_file())?;
+        let path = ["init.lua", "init.luau"]
+            .map(|name| folder.join(name))
+            .into_iter()
+            .find(|it| self.files.has(it))?;
         Some(Pack::read(&self.files, &path))
     }
 
@@ -148,6 +150,24 @@ impl Config {
             }
             packs
         })
+    }
+
+    /// The profiles of plugins that can be chosen by name, each with its file's name: all of the plugins that are
+    /// known, and of any other the one that has the plugin's own name.
+    pub(crate) fn pack_profiles(&self) -> Vec<(String, String)> {
+        let known = self.known_packs();
+        let all = known.iter().flat_map(|pack| pack.profiles());
+        let mut profiles: Vec<(String, String)> =
+            all.map(|(name, file, _)| (name.to_owned(), file)).collect();
+        for name in Installed::new(&self.folders).all_names() {
+            if known.iter().all(|pack| pack.name != name)
+                && let Ok(pack) = self.pack_named(&name)
+            {
+                let own = pack.profiles().find(|(profile, ..)| *profile == name);
+                profiles.extend(own.map(|(name, file, _)| (name.to_owned(), file)));
+            }
+        }
+        profiles
     }
 
     /// The profile `name` of a plugin that is known, or of the plugin `name`: with its file's name and text.

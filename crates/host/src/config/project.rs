@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use super::document::{Document, LARGEST, Layer, Value};
+use super::document::{self, Document, LARGEST, Layer, Value};
 use super::tree::{Change, Part, Path as KeyPath};
 use super::{Config, Loaded, is_path, switch};
 use crate::files::{FileError, Files};
@@ -52,7 +52,7 @@ impl Project {
     /// Finds the project that the working directory lies in, and reads its settings. The nearest file counts; it
     /// is looked for up to the root of a repository, and below the home directory.
     pub fn find(files: &Files, folders: &Folders) -> Result<Option<Self>, Problem> {
-        let Some((root, name)) = search(folders) else { return Ok(None) };
+        let Some((root, name)) = search(files, folders) else { return Ok(None) };
         let path = root.join(name);
         let inside = path.strip_prefix(&folders.work).ok().map(|path| path.display().to_string());
         let file = inside.unwrap_or_else(|| folders.shown(&path));
@@ -80,8 +80,7 @@ impl Project {
         let mut seen = BTreeSet::new();
         while let Some(loaded) = open.pop() {
             let folder = loaded.document.folder();
-            let parts = loaded.profiles.values().map(|(_, part)| part).chain([&loaded.general]);
-            for reference in parts.flat_map(Part::references) {
+            for reference in loaded.references() {
                 let reference = reference.split('#').next().unwrap_or_default();
                 let path = folder.join(reference);
                 match self.reader.read(&path, LARGEST_PART) {
@@ -107,11 +106,11 @@ impl Project {
     /// What a path in a file of the project leads to, as it was when it was trusted.
     fn brought(&self, by: &Document, path: &str) -> Result<Brought, String> {
         let closure = self.closure.as_ref().ok_or("the project is not trusted")?;
-        let inside = by.folder().strip_prefix(&closure.root).unwrap_or(Path::new("")).join(path);
-        let name = plain(&inside).ok_or_else(|| FileError::Outside(closure.root.clone()).to_string())?;
-        if let Some(bytes) = closure.files.get(&name) {
-            let text = std::str::from_utf8(bytes).map_err(|_| FileError::NotText.to_string())?;
-            return Ok(Brought::File(name, text.to_owned()));
+        let name = name_of(closure, &by.folder().join(path)).map_err(|error| error.to_string())?;
+        match text_of(closure, &name) {
+            Err(FileError::Missing) => {}
+            Err(error) => return Err(error.to_string()),
+            Ok(text) => return Ok(Brought::File(name, text.to_owned())),
         }
         let folder = format!("{name}/");
         let files: BTreeMap<String, String> = closure
@@ -183,6 +182,10 @@ impl Project {
                 "only a trusted project may have profiles".to_owned(),
             );
         }
+        if let Some(problem) = self.problems.first() {
+            let line = problem.place.as_ref().map_or(1, |place| place.line);
+            refuse("what can't be understood".to_owned(), line, "it is no setting".to_owned());
+        }
         let own = ["init.lua", "init.luau"].map(|name| format!("{OWN_FOLDER}/{name}"));
         for name in own.into_iter().filter(|name| self.root.join(name).is_file()) {
             refusals.push(Refusal {
@@ -193,6 +196,37 @@ impl Project {
         }
         self.refusals = refusals;
         reduced
+    }
+}
+
+/// The name of a file of a trusted project: its path inside of it.
+fn name_of(closure: &Closure, path: &Path) -> Result<String, FileError> {
+    // The project's own settings may be read by a relative path.
+    let inside = path.strip_prefix(&closure.root).unwrap_or(path);
+    plain(inside).ok_or_else(|| FileError::Outside(closure.root.clone()))
+}
+
+/// The text of a file of a trusted project, as it was when it was trusted.
+fn text_of<'c>(closure: &'c Closure, name: &str) -> Result<&'c str, FileError> {
+    let bytes = closure.files.get(name).ok_or(FileError::Missing)?;
+    std::str::from_utf8(bytes).map_err(|_| FileError::NotText)
+}
+
+/// The text of the file `path` of a trusted project, as it was when it was trusted.
+pub(crate) fn trusted_text<'c>(closure: &'c Closure, path: &Path) -> Result<&'c str, FileError> {
+    text_of(closure, &name_of(closure, path)?)
+}
+
+impl Loaded {
+    /// The paths that it leads to.
+    fn references(&self) -> Vec<String> {
+        let parts = self.profiles.values().map(|(_, part)| part).chain([&self.general]);
+        let mut paths: Vec<String> = parts.flat_map(Part::references).collect();
+        // It may be a theme, which extends one other.
+        let (table, _) = document::parse(&self.document);
+        let extended = table.get("extends").and_then(|leaf| leaf.text().map(str::to_owned));
+        paths.extend(extended.filter(|path| is_path(path)));
+        paths
     }
 }
 
@@ -287,6 +321,11 @@ impl Config {
         project.brought(by, path)
     }
 
+    /// What a trusted project brings along.
+    pub(crate) fn closure(&self) -> Option<&Arc<Closure>> {
+        self.project.as_ref()?.closure.as_ref()
+    }
+
     /// The plugin that a trusted project brings along as a whole, `.streamfmt/init.lua`.
     pub(crate) fn project_pack(&self) -> Option<Result<Pack, String>> {
         self.project.as_ref()?.pack()
@@ -303,14 +342,14 @@ impl Config {
 }
 
 /// The folder of the project and the name of its settings there.
-fn search(folders: &Folders) -> Option<(PathBuf, &'static str)> {
+fn search(files: &Files, folders: &Folders) -> Option<(PathBuf, &'static str)> {
     let home = folders.home.as_deref();
     let real_home = home.and_then(|home| home.canonicalize().ok());
     for folder in folders.work.ancestors() {
         if Some(folder) == home || Some(folder) == real_home.as_deref() || !folder.is_absolute() {
             return None;
         }
-        if let Some(name) = FILES.into_iter().find(|name| folder.join(name).is_file()) {
+        if let Some(name) = FILES.into_iter().find(|name| files.has(&folder.join(name))) {
             return Some((folder.to_owned(), name));
         }
         // A repository is a folder with `.git`: a folder, or in a worktree a file.

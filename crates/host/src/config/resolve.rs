@@ -293,8 +293,7 @@ impl<'c> Resolver<'c> {
 
     fn names(&self, scope: Scope<'_>) -> Vec<String> {
         let mut names: Vec<String> = BUILT_IN.iter().map(|(name, _)| (*name).to_owned()).collect();
-        let packs = self.config.known_packs();
-        names.extend(packs.iter().flat_map(|pack| pack.profiles().map(|(name, ..)| name.to_owned())));
+        names.extend(self.config.pack_profiles().into_iter().map(|(name, _)| name));
         let layers = self.config.layers[..scope.level].iter();
         names.extend(layers.chain(scope.file).flat_map(|loaded| loaded.profiles.keys().cloned()));
         names.sort_by_key(|name| !BUILT_IN.iter().any(|(known, _)| known == name));

@@ -144,7 +144,7 @@ fn options_set_keys_by_the_same_table() {
     assert_eq!(settings.profile.limits.result_lines, Some(40));
     assert_eq!(settings.profile.limits.error_lines, None);
     assert_eq!(settings.profile.filter.hide.len(), 2);
-    assert_eq!((settings.markdown, settings.theme.as_str()), (false, "x"));
+    assert_eq!((settings.markdown, settings.theme.name.as_str()), (false, "x"));
     let told = |assignment| settings.clone().set(assignment).unwrap_err().to_string();
     assert_eq!(
         told("limits.reslt-lines=4"),
