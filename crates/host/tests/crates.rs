@@ -148,8 +148,8 @@ fn graph() -> Graph {
         .iter()
         .filter(|package| package["source"].is_null())
         .flat_map(|package| {
-            let named = package["dependencies"].as_array().unwrap().iter();
-            let optional = named.filter(|to| to["optional"] == true);
+            let below = package["dependencies"].as_array().unwrap().iter();
+            let optional = below.filter(|to| to["optional"] == true);
             optional.map(|to| (text(&package["name"]), text(&to["name"])))
         })
         .collect();
