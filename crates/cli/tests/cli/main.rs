@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test can't do fails it")]
 
+mod page;
 mod program;
 mod redact;
 
@@ -9,6 +10,7 @@ mod arguments;
 mod ci;
 mod config;
 mod copy;
+mod docs;
 mod explain;
 mod follow;
 mod golden;

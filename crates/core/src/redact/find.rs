@@ -393,6 +393,7 @@ impl Reader<'_> {
             begin -= 1;
         }
         let before = &self.bytes()[begin.saturating_sub(3)..begin];
+        let is_after_escape = self.is_json && matches!(before, [.., b'\\', b'b' | b'f' | b'n' | b'r' | b't']);
         if is_windows {
             match before {
                 // The letter of an escape is no drive.
@@ -400,7 +401,9 @@ impl Reader<'_> {
                 [.., drive, b':'] if drive.is_ascii_alphabetic() => begin -= 2,
                 _ => return None,
             }
-        } else if before.last().is_some_and(|byte| Class::Url.has(*byte) || b"./~".contains(byte)) {
+        } else if !is_after_escape
+            && before.last().is_some_and(|byte| Class::Url.has(*byte) || b"./~".contains(byte))
+        {
             return None;
         }
         let name = start.end + doubled;
