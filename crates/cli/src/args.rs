@@ -38,69 +38,49 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// Which agent's stream it is
-    #[arg(long, value_name = "DIALECT", default_value = "auto", value_parser = dialects(), help_heading = "Format")]
-    pub(crate) from: String,
-
-    /// The output format; without it the profile's, or `ansi` on a terminal and `text` elsewhere
-    #[arg(long, value_name = "FORMAT", value_parser = writers(), help_heading = "Format")]
-    pub(crate) to: Option<String>,
-
-    /// Looks on a terminal: the name of a theme or the path of its file; `NAME:light` for light backgrounds
-    #[arg(long, value_name = "NAME", help_heading = "Format")]
-    pub(crate) theme: Option<String>,
-
     /// Show only these: kinds, tools, globs of tools, @actions, `failed`
-    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Format")]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "What is shown")]
     pub(crate) only: Vec<String>,
 
     /// Don't show these
-    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Format")]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "What is shown")]
     pub(crate) hide: Vec<String>,
 
     /// Show when things happened, as the stream tells, in the local time zone
-    #[arg(long, help_heading = "Format")]
+    #[arg(long, help_heading = "What is shown")]
     pub(crate) timestamps: bool,
 
     /// Mask tokens, keys and passwords in whatever is written
-    #[arg(long, help_heading = "Format")]
+    #[arg(long, help_heading = "What is shown")]
     pub(crate) redact: bool,
 
-    #[command(flatten)]
-    pub(crate) choice: Choice,
+    /// The output format; without it the profile's, or `ansi` on a terminal and `text` elsewhere
+    #[arg(long, value_name = "FORMAT", value_parser = writers(), help_heading = "How it looks")]
+    pub(crate) to: Option<String>,
 
-    /// A plugin: a Lua file, a folder with a plugin.toml, or the name of one that comes along; later ones go over earlier ones
-    #[arg(long, value_name = "PATH", help_heading = "Plugins")]
-    pub(crate) plugin: Vec<PathBuf>,
-
-    /// Where failures of plugins are told
-    #[arg(long, value_name = "WHERE", value_enum, default_value_t = PluginErrors::Stderr, help_heading = "Plugins")]
-    pub(crate) plugin_errors: PluginErrors,
-
-    /// Exit with 3 if a plugin failed
-    #[arg(long, help_heading = "Plugins")]
-    pub(crate) strict_plugins: bool,
+    /// Looks on a terminal: the name of a theme or the path of its file; `NAME:light` for light backgrounds
+    #[arg(long, value_name = "NAME", help_heading = "How it looks")]
+    pub(crate) theme: Option<String>,
 
     /// Whether there are colours
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto, help_heading = "Terminal")]
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto, help_heading = "How it looks")]
     pub(crate) color: When,
 
     /// Wrap at this many columns; 0 doesn't wrap
-    #[arg(long, value_name = "N", help_heading = "Terminal")]
+    #[arg(long, value_name = "N", help_heading = "How it looks")]
     pub(crate) width: Option<usize>,
 
     /// No marks beyond ASCII
-    #[arg(long, help_heading = "Terminal")]
+    #[arg(long, help_heading = "How it looks")]
     pub(crate) ascii: bool,
+
+    /// Which agent's stream it is
+    #[arg(long, value_name = "DIALECT", default_value = "auto", value_parser = dialects(), help_heading = "Input and output")]
+    pub(crate) from: String,
 
     /// Go on as the file grows, until interrupted
     #[arg(short, long, conflicts_with_all = ["output", "tail"], help_heading = "Input and output")]
     pub(crate) follow: bool,
-
-    /// Load plugins, profiles and themes anew when they are saved: a file is shown again from its start, a stream
-    /// goes on with them; until interrupted
-    #[arg(long, help_heading = "Input and output")]
-    pub(crate) watch: bool,
 
     /// Append every byte of the input to FILE first
     #[arg(long, value_name = "FILE", help_heading = "Input and output")]
@@ -121,10 +101,45 @@ pub(crate) struct Args {
     /// Tell at the end, on standard error, what was counted
     #[arg(long, help_heading = "Input and output")]
     pub(crate) report: bool,
+
+    #[command(flatten)]
+    pub(crate) choice: Choice,
+
+    /// Load plugins, profiles and themes anew when they are saved: a file is shown again from its start, a stream
+    /// goes on with them; until interrupted
+    #[arg(long, help_heading = "Settings")]
+    pub(crate) watch: bool,
+
+    /// A plugin: a Lua file, a folder with a plugin.toml, or the name of one that is installed or comes along; later
+    /// ones go over earlier ones
+    #[arg(long, value_name = "PATH", help_heading = "Plugins")]
+    pub(crate) plugin: Vec<PathBuf>,
+
+    /// Where failures of plugins are told
+    #[arg(long, value_name = "WHERE", value_enum, default_value_t = PluginErrors::Stderr, help_heading = "Plugins")]
+    pub(crate) plugin_errors: PluginErrors,
+
+    /// Exit with 3 if a plugin failed
+    #[arg(long, help_heading = "Plugins")]
+    pub(crate) strict_plugins: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Tell which profiles there are and what they say
+    Profile(ProfileCommand),
+    /// List, show, check and try themes
+    Theme(Theme),
+    /// Make, check, try, install and list plugins
+    Plugin(Plugin),
+    /// Test plugins, profiles and themes: an input, and what is to come out of it
+    Golden(Golden),
+    /// Tell which plugins and profiles say something of a tool or a kind, and where they were told to
+    Explain(Explain),
+    /// Tell what the settings are, where each was said, and what is wrong with them
+    Config(ConfigCommand),
+    /// Show what a project brings along, and trust it or deny it
+    Trust(trust::Command),
     /// Write a completion script for a shell
     Completions {
         /// The shell
@@ -132,20 +147,6 @@ pub(crate) enum Command {
     },
     /// Write the manual page
     Man,
-    /// Tell what the settings are, where each was said, and what is wrong with them
-    Config(ConfigCommand),
-    /// Tell which profiles there are and what they say
-    Profile(ProfileCommand),
-    /// Tell which plugins and profiles say something of a tool or a kind, and where they were told to
-    Explain(Explain),
-    /// Try cases: an input, and what is to come out of it
-    Golden(Golden),
-    /// Make, check, try, install and list plugins
-    Plugin(Plugin),
-    /// Show what a project brings along, and trust it or deny it
-    Trust(trust::Command),
-    /// List, show, check and try themes
-    Theme(Theme),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -166,10 +167,12 @@ pub(crate) enum PluginErrors {
 const EXAMPLES: &str = "\
 Examples:
   claude -p \"fix the tests\" --output-format stream-json --verbose | streamfmt
-  streamfmt session.jsonl                      a past session
-  streamfmt --profile full session.jsonl       all of it
-  streamfmt -f --only failed,reply run.jsonl   as it grows, the main things
-  streamfmt --to items run.jsonl | jq .        for programs";
+  streamfmt session.jsonl                           a past session
+  streamfmt --profile full session.jsonl            all of it
+  streamfmt -f --only failed,reply run.jsonl        as it grows, the main things
+  streamfmt --to html session.jsonl > session.html  a page to share; markdown for pull requests
+  streamfmt --to items run.jsonl | jq .             for programs
+  streamfmt plugin new mine                         a plugin to begin with, and its test";
 
 impl Args {
     /// Reads the command line. What is wrong with it, or the help it asks for, is told here: then the error
@@ -242,16 +245,23 @@ impl TypedValueParser for Names {
     }
 }
 
+const EXIT_CODES: &str = "
+Exit codes:
+  0      formatted
+  1      the run ended in an error (--fail), or a check found something
+  2      usage, set-up or input
+  3      a plugin failed (--strict-plugins)
+  70     a bug of streamfmt
+  74     the output or the copy could not be written
+  128+n  ended by signal n";
+
 /// The profiles and the keys of a profile.
 fn reference() -> String {
     let mut text = String::from("Profiles: ");
     text.push_str(&BUILT_IN.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "));
-    text.push_str("\n\nKeys of a profile, for --set:\n");
+    text.push_str("\n\nKeys of a profile, for files and --set; what each may be tells `streamfmt config explain KEY`:\n");
     text.push_str(&config::reference());
-    text.push_str(
-        "\nExit codes: 0 formatted, 1 the run ended in an error (--fail) or a check found something, 2 usage, set-up or input, 3 a plugin failed (--strict-plugins), 70 a bug, \
-         74 output or copy not written, 128+n signal",
-    );
+    text.push_str(EXIT_CODES);
     text
 }
 

@@ -12,7 +12,7 @@ use crate::message::{USAGE, tell, tell_problems};
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Choice {
     /// How much is said: default, full, quiet, ci, review, plain, one of your own, or the path of a file
-    #[arg(long, value_name = "NAME", help_heading = "Settings")]
+    #[arg(long, value_name = "NAME", help_heading = "What is shown", display_order = 0)]
     pub(crate) profile: Option<String>,
 
     /// A file of settings, read instead of yours and the project's

@@ -331,14 +331,16 @@ fn profiles(engine: &Engine) -> String {
     text
 }
 
-/// The keys of a profile, for the help.
+/// The keys of a profile, for the help: those of limits once, though tools may have their own.
 pub(crate) fn reference() -> String {
     let mut text = String::new();
     for row in rows().iter().filter(|row| is_of_profile(row)) {
         let is_script = row.name.contains(".script.");
-        if !is_script && !matches!(row.name.as_str(), "filter" | "tool.NAME.limits.keep") {
-            let _ = writeln!(text, "  {:<22} {} ({})", row.name, row.about, row.values);
+        if !is_script && row.name != "filter" && !row.name.starts_with("tool.NAME.limits.") {
+            let _ = writeln!(text, "  {:<22}  {}", row.name, row.about);
         }
     }
+    text.push_str("  tool.NAME.limits.…      the limits above for one tool\n");
+    text.push_str("  plugin.NAME.OPTION      an option of a plugin, see `streamfmt plugin show NAME`\n");
     text
 }

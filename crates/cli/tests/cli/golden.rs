@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::page::{blocks, follow};
 use crate::program::{Folder, Outcome, reply};
 
 /// A folder with these cases, each with a reply of its own; those that are `expected` are accepted.
@@ -606,51 +607,16 @@ fn drift_tells_what_is_new_against_a_baseline() {
 
 const PAGE: &str = include_str!("../../../../docs/golden.md");
 
-/// The fenced blocks of the page: the words after the fence, and the lines.
-fn blocks() -> Vec<(&'static str, Vec<&'static str>)> {
-    let mut blocks = Vec::new();
-    let mut lines = PAGE.lines();
-    while let Some(line) = lines.next() {
-        if let Some(info) = line.strip_prefix("```") {
-            blocks.push((info, lines.by_ref().take_while(|line| *line != "```").collect()));
-        }
-    }
-    blocks
-}
-
 #[test]
 fn the_ten_minutes_of_the_page_go_as_it_says() {
-    let folder = Folder::new();
-    let mut commands = 0;
-    for (info, lines) in blocks() {
-        if let Some((_, file)) = info.split_once(' ') {
-            folder.write(file, lines.join("\n") + "\n");
-        }
-        if info != "console" {
-            continue;
-        }
-        let mut lines = lines.into_iter().peekable();
-        while let Some(command) = lines.next() {
-            let arguments = command.strip_prefix("$ streamfmt ").expect("a command");
-            let mut told = String::new();
-            let mut code = 0;
-            while let Some(line) = lines.next_if(|line| !line.starts_with("$ ")) {
-                match line.strip_prefix("(exit code ") {
-                    Some(rest) => code = rest.trim_end_matches(')').parse().unwrap(),
-                    None => told.extend([line, "\n"]),
-                }
-            }
-            assert_eq!(folder.run(arguments).expect(code, "").stdout, told, "{command}");
-            commands += 1;
-        }
-    }
+    let commands = follow(PAGE, &Folder::new());
     assert!(commands >= 7, "only {commands} commands were tried");
 }
 
 #[test]
 fn the_commands_for_ci_work() {
     let mut commands = 0;
-    for (_, lines) in blocks().into_iter().filter(|(info, _)| *info == "yaml") {
+    for (_, lines) in blocks(PAGE).into_iter().filter(|(info, _)| *info == "yaml") {
         for line in lines {
             let line = line.trim_start().trim_start_matches("- ").trim_start_matches("run: ");
             let Some(arguments) = line.strip_prefix("streamfmt ") else { continue };

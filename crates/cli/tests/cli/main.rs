@@ -2,12 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test can't do fails it")]
 
+mod page;
 mod program;
 mod redact;
 
 mod arguments;
 mod config;
 mod copy;
+mod docs;
 mod explain;
 mod follow;
 mod golden;
