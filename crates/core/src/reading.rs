@@ -106,13 +106,11 @@ impl Reading {
         if frame.bytes.trim_ascii().is_empty() {
             return Self::Text(frame.bytes.iter().map(|byte| char::from(*byte)).collect());
         }
-        let text = match String::from_utf8(frame.bytes.into_owned()) {
-            Ok(text) => text,
-            Err(error) => match readable(error.as_bytes()) {
-                Some(text) => text,
-                None => return Self::Oversized(error.as_bytes().len() as u64),
-            },
+        let Some(text) = text_of(&frame.bytes) else {
+            return Self::Oversized(frame.bytes.len() as u64);
         };
+        // A long line that came in pieces need not stay beside its text.
+        drop(frame);
         match Record::from_line(text) {
             Ok(record) => {
                 let typed = Typed::of(record.root());
@@ -120,6 +118,14 @@ impl Reading {
             }
             Err((damage, text)) => recover(text, damage.at, claim),
         }
+    }
+}
+
+/// The text of a line, unless it is too long for what stands for bytes that can't be read.
+fn text_of(bytes: &[u8]) -> Option<String> {
+    match simdutf8::basic::from_utf8(bytes) {
+        Ok(text) => Some(text.to_owned()),
+        Err(_) => readable(bytes),
     }
 }
 

@@ -14,6 +14,7 @@ use std::thread::JoinHandle;
 
 use streamfmt_core::dialect;
 use streamfmt_core::frame::{Frame, Framer};
+use streamfmt_core::json::Record;
 use streamfmt_core::pipeline::Pipeline;
 use streamfmt_core::reading::Reading;
 
@@ -24,10 +25,14 @@ const BATCHES: usize = 4;
 const CHUNK: usize = 64 * 1024;
 
 /// Some bytes of the input, and what the lines say that end in them.
+#[derive(Default)]
 pub struct Batch {
     bytes: Vec<u8>,
     /// With the numbers of their lines.
     readings: Vec<(u64, Reading)>,
+    /// Records that were applied, of lines that are not long. They go back to the thread that made them: freeing
+    /// memory of another thread costs both of them more.
+    spent: Vec<Arc<Record>>,
 }
 
 impl Batch {
@@ -39,7 +44,15 @@ impl Batch {
 
     /// Gives all readings to the pipeline, which writes what they complete.
     pub fn apply(&mut self, pipeline: &mut Pipeline, out: &mut dyn Write) -> fmt::Result {
-        self.readings.drain(..).try_for_each(|(line, reading)| pipeline.apply(line, reading, out))
+        for (line, reading) in self.readings.drain(..) {
+            if let Reading::Record(record, _) = &reading
+                && record.text().len() < CHUNK
+            {
+                self.spent.push(Arc::clone(record));
+            }
+            pipeline.apply(line, reading, out)?;
+        }
+        Ok(())
     }
 }
 
@@ -104,9 +117,9 @@ impl<R: Read> Reader<R> {
     /// Reads to the end, to an error, or until nobody wants more.
     fn run(mut self, todo: &SyncSender<io::Result<Batch>>, free: &Receiver<Batch>) {
         loop {
-            let mut batch =
-                free.try_recv().unwrap_or_else(|_| Batch { bytes: vec![0; CHUNK], readings: Vec::new() });
-            let Batch { bytes, readings } = &mut batch;
+            let mut batch = free.try_recv().unwrap_or_default();
+            let Batch { bytes, readings, spent } = &mut batch;
+            spent.clear();
             bytes.resize(CHUNK, 0);
             let count = if self.is_stopped.load(Ordering::Relaxed) {
                 Ok(0)

@@ -141,12 +141,29 @@ fn graph() -> Graph {
         .iter()
         .map(|id| names[text(id)].to_owned())
         .collect();
+    // What only a feature brings in that nobody asks for but tests.
+    let optional: BTreeSet<(&str, &str)> = metadata["packages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|package| package["source"].is_null())
+        .flat_map(|package| {
+            let below = package["dependencies"].as_array().unwrap().iter();
+            let optional = below.filter(|to| to["optional"] == true);
+            optional.map(|to| (text(&package["name"]), text(&to["name"])))
+        })
+        .collect();
     let mut arrows: BTreeMap<String, BTreeSet<(String, bool)>> = BTreeMap::new();
     for node in metadata["resolve"]["nodes"].as_array().unwrap() {
         let from = arrows.entry(names[text(&node["id"])].to_owned()).or_default();
         for to in node["deps"].as_array().unwrap() {
-            let for_tests = to["dep_kinds"].as_array().unwrap().iter().all(|kind| kind["kind"] == "dev");
-            from.insert((names[text(&to["pkg"])].to_owned(), for_tests));
+            let (name, below) = (names[text(&node["id"])], names[text(&to["pkg"])]);
+            // A crate's tests may ask for its own features.
+            if name == below {
+                continue;
+            }
+            let is_for_tests = to["dep_kinds"].as_array().unwrap().iter().all(|kind| kind["kind"] == "dev");
+            from.insert((below.to_owned(), is_for_tests || optional.contains(&(name, below))));
         }
     }
     Graph { ours, arrows }
