@@ -120,18 +120,27 @@ impl Loaded {
         let (table, mut problems) = document::parse(&document);
         let (mut head, mut profiles) = (Head::default(), IndexMap::new());
         let mut found = Vec::new();
+        // To find a problem's place, and the name that may be meant, takes its time.
+        let tell = |found: &mut Vec<Problem>, spot: &Spot, message: &dyn Fn() -> String| {
+            if found.len() < document::TOLD {
+                found.push(spot.problem(message()));
+            }
+        };
         let general = tree::read_part(&table, &mut problems, |name, entry| {
             if let ("profile", Value::Table(tables)) = (name, &entry.leaf.value) {
                 for profile in &tables.0 {
                     if profile.key == "none" || is_path(&profile.key) {
-                        found.push(profile.at.problem("a profile's name is a word other than \"none\""));
+                        tell(&mut found, &profile.at, &|| {
+                            "a profile's name is a word other than \"none\"".to_owned()
+                        });
                     } else if let Value::Table(table) = &profile.leaf.value {
                         let part = tree::read_part(table, &mut found, |_, _| false);
                         profiles.insert(profile.key.clone(), (profile.at.clone(), part));
                     } else {
-                        let what = profile.leaf.value.describe();
-                        let message = format!("profile.{} must be a table, not {what}", profile.key);
-                        found.push(profile.leaf.spot.problem(message));
+                        tell(&mut found, &profile.leaf.spot, &|| {
+                            let what = profile.leaf.value.describe();
+                            format!("profile.{} must be a table, not {what}", profile.key)
+                        });
                     }
                 }
                 return true;
@@ -139,6 +148,9 @@ impl Loaded {
             if let Some(key) = keys::find(FILE_KEYS, name) {
                 found.extend(key.set(&mut head, &entry.leaf).err().unwrap_or_default());
                 return true;
+            }
+            if found.len() >= document::TOLD {
+                return false;
             }
             let names: Vec<&str> = FILE_KEYS.iter().map(|key| key.name).collect();
             let Some(meant) = nearest(name, &names) else { return false };

@@ -6,7 +6,7 @@
 use streamfmt_core::item::Kind;
 use streamfmt_core::profile::{Ci, Detail, Glyphs, Keep, Selector, ToolLimits};
 
-use crate::config::document::{Entry, Leaf, Spot, Table, Value};
+use crate::config::document::{Entry, Leaf, Spot, TOLD, Table, Value};
 use crate::config::switch::Switch;
 use crate::engine::WRITERS;
 use crate::problem::{Problem, nearest, suggestion};
@@ -515,7 +515,8 @@ fn read<T: Default>(keys: &'static [Key<T>], table: &Table, problems: &mut Vec<P
     let mut target = T::default();
     walk(keys, table, |name, entry, key| match key {
         Some(key) => problems.extend(key.set(&mut target, &entry.leaf).err().unwrap_or_default()),
-        None => problems.push(entry.at.problem(unknown(keys, name))),
+        None if problems.len() < TOLD => problems.push(entry.at.problem(unknown(keys, name))),
+        None => {}
     });
     target
 }
@@ -628,6 +629,9 @@ impl<T> Key<T> {
         let mut problems = Vec::new();
         let mut read_all = Vec::new();
         for leaf in list {
+            if problems.len() >= TOLD {
+                break;
+            }
             let Value::Table(table) = &leaf.value else {
                 problems.push(leaf.spot.problem(self.wants(&leaf.value)));
                 continue;

@@ -98,6 +98,14 @@ fn hostile() -> Vec<(String, &'static str)> {
     table.push((keys(20_000), unread));
     table.push((format!("{}hide = ['call']", "a.".repeat(50_000)), unread));
     table.push((format!("{}hide = ['call']", "tool.".repeat(20_000)), unread));
+    for table_of_many in ["tool.Bash", "profile", "profile.default", "limits"] {
+        let told = if table_of_many == "profile.default" { "profile.default" } else { unread };
+        table.push((format!("[{table_of_many}]\n{}", keys(20_000)), told));
+    }
+    for element in ["[[filter]]\nkind = 'calls'\n", "[profile.x]\n", "[[switch]]\n"] {
+        let many = (0..7_000).fold(String::new(), |text, at| text + &element.replace('x', &at.to_string()));
+        table.push((many, if element.contains("profile") { "profile.0, profile.1" } else { unread }));
+    }
     table.push((format!("x = {}", "[".repeat(100_000)), unread));
     table.push((format!("plugin.a.b = {}", "{a=".repeat(80_000)), unread));
     table.push(((0..5_000).fold(String::new(), |text, at| text + &format!("[a.b{at}.c{at}]\n")), unread));

@@ -98,7 +98,8 @@ pub(crate) fn read_part(
     problems: &mut Vec<Problem>,
     mut other: impl FnMut(&str, &Entry) -> bool,
 ) -> Part {
-    let mut reader = Reader { part: Part::default(), problems: Vec::new(), tables: 0 };
+    let before = problems.len();
+    let mut reader = Reader { part: Part::default(), problems: Vec::new(), before, tables: 0 };
     keys::walk(KEYS, table, |name, entry, key| match key {
         Some(key) => reader.key(key, entry),
         None if other(name, entry) => {}
@@ -108,6 +109,8 @@ pub(crate) fn read_part(
             ("tool" | "plugin", _) => {
                 reader.tell(&entry.leaf.spot, format!("{name} must be a table, as in [{name}.NAME]"));
             }
+            // To find the name that may be meant takes its time.
+            _ if reader.is_full() => {}
             _ => {
                 let message = unknown(name);
                 reader.tell(&entry.at, message);
@@ -136,13 +139,20 @@ fn unknown(name: &str) -> String {
 struct Reader {
     part: Part,
     problems: Vec<Problem>,
+    /// How many were told of the file before.
+    before: usize,
     /// Tables of tools, and options of plugins.
     tables: usize,
 }
 
 impl Reader {
+    /// Whether no more problems are told.
+    fn is_full(&self) -> bool {
+        self.before + self.problems.len() >= TOLD
+    }
+
     fn tell(&mut self, spot: &Spot, message: impl Into<String>) {
-        if self.problems.len() < TOLD {
+        if !self.is_full() {
             self.problems.push(spot.problem(message));
         }
     }
@@ -184,7 +194,7 @@ impl Reader {
     }
 
     fn take(&mut self, problems: Vec<Problem>) {
-        let room = TOLD.saturating_sub(self.problems.len());
+        let room = TOLD.saturating_sub(self.before + self.problems.len());
         self.problems.extend(problems.into_iter().take(room));
     }
 
@@ -213,6 +223,9 @@ impl Reader {
         }
         keys::walk(TOOL_KEYS, table, |name, entry, key| {
             let Some(key) = key else {
+                if self.is_full() {
+                    return;
+                }
                 let message = keys::unknown(TOOL_KEYS, name);
                 return self.tell(&entry.at, format!("tool.{}: {message}", quoted(&tool.key)));
             };
