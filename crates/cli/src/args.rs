@@ -90,7 +90,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE", help_heading = "Input and output")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Append a summary of the run to FILE, as Markdown: the answer, what failed, what it cost (for $GITHUB_STEP_SUMMARY)
+    /// Append a summary of the run to FILE, as Markdown: the answer, what failed, what it cost
     #[arg(long, value_name = "FILE", help_heading = "Input and output")]
     pub(crate) summary: Option<PathBuf>,
 
