@@ -60,11 +60,11 @@ fn no_text_is_a_command_in_the_log_of_a_service() {
 
 #[test]
 fn github_gets_groups_and_annotations() {
-    let long = (1..=40).map(|number| format!("line {number} of the log")).collect::<Vec<_>>().join("\\n");
+    let output = (1..=40).map(|number| format!("line {number} of the log")).collect::<Vec<_>>().join("\\n");
     let session = format!(
         r#"{{"type":"system","subtype":"init","session_id":"s","model":"m","cwd":"/w","tools":[],"uuid":"u-1"}}
 {{"type":"assistant","message":{{"id":"m2","content":[{{"type":"tool_use","id":"t1","name":"Bash","input":{{"command":"make"}}}},{{"type":"tool_use","id":"t2","name":"Read","input":{{"file_path":"/w/src/a,b.rs"}}}}]}},"session_id":"s","uuid":"u-4"}}
-{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"t1","content":"{long}"}}]}},"session_id":"s","uuid":"u-5"}}
+{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"t1","content":"{output}"}}]}},"session_id":"s","uuid":"u-5"}}
 {{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"t2","is_error":true,"content":"100% gone"}}]}},"session_id":"s","uuid":"u-6"}}
 "#
     );
