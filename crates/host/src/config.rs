@@ -119,7 +119,7 @@ impl Loaded {
         let document = Arc::new(document);
         let (table, mut problems) = document::parse(&document);
         let (mut head, mut profiles) = (Head::default(), IndexMap::new());
-        let mut found = Vec::new();
+        let (mut found, mut unknown) = (Vec::new(), 0);
         // To find a problem's place, and the name that may be meant, takes its time.
         let tell = |found: &mut Vec<Problem>, spot: &Spot, message: &dyn Fn() -> String| {
             if found.len() < document::TOLD {
@@ -149,7 +149,8 @@ impl Loaded {
                 found.extend(key.set(&mut head, &entry.leaf).err().unwrap_or_default());
                 return true;
             }
-            if found.len() >= document::TOLD {
+            unknown += 1;
+            if unknown > document::TOLD {
                 return false;
             }
             let names: Vec<&str> = FILE_KEYS.iter().map(|key| key.name).collect();
