@@ -251,7 +251,7 @@ fn settings_are_shown_with_where_they_were_said() {
         folder.run("config show limits.result-lines --origin --all --profile mine").expect(0, "").stdout;
     assert_eq!(
         shown,
-        "limits.result-lines = 3  # ~/.config/streamfmt/config.toml:4\n#   over 10  # default.toml:9\n"
+        "limits.result-lines = 3  # ~/.config/streamfmt/config.toml:4\n#   over 1000  # ci.toml:9\n#   over 10  # default.toml:9\n"
     );
     let shown = folder.run("config show --profile mine --set theme=dark --origin").expect(0, "").stdout;
     assert!(
