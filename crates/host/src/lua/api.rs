@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::rc::Rc;
 
-use mlua::chunk::ChunkMode;
 use mlua::{Function, IntoLua, Lua, LuaString, MultiValue, Table, Value};
 use regex::bytes::Regex;
 use streamfmt_core::formatter::figures;
@@ -346,25 +345,32 @@ impl Plugin {
     }
 }
 
-/// Puts `sf` into a machine.
-pub(super) fn install(lua: &Lua, globals: &Table, plugin: &Rc<Plugin>, options: &Table) -> mlua::Result<()> {
-    let (sf, items) = (lua.create_table()?, lua.create_table()?);
-    sf.raw_set("item", items.clone())?;
-    // The functions must not depend on what a plugin makes of the globals.
+/// The functions that are written in Luau themselves.
+static WRITTEN: vm::Compiled = vm::Compiled::new("=sf", || {
+    // They must not depend on what a plugin makes of the globals.
     let mut source = String::from(
         "local sf = ... local string, sort, pairs, type, tostring = string, table.sort, pairs, type, tostring\n",
     );
     for row in FUNCTIONS {
-        match row.body {
-            Native(make) => sf.raw_set(row.name, make(lua, plugin)?)?,
-            Luau(body) => {
-                let params: Vec<_> = row.params.iter().map(|(name, _)| *name).collect();
-                // Writing to a string can't fail.
-                let _ = writeln!(source, "sf.{} = function({}) {body} end", row.name, params.join(", "));
-            }
+        if let Luau(body) = row.body {
+            let params: Vec<_> = row.params.iter().map(|(name, _)| *name).collect();
+            // Writing to a string can't fail.
+            let _ = writeln!(source, "sf.{} = function({}) {body} end", row.name, params.join(", "));
         }
     }
-    lua.load(source).set_name("=sf").set_mode(ChunkMode::Text).call::<()>(sf.clone())?;
+    source
+});
+
+/// Puts `sf` into a machine.
+pub(super) fn install(lua: &Lua, globals: &Table, plugin: &Rc<Plugin>, options: &Table) -> mlua::Result<()> {
+    let (sf, items) = (lua.create_table()?, lua.create_table()?);
+    sf.raw_set("item", items.clone())?;
+    for row in FUNCTIONS {
+        if let Native(make) = row.body {
+            sf.raw_set(row.name, make(lua, plugin)?)?;
+        }
+    }
+    WRITTEN.load(lua)?.call::<()>(sf.clone())?;
     for old in OLD {
         sf.raw_set(old.name, old_name(lua, old, sf.raw_get(old.now)?)?)?;
     }

@@ -6,10 +6,11 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use memchr::memmem;
-use mlua::chunk::ChunkMode;
+use mlua::chunk::{ChunkMode, Compiler};
 use mlua::{Function, Lua, LuaOptions, LuaString, StdLib, Table, Value, VmState};
 
 /// Steps (loop turns and calls) that one run of a script may take.
@@ -23,7 +24,31 @@ const MEMORY: usize = 32 << 20;
 /// Parts that a text may be split into at once.
 const MOST_PARTS: usize = 1_000_000;
 
-const PRELUDE: &str = include_str!("prelude.luau");
+static PRELUDE: Compiled = Compiled::new("=prelude", || include_str!("prelude.luau").to_owned());
+
+/// Luau of our own, compiled once for all machines. What plugins bring is always compiled from its text.
+pub(super) struct Compiled {
+    name: &'static str,
+    source: fn() -> String,
+    bytecode: OnceLock<Vec<u8>>,
+}
+
+impl Compiled {
+    pub(super) const fn new(name: &'static str, source: fn() -> String) -> Self {
+        Self { name, source, bytecode: OnceLock::new() }
+    }
+
+    /// Makes a function of it in a machine.
+    pub(super) fn load(&self, lua: &Lua) -> mlua::Result<Function> {
+        let bytecode = if let Some(known) = self.bytecode.get() {
+            known
+        } else {
+            let made = Compiler::new().compile((self.source)())?;
+            self.bytecode.get_or_init(|| made)
+        };
+        lua.load(&bytecode[..]).set_name(self.name).set_mode(ChunkMode::Binary).into_function()
+    }
+}
 
 /// A limit that a script ran into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +169,7 @@ impl Vm {
         })?;
         let natives =
             (lua.create_function(find_plain)?, lua.create_function(split_plain)?, log, iterate(&lua)?);
-        lua.load(PRELUDE).set_name("=prelude").set_mode(ChunkMode::Text).call::<()>(natives)?;
+        PRELUDE.load(&lua)?.call::<()>(natives)?;
         open(&lua, &lua.globals())?;
         lua.sandbox(true)?;
         let ticking = Rc::clone(&guard);
