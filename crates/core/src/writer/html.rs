@@ -12,7 +12,7 @@
 //! their results stand inside of them; a result that comes later stands by itself and leads to its call.
 //!
 //! The page allows itself nothing: its policy names one style and one script by their hashes. All that comes from the
-//! stream is text, and passes [`Out::text`].
+//! stream is text, and passes `Out::text`.
 
 mod block;
 mod index;
