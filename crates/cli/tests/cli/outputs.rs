@@ -5,9 +5,9 @@ use std::process::Stdio;
 #[cfg(unix)]
 use std::{thread, time::Duration};
 
+use crate::program::{FAILED_SESSION, Folder, SESSION, reply};
 #[cfg(unix)]
 use crate::program::{Running, send};
-use crate::program::{FAILED_SESSION, Folder, SESSION, reply};
 
 #[test]
 fn a_closed_pipe_is_success_and_silent() {

@@ -443,7 +443,11 @@ mod tests {
                 "cat:function|'EOF':string|ls:function|if $x; then:string|if:keyword|b:function",
             ),
             ("sh", "a <<-X <<Y\n\tfor\n\tX\n\tY\nY\nb", "a:function|\tfor:string|\tY:string|b:function"),
-            ("sh", "a <<< if\necho $((1 << x))\nb", "a:function|echo:function|1:number|x:function|b:function"),
+            (
+                "sh",
+                "a <<< if\necho $((1 << x))\nb",
+                "a:function|echo:function|1:number|x:function|b:function",
+            ),
             ("json", "{\"a\": [true, \"b\"]}", "\"a\":attribute|true:constant|\"b\":string"),
             ("yaml", "- on: yes # x", "on:attribute|yes:constant|# x:comment"),
             ("toml", "[a.b]\nc = 1", "a.b:heading|c:attribute|1:number"),
