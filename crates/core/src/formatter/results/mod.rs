@@ -91,9 +91,10 @@ impl Answer<'_> {
 
     /// A note that ends the call's own phrase: `lines 14–17` … `of 22`.
     fn goes_on(&mut self, text: Text) {
-        match self.title.is_empty() {
-            true => self.title.spans.push(Span::new("result.note.of", text)),
-            false => self.note(text),
+        if self.title.is_empty() {
+            self.title.spans.push(Span::new("result.note.of", text));
+        } else {
+            self.note(text);
         }
     }
 

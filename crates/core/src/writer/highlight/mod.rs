@@ -235,14 +235,13 @@ impl<'l> Reader<'l, '_> {
         }
         let is_indented = self.rest().starts_with('-');
         let word = self.rest().trim_start_matches('-').trim_start_matches([' ', '\t']);
-        let end = match word.chars().next() {
-            Some(quote @ ('"' | '\'')) => word[1..].split(quote).next().unwrap_or_default(),
-            _ => {
-                let word = word.trim_start_matches('\\');
-                let is_end = |ch: char| ch.is_whitespace() || "|&;<>()".contains(ch);
-                word.split(is_end).next().unwrap_or_default()
-            }
+        let end = if let Some(quote @ ('"' | '\'')) = word.chars().next() {
+            word[1..].split(quote).next()
+        } else {
+            let is_end = |ch: char| ch.is_whitespace() || "|&;<>()".contains(ch);
+            word.trim_start_matches('\\').split(is_end).next()
         };
+        let end = end.unwrap_or_default();
         if !end.is_empty() {
             self.heredocs.push_back(Heredoc { end: end.to_owned(), is_indented });
         }
