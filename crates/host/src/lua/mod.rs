@@ -34,6 +34,7 @@ mod prose;
 mod re;
 pub mod reference;
 mod scripts;
+mod sight;
 mod spell;
 mod templates;
 mod vm;
