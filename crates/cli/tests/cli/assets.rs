@@ -11,8 +11,7 @@ const DOT_FILE: &str = "6b7fa434f92a8b80aab02d9bf1a12e49.png";
 
 /// A session in which pictures are read: of these types, with these bytes in Base64.
 fn session(pictures: &[(&str, &str)]) -> String {
-    let mut lines = String::new();
-    for (at, (media, data)) in pictures.iter().enumerate() {
+    let lines = pictures.iter().enumerate().map(|(at, (media, data))| {
         let call = format!(
             r#"{{"type":"tool_use","id":"t-{at}","name":"Read","input":{{"file_path":"/home/dev/shop/../x.png"}}}}"#
         );
@@ -20,12 +19,12 @@ fn session(pictures: &[(&str, &str)]) -> String {
         let result = format!(
             r#"{{"type":"tool_result","tool_use_id":"t-{at}","content":[{{"type":"image","source":{source}}}]}}"#
         );
-        lines += &format!(
+        format!(
             "{{\"type\":\"assistant\",\"message\":{{\"id\":\"m-{at}\",\"content\":[{call}]}},\"uuid\":\"a-{at}\"}}\n\
              {{\"type\":\"user\",\"message\":{{\"content\":[{result}]}},\"uuid\":\"r-{at}\"}}\n"
-        );
-    }
-    lines
+        )
+    });
+    lines.collect()
 }
 
 /// The addresses of all pictures in a page.
