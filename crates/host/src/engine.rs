@@ -19,7 +19,7 @@ use streamfmt_core::writer::summary::Summary;
 
 use crate::banner::Banner;
 use crate::config::switch::Switch;
-use crate::config::{self, Choice, Config, Resolved, tree};
+use crate::config::{self, Active, Choice, Config, Resolved, tree};
 use crate::explain::{Explanation, Question};
 use crate::files::Files;
 use crate::folders::Folders;
@@ -65,7 +65,7 @@ pub struct Engine {
     dialect: Option<String>,
     theme: Option<Theme>,
     looks: Looks,
-    plugins: Vec<lua::Chosen>,
+    plugins: Vec<Active>,
     inline_plugin_errors: bool,
     journal: Journal,
     folders: Option<Folders>,
@@ -158,6 +158,11 @@ impl Engine {
         &self.resolved
     }
 
+    /// The plugins that take part, the lowest first.
+    pub fn plugins(&self) -> &[Active] {
+        &self.plugins
+    }
+
     /// Which profile is used, and why; what a switch by the stream may choose instead is left aside.
     pub fn choice(&self) -> &Choice {
         &self.choice
@@ -244,7 +249,8 @@ impl Engine {
     fn load_plugins(&self) -> Rc<Plugins> {
         let rules = &self.settings.tools;
         let limits = &self.settings.profile.limits;
-        Rc::new(Plugins::load(&self.plugins, rules, limits, &self.journal, self.inline_plugin_errors))
+        let chosen: Vec<lua::Chosen> = self.plugins.iter().map(Active::chosen).collect();
+        Rc::new(Plugins::load(&chosen, rules, limits, &self.journal, self.inline_plugin_errors))
     }
 
     /// Where things were looked for, if anywhere.
@@ -275,7 +281,7 @@ impl Engine {
         if by.layer == config::document::Layer::Project && !is_harmless {
             changes.push(format!("the profile {}", self.choice.profile.name));
         }
-        if self.plugins.iter().any(|(layer, _)| *layer == Layer::Project) {
+        if self.plugins.iter().any(|active| active.layer == Layer::Project) {
             changes.push("a plugin of its own".to_owned());
         }
         changes

@@ -10,7 +10,7 @@ use streamfmt_core::theme::Theme;
 
 use super::{Engine, Looks, WRITERS, WriterRow};
 use crate::config::document::Spot;
-use crate::config::{self, Choice, Config, Request, Resolved, Told, tree};
+use crate::config::{self, Active, Choice, Config, Request, Resolved, Told, tree};
 use crate::files::Files;
 use crate::folders::Folders;
 use crate::install::Installed;
@@ -268,6 +268,8 @@ impl Builder {
             let warnings = std::mem::take(&mut told.warnings);
             told.errors.0.extend(warnings.0);
         }
+        told.errors.sort();
+        told.warnings.sort();
         let (Some(mut engine), true) = (engine, told.errors.0.is_empty()) else { return Err(told.errors) };
         engine.by_stream = Arc::new(by_stream);
         engine.warnings = told.warnings;
@@ -340,19 +342,17 @@ impl Builder {
         filter.hide.extend(self.hide.iter().map(|group| Selector::parse(group)));
         let option = config::document::Layer::Option;
         let plugins = begun.config.all_plugins(&settings, &resolved, begun.plugins, begun.journal, told);
-        let dialect = self.dialect_of(&plugins).unwrap_or_else(|problem| {
+        let chosen: Vec<lua::Chosen> = plugins.iter().map(Active::chosen).collect();
+        let dialect = self.dialect_of(&chosen).unwrap_or_else(|problem| {
             told.tell(option, [problem]);
             None
         });
-        let (writer, plugin_writer) = self.writer_of(&settings, &plugins).unwrap_or_else(|problem| {
+        let (writer, plugin_writer) = self.writer_of(&settings, &chosen).unwrap_or_else(|problem| {
             let of_profile = settings.writer.take().filter(|_| self.writer.is_none());
             told.tell(of_profile.map_or(option, |named| named.spot.document.layer), [problem]);
-            self.writer_of(&settings, &plugins).unwrap_or((&WRITERS[0], None))
+            self.writer_of(&settings, &chosen).unwrap_or((&WRITERS[0], None))
         });
-        let mut themes = Themes::new(self.folders.as_ref(), begun.config.files().clone());
-        for (_, plugin) in plugins.iter().rev() {
-            themes.add_plugin(Arc::clone(plugin));
-        }
+        let themes = begun.config.themes(plugins.iter().rev().map(|active| &active.pack));
         let mut theme = None;
         if writer.name == "cast" || writer.name == "ansi" && self.looks.color.is_some() {
             let (found, wrong) = self.theme_of(&settings, &themes, begun.config);
@@ -456,26 +456,28 @@ impl Builder {
 
     /// The theme that was asked for, else that of the profile: with what is wrong in it.
     fn theme_of(&self, settings: &Settings, themes: &Themes, config: &Config) -> (Option<Theme>, Told) {
-        let Named { name, spot } = &settings.theme;
-        let by = &spot.document;
+        let background = &self.looks.background;
         let found = match &self.theme {
-            Some(name) => themes.load(name, &self.looks.background).map_err(|message| {
-                (config::document::Layer::Option, Problem::of(format!("--theme {name}"), message))
-            }),
-            None => themes
-                .named_in(by, self.folders.as_ref(), config.closure())
-                .load(name, &self.looks.background)
-                .map_err(|message| (by.layer, spot.problem(format!("theme \"{name}\": {message}")))),
-        };
-        let mut told = Told::default();
-        match found {
-            Ok((theme, wrong)) => {
-                told.tell(config::document::Layer::User, wrong.0);
-                (Some(theme), told)
+            None => config.theme_of(&settings.theme, themes, background),
+            Some(name) => {
+                let mut told = Told::default();
+                match themes.load(name, background) {
+                    Ok((theme, wrong)) => {
+                        told.tell(config::document::Layer::User, wrong.0);
+                        Ok((theme, told))
+                    }
+                    Err(message) => {
+                        let problem = Problem::of(format!("--theme {name}"), message);
+                        told.tell(config::document::Layer::Option, [problem]);
+                        Err(told)
+                    }
+                }
             }
-            Err((layer, problem)) => {
-                told.tell(layer, [problem]);
-                let usual = themes.load("auto", &self.looks.background);
+        };
+        match found {
+            Ok((theme, told)) => (Some(theme), told),
+            Err(told) => {
+                let usual = themes.load("auto", background);
                 (usual.ok().map(|(theme, _)| theme), told)
             }
         }
