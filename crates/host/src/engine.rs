@@ -15,6 +15,7 @@ use streamfmt_core::formatter::Formatter;
 use streamfmt_core::pipeline::{Output, Settle, Settled, Setup};
 use streamfmt_core::profile::{Ci, Limits, Profile};
 use streamfmt_core::theme::{ColorDepth, Theme};
+use streamfmt_core::writer::sheet::KeepPicture;
 use streamfmt_core::writer::summary::Summary;
 
 use crate::banner::Banner;
@@ -65,6 +66,7 @@ pub struct Engine {
     dialect: Option<String>,
     theme: Option<Theme>,
     looks: Looks,
+    keep: Option<KeepPicture>,
     plugins: Vec<Active>,
     inline_plugin_errors: bool,
     journal: Journal,

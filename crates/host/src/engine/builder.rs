@@ -7,6 +7,7 @@ use streamfmt_core::dialect::{self, DIALECTS};
 use streamfmt_core::profile::{Ci, Detail, Glyphs, Selector};
 use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::Theme;
+use streamfmt_core::writer::sheet::KeepPicture;
 
 use super::{Engine, Looks, WRITERS, WriterRow};
 use crate::config::document::Spot;
@@ -60,6 +61,7 @@ pub struct Builder {
     tools: Vec<ToolRule>,
     inline_plugin_errors: bool,
     looks: Looks,
+    keep: Option<KeepPicture>,
     folders: Option<Folders>,
     files: Files,
 }
@@ -227,6 +229,13 @@ impl Builder {
         self
     }
 
+    /// Where pictures of a Markdown page are kept; else they are written into it. An HTML page has them within.
+    #[must_use]
+    pub fn keep_pictures(mut self, keep: KeepPicture) -> Self {
+        self.keep = Some(keep);
+        self
+    }
+
     /// Reads and checks everything that was chosen. The error holds all problems of what was named for this run;
     /// what is wrong in settings that were found is left out and told by [`Engine::warnings`].
     pub fn build(self) -> Result<Engine, Problems> {
@@ -372,6 +381,7 @@ impl Builder {
             dialect,
             theme,
             looks,
+            keep: self.keep.clone(),
             plugins,
             inline_plugin_errors: self.inline_plugin_errors,
             journal: begun.journal.clone(),

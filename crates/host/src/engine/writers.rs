@@ -65,7 +65,11 @@ pub static WRITERS: [WriterRow; 8] = [
         about: "one page that needs nothing else, for browsers",
         is_data: false,
         ending: "html",
-        make: |engine| engine.entries(Html::new(Sheet { timestamps: Some(engine.zone()), ..engine.sheet() })),
+        // Its policy lets it show what is in it and nothing else, so it has its pictures within.
+        make: |engine| {
+            let sheet = Sheet { timestamps: Some(engine.zone()), keep: None, ..engine.sheet() };
+            engine.entries(Html::new(sheet))
+        },
     },
     WriterRow {
         name: "cast",
@@ -142,7 +146,7 @@ impl Engine {
         Sheet {
             fold: self.settings.profile.layout.fold,
             timestamps: self.settings.timestamps.then(|| self.zone()),
-            keep: None,
+            keep: self.keep.clone(),
         }
     }
 
