@@ -323,7 +323,7 @@ function sf.sorted(table) end
 ---@class sf.ToolSpec
 ---@field label? string|fun(call: sf.Call, ctx: sf.Context): any the tool's name as shown: a template or a function
 ---@field arg? string|fun(input: table, call: sf.Call, ctx: sf.Context): any the one-line argument: a template, a JSON pointer or a function
----@field summary? string|fun(result: sf.Result, call: sf.Call, ctx: sf.Context): any the one-line summary of a result
+---@field summary? string|fun(result: sf.Result, call: sf.Call, ctx: sf.Context): any the one-line summary of a result; a failure keeps its own words, and this stands behind them
 ---@field call? fun(call: sf.Call, ctx: sf.Context): sf.Answer the whole view of a call: replaces label and arg
 ---@field result? fun(result: sf.Result, call: sf.Call, ctx: sf.Context): sf.Answer the whole view of a result: replaces summary
 ---@field icon? string the name of a glyph, or a text in front of the name

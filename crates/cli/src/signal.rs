@@ -1,7 +1,7 @@
 //! Waits for input, a signal or a closed output, whichever comes first.
 //!
-//! SIGINT and SIGTERM end the input in an orderly way, so that what was read is written; a second one ends the
-//! program at once.
+//! SIGINT, SIGTERM and SIGHUP end the input in an orderly way, so that what was read is written; a second one ends
+//! the program at once. One that the program was started to ignore, as by `nohup`, stays ignored.
 
 #[cfg(unix)]
 pub(crate) use unix::Signals;
@@ -32,7 +32,7 @@ mod unix {
     use std::time::Duration;
 
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
     use signal_hook::{flag, low_level};
 
     use super::Woken;
@@ -44,13 +44,25 @@ mod unix {
         bell: UnixStream,
     }
 
+    /// The signals that the program was started to ignore, a bit for each from SIGHUP on, where the system tells.
+    fn ignored() -> Option<u64> {
+        let status = std::fs::read_to_string("/proc/self/status").ok()?;
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+        u64::from_str_radix(mask.trim(), 16).ok()
+    }
+
     impl Signals {
         /// Begins to catch signals.
         pub(crate) fn catch() -> io::Result<Self> {
             let (bell, ring) = UnixStream::pair()?;
             bell.set_nonblocking(true)?;
             let last = Arc::new(AtomicUsize::new(0));
-            for signal in [SIGINT, SIGTERM] {
+            let ignored = ignored();
+            for signal in [SIGINT, SIGTERM, SIGHUP] {
+                // Without knowing better, a program that `nohup` started must not end with its terminal.
+                if ignored.map_or(signal == SIGHUP, |ignored| ignored >> (signal - 1) & 1 == 1) {
+                    continue;
+                }
                 let came = Arc::new(AtomicBool::new(false));
                 // In this order: the first signal finds the flag down and puts it up.
                 flag::register_conditional_default(signal, came.clone())?;

@@ -38,7 +38,7 @@ pub(crate) struct Watch<'a> {
 /// Something that is wrong, wherever it stands: a line that is added above moves it.
 type Told = (String, String);
 
-/// What changes when a file is written: its time, its length, and which file has the name.
+/// What changes when a file is written or a link switched: its time, its length, and which file has the name.
 type Stamp = (Option<SystemTime>, u64, u64);
 
 impl<'a> Watch<'a> {
@@ -110,10 +110,10 @@ impl<'a> Watch<'a> {
         is_due
     }
 
-    /// Watches what was read, and what was looked for in vain: it may come.
+    /// Watches what was asked for, by the names it was asked by: what was missing may come, and a link may be made to
+    /// lead elsewhere.
     fn add(&mut self, files: &Files) {
-        let read = files.reached().into_iter().map(|source| source.path);
-        for path in read.chain(files.missed()) {
+        for path in files.asked() {
             let stamp = stamp_of(&path);
             self.files.entry(path).or_insert(stamp);
         }
@@ -130,6 +130,10 @@ fn told_of(problem: &Problem) -> Told {
 
 fn stamp_of(path: &Path) -> Option<Stamp> {
     let metadata = fs::metadata(path).ok()?;
+    // What else comes and goes in a plugin's folder, such as our own output, changes nothing.
+    if metadata.is_dir() {
+        return Some((None, 0, number(&metadata)));
+    }
     Some((metadata.modified().ok(), metadata.len(), number(&metadata)))
 }
 

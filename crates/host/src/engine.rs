@@ -17,7 +17,7 @@ use streamfmt_core::writer::ci::Log;
 use streamfmt_core::writer::html::Html;
 use streamfmt_core::writer::json::Json;
 use streamfmt_core::writer::markdown::Markdown;
-use streamfmt_core::writer::sheet::Sheet;
+use streamfmt_core::writer::sheet::{KeepPicture, Sheet};
 use streamfmt_core::writer::summary::Summary;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 
@@ -94,7 +94,11 @@ pub static WRITERS: [WriterRow; 8] = [
         about: "one page that needs nothing else, for browsers",
         is_data: false,
         ending: "html",
-        make: |engine| engine.entries(Html::new(Sheet { timestamps: Some(engine.zone()), ..engine.sheet() })),
+        // Its policy lets it show what is in it and nothing else, so it has its pictures within.
+        make: |engine| {
+            let sheet = Sheet { timestamps: Some(engine.zone()), keep: None, ..engine.sheet() };
+            engine.entries(Html::new(sheet))
+        },
     },
     WriterRow {
         name: "cast",
@@ -157,6 +161,7 @@ pub struct Engine {
     dialect: Option<String>,
     theme: Option<Theme>,
     looks: Looks,
+    keep: Option<KeepPicture>,
     plugins: Vec<lua::Chosen>,
     inline_plugin_errors: bool,
     journal: Journal,
@@ -342,7 +347,7 @@ impl Engine {
         Sheet {
             fold: self.settings.profile.layout.fold,
             timestamps: self.settings.timestamps.then(|| self.zone()),
-            keep: None,
+            keep: self.keep.clone(),
         }
     }
 
@@ -482,6 +487,7 @@ pub struct Builder {
     tools: Vec<ToolRule>,
     inline_plugin_errors: bool,
     looks: Looks,
+    keep: Option<KeepPicture>,
     folders: Option<Folders>,
     files: Files,
 }
@@ -649,6 +655,13 @@ impl Builder {
         self
     }
 
+    /// Where pictures of a Markdown page are kept; else they are written into it. An HTML page has them within.
+    #[must_use]
+    pub fn keep_pictures(mut self, keep: KeepPicture) -> Self {
+        self.keep = Some(keep);
+        self
+    }
+
     /// Reads and checks everything that was chosen. The error holds all problems of what was named for this run;
     /// what is wrong in settings that were found is left out and told by [`Engine::warnings`].
     pub fn build(self) -> Result<Engine, Problems> {
@@ -794,6 +807,7 @@ impl Builder {
             dialect,
             theme,
             looks,
+            keep: self.keep.clone(),
             plugins,
             inline_plugin_errors: self.inline_plugin_errors,
             journal: begun.journal.clone(),

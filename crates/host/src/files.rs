@@ -114,8 +114,8 @@ pub struct Files {
 struct Shared {
     /// What was read, by real path.
     read: BTreeMap<PathBuf, Arc<[u8]>>,
-    /// What was asked for and isn't there.
-    missed: BTreeSet<PathBuf>,
+    /// What was asked for, whether it is there or not: absolute, with the links that were in it.
+    asked: BTreeSet<PathBuf>,
     bytes: usize,
 }
 
@@ -151,7 +151,8 @@ impl Files {
 
     /// The bytes of a file of at most `most` bytes: as they were when it was first read.
     pub fn read(&self, path: &Path, most: usize) -> Result<Source, FileError> {
-        let path = self.locate(path).inspect_err(|error| self.miss(path, error))?;
+        self.note(path);
+        let path = self.locate(path)?;
         let mut shared = lock(&self.shared);
         let bytes = if let Some(bytes) = shared.read.get(&path) {
             Arc::clone(bytes)
@@ -224,13 +225,8 @@ impl Files {
 
     /// Whether a plain file has that name. If nothing has, that is remembered: it may come.
     pub fn has(&self, path: &Path) -> bool {
-        match fs::metadata(path) {
-            Ok(metadata) => metadata.is_file(),
-            Err(error) => {
-                self.miss(path, &error.into());
-                false
-            }
-        }
+        self.note(path);
+        path.is_file()
     }
 
     /// What was read so far, by real path. A reader of [`Files::within`] tells what was read through it.
@@ -247,9 +243,10 @@ impl Files {
         }
     }
 
-    /// What was asked for and isn't there: it may come.
-    pub fn missed(&self) -> Vec<PathBuf> {
-        lock(&self.shared).missed.iter().cloned().collect()
+    /// What was asked for, by absolute paths that may lead over links: a missing file may come, a link may be
+    /// made to lead elsewhere.
+    pub fn asked(&self) -> Vec<PathBuf> {
+        lock(&self.shared).asked.iter().cloned().collect()
     }
 
     /// The real path of what `path` means to this reader.
@@ -270,13 +267,11 @@ impl Files {
         if real.starts_with(&bounds.root) { Ok(real) } else { Err(FileError::Outside(bounds.root.clone())) }
     }
 
-    fn miss(&self, path: &Path, error: &FileError) {
-        if *error == FileError::Missing {
-            let path = self.bounds.as_ref().map_or_else(|| path.to_owned(), |bounds| bounds.given.join(path));
-            let mut shared = lock(&self.shared);
-            if shared.missed.len() < MOST_FILES {
-                shared.missed.insert(std::path::absolute(&path).unwrap_or(path));
-            }
+    fn note(&self, path: &Path) {
+        let path = self.bounds.as_ref().map_or_else(|| path.to_owned(), |bounds| bounds.given.join(path));
+        let mut shared = lock(&self.shared);
+        if shared.asked.len() < MOST_FILES {
+            shared.asked.insert(std::path::absolute(&path).unwrap_or(path));
         }
     }
 }
@@ -368,7 +363,8 @@ mod tests {
         let again = files.clone().read(&disk.0.join("project/sub/../a.toml"), 9).unwrap();
         assert_eq!((&*again.bytes, files.reached()), (b"a".as_slice(), vec![again.clone()]));
         assert_eq!(files.read(&disk.0.join("no"), 9), Err(FileError::Missing));
-        assert_eq!(files.missed(), [disk.0.join("no")]);
+        let asked = ["no", "project/a.toml", "project/sub/../a.toml"].map(|name| disk.0.join(name));
+        assert_eq!(files.asked(), asked);
     }
 
     #[test]

@@ -265,7 +265,7 @@ pub static TOOL_KEYS: &[Key<ToolTable>] = &[
     },
     Key {
         name: "summary",
-        about: "the one-line summary of a result: a template or a JSON pointer",
+        about: "the one-line summary of a result, behind the own words of a failure: a template or a JSON pointer",
         form: Form::Rule(|t, told| t.rules.push(("summary", told))),
     },
     Key {

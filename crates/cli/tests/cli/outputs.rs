@@ -2,8 +2,12 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
+#[cfg(unix)]
+use std::{thread, time::Duration};
 
 use crate::program::{FAILED_SESSION, Folder, SESSION, reply};
+#[cfg(unix)]
+use crate::program::{Running, send};
 
 #[test]
 fn a_closed_pipe_is_success_and_silent() {
@@ -121,4 +125,50 @@ fn several_files_are_no_single_page() {
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(told.contains("give a folder for them with -o DIR"), "{told}");
+}
+
+/// What is in the folder after a signal came while a file was being written, and what the file says.
+#[cfg(unix)]
+fn after_a_signal(signal: &str) -> (Vec<String>, String) {
+    use std::io::Write;
+    let folder = Folder::new();
+    let mut child = folder.command("-o out").stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(reply(1).as_bytes()).unwrap();
+    let is_draft = |name: &String| name.starts_with(".out.");
+    let begun = std::time::Instant::now();
+    while !folder.names().iter().any(is_draft) {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", folder.names());
+        thread::sleep(Duration::from_millis(5));
+    }
+    send(&child, signal);
+    drop(stdin);
+    child.wait().unwrap();
+    (folder.names(), folder.read("out"))
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_a_file_in_an_orderly_way() {
+    for signal in ["INT", "TERM", "HUP"] {
+        let (names, written) = after_a_signal(signal);
+        assert_eq!(names, ["out"], "{signal}");
+        assert!(written.contains("reply number 1."), "{written}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_that_the_program_was_started_to_ignore_stays_ignored() {
+    let folder = Folder::new();
+    folder.write("run.jsonl", reply(0));
+    let mut command = std::process::Command::new("nohup");
+    command.args([env!("CARGO_BIN_EXE_streamfmt"), "-f", "run.jsonl"]).current_dir(folder.path(""));
+    command.stdin(Stdio::null()).stderr(Stdio::null());
+    let running = Running::of(&folder, command);
+    running.until_shown("reply number 0.");
+    running.send("HUP");
+    folder.append("run.jsonl", &reply(1));
+    running.until_shown("reply number 1.");
+    assert_eq!(running.end("TERM").0, Some(143));
 }

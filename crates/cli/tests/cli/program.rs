@@ -152,10 +152,18 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn start(folder: &Folder, arguments: &str) -> Self {
+        Self::of(folder, folder.command(arguments))
+    }
+
+    pub(crate) fn of(folder: &Folder, mut command: Command) -> Self {
         let output = folder.path("shown");
         let file = fs::File::create(&output).unwrap();
-        let child = folder.command(arguments).stdout(file).spawn().unwrap();
+        let child = command.stdout(file).spawn().unwrap();
         Self { child, output }
+    }
+
+    pub(crate) fn send(&self, signal: &str) {
+        send(&self.child, signal);
     }
 
     pub(crate) fn shown(&self) -> String {

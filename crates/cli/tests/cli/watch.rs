@@ -131,6 +131,19 @@ fn settings_are_watched_with_what_they_lead_to_and_what_may_come() {
     running.expect("out", "+ done");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_link_that_is_switched_leads_to_the_other_plugin() {
+    use std::os::unix::fs::symlink;
+    let folder = Folder::with(&[("s.jsonl", SESSION), ("a/p.lua", &says("one")), ("b/p.lua", &says("two"))]);
+    symlink("a", folder.path("now")).unwrap();
+    let running = Running::start(&folder, "--watch --plugin now/p.lua -o out s.jsonl");
+    running.expect("out", "one: Second reply.");
+    symlink("b", folder.path("next")).unwrap();
+    fs::rename(folder.path("next"), folder.path("now")).unwrap();
+    running.expect("out", "two: Second reply.");
+}
+
 #[test]
 fn a_stream_goes_on_with_the_new_version_and_keeps_its_session() {
     let folder = Folder::with(&[("p.lua", &says("one"))]);

@@ -238,11 +238,20 @@ fn behind<'a>(look: &Look, columns: usize, entry: &'a Entry) -> Option<Vec<Piece
     if entry.kind != Kind::Result || entry.of.is_some() || !is_short_result(look, entry) {
         return None;
     }
-    let between = if look.layout.glyphs == Glyphs::Ascii { BEHIND_ASCII } else { BEHIND };
+    let between = match between(&entry.view.title) {
+        BEHIND if look.layout.glyphs == Glyphs::Ascii => BEHIND_ASCII,
+        between => between,
+    };
     let mut pieces = vec![look.piece("result.note", between)];
     pieces.extend(block::pieces(look, &entry.view.title, &[]));
     let fits = look.width.is_none_or(|width| columns + wrap::width_of(&pieces) <= width);
     fits.then_some(pieces)
+}
+
+/// What stands between a call and the title of its result.
+fn between(title: &Line) -> &'static str {
+    let goes_on = title.spans.first().is_some_and(|span| span.role.name() == "result.note.of");
+    if goes_on { " " } else { BEHIND }
 }
 
 /// Whether a result went well and its title says in a few words what it came to.
@@ -342,7 +351,7 @@ fn result(entry: &Entry, joined: bool, body: &mut block::Body<'_, '_>) {
         joined = is_short_result(look, entry);
         if joined {
             let mut both = call.clone();
-            both.spans.push(Span::new("result.note", Text::own(BEHIND)));
+            both.spans.push(Span::new("result.note", Text::own(between(&view.title))));
             both.spans.extend(view.title.spans.iter().cloned());
             titled(Some("result"), &both, body);
         } else {

@@ -250,7 +250,7 @@ pub static FIELDS: &[Field] = &[
     Field { of: "Session", name: "usage", kind: "table", doc: "tokens so far: input, output, cache_read, cache_write" },
     Field { of: "ToolSpec", name: "label?", kind: "string|fun(call: sf.Call, ctx: sf.Context): any", doc: "the tool's name as shown: a template or a function" },
     Field { of: "ToolSpec", name: "arg?", kind: "string|fun(input: table, call: sf.Call, ctx: sf.Context): any", doc: "the one-line argument: a template, a JSON pointer or a function" },
-    Field { of: "ToolSpec", name: "summary?", kind: "string|fun(result: sf.Result, call: sf.Call, ctx: sf.Context): any", doc: "the one-line summary of a result" },
+    Field { of: "ToolSpec", name: "summary?", kind: "string|fun(result: sf.Result, call: sf.Call, ctx: sf.Context): any", doc: "the one-line summary of a result; a failure keeps its own words, and this stands behind them" },
     Field { of: "ToolSpec", name: "call?", kind: "fun(call: sf.Call, ctx: sf.Context): sf.Answer", doc: "the whole view of a call: replaces label and arg" },
     Field { of: "ToolSpec", name: "result?", kind: "fun(result: sf.Result, call: sf.Call, ctx: sf.Context): sf.Answer", doc: "the whole view of a result: replaces summary" },
     Field { of: "ToolSpec", name: "icon?", kind: "string", doc: "the name of a glyph, or a text in front of the name" },

@@ -251,13 +251,20 @@ impl Scripts {
         line
     }
 
-    /// A result's view with the plugins' summary.
+    /// A result's view with the plugins' summary: instead of its own words, or behind those of a failure.
     fn summarised(&self, asked: &Asked<'_>, view: Option<View>) -> Verdict {
         match (self.line(asked, Field::Summary, "result.note"), view) {
             (Given::Hide, _) | (Given::Nothing, None) => Verdict::Hide,
             (Given::Nothing, Some(view)) => Verdict::Show(self.collapsed(asked, view)),
             (Given::Use(title), view) => {
                 let mut view = view.unwrap_or_default();
+                if asked.item.error {
+                    if !view.title.is_empty() {
+                        view.title.spans.push(Span::new("result.note", Text::own(" · ")));
+                    }
+                    view.title.spans.extend(title.spans);
+                    return Verdict::Show(self.collapsed(asked, view));
+                }
                 view.title = title;
                 if self.detail != Detail::Full {
                     view.body.clear();

@@ -43,7 +43,7 @@ fn read_lines(answer: &mut Answer<'_>) -> Option<View> {
         if !answer.call.is_some_and(|call| asks_for(call, start, lines)) {
             answer.note(lines_read(start, lines, total));
         } else if let Some(total) = total {
-            answer.note(Text::clean_owned(format!("of {}", &*figures::count(total))));
+            answer.goes_on(Text::clean_owned(format!("of {}", &*figures::count(total))));
         } else {
             return None;
         }

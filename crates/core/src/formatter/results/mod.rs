@@ -89,6 +89,15 @@ impl Answer<'_> {
         self.title.spans.push(Span::new("result.note", text));
     }
 
+    /// A note that ends the call's own phrase: `lines 14–17` … `of 22`.
+    fn goes_on(&mut self, text: Text) {
+        if self.title.is_empty() {
+            self.title.spans.push(Span::new("result.note.of", text));
+        } else {
+            self.note(text);
+        }
+    }
+
     fn code(&mut self, role: &'static str, text: Text) {
         if !text.trim().is_empty() {
             self.body.push(Block::text(role, text));

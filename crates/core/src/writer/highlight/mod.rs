@@ -6,6 +6,8 @@
 
 mod language;
 
+use std::collections::VecDeque;
+
 use self::language::{LANGUAGES, Language, Quote, Shape};
 
 /// Longer code is left plain.
@@ -13,6 +15,9 @@ const MAX_CODE: usize = 256 * 1024;
 
 /// Longer lines are left plain: no one wrote them.
 const MAX_LINE: usize = 2_000;
+
+/// Most texts that a line of a shell may announce.
+const MAX_HEREDOCS: usize = 8;
 
 /// Words that mean the same nearly everywhere.
 const CONSTANTS: [&str; 13] =
@@ -26,6 +31,17 @@ pub(super) type Part<'l> = (&'l str, Option<&'static str>);
 pub(super) struct Lines {
     language: &'static Language,
     inside: Inside,
+    /// In a shell: the texts that follow, by what ends them.
+    heredocs: VecDeque<Heredoc>,
+}
+
+/// A text that a command of a shell reads from the lines below it: `cat <<EOF`.
+#[derive(Debug)]
+struct Heredoc {
+    /// The line that ends it.
+    end: String,
+    /// Whether tabs before that don't count.
+    is_indented: bool,
 }
 
 /// What the end of a line was inside of.
@@ -50,7 +66,7 @@ pub(super) fn lines(language: &str, code: &str) -> Option<Lines> {
     }
     let has_name = |row: &&Language| row.names.iter().any(|known| known.eq_ignore_ascii_case(name));
     let language = LANGUAGES.iter().find(has_name)?;
-    Some(Lines { language, inside: Inside::Nothing })
+    Some(Lines { language, inside: Inside::Nothing, heredocs: VecDeque::new() })
 }
 
 impl Lines {
@@ -59,7 +75,17 @@ impl Lines {
         if line.len() > MAX_LINE {
             return None;
         }
-        let mut reader = Reader { line, language: self.language, at: 0, parts: Vec::new(), command: true };
+        if let (Some(heredoc), Inside::Nothing) = (self.heredocs.front(), self.inside) {
+            let text = if heredoc.is_indented { line.trim_start_matches('\t') } else { line };
+            if text == heredoc.end {
+                self.heredocs.pop_front();
+                return Some(vec![(line, None)]);
+            }
+            return Some(vec![(line, Some("syntax.string"))]);
+        }
+        let heredocs = &mut self.heredocs;
+        let language = self.language;
+        let mut reader = Reader { line, language, at: 0, parts: Vec::new(), command: true, heredocs };
         if self.language.shape == Shape::Changes {
             reader.change();
         } else {
@@ -75,16 +101,17 @@ impl Lines {
 }
 
 /// Reads one line.
-struct Reader<'l> {
+struct Reader<'l, 'a> {
     line: &'l str,
     language: &'static Language,
     at: usize,
     parts: Vec<Part<'l>>,
     /// In a shell: whether the next word is a command.
     command: bool,
+    heredocs: &'a mut VecDeque<Heredoc>,
 }
 
-impl<'l> Reader<'l> {
+impl<'l> Reader<'l, '_> {
     fn rest(&self) -> &'l str {
         &self.line[self.at..]
     }
@@ -159,6 +186,7 @@ impl<'l> Reader<'l> {
             '@' | '#' if self.language.shape != Shape::Shell && is_word(rest[1..].chars().next()) => {
                 self.take(1 + word_length(&rest[1..]), Some("syntax.attribute"));
             }
+            '<' if self.language.shape == Shape::Shell => self.redirection(),
             _ if is_word(Some(first)) => self.word(),
             '|' | ';' | '&' | '(' | '{' | '`' => {
                 self.command = true;
@@ -195,6 +223,28 @@ impl<'l> Reader<'l> {
         self.command = false;
         self.take(end.unwrap_or(self.rest().len()), Some(role));
         if end.is_some() { Inside::Nothing } else { Inside::Text(quote) }
+    }
+
+    /// `<`, `<<END`, `<<<`. Within `((…))` two of them move bits.
+    fn redirection(&mut self) {
+        let length = self.rest().bytes().take_while(|byte| *byte == b'<').count();
+        let is_heredoc = length == 2 && !self.line[..self.at].contains("((");
+        self.take(length, None);
+        if !is_heredoc || self.heredocs.len() == MAX_HEREDOCS {
+            return;
+        }
+        let is_indented = self.rest().starts_with('-');
+        let word = self.rest().trim_start_matches('-').trim_start_matches([' ', '\t']);
+        let end = if let Some(quote @ ('"' | '\'')) = word.chars().next() {
+            word[1..].split(quote).next()
+        } else {
+            let is_end = |ch: char| ch.is_whitespace() || "|&;<>()".contains(ch);
+            word.trim_start_matches('\\').split(is_end).next()
+        };
+        let end = end.unwrap_or_default();
+        if !end.is_empty() {
+            self.heredocs.push_back(Heredoc { end: end.to_owned(), is_indented });
+        }
     }
 
     fn variable(&mut self) {
@@ -386,6 +436,17 @@ mod tests {
                 "A:variable|1:number|cargo:function|-q:attribute|wc:function|-l:attribute|# n:comment",
             ),
             ("sh", "curl http://x.y/#z \"$A\" $B", "curl:function|\"$A\":string|$B:variable"),
+            (
+                "sh",
+                "cat <<'EOF' > a && ls\nif $x; then\nEOF\nif b",
+                "cat:function|'EOF':string|ls:function|if $x; then:string|if:keyword|b:function",
+            ),
+            ("sh", "a <<-X <<Y\n\tfor\n\tX\n\tY\nY\nb", "a:function|\tfor:string|\tY:string|b:function"),
+            (
+                "sh",
+                "a <<< if\necho $((1 << x))\nb",
+                "a:function|echo:function|1:number|x:function|b:function",
+            ),
             ("json", "{\"a\": [true, \"b\"]}", "\"a\":attribute|true:constant|\"b\":string"),
             ("yaml", "- on: yes # x", "on:attribute|yes:constant|# x:comment"),
             ("toml", "[a.b]\nc = 1", "a.b:heading|c:attribute|1:number"),

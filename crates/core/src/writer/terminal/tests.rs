@@ -109,6 +109,9 @@ fn what_a_call_came_to_stands_behind_it_where_there_is_room() {
     let count =
         entry(Kind::Result, View { mark: None, ..View::titled("", Line::of("result.note", "11 lines")) });
     let named = Entry { of: Some(Line::of("tool.name", "Bash").with("call.arg", "ls")), ..count.clone() };
+    let total = View { mark: None, ..View::titled("", Line::of("result.note.of", "of 22")) };
+    let ends = entry(Kind::Result, total);
+    let named_ends = Entry { of: named.of.clone(), ..ends.clone() };
     // Only a terminal's rows are kept open; without colours its text is the same to read.
     let paint = || {
         let theme = Theme::builtin("mono", Appearance::Dark).unwrap_or_default();
@@ -123,6 +126,8 @@ fn what_a_call_came_to_stands_behind_it_where_there_is_room() {
         (Look::default(), vec![call("ls"), count.clone()], "● Bash ls\n    11 lines\n"),
         (ansi(), vec![call("ls"), count.clone()], "● Bash ls · 11 lines\n"),
         (ansi(), vec![call("pwd"), named], "● Bash pwd\n↳ Bash ls · 11 lines\n"),
+        (ansi(), vec![call("lines 1–4"), ends], "● Bash lines 1–4 of 22\n"),
+        (ansi(), vec![call("pwd"), named_ends], "● Bash pwd\n↳ Bash ls of 22\n"),
         (ansi(), vec![call("ls")], "● Bash ls\n"),
         (look(20), vec![call("ls"), count.clone()], "● Bash ls · 11 lines\n"),
         (look(20), vec![call("lss"), count.clone()], "● Bash lss\n    11 lines\n"),
