@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use super::choices::Formatting;
 use crate::config::project::settings_above;
 use crate::config::{Config, Request, is_path};
-use crate::engine::{Engine, Looks};
+use crate::engine::{Builder, Engine, Looks};
 use crate::files::Files;
 use crate::lua::pack::Pack;
 use crate::profile::BUILT_IN;
@@ -18,14 +18,16 @@ use crate::profile::BUILT_IN;
 /// The engines that were asked for so far.
 #[derive(Default)]
 pub(super) struct Engines {
-    /// By profile and writer; of each pair those that differ in the rest.
-    made: Mutex<HashMap<(String, String), Vec<(Rest, Slot)>>>,
+    /// A few: cases mostly say nothing of their own.
+    made: Mutex<Vec<(Wanted, Slot)>>,
     packs: Mutex<HashMap<PathBuf, Result<Arc<Pack>, String>>>,
 }
 
-/// What an engine is made of beside its profile and writer.
+/// What an engine is made of.
 #[derive(Clone, PartialEq)]
-struct Rest {
+struct Wanted {
+    profile: String,
+    writer: String,
     formatting: Formatting,
     /// The settings of the project that the case lies in, where the profile may be one of theirs.
     settings: Option<PathBuf>,
@@ -44,27 +46,29 @@ impl Engines {
         writer: &str,
     ) -> Result<Arc<Engine>, Vec<String>> {
         let is_own = !is_path(profile) && BUILT_IN.iter().all(|(name, _)| *name != profile);
-        let rest = Rest {
+        let wanted = Wanted {
+            profile: profile.to_owned(),
+            writer: writer.to_owned(),
             formatting: formatting.clone(),
             settings: if is_own { settings_above(place) } else { None },
         };
-        let slot = {
-            let mut made = locked(&self.made);
-            let slots = made.entry((profile.to_owned(), writer.to_owned())).or_default();
-            match slots.iter().find(|(known, _)| *known == rest) {
-                Some((_, slot)) => Arc::clone(slot),
-                None => {
-                    let slot = Slot::default();
-                    slots.push((rest.clone(), Arc::clone(&slot)));
-                    slot
-                }
-            }
-        };
-        slot.get_or_init(|| self.make(&rest, profile, writer).map(Arc::new)).clone()
+        let slot = self.slot(&wanted);
+        slot.get_or_init(|| self.make(&wanted).map(Arc::new)).clone()
     }
 
-    fn make(&self, rest: &Rest, profile: &str, writer: &str) -> Result<Engine, Vec<String>> {
-        let Rest { formatting, settings } = rest;
+    /// Where the engine is kept, whether it is there already or not.
+    fn slot(&self, wanted: &Wanted) -> Slot {
+        let mut made = locked(&self.made);
+        if let Some((_, slot)) = made.iter().find(|(known, _)| known == wanted) {
+            return Arc::clone(slot);
+        }
+        let slot = Slot::default();
+        made.push((wanted.clone(), Arc::clone(&slot)));
+        slot
+    }
+
+    fn make(&self, wanted: &Wanted) -> Result<Engine, Vec<String>> {
+        let Wanted { profile, writer, formatting, settings } = wanted;
         let is_ansi = writer == "ansi";
         let looks = Looks {
             color: is_ansi.then_some(formatting.color),
@@ -100,7 +104,7 @@ impl Engines {
         if let Some(settings) = settings.as_ref().filter(|_| !is_known(profile, &packs)) {
             builder = builder.config(settings);
         }
-        builder = packs.into_iter().fold(builder, |builder, pack| builder.pack(pack));
+        builder = packs.into_iter().fold(builder, Builder::pack);
         match builder.build() {
             Ok(engine) if problems.is_empty() => Ok(engine),
             Ok(_) => Err(problems),
