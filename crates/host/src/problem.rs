@@ -146,7 +146,7 @@ fn boundary(text: &str, at: usize) -> usize {
 }
 
 /// Foreign text as a part of one line of a message.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     clean(text).replace('\n', "␊")
 }
 

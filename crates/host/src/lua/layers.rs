@@ -423,13 +423,24 @@ impl Ladder {
 
     /// Whether nobody says anything of this item.
     pub(super) fn is_silent(&self, item: &Item) -> bool {
+        self.steps(item).next().is_none()
+    }
+
+    /// Whether one function is all that plugins say of this item.
+    pub(super) fn is_lone(&self, item: &Item) -> bool {
+        let mut steps = self.steps(item).filter(|step| step.who != Who::Profile);
+        steps.next().is_some_and(|step| matches!(step.answer, Answer::Function(_))) && steps.next().is_none()
+    }
+
+    /// All that is said of this item.
+    fn steps(&self, item: &Item) -> impl Iterator<Item = &Step> {
         use Field::{Arg, Call, Collapse, Icon, Label, Result, Role, Summary};
-        let asked: &[Field] = match item.kind {
-            Kind::Call => &[Label, Arg, Call, Icon, Role, Collapse],
-            Kind::Result => &[Summary, Result, Collapse],
-            _ => return self.views.is_empty(),
+        let (fields, views): (&[Field], &[Step]) = match item.kind {
+            Kind::Call => (&[Label, Arg, Call, Icon, Role, Collapse], &[]),
+            Kind::Result => (&[Summary, Result, Collapse], &[]),
+            _ => (&[], &self.views),
         };
-        asked.iter().all(|field| self.field(*field).is_empty())
+        fields.iter().flat_map(|field| self.field(*field)).chain(views)
     }
 }
 

@@ -66,7 +66,7 @@ pub(crate) struct WriterName {
 impl Drop for Plugins {
     fn drop(&mut self) {
         let spent = self.all.iter().map(|plugin| (plugin.name(), plugin.spent()));
-        self.journal.note_run(self.meter.calls(), self.meter.met_hook(), spent);
+        self.journal.note_run(self.meter.calls(), self.meter.met(), spent);
     }
 }
 
@@ -167,6 +167,11 @@ impl Plugins {
         for plugin in &self.all {
             redaction.add(&plugin.redaction());
         }
+    }
+
+    /// The calls of them all.
+    pub(super) fn meter(&self) -> &Meter {
+        &self.meter
     }
 
     /// Whether no layer says anything of items.
