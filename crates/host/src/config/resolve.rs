@@ -186,13 +186,12 @@ impl<'c> Resolver<'c> {
         }
         found.extend(of_plugin.as_ref().map(Found::below_all));
         if found.is_empty() {
-            let message = match self.config.wrong_with_pack(&wanted.name) {
-                Some(wrong) => format!("the plugin \"{}\" can't be read: {wrong}", wanted.name),
-                None => {
-                    let names = self.names(scope);
-                    let hint = suggestion(&wanted.name, names.iter().map(String::as_str));
-                    format!("there is no profile \"{}\" {hint}", wanted.name)
-                }
+            let message = if let Some(wrong) = self.config.wrong_with_pack(&wanted.name) {
+                format!("the plugin \"{}\" can't be read: {wrong}", wanted.name)
+            } else {
+                let names = self.names(scope);
+                let hint = suggestion(&wanted.name, names.iter().map(String::as_str));
+                format!("there is no profile \"{}\" {hint}", wanted.name)
             };
             self.tell(&wanted.spot, message);
             return false;
