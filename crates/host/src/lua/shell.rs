@@ -358,16 +358,13 @@ fn announced(text: &str) -> (usize, Option<Heredoc>) {
     let before = 2 + usize::from(is_indented);
     let word = text[before..].trim_start_matches([' ', '\t']);
     let before = text.len() - word.len();
-    let (length, end) = match word.chars().next() {
-        Some(quote @ ('\'' | '"')) => {
-            let end = word[1..].split(quote).next().unwrap_or_default();
-            ((end.len() + 2).min(word.len()), end)
-        }
-        _ => {
-            let is_end = |ch: char| ch.is_whitespace() || ";&|<>()".contains(ch);
-            let end = word.split(is_end).next().unwrap_or_default();
-            (end.len(), end.trim_start_matches('\\'))
-        }
+    let (length, end) = if let Some(quote @ ('\'' | '"')) = word.chars().next() {
+        let end = word[1..].split(quote).next().unwrap_or_default();
+        ((end.len() + 2).min(word.len()), end)
+    } else {
+        let is_end = |ch: char| ch.is_whitespace() || ";&|<>()".contains(ch);
+        let end = word.split(is_end).next().unwrap_or_default();
+        (end.len(), end.trim_start_matches('\\'))
     };
     (before + length, (!end.is_empty()).then(|| Heredoc { end: end.to_owned(), is_indented }))
 }
