@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use streamfmt::golden::add::{Lines, add};
+use streamfmt::golden::report::word;
 
 use super::{Page, usual_folder};
 use crate::message::{OK, USAGE, one_line, tell};
@@ -46,7 +47,7 @@ impl Add {
         for (what, count) in &added.taken {
             let _ = writeln!(page, "took out {count} × {what}");
         }
-        let folder = one_line(&root.join(&self.name).display().to_string());
+        let folder = word(&root.join(&self.name).display().to_string());
         let _ = writeln!(page, "look at it, then: streamfmt golden bless {folder}");
         page.end(OK)
     }

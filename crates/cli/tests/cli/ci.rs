@@ -88,7 +88,7 @@ fn github_gets_groups_and_annotations() {
 
 #[test]
 fn gitlab_gets_sections() {
-    let output = (1..=40).map(|number| format!("line {number}")).collect::<Vec<_>>().join("\\n");
+    let output = (1..=40).map(|number| format!("line {number} of the log")).collect::<Vec<_>>().join("\\n");
     let session = format!(
         r#"{{"type":"assistant","message":{{"id":"m","content":[{{"type":"tool_use","id":"t","name":"Bash","input":{{"command":"make"}}}}]}},"uuid":"a","timestamp":"2026-01-02T03:04:05Z"}}
 {{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"t","content":"{output}"}}]}},"uuid":"r","timestamp":"2026-01-02T03:04:07Z"}}
@@ -98,9 +98,9 @@ fn gitlab_gets_sections() {
     let run = folder.command("s.jsonl --profile ci").env("GITLAB_CI", "true").output().unwrap();
     let log = String::from_utf8(run.stdout).unwrap();
     let at = "1767323047:streamfmt_1";
-    let begin = format!("section_start:{at}[collapsed=true]\r\x1b[0K40 lines\n  line 1\n");
+    let begin = format!("section_start:{at}[collapsed=true]\r\x1b[0K40 lines\n  line 1 of the log\n");
     assert!(log.contains(&begin), "{log:?}");
-    assert!(log.contains(&format!("  line 40\nsection_end:{at}\r\x1b[0K\n")), "{log:?}");
+    assert!(log.contains(&format!("  line 40 of the log\nsection_end:{at}\r\x1b[0K\n")), "{log:?}");
 }
 
 #[test]

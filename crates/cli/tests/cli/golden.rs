@@ -349,6 +349,116 @@ fn tap(text: &str) -> Vec<Point> {
     points
 }
 
+/// Everything that `golden.toml` may begin with, used all at once.
+const GOLDEN: &str = r#"# golden.toml
+profiles = ["default", "compact"]
+writers  = ["text", "ansi", "markdown", "html"]
+[env]
+width = 80
+timezone = "UTC"
+now = "2026-01-01T00:00:00Z"
+color = "truecolor"
+[[redact]]                        # on the output
+regex = '[0-9a-f]{8}-[0-9a-f-]{27}'
+with = "<uuid>"
+[[set]]                           # on the input, before the run
+pointer = "/session_id"
+value = "s-1"
+"#;
+
+#[test]
+fn the_choices_of_a_folder_and_of_a_case_all_count() {
+    let folder = Folder::new();
+    put(&folder, "streamfmt.toml", "[profile.compact]\nlayout.margin = 4\n");
+    put(&folder, ".git", "");
+    put(&folder, "tests/golden/golden.toml", GOLDEN);
+    let text =
+        "Ticket 01234567-89ab-cdef-0123-456789abcdef, and more words than fit in a line of eighty columns.";
+    let init = r#"{"type":"system","subtype":"init","session_id":"0-ever-another","model":"m"}"#;
+    let long = reply(1).replace("reply number 1.", text);
+    put(&folder, "tests/golden/long/input.ndjson", &format!("{init}\n{long}"));
+    put(&folder, "tests/golden/small.cases", &format!("=== one\n{}----\n  reply number 2.\n", reply(2)));
+    let told = folder.run("golden bless --case long").expect(0, "").stdout;
+    assert!(told.ends_with("8 written, 0 equal, 0 refused\n"), "{told}");
+    let told = folder.run("golden check --report json").expect(0, "").stdout;
+    let report: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((&report["passed"], &report["timestamp"]), (&9.into(), &"2026-01-01T00:00:00Z".into()));
+    assert!(
+        told.contains("long/expected/default.html.html")
+            && told.contains("long/expected/compact.markdown.md")
+    );
+    let text = folder.read("tests/golden/long/expected/compact.text.txt");
+    assert!(text.starts_with("◇ m · s-1\n\n    Ticket <uuid>, and more"), "{text}");
+    // Only a terminal has an edge.
+    assert_eq!(text.lines().count(), 3);
+    assert_eq!(folder.read("tests/golden/long/expected/default.ansi.txt").lines().count(), 4);
+
+    // A case says otherwise, each thing for itself.
+    folder.write(
+        "tests/golden/long/case.toml",
+        "title = \"A long one\"\nmatrix = [\"default.text\"]\nargs = { width = 40, only = [\"call\"] }\n\
+         expect = { exit = 0, warnings = 0 }\ntags = [\"slow\"]\nenv = { now = 2026-02-02T00:00:00+01:00 }\n",
+    );
+    let told = folder.run("golden list --tag slow").expect(0, "").stdout;
+    assert_eq!(told, "long/default.text #slow  A long one\n");
+    let told = folder.run("golden check --tag slow --strict").expect(1, "").stdout;
+    assert!(told.contains("  A long one\n") && told.contains("  -  Ticket <uuid>, and more"), "{told}");
+    let told = folder.run("golden check --strict").expect(1, "").stdout;
+    assert!(told.ends_with("1 passed, 8 failed\n"), "{told}");
+    folder.run("golden check --report junit --report-file junit.xml");
+    let xml = folder.read("junit.xml");
+    let page = roxmltree::Document::parse(&xml).unwrap();
+    let suites: Vec<_> = page.descendants().filter(|node| node.has_tag_name("testsuite")).collect();
+    let times: Vec<_> =
+        suites.iter().map(|suite| (suite.attribute("name").unwrap(), suite.attribute("timestamp"))).collect();
+    assert_eq!(times, [("golden", Some("2026-02-01T23:00:00Z")), ("small", Some("2026-01-01T00:00:00Z"))]);
+
+    // An expectation of the run, and a case that isn't tried.
+    folder
+        .write("tests/golden/long/case.toml", "writers = [\"text\"]\nexpect = { exit = 1, warnings = 1 }\n");
+    let told = folder.run("golden check --case long").expect(1, "").stdout;
+    assert!(told.contains("broken law: 0 warnings of plugins, not 1"), "{told}");
+    assert!(told.contains("broken law: it would exit with 0 (--fail --strict-plugins), not 1"), "{told}");
+    folder.write("tests/golden/long/case.toml", "skip = true\n");
+    assert_eq!(last_line(&folder.run("golden check").expect(0, "")), "1 passed, 0 failed, 8 skipped");
+    // Who says no time gets none, so that a report of the same is the same.
+    folder.write("tests/golden/golden.toml", "");
+    let told = folder.run("golden check --report json").expect(0, "").stdout;
+    assert!(!told.contains("timestamp"), "{told}");
+    folder.write("tests/golden/golden.toml", "[env]\nnow = \"yesterday\"\n");
+    let told = folder.run("golden check").expect(2, "").stdout;
+    assert!(
+        told.contains("golden.toml:2:7: \"yesterday\" is no time with its zone (as in 2026-01-01T00:00:00Z)")
+    );
+}
+
+#[test]
+fn names_that_are_hostile_forge_no_line_and_can_be_accepted() {
+    let folder = Folder::new();
+    let names = ["new\nline", "sp ace", "it's", "esc\u{1b}[2J"];
+    for (number, name) in names.iter().enumerate() {
+        put(&folder, &format!("odd cases/{name}/input.ndjson"), &reply(number));
+    }
+    let outcome: Outcome = folder.command("golden check").arg("odd cases").output().unwrap().into();
+    let told = outcome.expect(4, "").stdout;
+    assert!(told.contains("new new␊line/default.text\n") && !told.contains('\u{1b}'), "{told}");
+    let commands: Vec<&str> =
+        told.lines().filter_map(|line| line.trim().strip_prefix("if that is right: ")).collect();
+    assert_eq!(commands.len(), names.len(), "{told}");
+    for command in commands {
+        let command = command.replacen("streamfmt", env!("CARGO_BIN_EXE_streamfmt"), 1);
+        let mut shell = std::process::Command::new("sh");
+        let outcome: Outcome = shell
+            .args(["-c", &command])
+            .current_dir(folder.path("."))
+            .env_remove("CI")
+            .output()
+            .unwrap()
+            .into();
+        assert!(outcome.expect(0, "").stdout.ends_with("1 written, 0 equal, 0 refused\n"), "{command}");
+    }
+}
+
 #[test]
 fn many_at_once_are_told_in_the_same_order() {
     let names: Vec<String> = (0..40).map(|number| format!("case-{number:02}")).collect();
@@ -357,8 +467,9 @@ fn many_at_once_are_told_in_the_same_order() {
         folder.write(&format!("cases/{name}/expected/default.text.txt"), "");
     }
     let one = folder.run("golden check cases -j 1").expect(1, "").stdout;
-    let many = folder.run("golden check cases -j 8").expect(1, "").stdout;
-    assert_eq!(one, many);
+    for jobs in ["8", "0", "18446744073709551615"] {
+        assert_eq!(one, folder.run(&format!("golden check cases -j {jobs}")).expect(1, "").stdout);
+    }
     assert!(one.ends_with("40 different\n0 passed, 40 failed\n"));
 }
 
@@ -611,6 +722,13 @@ const PAGE: &str = include_str!("../../../../docs/golden.md");
 fn the_ten_minutes_of_the_page_go_as_it_says() {
     let commands = follow(PAGE, &Folder::new());
     assert!(commands >= 7, "only {commands} commands were tried");
+}
+
+#[test]
+fn the_short_case_of_the_page_is_one() {
+    let (_, lines) = blocks(PAGE).into_iter().find(|(_, lines)| lines[0].starts_with("=== ")).unwrap();
+    let folder = Folder::with(&[("small.cases", &(lines.join("\n") + "\n"))]);
+    assert_eq!(folder.run("golden check").expect(0, "").stdout, "1 passed, 0 failed\n");
 }
 
 #[test]

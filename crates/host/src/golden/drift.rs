@@ -17,17 +17,15 @@ use std::io::{self, BufRead};
 use std::rc::Rc;
 
 use streamfmt_core::dialect;
-use streamfmt_core::entry::Block;
-use streamfmt_core::formatter::{FormatError, Formatter, Moment, Verdict};
 use streamfmt_core::item::{Action, Item, Kind};
 use streamfmt_core::json::Record;
 use streamfmt_core::pipeline::{Output, Pipeline};
-use streamfmt_core::session::Session;
 
 pub use baseline::Baseline;
 pub use parts::What;
 use parts::parts;
 
+use super::witness::Witness;
 use crate::engine::Engine;
 
 /// Lines around one that decide how it is shown.
@@ -314,24 +312,4 @@ pub fn dialect_of(lines: &[u8]) -> Option<&'static str> {
         let record = Record::from_line(std::str::from_utf8(line).ok()?.to_owned()).ok()?;
         Some(dialect::claiming(record.root())?.name)
     })
-}
-
-/// Sees every item and decides nothing.
-struct Witness(Rc<RefCell<Vec<Item>>>);
-
-impl Formatter for Witness {
-    fn name(&self) -> &'static str {
-        "witness"
-    }
-
-    fn format(&self, _: &Item, _: &Session) -> Result<Verdict, FormatError> {
-        Ok(Verdict::Pass)
-    }
-
-    fn observe(&self, moment: Moment<'_>, _: &Session) -> Vec<Block> {
-        if let Moment::Complete(item) = moment {
-            self.0.borrow_mut().push(item.clone());
-        }
-        Vec::new()
-    }
 }

@@ -20,6 +20,7 @@ use super::outcome::{Outcome, State};
 use super::suite::Suite;
 
 pub use data::SCHEMA;
+pub use human::word;
 
 /// In which form it is told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
