@@ -92,8 +92,8 @@ pub fn add(
     for _ in lines.0.clone() {
         let mut line = Vec::new();
         // One byte more than may be kept is enough to know.
-        let room = (LARGEST - kept.len() + 1) as u64;
-        if recording.by_ref().take(room).read_until(b'\n', &mut line).map_err(told(&from))? == 0 {
+        let most = (LARGEST - kept.len() + 1) as u64;
+        if recording.by_ref().take(most).read_until(b'\n', &mut line).map_err(told(&from))? == 0 {
             break;
         }
         match &mut redactor {

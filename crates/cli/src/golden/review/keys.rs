@@ -64,7 +64,9 @@ mod unix {
             }
             ascii @ 0..=0x7f => Some(char::from(ascii)),
             _ => {
-                while typed.pop_front_if(|byte| (0x80..=0xbf).contains(byte)).is_some() {}
+                while typed.front().is_some_and(|byte| (0x80..=0xbf).contains(byte)) {
+                    typed.pop_front();
+                }
                 Some(OTHER)
             }
         }
