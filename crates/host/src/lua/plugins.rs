@@ -130,7 +130,17 @@ impl Plugins {
     pub(crate) fn hooks_of(pack: &Arc<Pack>) -> Result<Vec<Hook>, Box<Warning>> {
         let (current, journal) = (Rc::new(Current::default()), Journal::default());
         match Running::load(Layer::Run, pack, &current, &Limits::default(), &journal, &Rc::default()) {
-            Ok(plugin) => Ok(plugin.registered().hooks_of_all()),
+            Ok(plugin) => {
+                let mut hooks = plugin.registered().hooks_of_all();
+                let Redaction { secrets, emails, home, own } = plugin.redaction();
+                let masks =
+                    [(secrets, "secrets"), (emails, "emails"), (home, "home"), (!own.is_empty(), "patterns")];
+                let fields: Vec<_> = masks.into_iter().filter(|(on, _)| *on).map(|(_, name)| name).collect();
+                if !fields.is_empty() {
+                    hooks.push(Hook { what: "redact".to_owned(), fields, place: None });
+                }
+                Ok(hooks)
+            }
             Err(failure) => Err(Box::new(failure.warning)),
         }
     }

@@ -51,6 +51,13 @@ pub(crate) struct Registration {
 }
 
 impl Registration {
+    /// The function that was written first, if there is one.
+    pub(super) fn first(&self) -> Option<&Function> {
+        let spans = self.spans.iter().map(|(_, function)| function);
+        let line = |function: &&Function| function.info().line_defined;
+        self.parts.iter().map(|(_, function)| function).chain(spans).min_by_key(line)
+    }
+
     /// Reads `sf.writer(name, spec)`.
     pub(super) fn read(name: &str, spec: &Table) -> Result<Self, Wrong> {
         check_name(name, "writer")?;
