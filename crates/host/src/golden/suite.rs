@@ -9,6 +9,7 @@ use super::case::{Case, Cell, Home};
 use super::choices::Choices;
 use super::engines::Engines;
 use super::input::Input;
+use super::report::word;
 use super::short;
 use crate::engine::WRITERS;
 use crate::files::FileError;
@@ -116,7 +117,10 @@ impl Suite {
             Arc::make_mut(&mut defaults).formatting.plugins = vec![path.clone()];
             let tests = path.join("tests");
             if !tests.is_dir() {
-                let told = "the plugin has no tests; add the first case with: streamfmt golden add tests/NAME --from FILE";
+                let told = format!(
+                    "the plugin has no tests; this makes the first: streamfmt golden add NAME --from FILE --root {}",
+                    word(&tests.display().to_string())
+                );
                 self.problems.0.push(Problem::of(path.display().to_string(), told));
                 return Vec::new();
             }

@@ -234,12 +234,23 @@ fn a_call_that_fails_is_told_as_without_plugins_where_nothing_else_has_a_say() {
 fn wrong_keys_are_told_with_their_place() {
     let folder = Folder::new(
         "keys",
-        &[("a/input.ndjson", ""), ("a/case.toml", "writers = [\"txet\"]\n[args]\nwidht = 3\nascii = 1\n")],
+        &[
+            ("a/input.ndjson", ""),
+            ("a/case.toml", "writers = [\"txet\"]\n[args]\nwidht = 3\nascii = 1\n"),
+            ("b/input.ndjson", ""),
+            (
+                "b/case.toml",
+                "expect = 3\nenv = { color = 257 }\nredact = [{ regex = 'x', with = '' }, { regex = '(', with = '' }]\n",
+            ),
+        ],
     );
     let suite = Suite::find(&folder.0);
     let told = suite.problems.to_string().replace(&format!("{}/", folder.0.display()), "");
     let expected = "a/case.toml:3:1: there is no key \"args.widht\" (did you mean \"args.width\"?)\n\
-                    a/case.toml:4:9: true or false is wanted";
+                    a/case.toml:4:9: true or false is wanted\n\
+                    b/case.toml:1:10: a table is wanted, with exit, warnings, damage\n\
+                    b/case.toml:2:17: truecolor, 256 or 16 is wanted\n\
+                    b/case.toml:3:10: number 2: the regex can't be read: unclosed group";
     assert_eq!((told.as_str(), suite.cells.len()), (expected, 0));
 }
 
