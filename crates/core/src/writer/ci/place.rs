@@ -22,7 +22,7 @@ pub(super) struct Place<'t> {
 }
 
 /// The first place that a text complains of, of those that `is_wanted`. What is only warned of is no reason to fail.
-pub(super) fn first<'t>(text: &'t str, is_wanted: impl Fn(Place<'_>) -> bool) -> Option<Place<'t>> {
+pub(super) fn first(text: &str, is_wanted: impl Fn(Place<'_>) -> bool) -> Option<Place<'_>> {
     let text = &text[..crate::clip::floor(text, MAX_TEXT)];
     memchr::memchr3_iter(b':', b'(', b'"', text.as_bytes()).find_map(|at| {
         let (number, rest) = number(match text.as_bytes()[at] {
