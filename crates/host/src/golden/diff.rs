@@ -66,7 +66,9 @@ pub enum Side {
 impl Diff {
     /// The differences of two texts.
     pub fn of(old: &str, new: &str) -> Self {
-        let diff = TextDiff::from_lines(old, new);
+        // A lone carriage return ends no line.
+        let [old, new] = [old, new].map(|text| text.split_inclusive('\n').collect::<Vec<_>>());
+        let diff = TextDiff::from_slices(&old, &new);
         let groups = diff.grouped_ops(CONTEXT);
         let mut hunks = Vec::new();
         let mut end = 0;
