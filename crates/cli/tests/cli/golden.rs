@@ -717,7 +717,7 @@ fn drift_tells_what_is_new_against_a_baseline() {
     assert!(!told.contains("content[text].text"), "{told}");
     folder.run("golden drift old.ndjson --baseline drift.json --write-baseline").expect(0, "");
     let told = folder.run("golden drift old.ndjson --baseline drift.json").expect(0, "").stdout;
-    assert!(told.starts_with("1 lines read, 0 new, "), "{told}");
+    assert!(told.starts_with("1 line read, 0 new, "), "{told}");
     let new = reply(2).replace("\"session_id\"", "\"mood\":\"fine\",\"session_id\"");
     let call = r#"{"type":"assistant","message":{"id":"m-9","role":"assistant","content":[{"type":"tool_use","id":"t","name":"Teleport","input":{"to":"x"}}]},"session_id":"s-1"}"#;
     folder.write(
@@ -750,6 +750,22 @@ fn drift_tells_what_is_new_against_a_baseline() {
         !told.contains("\"assistant.message[message].content[text].text\"") || told.contains("whatever"),
         "{told}"
     );
+    // A plugin that fails shows nothing, which is told.
+    folder.write("mood.lua", FAILING);
+    let outcome = folder.run("golden drift new.ndjson --plugin mood.lua");
+    assert_eq!(
+        (outcome.code, outcome.stderr.lines().next()),
+        (Some(0), Some("warning[plugin]: mood failed while telling reply (line 1)"))
+    );
+    // Lines of an agent that gives them no type have fields, too.
+    folder.write("acme.ndjson", "{\"say\":\"hi\",\"mood\":\"fine\"}\n");
+    folder.write(
+        "acme.lua",
+        "sf.dialect(\"acme\", { detect = function(sample) return 1 end, \
+         parse = function(line) return sf.item.reply { text = line.say } end })\n",
+    );
+    let told = folder.run("golden drift acme.ndjson --plugin acme.lua").expect(0, "").stdout;
+    assert!(told.contains("1 × *.mood  acme.ndjson:1\n") && !told.contains("*.say"), "{told}");
     folder
         .run("golden drift none.ndjson")
         .expect(2, "streamfmt: can't read none.ndjson: no such file or directory\n");

@@ -168,8 +168,7 @@ impl Suite {
             }
         };
         let expected = folder.join("expected");
-        let mut unasked = children(&expected);
-        unasked.retain(|path| path.file_name().is_some_and(|name| name != "stderr.txt"));
+        let mut unasked = expected_files(&expected);
         let cells = choices.cells();
         // What was said wrongly may be what names the cells: it is told, and nothing is tried.
         if self.problems.0.len() > before {
@@ -252,11 +251,18 @@ impl Suite {
 
 /// Whether a folder is a case: it has what only a case has.
 pub(super) fn is_case(folder: &Path) -> bool {
-    // Other tests have folders of what they expect, too.
-    let is_ours =
-        |file: &PathBuf| file.file_name().is_some_and(|name| name.to_string_lossy().split('.').count() == 3);
     ["input.ndjson", "case.toml"].iter().any(|sign| folder.join(sign).is_file())
-        || children(&folder.join("expected")).iter().any(is_ours)
+        || !expected_files(&folder.join("expected")).is_empty()
+}
+
+/// The files of a folder that are named like expected text: `<profile>.<writer>.<ending>`. Others are somebody else's.
+fn expected_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = children(folder);
+    files.retain(|path| {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        path.is_file() && !name.starts_with('.') && name.split('.').count() >= 3
+    });
+    files
 }
 
 /// Whether a folder is a plugin.

@@ -46,7 +46,11 @@ fn a_case_is_new_then_accepted_then_good_then_different() {
     fs::write(cells[0].file(), "  Hallo\n").unwrap();
     let outcome = cells[0].check();
     assert_eq!(outcome.diff().to_string(), "@@ line 1 → 1 @@\n-  [-Hallo-]\n+  {+Hello+}\n");
-    fs::write(folder.0.join("a/b/expected/full.text.txt"), "").unwrap();
+    for name in ["full.text.txt", "README.md", ".kept.by.git", "a.folder.d/x"] {
+        let path = folder.0.join("a/b/expected").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "").unwrap();
+    }
     assert_eq!(Suite::find(&folder.0).orphans, [folder.0.join("a/b/expected/full.text.txt")]);
 }
 
@@ -291,6 +295,8 @@ fn a_diff_marks_words_and_makes_blanks_visible() {
     assert_eq!((diff.hunks.len(), diff.more > 0), (3, true));
     assert_eq!(Diff::of("", &many).hunks[0].more, 20);
     assert_eq!(Diff::of("a\tb\u{1b}\n", "").to_string(), "@@ line 1 → 1 @@\n-a⇥b␛\n");
+    let diff = Diff::of("a\rb\u{9b}2J\u{202e}c\u{1b}[31m\u{7f}é\n", "").to_string();
+    assert_eq!(diff, "@@ line 1 → 1 @@\n-a␍b<U+009B>2J<U+202E>c␛[31m␡é\n");
     assert_eq!(Diff::of(&many, &many), Diff::default());
 }
 
