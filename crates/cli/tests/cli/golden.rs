@@ -120,6 +120,35 @@ fn a_plugin_that_fails_although_the_output_is_equal_is_3() {
 }
 
 #[test]
+fn a_plugin_that_fails_where_nothing_is_expected_is_new_even_if_it_may_fail() {
+    let folder = plugin(FAILING);
+    let told = folder.run("golden check --allow-plugin-errors").expect(4, "").stdout;
+    assert!(told.contains("new one/default.text\n  loud/init.lua:1: "), "{told}");
+    assert!(told.ends_with("1 new\n0 passed, 1 failed\n"), "{told}");
+    let told = folder.run("golden check --report tap").expect(4, "").stdout;
+    assert!(told.contains("message: \"new: a plugin failed: loud/init.lua:1: "), "{told}");
+}
+
+#[test]
+fn a_plugin_without_tests_is_told_how_to_get_one() {
+    let folder = Folder::new();
+    put(&folder, "my plugin/plugin.toml", PLUGIN);
+    put(&folder, "my plugin/init.lua", LOUD);
+    folder.write("session.ndjson", reply(1));
+    let told = folder.run("golden check").expect(2, "").stdout;
+    let command = told.split("this makes the first: streamfmt ").nth(1).unwrap().lines().next().unwrap();
+    assert_eq!(command, "golden add NAME --from FILE --root './my plugin/tests'");
+    let add = folder
+        .command("golden add one --from session.ndjson --root")
+        .arg("./my plugin/tests")
+        .output()
+        .unwrap();
+    Outcome::from(add).expect(0, "");
+    let told = folder.run("golden check").expect(4, "").stdout;
+    assert!(told.contains("  +  REPLY NUMBER 1.\n"), "{told}");
+}
+
+#[test]
 fn only_new_ones_is_4() {
     let folder = cases(&["one"], &["fresh"]);
     let outcome = folder.run("golden check cases").expect(4, "");
@@ -138,7 +167,10 @@ fn only_new_ones_is_4() {
 fn nothing_tried_is_5() {
     let folder = cases(&["one"], &[]);
     let outcome = folder.run("golden check cases --case nothing*").expect(5, "");
-    assert_eq!(outcome.stdout, "no case was tried\n0 passed, 0 failed\n");
+    assert_eq!(
+        outcome.stdout,
+        "no case was tried (golden list shows those that are there, golden add makes one)\n0 passed, 0 failed\n"
+    );
     folder.write("cases/one/case.toml", "skip = \"until the format is settled\"\n");
     let outcome = folder.run("golden check cases").expect(5, "");
     assert!(outcome.stdout.starts_with("skipped one/default.text: until the format is settled\n"));
@@ -569,11 +601,20 @@ fn a_case_is_made_of_a_recording_without_what_is_nobodys_business() {
     assert!(input.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{input}");
     folder.run("golden bless cases/talk/secret").expect(0, "");
     folder.run("golden check cases").expect(0, "");
+    let mut piped = folder.command("golden add piped --from - --events 3 --root cases");
+    piped.stdin(fs::File::open(folder.path("session.ndjson")).unwrap());
+    let piped: Outcome = piped.output().unwrap().into();
+    assert_eq!(piped.expect(0, "").stdout.lines().next(), Some("wrote cases/piped/input.ndjson: 1 line"));
+    assert_eq!(folder.read("cases/piped/input.ndjson"), reply(3));
     let again = folder.run("golden add talk/secret --from session.ndjson --root cases");
     assert_eq!(again.stderr, "streamfmt: cases/talk/secret: there is one of this name already\n");
     for (arguments, told) in [
         ("golden add ../x --from session.ndjson", "is no name for a case"),
-        ("golden add x --from none.ndjson", "none.ndjson: "),
+        ("golden add x --from none.ndjson", "can't read none.ndjson: no such file or directory"),
+        (
+            "golden add talk/secret/deeper --from session.ndjson --root cases",
+            "cases/talk/secret: there is a case here",
+        ),
         ("golden add x --from session.ndjson --events 9..", "there is no such line"),
         ("golden add x --from session.ndjson --events 3..1", "line numbers from 1"),
     ] {
@@ -613,24 +654,24 @@ fn in_a_terminal_review_asks_and_keeps_what_was_decided() {
     for name in ["one", "two"] {
         folder.write(&format!("cases/{name}/expected/default.text.txt"), "old\n");
     }
-    // In their order: the first is accepted, the second shown otherwise and rejected, then the user quits.
-    let told = in_terminal(&folder, "golden review cases", "adrq");
+    // A key without a meaning does nothing. In their order: the first is accepted, the second shown otherwise and rejected, then the user quits.
+    let told = in_terminal(&folder, "golden review cases", &["\u{1b}[A", "a", "d", "r", "q"]);
     assert!(told.contains("1 of 4") && told.contains("accepted fresh/default.text"), "{told}");
     assert!(told.contains("1 accepted, 1 rejected, 2 left"), "{told}");
     assert_eq!(folder.read("cases/fresh/expected/default.text.txt"), "  reply number 100.\n");
     assert_eq!(folder.read("cases/one/expected/default.text.txt"), "old\n");
     assert!(!folder.path("cases/later/expected").exists());
     // What the user interrupts keeps what was decided, too; then all the rest at once.
-    let told = in_terminal(&folder, "golden review cases", "a\u{3}");
+    let told = in_terminal(&folder, "golden review cases", &["a", "\u{3}"]);
     assert!(told.contains("1 accepted, 0 rejected, 2 left"), "{told}");
-    let told = in_terminal(&folder, "golden review cases", "A");
+    let told = in_terminal(&folder, "golden review cases", &["A"]);
     assert!(told.contains("2 accepted, 0 rejected, 0 left"), "{told}");
     folder.run("golden check cases").expect(0, "");
 }
 
 /// What the program writes to a terminal on which these keys are hit, each when it asks.
 #[cfg(target_os = "linux")]
-fn in_terminal(folder: &Folder, arguments: &str, keys: &str) -> String {
+fn in_terminal(folder: &Folder, arguments: &str, keys: &[&str]) -> String {
     use std::io::{Read, Write};
     use std::os::fd::AsFd;
     use std::sync::mpsc;
@@ -654,11 +695,11 @@ fn in_terminal(folder: &Folder, arguments: &str, keys: &str) -> String {
         }
     });
     let mut seen = Vec::new();
-    for (index, key) in keys.bytes().enumerate() {
+    for (index, key) in keys.iter().enumerate() {
         while seen.windows(3).filter(|bytes| bytes == b"\n> ").count() <= index {
             seen.extend(told.recv_timeout(Duration::from_secs(20)).expect("it asks"));
         }
-        keyboard.write_all(&[key]).unwrap();
+        keyboard.write_all(key.as_bytes()).unwrap();
     }
     child.wait().unwrap();
     // The terminal has no end while we hold it: what was written is there soon.
@@ -676,7 +717,7 @@ fn drift_tells_what_is_new_against_a_baseline() {
     assert!(!told.contains("content[text].text"), "{told}");
     folder.run("golden drift old.ndjson --baseline drift.json --write-baseline").expect(0, "");
     let told = folder.run("golden drift old.ndjson --baseline drift.json").expect(0, "").stdout;
-    assert!(told.starts_with("1 lines read, 0 new, "), "{told}");
+    assert!(told.starts_with("1 line read, 0 new, "), "{told}");
     let new = reply(2).replace("\"session_id\"", "\"mood\":\"fine\",\"session_id\"");
     let call = r#"{"type":"assistant","message":{"id":"m-9","role":"assistant","content":[{"type":"tool_use","id":"t","name":"Teleport","input":{"to":"x"}}]},"session_id":"s-1"}"#;
     folder.write(
@@ -709,11 +750,42 @@ fn drift_tells_what_is_new_against_a_baseline() {
         !told.contains("\"assistant.message[message].content[text].text\"") || told.contains("whatever"),
         "{told}"
     );
+    // A plugin that fails shows nothing, which is told.
+    folder.write("mood.lua", FAILING);
+    let outcome = folder.run("golden drift new.ndjson --plugin mood.lua");
+    assert_eq!(
+        (outcome.code, outcome.stderr.lines().next()),
+        (Some(0), Some("warning[plugin]: mood failed while telling reply (line 1)"))
+    );
+    // Lines of an agent that gives them no type have fields, too.
+    folder.write("acme.ndjson", "{\"say\":\"hi\",\"mood\":\"fine\"}\n");
+    folder.write(
+        "acme.lua",
+        "sf.dialect(\"acme\", { detect = function(sample) return 1 end, \
+         parse = function(line) return sf.item.reply { text = line.say } end })\n",
+    );
+    let told = folder.run("golden drift acme.ndjson --plugin acme.lua").expect(0, "").stdout;
+    assert!(told.contains("1 × *.mood  acme.ndjson:1\n") && !told.contains("*.say"), "{told}");
     folder
         .run("golden drift none.ndjson")
         .expect(2, "streamfmt: can't read none.ndjson: no such file or directory\n");
     let told = folder.run("golden drift old.ndjson --baseline none.json");
     assert!(told.code == Some(2) && told.stderr.contains("--write-baseline makes it"), "{told:?}");
+    for (baseline, told) in [
+        ("{\"schema\":1,\n\"known\":[", "broken.json:2:9: it is no baseline of drift"),
+        ("{\"schema\":2,\"known\":[]}", "broken.json: its schema is not 1"),
+        ("{\"schema\":1}", "broken.json: it has no list \"known\""),
+    ] {
+        folder.write("broken.json", baseline);
+        let outcome = folder.run("golden drift old.ndjson --baseline broken.json");
+        assert_eq!(outcome.code, Some(2));
+        assert_eq!(outcome.stderr, format!("streamfmt: {told}; write it anew with --write-baseline\n"));
+    }
+    // What is no recording is never fine by accident.
+    folder.write("notes.txt", "no\nevents\n");
+    let complaint = "streamfmt: notes.txt: no line of it is an event of an agent that is known\n";
+    folder.run("golden drift notes.txt").expect(5, complaint);
+    folder.run("golden drift notes.txt old.ndjson").expect(0, complaint);
 }
 
 const PAGE: &str = include_str!("../../../../docs/golden.md");

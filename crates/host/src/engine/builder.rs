@@ -376,7 +376,7 @@ impl Builder {
             told.extend(wrong);
         }
         settings.tools.extend(self.tools.iter().cloned());
-        settings.profile.layout.ci = self.ci_of(&settings, writer, plugin_writer.is_some());
+        settings.profile.layout.ci = self.ci_of(&settings, writer, plugin_writer.as_ref());
         let mut looks = self.looks.clone();
         if let (Some(width), false) = (settings.width, looks.is_width_fixed) {
             looks.width = (width > 0).then_some(width);
@@ -456,7 +456,7 @@ impl Builder {
 
     /// The CI service whose log is written. Only one line an event leaves room for commands of ours; else it is enough
     /// that there are none of others. What programs read is never changed.
-    fn ci_of(&self, settings: &Settings, writer: &WriterRow, is_scripted: bool) -> Ci {
+    fn ci_of(&self, settings: &Settings, writer: &WriterRow, scripted: Option<&lua::WriterName>) -> Ci {
         let is_lines = settings.profile.detail == Detail::Lines;
         let wanted = match (settings.ci, self.looks.ci) {
             (Some(told), _) => told,
@@ -464,7 +464,8 @@ impl Builder {
             (None, found) => found,
         };
         match (wanted, writer.name) {
-            (Ci::Github | Ci::Gitlab, "text" | "ansi" | "roles") if is_lines && !is_scripted => wanted,
+            _ if scripted.is_some_and(|writer| writer.is_log) => Ci::Plain,
+            (Ci::Github | Ci::Gitlab, "text" | "ansi" | "roles") if is_lines && scripted.is_none() => wanted,
             (Ci::None, _) => Ci::None,
             (_, "text" | "ansi" | "roles" | "markdown") => Ci::Plain,
             _ => Ci::None,

@@ -174,12 +174,15 @@ impl Choices {
                 let name = format!("{group}{}", key.get_ref());
                 let inner = format!("{name}.");
                 let problem = match value.get_ref() {
-                    DeValue::Table(table) if KEYS.iter().any(|(known, _)| known.starts_with(&inner)) => {
+                    DeValue::Table(table) if keys_in(&inner).is_some() => {
                         tables.push((inner, table));
                         continue;
                     }
                     _ if let Some((_, set)) = KEYS.iter().find(|(known, _)| *known == name) => {
                         set(&mut choices, value, folder).err().map(|wanted| (value.span(), wanted))
+                    }
+                    _ if let Some(keys) = keys_in(&inner) => {
+                        Some((value.span(), format!("a table is wanted, with {keys}")))
                     }
                     _ => {
                         let hint = suggestion(&name, KEYS.iter().map(|(known, _)| *known));
@@ -258,6 +261,12 @@ const KEYS: &[(&str, Set)] = &[
     ("redact", |c, value, _| rows(value, ["regex", "with"], redaction).map(|rows| c.redactions.extend(rows))),
 ];
 
+/// The keys in a table, by the beginning of their names; none if there is no such table.
+fn keys_in(table: &str) -> Option<String> {
+    let keys: Vec<&str> = KEYS.iter().filter_map(|(known, _)| known.strip_prefix(table)).collect();
+    (!keys.is_empty()).then(|| keys.join(", "))
+}
+
 /// The path of a profile's file, relative to the file that names it; a mere name stays.
 fn located(profile: &str, folder: &Path) -> String {
     if is_path(profile) { folder.join(profile).to_string_lossy().into_owned() } else { profile.to_owned() }
@@ -292,7 +301,11 @@ fn skip(value: &Spanned<DeValue<'_>>) -> Result<Option<String>, String> {
 }
 
 fn color(value: &Spanned<DeValue<'_>>) -> Result<ColorDepth, String> {
-    match text(value)?.as_str() {
+    let name = match value.get_ref() {
+        DeValue::Integer(colors) => colors.as_str().to_owned(),
+        _ => text(value)?,
+    };
+    match name.as_str() {
         "truecolor" => Ok(ColorDepth::TrueColor),
         "256" => Ok(ColorDepth::Ansi256),
         "16" => Ok(ColorDepth::Ansi16),
@@ -335,7 +348,12 @@ fn rows<T>(
         };
         row(first, second)
     };
-    values.iter().map(read).collect()
+    // They have one place together.
+    let numbered = |(index, value)| read(value).map_err(|wrong| format!("number {}: {wrong}", index + 1));
+    match &values[..] {
+        [one] => Ok(vec![read(one)?]),
+        several => several.iter().enumerate().map(numbered).collect(),
+    }
 }
 
 fn patch(pointer: &str, value: &DeValue<'_>) -> Result<Patch, String> {
@@ -352,7 +370,8 @@ fn redaction(pattern: &str, with: &DeValue<'_>) -> Result<Redaction, String> {
     let with = with.as_str().ok_or("with is a string")?.to_owned();
     let pattern = Regex::new(pattern).map_err(|error| {
         let message = error.to_string();
-        format!("the regex can't be read: {}", message.lines().last().unwrap_or_default().trim())
+        let reason = message.lines().last().unwrap_or_default().trim();
+        format!("the regex can't be read: {}", reason.strip_prefix("error: ").unwrap_or(reason))
     })?;
     Ok(Redaction { pattern, with })
 }

@@ -6,6 +6,7 @@ use std::fmt;
 
 pub use form::{Form, Spelled};
 use similar::{ChangeTag, TextDiff};
+use streamfmt_core::text::clean;
 
 /// Equal lines that are kept around a change.
 const CONTEXT: usize = 3;
@@ -65,7 +66,9 @@ pub enum Side {
 impl Diff {
     /// The differences of two texts.
     pub fn of(old: &str, new: &str) -> Self {
-        let diff = TextDiff::from_lines(old, new);
+        // A lone carriage return ends no line.
+        let [old, new] = [old, new].map(|text| text.split_inclusive('\n').collect::<Vec<_>>());
+        let diff = TextDiff::from_slices(&old, &new);
         let groups = diff.grouped_ops(CONTEXT);
         let mut hunks = Vec::new();
         let mut end = 0;
@@ -113,7 +116,10 @@ fn line(side: Side, mut parts: Vec<(bool, String)>) -> Line {
         let is_end = side != Side::Both && index + 1 == count;
         let kept = if is_end { part.trim_end_matches(' ').len() } else { part.len() };
         let blanks = "·".repeat(part.len() - kept);
-        *part = part[..kept].chars().map(visible).chain(blanks.chars()).collect();
+        let mut shown = String::with_capacity(part.len());
+        part[..kept].chars().for_each(|character| push_visible(&mut shown, character));
+        shown.push_str(&blanks);
+        *part = shown;
     }
     if !ended {
         parts.push((side != Side::Both, "(no newline)".to_owned()));
@@ -121,13 +127,12 @@ fn line(side: Side, mut parts: Vec<(bool, String)>) -> Line {
     Line { side, parts }
 }
 
-/// A character as it may be shown.
-fn visible(character: char) -> char {
+/// Writes a character as it may be shown: what was expected is as foreign as what came out.
+fn push_visible(out: &mut String, character: char) {
     match character {
-        '\t' => '⇥',
-        '\u{7f}' => '␡',
-        '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(character)).unwrap_or('\u{fffd}'),
-        _ => character,
+        '\t' => out.push('⇥'),
+        ' '..='~' => out.push(character),
+        _ => out.push_str(&clean(character.encode_utf8(&mut [0; 4]))),
     }
 }
 

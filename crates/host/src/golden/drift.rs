@@ -13,7 +13,7 @@ mod parts;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 use std::rc::Rc;
 
 use streamfmt_core::dialect;
@@ -33,6 +33,8 @@ const BEFORE: usize = 12;
 const AFTER: usize = 6;
 /// Bytes of those lines: farther ones are left out.
 const AROUND: usize = 256 << 10;
+/// What is longer than this of a line is left out.
+const MOST_BYTES: u64 = 64 << 20;
 /// A longer line is not tried in parts.
 const LONGEST: usize = 1 << 20;
 /// A part that is shown nowhere in so many lines counts as one that is not shown.
@@ -72,12 +74,14 @@ pub struct Drift {
     known: HashMap<(What, String), Known>,
     /// Lines that were read.
     pub lines: u64,
+    /// Those of them that are events.
+    pub events: u64,
 }
 
 impl Drift {
     /// Looks with the formatters of an engine, which should be one that shows everything and writes `json`.
     pub fn new(engine: Engine) -> Self {
-        Self { engine, files: Vec::new(), known: HashMap::new(), lines: 0 }
+        Self { engine, files: Vec::new(), known: HashMap::new(), lines: 0, events: 0 }
     }
 
     /// Reads a recording that is called `name`.
@@ -90,9 +94,14 @@ impl Drift {
         let mut unknown = BTreeMap::new();
         loop {
             let mut line = Vec::new();
-            let is_over = input.read_until(b'\n', &mut line)? == 0;
+            let is_over = input.by_ref().take(MOST_BYTES).read_until(b'\n', &mut line)? == 0;
+            if line.len() as u64 == MOST_BYTES && !line.ends_with(b"\n") {
+                input.skip_until(b'\n')?;
+                line.push(b'\n');
+            }
             if is_over {
                 let _ = pipeline.finish(&mut String::new());
+                self.events += pipeline.report().events;
             } else {
                 number += 1;
                 self.lines += 1;

@@ -13,6 +13,7 @@ use crate::config::{Config, Request, is_path};
 use crate::engine::{Builder, Engine, Looks};
 use crate::files::Files;
 use crate::lua::pack::Pack;
+use crate::problem::Problem;
 use crate::profile::BUILT_IN;
 
 /// The engines that were asked for so far.
@@ -109,7 +110,12 @@ impl Engines {
             Ok(engine) if problems.is_empty() => Ok(engine),
             Ok(_) => Err(problems),
             Err(found) => {
-                problems.extend(found.0.iter().map(ToString::to_string));
+                // A case says by a key what others say by an option.
+                let told = |problem: &Problem| match problem.origin.as_str() {
+                    "--profile" => problem.message.clone(),
+                    _ => problem.to_string(),
+                };
+                problems.extend(found.0.iter().map(told));
                 Err(problems)
             }
         }

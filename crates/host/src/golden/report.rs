@@ -124,7 +124,11 @@ fn reason(outcome: &Outcome) -> Option<String> {
     };
     match outcome.state() {
         State::Equal | State::Skipped => None,
-        State::New => Some("new: nothing is expected yet".to_owned()),
+        State::New => Some(
+            first("a plugin failed", &outcome.failures)
+                .unwrap_or_else(|| "nothing is expected yet".to_owned()),
+        )
+        .map(|why| format!("new: {why}")),
         State::PluginFailed => first("a plugin failed", &outcome.failures),
         State::Wrong => first("wrong", &outcome.problems),
         State::Different => {

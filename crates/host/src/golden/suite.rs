@@ -9,6 +9,7 @@ use super::case::{Case, Cell, Home};
 use super::choices::Choices;
 use super::engines::Engines;
 use super::input::Input;
+use super::report::word;
 use super::short;
 use crate::engine::WRITERS;
 use crate::files::FileError;
@@ -116,7 +117,10 @@ impl Suite {
             Arc::make_mut(&mut defaults).formatting.plugins = vec![path.clone()];
             let tests = path.join("tests");
             if !tests.is_dir() {
-                let told = "the plugin has no tests; add the first case with: streamfmt golden add tests/NAME --from FILE";
+                let told = format!(
+                    "the plugin has no tests; this makes the first: streamfmt golden add NAME --from FILE --root {}",
+                    word(&tests.display().to_string())
+                );
                 self.problems.0.push(Problem::of(path.display().to_string(), told));
                 return Vec::new();
             }
@@ -164,8 +168,7 @@ impl Suite {
             }
         };
         let expected = folder.join("expected");
-        let mut unasked = children(&expected);
-        unasked.retain(|path| path.file_name().is_some_and(|name| name != "stderr.txt"));
+        let mut unasked = expected_files(&expected);
         let cells = choices.cells();
         // What was said wrongly may be what names the cells: it is told, and nothing is tried.
         if self.problems.0.len() > before {
@@ -248,11 +251,18 @@ impl Suite {
 
 /// Whether a folder is a case: it has what only a case has.
 pub(super) fn is_case(folder: &Path) -> bool {
-    // Other tests have folders of what they expect, too.
-    let is_ours =
-        |file: &PathBuf| file.file_name().is_some_and(|name| name.to_string_lossy().split('.').count() == 3);
     ["input.ndjson", "case.toml"].iter().any(|sign| folder.join(sign).is_file())
-        || children(&folder.join("expected")).iter().any(is_ours)
+        || !expected_files(&folder.join("expected")).is_empty()
+}
+
+/// The files of a folder that are named like expected text: `<profile>.<writer>.<ending>`. Others are somebody else's.
+fn expected_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = children(folder);
+    files.retain(|path| {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        path.is_file() && !name.starts_with('.') && name.split('.').count() >= 3
+    });
+    files
 }
 
 /// Whether a folder is a plugin.

@@ -46,7 +46,11 @@ fn a_case_is_new_then_accepted_then_good_then_different() {
     fs::write(cells[0].file(), "  Hallo\n").unwrap();
     let outcome = cells[0].check();
     assert_eq!(outcome.diff().to_string(), "@@ line 1 → 1 @@\n-  [-Hallo-]\n+  {+Hello+}\n");
-    fs::write(folder.0.join("a/b/expected/full.text.txt"), "").unwrap();
+    for name in ["full.text.txt", "README.md", ".kept.by.git", "a.folder.d/x"] {
+        let path = folder.0.join("a/b/expected").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "").unwrap();
+    }
     assert_eq!(Suite::find(&folder.0).orphans, [folder.0.join("a/b/expected/full.text.txt")]);
 }
 
@@ -234,12 +238,23 @@ fn a_call_that_fails_is_told_as_without_plugins_where_nothing_else_has_a_say() {
 fn wrong_keys_are_told_with_their_place() {
     let folder = Folder::new(
         "keys",
-        &[("a/input.ndjson", ""), ("a/case.toml", "writers = [\"txet\"]\n[args]\nwidht = 3\nascii = 1\n")],
+        &[
+            ("a/input.ndjson", ""),
+            ("a/case.toml", "writers = [\"txet\"]\n[args]\nwidht = 3\nascii = 1\n"),
+            ("b/input.ndjson", ""),
+            (
+                "b/case.toml",
+                "expect = 3\nenv = { color = 257 }\nredact = [{ regex = 'x', with = '' }, { regex = '(', with = '' }]\n",
+            ),
+        ],
     );
     let suite = Suite::find(&folder.0);
     let told = suite.problems.to_string().replace(&format!("{}/", folder.0.display()), "");
     let expected = "a/case.toml:3:1: there is no key \"args.widht\" (did you mean \"args.width\"?)\n\
-                    a/case.toml:4:9: true or false is wanted";
+                    a/case.toml:4:9: true or false is wanted\n\
+                    b/case.toml:1:10: a table is wanted, with exit, warnings, damage\n\
+                    b/case.toml:2:17: truecolor, 256 or 16 is wanted\n\
+                    b/case.toml:3:10: number 2: the regex can't be read: unclosed group";
     assert_eq!((told.as_str(), suite.cells.len()), (expected, 0));
 }
 
@@ -280,6 +295,8 @@ fn a_diff_marks_words_and_makes_blanks_visible() {
     assert_eq!((diff.hunks.len(), diff.more > 0), (3, true));
     assert_eq!(Diff::of("", &many).hunks[0].more, 20);
     assert_eq!(Diff::of("a\tb\u{1b}\n", "").to_string(), "@@ line 1 → 1 @@\n-a⇥b␛\n");
+    let diff = Diff::of("a\rb\u{9b}2J\u{202e}c\u{1b}[31m\u{7f}é\n", "").to_string();
+    assert_eq!(diff, "@@ line 1 → 1 @@\n-a␍b<U+009B>2J<U+202E>c␛[31m␡é\n");
     assert_eq!(Diff::of(&many, &many), Diff::default());
 }
 

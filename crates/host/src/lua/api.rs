@@ -277,6 +277,7 @@ pub static FIELDS: &[Field] = &[
     Field { of: "ItemFields", name: "data?", kind: "table", doc: "typed facts whose names are taken by other fields" },
     Field { of: "WriterSpec", name: "base?", kind: "\"text\"|\"markdown\"|\"roles\"", doc: "the writer that it stands on" },
     Field { of: "WriterSpec", name: "ext?", kind: "string", doc: "what the name of a file of it ends in" },
+    Field { of: "WriterSpec", name: "log?", kind: "boolean", doc: "it is for the log of a CI service: what the base, `w:block` and `w:inlines` write is no command there, wherever it runs" },
     Field { of: "WriterSpec", name: "begin?", kind: "fun(_: nil, w: sf.Writing): string?", doc: "what stands before the first entry" },
     Field { of: "WriterSpec", name: "finish?", kind: "fun(_: nil, w: sf.Writing): string?", doc: "what stands after the last entry" },
     Field { of: "WriterSpec", name: "entry?", kind: "fun(entry: sf.Entry, w: sf.Writing): string|false|nil", doc: "a whole entry" },

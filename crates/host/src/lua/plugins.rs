@@ -61,6 +61,8 @@ pub(crate) struct WriterName {
     pub(crate) base: String,
     /// What the name of a file of it ends in.
     pub(crate) ending: String,
+    /// Whether it is for the log of a CI service.
+    pub(crate) is_log: bool,
 }
 
 impl Drop for Plugins {
@@ -82,6 +84,7 @@ impl Plugins {
                 name: writer.name.clone(),
                 base: writer.base.clone(),
                 ending: writer.ext.clone(),
+                is_log: writer.is_log,
             }));
         }
         Names { dialects, writers }

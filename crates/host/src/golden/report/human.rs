@@ -85,7 +85,12 @@ pub(super) fn end(suite: &Suite, summary: &Summary, out: &mut dyn Write) -> fmt:
         writeln!(out, "{}", parts.join(", "))?;
     }
     if summary.exit_code() == 5 {
-        writeln!(out, "no case was tried")?;
+        let hint = if suite.cells.is_empty() {
+            " (golden list shows those that are there, golden add makes one)"
+        } else {
+            ""
+        };
+        writeln!(out, "no case was tried{hint}")?;
     }
     write!(out, "{} passed, {} failed", summary.passed(), summary.failed())?;
     match summary.skipped() {
