@@ -377,7 +377,7 @@ fn an_option_of_a_plugin_that_is_not_used_is_explained_from_its_manifest() {
 fn a_check_finds_themes_that_are_not_there_and_broken_plugins() {
     let folder = Folder::with(&[(
         "c.toml",
-        "theme = 'drak'\n[profile.a]\ntheme = './t.toml'\n[profile.b]\nplugins = ['./p']\n",
+        "theme = 'drak'\n[profile.a]\ntheme = './t.toml'\n[profile.b]\nplugins = ['./p']\nplugin.cost.evry = 3\n",
     )]);
     folder.write("t.toml", "[roles]\ntext = 'blurple'\n");
     folder.write("p/plugin.toml", "name = 'p'\napi = 7\n");
