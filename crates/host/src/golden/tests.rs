@@ -298,6 +298,10 @@ fn a_diff_marks_words_and_makes_blanks_visible() {
     let diff = Diff::of("a\rb\u{9b}2J\u{202e}c\u{1b}[31m\u{7f}é\n", "").to_string();
     assert_eq!(diff, "@@ line 1 → 1 @@\n-a␍b<U+009B>2J<U+202E>c␛[31m␡é\n");
     assert_eq!(Diff::of(&many, &many), Diff::default());
+    let long = |word: &str| format!("{}{word} {}\n", "a ".repeat(500), "b ".repeat(5_000));
+    let told = Diff::of(&long("old"), &long("new")).to_string();
+    let parts = ["…840 characters…", "a [-old-] b", "a {+new+} b", "…9841 characters…"];
+    assert!(parts.iter().all(|part| told.contains(part)) && told.len() < 1_000, "{told}");
 }
 
 #[test]
