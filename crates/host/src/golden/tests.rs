@@ -132,6 +132,33 @@ fn only_what_has_the_files_of_a_case_is_one() {
     );
 }
 
+#[cfg(unix)]
+#[test]
+fn what_has_no_end_is_not_waited_for() {
+    use std::os::unix::fs::symlink;
+    let files = [
+        ("a/case.toml", ""),
+        ("b/input.ndjson", REPLY),
+        ("b/expected/full.text.txt", ""),
+        ("c/input.ndjson", REPLY),
+    ];
+    let folder = Folder::new("endless", &files);
+    for link in ["a/input.ndjson", "b/expected/default.text.txt", "c/case.toml", "d.cases"] {
+        symlink("/dev/zero", folder.0.join(link)).unwrap();
+    }
+    let mut suite = Suite::find(&folder.0);
+    suite.join(Suite::find(&folder.0.join("d.cases")));
+    let told = suite.problems.to_string().replace(&format!("{}/", folder.0.display()), "");
+    for told_of in [
+        "a/input.ndjson: it can't be read (it is no file)",
+        "c/case.toml: it is no file",
+        "d.cases: it is no file",
+    ] {
+        assert!(told.contains(told_of), "{told_of} is not in\n{told}");
+    }
+    assert!(suite.cells[0].check().problems[0].contains("what is expected can't be read (it is no file)"));
+}
+
 #[test]
 fn cells_that_agree_share_one_engine() {
     let files = [
