@@ -60,6 +60,8 @@ pub enum FileError {
     TooMany,
     /// It lies outside the folder that it must lie in, or a link leads there.
     Outside(PathBuf),
+    /// A file in a folder that is walked, by its path there, leads out of that folder.
+    Leaves(String),
     /// It is not UTF-8.
     NotText,
     /// The system says why.
@@ -83,6 +85,7 @@ impl fmt::Display for FileError {
                 )
             }
             Self::Outside(root) => write!(f, "it is not inside {}", root.display()),
+            Self::Leaves(path) => write!(f, "{path} is a link that leads out of it"),
             Self::NotText => f.write_str("it is not UTF-8"),
             Self::Other(reason) => f.write_str(reason),
         }
@@ -207,7 +210,7 @@ impl Files {
                 } else if wanted(&path) {
                     let real = entry.path().canonicalize()?;
                     if !real.starts_with(&root) {
-                        return Err(FileError::Outside(root));
+                        return Err(FileError::Leaves(path));
                     }
                     if !real.is_file() {
                         return Err(FileError::OtherKind("file"));
@@ -427,7 +430,7 @@ mod tests {
         );
         assert!(matches!(
             files.walk("".as_ref(), |_| true),
-            Err(FileError::Outside(_) | FileError::OtherKind(_))
+            Err(FileError::Leaves(_) | FileError::OtherKind(_))
         ));
         fs::remove_file(project.join("out")).unwrap();
         fs::remove_file(project.join("sub/up")).unwrap();
