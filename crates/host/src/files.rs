@@ -296,6 +296,20 @@ fn load(path: &Path, most: usize, is_strict: bool) -> Result<Vec<u8>, FileError>
     take(file, most)
 }
 
+/// Reads a plain file of at most `most` bytes, and remembers nothing of it.
+pub(crate) fn read_plain(path: &Path, most: usize) -> Result<Vec<u8>, FileError> {
+    // What is at the end of a pipe would be waited for, and a device has none.
+    if !fs::metadata(path)?.is_file() {
+        return Err(FileError::OtherKind("file"));
+    }
+    take(File::open(path)?, most)
+}
+
+/// Reads a plain file of text of at most `most` bytes, and remembers nothing of it.
+pub(crate) fn read_plain_text(path: &Path, most: usize) -> Result<String, FileError> {
+    String::from_utf8(read_plain(path, most)?).map_err(|_| FileError::NotText)
+}
+
 fn take(file: File, most: usize) -> Result<Vec<u8>, FileError> {
     let mut bytes = Vec::new();
     file.take(most as u64 + 1).read_to_end(&mut bytes)?;
