@@ -187,7 +187,7 @@ fn a_profile_of_any_installed_plugin_can_be_chosen_by_its_name() {
     folder.run("--profile short s.jsonl").expect(2, told);
     let listed = folder.run("profile list").expect(0, "").stdout;
     assert!(listed.contains("one/profiles/short.toml or two/profiles/short.toml\n"), "{listed}");
-    let shown = folder.run("--profile short --plugin two s.jsonl").expect(0, "").stdout;
+    let shown = folder.run("--profile short --plugin ./two s.jsonl").expect(0, "").stdout;
     assert!(shown.contains("         Second reply."), "{shown}");
     folder.write("home/.config/streamfmt/config.toml", "plugins = ['two']\n");
     let shown = folder.run("--profile short s.jsonl").expect(0, "").stdout;

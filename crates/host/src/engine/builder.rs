@@ -14,10 +14,11 @@ use crate::config::document::Spot;
 use crate::config::{self, Active, Choice, Config, Request, Resolved, Told, tree};
 use crate::files::Files;
 use crate::folders::Folders;
-use crate::install::Installed;
+use crate::install::{Home, Installed};
 use crate::keys::Named;
 use crate::lua::journal::Journal;
-use crate::lua::pack::{Layer, Pack};
+use crate::lua::manifest;
+use crate::lua::pack::{Layer, Pack, is_source};
 use crate::lua::{self, Plugins};
 use crate::problem::{Problem, Problems, suggestion};
 use crate::profile::Settings;
@@ -186,9 +187,8 @@ impl Builder {
         self
     }
 
-    /// A plugin for this run: a Lua file, a folder with a `plugin.toml`, or the name of one that comes with the
-    /// program. It stands over all others; later
-    /// ones go over earlier ones.
+    /// A plugin for this run: the name of one that is installed or comes with the program, else a Lua file or a folder
+    /// with a `plugin.toml`. It stands over all others; later ones go over earlier ones.
     #[must_use]
     pub fn plugin(mut self, path: impl Into<PathBuf>) -> Self {
         self.plugins.push(Chosen::Path(path.into()));
@@ -300,6 +300,8 @@ impl Builder {
 
     /// Reads the plugins that were named for this run.
     fn plugins_of_run(&self, files: &Files, journal: &Journal, told: &mut Told) -> Vec<lua::Chosen> {
+        let installed = Installed::new(&self.folders.clone().unwrap_or_default());
+        let home_of = |name: &str| installed.home(name).map_or("", Home::name);
         let mut plugins = Vec::new();
         for chosen in &self.plugins {
             let path = match chosen {
@@ -309,18 +311,23 @@ impl Builder {
                 }
                 Chosen::Path(path) => path,
             };
+            // A folder that lies here by chance, or on purpose, doesn't stand in for a plugin that the user has.
+            if let Some(name) = path.to_str().filter(|name| installed.home(name).is_some()) {
+                match installed.find(files, name) {
+                    Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
+                    Err(message) => journal.note_unread(path, message),
+                }
+                if path.join(manifest::FILE).is_file() {
+                    let message = format!("the {} plugin is used, not the folder ./{name}", home_of(name));
+                    told.warnings.0.push(Problem::of(format!("--plugin {name}"), message));
+                }
+                continue;
+            }
             match Pack::read(files, path) {
                 Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
                 Err(message) if !path.exists() => {
-                    let installed = Installed::new(&self.folders.clone().unwrap_or_default());
-                    let named = path.to_str().filter(|name| installed.home(name).is_some());
-                    if let Some(name) = named {
-                        match installed.find(files, name) {
-                            Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
-                            Err(message) => journal.note_unread(path, message),
-                        }
-                        continue;
-                    }
+                    let name = path.to_str().filter(|name| manifest::is_name(name) && !is_source(path));
+                    let message = name.map_or(message, |name| installed.no_such(name));
                     told.errors.0.push(Problem::of(format!("--plugin {}", path.display()), message));
                 }
                 // A plugin that is broken is left out; the others and the stream are told all the same.
