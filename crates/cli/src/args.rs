@@ -90,6 +90,10 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE", help_heading = "Input and output")]
     pub(crate) output: Option<PathBuf>,
 
+    /// Keep the pictures of a Markdown page as files in the folder DIR, instead of writing them into the page
+    #[arg(long, value_name = "DIR", help_heading = "Input and output")]
+    pub(crate) assets: Option<PathBuf>,
+
     /// Append a summary of the run to FILE, as Markdown: the answer, what failed, what it cost
     #[arg(long, value_name = "FILE", help_heading = "Input and output")]
     pub(crate) summary: Option<PathBuf>,

@@ -2,11 +2,13 @@
 
 use std::fmt::Write;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use streamfmt::core::pipeline::{Pipeline, Report};
 use streamfmt::{Ahead, Engine, subagents};
 
 use crate::args::Args;
+use crate::assets::Assets;
 use crate::folder::Folder;
 use crate::input::{Input, Source, Step, reason};
 use crate::message::{OK, OUTPUT, PLUGIN, RUN_FAILED, SIGNAL, USAGE, one_line, tell, tell_journal};
@@ -34,6 +36,7 @@ pub(crate) struct Run<'a, 'w> {
     /// Where text goes: the index, between the pages of a folder.
     output: Output,
     folder: Option<Folder>,
+    assets: Option<Arc<Assets>>,
     /// Why pages of the folder could not be written.
     unwritten: Vec<String>,
     buffer: Vec<u8>,
@@ -59,6 +62,7 @@ impl<'a, 'w> Run<'a, 'w> {
         engine: Rc<Engine>,
         signals: &'a mut Signals,
         watch: Option<&'a mut Watch<'w>>,
+        assets: Option<&Arc<Assets>>,
         is_again: bool,
     ) -> Result<Self, u8> {
         let fail = |message: String| {
@@ -94,6 +98,7 @@ impl<'a, 'w> Run<'a, 'w> {
             tee,
             output,
             folder,
+            assets: assets.cloned(),
             unwritten: Vec::new(),
             buffer,
             total,
@@ -174,6 +179,7 @@ impl<'a, 'w> Run<'a, 'w> {
         }
         let mut unwritten = std::mem::take(&mut self.unwritten);
         unwritten.extend(self.output.finish().err());
+        unwritten.extend(self.assets.as_ref().and_then(|assets| assets.failure()));
         let uncopied = self.tee.as_mut().and_then(Tee::finish);
         for message in unwritten.iter().chain(&uncopied) {
             tell(message);

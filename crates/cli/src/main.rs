@@ -3,6 +3,7 @@
 //! Arguments become a source, a pipeline and an output; what happens becomes an exit code.
 
 mod args;
+mod assets;
 mod background;
 mod choice;
 mod config;
@@ -31,11 +32,13 @@ use std::env;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use streamfmt::core::redact::Redaction;
 use streamfmt::{Engine, Files, Looks, Problems};
 
 use crate::args::{Args, Command, PluginErrors};
+use crate::assets::Assets;
 use crate::format::Run;
 use crate::input::Input;
 use crate::message::{OK, OUTPUT, SIGNAL, USAGE, tell, tell_problems};
@@ -80,11 +83,21 @@ fn run() -> Result<u8, u8> {
         return Err(USAGE);
     }
     let looks = terminal::looks(&args);
-    let build = |files: Files| engine(&args, &looks, files);
+    let assets = Assets::wanted(&args);
+    let build = |files: Files| engine(&args, &looks, assets.as_ref(), files);
     let engine = build(Files::default()).map_err(|problems| {
         tell_problems(&problems);
         USAGE
     })?;
+    if args.assets.is_some() && engine.writer().name != "markdown" {
+        tell(match engine.writer().name {
+            "html" => {
+                "--assets: an HTML page holds its pictures itself; files beside it are for --to markdown"
+            }
+            _ => "--assets: only Markdown has pictures as files beside it (--to markdown)",
+        });
+        return Err(USAGE);
+    }
     choice::announce(&engine);
     let mut watch = args.watch.then(|| Watch::new(&build, &engine));
     let mut signals = Signals::catch().map_err(|error| {
@@ -94,7 +107,8 @@ fn run() -> Result<u8, u8> {
     let mut engine = Rc::new(engine);
     let mut is_again = false;
     loop {
-        let mut run = Run::begin(&args, Rc::clone(&engine), &mut signals, watch.as_mut(), is_again)?;
+        let mut run =
+            Run::begin(&args, Rc::clone(&engine), &mut signals, watch.as_mut(), assets.as_ref(), is_again)?;
         for input in &inputs {
             run.format(input);
             if run.is_over() {
@@ -114,7 +128,12 @@ fn run() -> Result<u8, u8> {
 }
 
 /// Reads the user's choices.
-fn engine(args: &Args, looks: &Looks, files: Files) -> Result<Engine, Problems> {
+fn engine(
+    args: &Args,
+    looks: &Looks,
+    assets: Option<&Arc<Assets>>,
+    files: Files,
+) -> Result<Engine, Problems> {
     let mut builder = args
         .choice
         .builder()
@@ -137,6 +156,9 @@ fn engine(args: &Args, looks: &Looks, files: Files) -> Result<Engine, Problems> 
     }
     for path in &args.plugin {
         builder = builder.plugin(path);
+    }
+    if let Some(assets) = assets {
+        builder = builder.keep_pictures(assets.keeper());
     }
     builder.build()
 }

@@ -143,8 +143,8 @@ impl Destination {
 }
 
 /// A file that is written beside the one that it will replace. It goes away if it isn't put in place.
-struct Replacement {
-    file: File,
+pub(crate) struct Replacement {
+    pub(crate) file: File,
     /// Where it is being written; nothing once it is in place, or if the target can't be replaced.
     draft: Option<PathBuf>,
     target: PathBuf,
@@ -161,18 +161,23 @@ impl Replacement {
             let file = OpenOptions::new().write(true).open(&target).map_err(fail)?;
             return Ok(Self { file, draft: None, target });
         }
-        let name = target.file_name().unwrap_or_default().to_string_lossy();
-        let draft = target.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-        let file = OpenOptions::new().write(true).create_new(true).open(&draft).map_err(fail)?;
-        let replacement = Self { file, draft: Some(draft), target };
+        let replacement = Self::draft(target).map_err(fail)?;
         if let Some(metadata) = existing {
             replacement.file.set_permissions(metadata.permissions()).map_err(fail)?;
         }
         Ok(replacement)
     }
 
+    /// Begins a file that will take the place of whatever is called `target` itself, be it a link.
+    pub(crate) fn draft(target: PathBuf) -> io::Result<Self> {
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        let draft = target.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
+        let file = OpenOptions::new().write(true).create_new(true).open(&draft)?;
+        Ok(Self { file, draft: Some(draft), target })
+    }
+
     /// Makes sure that all is on the disk, then gives it the name.
-    fn put_in_place(mut self) -> Result<(), String> {
+    pub(crate) fn put_in_place(mut self) -> Result<(), String> {
         let Some(draft) = &self.draft else { return Ok(()) };
         let placed = self.file.sync_all().and_then(|()| fs::rename(draft, &self.target));
         placed.map_err(|error| format!("can't write {}: {}", self.target.display(), reason(&error)))?;

@@ -9,9 +9,9 @@ use serde_json::json;
 use streamfmt::Engine;
 use streamfmt::golden::drift::{Baseline, Drift as Finder, Found, What, dialect_of};
 
-use super::Page;
+use super::{NOTHING_RAN, Page};
 use crate::input::reason;
-use crate::message::{OK, OUTPUT, USAGE, one_line, tell, tell_problems};
+use crate::message::{OK, OUTPUT, USAGE, one_line, tell, tell_journal, tell_problems};
 
 /// Something new was found.
 const NEWS: u8 = 1;
@@ -53,14 +53,25 @@ impl Drift {
             tell(&message);
             USAGE
         })?;
-        let mut finder = Finder::new(self.engine()?);
+        let engine = self.engine()?;
+        let journal = engine.journal().clone();
+        let mut finder = Finder::new(engine);
         for path in &self.recordings {
+            let before = finder.events;
             let read = File::open(path)
                 .and_then(|file| finder.read(&path.display().to_string(), BufReader::new(file)));
             if let Err(error) = read {
                 tell(&format!("can't read {}: {}", path.display(), reason(&error)));
                 return Err(USAGE);
             }
+            if finder.events == before {
+                tell(&format!("{}: no line of it is an event of an agent that is known", path.display()));
+            }
+        }
+        // What a plugin failed at counts as told without it.
+        tell_journal(&journal);
+        if finder.events == 0 {
+            return Err(NOTHING_RAN);
         }
         let found = finder.found();
         if let (true, Some(path)) = (self.write_baseline, &self.baseline) {
@@ -90,7 +101,7 @@ impl Drift {
         let name = path.display();
         let text = fs::read_to_string(path)
             .map_err(|error| format!("can't read {name}: {} (--write-baseline makes it)", reason(&error)))?;
-        Baseline::parse(&text).map(Some).map_err(|wrong| format!("{name}: {wrong}"))
+        Baseline::parse(&name.to_string(), &text).map(Some).map_err(|wrong| wrong.to_string())
     }
 
     fn engine(&self) -> Result<Engine, u8> {
@@ -139,7 +150,8 @@ fn tell_people(
         }
     }
     let what = if has_baseline { "new" } else { "not shown" };
-    write!(page, "{lines} lines read, {} {what}", news.len())?;
+    let s = if lines == 1 { "" } else { "s" };
+    write!(page, "{lines} line{s} read, {} {what}", news.len())?;
     if has_baseline { writeln!(page, ", {known} known") } else { writeln!(page) }
 }
 

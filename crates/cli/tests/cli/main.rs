@@ -7,6 +7,7 @@ mod program;
 mod redact;
 
 mod arguments;
+mod assets;
 mod ci;
 mod config;
 mod copy;

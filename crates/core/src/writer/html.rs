@@ -102,7 +102,7 @@ impl Html {
             } else {
                 "<div class=\"setup\">"
             });
-            self.body(&entry.view.body, "e-session", out);
+            self.body(&entry.view.body, out);
             out.raw(if is_long { "</details>" } else { "</div>" });
         }
         out.raw("</header>\n<div id=\"tools\" role=\"search\" hidden></div>\n<main>\n");
@@ -111,8 +111,8 @@ impl Html {
         );
     }
 
-    fn body(&self, blocks: &[Block], name: &str, out: &mut Out<'_>) {
-        Body { out, sheet: &self.sheet, name, pictures: 0 }.blocks(blocks);
+    fn body(&self, blocks: &[Block], out: &mut Out<'_>) {
+        Body { out, sheet: &self.sheet }.blocks(blocks);
     }
 
     // --- What waits for results
@@ -211,21 +211,21 @@ impl Html {
         }
         out.raw("\" tabindex=\"-1\">");
         match entry.kind {
-            Kind::Reply => self.body(&entry.view.body, &anchor, out),
+            Kind::Reply => self.body(&entry.view.body, out),
             Kind::Prompt => {
                 out.raw("<p class=\"label\">");
                 out.raw(if entry.depth > 0 { "Task" } else { "Prompt" });
                 out.raw("</p>");
-                self.body(&entry.view.body, &anchor, out);
+                self.body(&entry.view.body, out);
             }
-            _ => self.row(entry, result, &anchor, out),
+            _ => self.row(entry, result, out),
         }
         self.time(entry, &anchor, out);
         out.raw("</div>\n");
     }
 
     /// A line that may be unfolded.
-    fn row(&self, entry: &Entry, result: Option<&Entry>, anchor: &str, out: &mut Out<'_>) {
+    fn row(&self, entry: &Entry, result: Option<&Entry>, out: &mut Out<'_>) {
         let view = &entry.view;
         let is_said = |entry: &Entry| !entry.view.body.is_empty();
         let is_folded =
@@ -256,7 +256,7 @@ impl Html {
         }
         out.raw("</summary><div class=\"body\">");
         block::links(out, &view.title);
-        self.body(&view.body, anchor, out);
+        self.body(&view.body, out);
         if let Some(result) = result {
             let name = sheet::anchor(result.id.as_str());
             out.raw("<div class=\"result\" id=\"");
@@ -267,7 +267,7 @@ impl Html {
                 block::line(out, &result.view.title);
                 out.raw("</p>");
             }
-            self.body(&result.view.body, &name, out);
+            self.body(&result.view.body, out);
             out.raw("</div>");
         }
         out.raw("</div></details>");
@@ -344,7 +344,7 @@ impl Html {
                 out.raw("<div class=\"e reply\" data-kind=\"reply\" tabindex=\"-1\" id=\"");
                 out.raw(&anchor);
                 out.raw("\">");
-                self.body(&entry.view.body, &anchor, out);
+                self.body(&entry.view.body, out);
                 self.time(entry, &anchor, out);
                 out.raw("</div>\n");
             }
@@ -371,10 +371,10 @@ impl Html {
         out.raw("</span></p>");
         let is_told = |block: &Block| matches!(block, Block::Lines { .. });
         let (told, said): (Vec<Block>, Vec<Block>) = entry.view.body.iter().cloned().partition(is_told);
-        self.body(&said, &anchor, out);
+        self.body(&said, out);
         if !told.is_empty() {
             out.raw("<details class=\"fold\"><summary>Accounts</summary>");
-            self.body(&told, &anchor, out);
+            self.body(&told, out);
             out.raw("</details>");
         }
         out.raw("</div>\n");

@@ -15,12 +15,28 @@ const MAX_HELD: usize = 1 << 20;
 /// Entries that are.
 const MAX_HELD_ENTRIES: usize = 64;
 
-/// Takes a picture out of the page: gets the name that it is to have, and its bytes in Base64; says the address at
-/// which it is then found, or nothing if it could not be kept.
-pub type KeepPicture = Arc<dyn Fn(&str, &str) -> Option<String> + Send + Sync>;
+/// Takes pictures out of the page, to be kept beside it.
+#[derive(Clone)]
+pub struct KeepPicture(Arc<Keep>);
+
+type Keep = dyn Fn(&str, &str) -> Option<String> + Send + Sync;
+
+impl KeepPicture {
+    /// `keep` gets what the name of the picture's file is to end in (`png`), and its bytes in Base64. It says the address
+    /// at which the picture is then found, or nothing if it could not be kept.
+    pub fn new(keep: impl Fn(&str, &str) -> Option<String> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(keep))
+    }
+}
+
+impl fmt::Debug for KeepPicture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeepPicture(…)")
+    }
+}
 
 /// How a page is laid out.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Sheet {
     /// Results longer than so many lines are folded; `None`: no result is.
     pub fold: Option<usize>,
@@ -30,30 +46,29 @@ pub struct Sheet {
     pub keep: Option<KeepPicture>,
 }
 
-impl fmt::Debug for Sheet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { fold, timestamps, keep } = self;
-        let keep = keep.is_some();
-        f.debug_struct("Sheet")
-            .field("fold", fold)
-            .field("timestamps", timestamps)
-            .field("keep", &keep)
-            .finish()
-    }
-}
-
 /// The types of pictures that pages show, and the ending of a file of each.
 const TYPES: [(&str, &str); 4] =
     [("image/png", "png"), ("image/jpeg", "jpg"), ("image/gif", "gif"), ("image/webp", "webp")];
 
+/// Where a page shows a picture from.
+pub(super) enum Shown {
+    /// Its bytes are in the page.
+    Within(String),
+    /// It is kept at this address.
+    Beside(String),
+    /// It isn't shown, only told of; a word says why, if something is wrong with it.
+    Told(&'static str),
+}
+
 impl Sheet {
-    /// The address of a picture: where it is kept, or its bytes. `None`: it is told, not shown.
-    pub(super) fn address(&self, media: &str, picture: Option<&Picture>, name: &str) -> Option<String> {
-        let (media, ending) = TYPES.into_iter().find(|(known, _)| *known == media)?;
-        let bytes = picture?.base64()?;
+    /// Where a picture is shown from.
+    pub(super) fn shown(&self, media: &str, picture: Option<&Picture>) -> Shown {
+        let known = TYPES.into_iter().find(|(known, _)| *known == media);
+        let (Some((media, ending)), Some(picture)) = (known, picture) else { return Shown::Told("") };
+        let Some(bytes) = picture.base64() else { return Shown::Told("damaged") };
         match &self.keep {
-            Some(keep) => keep(&format!("{name}.{ending}"), &bytes),
-            None => Some(format!("data:{media};base64,{bytes}")),
+            Some(KeepPicture(keep)) => keep(ending, &bytes).map_or(Shown::Told("not kept"), Shown::Beside),
+            None => Shown::Within(format!("data:{media};base64,{bytes}")),
         }
     }
 

@@ -74,7 +74,8 @@ impl Project {
         }))
     }
 
-    /// All files that take part in it: those that its settings lead to, and everything in `.streamfmt/`.
+    /// All files that take part in it: those that its settings lead to, and everything in `.streamfmt/`. None of them
+    /// may lie outside of it.
     pub fn closure(&self) -> Result<Closure, Problem> {
         let mut open = vec![Arc::clone(&self.loaded)];
         let mut seen = BTreeSet::new();
@@ -94,7 +95,15 @@ impl Project {
                         }
                     }
                     // A folder is a plugin: reading it is enough.
-                    Err(FileError::OtherKind(_)) => drop(Pack::read(&self.reader, &path)),
+                    Err(FileError::OtherKind(_)) => {
+                        if let Err(error @ FileError::Leaves(_)) = Pack::names(&self.reader, &path) {
+                            return Err(Problem::of(&self.file, format!("{reference}: {error}")));
+                        }
+                        drop(Pack::read(&self.reader, &path));
+                    }
+                    Err(error @ FileError::Outside(_)) => {
+                        return Err(Problem::of(&self.file, format!("{reference}: {error}")));
+                    }
                     // What can't be read now takes no part later: see `brought`.
                     Err(_) => {}
                 }
@@ -339,6 +348,13 @@ impl Config {
         let root = (!is_here).then_some(root.as_str());
         Some(allowance::left_out(&project.file, project.standing, &project.refusals, root))
     }
+}
+
+/// The settings of the project that `place` lies in: the nearest, not above the root of a repository.
+pub(crate) fn settings_above(place: &Path) -> Option<PathBuf> {
+    let folders = Folders { work: place.canonicalize().ok()?, ..Folders::default() };
+    let (root, name) = search(&Files::default(), &folders)?;
+    Some(root.join(name))
 }
 
 /// The folder of the project and the name of its settings there.

@@ -9,6 +9,10 @@ use super::choices::Choices;
 use super::input::Input;
 use super::outcome::Outcome;
 use super::short;
+use crate::files::{FileError, read_plain_text};
+
+/// Most bytes of a file that takes part in a case.
+pub(super) const LARGEST: usize = 64 << 20;
 
 /// An input, and what it is formatted with.
 #[derive(Clone, Debug)]
@@ -85,14 +89,14 @@ impl Cell {
         if let Some(reason) = outcome.refusal(&self.case.choices.expect) {
             return Err(reason);
         }
-        let told = |error: io::Error| format!("{}: {error}", self.file().display());
-        if let Ok(old) = fs::read_to_string(self.file())
-            && let Some(line) = conflict(&old)
-        {
-            return Err(format!(
-                "{}:{line}: there is a conflict to be resolved first",
-                self.file().display()
-            ));
+        let told = |error: io::Error| format!("{}: {}", self.file().display(), FileError::from(error));
+        let told_file = self.told_file().filter(|_| self.is_first);
+        for file in [Some(self.file()), told_file.as_deref()].into_iter().flatten() {
+            if let Some(old) = kept(file)?
+                && let Some(line) = conflict(&old)
+            {
+                return Err(format!("{}:{line}: there is a conflict to be resolved first", file.display()));
+            }
         }
         match &self.home {
             Home::File(path) => {
@@ -100,9 +104,9 @@ impl Cell {
                 self.stays_inside(path)?;
                 fs::write(path, &outcome.text).map_err(told)?;
             }
-            Home::Section(path, name) => short::rewrite(path, name, &outcome.text).map_err(told)?,
+            Home::Section(path, name) => short::rewrite(path, name, &outcome.text)?,
         }
-        let Some(file) = self.told_file().filter(|_| self.is_first) else { return Ok(()) };
+        let Some(file) = told_file else { return Ok(()) };
         if !outcome.told.is_empty() {
             self.stays_inside(&file)?;
             return fs::write(file, &outcome.told).map_err(told);
@@ -139,13 +143,13 @@ impl Cell {
 
 /// The text of a file, if there is one.
 fn kept(path: &Path) -> Result<Option<String>, String> {
-    match fs::read_to_string(path) {
+    match read_plain_text(path, LARGEST) {
         Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(format!(
-            "{}: what is expected can't be read ({error}); delete it and accept it anew",
-            path.display()
-        )),
+        Err(FileError::Missing) => Ok(None),
+        Err(error) => {
+            let path = path.display();
+            Err(format!("{path}: what is expected can't be read ({error}); delete it and accept it anew"))
+        }
     }
 }
 

@@ -34,6 +34,7 @@ mod prose;
 mod re;
 pub mod reference;
 mod scripts;
+mod shell;
 mod sight;
 mod spell;
 mod templates;

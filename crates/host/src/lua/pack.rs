@@ -110,7 +110,7 @@ impl Pack {
     fn read_folder(files: &Files, folder: &Path) -> Result<Self, String> {
         let told = files.read(&folder.join(manifest::FILE), LARGEST);
         told.map_err(|error| format!("{}: {error}", manifest::FILE))?;
-        let names = files.walk(folder, takes_part).map_err(|error| error.to_string())?;
+        let names = Self::names(files, folder).map_err(|error| error.to_string())?;
         if names.len() > MOST_FILES {
             return Err(format!("it has more than {MOST_FILES} files"));
         }
@@ -121,6 +121,11 @@ impl Pack {
             sources.insert(name, String::from_utf8_lossy(&source.bytes).into_owned());
         }
         Self::from_files(sources)
+    }
+
+    /// The files of a plugin's folder that take part in a run, by path inside of it.
+    pub(crate) fn names(files: &Files, folder: &Path) -> Result<Vec<String>, FileError> {
+        files.walk(folder, takes_part)
     }
 
     /// A plugin of these files, by path inside its folder with `/` between the parts. What takes no part in a run
@@ -266,9 +271,10 @@ fn takes_part(path: &str) -> bool {
 }
 
 /// Whether a file is a script; what tells editors of the interface is none.
-fn is_source(path: &str) -> bool {
-    if path.ends_with(".d.lua") || path.ends_with(".d.luau") {
-        return false;
-    }
-    Path::new(path).extension().is_some_and(|end| end == "lua" || end == "luau")
+pub(crate) fn is_source(path: impl AsRef<Path>) -> bool {
+    let path = path.as_ref();
+    let is_lua = |path: &Path| path.extension().is_some_and(|end| end == "lua" || end == "luau");
+    let is_declaration =
+        path.file_stem().is_some_and(|stem| Path::new(stem).extension().is_some_and(|end| end == "d"));
+    is_lua(path) && !is_declaration
 }

@@ -376,11 +376,14 @@ fn failure(pack: &Pack, name: &str, stop: &Stop, doing: String, outcome: &'stati
         Some(error) => explain(pack, error),
         None => (None, String::new()),
     };
-    let message = stop.trip.map_or(message, Trip::message);
+    let mut message = stop.trip.map_or(message, Trip::message);
     let place = place.map(|(file, line)| {
         let source = pack.line(&file, line).unwrap_or_default().to_owned();
         (file, line, source)
     });
+    if let (Some((.., source)), "attempt to call a nil value") = (&place, message.as_str()) {
+        message.push_str(&api::misnamed(source).unwrap_or_default());
+    }
     Failure { warning: Warning { plugin: name.to_owned(), doing, place, message, outcome }, trip: stop.trip }
 }
 

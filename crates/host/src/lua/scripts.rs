@@ -356,6 +356,7 @@ impl Formatter for Scripts {
         if ladder.is_silent(item) {
             return Ok(Verdict::Pass);
         }
+        self.plugins.meter().enter(&item.id, || ladder.is_lone(item));
         let asked = Asked { item, session, call, ladder };
         let verdict = self.plugins.current.show(item, call, session, || self.whole(&asked, 0));
         Ok(match verdict {

@@ -4,7 +4,7 @@ use super::out::Out;
 use super::prose;
 use crate::entry::{Block, Change, DiffLine, Hunk, Line, ListItem, Picture, Point};
 use crate::formatter::figures;
-use crate::writer::sheet::{self, Sheet};
+use crate::writer::sheet::{self, Sheet, Shown};
 use crate::writer::terminal::changed;
 use crate::writer::{commonmark, highlight};
 
@@ -12,10 +12,6 @@ use crate::writer::{commonmark, highlight};
 pub(super) struct Body<'b, 'p> {
     pub(super) out: &'b mut Out<'p>,
     pub(super) sheet: &'b Sheet,
-    /// What pictures of this entry are called.
-    pub(super) name: &'b str,
-    /// How many were named.
-    pub(super) pictures: usize,
 }
 
 impl Body<'_, '_> {
@@ -87,9 +83,15 @@ impl Body<'_, '_> {
         };
         let is_folded = self.sheet.folds(sheet::lines(text)) && class != "cmd";
         // Long output scrolls in a window of its own rather than push all else away.
-        self.out.raw("<pre tabindex=\"0\" class=\"");
-        self.out.raw(class);
-        self.out.raw(if is_folded { " long\"><code>" } else { "\"><code>" });
+        match (class, is_folded) {
+            ("", false) => self.out.raw("<pre tabindex=\"0\"><code>"),
+            ("", true) => self.out.raw("<pre tabindex=\"0\" class=\"long\"><code>"),
+            _ => {
+                self.out.raw("<pre tabindex=\"0\" class=\"");
+                self.out.raw(class);
+                self.out.raw(if is_folded { " long\"><code>" } else { "\"><code>" });
+            }
+        }
         code_lines(self.out, text, lang, start);
         self.out.raw("</code></pre>");
     }
@@ -245,19 +247,22 @@ impl Body<'_, '_> {
 
     fn image(&mut self, media: &str, bytes: Option<u64>, name: Option<&str>, picture: Option<&Picture>) {
         let told = sheet::told(media, bytes, name);
-        self.pictures += 1;
-        let key = format!("{}-{}", self.name, self.pictures);
-        if let Some(address) = self.sheet.address(media, picture, &key) {
-            self.out.raw("<p><img loading=\"lazy\" alt=\"");
-            self.out.text(&told);
-            self.out.raw("\" src=\"");
-            // Of the alphabet of Base64, or a name that we chose.
-            self.out.text(&address);
-            self.out.raw("\"></p>");
-        } else {
-            self.out.raw("<p class=\"line dim\">[");
-            self.out.text(&told);
-            self.out.raw("]</p>");
+        match self.sheet.shown(media, picture) {
+            Shown::Within(address) | Shown::Beside(address) => {
+                self.out.raw("<p><img loading=\"lazy\" alt=\"");
+                self.out.text(&told);
+                self.out.raw("\" src=\"");
+                // Of the alphabet of Base64, or a name that we chose.
+                self.out.text(&address);
+                self.out.raw("\"></p>");
+            }
+            Shown::Told(why) => {
+                self.out.raw("<p class=\"line dim\">[");
+                self.out.text(&told);
+                self.out.raw(if why.is_empty() { "" } else { ", " });
+                self.out.raw(why);
+                self.out.raw("]</p>");
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use super::pen::Pen;
 use super::prose;
 use crate::entry::{Block, Change, Hunk, Line, ListItem, Picture, Point, Span};
 use crate::formatter::figures;
-use crate::writer::sheet::{self, Sheet};
+use crate::writer::sheet::{self, Sheet, Shown};
 
 /// Writes blocks.
 pub(super) struct Body<'b, 'p> {
@@ -164,15 +164,16 @@ impl Body<'_, '_> {
         let key = format!("{}-{}", self.name, self.pictures);
         let mut label = String::new();
         inline::text(&told, false, &mut label);
-        match self.sheet.address(media, picture, &key) {
-            Some(address) if address.starts_with("data:") => {
+        match self.sheet.shown(media, picture) {
+            Shown::Within(address) => {
                 // The bytes stand apart, so that the line can be read.
                 self.pen.line(&format!("![{label}][{key}]"));
                 self.pen.gap();
                 self.pen.line(&format!("[{key}]: {address}"));
             }
-            Some(address) => self.pen.line(&format!("![{label}](<{address}>)")),
-            None => self.pen.line(&format!("\\[{label}\\]")),
+            Shown::Beside(address) => self.pen.line(&format!("![{label}](<{address}>)")),
+            Shown::Told("") => self.pen.line(&format!("\\[{label}\\]")),
+            Shown::Told(why) => self.pen.line(&format!("\\[{label}, {why}\\]")),
         }
         self.pen.gap();
     }
