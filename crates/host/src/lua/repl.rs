@@ -218,7 +218,7 @@ impl Prompt {
         match answer {
             Ok(Value::Nil) => {}
             Ok(Value::Table(table)) if is_block(&table) => self.tell(&self.look(place, Value::Table(table))),
-            Ok(value) => self.tell(&spell(place.plugin.lua(), &value)),
+            Ok(value) => self.tell(&spell(&value)),
             Err(message) => self.tell(&message),
         }
     }
@@ -331,9 +331,9 @@ fn told_of(stop: &Stop) -> String {
 }
 
 /// A value as it would be typed.
-fn spell(lua: &Lua, value: &Value) -> String {
+fn spell(value: &Value) -> String {
     let mut out = String::new();
-    write_value(lua, value, DEEPEST, &mut out);
+    write_value(value, DEEPEST, &mut out);
     if let Some((end, _)) = out.char_indices().nth(LONGEST) {
         out.truncate(end);
         out.push('…');
@@ -342,7 +342,7 @@ fn spell(lua: &Lua, value: &Value) -> String {
 }
 
 /// Goes no deeper than `depth` tables.
-fn write_value(lua: &Lua, value: &Value, depth: usize, out: &mut String) {
+fn write_value(value: &Value, depth: usize, out: &mut String) {
     // Writing to a string doesn't fail.
     let _ = match value {
         Value::Nil => write!(out, "nil"),
@@ -371,11 +371,11 @@ fn write_value(lua: &Lua, value: &Value, depth: usize, out: &mut String) {
                     }
                     key => {
                         out.push('[');
-                        write_value(lua, key, 0, out);
+                        write_value(key, 0, out);
                         out.push_str("] = ");
                     }
                 }
-                write_value(lua, &value, depth - 1, out);
+                write_value(&value, depth - 1, out);
             }
             write!(out, " }}")
         }

@@ -388,15 +388,12 @@ impl Formatter for Scripts {
                     said.extend(self.hook(plugin, function, event, moment, session));
                 }
             };
-            match moment {
-                Moment::Complete(item) => {
-                    let call = item.call.as_ref().and_then(|id| session.call(id));
-                    self.plugins.current.show(item, call, session, hooks);
-                }
-                _ => {
-                    self.plugins.current.note(session);
-                    hooks();
-                }
+            if let Moment::Complete(item) = moment {
+                let call = item.call.as_ref().and_then(|id| session.call(id));
+                self.plugins.current.show(item, call, session, hooks);
+            } else {
+                self.plugins.current.note(session);
+                hooks();
             }
         }
         said

@@ -271,9 +271,9 @@ impl Vm {
 pub(super) fn unlimited<R>(lua: &Lua, make: impl FnOnce() -> mlua::Result<R>) -> mlua::Result<R> {
     let limit = lua.set_memory_limit(0)?;
     let is_over = limit > 0 && lua.used_memory() > limit;
-    let made = if is_over { Err(mlua::Error::MemoryError(Trip::Memory.message())) } else { make() };
+    let done = if is_over { Err(mlua::Error::MemoryError(Trip::Memory.message())) } else { make() };
     lua.set_memory_limit(limit)?;
-    made
+    done
 }
 
 /// A file of a plugin as a function. Only source text is taken.
