@@ -52,6 +52,11 @@ fn a_difference_is_1_and_shows_its_words() {
     assert!(unified.contains("  @@ -1,1 +1,1 @@\n  -  reply numero 0.\n  +  reply number 0.\n"), "{unified}");
     let side = folder.run("golden check cases --diff side").expect(1, "").stdout;
     assert!(side.contains("  reply numero 0.  ") && side.contains(" |   reply number 0.\n"), "{side}");
+    for report in ["json", "junit", "tap"] {
+        let told =
+            folder.run(&format!("golden check cases --diff unified --report {report}")).expect(1, "").stdout;
+        assert!(told.contains("@@ -1,1 +1,1 @@") && !told.contains("{+number+}"), "{told}");
+    }
     // The command that it tells does it.
     folder.run("golden bless cases --case one/default.text").expect(0, "");
     folder.run("golden check cases").expect(0, "");

@@ -372,12 +372,13 @@ impl Builder {
         let plugins = begun.config.all_plugins(&settings, &resolved, begun.plugins, begun.journal, told);
         let chosen: Vec<lua::Chosen> = plugins.iter().map(Active::chosen).collect();
         let dialect = self.dialect_of(&chosen).unwrap_or_else(|problem| {
-            told.tell(option, [problem]);
+            tell_unknown(told, option, problem, &chosen);
             None
         });
         let (writer, plugin_writer) = self.writer_of(&settings, &chosen).unwrap_or_else(|problem| {
             let of_profile = settings.writer.take().filter(|_| self.writer.is_none());
-            told.tell(of_profile.map_or(option, |named| named.spot.document.layer), [problem]);
+            let layer = of_profile.map_or(option, |named| named.spot.document.layer);
+            tell_unknown(told, layer, problem, &chosen);
             self.writer_of(&settings, &chosen).unwrap_or((&WRITERS[0], None))
         });
         let themes = begun.config.themes(plugins.iter().rev().map(|active| &active.pack));
@@ -526,4 +527,10 @@ fn kind_meant(group: &str) -> Option<&'static str> {
     let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).chain(["failed"]).collect();
     let is_lower = group.bytes().all(|byte| byte.is_ascii_lowercase());
     if is_lower && is_other(Selector::parse(group)) { nearest(group, &names) } else { None }
+}
+
+/// Tells that a name is not known, and before that what those plugins did wrong that may have been to bring it.
+fn tell_unknown(told: &mut Told, layer: config::document::Layer, problem: Problem, plugins: &[lua::Chosen]) {
+    let failed = plugins.iter().filter_map(|(_, pack)| Plugins::hooks_of(pack).err());
+    told.tell(layer, failed.map(|warning| warning.problem()).chain([problem]));
 }

@@ -92,7 +92,7 @@ impl CellLine {
             failures: outcome.failures.clone(),
             fuel: outcome.fuel.clone(),
             diff: differs.then(|| outcome.diff().spelled(style.form, false, style.width).to_string()),
-            told: outcome.told_diff().map(|diff| diff.to_string()),
+            told: outcome.told_diff().map(|diff| diff.spelled(style.form, false, style.width).to_string()),
             bless: can_bless.then(|| format!("{} --case {}", style.bless, quoted(&cell.name))),
         }
     }
