@@ -5,11 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use toml::Value;
 
 pub use super::manifest::Choice;
 use super::manifest::{self, Manifest};
+use super::vm::Bytecodes;
 use crate::files::{FileError, Files};
 
 /// Largest file of a plugin, and all of them together, in bytes.
@@ -60,6 +62,17 @@ pub struct Pack {
     /// Its files, by path inside the folder.
     files: BTreeMap<String, String>,
     is_folder: bool,
+    bytecodes: Shared,
+}
+
+/// What its files were compiled to, for it and all its copies. It tells nothing that their text doesn't.
+#[derive(Clone, Debug, Default)]
+struct Shared(Arc<Bytecodes>);
+
+impl PartialEq for Shared {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl Pack {
@@ -90,6 +103,7 @@ impl Pack {
             entry: name.to_owned(),
             files: [(name.to_owned(), source.into())].into(),
             is_folder: false,
+            bytecodes: Shared::default(),
         }
     }
 
@@ -129,7 +143,8 @@ impl Pack {
         if !files.contains_key(&entry) || !is_source(&entry) {
             return Err(format!("{}: there is no file {entry} in its folder to be run", manifest::FILE));
         }
-        Ok(Self { name, version, options, entry, files, is_folder: true })
+        let bytecodes = Shared::default();
+        Ok(Self { name, version, options, entry, files, is_folder: true, bytecodes })
     }
 
     /// Functions of single files, told by the `entry` that asks for them with `require`.
@@ -143,6 +158,7 @@ impl Pack {
             entry: init,
             files,
             is_folder: true,
+            bytecodes: Shared::default(),
         }
     }
 
@@ -199,6 +215,11 @@ impl Pack {
             .iter()
             .flat_map(|end| [format!("{path}.{end}"), format!("{path}/init.{end}")])
             .find_map(|file| Some((self.shown(&file), self.files.get(&file)?.as_str())))
+    }
+
+    /// What its files were compiled to.
+    pub(super) fn bytecodes(&self) -> &Bytecodes {
+        &self.bytecodes.0
     }
 
     /// Whether a word is in any of its files.
