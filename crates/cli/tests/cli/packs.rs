@@ -50,11 +50,7 @@ fn everything_that_is_wrong_is_told_with_its_place() {
     let outcome = folder.run("plugin check bad");
     assert_eq!(outcome.code, Some(1));
     assert!(outcome.stderr.starts_with("streamfmt: bad/init.lua:1:1: "), "{}", outcome.stderr);
-    assert!(
-        outcome.stderr.contains("the plugin has no tests; add the first case with: "),
-        "{}",
-        outcome.stderr
-    );
+    assert!(outcome.stderr.contains("the plugin has no tests; this makes the first: "), "{}", outcome.stderr);
 
     folder.write("bad/init.lua", "local x = 1\n");
     let outcome = folder.run("plugin check bad");

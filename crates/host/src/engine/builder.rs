@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use streamfmt_core::dialect::{self, DIALECTS};
+use streamfmt_core::item::Kind;
 use streamfmt_core::profile::{Ci, Detail, Glyphs, Selector};
 use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::Theme;
@@ -15,15 +16,15 @@ use crate::config::{self, Active, Choice, Config, Request, Resolved, Told, tree}
 use crate::files::Files;
 use crate::folders::Folders;
 use crate::install::{Home, Installed};
-use crate::keys::Named;
+use crate::keys::{self, Named};
 use crate::lua::journal::Journal;
 use crate::lua::manifest;
 use crate::lua::pack::{Layer, Pack, is_source};
 use crate::lua::{self, Plugins};
-use crate::problem::{Problem, Problems, suggestion};
+use crate::problem::{Problem, Problems, nearest, suggestion};
 use crate::profile::Settings;
 use crate::rule::ToolRule;
-use crate::themes::Themes;
+use crate::themes::{Background, Themes};
 
 /// A plugin that was chosen.
 #[derive(Clone, Debug)]
@@ -351,6 +352,17 @@ impl Builder {
         if self.ascii && settings.profile.layout.glyphs != Glyphs::Words {
             settings.profile.layout.glyphs = Glyphs::Ascii;
         }
+        for (option, groups) in [("--only", &self.only), ("--hide", &self.hide)] {
+            for group in groups {
+                if let Some(wrong) = keys::wrong_with_group(group) {
+                    let problem = Problem::of(format!("{option} {group}"), wrong);
+                    told.tell(config::document::Layer::Option, [problem]);
+                } else if let Some(kind) = kind_meant(group) {
+                    let message = format!("taken for the name of a tool (did you mean \"{kind}\"?)");
+                    told.warnings.0.push(Problem::of(format!("{option} {group}"), message));
+                }
+            }
+        }
         let filter = &mut settings.profile.filter;
         if !self.only.is_empty() {
             filter.only = self.only.iter().map(|group| Selector::parse(group)).collect();
@@ -371,7 +383,13 @@ impl Builder {
         });
         let themes = begun.config.themes(plugins.iter().rev().map(|active| &active.pack));
         let mut theme = None;
-        if writer.name == "cast" || writer.name == "ansi" && self.looks.color.is_some() {
+        // A name that isn't used is looked at all the same: its typo would come out only on a terminal.
+        if let Some(Err(message)) = self.theme.as_ref().map(|name| themes.load(name, &Background::default()))
+        {
+            let problem =
+                Problem::of(format!("--theme {}", self.theme.as_deref().unwrap_or_default()), message);
+            told.tell(option, [problem]);
+        } else if writer.name == "cast" || writer.name == "ansi" && self.looks.color.is_some() {
             let (found, wrong) = self.theme_of(&settings, &themes, begun.config);
             theme = found;
             told.extend(wrong);
@@ -501,6 +519,14 @@ impl Builder {
             }
         }
     }
+}
+
+/// The kind that a group which is none was probably meant to be.
+fn kind_meant(group: &str) -> Option<&'static str> {
+    let is_other = |selector: Selector| matches!(selector, Selector::Tool(_));
+    let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).chain(["failed"]).collect();
+    let is_lower = group.bytes().all(|byte| byte.is_ascii_lowercase());
+    if is_lower && is_other(Selector::parse(group)) { nearest(group, &names) } else { None }
 }
 
 /// Tells that a name is not known, and before that what those plugins did wrong that may have been to bring it.
