@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use streamfmt::Engine;
 use streamfmt::golden::drift::{Baseline, Drift as Finder, Found, What, dialect_of};
+use streamfmt::json::pretty;
 
 use super::{NOTHING_RAN, Page};
 use crate::input::reason;
@@ -163,5 +164,5 @@ fn tell_json(news: &[&Found], known: usize, lines: u64, page: &mut Page) -> std:
         })
         .collect();
     let told = json!({ "schema": SCHEMA, "lines": lines, "known": known, "found": found });
-    writeln!(page, "{told:#}")
+    writeln!(page, "{}", pretty(&told))
 }
