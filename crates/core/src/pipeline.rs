@@ -17,7 +17,7 @@ use crate::event::Event;
 use crate::formatter::standard::Standard;
 use crate::formatter::{Formatter, Moment, Verdict};
 use crate::frame::{Frame, Framer};
-use crate::item::{Action, Content, Fact, FactRef, Id, Item, Kind, Status};
+use crate::item::{Action, Content, Fact, FactRef, Id, Item, Kind};
 use crate::json::{self, Record, Value};
 use crate::profile::{Detail, Profile, Selector};
 use crate::reading::{Part, Reading};
@@ -822,18 +822,9 @@ impl Stage {
         }
         let view = self.folded(&Item::new(id.clone(), Kind::Notice, 0), session, view);
         let entry = Entry {
-            id,
             parent: item.and_then(|item| item.parent.clone()),
             place: item.map_or(0, |item| item.place),
-            kind: Kind::Notice,
-            tool: None,
-            action: None,
-            status: Status::Done,
-            at: None,
-            depth: 0,
-            of: None,
-            figures: None,
-            view,
+            ..Entry::new(id, Kind::Notice, view)
         };
         self.say(entry, out)
     }
