@@ -217,7 +217,7 @@ impl Current {
 impl Claude {
     /// A `stream_event` line.
     pub(super) fn partial(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
-        let Some(event) = maker.line.event else {
+        let Some(event) = maker.line.event() else {
             return maker.unknown("stream_event".into(), maker.line.value, out);
         };
         let kind = event.get("type").and_then(Value::decode).unwrap_or_default();
