@@ -1,11 +1,8 @@
--- Simple git commands as what they do; whatever else stands in a command line is left to the layers below.
+-- Git commands as what they do; whatever else stands in a command line is left to the layers below.
 
-local shell = require("lib.shell")
-
--- Splits words behind `git` into the command, its plain arguments and its options.
-local function parts(command)
-	local words = shell.words(command)
-	if not words or words[1] ~= "git" then
+-- Splits the words behind `git` into the command, its plain arguments and its options.
+local function parts(words)
+	if words[1] ~= "git" then
 		return nil
 	end
 	local at = 2
@@ -104,13 +101,28 @@ local DOES = {
 	end,
 }
 
+-- What the commands of an input do, one after the other; nil if one of them is another, or more than its words.
+-- A `cd FOLDER &&` in front goes without saying.
 local function told(input)
 	local command = input and input.command
-	local git = type(command) == "string" and parts(command)
-	local does = git and DOES[git.verb]
-	if does then
-		return git, does(git)
+	local commands = type(command) == "string" and sf.commands(command)
+	if not commands then
+		return nil
 	end
+	local steps = {}
+	for index, each in commands do
+		local is_place = index == 1 and each.words[1] == "cd" and #each.words == 2 and #commands > 1
+		local git = parts(each.words)
+		local does = git and DOES[git.verb]
+		if not each.plain or each.before ~= nil and each.before ~= "&&" or not (does or is_place) then
+			return nil
+		end
+		if does then
+			local verb, about = does(git)
+			steps[#steps + 1] = { git = git, verb = verb, about = about }
+		end
+	end
+	return if #steps > 0 then steps else nil
 end
 
 local function count(text, pattern)
@@ -174,13 +186,19 @@ local SUMS = {
 
 sf.tool("@run", {
 	call = function(call)
-		local git, verb, about = told(call.input)
-		if not git or call.partial then
+		local steps = told(call.input)
+		if not steps or call.partial then
 			return nil
 		end
-		local line = { sf.span("git " .. verb, "tool.name") }
-		if about ~= "" then
-			line[2] = sf.span(about, "call.arg")
+		local line = {}
+		for index, step in steps do
+			if index > 1 then
+				line[#line + 1] = sf.span("·", "muted")
+			end
+			line[#line + 1] = sf.span(if index == 1 then "git " .. step.verb else step.verb, "tool.name")
+			if step.about ~= "" then
+				line[#line + 1] = sf.span(step.about, "call.arg")
+			end
 		end
 		local header = sf.header(nil, line)
 		if sf.options.command then
@@ -192,8 +210,9 @@ sf.tool("@run", {
 		if result.error or not call then
 			return nil
 		end
-		local git = told(call.input)
-		local sum = git and SUMS[git.verb]
+		-- The output of several commands tells which of them said what no more.
+		local steps = told(call.input)
+		local sum = steps and #steps == 1 and SUMS[steps[1].git.verb]
 		local text = #result.text < 500000 and sum and sum(result.text)
 		return text and sf.text(text, "result.note") or nil
 	end,

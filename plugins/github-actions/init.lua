@@ -1,27 +1,7 @@
 -- An output format for the logs of GitHub Actions.
 --
--- The runner obeys lines that begin with `::`, blanks in front or not, and `##[` anywhere. Only this file may write
--- such lines: in whatever comes from the stream a colon and a number sign are parted from the next.
-
-local command = sf.re("(?m)^([\\s&&[^\\n]]*):(:)")
-local old_command = sf.re("##\\[")
-
-local function defused(text)
-	return old_command:replace(command:replace(text, "$1: $2"), "# #[")
-end
-
--- Long texts in pieces of whole lines, since a pattern runs on so much at most.
-local function safe(text)
-	if #text < 900000 then
-		return defused(text)
-	end
-	local parts = {}
-	for line in string.gmatch(sf.cut(text, 900000), "[^\n]*\n?") do
-		parts[#parts + 1] = defused(line)
-	end
-	parts[#parts + 1] = "\n… cut\n"
-	return table.concat(parts)
-end
+-- The runner obeys lines that begin with `::`, blanks in front or not, and `##[` anywhere. Only this file may write such
+-- lines: with `log` the base, `w:block` and `w:inlines` part what would begin one in a text of the stream.
 
 -- What stands behind the `::` of a command must be on one line.
 local function data(text)
@@ -38,13 +18,14 @@ end
 
 sf.writer("github-actions", {
 	base = "text",
+	log = true,
 	ext = "log",
 	entry = function(entry, w)
-		local title = safe(w:inlines(entry.title))
-		local of = entry.of and safe(w:inlines(entry.of))
+		local title = w:inlines(entry.title)
+		local of = entry.of and w:inlines(entry.of)
 		local body = {}
 		for _, block in entry.blocks do
-			body[#body + 1] = ended(safe(w:block(block)))
+			body[#body + 1] = ended(w:block(block))
 		end
 		local text = table.concat(body)
 		local lines = sf.count_lines(text)

@@ -1,7 +1,5 @@
 -- Commands of clusters and containers as what they do: who does it first, then what to what, then where.
 
-local shell = require("lib.shell")
-
 -- Options that a value follows.
 local TAKES = {}
 for _, option in
@@ -16,8 +14,21 @@ do
 	TAKES[option] = true
 end
 
+-- The words of a command line that is one plain command; a `cd FOLDER &&` in front goes without saying.
+local function words_of(line)
+	local commands = sf.commands(line) or {}
+	local last = commands[#commands]
+	for _, command in commands do
+		if not command.plain then
+			return nil
+		end
+	end
+	local has_place = #commands == 2 and commands[1].words[1] == "cd" and last.before == "&&"
+	return if #commands == 1 or has_place then last.words else nil
+end
+
 local function read(command)
-	local words = shell.words(command)
+	local words = words_of(command)
 	while words and words[1] and (string.find(words[1], "^%w+=") or words[1] == "sudo") do
 		table.remove(words, 1)
 	end

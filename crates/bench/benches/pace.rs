@@ -27,28 +27,58 @@ use streamfmt_bench::measure::{Times, cpu};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What is measured in this process: its name, what it must reach and aims at (as multiples of validation), how it is set up.
+/// What is measured in this process: its name, of what it is a multiple (of another case, else of validation), what it must
+/// reach and aims at, how it is set up.
 struct Case {
     name: &'static str,
+    of: Option<&'static str>,
     must: &'static str,
     aim: &'static str,
     setup: fn(&Engines) -> Setup,
 }
 
 const CASES: &[Case] = &[
-    Case { name: "decode alone", must: "", aim: "2 ×", setup: |engines| silent(&engines.text) },
-    Case { name: "text", must: "5 ×", aim: "2.5 ×", setup: |engines| engines.text.setup() },
+    Case { name: "decode alone", of: None, must: "", aim: "2 ×", setup: |engines| silent(&engines.text) },
+    Case { name: "text", of: None, must: "5 ×", aim: "2.5 ×", setup: |engines| engines.text.setup() },
     Case {
         name: "text with Lua for each call and result",
-        must: "1.6 × text",
-        aim: "",
+        of: Some("text"),
+        must: "1.6 ×",
+        aim: "1.25 ×",
         setup: |engines| engines.lua.setup(),
     },
-    Case { name: "text, profile full", must: "", aim: "", setup: |engines| engines.full.setup() },
-    Case { name: "ansi", must: "", aim: "", setup: |engines| engines.ansi.setup() },
-    Case { name: "json", must: "", aim: "", setup: |engines| engines.json.setup() },
-    Case { name: "items", must: "", aim: "", setup: |engines| engines.items.setup() },
+    Case { name: "text, profile full", of: None, must: "", aim: "", setup: |engines| engines.full.setup() },
+    Case { name: "ansi", of: None, must: "", aim: "", setup: |engines| engines.ansi.setup() },
+    Case { name: "json", of: None, must: "", aim: "", setup: |engines| engines.json.setup() },
+    Case { name: "items", of: None, must: "", aim: "", setup: |engines| engines.items.setup() },
+    Case {
+        name: "markdown",
+        of: Some("text"),
+        must: "1.5 ×",
+        aim: "1.1 ×",
+        setup: |engines| engines.markdown.setup(),
+    },
+    Case {
+        name: "html", of: Some("text"), must: "3 ×", aim: "1.5 ×", setup: |engines| engines.html.setup()
+    },
+    Case {
+        name: "markdown, profile full",
+        of: Some("text, profile full"),
+        must: "1.5 ×",
+        aim: "1.1 ×",
+        setup: |engines| engines.full_markdown.setup(),
+    },
+    Case {
+        name: "html, profile full",
+        of: Some("text, profile full"),
+        must: "3 ×",
+        aim: "1.5 ×",
+        setup: |engines| engines.full_html.setup(),
+    },
 ];
+
+/// What the program is run with to see how much memory that takes.
+const PEAKS: [&str; 3] = ["text", "markdown", "html"];
 
 /// The choices behind the cases.
 struct Engines {
@@ -58,6 +88,10 @@ struct Engines {
     ansi: Engine,
     json: Engine,
     items: Engine,
+    markdown: Engine,
+    html: Engine,
+    full_markdown: Engine,
+    full_html: Engine,
 }
 
 impl Engines {
@@ -80,6 +114,10 @@ impl Engines {
             ansi: engine("ansi", "default")?,
             json: engine("json", "default")?,
             items: engine("items", "default")?,
+            markdown: engine("markdown", "default")?,
+            html: engine("html", "default")?,
+            full_markdown: engine("markdown", "full")?,
+            full_html: engine("html", "full")?,
         })
     }
 }
@@ -123,15 +161,19 @@ fn long_session(
     let mut validation = Times::default();
     let mut times = vec![Times::default(); CASES.len()];
     let mut wall = Times::default();
-    let mut peak = 0;
+    let mut peaks = [0; PEAKS.len()];
     for _ in 0..runs {
         validation.add(cpu(|| validate(&lines)));
         for (case, times) in CASES.iter().zip(&mut times) {
             times.add(cpu(|| format(&bytes, (case.setup)(engines))));
         }
-        let run = binary.run(&long, "text")?;
-        wall.add(run.wall);
-        peak = peak.max(run.peak);
+        for (to, peak) in PEAKS.iter().zip(&mut peaks) {
+            let run = binary.run(&long, to)?;
+            if *to == "text" {
+                wall.add(run.wall);
+            }
+            *peak = run.peak.max(*peak);
+        }
     }
     std::fs::remove_file(&long)?;
 
@@ -143,11 +185,17 @@ fn long_session(
         &format!("{rate:.0} MB/s"),
         "",
     );
-    for (case, times) in CASES.iter().zip(&times) {
-        ratios(&format!("{name}: {}, CPU", case.name), case.must, case.aim, times, &validation);
+    for (case, taken) in CASES.iter().zip(&times) {
+        let base = case.of.and_then(|of| CASES.iter().position(|other| other.name == of));
+        let over = case.of.map(|of| format!(" over that of {of}")).unwrap_or_default();
+        let what = format!("{name}: {}, CPU{over}", case.name);
+        ratios(&what, case.must, case.aim, taken, base.map_or(&validation, |base| &times[base]));
     }
     ratios(&format!("{name}: text from a file, wall"), "3 ×", "1.2 ×", &wall, &validation);
-    row(&format!("{name}: peak memory"), "24 MB", "12 MB", &format!("{:.1} MB", peak as f64 / 1e6), "");
+    for (to, peak) in PEAKS.iter().zip(peaks) {
+        let what = format!("{name}: peak memory, {to}");
+        row(&what, "24 MB", "12 MB", &format!("{:.1} MB", peak as f64 / 1e6), "");
+    }
     Ok(())
 }
 
@@ -295,10 +343,10 @@ impl Writer for Silent {
     }
 }
 
-fn ratios(what: &str, must: &str, aim: &str, times: &Times, validation: &Times) {
+fn ratios(what: &str, must: &str, aim: &str, times: &Times, base: &Times) {
     let ratio = |time: Duration, base: Duration| format!("{:.2} ×", time.as_secs_f64() / base.as_secs_f64());
-    let best = ratio(times.min(), validation.min());
-    row(what, must, aim, &best, &ratio(times.median(), validation.median()));
+    let best = ratio(times.min(), base.min());
+    row(what, must, aim, &best, &ratio(times.median(), base.median()));
 }
 
 fn row(what: &str, must: &str, aim: &str, best: &str, median: &str) {

@@ -1,5 +1,7 @@
 //! `streamfmt config` and `streamfmt profile`: what the settings are, where each was said, and what is wrong.
 
+mod key;
+
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -7,13 +9,15 @@ use clap::Subcommand;
 use streamfmt::config::document::Layer;
 use streamfmt::config::tree::Setting;
 use streamfmt::config::{Config, schema};
-use streamfmt::keys::{self, FILE_KEYS, FILTER_KEYS, KEYS, Key, SWITCH_KEYS, TOOL_KEYS};
-use streamfmt::{Engine, Problem, Problems};
+use streamfmt::{Engine, Problems};
 
 use crate::choice::{Choice, build};
 use crate::folders::folders;
 use crate::message::{OK, RUN_FAILED, USAGE, one_line, tell, tell_problems};
 use crate::write_out;
+use key::{explain, is_known, is_of, unknown};
+
+pub(crate) use key::reference;
 
 /// Tells what the settings are, where each was said, and what is wrong with them.
 #[derive(Debug, clap::Args)]
@@ -164,104 +168,6 @@ fn lines(settings: &[&Setting<'_>], origin: bool, all: bool) -> String {
     text
 }
 
-/// Whether `name` is the key that is asked for, or in the group.
-fn is_of(name: &str, key: Option<&str>) -> bool {
-    key.is_none_or(|key| name.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
-}
-
-/// A key with what is said of it everywhere.
-struct Row {
-    name: String,
-    about: &'static str,
-    values: String,
-    place: &'static str,
-}
-
-/// All keys that may be written in a file.
-fn rows() -> Vec<Row> {
-    fn of<T>(keys: &'static [Key<T>], prefix: &str, place: &'static str) -> Vec<Row> {
-        let row = |key: &Key<T>| Row {
-            name: format!("{prefix}{}", key.name),
-            about: key.about,
-            values: key.form.describe(),
-            place,
-        };
-        keys.iter().map(row).collect()
-    }
-    let mut rows = of(FILE_KEYS, "", "at the top of a file");
-    rows.extend(of(KEYS, "", "in [profile.NAME], or outside of it for all profiles"));
-    rows.extend(of(TOOL_KEYS, "tool.NAME.", "in [tool.NAME] or [profile.NAME.tool.NAME]"));
-    rows.extend(of(FILTER_KEYS, "filter.", "in [[filter]] or [[profile.NAME.filter]]"));
-    rows.extend(of(SWITCH_KEYS, "switch.", "in [[switch]], in your own settings"));
-    rows
-}
-
-/// The row that a key of a user's means: `tool.Bash.arg` is `tool.NAME.arg`.
-fn row_of(key: &str) -> Option<Row> {
-    let general = match keys::split_key(key).as_slice() {
-        [tool, _, field @ ..] if tool == "tool" && !field.is_empty() => {
-            format!("tool.NAME.{}", field.join("."))
-        }
-        _ => key.to_owned(),
-    };
-    rows().into_iter().find(|row| row.name == general)
-}
-
-fn is_known(key: &str) -> bool {
-    row_of(key).is_some()
-        || rows().iter().any(|row| is_of(&row.name, Some(key)))
-        || key.starts_with("plugin.")
-}
-
-/// Tells that there is no such key. Gives the exit code.
-fn unknown(key: &str) -> u8 {
-    let rows = rows();
-    let hint = streamfmt::problem::suggestion(key, rows.iter().map(|row| row.name.as_str()));
-    let hint = if hint.starts_with("(one of") { "(see: streamfmt config schema)".to_owned() } else { hint };
-    tell(&format!("there is no key \"{key}\" {hint}"));
-    USAGE
-}
-
-fn explain(key: &str, choice: &Choice) -> Result<u8, u8> {
-    let mut text = String::new();
-    match row_of(key) {
-        Some(row) => {
-            let _ = writeln!(text, "{key}: {}\n", row.about);
-            let _ = writeln!(text, "  values   {}", row.values);
-            let _ = writeln!(text, "  place    {}", row.place);
-        }
-        None if is_known(key) => {
-            for row in rows().iter().filter(|row| is_of(&row.name, Some(key))) {
-                let _ = writeln!(text, "{}: {}\n  {}\n", row.name, row.about, row.values);
-            }
-        }
-        None => return Err(unknown(key)),
-    }
-    let engine = build(choice.builder())?;
-    let settings = engine.resolved().tree.settings();
-    for setting in settings.iter().filter(|setting| setting.name == key) {
-        let _ = writeln!(
-            text,
-            "  now      {}  ({})",
-            one_line(&setting.leaf.value.to_string()),
-            setting.leaf.spot
-        );
-        for hidden in &setting.hidden {
-            let _ = writeln!(text, "  over     {}  ({})", one_line(&hidden.value.to_string()), hidden.spot);
-        }
-    }
-    if !settings.iter().any(|setting| setting.name == key)
-        && row_of(key).is_some_and(|row| is_of_profile(&row))
-    {
-        text.push_str("  now      not set\n");
-    }
-    write_out(text.trim_end().as_bytes())
-}
-
-fn is_of_profile(row: &Row) -> bool {
-    row.place.contains("[profile.NAME") && row.name != "extends"
-}
-
 /// Tells what is wrong with files, or with those that are found.
 fn check(files: &[PathBuf]) -> Result<u8, u8> {
     let mut problems = Problems::default();
@@ -287,14 +193,9 @@ fn check(files: &[PathBuf]) -> Result<u8, u8> {
         });
         take_all(&config, &mut problems);
     }
-    let mut told: Vec<Problem> = Vec::new();
-    for problem in problems.0 {
-        if !told.contains(&problem) {
-            told.push(problem);
-        }
-    }
-    let is_fine = told.is_empty();
-    tell_problems(&Problems(told));
+    problems.sort();
+    tell_problems(&problems);
+    let is_fine = problems.0.is_empty();
     if is_fine { Ok(OK) } else { Err(RUN_FAILED) }
 }
 
@@ -328,19 +229,5 @@ fn profiles(engine: &Engine) -> String {
         let place = if *layer == Layer::BuiltIn { "built-in" } else { file };
         let _ = writeln!(text, "{mark} {:<width$}  {}", one_line(name), one_line(place));
     }
-    text
-}
-
-/// The keys of a profile, for the help: those of limits once, though tools may have their own.
-pub(crate) fn reference() -> String {
-    let mut text = String::new();
-    for row in rows().iter().filter(|row| is_of_profile(row)) {
-        let is_script = row.name.contains(".script.");
-        if !is_script && row.name != "filter" && !row.name.starts_with("tool.NAME.limits.") {
-            let _ = writeln!(text, "  {:<22}  {}", row.name, row.about);
-        }
-    }
-    text.push_str("  tool.NAME.limits.…      the limits above for one tool\n");
-    text.push_str("  plugin.NAME.OPTION      an option of a plugin, see `streamfmt plugin show NAME`\n");
     text
 }

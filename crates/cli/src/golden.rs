@@ -14,7 +14,7 @@ use std::thread;
 
 use clap::Subcommand;
 use streamfmt::core::profile::glob;
-use streamfmt::golden::report::Style;
+use streamfmt::golden::report::{Style, word};
 use streamfmt::golden::{Cell, Suite};
 
 pub(crate) use check::Check;
@@ -153,7 +153,7 @@ fn usual_folder() -> PathBuf {
 fn bless_command(paths: &[PathBuf]) -> String {
     let mut command = "streamfmt golden bless".to_owned();
     for path in paths {
-        command.extend([" ", &one_line(&path.display().to_string())]);
+        command.extend([" ", &word(&path.display().to_string())]);
     }
     command
 }

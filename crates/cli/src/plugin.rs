@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use streamfmt::install::examine::{Examined, examine};
 use streamfmt::install::tree::Tree;
-use streamfmt::install::{Added, Installed, Listed, starter};
+use streamfmt::install::{Added, Installed, starter};
 use streamfmt::lua::manifest::Manifest;
-use streamfmt::lua::pack::Pack;
+use streamfmt::lua::pack::{Layer, Pack};
 use streamfmt::lua::repl::{self, Console};
 use streamfmt::{Files, Folders, Problem, Problems};
 
+use crate::choice::{Choice, build};
 use crate::folders::folders;
 use crate::golden;
 use crate::message::{OK, OUTPUT, RUN_FAILED, USAGE, one_line, tell, tell_problems};
@@ -57,8 +58,11 @@ enum Command {
         #[arg(default_value = ".")]
         folder: PathBuf,
     },
-    /// List the plugins that can be chosen by name
-    List,
+    /// List the plugins that can be chosen by name, and those that are used here
+    List {
+        #[command(flatten)]
+        choice: Choice,
+    },
     /// Say what a plugin declares and registers
     Show {
         /// Its name, or a path (with a `/`)
@@ -104,7 +108,7 @@ impl Plugin {
             Command::Test(check) => check.run_for_plugin(),
             Command::Repl { path, event } => repl(path.as_deref(), event.as_deref()),
             Command::Types { folder } => types(folder),
-            Command::List => list(&installed),
+            Command::List { choice } => list(&installed, choice),
             Command::Show { name } => show(&installed, &folders, name),
             Command::Add { source, discard } => {
                 let added = installed.add(source, *discard).map_err(refuse)?;
@@ -155,7 +159,7 @@ fn check(path: &Path) -> Result<u8, u8> {
     if !path.exists() {
         return Err(refuse(Problem::of(path.display().to_string(), "no such file or folder")));
     }
-    let Examined { manifest, hooks, cases, problems, flaws } = examine(&Files::default(), path);
+    let Examined { manifest, hooks, cases, problems, flaws } = examine(&Files::default(), &folders(), path);
     let count = problems.len() + flaws.len();
     tell_problems(&Problems(problems));
     tell_problems(&Problems(flaws));
@@ -248,39 +252,64 @@ fn types(folder: &Path) -> Result<u8, u8> {
     say(text.trim_end())
 }
 
-fn list(installed: &Installed) -> Result<u8, u8> {
-    let listed = installed.list(&Files::default());
-    if listed.is_empty() {
-        return say(
-            "no plugin is installed (streamfmt plugin add installs one, streamfmt plugin new makes one)",
-        );
-    }
-    let row = |plugin: &Listed| {
-        let version = plugin.manifest.as_ref().ok().and_then(|manifest| manifest.version.clone());
-        let is_hidden = installed.home(&plugin.name) != Some(plugin.home);
-        let about = match &plugin.manifest {
-            Err(message) => format!("can't be loaded: {message}"),
-            Ok(_) if is_hidden => "hidden by the one above".to_owned(),
-            Ok(manifest) => manifest.about.clone().unwrap_or_default(),
-        };
-        [plugin.name.clone(), version.unwrap_or_default(), plugin.home.name().to_owned(), about]
-            .map(|cell| one_line(&cell))
+fn list(installed: &Installed, choice: &Choice) -> Result<u8, u8> {
+    let engine = build(choice.builder())?;
+    let mut rows: Vec<[String; 5]> = Vec::new();
+    let mut row = |is_used: bool, cells: [String; 5]| {
+        let [name, rest @ ..] = cells.map(|cell| one_line(&cell));
+        let mark = if is_used { '*' } else { ' ' };
+        let [version, home, by, about] = rest;
+        rows.push([format!("{mark} {name}"), version, home, by, about]);
     };
-    let rows: Vec<[String; 4]> = listed.iter().map(row).collect();
+    for plugin in installed.list(&Files::default()) {
+        let is_meant = installed.home(&plugin.name) == Some(plugin.home);
+        let used = engine
+            .plugins()
+            .iter()
+            .find(|active| active.home == Some(plugin.home) && active.pack.name == plugin.name);
+        let (version, about) = match plugin.manifest {
+            Err(message) => (None, format!("can't be loaded: {message}")),
+            Ok(manifest) if !is_meant => (manifest.version, "hidden by the one above".to_owned()),
+            Ok(manifest) => (manifest.version, manifest.about.unwrap_or_default()),
+        };
+        let by = used.map(|active| active.by.clone()).unwrap_or_default();
+        let home = plugin.home.name().to_owned();
+        row(used.is_some(), [plugin.name, version.unwrap_or_default(), home, by, about]);
+    }
+    for active in engine.plugins().iter().filter(|active| active.home.is_none()) {
+        let pack = &active.pack;
+        let manifest = pack.manifest().and_then(|text| Manifest::parse(text).ok()).unwrap_or_default();
+        let about = manifest.about.unwrap_or_default();
+        let version = manifest.version.unwrap_or_default();
+        let home = if active.layer == Layer::Pack { "path" } else { active.layer.name() };
+        row(true, [pack.name.clone(), version, home.to_owned(), active.by.clone(), about]);
+    }
+    if let Some(project) = engine.config().project() {
+        let is_plugin = |key: &str| key == "plugins" || key.starts_with(".streamfmt/");
+        for refusal in project.refusals.iter().filter(|refusal| is_plugin(&refusal.key)) {
+            let by = if refusal.key == "plugins" {
+                format!("{}:{}", project.file, refusal.line)
+            } else {
+                String::new()
+            };
+            let about = format!("{}, so not used (see: streamfmt trust)", project.standing.name());
+            row(false, [refusal.key.clone(), String::new(), "project".to_owned(), by, about]);
+        }
+    }
     say(&columns(&rows))
 }
 
-/// Rows with their cells under one another.
-fn columns(rows: &[[String; 4]]) -> String {
+/// Rows with their cells under one another. A column in which nothing stands takes no room.
+fn columns<const N: usize>(rows: &[[String; N]]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths = [0, 1, 2].map(width);
+    let widths: Vec<usize> = (0..N).map(width).collect();
     let mut text = String::new();
     for row in rows {
         let mut line = String::new();
-        for (cell, width) in row.iter().zip(widths) {
+        for (cell, &width) in row.iter().zip(&widths).filter(|(_, width)| **width > 0) {
             let _ = write!(line, "{cell:<width$}  ");
         }
-        let _ = writeln!(text, "{}", format!("{line}{}", row[3]).trim_end());
+        let _ = writeln!(text, "{}", line.trim_end());
     }
     text.truncate(text.trim_end().len());
     text
@@ -291,7 +320,7 @@ fn show(installed: &Installed, folders: &Folders, name: &str) -> Result<u8, u8> 
     let mut text = String::new();
     let is_path = name.contains(['/', std::path::MAIN_SEPARATOR]) || name == ".";
     let (examined, listed) = if is_path {
-        (examine(&files, Path::new(name)), None)
+        (examine(&files, folders, Path::new(name)), None)
     } else {
         let pack = installed.find(&files, name).map_err(|message| refuse(Problem::of(name, message)))?;
         let home = installed.home(name);
@@ -372,7 +401,7 @@ fn added_text(added: &Added, folders: &Folders) -> String {
 
 fn pack(path: &Path, output: Option<&Path>) -> Result<u8, u8> {
     let complain = |message: String| refuse(Problem::of(path.display().to_string(), message));
-    let examined = examine(&Files::default(), path);
+    let examined = examine(&Files::default(), &folders(), path);
     if !examined.problems.is_empty() {
         tell_problems(&Problems(examined.problems));
         return Ok(RUN_FAILED);

@@ -10,6 +10,7 @@
 //! Later files go over earlier ones. What stands outside of a profile's table holds for all profiles and lies
 //! under them. What is wrong in a file is told and left out; the rest counts.
 
+mod check;
 pub mod document;
 mod packs;
 pub(crate) mod project;
@@ -23,17 +24,17 @@ use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexMap;
 
-use crate::engine::WRITERS;
 use crate::files::{FileError, Files};
 use crate::folders::Folders;
 use crate::keys::{self, FILE_KEYS, Head, Named};
 use crate::lua::pack::Pack;
-use crate::problem::{Problem, Problems, nearest, suggestion};
-use crate::profile::{BUILT_IN, Settings};
+use crate::problem::{Problem, Problems, nearest};
+use crate::profile::BUILT_IN;
 use document::{Document, LARGEST, Layer, Spot, Value};
 use switch::Switch;
 use tree::Part;
 
+pub use packs::Active;
 pub use project::Project;
 pub use resolve::Resolved;
 
@@ -65,6 +66,8 @@ pub struct Config {
     packs: Vec<Arc<Pack>>,
     /// All plugins whose profiles are known by name, once one is looked for.
     known: OnceLock<Vec<Arc<Pack>>>,
+    /// All others that can be chosen by name, once a profile is looked for among them.
+    others: OnceLock<Vec<Arc<Pack>>>,
     /// The lowest first.
     layers: Vec<Arc<Loaded>>,
     /// The files that were looked for, with whether they are there.
@@ -308,41 +311,6 @@ impl Config {
         Choices { profiles, by_stream }
     }
 
-    /// What is wrong in the files and with every profile in them, those of a project included, trusted or not.
-    pub fn check(&self) -> Told {
-        let mut told = self.problems.clone();
-        for loaded in &self.layers {
-            let layer = loaded.document.layer;
-            for (name, (spot, _)) in &loaded.profiles {
-                let named = Named { name: name.clone(), spot: spot.clone() };
-                let resolved = self.resolve(&named);
-                let settings = Settings::of(&resolved.tree);
-                told.extend(resolved.problems);
-                let writer = settings.writer.filter(|_| settings.plugins.is_empty());
-                if let Some(writer) = writer.filter(|_| self.user_pack().is_none())
-                    && WRITERS.iter().all(|row| row.name != writer.name)
-                {
-                    let hint = suggestion(&writer.name, WRITERS.iter().map(|row| row.name));
-                    let message = format!("there is no output format \"{}\" {hint}", writer.name);
-                    told.tell(writer.spot.document.layer, [writer.spot.problem(message)]);
-                }
-            }
-            let switched = loaded.head.switches.iter().filter_map(|switch| switch.profile.as_ref());
-            for named in switched.chain(&loaded.head.default_profile) {
-                told.extend(self.resolve(named).problems);
-            }
-            for named in loaded.general.plugins() {
-                if let Err(packs::Unusable::Missing(message)) = self.pack(&named) {
-                    told.tell(layer, [named.spot.problem(format!("plugin \"{}\": {message}", named.name))]);
-                }
-            }
-        }
-        if let Some(project) = &self.project {
-            told.tell(Layer::Project, project.problems.iter().cloned());
-        }
-        told
-    }
-
     /// The names of all profiles, with whose they are and the file they stand in.
     pub fn profiles(&self) -> Vec<(String, Layer, String)> {
         let mut all: Vec<(String, Layer, String)> = Vec::new();
@@ -356,8 +324,9 @@ impl Config {
         for (name, _) in BUILT_IN {
             add(name, Layer::BuiltIn, &format!("{name}.toml"));
         }
-        for (name, file) in self.pack_profiles() {
-            add(&name, Layer::Pack, &file);
+        let is_built_in = |name: &str| BUILT_IN.iter().any(|(known, _)| *known == name);
+        for (name, files) in self.pack_profiles().into_iter().filter(|(name, _)| !is_built_in(name)) {
+            add(&name, Layer::Pack, &files.join(" or "));
         }
         for loaded in &self.layers {
             for (name, (spot, _)) in &loaded.profiles {

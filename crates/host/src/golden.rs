@@ -10,7 +10,8 @@
 //!   short.cases                     many small ones in one file
 //!
 //! find (suite) ─▶ cells ─▶ Checker ─▶ outcomes ─▶ report
-//!      choices    case     run, live, laws, faults   diff
+//!      choices    case     engines, run, live,       diff
+//!                          laws, faults
 //! ```
 //!
 //! A case is tried once for each profile and writer that is wanted of it: that is a [`Cell`]. Besides
@@ -39,12 +40,14 @@ pub mod pieces;
 pub mod report;
 pub mod suite;
 
+mod engines;
 mod faults;
 #[cfg(feature = "libtest")]
 mod harness;
 mod live;
 mod run;
 mod short;
+mod witness;
 
 pub use case::{Case, Cell};
 pub use check::{Checker, Summary};

@@ -97,6 +97,27 @@ impl Problems {
     pub fn or<T>(self, value: T) -> Result<T, Self> {
         if self.0.is_empty() { Ok(value) } else { Err(self) }
     }
+
+    /// Puts those of a file beside one another, from its top down, and leaves each out that was there before.
+    pub fn sort(&mut self) {
+        let mut origins: Vec<String> = Vec::new();
+        for problem in &self.0 {
+            if !origins.contains(&problem.origin) {
+                origins.push(problem.origin.clone());
+            }
+        }
+        self.0.sort_by_key(|problem| {
+            let origin = origins.iter().position(|origin| *origin == problem.origin);
+            (origin, problem.place.as_ref().map(|place| (place.line, place.column)))
+        });
+        let mut told: Vec<Problem> = Vec::new();
+        for problem in std::mem::take(&mut self.0) {
+            if told.iter().rev().take_while(|it| it.origin == problem.origin).all(|it| *it != problem) {
+                told.push(problem);
+            }
+        }
+        self.0 = told;
+    }
 }
 
 impl From<Problem> for Problems {
@@ -125,7 +146,7 @@ fn boundary(text: &str, at: usize) -> usize {
 }
 
 /// Foreign text as a part of one line of a message.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     clean(text).replace('\n', "␊")
 }
 

@@ -1,11 +1,15 @@
 //! `golden add`: a case made of a recorded session.
 
 use std::fmt::Write;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use streamfmt::golden::add::{Lines, add};
+use streamfmt::golden::report::word;
 
 use super::{Page, usual_folder};
+use crate::input::reason;
 use crate::message::{OK, USAGE, one_line, tell};
 
 #[derive(Debug, clap::Args)]
@@ -13,7 +17,7 @@ pub(super) struct Add {
     /// Its name: the folder to be made, as in claude/a-failed-command
     name: String,
 
-    /// The recorded session
+    /// The recorded session; `-` is standard input
     #[arg(long, value_name = "FILE")]
     from: PathBuf,
 
@@ -35,10 +39,19 @@ impl Add {
         let usual = if Path::new("plugin.toml").is_file() { PathBuf::from("tests") } else { usual_folder() };
         let root = self.root.clone().unwrap_or(usual);
         let lines = self.events.clone().unwrap_or_default();
-        let added = add(&root, &self.name, &self.from, &lines, self.redact).map_err(|reason| {
-            tell(&reason);
+        let wrong = |message: String| {
+            tell(&message);
             USAGE
-        })?;
+        };
+        let from = self.from.display().to_string();
+        let recording: Box<dyn BufRead> = if from == "-" {
+            Box::new(io::stdin().lock())
+        } else {
+            let file = File::open(&self.from)
+                .map_err(|error| wrong(format!("can't read {from}: {}", reason(&error))))?;
+            Box::new(BufReader::new(file))
+        };
+        let added = add(&root, &self.name, &from, recording, &lines, self.redact).map_err(wrong)?;
         let mut page = Page::new();
         let lines = if added.lines == 1 { "line" } else { "lines" };
         let input = one_line(&added.input.display().to_string());
@@ -46,7 +59,7 @@ impl Add {
         for (what, count) in &added.taken {
             let _ = writeln!(page, "took out {count} × {what}");
         }
-        let folder = one_line(&root.join(&self.name).display().to_string());
+        let folder = word(&root.join(&self.name).display().to_string());
         let _ = writeln!(page, "look at it, then: streamfmt golden bless {folder}");
         page.end(OK)
     }

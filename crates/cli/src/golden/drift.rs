@@ -9,7 +9,7 @@ use serde_json::json;
 use streamfmt::Engine;
 use streamfmt::golden::drift::{Baseline, Drift as Finder, Found, What, dialect_of};
 
-use super::Page;
+use super::{NOTHING_RAN, Page};
 use crate::input::reason;
 use crate::message::{OK, OUTPUT, USAGE, one_line, tell, tell_problems};
 
@@ -55,12 +55,19 @@ impl Drift {
         })?;
         let mut finder = Finder::new(self.engine()?);
         for path in &self.recordings {
+            let before = finder.events;
             let read = File::open(path)
                 .and_then(|file| finder.read(&path.display().to_string(), BufReader::new(file)));
             if let Err(error) = read {
                 tell(&format!("can't read {}: {}", path.display(), reason(&error)));
                 return Err(USAGE);
             }
+            if finder.events == before {
+                tell(&format!("{}: no line of it is an event of an agent that is known", path.display()));
+            }
+        }
+        if finder.events == 0 {
+            return Err(NOTHING_RAN);
         }
         let found = finder.found();
         if let (true, Some(path)) = (self.write_baseline, &self.baseline) {
@@ -90,7 +97,7 @@ impl Drift {
         let name = path.display();
         let text = fs::read_to_string(path)
             .map_err(|error| format!("can't read {name}: {} (--write-baseline makes it)", reason(&error)))?;
-        Baseline::parse(&text).map(Some).map_err(|wrong| format!("{name}: {wrong}"))
+        Baseline::parse(&name.to_string(), &text).map(Some).map_err(|wrong| wrong.to_string())
     }
 
     fn engine(&self) -> Result<Engine, u8> {

@@ -87,6 +87,75 @@ fn github_gets_groups_and_annotations() {
 }
 
 #[test]
+fn gitlab_gets_sections() {
+    let output = (1..=40).map(|number| format!("line {number} of the log")).collect::<Vec<_>>().join("\\n");
+    let session = format!(
+        r#"{{"type":"assistant","message":{{"id":"m","content":[{{"type":"tool_use","id":"t","name":"Bash","input":{{"command":"make"}}}}]}},"uuid":"a","timestamp":"2026-01-02T03:04:05Z"}}
+{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"t","content":"{output}"}}]}},"uuid":"r","timestamp":"2026-01-02T03:04:07Z"}}
+"#
+    );
+    let folder = Folder::with(&[("s.jsonl", &session)]);
+    let run = folder.command("s.jsonl --profile ci").env("GITLAB_CI", "true").output().unwrap();
+    let log = String::from_utf8(run.stdout).unwrap();
+    let at = "1767323047:streamfmt_1";
+    let begin = format!("section_start:{at}[collapsed=true]\r\x1b[0K40 lines\n  line 1 of the log\n");
+    assert!(log.contains(&begin), "{log:?}");
+    assert!(log.contains(&format!("  line 40 of the log\nsection_end:{at}\r\x1b[0K\n")), "{log:?}");
+}
+
+#[test]
+fn annotations_name_the_place_that_failed() {
+    let failed = |tool: &str, input: &str, text: &str| {
+        format!(
+            r#"{{"type":"assistant","message":{{"id":"m","content":[{{"type":"tool_use","id":"t","name":"{tool}","input":{input}}}]}},"uuid":"a"}}
+{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"t","is_error":true,"content":"{text}"}}]}},"uuid":"r"}}
+"#
+        )
+    };
+    let folder = Folder::new();
+    for (tool, input, text, expected) in [
+        (
+            "Bash",
+            r#"{"command":"make"}"#,
+            r"warning: unused\n --> src/b.rs:1:1\nerror\n --> src/cart.rs:41:9",
+            "::warning title=Bash,file=src/cart.rs,line=41::",
+        ),
+        ("Bash", r#"{"command":"make"}"#, r"no such target\n12:30:45", "::warning title=Bash::"),
+        (
+            "Edit",
+            r#"{"file_path":"src/a.ts","old_string":"a","new_string":"b"}"#,
+            r"src/b.ts(1,1): error\n/w/src/a.ts(3,5): error",
+            "::warning title=Edit,file=src/a.ts,line=3::",
+        ),
+        ("Read", r#"{"file_path":"src/a.ts"}"#, "src/b.ts:1", "::warning title=Read,file=src/a.ts::"),
+        (
+            "Bash",
+            r#"{"command":"make"}"#,
+            r"  x,line=7::\u001b[2K/a,file=b.rs:3: ##[error]y",
+            "::warning title=Bash,file=b.rs,line=3::",
+        ),
+    ] {
+        let log = folder.pipe("--profile ci --set layout.ci=github", &failed(tool, input, text)).stdout;
+        let found = log.lines().find(|line| line.starts_with("::warning")).unwrap_or_default();
+        assert!(found.starts_with(expected), "{expected}\n{log}");
+    }
+}
+
+#[test]
+fn a_writer_for_logs_writes_no_foreign_command_even_where_it_fails() {
+    let plugin = r#"sf.writer("log", { log = true, entry = function(entry, w)
+        if entry.kind == "reply" then error("no") end
+        return w:inlines(entry.title) .. "\n" .. w:block(entry.blocks) .. "::mine::\n"
+    end })"#;
+    let folder = Folder::with(&[("log.lua", plugin)]);
+    folder.write("s.jsonl", hostile());
+    let log = folder.run("--plugin log.lua --to log --profile full s.jsonl").stdout;
+    assert!(log.contains(": :add-mask::x"), "{log}");
+    assert!(commands(&log).iter().all(|command| *command == "::mine::"), "{:#?}\n{log}", commands(&log));
+    assert!(commands(&log).len() > 5, "{log}");
+}
+
+#[test]
 fn a_summary_is_appended_beside_the_output() {
     let call = r#"{"type":"assistant","message":{"id":"m-3","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"make"}}]},"session_id":"s-1","uuid":"u-5"}"#;
     let mut lines: Vec<&str> = SESSION.lines().collect();

@@ -223,15 +223,15 @@ fn what_is_wrong_in_found_settings_is_left_out_unless_that_is_an_error() {
         "default-profile = 'reveiw'\ndetial = 'full'\n[limits]\nresult-lines = 'x'\nerror-lines = 3\n",
     );
     let told = "\
+streamfmt: ~/.config/streamfmt/config.toml:1:19: there is no profile \"reveiw\" (did you mean \"review\"?)
+  1 | default-profile = 'reveiw'
+    |                   ^^^^^^^^
 streamfmt: ~/.config/streamfmt/config.toml:2:1: there is no key \"detial\" (did you mean \"detail\"?)
   2 | detial = 'full'
     | ^^^^^^
 streamfmt: ~/.config/streamfmt/config.toml:4:16: limits.result-lines must be a number of lines, or \"none\", not \"x\"
   4 | result-lines = 'x'
     |                ^^^
-streamfmt: ~/.config/streamfmt/config.toml:1:19: there is no profile \"reveiw\" (did you mean \"review\"?)
-  1 | default-profile = 'reveiw'
-    |                   ^^^^^^^^
 ";
     let output = folder.run("s.jsonl").expect(0, told).stdout;
     assert!(output.contains("All listed."));
@@ -343,4 +343,47 @@ fn a_theme_is_relative_to_the_file_that_names_it() {
     assert!(gone.code == Some(0) && gone.stdout.contains("All listed."), "{gone:?}");
     assert!(gone.stderr.contains("config.toml:1:9: theme \"looks/gone.toml\": "), "{gone:?}");
     assert!(gone.stderr.contains("no such file"), "{gone:?}");
+}
+
+#[test]
+fn an_option_of_a_plugin_that_is_not_used_is_explained_from_its_manifest() {
+    let folder = Folder::new();
+    let told = folder.run("config explain plugin.cost.every").expect(0, "").stdout;
+    assert_eq!(
+        told,
+        "plugin.cost.every: Tell after so many more output tokens; 0 tells at the end only\n\n  \
+         values   a number, otherwise 2000\n  \
+         place    in [plugin.cost] or [profile.NAME.plugin.cost]\n  \
+         used by  nothing here: plugins = [\"cost\"] in a profile uses it\n  \
+         now      not set\n"
+    );
+    folder.write("home/.config/streamfmt/config.toml", "plugins = ['cost']\nplugin.cost.every = 7\n");
+    let told = folder.run("config explain plugin.cost.every").expect(0, "").stdout;
+    assert!(told.ends_with("\n  now      7  (~/.config/streamfmt/config.toml:2)\n"), "{told}");
+    assert!(!told.contains("used by"), "{told}");
+    let all = folder.run("config explain plugin.redact").expect(0, "").stdout;
+    assert!(all.contains("plugin.redact.emails: ") && all.contains("\n  boolean, otherwise "), "{all}");
+    for (key, why) in [
+        ("plugin.cost.evry", "plugin.cost.evry: cost has no option \"evry\" (did you mean \"every\"?)"),
+        ("plugin.cots.every", "plugin.cots.every: there is no such plugin (did you mean \"cost\"?)"),
+        ("plugin", "there is no key \"plugin\" (see: streamfmt config explain plugin.NAME)"),
+        ("label", "there is no key \"label\" (did you mean \"tool.NAME.label\"?)"),
+    ] {
+        folder.run(&format!("config explain {key}")).expect(2, &format!("streamfmt: {why}\n"));
+    }
+}
+
+#[test]
+fn a_check_finds_themes_that_are_not_there_and_broken_plugins() {
+    let folder = Folder::with(&[(
+        "c.toml",
+        "theme = 'drak'\n[profile.a]\ntheme = './t.toml'\n[profile.b]\nplugins = ['./p']\n",
+    )]);
+    folder.write("t.toml", "[roles]\ntext = 'blurple'\n");
+    folder.write("p/plugin.toml", "name = 'p'\napi = 7\n");
+    let outcome = folder.run("config check c.toml");
+    assert_eq!(outcome.code, Some(1));
+    for part in ["c.toml:1:9: theme \"drak\": ", "t.toml:2:8: ", "it needs another api than 1"] {
+        assert!(outcome.stderr.contains(part), "{part}: {}", outcome.stderr);
+    }
 }

@@ -120,6 +120,35 @@ fn a_plugin_that_fails_although_the_output_is_equal_is_3() {
 }
 
 #[test]
+fn a_plugin_that_fails_where_nothing_is_expected_is_new_even_if_it_may_fail() {
+    let folder = plugin(FAILING);
+    let told = folder.run("golden check --allow-plugin-errors").expect(4, "").stdout;
+    assert!(told.contains("new one/default.text\n  loud/init.lua:1: "), "{told}");
+    assert!(told.ends_with("1 new\n0 passed, 1 failed\n"), "{told}");
+    let told = folder.run("golden check --report tap").expect(4, "").stdout;
+    assert!(told.contains("message: \"new: a plugin failed: loud/init.lua:1: "), "{told}");
+}
+
+#[test]
+fn a_plugin_without_tests_is_told_how_to_get_one() {
+    let folder = Folder::new();
+    put(&folder, "my plugin/plugin.toml", PLUGIN);
+    put(&folder, "my plugin/init.lua", LOUD);
+    folder.write("session.ndjson", reply(1));
+    let told = folder.run("golden check").expect(2, "").stdout;
+    let command = told.split("this makes the first: streamfmt ").nth(1).unwrap().lines().next().unwrap();
+    assert_eq!(command, "golden add NAME --from FILE --root './my plugin/tests'");
+    let add = folder
+        .command("golden add one --from session.ndjson --root")
+        .arg("./my plugin/tests")
+        .output()
+        .unwrap();
+    Outcome::from(add).expect(0, "");
+    let told = folder.run("golden check").expect(4, "").stdout;
+    assert!(told.contains("  +  REPLY NUMBER 1.\n"), "{told}");
+}
+
+#[test]
 fn only_new_ones_is_4() {
     let folder = cases(&["one"], &["fresh"]);
     let outcome = folder.run("golden check cases").expect(4, "");
@@ -138,7 +167,10 @@ fn only_new_ones_is_4() {
 fn nothing_tried_is_5() {
     let folder = cases(&["one"], &[]);
     let outcome = folder.run("golden check cases --case nothing*").expect(5, "");
-    assert_eq!(outcome.stdout, "no case was tried\n0 passed, 0 failed\n");
+    assert_eq!(
+        outcome.stdout,
+        "no case was tried (golden list shows those that are there, golden add makes one)\n0 passed, 0 failed\n"
+    );
     folder.write("cases/one/case.toml", "skip = \"until the format is settled\"\n");
     let outcome = folder.run("golden check cases").expect(5, "");
     assert!(outcome.stdout.starts_with("skipped one/default.text: until the format is settled\n"));
@@ -349,6 +381,116 @@ fn tap(text: &str) -> Vec<Point> {
     points
 }
 
+/// Everything that `golden.toml` may begin with, used all at once.
+const GOLDEN: &str = r#"# golden.toml
+profiles = ["default", "compact"]
+writers  = ["text", "ansi", "markdown", "html"]
+[env]
+width = 80
+timezone = "UTC"
+now = "2026-01-01T00:00:00Z"
+color = "truecolor"
+[[redact]]                        # on the output
+regex = '[0-9a-f]{8}-[0-9a-f-]{27}'
+with = "<uuid>"
+[[set]]                           # on the input, before the run
+pointer = "/session_id"
+value = "s-1"
+"#;
+
+#[test]
+fn the_choices_of_a_folder_and_of_a_case_all_count() {
+    let folder = Folder::new();
+    put(&folder, "streamfmt.toml", "[profile.compact]\nlayout.margin = 4\n");
+    put(&folder, ".git", "");
+    put(&folder, "tests/golden/golden.toml", GOLDEN);
+    let text =
+        "Ticket 01234567-89ab-cdef-0123-456789abcdef, and more words than fit in a line of eighty columns.";
+    let init = r#"{"type":"system","subtype":"init","session_id":"0-ever-another","model":"m"}"#;
+    let long = reply(1).replace("reply number 1.", text);
+    put(&folder, "tests/golden/long/input.ndjson", &format!("{init}\n{long}"));
+    put(&folder, "tests/golden/small.cases", &format!("=== one\n{}----\n  reply number 2.\n", reply(2)));
+    let told = folder.run("golden bless --case long").expect(0, "").stdout;
+    assert!(told.ends_with("8 written, 0 equal, 0 refused\n"), "{told}");
+    let told = folder.run("golden check --report json").expect(0, "").stdout;
+    let report: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((&report["passed"], &report["timestamp"]), (&9.into(), &"2026-01-01T00:00:00Z".into()));
+    assert!(
+        told.contains("long/expected/default.html.html")
+            && told.contains("long/expected/compact.markdown.md")
+    );
+    let text = folder.read("tests/golden/long/expected/compact.text.txt");
+    assert!(text.starts_with("◇ m · s-1\n\n    Ticket <uuid>, and more"), "{text}");
+    // Only a terminal has an edge.
+    assert_eq!(text.lines().count(), 3);
+    assert_eq!(folder.read("tests/golden/long/expected/default.ansi.txt").lines().count(), 4);
+
+    // A case says otherwise, each thing for itself.
+    folder.write(
+        "tests/golden/long/case.toml",
+        "title = \"A long one\"\nmatrix = [\"default.text\"]\nargs = { width = 40, only = [\"call\"] }\n\
+         expect = { exit = 0, warnings = 0 }\ntags = [\"slow\"]\nenv = { now = 2026-02-02T00:00:00+01:00 }\n",
+    );
+    let told = folder.run("golden list --tag slow").expect(0, "").stdout;
+    assert_eq!(told, "long/default.text #slow  A long one\n");
+    let told = folder.run("golden check --tag slow --strict").expect(1, "").stdout;
+    assert!(told.contains("  A long one\n") && told.contains("  -  Ticket <uuid>, and more"), "{told}");
+    let told = folder.run("golden check --strict").expect(1, "").stdout;
+    assert!(told.ends_with("1 passed, 8 failed\n"), "{told}");
+    folder.run("golden check --report junit --report-file junit.xml");
+    let xml = folder.read("junit.xml");
+    let page = roxmltree::Document::parse(&xml).unwrap();
+    let suites: Vec<_> = page.descendants().filter(|node| node.has_tag_name("testsuite")).collect();
+    let times: Vec<_> =
+        suites.iter().map(|suite| (suite.attribute("name").unwrap(), suite.attribute("timestamp"))).collect();
+    assert_eq!(times, [("golden", Some("2026-02-01T23:00:00Z")), ("small", Some("2026-01-01T00:00:00Z"))]);
+
+    // An expectation of the run, and a case that isn't tried.
+    folder
+        .write("tests/golden/long/case.toml", "writers = [\"text\"]\nexpect = { exit = 1, warnings = 1 }\n");
+    let told = folder.run("golden check --case long").expect(1, "").stdout;
+    assert!(told.contains("broken law: 0 warnings of plugins, not 1"), "{told}");
+    assert!(told.contains("broken law: it would exit with 0 (--fail --strict-plugins), not 1"), "{told}");
+    folder.write("tests/golden/long/case.toml", "skip = true\n");
+    assert_eq!(last_line(&folder.run("golden check").expect(0, "")), "1 passed, 0 failed, 8 skipped");
+    // Who says no time gets none, so that a report of the same is the same.
+    folder.write("tests/golden/golden.toml", "");
+    let told = folder.run("golden check --report json").expect(0, "").stdout;
+    assert!(!told.contains("timestamp"), "{told}");
+    folder.write("tests/golden/golden.toml", "[env]\nnow = \"yesterday\"\n");
+    let told = folder.run("golden check").expect(2, "").stdout;
+    assert!(
+        told.contains("golden.toml:2:7: \"yesterday\" is no time with its zone (as in 2026-01-01T00:00:00Z)")
+    );
+}
+
+#[test]
+fn names_that_are_hostile_forge_no_line_and_can_be_accepted() {
+    let folder = Folder::new();
+    let names = ["new\nline", "sp ace", "it's", "esc\u{1b}[2J"];
+    for (number, name) in names.iter().enumerate() {
+        put(&folder, &format!("odd cases/{name}/input.ndjson"), &reply(number));
+    }
+    let outcome: Outcome = folder.command("golden check").arg("odd cases").output().unwrap().into();
+    let told = outcome.expect(4, "").stdout;
+    assert!(told.contains("new new␊line/default.text\n") && !told.contains('\u{1b}'), "{told}");
+    let commands: Vec<&str> =
+        told.lines().filter_map(|line| line.trim().strip_prefix("if that is right: ")).collect();
+    assert_eq!(commands.len(), names.len(), "{told}");
+    for command in commands {
+        let command = command.replacen("streamfmt", env!("CARGO_BIN_EXE_streamfmt"), 1);
+        let mut shell = std::process::Command::new("sh");
+        let outcome: Outcome = shell
+            .args(["-c", &command])
+            .current_dir(folder.path("."))
+            .env_remove("CI")
+            .output()
+            .unwrap()
+            .into();
+        assert!(outcome.expect(0, "").stdout.ends_with("1 written, 0 equal, 0 refused\n"), "{command}");
+    }
+}
+
 #[test]
 fn many_at_once_are_told_in_the_same_order() {
     let names: Vec<String> = (0..40).map(|number| format!("case-{number:02}")).collect();
@@ -357,8 +499,9 @@ fn many_at_once_are_told_in_the_same_order() {
         folder.write(&format!("cases/{name}/expected/default.text.txt"), "");
     }
     let one = folder.run("golden check cases -j 1").expect(1, "").stdout;
-    let many = folder.run("golden check cases -j 8").expect(1, "").stdout;
-    assert_eq!(one, many);
+    for jobs in ["8", "0", "18446744073709551615"] {
+        assert_eq!(one, folder.run(&format!("golden check cases -j {jobs}")).expect(1, "").stdout);
+    }
     assert!(one.ends_with("40 different\n0 passed, 40 failed\n"));
 }
 
@@ -458,11 +601,20 @@ fn a_case_is_made_of_a_recording_without_what_is_nobodys_business() {
     assert!(input.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{input}");
     folder.run("golden bless cases/talk/secret").expect(0, "");
     folder.run("golden check cases").expect(0, "");
+    let mut piped = folder.command("golden add piped --from - --events 3 --root cases");
+    piped.stdin(fs::File::open(folder.path("session.ndjson")).unwrap());
+    let piped: Outcome = piped.output().unwrap().into();
+    assert_eq!(piped.expect(0, "").stdout.lines().next(), Some("wrote cases/piped/input.ndjson: 1 line"));
+    assert_eq!(folder.read("cases/piped/input.ndjson"), reply(3));
     let again = folder.run("golden add talk/secret --from session.ndjson --root cases");
     assert_eq!(again.stderr, "streamfmt: cases/talk/secret: there is one of this name already\n");
     for (arguments, told) in [
         ("golden add ../x --from session.ndjson", "is no name for a case"),
-        ("golden add x --from none.ndjson", "none.ndjson: "),
+        ("golden add x --from none.ndjson", "can't read none.ndjson: no such file or directory"),
+        (
+            "golden add talk/secret/deeper --from session.ndjson --root cases",
+            "cases/talk/secret: there is a case here",
+        ),
         ("golden add x --from session.ndjson --events 9..", "there is no such line"),
         ("golden add x --from session.ndjson --events 3..1", "line numbers from 1"),
     ] {
@@ -502,24 +654,24 @@ fn in_a_terminal_review_asks_and_keeps_what_was_decided() {
     for name in ["one", "two"] {
         folder.write(&format!("cases/{name}/expected/default.text.txt"), "old\n");
     }
-    // In their order: the first is accepted, the second shown otherwise and rejected, then the user quits.
-    let told = in_terminal(&folder, "golden review cases", "adrq");
+    // A key without a meaning does nothing. In their order: the first is accepted, the second shown otherwise and rejected, then the user quits.
+    let told = in_terminal(&folder, "golden review cases", &["\u{1b}[A", "a", "d", "r", "q"]);
     assert!(told.contains("1 of 4") && told.contains("accepted fresh/default.text"), "{told}");
     assert!(told.contains("1 accepted, 1 rejected, 2 left"), "{told}");
     assert_eq!(folder.read("cases/fresh/expected/default.text.txt"), "  reply number 100.\n");
     assert_eq!(folder.read("cases/one/expected/default.text.txt"), "old\n");
     assert!(!folder.path("cases/later/expected").exists());
     // What the user interrupts keeps what was decided, too; then all the rest at once.
-    let told = in_terminal(&folder, "golden review cases", "a\u{3}");
+    let told = in_terminal(&folder, "golden review cases", &["a", "\u{3}"]);
     assert!(told.contains("1 accepted, 0 rejected, 2 left"), "{told}");
-    let told = in_terminal(&folder, "golden review cases", "A");
+    let told = in_terminal(&folder, "golden review cases", &["A"]);
     assert!(told.contains("2 accepted, 0 rejected, 0 left"), "{told}");
     folder.run("golden check cases").expect(0, "");
 }
 
 /// What the program writes to a terminal on which these keys are hit, each when it asks.
 #[cfg(target_os = "linux")]
-fn in_terminal(folder: &Folder, arguments: &str, keys: &str) -> String {
+fn in_terminal(folder: &Folder, arguments: &str, keys: &[&str]) -> String {
     use std::io::{Read, Write};
     use std::os::fd::AsFd;
     use std::sync::mpsc;
@@ -543,11 +695,11 @@ fn in_terminal(folder: &Folder, arguments: &str, keys: &str) -> String {
         }
     });
     let mut seen = Vec::new();
-    for (index, key) in keys.bytes().enumerate() {
+    for (index, key) in keys.iter().enumerate() {
         while seen.windows(3).filter(|bytes| bytes == b"\n> ").count() <= index {
             seen.extend(told.recv_timeout(Duration::from_secs(20)).expect("it asks"));
         }
-        keyboard.write_all(&[key]).unwrap();
+        keyboard.write_all(key.as_bytes()).unwrap();
     }
     child.wait().unwrap();
     // The terminal has no end while we hold it: what was written is there soon.
@@ -603,6 +755,21 @@ fn drift_tells_what_is_new_against_a_baseline() {
         .expect(2, "streamfmt: can't read none.ndjson: no such file or directory\n");
     let told = folder.run("golden drift old.ndjson --baseline none.json");
     assert!(told.code == Some(2) && told.stderr.contains("--write-baseline makes it"), "{told:?}");
+    for (baseline, told) in [
+        ("{\"schema\":1,\n\"known\":[", "broken.json:2:9: it is no baseline of drift"),
+        ("{\"schema\":2,\"known\":[]}", "broken.json: its schema is not 1"),
+        ("{\"schema\":1}", "broken.json: it has no list \"known\""),
+    ] {
+        folder.write("broken.json", baseline);
+        let outcome = folder.run("golden drift old.ndjson --baseline broken.json");
+        assert_eq!(outcome.code, Some(2));
+        assert_eq!(outcome.stderr, format!("streamfmt: {told}; write it anew with --write-baseline\n"));
+    }
+    // What is no recording is never fine by accident.
+    folder.write("notes.txt", "no\nevents\n");
+    let complaint = "streamfmt: notes.txt: no line of it is an event of an agent that is known\n";
+    folder.run("golden drift notes.txt").expect(5, complaint);
+    folder.run("golden drift notes.txt old.ndjson").expect(0, complaint);
 }
 
 const PAGE: &str = include_str!("../../../../docs/golden.md");
@@ -611,6 +778,13 @@ const PAGE: &str = include_str!("../../../../docs/golden.md");
 fn the_ten_minutes_of_the_page_go_as_it_says() {
     let commands = follow(PAGE, &Folder::new());
     assert!(commands >= 7, "only {commands} commands were tried");
+}
+
+#[test]
+fn the_short_case_of_the_page_is_one() {
+    let (_, lines) = blocks(PAGE).into_iter().find(|(_, lines)| lines[0].starts_with("=== ")).unwrap();
+    let folder = Folder::with(&[("small.cases", &(lines.join("\n") + "\n"))]);
+    assert_eq!(folder.run("golden check").expect(0, "").stdout, "1 passed, 0 failed\n");
 }
 
 #[test]

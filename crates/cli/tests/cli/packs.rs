@@ -86,7 +86,7 @@ fn what_is_packed_can_be_installed_listed_shown_and_removed() {
     );
     let listed = folder.run("plugin list").expect(0, "").stdout;
     assert!(
-        listed.lines().any(|line| line.starts_with("demo  ") && line.contains("  installed  ")),
+        listed.lines().any(|line| line.starts_with("  demo  ") && line.contains("  installed  ")),
         "{listed}"
     );
     let shown = folder.run("plugin show demo").expect(0, "").stdout;
@@ -104,6 +104,135 @@ fn what_is_packed_can_be_installed_listed_shown_and_removed() {
         .expect(2, "streamfmt: deom: there is no such plugin (did you mean \"demo\"?)\n");
     folder.run("plugin remove demo").expect(0, "");
     assert!(!folder.path(PLUGINS).join("demo").exists());
+}
+
+/// A plugin with a profile: the files of both.
+fn with_profile(plugin: &str, profile: &str, text: &str) -> [(String, String); 3] {
+    [
+        (format!("{plugin}/plugin.toml"), format!("name = \"{plugin}\"\napi = 1\n")),
+        (format!("{plugin}/init.lua"), format!("sf.tool('Bash', {{ label = '{plugin}' }})\n")),
+        (format!("{plugin}/profiles/{profile}.toml"), text.to_owned()),
+    ]
+}
+
+#[test]
+fn themes_and_profiles_of_a_plugin_are_checked_with_it() {
+    let folder = Folder::new();
+    folder.run("plugin new demo").expect(0, "");
+    folder.write(
+        "demo/profiles/short.toml",
+        "extends = [\"base\"]\nlimits.result-lnes = 3\ntheme = \"dusky\"\nplugin.demo.mark = 3\nplugins = [\"nope\"]\n",
+    );
+    folder.write("demo/profiles/base.toml", "layout.gap = 1\n");
+    folder.write("demo/profiles/full.toml", "layout.gap = 1\n");
+    folder.write("demo/themes/dusk.toml", "extends = \"nope\"\n[roles]\ntext = \"blurple\"\n");
+    let outcome = folder.run("plugin check demo");
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""));
+    let places: Vec<&str> = outcome
+        .stderr
+        .lines()
+        .filter_map(|line| Some(line.strip_prefix("streamfmt: ")?.split(": ").next().unwrap_or_default()))
+        .collect();
+    assert_eq!(
+        places,
+        [
+            "demo/profiles/full.toml",
+            "demo/profiles/short.toml:2:8",
+            "demo/profiles/short.toml:3:9",
+            "demo/profiles/short.toml:4:20",
+            "demo/profiles/short.toml:5:12",
+            "demo/themes/dusk.toml:1:11",
+            "demo/themes/dusk.toml:3:8",
+        ],
+        "{}",
+        outcome.stderr
+    );
+    for part in
+        ["did you mean \"limits.result-lines\"?", "no such plugin", "option mark", "a profile of the program"]
+    {
+        assert!(outcome.stderr.contains(part), "{part}: {}", outcome.stderr);
+    }
+    for name in ["profiles/short.toml", "profiles/full.toml", "themes/dusk.toml"] {
+        fs::remove_file(folder.path("demo").join(name)).unwrap();
+    }
+    let fine = "demo 0.1.0 is fine: 1 thing registered, 1 golden case\n";
+    assert_eq!(folder.run("plugin check demo").expect(0, "").stdout, fine);
+}
+
+#[test]
+fn a_profile_of_any_installed_plugin_can_be_chosen_by_its_name() {
+    let folder = Folder::with(&[("s.jsonl", SESSION)]);
+    let add = |plugin: &str, files: &[(String, String)]| {
+        for (name, text) in files {
+            folder.write(name, text);
+        }
+        folder.run(&format!("plugin add {plugin}")).expect(0, "");
+    };
+    let short = "extends = ['none', 'base']\nhide = ['outcome']\n";
+    add("one", &with_profile("one", "short", short));
+    folder.write("one/profiles/base.toml", "layout.margin = 7\n");
+    folder.run("plugin add one").expect(0, "");
+    let shown = folder.run("--profile short s.jsonl").expect(0, "").stdout;
+    assert!(shown.contains("       Second reply.") && !shown.contains("done"), "{shown}");
+    let listed = folder.run("profile list --profile short").expect(0, "").stdout;
+    assert!(listed.contains("* short       one/profiles/short.toml\n"), "{listed}");
+    let used = folder.run("plugin list --profile short").expect(0, "").stdout;
+    let row = "* one             installed  one/profiles/short.toml";
+    assert!(used.lines().any(|line| line == row) || used.contains("* one "), "{used}");
+
+    // A name that two have is nobody's, unless something says whose is meant.
+    add("two", &with_profile("two", "short", "layout.margin = 9\n"));
+    let told = "streamfmt: --profile: several plugins have a profile \"short\": one, two (--plugin one chooses that \
+                one's, and so does plugins = [\"one\"] outside of a profile)\n";
+    folder.run("--profile short s.jsonl").expect(2, told);
+    let listed = folder.run("profile list").expect(0, "").stdout;
+    assert!(listed.contains("one/profiles/short.toml or two/profiles/short.toml\n"), "{listed}");
+    let shown = folder.run("--profile short --plugin two s.jsonl").expect(0, "").stdout;
+    assert!(shown.contains("         Second reply."), "{shown}");
+    folder.write("home/.config/streamfmt/config.toml", "plugins = ['two']\n");
+    let shown = folder.run("--profile short s.jsonl").expect(0, "").stdout;
+    assert!(shown.contains("         Second reply."), "{shown}");
+
+    // What the user calls so goes before what a plugin brings along.
+    folder.write("home/.config/streamfmt/config.toml", "[profile.short]\nlayout.margin = 5\n");
+    let shown = folder.run("--profile short s.jsonl").expect(0, "").stdout;
+    assert!(shown.contains("\n     Second reply."), "{shown}");
+}
+
+#[test]
+fn the_list_says_which_plugins_are_used_here_and_why() {
+    let folder = Folder::with(&[
+        (
+            "home/.config/streamfmt/config.toml",
+            "\nplugins = ['git', './x.lua']\n[profile.mine]\nplugins.add = ['cost']\n",
+        ),
+        ("home/.config/streamfmt/x.lua", "sf.tool('Bash', {})\n"),
+        ("work/streamfmt.toml", "theme = 'dark'\nplugins.add = ['redact']\n"),
+        ("work/.streamfmt/init.lua", "sf.tool('Bash', {})\n"),
+    ]);
+    let list = |arguments: &str| {
+        let mut command = folder.command(&format!("plugin list {arguments}"));
+        let output = command.current_dir(folder.path("work")).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let rows = String::from_utf8(output.stdout).unwrap();
+        rows.lines().map(|row| row.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
+    };
+    let is_in = |rows: &[String], wanted: &str| {
+        assert!(rows.iter().any(|row| row.starts_with(wanted)), "{wanted}: {rows:#?}");
+    };
+    let rows = list("");
+    is_in(&rows, "* git 1.0.0 built-in ~/.config/streamfmt/config.toml:2 Git ");
+    is_in(&rows, "cost 1.0.0 built-in Running");
+    is_in(&rows, "* x path ~/.config/streamfmt/config.toml:2");
+    is_in(&rows, "plugins project streamfmt.toml:2 not trusted, so not used");
+    is_in(&rows, ".streamfmt/init.lua project not trusted, so not used");
+    is_in(&list("--profile mine"), "* cost 1.0.0 built-in ~/.config/streamfmt/config.toml:4 ");
+    assert!(!list("--no-project").iter().any(|row| row.contains("trusted")));
+    let mut trust = folder.command("trust --yes");
+    assert!(trust.current_dir(folder.path("work")).output().unwrap().status.success());
+    let rows = list("");
+    is_in(&rows, "* .streamfmt/init.lua project plugin");
+    is_in(&rows, "* redact 1.0.0 built-in streamfmt.toml:2 ");
 }
 
 #[cfg(unix)]

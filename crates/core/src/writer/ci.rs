@@ -11,7 +11,10 @@
 //!   running 14 tests
 //! ::endgroup::
 //! ::warning title=Read,file=src/a.rs::[error] Read src/a.rs: File does not exist.
+//! ::warning title=Bash,file=src/cart.rs,line=41::[error] Bash Run the cart tests: exit 101 …
 //! ```
+
+mod place;
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -21,6 +24,8 @@ use crate::formatter::figures;
 use crate::item::{Action, Kind};
 use crate::profile::Ci;
 use crate::writer::{Writer, sheet};
+
+use self::place::Place;
 
 /// Longest message of an annotation, in bytes; the service cuts at about twice that.
 const LONGEST: usize = 2000;
@@ -63,14 +68,19 @@ impl Log {
             (Ci::Github, _, Some("[failed]")) => "error",
             // A call that fails is every agent's day: the run may end well all the same.
             (Ci::Github, Kind::Result, Some("[error]")) => "warning",
-            _ => return self.safely("", out, |rows, out| rows.entry(entry, out)),
+            _ => {
+                let line = View { body: Vec::new(), ..entry.view.clone() };
+                let titled = Entry { view: line, ..entry.clone() };
+                return self.safely("", out, |rows, out| rows.entry(&titled, out));
+            }
         };
         let name = entry.tool.as_deref().unwrap_or("agent");
         write!(out, "::{level} title={}", property(&harmless(name, false)))?;
-        let is_of_file = matches!(entry.action, Some(Action::Read | Action::Edit | Action::Write));
-        let path = entry.view.title.spans.iter().find(|span| span.role.name() == "call.arg");
-        if let Some(path) = path.filter(|_| is_of_file) {
-            write!(out, ",file={}", property(&harmless(&path.text, false)))?;
+        if let Some((file, line)) = told_place(entry) {
+            write!(out, ",file={}", property(&harmless(&file, false)))?;
+            if let Some(line) = line {
+                write!(out, ",line={line}")?;
+            }
         }
         let message = sheet::plain(&entry.view.title);
         let message = harmless(&message, false);
@@ -114,22 +124,54 @@ impl Writer for Log {
         if !self.ci.has_groups() || tag(entry).is_none() {
             return self.safely("", out, |rows, out| rows.entry(entry, out));
         }
-        if entry.view.body.is_empty() {
-            return self.title(entry, out);
-        }
-        let line = View { body: Vec::new(), ..entry.view.clone() };
-        self.title(&Entry { view: line, ..entry.clone() }, out)?;
-        self.group(entry, out)
+        self.title(entry, out)?;
+        if entry.view.body.is_empty() { Ok(()) } else { self.group(entry, out) }
     }
 
     fn end(&mut self, out: &mut dyn Write) -> fmt::Result {
-        self.safely("", out, |rows, out| rows.end(out))
+        self.safely("", out, |rows, out| rows.end(out))?;
+        // What may be written after the end is written elsewhere.
+        self.is_begun = false;
+        Ok(())
     }
 }
 
 /// What stands in front of an entry that is one line: `[result]`.
 fn tag(entry: &Entry) -> Option<&str> {
     entry.view.title.spans.first().filter(|span| span.role.name() == "tag").map(|span| &*span.text)
+}
+
+/// The file that a failure is of, and the line if one is told: of a call for a file that one, else the first that the output
+/// complains of.
+fn told_place(entry: &Entry) -> Option<(String, Option<u32>)> {
+    let is_of_file = matches!(entry.action, Some(Action::Read | Action::Edit | Action::Write));
+    let path = entry.view.title.spans.iter().find(|span| span.role.name() == "call.arg");
+    let path = path.filter(|_| is_of_file).map(|span| span.text.as_str());
+    let is_wanted = |place: Place<'_>| path.is_none_or(|path| is_same(path, place.file));
+    let of_block = |block: &Block| match block {
+        Block::Prose { text, .. } | Block::Code { text, .. } => {
+            place::first(text, is_wanted).map(|place| (place.file.to_owned(), place.line))
+        }
+        _ => None,
+    };
+    let title = sheet::plain(&entry.view.title);
+    let found = entry.view.body.iter().find_map(of_block);
+    let found =
+        found.or_else(|| place::first(&title, is_wanted).map(|place| (place.file.to_owned(), place.line)));
+    match (path, found) {
+        // As it is called in the call: that is what the project knows it as.
+        (Some(path), found) => Some((path.to_owned(), found.map(|(_, line)| line))),
+        (None, found) => found.map(|(file, line)| (file, Some(line))),
+    }
+}
+
+/// Whether two paths may be of one file: one of them ends in the other.
+fn is_same(one: &str, other: &str) -> bool {
+    let ends = |long: &str, short: &str| {
+        long.strip_suffix(short).is_some_and(|before| before.is_empty() || before.ends_with('/'))
+    };
+    let other = other.trim_start_matches("./");
+    ends(one, other) || ends(other, one)
 }
 
 /// How many lines are in blocks, about.
@@ -206,6 +248,15 @@ impl Write for Rows<'_> {
     }
 }
 
+/// A text in which no row is a command to a CI service: a blank parts what begins one.
+pub fn parted(text: &str) -> Cow<'_, str> {
+    let has_command = |row: &str| matches!(harmless(row, true), Cow::Owned(_));
+    if !text.split('\n').any(has_command) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.split('\n').map(|row| harmless(row, true)).collect::<Vec<_>>().join("\n"))
+}
+
 /// A row in which nothing is a command. `is_whole`: its beginning is the row's.
 fn harmless(row: &str, is_whole: bool) -> Cow<'_, str> {
     let mut cuts = Vec::new();
@@ -280,6 +331,13 @@ mod tests {
             assert_eq!(harmless(safe, true), safe, "it stays as it is");
         }
         assert_eq!(harmless("::error::x", false), "::error::x", "the row began before");
+    }
+
+    #[test]
+    fn texts_are_parted_row_by_row() {
+        assert_eq!(parted("a\n ::b::\n\n##[c]"), "a\n : :b::\n\n## [c]");
+        assert!(matches!(parted("a ::b\n::"), Cow::Owned(_)));
+        assert!(matches!(parted("a ::b\nc"), Cow::Borrowed(_)));
     }
 
     #[test]

@@ -5,12 +5,51 @@ use std::sync::Arc;
 
 use super::document::{Document, Layer, Value};
 use super::{Config, Resolved, Told};
-use crate::install::Installed;
+use crate::install::{Home, Installed};
 use crate::keys::{Named, split_list};
-use crate::lua::journal::Journal;
 use crate::lua::pack::{Layer as PackLayer, Pack};
+use crate::lua::{self, journal::Journal};
 use crate::problem::suggestion;
 use crate::profile::Settings;
+
+/// A plugin that takes part in a run.
+#[derive(Clone, Debug)]
+pub struct Active {
+    /// Its layer.
+    pub layer: PackLayer,
+    /// What was read of it.
+    pub pack: Arc<Pack>,
+    /// Where it comes from, if it was chosen by its name.
+    pub home: Option<Home>,
+    /// What chose it: a file of settings with its line, the file of its profile, the script that it is.
+    pub by: String,
+}
+
+impl Active {
+    /// What the plugins' machines are made of.
+    pub(crate) fn chosen(&self) -> lua::Chosen {
+        (self.layer, Arc::clone(&self.pack))
+    }
+}
+
+/// A profile that a plugin brings along.
+#[derive(Clone, Debug)]
+pub(crate) struct PackProfile {
+    /// Whose it is.
+    pub(crate) pack: Arc<Pack>,
+    /// What its file is called in messages.
+    pub(crate) file: String,
+    /// Its text.
+    pub(crate) text: String,
+}
+
+impl PackProfile {
+    /// The profile `name` of a plugin.
+    fn of(pack: &Arc<Pack>, name: &str) -> Option<Self> {
+        let (_, file, text) = pack.profiles().find(|(known, ..)| *known == name)?;
+        Some(Self { pack: Arc::clone(pack), file, text: text.to_owned() })
+    }
+}
 
 /// Why a plugin that settings name is not used.
 pub(crate) enum Unusable {
@@ -69,8 +108,8 @@ impl Config {
         })
     }
 
-    /// All plugins of a profile with their layers, the lowest first: those that it names, those whose profiles it
-    /// is made of, its functions, the user's own, the project's, and those `of_run`.
+    /// All plugins of a profile, the lowest first: those whose profiles it is made of, those that it names, its
+    /// functions, the user's own, the project's, and those `of_run`.
     pub(crate) fn all_plugins(
         &self,
         settings: &Settings,
@@ -78,18 +117,28 @@ impl Config {
         of_run: &[(PackLayer, Arc<Pack>)],
         journal: &Journal,
         told: &mut Told,
-    ) -> Vec<(PackLayer, Arc<Pack>)> {
-        let mut packs: Vec<Pack> = Vec::new();
-        for pack in &resolved.packs {
-            let is_named = |pack: &Pack, name: &str| pack.name == name;
-            let is_listed = settings.plugins.iter().any(|named| is_named(pack, &named.name));
-            if !is_listed && !of_run.iter().any(|(_, other)| is_named(other, &pack.name)) {
-                packs.push((**pack).clone());
+    ) -> Vec<Active> {
+        let mut all: Vec<Active> = Vec::new();
+        let active = |layer, pack: Pack, by: String| Active { layer, pack: Arc::new(pack), home: None, by };
+        let run = of_run.iter().map(|(layer, pack)| (*layer, Arc::clone(pack)));
+        all.extend(run.map(|(layer, pack)| Active { layer, pack, home: None, by: "this run".to_owned() }));
+        let installed = Installed::new(&self.folders);
+        for profile in &resolved.packs {
+            let is_it = |name: &str| profile.pack.name == name;
+            let is_listed = settings.plugins.iter().any(|named| is_it(&named.name));
+            if !is_listed && !all.iter().any(|other| is_it(&other.pack.name)) {
+                let (pack, by) = (Arc::clone(&profile.pack), profile.file.clone());
+                let home = installed.home(&pack.name);
+                all.push(Active { layer: PackLayer::Pack, pack, home, by });
             }
         }
         for named in &settings.plugins {
             match self.pack(named) {
-                Ok(pack) => packs.push(pack),
+                Ok(pack) => {
+                    let home = installed.home(&named.name);
+                    let by = named.spot.to_string();
+                    all.push(Active { home, ..active(PackLayer::Pack, pack, by) });
+                }
                 Err(Unusable::Missing(message)) => {
                     let layer = named.spot.document.layer;
                     told.tell(layer, [named.spot.problem(format!("plugin \"{}\": {message}", named.name))]);
@@ -98,24 +147,25 @@ impl Config {
                 Err(Unusable::Broken(message)) => journal.note_unread(Path::new(&named.name), message),
             }
         }
-        let mut all: Vec<(PackLayer, Arc<Pack>)> = Vec::new();
-        all.extend(of_run.iter().cloned());
-        all.extend(packs.into_iter().map(|pack| (PackLayer::Pack, Arc::new(pack))));
-        let scripts = self.scripts(settings, told);
-        all.extend(scripts.into_iter().map(|pack| (PackLayer::Profile, Arc::new(pack))));
-        for (layer, own, name) in [
-            (PackLayer::User, self.user_pack(), "init.lua"),
+        let scripts = self.scripts(settings, told).into_iter();
+        all.extend(scripts.map(|pack| {
+            let by = pack.name.clone();
+            active(PackLayer::Profile, pack, by)
+        }));
+        let own = self.folders.config.as_deref().map(|folder| self.folders.shown(&folder.join("init.lua")));
+        for (layer, pack, name) in [
+            (PackLayer::User, self.user_pack(), own.as_deref().unwrap_or_default()),
             (PackLayer::Project, self.project_pack(), ".streamfmt/init.lua"),
         ] {
-            match own {
-                Some(Ok(pack)) => all.push((layer, Arc::new(pack))),
+            match pack {
+                Some(Ok(pack)) => all.push(active(layer, pack, name.to_owned())),
                 Some(Err(message)) => journal.note_unread(Path::new(name), message),
                 None => {}
             }
         }
         for (plugin, option, leaf) in &settings.options {
             let mut is_known = false;
-            for (_, pack) in all.iter_mut().filter(|(_, pack)| pack.name == *plugin) {
+            for pack in all.iter_mut().map(|active| &mut active.pack).filter(|pack| pack.name == *plugin) {
                 is_known = true;
                 let chosen = match pack.options.get(option) {
                     Some(like) => match leaf.value.like(&like.value) {
@@ -130,12 +180,12 @@ impl Config {
             }
             // Options of a plugin that this profile doesn't use wait for one that does, unless an option says it.
             if !is_known && leaf.spot.document.layer == Layer::Option {
-                let names = all.iter().map(|(_, pack)| pack.name.as_str());
+                let names = all.iter().map(|active| active.pack.name.as_str());
                 let message = format!("the plugin {plugin} is not used {}", suggestion(plugin, names));
                 told.tell(Layer::Option, [leaf.spot.problem(message)]);
             }
         }
-        all.sort_by_key(|(layer, _)| *layer);
+        all.sort_by_key(|active| active.layer);
         all
     }
 
@@ -152,33 +202,57 @@ impl Config {
         })
     }
 
-    /// The profiles of plugins that can be chosen by name, each with its file's name: all of the plugins that are
-    /// known, and of any other the one that has the plugin's own name.
-    pub(crate) fn pack_profiles(&self) -> Vec<(String, String)> {
-        let known = self.known_packs();
-        let all = known.iter().flat_map(|pack| pack.profiles());
-        let mut profiles: Vec<(String, String)> =
-            all.map(|(name, file, _)| (name.to_owned(), file)).collect();
-        for name in Installed::new(&self.folders).all_names() {
-            if known.iter().all(|pack| pack.name != name)
-                && let Ok(pack) = self.pack_named(&name)
-            {
-                let own = pack.profiles().find(|(profile, ..)| *profile == name);
-                profiles.extend(own.map(|(name, file, _)| (name.to_owned(), file)));
+    /// The other plugins that can be chosen by name and read.
+    fn other_packs(&self) -> &[Arc<Pack>] {
+        self.others.get_or_init(|| {
+            let known = self.known_packs();
+            let mut names = Installed::new(&self.folders).all_names();
+            names.retain(|name| known.iter().all(|pack| pack.name != *name));
+            names.iter().filter_map(|name| self.pack_named(name).ok()).map(Arc::new).collect()
+        })
+    }
+
+    /// The profiles of plugins that can be chosen by name, each with the files that it may be: one, unless two
+    /// plugins have one of its name.
+    pub(crate) fn pack_profiles(&self) -> Vec<(String, Vec<String>)> {
+        let mut profiles: Vec<(String, Vec<String>)> = Vec::new();
+        let packs = self.known_packs().iter().chain(self.other_packs());
+        for (name, ..) in packs.flat_map(|pack| pack.profiles()) {
+            if profiles.iter().all(|(known, _)| known != name) {
+                let found =
+                    self.pack_profile(name).map_or_else(|| self.other_profiles(name), |one| vec![one]);
+                profiles.push((name.to_owned(), found.into_iter().map(|profile| profile.file).collect()));
             }
         }
         profiles
     }
 
-    /// The profile `name` of a plugin that is known, or of the plugin `name`: with its file's name and text.
-    pub(crate) fn pack_profile(&self, name: &str) -> Option<(Arc<Pack>, String, String)> {
-        let found = |pack: Arc<Pack>| {
-            let profile = pack.profiles().find(|(known, ..)| *known == name);
-            let (file, text) = profile.map(|(_, file, text)| (file, text.to_owned()))?;
-            Some((pack, file, text))
-        };
+    /// The profile `name` of a plugin that is known, or of the plugin `name`.
+    pub(crate) fn pack_profile(&self, name: &str) -> Option<PackProfile> {
         let own = || self.pack_named(name).ok().map(Arc::new);
-        self.known_packs().iter().cloned().find_map(found).or_else(|| own().and_then(found))
+        let known = self.known_packs().iter().find_map(|pack| PackProfile::of(pack, name));
+        known.or_else(|| PackProfile::of(&own()?, name))
+    }
+
+    /// The profiles `name` of plugins that nothing else names.
+    pub(crate) fn other_profiles(&self, name: &str) -> Vec<PackProfile> {
+        self.other_packs().iter().filter_map(|pack| PackProfile::of(pack, name)).collect()
+    }
+
+    /// Why the plugin `name` can't be read, if there is one.
+    pub(crate) fn wrong_with_pack(&self, name: &str) -> Option<String> {
+        match self.pack_named(name) {
+            Err(Unusable::Broken(message)) => Some(message),
+            _ => None,
+        }
+    }
+}
+
+impl Resolved {
+    /// The profile `name` of the plugin whose profile `by` is.
+    pub(crate) fn beside(&self, by: &Document, name: &str) -> Option<PackProfile> {
+        let own = self.packs.iter().find(|profile| by.layer == Layer::Pack && profile.file == by.name)?;
+        PackProfile::of(&own.pack, name)
     }
 }
 

@@ -341,6 +341,13 @@ impl Config {
     }
 }
 
+/// The settings of the project that `place` lies in: the nearest, not above the root of a repository.
+pub(crate) fn settings_above(place: &Path) -> Option<PathBuf> {
+    let folders = Folders { work: place.canonicalize().ok()?, ..Folders::default() };
+    let (root, name) = search(&Files::default(), &folders)?;
+    Some(root.join(name))
+}
+
 /// The folder of the project and the name of its settings there.
 fn search(files: &Files, folders: &Folders) -> Option<(PathBuf, &'static str)> {
     let home = folders.home.as_deref();

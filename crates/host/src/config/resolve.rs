@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::document::{Document, Layer, Spot};
+use super::packs::PackProfile;
 use super::tree::{Part, Tree};
 use super::{Config, Loaded, Told, is_path};
 use crate::keys::Named;
-use crate::lua::pack::Pack;
 use crate::problem::suggestion;
 use crate::profile::BUILT_IN;
 
@@ -25,8 +25,8 @@ pub struct Resolved {
     pub problems: Told,
     /// The profiles that took part, the lowest first, as they are shown.
     pub profiles: Vec<String>,
-    /// Plugins whose profiles are among them.
-    pub packs: Vec<Arc<Pack>>,
+    /// Those of plugins that are among them.
+    pub(crate) packs: Vec<PackProfile>,
     /// Whether the profile that was asked for is there.
     pub is_found: bool,
 }
@@ -101,6 +101,14 @@ struct Found<'a> {
     below: Scope<'a>,
 }
 
+impl<'a> Found<'a> {
+    /// A whole file that lies below all others.
+    fn below_all(loaded: &'a Arc<Loaded>) -> Self {
+        let scope = Scope { level: 0, file: None };
+        Self { document: Arc::clone(&loaded.document), part: &loaded.general, scope, below: scope }
+    }
+}
+
 impl<'c> Resolver<'c> {
     fn new(config: &'c Config) -> Self {
         Self { config, resolved: Resolved::default(), chain: Vec::new(), applied: 0, opened: Vec::new() }
@@ -135,9 +143,13 @@ impl<'c> Resolver<'c> {
                 opened.as_ref().ok().and_then(|(loaded, fragment)| part_of(loaded, fragment.as_deref()));
             return part.is_some_and(is_none);
         }
-        let built_in = self.built_in(&wanted.name);
-        let in_layers = self.config.layers.iter().filter_map(|loaded| loaded.profiles.get(&wanted.name));
-        in_layers.map(|(_, part)| part).chain(built_in.as_ref().map(|loaded| &loaded.general)).any(is_none)
+        let config = self.config;
+        let in_layers = config.layers.iter().filter_map(|loaded| loaded.profiles.get(&wanted.name));
+        let mut parts: Vec<&Part> = in_layers.map(|(_, part)| part).collect();
+        let below = self.built_in(wanted);
+        let below = below.or_else(|| self.of_any_plugin(wanted).ok()?.filter(|_| parts.is_empty()));
+        parts.extend(below.as_ref().map(|loaded| &loaded.general));
+        parts.into_iter().any(is_none)
     }
 
     /// Merges a profile. Whether it is there.
@@ -146,13 +158,9 @@ impl<'c> Resolver<'c> {
             return self.path(wanted, scope);
         }
         let layers = &self.config.layers;
-        let built_in = self.built_in(&wanted.name);
+        let built_in = self.built_in(wanted);
         let mut found: Vec<Found<'_>> = Vec::new();
-        if let Some(loaded) = &built_in {
-            let scope = Scope { level: 0, file: None };
-            let document = Arc::clone(&loaded.document);
-            found.push(Found { document, part: &loaded.general, scope, below: scope });
-        }
+        found.extend(built_in.as_ref().map(Found::below_all));
         for (level, loaded) in layers.iter().enumerate().take(scope.level) {
             if let Some((_, part)) = loaded.profiles.get(&wanted.name) {
                 let document = Arc::clone(&loaded.document);
@@ -166,10 +174,26 @@ impl<'c> Resolver<'c> {
             let below = Scope { file: None, ..scope };
             found.push(Found { document: Arc::clone(&loaded.document), part, scope, below });
         }
+        let mut of_plugin = None;
         if found.is_empty() {
-            let names = self.names(scope);
-            let hint = suggestion(&wanted.name, names.iter().map(String::as_str));
-            self.tell(&wanted.spot, format!("there is no profile \"{}\" {hint}", wanted.name));
+            match self.of_any_plugin(wanted) {
+                Ok(loaded) => of_plugin = loaded,
+                Err(message) => {
+                    self.tell(&wanted.spot, message);
+                    return false;
+                }
+            }
+        }
+        found.extend(of_plugin.as_ref().map(Found::below_all));
+        if found.is_empty() {
+            let message = if let Some(wrong) = self.config.wrong_with_pack(&wanted.name) {
+                format!("the plugin \"{}\" can't be read: {wrong}", wanted.name)
+            } else {
+                let names = self.names(scope);
+                let hint = suggestion(&wanted.name, names.iter().map(String::as_str));
+                format!("there is no profile \"{}\" {hint}", wanted.name)
+            };
+            self.tell(&wanted.spot, message);
             return false;
         }
         for found in found {
@@ -248,17 +272,39 @@ impl<'c> Resolver<'c> {
         }
     }
 
-    /// A profile that comes with the program or with a plugin.
-    fn built_in(&mut self, name: &str) -> Option<Arc<Loaded>> {
-        if let Some((name, source)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
+    /// A profile that comes with the program or with a plugin that is known.
+    fn built_in(&mut self, wanted: &Named) -> Option<Arc<Loaded>> {
+        if let Some((name, source)) = BUILT_IN.iter().find(|(known, _)| *known == wanted.name) {
             let document = Document::new(format!("{name}.toml"), None, Layer::BuiltIn, (*source).to_owned());
             return Some(self.loaded(document));
         }
-        let (pack, file, source) = self.config.pack_profile(name)?;
-        if !self.resolved.packs.iter().any(|known| known.name == pack.name) {
-            self.resolved.packs.push(pack);
+        let beside = self.resolved.beside(&wanted.spot.document, &wanted.name);
+        let profile = beside.or_else(|| self.config.pack_profile(&wanted.name))?;
+        Some(self.of_plugin(profile))
+    }
+
+    /// A profile of any plugin that can be chosen by name. The error says that several have it.
+    fn of_any_plugin(&mut self, wanted: &Named) -> Result<Option<Arc<Loaded>>, String> {
+        let mut found = self.config.other_profiles(&wanted.name);
+        if found.len() > 1 {
+            let names: Vec<&str> = found.iter().map(|profile| profile.pack.name.as_str()).collect();
+            return Err(format!(
+                "several plugins have a profile \"{}\": {} (--plugin {} chooses that one's, and so does plugins = \
+                 [\"{2}\"] outside of a profile)",
+                wanted.name,
+                names.join(", "),
+                names[0],
+            ));
         }
-        Some(self.loaded(Document::new(file, None, Layer::Pack, source)))
+        Ok(found.pop().map(|profile| self.of_plugin(profile)))
+    }
+
+    fn of_plugin(&mut self, profile: PackProfile) -> Arc<Loaded> {
+        let document = Document::new(profile.file.clone(), None, Layer::Pack, profile.text.clone());
+        if self.resolved.packs.iter().all(|known| known.file != profile.file) {
+            self.resolved.packs.push(profile);
+        }
+        self.loaded(document)
     }
 
     fn loaded(&mut self, document: Document) -> Arc<Loaded> {

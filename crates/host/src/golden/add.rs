@@ -1,13 +1,17 @@
 //! Makes a case of a recorded session, or of a part of it.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader};
+use std::fmt::Display;
+use std::fs;
+use std::io::{self, BufRead, Read};
 use std::ops::RangeInclusive;
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 
 use streamfmt_core::redact::{Own, Redaction, Redactor};
+
+use super::suite::is_case;
+use crate::files::FileError;
 
 /// Most bytes of a case: it is to be the smallest input that shows something.
 const LARGEST: usize = 16 << 20;
@@ -52,9 +56,16 @@ pub struct Added {
     pub taken: BTreeMap<String, u64>,
 }
 
-/// Makes the case `name` in the folder `root` of these lines of a recording; `redacts`: without what is nobody's
-/// business, as far as its shape tells. The error says why not.
-pub fn add(root: &Path, name: &str, from: &Path, lines: &Lines, redacts: bool) -> Result<Added, String> {
+/// Makes the case `name` in the folder `root` of these lines of a recording, which is called `from`; `redacts`: without
+/// what is nobody's business, as far as its shape tells. The error says why not.
+pub fn add(
+    root: &Path,
+    name: &str,
+    from: &str,
+    mut recording: impl BufRead,
+    lines: &Lines,
+    redacts: bool,
+) -> Result<Added, String> {
     let is_plain = |part: Component<'_>| matches!(part, Component::Normal(part) if !part.to_string_lossy().starts_with('.'));
     if name.is_empty() || name.chars().any(char::is_control) || !Path::new(name).components().all(is_plain) {
         return Err(format!("\"{name}\" is no name for a case (as in claude/a-failed-command)"));
@@ -63,20 +74,27 @@ pub fn add(root: &Path, name: &str, from: &Path, lines: &Lines, redacts: bool) -
     if folder.exists() {
         return Err(format!("{}: there is one of this name already", folder.display()));
     }
-    let told = |path: &Path| {
-        let path = path.display().to_string();
-        move |error: io::Error| format!("{path}: {error}")
+    let inside = folder.ancestors().skip(1).find(|above| is_case(above));
+    if let Some(case) = inside {
+        return Err(format!("{}: there is a case here, which can't hold another one", case.display()));
+    }
+    let told = |path: &dyn Display| {
+        let path = path.to_string();
+        move |error: io::Error| format!("{path}: {}", FileError::from(error))
     };
     let mut redactor = if redacts { Redactor::new(&private()) } else { None };
     let (mut kept, mut count) = (Vec::new(), 0);
-    let mut reader = BufReader::new(File::open(from).map_err(told(from))?);
-    for number in 1..=*lines.0.end() {
-        let mut line = Vec::new();
-        if reader.read_until(b'\n', &mut line).map_err(told(from))? == 0 {
+    for _ in 1..*lines.0.start() {
+        if recording.skip_until(b'\n').map_err(told(&from))? == 0 {
             break;
         }
-        if number < *lines.0.start() {
-            continue;
+    }
+    for _ in lines.0.clone() {
+        let mut line = Vec::new();
+        // One byte more than may be kept is enough to know.
+        let most = (LARGEST - kept.len() + 1) as u64;
+        if recording.by_ref().take(most).read_until(b'\n', &mut line).map_err(told(&from))? == 0 {
+            break;
         }
         match &mut redactor {
             Some(redactor) => {
@@ -89,18 +107,17 @@ pub fn add(root: &Path, name: &str, from: &Path, lines: &Lines, redacts: bool) -
         count += 1;
         if kept.len() > LARGEST {
             return Err(format!(
-                "{}: that is more than {} MiB; take fewer lines with --events",
-                from.display(),
+                "{from}: that is more than {} MiB; take fewer lines with --events",
                 LARGEST >> 20
             ));
         }
     }
     if count == 0 {
-        return Err(format!("{}: there is no such line", from.display()));
+        return Err(format!("{from}: there is no such line"));
     }
-    fs::create_dir_all(&folder).map_err(told(&folder))?;
+    fs::create_dir_all(&folder).map_err(told(&folder.display()))?;
     let input = folder.join("input.ndjson");
-    fs::write(&input, kept).map_err(told(&input))?;
+    fs::write(&input, kept).map_err(told(&input.display()))?;
     let taken = redactor.map(|redactor| redactor.counts().clone()).unwrap_or_default();
     Ok(Added { input, lines: count, taken })
 }

@@ -9,6 +9,7 @@ use super::choices::Choices;
 use super::input::Input;
 use super::outcome::Outcome;
 use super::short;
+use crate::files::FileError;
 
 /// An input, and what it is formatted with.
 #[derive(Clone, Debug)]
@@ -85,14 +86,14 @@ impl Cell {
         if let Some(reason) = outcome.refusal(&self.case.choices.expect) {
             return Err(reason);
         }
-        let told = |error: io::Error| format!("{}: {error}", self.file().display());
-        if let Ok(old) = fs::read_to_string(self.file())
-            && let Some(line) = conflict(&old)
-        {
-            return Err(format!(
-                "{}:{line}: there is a conflict to be resolved first",
-                self.file().display()
-            ));
+        let told = |error: io::Error| format!("{}: {}", self.file().display(), FileError::from(error));
+        let told_file = self.told_file().filter(|_| self.is_first);
+        for file in [Some(self.file()), told_file.as_deref()].into_iter().flatten() {
+            if let Ok(old) = fs::read_to_string(file)
+                && let Some(line) = conflict(&old)
+            {
+                return Err(format!("{}:{line}: there is a conflict to be resolved first", file.display()));
+            }
         }
         match &self.home {
             Home::File(path) => {
@@ -100,9 +101,9 @@ impl Cell {
                 self.stays_inside(path)?;
                 fs::write(path, &outcome.text).map_err(told)?;
             }
-            Home::Section(path, name) => short::rewrite(path, name, &outcome.text).map_err(told)?,
+            Home::Section(path, name) => short::rewrite(path, name, &outcome.text)?,
         }
-        let Some(file) = self.told_file().filter(|_| self.is_first) else { return Ok(()) };
+        let Some(file) = told_file else { return Ok(()) };
         if !outcome.told.is_empty() {
             self.stays_inside(&file)?;
             return fs::write(file, &outcome.told).map_err(told);
@@ -142,10 +143,14 @@ fn kept(path: &Path) -> Result<Option<String>, String> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(format!(
-            "{}: what is expected can't be read ({error}); delete it and accept it anew",
-            path.display()
-        )),
+        Err(error) => {
+            let why = match error.kind() {
+                io::ErrorKind::InvalidData => FileError::NotText,
+                _ => FileError::from(error),
+            };
+            let path = path.display();
+            Err(format!("{path}: what is expected can't be read ({why}); delete it and accept it anew"))
+        }
     }
 }
 

@@ -1,37 +1,30 @@
 //! Tries cells: one, or all of them on several threads, told in their order.
 
-use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::mpsc;
 use std::thread;
 
 use super::case::Cell;
 use super::choices::Choices;
+use super::engines::Engines;
 use super::faults;
 use super::input::Input;
 use super::laws::{self, Chunks};
 use super::outcome::{Outcome, State};
 use super::run::{Run, visible};
 use super::suite::Suite;
-use crate::engine::{Engine, Looks};
-use crate::files::Files;
-use crate::lua::pack::Pack;
 
-/// Tries cells. What cells share is read once: a plugin, the choices of a profile.
+/// More threads than this bring nothing on any machine.
+const MOST_THREADS: usize = 256;
+
+/// Tries cells. What cells share is made once: an engine, and in it a plugin.
 #[derive(Default)]
 pub struct Checker {
     chunks: Chunks,
     faults: bool,
-    engines: Mutex<HashMap<Key, Ready>>,
-    packs: Mutex<HashMap<PathBuf, Result<Arc<Pack>, String>>>,
+    engines: Engines,
 }
-
-/// Choices, by where they lie; the profile; the writer.
-type Key = (usize, String, String);
-
-/// An engine, or what is wrong with its set-up. The choices are kept, so that none others lie where they do.
-type Ready = (Arc<Choices>, Result<Arc<Engine>, Vec<String>>);
 
 /// How many cells ended how.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -123,7 +116,8 @@ impl Checker {
         if let Some(reason) = &choices.skip {
             return Outcome { skipped: Some(reason.clone()), ..Outcome::default() };
         }
-        let engine = match self.engine(choices, &cell.profile, &cell.writer) {
+        let case = &cell.case;
+        let engine = match self.engines.get(&choices.formatting, &case.path, &cell.profile, &cell.writer) {
             Ok(engine) => engine,
             Err(problems) => return Outcome::wrong(problems),
         };
@@ -157,13 +151,14 @@ impl Checker {
         }
     }
 
-    /// Tries cells on so many threads; tells each with what became of it, in their order. `each` says whether to go
+    /// Tries cells on so many threads, 256 at most; tells each with what became of it, in their order. `each` says whether to go
     /// on.
     pub fn check_all(&self, cells: &[Cell], threads: usize, mut each: impl FnMut(&Cell, Outcome) -> bool) {
+        let threads = threads.clamp(1, MOST_THREADS.min(cells.len().max(1)));
         let next = AtomicUsize::new(0);
-        let (send, receive) = mpsc::sync_channel::<(usize, Outcome)>(threads * 16 + 16);
+        let (send, receive) = mpsc::sync_channel::<(usize, Outcome)>(threads * 16);
         thread::scope(|scope| {
-            for _ in 0..threads.clamp(1, cells.len().max(1)) {
+            for _ in 0..threads {
                 let (send, next) = (send.clone(), &next);
                 scope.spawn(move || {
                     loop {
@@ -189,72 +184,6 @@ impl Checker {
                 }
             }
         });
-    }
-
-    /// The engine of a profile and a writer with the choices of a case.
-    pub(super) fn engine(
-        &self,
-        choices: &Arc<Choices>,
-        profile: &str,
-        writer: &str,
-    ) -> Result<Arc<Engine>, Vec<String>> {
-        let key = (Arc::as_ptr(choices) as usize, profile.to_owned(), writer.to_owned());
-        if let Some((_, known)) = locked(&self.engines).get(&key) {
-            return known.clone();
-        }
-        let made = self.make(choices, profile, writer).map(Arc::new);
-        locked(&self.engines).insert(key, (Arc::clone(choices), made.clone()));
-        made
-    }
-
-    fn make(&self, choices: &Choices, profile: &str, writer: &str) -> Result<Engine, Vec<String>> {
-        let is_ansi = writer == "ansi";
-        let looks = Looks {
-            color: is_ansi.then_some(choices.color),
-            width: choices.width.or(is_ansi.then_some(choices.terminal_width)),
-            zone: Some(choices.timezone.clone()),
-            ..Looks::default()
-        };
-        let mut builder = Engine::builder()
-            .profile(profile)
-            .writer(writer)
-            .ascii(choices.ascii)
-            .timestamps(choices.timestamps)
-            .only(choices.only.iter().cloned())
-            .hide(choices.hide.iter().cloned())
-            .looks(looks);
-        if let Some(dialect) = &choices.from {
-            builder = builder.dialect(dialect);
-        }
-        if let Some(theme) = &choices.theme {
-            builder = builder.theme(theme);
-        }
-        for assignment in &choices.set {
-            builder = builder.set(assignment);
-        }
-        let mut problems = Vec::new();
-        for path in &choices.plugins {
-            match self.pack(path) {
-                Ok(pack) => builder = builder.pack(pack),
-                Err(wrong) => problems.push(format!("plugin {}: {wrong}", path.display())),
-            }
-        }
-        match builder.build() {
-            Ok(engine) if problems.is_empty() => Ok(engine),
-            Ok(_) => Err(problems),
-            Err(found) => {
-                problems.extend(found.0.iter().map(ToString::to_string));
-                Err(problems)
-            }
-        }
-    }
-
-    fn pack(&self, path: &Path) -> Result<Arc<Pack>, String> {
-        let mut packs = locked(&self.packs);
-        packs
-            .entry(path.to_owned())
-            .or_insert_with(|| Pack::read(&Files::default(), path).map(Arc::new))
-            .clone()
     }
 }
 
@@ -297,8 +226,4 @@ fn damage(report: &streamfmt_core::pipeline::Report) -> Option<String> {
     ];
     let told: Vec<String> = told.into_iter().flatten().collect();
     (!told.is_empty()).then(|| told.join(" and "))
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use regex::Regex;
 use streamfmt_core::theme::ColorDepth;
@@ -11,6 +12,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::input::Patch;
+use crate::config::is_path;
+use crate::files::FileError;
 use crate::problem::{Problem, Problems, suggestion};
 
 /// What a case is formatted with.
@@ -28,8 +31,25 @@ pub struct Choices {
     pub profiles: Vec<String>,
     /// The writers.
     pub writers: Vec<String>,
-    /// Single pairs, `<profile>.<writer>`; where there are any, these only.
-    pub matrix: Vec<String>,
+    /// Single pairs of a profile and a writer; where there are any, these only.
+    pub matrix: Vec<(String, String)>,
+    /// How it is formatted.
+    pub formatting: Formatting,
+    /// What is put into the input before it is read.
+    pub patches: Vec<Patch>,
+    /// What is made constant in the output before it is compared.
+    pub redactions: Vec<Redaction>,
+    /// What is expected beside the text.
+    pub expect: Expect,
+    /// Steps that a plugin may take for all of the input.
+    pub fuel: Option<u64>,
+    /// The time that reports of it carry. No output depends on it, nor on the clock.
+    pub now: Option<Timestamp>,
+}
+
+/// How a case is formatted, beside its profile and writer: cases that agree in it share an engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Formatting {
     /// Plugins, the lowest first.
     pub plugins: Vec<PathBuf>,
     /// The width of the terminal that `ansi` is written for.
@@ -54,14 +74,6 @@ pub struct Choices {
     pub hide: Vec<String>,
     /// Single keys of the profile.
     pub set: Vec<String>,
-    /// What is put into the input before it is read.
-    pub patches: Vec<Patch>,
-    /// What is made constant in the output before it is compared.
-    pub redactions: Vec<Redaction>,
-    /// What is expected beside the text.
-    pub expect: Expect,
-    /// Steps that a plugin may take for all of the input.
-    pub fuel: Option<u64>,
 }
 
 /// What is expected of a run beside its text.
@@ -102,6 +114,19 @@ impl Default for Choices {
             profiles: vec!["default".to_owned()],
             writers: vec!["text".to_owned()],
             matrix: Vec::new(),
+            formatting: Formatting::default(),
+            patches: Vec::new(),
+            redactions: Vec::new(),
+            expect: Expect::default(),
+            fuel: None,
+            now: None,
+        }
+    }
+}
+
+impl Default for Formatting {
+    fn default() -> Self {
+        Self {
             plugins: Vec::new(),
             terminal_width: 80,
             color: ColorDepth::TrueColor,
@@ -114,10 +139,6 @@ impl Default for Choices {
             only: Vec::new(),
             hide: Vec::new(),
             set: Vec::new(),
-            patches: Vec::new(),
-            redactions: Vec::new(),
-            expect: Expect::default(),
-            fuel: None,
         }
     }
 }
@@ -131,7 +152,7 @@ impl Choices {
             Ok(source) => source,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return choices,
             Err(error) => {
-                problems.0.push(Problem::of(file, error.to_string()));
+                problems.0.push(Problem::of(file, FileError::from(error).to_string()));
                 return choices;
             }
         };
@@ -139,6 +160,11 @@ impl Choices {
         for error in errors {
             let span = error.span().unwrap_or(0..0);
             problems.0.push(Problem::at(&file, &source, span, error.message().replace('\n', ", ")));
+        }
+        let says = |key: &str| table.get_ref().contains_key(key);
+        if says("profiles") || says("writers") {
+            // They are as good as the pairs of a file below.
+            choices.matrix.clear();
         }
         let folder = path.parent().unwrap_or(Path::new(""));
         let mut found: Vec<Problem> = Vec::new();
@@ -148,12 +174,15 @@ impl Choices {
                 let name = format!("{group}{}", key.get_ref());
                 let inner = format!("{name}.");
                 let problem = match value.get_ref() {
-                    DeValue::Table(table) if KEYS.iter().any(|(known, _)| known.starts_with(&inner)) => {
+                    DeValue::Table(table) if keys_in(&inner).is_some() => {
                         tables.push((inner, table));
                         continue;
                     }
                     _ if let Some((_, set)) = KEYS.iter().find(|(known, _)| *known == name) => {
                         set(&mut choices, value, folder).err().map(|wanted| (value.span(), wanted))
+                    }
+                    _ if let Some(keys) = keys_in(&inner) => {
+                        Some((value.span(), format!("a table is wanted, with {keys}")))
                     }
                     _ => {
                         let hint = suggestion(&name, KEYS.iter().map(|(known, _)| *known));
@@ -177,11 +206,7 @@ impl Choices {
             };
             return self.profiles.iter().flat_map(writers).collect();
         }
-        let pair = |pair: &String| {
-            let (profile, writer) = pair.rsplit_once('.').unwrap_or((pair, ""));
-            (profile.to_owned(), writer.to_owned())
-        };
-        self.matrix.iter().map(pair).collect()
+        self.matrix.clone()
     }
 
     /// The output with everything redacted that is to be.
@@ -204,37 +229,47 @@ const KEYS: &[(&str, Set)] = &[
     }),
     ("writers", |c, value, _| list(value).map(|list| c.writers = list)),
     ("matrix", |c, value, folder| {
-        list(value).map(|list| c.matrix = list.iter().map(|pair| located(pair, folder)).collect())
+        let pair = |pair: &String| {
+            let (profile, writer) = pair.rsplit_once('.').ok_or_else(|| {
+                format!("\"{pair}\" is no pair of a profile and a writer (as in default.text)")
+            })?;
+            Ok((located(profile, folder), writer.to_owned()))
+        };
+        c.matrix = list(value)?.iter().map(pair).collect::<Result<_, String>>()?;
+        Ok(())
     }),
     ("plugins", |c, value, folder| {
-        list(value).map(|list| c.plugins = list.iter().map(|path| folder.join(path)).collect())
+        list(value).map(|list| c.formatting.plugins = list.iter().map(|path| folder.join(path)).collect())
     }),
     ("fuel", |c, value, _| number(value).map(|steps| c.fuel = Some(steps as u64))),
-    ("env.width", |c, value, _| number(value).map(|width| c.terminal_width = width)),
-    ("env.color", |c, value, _| color(value).map(|color| c.color = color)),
-    ("env.timezone", |c, value, _| zone(value).map(|zone| c.timezone = zone)),
+    ("env.width", |c, value, _| number(value).map(|width| c.formatting.terminal_width = width)),
+    ("env.color", |c, value, _| color(value).map(|color| c.formatting.color = color)),
+    ("env.timezone", |c, value, _| zone(value).map(|zone| c.formatting.timezone = zone)),
+    ("env.now", |c, value, _| time(value).map(|time| c.now = Some(time))),
     ("expect.exit", |c, value, _| number(value).map(|code| c.expect.exit = Some(code))),
     ("expect.warnings", |c, value, _| number(value).map(|count| c.expect.warnings = Some(count))),
     ("expect.damage", |c, value, _| flag(value).map(|on| c.expect.damage = on)),
-    ("args.from", |c, value, _| text(value).map(|name| c.from = Some(name))),
-    ("args.width", |c, value, _| number(value).map(|width| c.width = Some(width))),
-    ("args.theme", |c, value, _| text(value).map(|name| c.theme = Some(name))),
-    ("args.ascii", |c, value, _| flag(value).map(|on| c.ascii = on)),
-    ("args.timestamps", |c, value, _| flag(value).map(|on| c.timestamps = on)),
-    ("args.only", |c, value, _| list(value).map(|list| c.only = list)),
-    ("args.hide", |c, value, _| list(value).map(|list| c.hide = list)),
-    ("args.set", |c, value, _| list(value).map(|list| c.set = list)),
+    ("args.from", |c, value, _| text(value).map(|name| c.formatting.from = Some(name))),
+    ("args.width", |c, value, _| number(value).map(|width| c.formatting.width = Some(width))),
+    ("args.theme", |c, value, _| text(value).map(|name| c.formatting.theme = Some(name))),
+    ("args.ascii", |c, value, _| flag(value).map(|on| c.formatting.ascii = on)),
+    ("args.timestamps", |c, value, _| flag(value).map(|on| c.formatting.timestamps = on)),
+    ("args.only", |c, value, _| list(value).map(|list| c.formatting.only = list)),
+    ("args.hide", |c, value, _| list(value).map(|list| c.formatting.hide = list)),
+    ("args.set", |c, value, _| list(value).map(|list| c.formatting.set = list)),
     ("set", |c, value, _| rows(value, ["pointer", "value"], patch).map(|rows| c.patches.extend(rows))),
     ("redact", |c, value, _| rows(value, ["regex", "with"], redaction).map(|rows| c.redactions.extend(rows))),
 ];
 
+/// The keys in a table, by the beginning of their names; none if there is no such table.
+fn keys_in(table: &str) -> Option<String> {
+    let keys: Vec<&str> = KEYS.iter().filter_map(|(known, _)| known.strip_prefix(table)).collect();
+    (!keys.is_empty()).then(|| keys.join(", "))
+}
+
 /// The path of a profile's file, relative to the file that names it; a mere name stays.
 fn located(profile: &str, folder: &Path) -> String {
-    if profile.contains('/') {
-        folder.join(profile).to_string_lossy().into_owned()
-    } else {
-        profile.to_owned()
-    }
+    if is_path(profile) { folder.join(profile).to_string_lossy().into_owned() } else { profile.to_owned() }
 }
 
 fn text(value: &Spanned<DeValue<'_>>) -> Result<String, String> {
@@ -266,7 +301,11 @@ fn skip(value: &Spanned<DeValue<'_>>) -> Result<Option<String>, String> {
 }
 
 fn color(value: &Spanned<DeValue<'_>>) -> Result<ColorDepth, String> {
-    match text(value)?.as_str() {
+    let name = match value.get_ref() {
+        DeValue::Integer(colors) => colors.as_str().to_owned(),
+        _ => text(value)?,
+    };
+    match name.as_str() {
         "truecolor" => Ok(ColorDepth::TrueColor),
         "256" => Ok(ColorDepth::Ansi256),
         "16" => Ok(ColorDepth::Ansi16),
@@ -279,6 +318,18 @@ fn zone(value: &Spanned<DeValue<'_>>) -> Result<TimeZone, String> {
         "UTC" => Ok(TimeZone::UTC),
         posix => TimeZone::posix(posix).map_err(|_| "UTC or a POSIX zone (CET-1) is wanted".to_owned()),
     }
+}
+
+/// A moment in RFC 3339, as a string or as TOML's own, which is the same.
+fn time(value: &Spanned<DeValue<'_>>) -> Result<Timestamp, String> {
+    let text = match value.get_ref() {
+        DeValue::Datetime(time) => time.to_string(),
+        _ => text(value)?,
+    };
+    let whole: Option<toml::value::Datetime> = text.parse().ok();
+    let whole = whole.filter(|time| time.date.is_some() && time.offset.is_some());
+    let time = whole.and_then(|time| time.to_string().parse().ok());
+    time.ok_or_else(|| format!("\"{text}\" is no time with its zone (as in 2026-01-01T00:00:00Z)"))
 }
 
 /// The rows of an array of tables that have these two keys.
@@ -297,7 +348,12 @@ fn rows<T>(
         };
         row(first, second)
     };
-    values.iter().map(read).collect()
+    // They have one place together.
+    let numbered = |(index, value)| read(value).map_err(|wrong| format!("number {}: {wrong}", index + 1));
+    match &values[..] {
+        [one] => Ok(vec![read(one)?]),
+        several => several.iter().enumerate().map(numbered).collect(),
+    }
 }
 
 fn patch(pointer: &str, value: &DeValue<'_>) -> Result<Patch, String> {
@@ -314,7 +370,8 @@ fn redaction(pattern: &str, with: &DeValue<'_>) -> Result<Redaction, String> {
     let with = with.as_str().ok_or("with is a string")?.to_owned();
     let pattern = Regex::new(pattern).map_err(|error| {
         let message = error.to_string();
-        format!("the regex can't be read: {}", message.lines().last().unwrap_or_default().trim())
+        let reason = message.lines().last().unwrap_or_default().trim();
+        format!("the regex can't be read: {}", reason.strip_prefix("error: ").unwrap_or(reason))
     })?;
     Ok(Redaction { pattern, with })
 }

@@ -13,21 +13,19 @@ mod parts;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 use std::rc::Rc;
 
 use streamfmt_core::dialect;
-use streamfmt_core::entry::Block;
-use streamfmt_core::formatter::{FormatError, Formatter, Moment, Verdict};
 use streamfmt_core::item::{Action, Item, Kind};
 use streamfmt_core::json::Record;
 use streamfmt_core::pipeline::{Output, Pipeline};
-use streamfmt_core::session::Session;
 
 pub use baseline::Baseline;
 pub use parts::What;
 use parts::parts;
 
+use super::witness::Witness;
 use crate::engine::Engine;
 
 /// Lines around one that decide how it is shown.
@@ -35,6 +33,8 @@ const BEFORE: usize = 12;
 const AFTER: usize = 6;
 /// Bytes of those lines: farther ones are left out.
 const AROUND: usize = 256 << 10;
+/// What is longer than this of a line is left out.
+const MOST_BYTES: u64 = 64 << 20;
 /// A longer line is not tried in parts.
 const LONGEST: usize = 1 << 20;
 /// A part that is shown nowhere in so many lines counts as one that is not shown.
@@ -74,12 +74,14 @@ pub struct Drift {
     known: HashMap<(What, String), Known>,
     /// Lines that were read.
     pub lines: u64,
+    /// Those of them that are events.
+    pub events: u64,
 }
 
 impl Drift {
     /// Looks with the formatters of an engine, which should be one that shows everything and writes `json`.
     pub fn new(engine: Engine) -> Self {
-        Self { engine, files: Vec::new(), known: HashMap::new(), lines: 0 }
+        Self { engine, files: Vec::new(), known: HashMap::new(), lines: 0, events: 0 }
     }
 
     /// Reads a recording that is called `name`.
@@ -92,9 +94,14 @@ impl Drift {
         let mut unknown = BTreeMap::new();
         loop {
             let mut line = Vec::new();
-            let is_over = input.read_until(b'\n', &mut line)? == 0;
+            let is_over = input.by_ref().take(MOST_BYTES).read_until(b'\n', &mut line)? == 0;
+            if line.len() as u64 == MOST_BYTES && !line.ends_with(b"\n") {
+                input.skip_until(b'\n')?;
+                line.push(b'\n');
+            }
             if is_over {
                 let _ = pipeline.finish(&mut String::new());
+                self.events += pipeline.report().events;
             } else {
                 number += 1;
                 self.lines += 1;
@@ -314,24 +321,4 @@ pub fn dialect_of(lines: &[u8]) -> Option<&'static str> {
         let record = Record::from_line(std::str::from_utf8(line).ok()?.to_owned()).ok()?;
         Some(dialect::claiming(record.root())?.name)
     })
-}
-
-/// Sees every item and decides nothing.
-struct Witness(Rc<RefCell<Vec<Item>>>);
-
-impl Formatter for Witness {
-    fn name(&self) -> &'static str {
-        "witness"
-    }
-
-    fn format(&self, _: &Item, _: &Session) -> Result<Verdict, FormatError> {
-        Ok(Verdict::Pass)
-    }
-
-    fn observe(&self, moment: Moment<'_>, _: &Session) -> Vec<Block> {
-        if let Moment::Complete(item) = moment {
-            self.0.borrow_mut().push(item.clone());
-        }
-        Vec::new()
-    }
 }

@@ -1,7 +1,8 @@
 //! The proof that a plugin's failure costs its own words only.
 //!
-//! Each call of a plugin's function is made to fail in turn. Then that one item must be told as if the plugin had
-//! had nothing to say, by the layers below and in the end by the built-in formatter, and all others as before.
+//! Each call of a plugin's function is made to fail in turn. Then that one item must be told as if the function had
+//! had nothing to say, by the layers below and in the end by the built-in formatter, and all others as before. Where
+//! the function is all that plugins say of the item, it must be told as it is without any plugin.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ use std::rc::Rc;
 use streamfmt_core::dialect;
 use streamfmt_core::entry::Entry;
 use streamfmt_core::item::Id;
-use streamfmt_core::pipeline::{Output, Pipeline};
+use streamfmt_core::pipeline::{Output, Pipeline, Setup};
 use streamfmt_core::writer::Writer;
 
 use crate::engine::Engine;
@@ -25,16 +26,23 @@ pub(super) fn broken(engine: &Engine, input: &[u8]) -> Vec<String> {
     let usual = engine.apart();
     let Some(told) = entries(&usual, input) else { return Vec::new() };
     let calls = usual.journal().calls();
-    let mut broken: Vec<String> =
-        (1..=calls.min(MOST_CALLS)).filter_map(|number| one_fails(engine, input, &told, number)).collect();
-    if calls > 0 {
-        broken.extend(all_fail(engine, input));
+    if calls == 0 {
+        return Vec::new();
     }
-    broken
+    let Some(bare) = entries_without_plugins(engine, input) else { return Vec::new() };
+    let numbers = 1..=calls.min(MOST_CALLS);
+    let broken = numbers.filter_map(|number| one_fails(engine, input, &told, &bare, number));
+    broken.chain(all_fail(engine, input, &bare)).collect()
 }
 
 /// What doesn't hold when the call with this number fails.
-fn one_fails(engine: &Engine, input: &[u8], told: &Told, number: u64) -> Option<String> {
+pub(super) fn one_fails(
+    engine: &Engine,
+    input: &[u8],
+    told: &Told,
+    bare: &Told,
+    number: u64,
+) -> Option<String> {
     let failing = engine.with_fault(Fault::Fails(number));
     let (with, without) =
         (entries(&failing, input)?, entries(&engine.with_fault(Fault::Passes(number)), input)?);
@@ -43,7 +51,11 @@ fn one_fails(engine: &Engine, input: &[u8], told: &Told, number: u64) -> Option<
             "when call {number} of a plugin fails, {id} is not told as if it had said nothing"
         ));
     }
-    if failing.journal().met_hook() == Some(true) {
+    let met = failing.journal().met()?;
+    if let Some(id) = met.lone.filter(|id| with.get(id) != bare.get(id)) {
+        return Some(format!("when call {number} of a plugin fails, {id} is not told as without plugins"));
+    }
+    if met.is_hook {
         // What it would have kept in its state is missing from then on: others may be told otherwise, but are told.
         let lost = told.keys().find(|id| !with.contains_key(*id) && !is_aside(id))?;
         return Some(format!("when call {number} of a plugin fails, {lost} is not told at all"));
@@ -58,9 +70,8 @@ fn one_fails(engine: &Engine, input: &[u8], told: &Told, number: u64) -> Option<
 }
 
 /// What doesn't hold when all calls fail: what the built-in formatter tells is told.
-fn all_fail(engine: &Engine, input: &[u8]) -> Option<String> {
-    let (with, bare) =
-        (entries(&engine.with_fault(Fault::AllFail), input)?, entries(&engine.without_plugins(), input)?);
+fn all_fail(engine: &Engine, input: &[u8], bare: &Told) -> Option<String> {
+    let with = entries(&engine.with_fault(Fault::AllFail), input)?;
     let lost = bare.keys().find(|id| !with.contains_key(*id))?;
     Some(format!("when all calls of plugins fail, {lost} is not told at all"))
 }
@@ -77,12 +88,22 @@ fn difference<'a>(one: &'a Told, other: &'a Told) -> Option<&'a Id> {
 }
 
 /// What is told, by id. The title of what an entry is inside of is that other one's.
-type Told = BTreeMap<Id, Entry>;
+pub(super) type Told = BTreeMap<Id, Entry>;
+
+/// What is told of an input without plugins. What they mask stays masked.
+pub(super) fn entries_without_plugins(engine: &Engine, input: &[u8]) -> Option<Told> {
+    let mut setup = engine.without_plugins().setup();
+    setup.profile.redaction = engine.apart().setup().profile.redaction;
+    entries_of(setup, input)
+}
 
 /// What is told of an input; nothing if no entries are made, or a plugin reads the lines.
-fn entries(engine: &Engine, input: &[u8]) -> Option<Told> {
+pub(super) fn entries(engine: &Engine, input: &[u8]) -> Option<Told> {
+    entries_of(engine.setup(), input)
+}
+
+fn entries_of(mut setup: Setup, input: &[u8]) -> Option<Told> {
     let told = Rc::new(RefCell::new(Told::new()));
-    let mut setup = engine.setup();
     setup.output = match setup.output {
         Output::Entries { formatters, .. } => {
             Output::Entries { formatters, writer: Box::new(Collector(Rc::clone(&told))) }

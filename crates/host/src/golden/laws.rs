@@ -12,18 +12,17 @@ use std::fmt;
 use std::rc::Rc;
 use std::str::FromStr;
 
-use streamfmt_core::entry::{Block, Entry};
-use streamfmt_core::formatter::{FormatError, Formatter, Moment, Verdict};
-use streamfmt_core::item::{Id, Item};
+use streamfmt_core::entry::Entry;
+use streamfmt_core::item::Id;
 use streamfmt_core::json::Record;
 use streamfmt_core::pipeline::{Output, Pipeline, Report};
-use streamfmt_core::session::Session;
 use streamfmt_core::text::clean;
 use streamfmt_core::writer::Writer;
 
 use super::case::Cell;
 use super::input::Input;
 use super::run::{Run, visible};
+use super::witness::Witness;
 use super::{live, pieces};
 use crate::engine::Engine;
 
@@ -221,26 +220,6 @@ fn undrawn(engine: &Engine, input: &[u8]) -> Option<String> {
         .into_iter()
         .find(|(rule, (count, _))| report.hidden.get(*rule).copied().unwrap_or_default() < *count)?;
     Some(format!("{count} items are not drawn, {first} first, and not counted as hidden by \"{rule}\""))
-}
-
-/// Sees every item and decides nothing.
-struct Witness(Rc<RefCell<Vec<Item>>>);
-
-impl Formatter for Witness {
-    fn name(&self) -> &'static str {
-        "witness"
-    }
-
-    fn format(&self, _: &Item, _: &Session) -> Result<Verdict, FormatError> {
-        Ok(Verdict::Pass)
-    }
-
-    fn observe(&self, moment: Moment<'_>, _: &Session) -> Vec<Block> {
-        if let Moment::Complete(item) = moment {
-            self.0.borrow_mut().push(item.clone());
-        }
-        Vec::new()
-    }
 }
 
 /// Notes which items are written.

@@ -37,7 +37,7 @@ pub enum State {
     Equal,
     /// It was not tried.
     Skipped,
-    /// Nothing was expected yet.
+    /// Nothing was expected yet. A plugin may have failed, too.
     New,
     /// What was expected came out, but a plugin failed.
     PluginFailed,
@@ -79,10 +79,10 @@ impl Outcome {
             || differs(&self.expected_told, &self.told)
         {
             State::Different
-        } else if !self.failures.is_empty() {
-            State::PluginFailed
         } else if self.expected.is_none() {
             State::New
+        } else if !self.failures.is_empty() {
+            State::PluginFailed
         } else {
             State::Equal
         }

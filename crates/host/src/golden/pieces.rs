@@ -12,12 +12,21 @@ pub fn single(bytes: &[u8]) -> Vec<&[u8]> {
 
 /// Pieces of many lengths, the same for a seed in every run.
 pub fn odd(bytes: &[u8], seed: u64) -> Vec<&[u8]> {
-    let mut pieces = Vec::new();
-    let mut rest = bytes;
     let mut state = seed;
-    while !rest.is_empty() {
+    let lengths = std::iter::repeat_with(|| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let length = [1, 2, 3, 7, 61, 311, 5000][(state >> 33) as usize % 7];
+        [1, 2, 3, 7, 61, 311, 5000][(state >> 33) as usize % 7]
+    });
+    cut(bytes, lengths)
+}
+
+/// Pieces of these lengths, and one of all that is left then; a length of 0 counts as 1.
+pub fn cut(bytes: &[u8], lengths: impl IntoIterator<Item = usize>) -> Vec<&[u8]> {
+    let mut rest = bytes;
+    let mut pieces = Vec::new();
+    let mut lengths = lengths.into_iter();
+    while !rest.is_empty() {
+        let length = lengths.next().unwrap_or(usize::MAX).max(1);
         let (piece, after) = rest.split_at(length.min(rest.len()));
         pieces.push(piece);
         rest = after;

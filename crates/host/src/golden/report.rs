@@ -20,6 +20,7 @@ use super::outcome::{Outcome, State};
 use super::suite::Suite;
 
 pub use data::SCHEMA;
+pub use human::word;
 
 /// In which form it is told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -123,7 +124,11 @@ fn reason(outcome: &Outcome) -> Option<String> {
     };
     match outcome.state() {
         State::Equal | State::Skipped => None,
-        State::New => Some("new: nothing is expected yet".to_owned()),
+        State::New => Some(
+            first("a plugin failed", &outcome.failures)
+                .unwrap_or_else(|| "nothing is expected yet".to_owned()),
+        )
+        .map(|why| format!("new: {why}")),
         State::PluginFailed => first("a plugin failed", &outcome.failures),
         State::Wrong => first("wrong", &outcome.problems),
         State::Different => {

@@ -1,14 +1,18 @@
 //! Finds cases: folders, and files of short ones.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::case::{Case, Cell, Home};
 use super::choices::Choices;
+use super::engines::Engines;
 use super::input::Input;
+use super::report::word;
 use super::short;
 use crate::engine::WRITERS;
+use crate::files::FileError;
 use crate::problem::{Problem, Problems};
 
 /// Folders in which nobody keeps cases, and in which there is much.
@@ -48,7 +52,12 @@ impl Suite {
         let above: Vec<&Path> = real.ancestors().skip(1).collect();
         let mut defaults = Choices::default();
         if let Some(pack) = above.iter().find(|folder| is_plugin(folder)) {
-            defaults.plugins = vec![(*pack).to_owned()];
+            defaults.formatting.plugins = vec![(*pack).to_owned()];
+        }
+        if real.is_file() && real.extension().is_none_or(|end| end != "cases") {
+            let told = "it is neither a folder of cases nor a file of short ones (NAME.cases)";
+            suite.problems.0.push(Problem::of(root.display().to_string(), told));
+            return suite;
         }
         let mut top = &*real;
         for folder in above.iter().rev().filter(|folder| folder.join("golden.toml").is_file()) {
@@ -57,8 +66,9 @@ impl Suite {
         }
         let name = spelled(real.strip_prefix(top).unwrap_or(Path::new("")));
         let mut left = vec![Place { path: root.to_owned(), name, defaults: Arc::new(defaults) }];
+        let engines = Engines::default();
         while let Some(place) = left.pop() {
-            left.extend(suite.visit(place));
+            left.extend(suite.visit(place, &engines));
         }
         suite.sort();
         suite
@@ -81,17 +91,21 @@ impl Suite {
     fn sort(&mut self) {
         self.cells.sort_by(|a, b| a.name.cmp(&b.name));
         self.orphans.sort();
-        // The same place may have been named twice.
-        self.cells.dedup_by(|a, b| a.name == b.name && a.file() == b.file());
-        self.orphans.dedup();
+        // The same place may have been named twice, and each time otherwise.
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        self.cells.dedup_by(|a, b| {
+            a.name == b.name && a.profile == b.profile && real(&a.case.path) == real(&b.case.path)
+        });
+        let (mut known, mut told) = (HashSet::new(), HashSet::new());
+        self.orphans.retain(|path| known.insert(real(path)));
         let twice = self.cells.windows(2).filter(|pair| pair[0].name == pair[1].name);
-        let told = twice.map(|pair| Problem::of(&pair[0].name, "there are two of this name; rename one"));
-        let told: Vec<Problem> = told.filter(|problem| !self.problems.0.contains(problem)).collect();
-        self.problems.0.extend(told);
+        let twice = twice.map(|pair| Problem::of(&pair[0].name, "there are two of this name; rename one"));
+        self.problems.0.extend(twice);
+        self.problems.0.retain(|problem| told.insert(problem.to_string()));
     }
 
     /// Takes in what is at a place, and gives the places in it that are left to look at.
-    fn visit(&mut self, place: Place) -> Vec<Place> {
+    fn visit(&mut self, place: Place, engines: &Engines) -> Vec<Place> {
         let Place { path, name, mut defaults } = place;
         if !path.is_dir() {
             if path.extension().is_some_and(|end| end == "cases") {
@@ -100,18 +114,20 @@ impl Suite {
             return Vec::new();
         }
         if is_plugin(&path) {
-            defaults = Arc::new(Choices { plugins: vec![path.clone()], ..(*defaults).clone() });
+            Arc::make_mut(&mut defaults).formatting.plugins = vec![path.clone()];
             let tests = path.join("tests");
             if !tests.is_dir() {
-                let told = "the plugin has no tests; add the first case with: streamfmt golden add tests/NAME --from FILE";
+                let told = format!(
+                    "the plugin has no tests; this makes the first: streamfmt golden add NAME --from FILE --root {}",
+                    word(&tests.display().to_string())
+                );
                 self.problems.0.push(Problem::of(path.display().to_string(), told));
                 return Vec::new();
             }
             return vec![Place { path: tests, name, defaults }];
         }
-        let is_case = ["input.ndjson", "case.toml", "expected"].iter().any(|sign| path.join(sign).exists());
-        if is_case {
-            self.folder(&name, &path, &defaults);
+        if is_case(&path) {
+            self.folder(&name, &path, &defaults, engines);
             return Vec::new();
         }
         if path.join("golden.toml").is_file() {
@@ -128,7 +144,7 @@ impl Suite {
         children(&path).into_iter().filter_map(below).collect()
     }
 
-    fn folder(&mut self, name: &str, folder: &Path, defaults: &Arc<Choices>) {
+    fn folder(&mut self, name: &str, folder: &Path, defaults: &Arc<Choices>, engines: &Engines) {
         let own = folder.join("case.toml");
         let before = self.problems.0.len();
         let choices = if own.exists() {
@@ -140,7 +156,8 @@ impl Suite {
         let input = match fs::read(&file) {
             Ok(bytes) => Input::read(&bytes, &choices.patches),
             Err(error) => Err(format!(
-                "it can't be read ({error}); put the stream there, or say input = \"…\" in case.toml"
+                "it can't be read ({}); put the stream there, or say input = \"…\" in case.toml",
+                FileError::from(error)
             )),
         };
         let input = match input {
@@ -167,7 +184,8 @@ impl Suite {
         let case = Arc::new(Case { name, path: folder.to_owned(), choices, input });
         for (index, (profile, writer)) in cells.into_iter().enumerate() {
             let short = short_name(&profile);
-            let file = expected.join(format!("{short}.{writer}.{}", ending(&writer)));
+            let ending = ending(engines, &case, &profile, &writer);
+            let file = expected.join(format!("{short}.{writer}.{ending}"));
             unasked.retain(|path| *path != file);
             self.cells.push(Cell {
                 name: format!("{}/{short}.{writer}", case.name),
@@ -186,7 +204,8 @@ impl Suite {
         let file = match fs::read_to_string(path) {
             Ok(file) => file,
             Err(error) => {
-                self.problems.0.push(Problem::of(path.display().to_string(), error.to_string()));
+                let told = FileError::from(error).to_string();
+                self.problems.0.push(Problem::of(path.display().to_string(), told));
                 return;
             }
         };
@@ -197,12 +216,22 @@ impl Suite {
             [_, profile, writer] => (profile, writer),
             _ => ("default", "text"),
         };
+        let mut names = HashSet::new();
         for section in short::sections(&file) {
+            let wrong = match section.name.as_str() {
+                "" => Some("the case in this line has no name (=== NAME)"),
+                name if !names.insert(name.to_owned()) => Some("there is one of this name above; rename it"),
+                _ => None,
+            };
+            if let Some(wrong) = wrong {
+                self.problems.0.push(Problem::of(format!("{}:{}", path.display(), section.line), wrong));
+                continue;
+            }
             let input = match Input::read(section.input.as_bytes(), &defaults.patches) {
                 Ok(input) => input,
                 Err(wrong) => {
-                    let origin = format!("{}: {}", path.display(), section.name);
-                    self.problems.0.push(Problem::of(origin, wrong));
+                    let origin = format!("{}:{}", path.display(), section.line);
+                    self.problems.0.push(Problem::of(origin, format!("in the input of this case: {wrong}")));
                     continue;
                 }
             };
@@ -221,20 +250,35 @@ impl Suite {
     }
 }
 
+/// Whether a folder is a case: it has what only a case has.
+pub(super) fn is_case(folder: &Path) -> bool {
+    // Other tests have folders of what they expect, too.
+    let is_ours =
+        |file: &PathBuf| file.file_name().is_some_and(|name| name.to_string_lossy().split('.').count() == 3);
+    ["input.ndjson", "case.toml"].iter().any(|sign| folder.join(sign).is_file())
+        || children(&folder.join("expected")).iter().any(is_ours)
+}
+
 /// Whether a folder is a plugin.
 fn is_plugin(folder: &Path) -> bool {
     folder.join("plugin.toml").is_file()
 }
 
-/// A profile's name in the names of cells and files: that of its file without the ending, if it is one.
+/// A profile's name in the names of cells and files: of one in a file its own, or that of the file.
 fn short_name(profile: &str) -> String {
     let file = profile.rsplit(['/', '\\']).next().unwrap_or(profile);
-    file.strip_suffix(".toml").unwrap_or(file).to_owned()
+    let name = file.split_once('#').map_or(file, |(_, name)| name);
+    name.strip_suffix(".toml").unwrap_or(name).to_owned()
 }
 
-/// What the name of a file in this format ends in; that of a plugin's format in `txt`.
-fn ending(writer: &str) -> &'static str {
-    WRITERS.iter().find(|row| row.name == writer).map_or("txt", |row| row.ending)
+/// What the name of a file in this format ends in. That of a plugin's format is the plugin's to say.
+fn ending(engines: &Engines, case: &Case, profile: &str, writer: &str) -> String {
+    if let Some(row) = WRITERS.iter().find(|row| row.name == writer) {
+        return row.ending.to_owned();
+    }
+    let engine = engines.get(&case.choices.formatting, &case.path, profile, writer);
+    let own = engine.ok().and_then(|engine| Some(engine.plugin_writer()?.1.to_owned()));
+    own.unwrap_or_else(|| "txt".to_owned())
 }
 
 fn own_name(path: &Path) -> String {

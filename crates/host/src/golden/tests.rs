@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use super::run::{Run, visible};
 use super::*;
 use crate::engine::Engine;
+use crate::lua::pack::Pack;
 
 /// A folder that is removed again.
 struct Folder(PathBuf);
@@ -68,16 +69,215 @@ fn short_cases_share_a_file() {
 }
 
 #[test]
+fn short_cases_keep_what_stands_around_them_and_refuse_what_they_cant_hold() {
+    let remark = "A remark of === signs,\nin two lines.\n\n";
+    let file = format!("{remark}=== one\n{REPLY}\n\n=== two\n{REPLY}\n----\nwrong\n");
+    let folder = Folder::new("kept", &[("golden.toml", "args.from = \"claude\""), ("some.cases", &file)]);
+    let cells = folder.cells();
+    let outcome = cells[0].check();
+    for text in ["a\n\n", "a\n=== b\nc\n", "no newline"] {
+        let told = cells[0].accept(&Outcome { text: text.to_owned(), ..outcome.clone() }).unwrap_err();
+        assert!(told.contains("give the case a folder"), "{told}");
+    }
+    assert_eq!(fs::read_to_string(folder.0.join("some.cases")).unwrap(), file);
+    cells[0].accept(&outcome).unwrap();
+    let expected = file.replacen("}\n\n", "}\n----\n  Hello\n\n", 1);
+    assert_eq!(fs::read_to_string(folder.0.join("some.cases")).unwrap(), expected);
+}
+
+#[test]
+fn two_short_cases_of_one_name_and_one_without_are_told_with_their_lines() {
+    let file = format!("=== one\n{REPLY}\n=== one\n{REPLY}\n=== \n{REPLY}\n=== live\n@wait soon\n");
+    let folder = Folder::new("names", &[("some.cases", &file)]);
+    let suite = Suite::find(&folder.0);
+    let told = suite.problems.to_string().replace(&format!("{}/", folder.0.display()), "");
+    let expected = "some.cases:3: there is one of this name above; rename it\n\
+                    some.cases:5: the case in this line has no name (=== NAME)\n\
+                    some.cases:7: in the input of this case: line 1: \"soon\" is no time (as in @wait 50ms or @wait 2s)";
+    assert_eq!((told.as_str(), suite.cells.len()), (expected, 1));
+}
+
+#[test]
+fn the_same_place_named_twice_is_tried_once() {
+    let folder = Folder::new("twice", &[("a/b/input.ndjson", REPLY), ("a/b/expected/full.text.txt", "")]);
+    let mut suite = Suite::find(&folder.0.join("a"));
+    suite.join(Suite::find(&folder.0.join("a/../a")));
+    assert_eq!((suite.cells.len(), suite.orphans.len(), suite.problems.0.len()), (1, 1, 0));
+    // Two profiles that would share a file are not one.
+    fs::write(folder.0.join("a/b/case.toml"), "profiles = [\"x/mine.toml\", \"y/mine.toml\"]").unwrap();
+    let told = Suite::find(&folder.0).problems.to_string();
+    assert_eq!(told, "a/b/mine.text: there are two of this name; rename one");
+}
+
+#[test]
+fn only_what_has_the_files_of_a_case_is_one() {
+    let files =
+        [("expected/output.txt", ""), ("other/expected", "a file"), ("real/expected/default.text.txt", "")];
+    let folder = Folder::new("signs", &files);
+    let suite = Suite::find(&folder.0);
+    let told = suite.problems.to_string().replace(&format!("{}/", folder.0.display()), "");
+    assert!(
+        told.starts_with("real/input.ndjson: it can't be read (no such file); put the stream there"),
+        "{told}"
+    );
+    assert_eq!((suite.problems.0.len(), suite.cells.len()), (1, 0));
+    let told = Suite::find(&folder.0.join("expected/output.txt")).problems.to_string();
+    assert!(
+        told.ends_with("it is neither a folder of cases nor a file of short ones (NAME.cases)"),
+        "{told}"
+    );
+}
+
+#[test]
+fn cells_that_agree_share_one_engine() {
+    let files = [
+        ("p/plugin.toml", "name = \"p\"\nversion = \"1\"\napi = 1"),
+        ("p/init.lua", ""),
+        ("p/tests/golden.toml", "writers = [\"text\", \"roles\"]"),
+        ("p/tests/a/input.ndjson", REPLY),
+        ("p/tests/a/case.toml", "title = \"says nothing of formatting\"\nexpect.exit = 0"),
+        ("p/tests/b/input.ndjson", REPLY),
+        ("p/tests/c/input.ndjson", REPLY),
+        ("p/tests/c/case.toml", "args.width = 20"),
+    ];
+    let folder = Folder::new("engines", &files);
+    let engines = engines::Engines::default();
+    let of = |cell: &Cell| {
+        let case = &cell.case;
+        engines.get(&case.choices.formatting, &case.path, &cell.profile, &cell.writer).unwrap()
+    };
+    let cells = folder.cells();
+    let names: Vec<&str> = cells.iter().map(|cell| cell.name.as_str()).collect();
+    let all = ["p/a/default.roles", "p/a/default.text", "p/b/default.roles", "p/b/default.text"];
+    assert_eq!(names[..4], all);
+    let made: Vec<_> = std::thread::scope(|scope| {
+        let of = &of;
+        let threads: Vec<_> = cells.iter().map(|cell| scope.spawn(move || of(cell))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    for (one, other, are_same) in [(0, 2, true), (1, 3, true), (0, 1, false), (0, 4, false)] {
+        assert_eq!(
+            std::sync::Arc::ptr_eq(&made[one], &made[other]),
+            are_same,
+            "{} and {}",
+            names[one],
+            names[other]
+        );
+    }
+}
+
+#[test]
+fn the_files_of_a_plugins_writer_end_as_it_says() {
+    let writer = "sf.writer(\"wiki\", { base = \"markdown\", ext = \"wiki\" })";
+    let files = [
+        ("plugin.toml", "name = \"p\"\nversion = \"1\"\napi = 1"),
+        ("init.lua", writer),
+        ("tests/a/input.ndjson", REPLY),
+        ("tests/a/case.toml", "writers = [\"wiki\"]"),
+    ];
+    let folder = Folder::new("ending", &files);
+    assert!(folder.cells()[0].file().ends_with("a/expected/default.wiki.wiki"));
+}
+
+#[test]
+fn profiles_of_the_project_are_known_by_name() {
+    let input = REPLY.replace("\"text\":\"Hello\"", "\"text\":\"Hello\\n\\nyou\"");
+    let files = [
+        (".git", ""),
+        ("streamfmt.toml", "[profile.compact]\nlayout.margin = 4\n\n[profile.full]\nlayout.margin = 6\n"),
+        ("tests/golden/a/input.ndjson", input.as_str()),
+        (
+            "tests/golden/a/case.toml",
+            "profiles = [\"compact\", \"full\", \"../../../streamfmt.toml#compact\"]",
+        ),
+        ("tests/golden/b/input.ndjson", input.as_str()),
+        ("tests/golden/b/case.toml", "profiles = [\"compcat\"]"),
+    ];
+    let folder = Folder::new("project", &files);
+    let suite = Suite::find(&folder.0.join("tests/golden"));
+    // Both ways to name it give the same name.
+    assert_eq!(suite.problems.to_string(), "a/compact.text: there are two of this name; rename one");
+    let texts: Vec<String> = suite.cells.iter().map(|cell| cell.check().text).collect();
+    let [four, two] = ["    Hello\n\n    you\n", "  Hello\n\n  you\n"];
+    assert_eq!(texts, [four, four, two, ""]);
+    let told = suite.cells[3].check().problems.join("\n");
+    assert!(told.contains("there is no profile \"compcat\" (did you mean \"compact\"?)"), "{told}");
+}
+
+#[test]
+fn a_call_that_fails_is_told_as_without_plugins_where_nothing_else_has_a_say() {
+    let input = r#"{"type":"assistant","message":{"id":"m","role":"assistant","content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls"}},{"type":"text","text":"done"}]}}"#;
+    let with = |script: &str| {
+        Engine::builder()
+            .dialect("claude")
+            .writer("text")
+            .pack(Pack::from_source("p.lua", script))
+            .build()
+            .unwrap()
+    };
+    let lone = with(
+        "sf.tool('Bash', { arg = function() return 'x' end }) sf.redact({ patterns = { word = 'ls' } })",
+    );
+    assert_eq!(faults::broken(&lone, input.as_bytes()), [""; 0]);
+    // What is told without plugins is what it is held against.
+    let told = faults::entries(&lone.apart(), input.as_bytes()).unwrap();
+    let other = faults::one_fails(&lone, input.as_bytes(), &told, &faults::Told::new(), 1);
+    assert_eq!(other.as_deref(), Some("when call 1 of a plugin fails, t is not told as without plugins"));
+    // The label is data: it stays when the function fails.
+    let both = with("sf.tool('Bash', { label = 'sh', arg = function() return 'x' end })");
+    assert_eq!(faults::broken(&both, input.as_bytes()), [""; 0]);
+    let told = faults::entries(&both.apart(), input.as_bytes()).unwrap();
+    assert_eq!(faults::one_fails(&both, input.as_bytes(), &told, &faults::Told::new(), 1), None);
+}
+
+#[test]
 fn wrong_keys_are_told_with_their_place() {
     let folder = Folder::new(
         "keys",
-        &[("a/input.ndjson", ""), ("a/case.toml", "writers = [\"txet\"]\n[args]\nwidht = 3\nascii = 1\n")],
+        &[
+            ("a/input.ndjson", ""),
+            ("a/case.toml", "writers = [\"txet\"]\n[args]\nwidht = 3\nascii = 1\n"),
+            ("b/input.ndjson", ""),
+            (
+                "b/case.toml",
+                "expect = 3\nenv = { color = 257 }\nredact = [{ regex = 'x', with = '' }, { regex = '(', with = '' }]\n",
+            ),
+        ],
     );
     let suite = Suite::find(&folder.0);
     let told = suite.problems.to_string().replace(&format!("{}/", folder.0.display()), "");
     let expected = "a/case.toml:3:1: there is no key \"args.widht\" (did you mean \"args.width\"?)\n\
-                    a/case.toml:4:9: true or false is wanted";
+                    a/case.toml:4:9: true or false is wanted\n\
+                    b/case.toml:1:10: a table is wanted, with exit, warnings, damage\n\
+                    b/case.toml:2:17: truecolor, 256 or 16 is wanted\n\
+                    b/case.toml:3:10: number 2: the regex can't be read: unclosed group";
     assert_eq!((told.as_str(), suite.cells.len()), (expected, 0));
+}
+
+#[test]
+fn a_file_over_another_says_what_counts() {
+    let files = [
+        ("golden.toml", "matrix = [\"full.roles\"]\nenv.now = 2026-01-01T00:00:00Z"),
+        ("a/input.ndjson", REPLY),
+        ("a/case.toml", "writers = [\"text\", \"json\"]\nenv.now = \"2026-01-01T01:00:00+02:00\""),
+        ("b/input.ndjson", REPLY),
+        ("c/input.ndjson", REPLY),
+        ("c/case.toml", "matrix = [\"text\"]\nenv.now = \"2026-01-01\""),
+    ];
+    let folder = Folder::new("over", &files);
+    let suite = Suite::find(&folder.0);
+    let told: Vec<(&str, String)> = suite
+        .cells
+        .iter()
+        .map(|cell| (cell.name.as_str(), cell.case.choices.now.unwrap().to_string()))
+        .collect();
+    let [early, late] = ["2025-12-31T23:00:00Z", "2026-01-01T00:00:00Z"].map(str::to_owned);
+    let expected = [("a/default.json", early.clone()), ("a/default.text", early), ("b/full.roles", late)];
+    assert_eq!(told, expected);
+    let told = suite.problems.to_string().replace(&format!("{}/", folder.0.display()), "");
+    let expected = "c/case.toml:1:10: \"text\" is no pair of a profile and a writer (as in default.text)\n\
+                    c/case.toml:2:11: \"2026-01-01\" is no time with its zone (as in 2026-01-01T00:00:00Z)";
+    assert_eq!(told, expected);
 }
 
 #[test]

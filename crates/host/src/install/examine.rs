@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::config::Config;
 use crate::files::{FileError, Files};
+use crate::folders::Folders;
 use crate::golden::Suite;
 use crate::lua::manifest::{self, Manifest};
 use crate::lua::pack::Pack;
@@ -30,7 +32,8 @@ pub struct Examined {
 }
 
 /// Loads a plugin, a file or a folder, and says what it does and what is wrong with it.
-pub fn examine(files: &Files, path: &Path) -> Examined {
+/// Its profiles may name plugins that are in `folders`.
+pub fn examine(files: &Files, folders: &Folders, path: &Path) -> Examined {
     let mut found = Examined::default();
     match files.read(&path.join(manifest::FILE), LARGEST) {
         Ok(source) => {
@@ -48,7 +51,11 @@ pub fn examine(files: &Files, path: &Path) -> Examined {
         return found;
     }
     match Pack::read(files, path) {
-        Ok(pack) => found.load(&Arc::new(pack)),
+        Ok(pack) => {
+            let pack = Arc::new(pack);
+            found.load(&pack);
+            found.flaws.extend(Config::check_pack(files, folders, &pack));
+        }
         Err(message) => found.problems.push(problem_of(path, &message)),
     }
     if path.is_dir() {
@@ -74,7 +81,7 @@ impl Examined {
         }
         if self.hooks.is_empty() && pack.profiles().next().is_none() && pack.themes().next().is_none() {
             let message =
-                "it registers nothing: neither sf.tool nor sf.view nor sf.on is called while it loads";
+                "it registers nothing: sf.tool, sf.view, sf.on and the like are to be called while it loads";
             self.flaws.push(Problem::of(&pack.name, message));
         }
     }

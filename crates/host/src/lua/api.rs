@@ -11,7 +11,7 @@ use streamfmt_core::formatter::figures;
 use streamfmt_core::redact::Redaction;
 
 use super::layers::Registered;
-use super::{exact, item, re, vm};
+use super::{exact, item, re, shell, vm};
 use crate::rule::Origin;
 
 /// The level of the interface: a plugin that needs a higher one is told so.
@@ -130,6 +130,8 @@ pub static FUNCTIONS: &[Row] = &[
         doc: "Reads JSON into plain tables; nil if it is none.", body: Native(json) },
     Row { name: "re", params: &[("pattern", "string")], gives: "sf.Regex", since: 1,
         doc: "A regular expression that runs in linear time: test, find, all, replace.", body: Native(re::re) },
+    Row { name: "commands", params: &[("text", "string")], gives: "sf.Command[]?", since: 1,
+        doc: "The simple commands of a shell's command line, split at `&&`, `||`, `|`, `;`, `&` and line feeds, each with its words, quotes resolved; nil if a quote has no end or the text is longer than 64 KiB.", body: Native(shell::commands) },
     Row { name: "basename", params: &[("path", "string")], gives: "string", since: 1,
         doc: "The last part of a path.", body: Luau("local whole = string.gsub(path, '/+$', '') return (string.match(whole, '[^/]*$'))") },
     Row { name: "truncate", params: &[("text", "string"), ("most", "number")], gives: "string", since: 1,
@@ -209,6 +211,7 @@ pub static CLASSES: &[Class] = &[
     Class { name: "Writing", base: None, doc: "What helps the functions of a writer, as `w`." },
     Class { name: "Entry", base: None, doc: "What is said of one item, for the `entry` of a writer." },
     Class { name: "Hunk", base: None, doc: "A piece of a diff." },
+    Class { name: "Command", base: None, doc: "A simple command of a shell." },
     Class { name: "Regex", base: None, doc: "A regular expression." },
 ];
 
@@ -273,6 +276,7 @@ pub static FIELDS: &[Field] = &[
     Field { of: "ItemFields", name: "data?", kind: "table", doc: "typed facts whose names are taken by other fields" },
     Field { of: "WriterSpec", name: "base?", kind: "\"text\"|\"markdown\"|\"roles\"", doc: "the writer that it stands on" },
     Field { of: "WriterSpec", name: "ext?", kind: "string", doc: "what the name of a file of it ends in" },
+    Field { of: "WriterSpec", name: "log?", kind: "boolean", doc: "it is for the log of a CI service: what the base, `w:block` and `w:inlines` write is no command there, wherever it runs" },
     Field { of: "WriterSpec", name: "begin?", kind: "fun(_: nil, w: sf.Writing): string?", doc: "what stands before the first entry" },
     Field { of: "WriterSpec", name: "finish?", kind: "fun(_: nil, w: sf.Writing): string?", doc: "what stands after the last entry" },
     Field { of: "WriterSpec", name: "entry?", kind: "fun(entry: sf.Entry, w: sf.Writing): string|false|nil", doc: "a whole entry" },
@@ -310,6 +314,10 @@ pub static FIELDS: &[Field] = &[
     Field { of: "Hunk", name: "lines", kind: "string[]", doc: "the lines, each with +, - or a blank in front" },
     Field { of: "Hunk", name: "old_start?", kind: "number", doc: "number of the first line in the old file" },
     Field { of: "Hunk", name: "new_start?", kind: "number", doc: "number of the first line in the new file" },
+    Field { of: "Command", name: "words", kind: "string[]", doc: "its words; redirections are none. Patterns and what isn't certain stay as written; `$(cat <<'EOF' … EOF)` is its text" },
+    Field { of: "Command", name: "before?", kind: "string", doc: "what stands between it and the command before it: &&, ||, |, |&, ;, ;;, & or a line feed" },
+    Field { of: "Command", name: "plain", kind: "boolean", doc: "whether its words are all that there is to it: no variable, substitution, redirection or subshell" },
+    Field { of: "Command", name: "text", kind: "string", doc: "the command as written" },
     Field { of: "Regex", name: "test", kind: "fun(self, text: string): boolean", doc: "whether it is found" },
     Field { of: "Regex", name: "find", kind: "fun(self, text: string): table?", doc: "the first match: [0] the whole, [1] and so on the groups, which also have their names" },
     Field { of: "Regex", name: "all", kind: "fun(self, text: string): table[]", doc: "all matches" },

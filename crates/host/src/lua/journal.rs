@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use streamfmt_core::text::clean;
 
-use super::meter::Fault;
+use super::meter::{Fault, Met};
 
 use crate::problem::{Place, Problem};
 
@@ -93,8 +93,8 @@ struct Inner {
     calls: u64,
     /// Which call is to be met by what.
     fault: Option<Fault>,
-    /// Whether the call that was met was one that may write its plugin's state.
-    met_hook: Option<bool>,
+    /// The call that was met.
+    met: Option<Met>,
 }
 
 impl Journal {
@@ -136,21 +136,16 @@ impl Journal {
         self.inner().calls
     }
 
-    /// Whether the call that a fault met was one that may write its plugin's state; nothing if none was met.
-    pub(crate) fn met_hook(&self) -> Option<bool> {
-        self.inner().met_hook
+    /// The call that a fault met, if it met one.
+    pub(crate) fn met(&self) -> Option<Met> {
+        self.inner().met.clone()
     }
 
     /// Takes in what plugins did in one run.
-    pub(super) fn note_run(
-        &self,
-        calls: u64,
-        met_hook: Option<bool>,
-        spent: impl Iterator<Item = (String, u64)>,
-    ) {
+    pub(super) fn note_run(&self, calls: u64, met: Option<Met>, spent: impl Iterator<Item = (String, u64)>) {
         let mut inner = self.inner();
         inner.calls += calls;
-        inner.met_hook = met_hook.or(inner.met_hook);
+        inner.met = met.or(inner.met.take());
         for (name, steps) in spent {
             *inner.spent.entry(name).or_default() += steps;
         }

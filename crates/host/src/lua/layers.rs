@@ -168,9 +168,9 @@ pub(crate) struct Registered {
 /// One thing that a plugin registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hook {
-    /// What it is for: `tool Bash`, `view reply`, `on call`.
+    /// What it is for: `tool Bash`, `view reply`, `on call`, `writer jira`, `redact`.
     pub what: String,
-    /// The properties that it says, of a tool.
+    /// The properties that it says, of a tool; what is masked.
     pub fields: Vec<&'static str>,
     /// The file and line where it was registered, or where its function begins.
     pub place: Option<(String, usize)>,
@@ -279,7 +279,7 @@ impl Registered {
         Ok(())
     }
 
-    /// All of it, in the order registered: tools, other kinds, what waits for events.
+    /// All of it, in the order registered: tools, other kinds, what waits for events, dialects, writers.
     pub(super) fn hooks_of_all(&self) -> Vec<Hook> {
         let place = |origin: Option<&Origin>| origin.map(|origin| (origin.file.clone(), origin.line));
         let tools = self.rules.iter().map(|rule| {
@@ -315,7 +315,12 @@ impl Registered {
             fields: Vec::new(),
             place: begin(&dialect.parse),
         });
-        tools.chain(views).chain(events).chain(dialects).collect()
+        let writers = self.writers.iter().map(|writer| Hook {
+            what: format!("writer {}", writer.name),
+            fields: Vec::new(),
+            place: writer.first().and_then(begin),
+        });
+        tools.chain(views).chain(events).chain(dialects).chain(writers).collect()
     }
 
     /// Takes `sf.dialect`.
@@ -418,13 +423,24 @@ impl Ladder {
 
     /// Whether nobody says anything of this item.
     pub(super) fn is_silent(&self, item: &Item) -> bool {
+        self.steps(item).next().is_none()
+    }
+
+    /// Whether one function is all that plugins say of this item.
+    pub(super) fn is_lone(&self, item: &Item) -> bool {
+        let mut steps = self.steps(item).filter(|step| step.who != Who::Profile);
+        steps.next().is_some_and(|step| matches!(step.answer, Answer::Function(_))) && steps.next().is_none()
+    }
+
+    /// All that is said of this item.
+    fn steps(&self, item: &Item) -> impl Iterator<Item = &Step> {
         use Field::{Arg, Call, Collapse, Icon, Label, Result, Role, Summary};
-        let asked: &[Field] = match item.kind {
-            Kind::Call => &[Label, Arg, Call, Icon, Role, Collapse],
-            Kind::Result => &[Summary, Result, Collapse],
-            _ => return self.views.is_empty(),
+        let (fields, views): (&[Field], &[Step]) = match item.kind {
+            Kind::Call => (&[Label, Arg, Call, Icon, Role, Collapse], &[]),
+            Kind::Result => (&[Summary, Result, Collapse], &[]),
+            _ => (&[], &self.views),
         };
-        asked.iter().all(|field| self.field(*field).is_empty())
+        fields.iter().flat_map(|field| self.field(*field)).chain(views)
     }
 }
 

@@ -1,6 +1,9 @@
 //! Counts the calls of plugins, and makes one of them fail where a test wants to see what comes of it.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
+
+use streamfmt_core::item::Id;
 
 use super::vm::Stop;
 
@@ -15,18 +18,39 @@ pub(crate) enum Fault {
     AllFail,
 }
 
+/// The call that a fault met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Met {
+    /// Whether it was one that may write its plugin's state.
+    pub(crate) is_hook: bool,
+    /// The item that it was to tell, if nothing else of any plugin had a say in that.
+    pub(crate) lone: Option<Id>,
+}
+
 /// The calls of all plugins of a run.
 #[derive(Default)]
 pub(super) struct Meter {
     calls: Cell<u64>,
     fault: Option<Fault>,
-    /// Whether the call that the fault met was one that may write its plugin's state.
-    met_hook: Cell<Option<bool>>,
+    /// The item that is being told, if only one function of the plugins has a say in that.
+    lone: RefCell<Option<Id>>,
+    /// The items that were told so far, where there is a fault.
+    entered: RefCell<HashSet<Id>>,
+    met: RefCell<Option<Met>>,
 }
 
 impl Meter {
     pub(super) fn new(fault: Option<Fault>) -> Self {
         Self { fault, ..Self::default() }
+    }
+
+    /// Takes in that `item` is about to be told; `is_lone` says whether only one function of the plugins has a say in
+    /// that. What is told of it later is the title that others name it by.
+    pub(super) fn enter(&self, item: &Id, is_lone: impl FnOnce() -> bool) {
+        if self.fault.is_some() {
+            let is_first = self.entered.borrow_mut().insert(item.clone());
+            self.lone.replace((is_first && is_lone()).then(|| item.clone()));
+        }
     }
 
     /// Counts a call. What it is to give instead of being made, if anything.
@@ -41,7 +65,8 @@ impl Meter {
         if !is_met {
             return None;
         }
-        self.met_hook.set(Some(is_hook));
+        let lone = self.lone.borrow().clone().filter(|_| !is_hook);
+        self.met.replace(Some(Met { is_hook, lone }));
         let error = || mlua::Error::runtime("made to fail, to see what is told then");
         Some(if fails { Err(Stop { trip: None, error: Some(error()) }) } else { Ok(mlua::Value::Nil) })
     }
@@ -50,7 +75,8 @@ impl Meter {
         self.calls.get()
     }
 
-    pub(super) fn met_hook(&self) -> Option<bool> {
-        self.met_hook.get()
+    /// The last call that the fault met.
+    pub(super) fn met(&self) -> Option<Met> {
+        self.met.borrow().clone()
     }
 }

@@ -34,6 +34,7 @@ mod prose;
 mod re;
 pub mod reference;
 mod scripts;
+mod shell;
 mod spell;
 mod templates;
 mod vm;

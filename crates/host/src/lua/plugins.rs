@@ -61,12 +61,14 @@ pub(crate) struct WriterName {
     pub(crate) base: String,
     /// What the name of a file of it ends in.
     pub(crate) ending: String,
+    /// Whether it is for the log of a CI service.
+    pub(crate) is_log: bool,
 }
 
 impl Drop for Plugins {
     fn drop(&mut self) {
         let spent = self.all.iter().map(|plugin| (plugin.name(), plugin.spent()));
-        self.journal.note_run(self.meter.calls(), self.meter.met_hook(), spent);
+        self.journal.note_run(self.meter.calls(), self.meter.met(), spent);
     }
 }
 
@@ -82,6 +84,7 @@ impl Plugins {
                 name: writer.name.clone(),
                 base: writer.base.clone(),
                 ending: writer.ext.clone(),
+                is_log: writer.is_log,
             }));
         }
         Names { dialects, writers }
@@ -130,7 +133,17 @@ impl Plugins {
     pub(crate) fn hooks_of(pack: &Arc<Pack>) -> Result<Vec<Hook>, Box<Warning>> {
         let (current, journal) = (Rc::new(Current::default()), Journal::default());
         match Running::load(Layer::Run, pack, &current, &Limits::default(), &journal, &Rc::default()) {
-            Ok(plugin) => Ok(plugin.registered().hooks_of_all()),
+            Ok(plugin) => {
+                let mut hooks = plugin.registered().hooks_of_all();
+                let Redaction { secrets, emails, home, own } = plugin.redaction();
+                let masks =
+                    [(secrets, "secrets"), (emails, "emails"), (home, "home"), (!own.is_empty(), "patterns")];
+                let fields: Vec<_> = masks.into_iter().filter(|(on, _)| *on).map(|(_, name)| name).collect();
+                if !fields.is_empty() {
+                    hooks.push(Hook { what: "redact".to_owned(), fields, place: None });
+                }
+                Ok(hooks)
+            }
             Err(failure) => Err(Box::new(failure.warning)),
         }
     }
@@ -157,6 +170,11 @@ impl Plugins {
         for plugin in &self.all {
             redaction.add(&plugin.redaction());
         }
+    }
+
+    /// The calls of them all.
+    pub(super) fn meter(&self) -> &Meter {
+        &self.meter
     }
 
     /// Whether no layer says anything of items.

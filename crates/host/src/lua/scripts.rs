@@ -366,6 +366,7 @@ impl Formatter for Scripts {
         if ladder.is_silent(item) {
             return Ok(Verdict::Pass);
         }
+        self.plugins.meter().enter(&item.id, || ladder.is_lone(item));
         self.plugins.current.enter(item, call, session);
         let verdict = self.whole(&Asked { item, session, call, ladder }, 0);
         self.plugins.current.leave();

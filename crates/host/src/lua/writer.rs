@@ -16,7 +16,7 @@ use streamfmt_core::entry::{Block, Entry, Line, Role, Span, View};
 use streamfmt_core::item::{Id, Kind, Status};
 use streamfmt_core::session::Facts;
 use streamfmt_core::text::Text;
-use streamfmt_core::writer::Writer;
+use streamfmt_core::writer::{Writer, ci};
 
 use super::block::{Reader, Wrong};
 use super::give;
@@ -46,15 +46,24 @@ pub(crate) struct Registration {
     pub(crate) base: String,
     /// What the name of a file of it ends in.
     pub(crate) ext: String,
+    /// Whether it is for the log of a CI service, where no text of others may be a command.
+    pub(crate) is_log: bool,
     parts: Vec<(&'static str, Function)>,
     spans: Vec<(String, Function)>,
 }
 
 impl Registration {
+    /// The function that was written first, if there is one.
+    pub(super) fn first(&self) -> Option<&Function> {
+        let spans = self.spans.iter().map(|(_, function)| function);
+        let line = |function: &&Function| function.info().line_defined;
+        self.parts.iter().map(|(_, function)| function).chain(spans).min_by_key(line)
+    }
+
     /// Reads `sf.writer(name, spec)`.
     pub(super) fn read(name: &str, spec: &Table) -> Result<Self, Wrong> {
         check_name(name, "writer")?;
-        let known: Vec<&'static str> = ["base", "ext", "span"].into_iter().chain(PARTS).collect();
+        let known: Vec<&'static str> = ["base", "ext", "log", "span"].into_iter().chain(PARTS).collect();
         check_keys(spec, &known)?;
         let get = |key: &str| spec.raw_get::<Value>(key).map_err(|error| error.to_string());
         let word = |key: &str, otherwise: &str| match get(key)? {
@@ -68,6 +77,11 @@ impl Registration {
             return Err(format!("a writer can't stand on \"{base}\" {hint}"));
         }
         check_name(&ext, "file ending")?;
+        let is_log = match get("log")? {
+            Value::Nil => false,
+            Value::Boolean(is_log) => is_log,
+            other => return Err(format!("log is true or false, not a {}", other.type_name())),
+        };
         let mut parts = Vec::new();
         for part in PARTS {
             match get(part)? {
@@ -88,7 +102,7 @@ impl Registration {
             }
             _ => return Err("span is a table of roles and functions".to_owned()),
         }
-        Ok(Self { name: name.to_owned(), base, ext, parts, spans })
+        Ok(Self { name: name.to_owned(), base, ext, is_log, parts, spans })
     }
 
     fn part(&self, name: &str) -> Option<&Function> {
@@ -396,11 +410,12 @@ impl Inner {
         let reader = Reader::new(lua, &facts, &Line::default);
         let line = give::as_line(lua, value)?;
         let line = reader.line(&line, "text").map_err(mlua::Error::runtime)?;
-        Ok(line
+        let text: String = line
             .spans
             .iter()
             .map(|span| self.painted(span).unwrap_or_else(|| span.text.to_string()))
-            .collect())
+            .collect();
+        Ok(if self.spec.is_log { ci::parted(&text).into_owned() } else { text })
     }
 }
 

@@ -6,6 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Value, json};
+use streamfmt::golden::pieces;
 
 use crate::chunks::assert_same;
 use crate::said::came;
@@ -113,27 +114,17 @@ fn stream() -> impl Strategy<Value = Input> {
     })
 }
 
-/// Cuts `bytes` into pieces of the given lengths, over and over.
-fn cut<'a>(bytes: &'a [u8], lengths: &[usize]) -> Vec<&'a [u8]> {
-    let mut rest = bytes;
-    let mut pieces = Vec::new();
-    for length in lengths.iter().cycle() {
-        if rest.is_empty() {
-            break;
-        }
-        let (piece, after) = rest.split_at((*length).min(rest.len()));
-        pieces.push(piece);
-        rest = after;
-    }
-    pieces
-}
-
 fn assert_laws(input: &Input, lengths: &[usize]) {
     for form in FORMS.iter() {
         let outcome = format(form, [input.0.as_slice()]);
         assert_harmless(form, &outcome.text, "a made-up stream");
         assert_counted(&input.0, &outcome, "a made-up stream");
-        assert_same(form, &outcome.text, &cut(&input.0, lengths), "a made-up stream");
+        assert_same(
+            form,
+            &outcome.text,
+            &pieces::cut(&input.0, lengths.iter().copied().cycle()),
+            "a made-up stream",
+        );
     }
 }
 

@@ -8,6 +8,7 @@ pub(super) use other::Keys;
 
 #[cfg(unix)]
 mod unix {
+    use std::collections::VecDeque;
     use std::io;
     use std::os::fd::AsFd;
 
@@ -15,10 +16,15 @@ mod unix {
 
     use crate::signal::{Signals, Woken};
 
+    /// Stands for a key that means nothing here: one that sends a sequence, or a letter that can't be read.
+    const OTHER: char = char::REPLACEMENT_CHARACTER;
+
     /// The keyboard. The terminal is as it was when this goes away, also after a signal.
     pub(in super::super) struct Keys {
         before: Termios,
         signals: Signals,
+        /// What was typed ahead.
+        typed: VecDeque<u8>,
     }
 
     impl Keys {
@@ -28,27 +34,60 @@ mod unix {
             let mut single = before.clone();
             single.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
             tcsetattr(io::stdin(), OptionalActions::Now, &single)?;
-            Ok(Self { before, signals })
+            Ok(Self { before, signals, typed: VecDeque::new() })
         }
 
         /// The next key; nothing if there will be none, or somebody wants an end.
         pub(in super::super) fn key(&mut self) -> Option<char> {
-            let stdin = io::stdin();
-            match self.signals.wait(Some(stdin.as_fd()), None, false) {
-                Ok(Woken::Input) => {}
-                _ => return None,
+            if self.typed.is_empty() {
+                let stdin = io::stdin();
+                match self.signals.wait(Some(stdin.as_fd()), None, false) {
+                    Ok(Woken::Input) => {}
+                    _ => return None,
+                }
+                let mut bytes = [0; 256];
+                // Past the buffer of `stdin`: what lay there no wait would tell of.
+                let read = rustix::io::read(&stdin, &mut bytes).ok()?;
+                self.typed.extend(&bytes[..read]);
             }
-            // Keys of several bytes are of no use here: each byte is one that means nothing.
-            let mut byte = [0];
-            // Past the buffer of `stdin`: what lay there no wait would tell of.
-            let read = rustix::io::read(&stdin, &mut byte).ok()?;
-            (read == 1).then(|| char::from(byte[0]))
+            next_key(&mut self.typed)
+        }
+    }
+
+    /// Takes the next key of what was typed. The bytes of one key come together.
+    fn next_key(typed: &mut VecDeque<u8>) -> Option<char> {
+        match typed.pop_front()? {
+            0x1b if matches!(typed.front(), Some(b'[' | b'O')) => {
+                typed.pop_front();
+                while typed.pop_front().is_some_and(|byte| !(0x40..=0x7e).contains(&byte)) {}
+                Some(OTHER)
+            }
+            ascii @ 0..=0x7f => Some(char::from(ascii)),
+            _ => {
+                while typed.front().is_some_and(|byte| (0x80..=0xbf).contains(byte)) {
+                    typed.pop_front();
+                }
+                Some(OTHER)
+            }
         }
     }
 
     impl Drop for Keys {
         fn drop(&mut self) {
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn keys_of_several_bytes_are_one_that_means_nothing() {
+            let typed = "a\u{1b}[A\u{1b}[1;5Cé\u{1b}OPr\u{1b}";
+            let mut typed: VecDeque<u8> = typed.bytes().collect();
+            let keys: String = std::iter::from_fn(|| next_key(&mut typed)).collect();
+            assert_eq!(keys, format!("a{OTHER}{OTHER}{OTHER}{OTHER}r\u{1b}"));
         }
     }
 }

@@ -83,9 +83,15 @@ impl Body<'_, '_> {
         };
         let is_folded = self.sheet.folds(sheet::lines(text)) && class != "cmd";
         // Long output scrolls in a window of its own rather than push all else away.
-        self.out.raw("<pre tabindex=\"0\" class=\"");
-        self.out.raw(class);
-        self.out.raw(if is_folded { " long\"><code>" } else { "\"><code>" });
+        match (class, is_folded) {
+            ("", false) => self.out.raw("<pre tabindex=\"0\"><code>"),
+            ("", true) => self.out.raw("<pre tabindex=\"0\" class=\"long\"><code>"),
+            _ => {
+                self.out.raw("<pre tabindex=\"0\" class=\"");
+                self.out.raw(class);
+                self.out.raw(if is_folded { " long\"><code>" } else { "\"><code>" });
+            }
+        }
         code_lines(self.out, text, lang, start);
         self.out.raw("</code></pre>");
     }

@@ -205,7 +205,8 @@ impl Timeline {
                 "</span><svg viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"",
             );
             let count = self.bars.iter().filter(|bar| bar.lane == lane).count();
-            let _ = out.formatted(format_args!("lane {}: {count} steps\">", lane + 1));
+            let steps = figures::count_of(count as u64, "step", "steps");
+            let _ = out.formatted(format_args!("lane {}: {}\">", lane + 1, &*steps));
             for bar in self.bars.iter().filter(|bar| bar.lane == lane) {
                 self.bar_of(bar, out);
             }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Found;
+use crate::problem::Problem;
 
 /// The number of the file's shape.
 const SCHEMA: u64 = 1;
@@ -19,15 +20,25 @@ impl Baseline {
         Self(found.iter().map(name).collect())
     }
 
-    /// Reads a file's text. The error says what is wrong with it.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let page: serde_json::Value = serde_json::from_str(text)
-            .map_err(|error| format!("{}:{}: it is no baseline of drift", error.line(), error.column()))?;
+    /// Reads the text of a file that is called `file`.
+    pub fn parse(file: &str, text: &str) -> Result<Self, Problem> {
+        let page: serde_json::Value = serde_json::from_str(text).map_err(|error| {
+            let place =
+                text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();
+            let place = place + error.column().saturating_sub(1);
+            Problem::at(
+                file,
+                text,
+                place..place + 1,
+                "it is no baseline of drift; write it anew with --write-baseline",
+            )
+        })?;
+        let wrong = |what: String| Problem::of(file, format!("{what}; write it anew with --write-baseline"));
         if page.get("schema").and_then(serde_json::Value::as_u64) != Some(SCHEMA) {
-            return Err(format!("its schema is not {SCHEMA}; write it anew with --write-baseline"));
+            return Err(wrong(format!("its schema is not {SCHEMA}")));
         }
-        let known =
-            page.get("known").and_then(serde_json::Value::as_array).ok_or("it has no list \"known\"")?;
+        let known = page.get("known").and_then(serde_json::Value::as_array);
+        let known = known.ok_or_else(|| wrong("it has no list \"known\"".to_owned()))?;
         Ok(Self(known.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()))
     }
 

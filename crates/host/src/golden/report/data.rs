@@ -18,6 +18,8 @@ pub const SCHEMA: u32 = 1;
 #[derive(Serialize)]
 struct Page {
     schema: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timestamp: Option<String>,
     passed: usize,
     failed: usize,
     skipped: usize,
@@ -111,6 +113,12 @@ pub(super) fn write(
     };
     let page = Page {
         schema: SCHEMA,
+        timestamp: suite
+            .cells
+            .iter()
+            .filter_map(|cell| cell.case.choices.now)
+            .max()
+            .map(|time| time.to_string()),
         passed: summary.passed(),
         failed: summary.failed(),
         skipped: summary.skipped(),

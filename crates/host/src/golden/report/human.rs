@@ -10,6 +10,7 @@ use crate::golden::check::Summary;
 use crate::golden::diff::Diff;
 use crate::golden::outcome::{Outcome, State};
 use crate::golden::suite::Suite;
+use crate::problem::one_line;
 
 /// Lines of a new text that are shown: it will be read in full when it is accepted.
 const NEW_LINES: usize = 20;
@@ -22,28 +23,28 @@ pub(super) fn cell(cell: &Cell, outcome: &Outcome, style: &Style, out: &mut dyn 
         State::Equal => return Ok(()),
         State::Skipped => {
             let reason = outcome.skipped.as_deref().filter(|reason| !reason.is_empty());
-            return writeln!(out, "skipped {}{}", clean(&cell.name), after(": ", reason));
+            return writeln!(out, "skipped {}{}", one_line(&cell.name), after(": ", reason));
         }
         State::New => "new",
         State::PluginFailed => "a plugin failed",
         State::Different => "different",
         State::Wrong => "wrong",
     };
-    writeln!(out, "{bold}{what} {}{reset}", clean(&cell.name))?;
+    writeln!(out, "{bold}{what} {}{reset}", one_line(&cell.name))?;
     if !cell.title().is_empty() && !cell.name.ends_with(cell.title()) {
-        writeln!(out, "  {}", clean(cell.title()))?;
+        writeln!(out, "  {}", one_line(cell.title()))?;
     }
     for (what, list) in [("", &outcome.problems), ("broken law: ", &outcome.broken), ("", &outcome.failures)]
     {
         for one in list {
-            writeln!(out, "  {what}{}", clean(one).replace('\n', "␊"))?;
+            writeln!(out, "  {what}{}", one_line(one))?;
         }
     }
     if state == State::Wrong {
-        return writeln!(out, "  in {}\n", clean(&cell.case.path.display().to_string()));
+        return writeln!(out, "  in {}\n", one_line(&cell.case.path.display().to_string()));
     }
     if outcome.expected.as_ref() != Some(&outcome.text) {
-        writeln!(out, "  {}", clean(&cell.file().display().to_string()))?;
+        writeln!(out, "  {}", one_line(&cell.file().display().to_string()))?;
         match &outcome.expected {
             None => new_text(&outcome.text, out)?,
             Some(_) => indented(&outcome.diff(), style, out)?,
@@ -70,7 +71,7 @@ pub(super) fn end(suite: &Suite, summary: &Summary, out: &mut dyn Write) -> fmt:
     }
     for orphan in &suite.orphans {
         let path = orphan.display().to_string();
-        writeln!(out, "left over {}: no case asks for it (golden clean removes it)", clean(&path))?;
+        writeln!(out, "left over {}: no case asks for it (golden clean removes it)", one_line(&path))?;
     }
     let parts = [
         (summary.count(State::Different), "different"),
@@ -84,7 +85,12 @@ pub(super) fn end(suite: &Suite, summary: &Summary, out: &mut dyn Write) -> fmt:
         writeln!(out, "{}", parts.join(", "))?;
     }
     if summary.exit_code() == 5 {
-        writeln!(out, "no case was tried")?;
+        let hint = if suite.cells.is_empty() {
+            " (golden list shows those that are there, golden add makes one)"
+        } else {
+            ""
+        };
+        writeln!(out, "no case was tried{hint}")?;
     }
     write!(out, "{} passed, {} failed", summary.passed(), summary.failed())?;
     match summary.skipped() {
@@ -107,19 +113,26 @@ fn new_text(text: &str, out: &mut dyn Write) -> fmt::Result {
     match text.lines().count().saturating_sub(NEW_LINES) {
         0 if text.is_empty() => writeln!(out, "  (nothing comes out)"),
         0 => Ok(()),
+        1 => writeln!(out, "  … 1 more line"),
         more => writeln!(out, "  … {more} more lines"),
     }
 }
 
 fn after(sign: &str, text: Option<&str>) -> String {
-    text.map_or_else(String::new, |text| format!("{sign}{}", clean(text).replace('\n', "␊")))
+    text.map_or_else(String::new, |text| format!("{sign}{}", one_line(text)))
 }
 
-/// A word for a shell.
-pub(in crate::golden) fn quoted(word: &str) -> String {
+/// The pattern that means this name, as a word for a shell. What nobody can type is a `*` in it.
+pub(in crate::golden) fn quoted(name: &str) -> String {
+    let is_typed = |ch: char| ch != '\n' && clean(ch.encode_utf8(&mut [0; 4])).starts_with(ch);
+    word(&name.chars().map(|ch| if is_typed(ch) { ch } else { '*' }).collect::<String>())
+}
+
+/// Text as one word for a shell, harmless.
+pub fn word(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./+@%=:,".contains(&byte);
-    if !word.is_empty() && word.bytes().all(is_plain) {
-        return word.to_owned();
+    if !text.is_empty() && text.bytes().all(is_plain) {
+        return text.to_owned();
     }
-    format!("'{}'", clean(word).replace('\'', r"'\''"))
+    format!("'{}'", one_line(text).replace('\'', r"'\''"))
 }

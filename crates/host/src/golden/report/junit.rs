@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
+use jiff::Timestamp;
 use streamfmt_core::text::clean;
 
 use super::{details, reason};
@@ -22,6 +23,8 @@ struct Tests {
     failures: usize,
     errors: usize,
     skipped: usize,
+    /// The latest time that its cases carry.
+    time: Option<Timestamp>,
     xml: String,
 }
 
@@ -46,6 +49,7 @@ impl Suites {
                 Some(format!("<{tag} type=\"{}\" message=\"{message}\">{details}</{tag}>", state.name()))
             }
         };
+        tests.time = tests.time.max(cell.case.choices.now);
         tests.add(state, folder, &format!("{own}{rest}"), body);
     }
 
@@ -76,10 +80,11 @@ impl Suites {
             sum(|tests| tests.skipped)
         )?;
         for (folder, tests) in &self.0 {
-            let Tests { count, failures, errors, skipped, xml } = tests;
+            let Tests { count, failures, errors, skipped, time, xml } = tests;
+            let time = time.map_or_else(String::new, |time| format!(" timestamp=\"{time}\""));
             writeln!(
                 out,
-                "  <testsuite name=\"{}\" tests=\"{count}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\">",
+                "  <testsuite name=\"{}\" tests=\"{count}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\"{time}>",
                 escaped(folder)
             )?;
             writeln!(out, "{xml}  </testsuite>")?;

@@ -1,0 +1,133 @@
+//! Looks over all that settings and plugins bring along, whether anything uses it now or not.
+
+use std::sync::Arc;
+
+use streamfmt_core::theme::{Appearance, Theme};
+
+use super::document::{Document, Layer, Spot};
+use super::{Config, Resolved, Told};
+use crate::engine::WRITERS;
+use crate::files::Files;
+use crate::folders::Folders;
+use crate::keys::Named;
+use crate::lua::journal::{self, Journal};
+use crate::lua::pack::Pack;
+use crate::problem::{Problem, Problems, suggestion};
+use crate::profile::{BUILT_IN, Settings};
+use crate::themes::{Background, Themes};
+
+impl Config {
+    /// What is wrong in the files and with every profile in them, those of a project included, trusted or not.
+    /// Nothing is run for it.
+    pub fn check(&self) -> Told {
+        let mut told = self.problems.clone();
+        let default = Named { name: "default".to_owned(), spot: Spot::of_option("the default") };
+        told.extend(self.look_over(&self.resolve(&default)));
+        for loaded in &self.layers {
+            for (name, (spot, _)) in &loaded.profiles {
+                let named = Named { name: name.clone(), spot: spot.clone() };
+                told.extend(self.look_over(&self.resolve(&named)));
+            }
+            let switched = loaded.head.switches.iter().filter_map(|switch| switch.profile.as_ref());
+            for named in switched.chain(&loaded.head.default_profile) {
+                told.extend(self.resolve(named).problems);
+            }
+        }
+        if let Some(project) = &self.project {
+            told.tell(Layer::Project, project.problems.iter().cloned());
+        }
+        told
+    }
+
+    /// What is wrong with the profiles and themes of a plugin, for anybody who installs it: what the user has set up
+    /// doesn't count, only the other plugins that are installed.
+    pub(crate) fn check_pack(files: &Files, folders: &Folders, pack: &Arc<Pack>) -> Vec<Problem> {
+        let folders = Folders { config: None, ..folders.clone() };
+        let packs = vec![Arc::clone(pack)];
+        Self { files: files.clone(), folders, packs, ..Self::default() }.check_parts(pack)
+    }
+
+    fn check_parts(&self, pack: &Arc<Pack>) -> Vec<Problem> {
+        let mut told = Told::default();
+        for (name, file, text) in pack.profiles() {
+            if name == "none" || BUILT_IN.iter().any(|(known, _)| *known == name) {
+                let message = "nobody can choose this profile: a profile of the program has its name";
+                told.tell(Layer::Pack, [Problem::of(&file, message)]);
+            }
+            let document = Document::new(file, None, Layer::Pack, text.to_owned());
+            told.extend(self.look_over(&self.resolve_text(document)));
+        }
+        let themes = self.themes([pack]);
+        for (name, file, _) in pack.themes() {
+            for appearance in Appearance::ALL {
+                match themes.load(name, &Background::Known(appearance)) {
+                    Ok((_, problems)) => told.tell(Layer::Pack, problems.0),
+                    Err(message) => told.tell(Layer::Pack, [Problem::of(&file, message)]),
+                }
+            }
+        }
+        let mut all = told.errors;
+        all.0.extend(told.warnings.0);
+        all.sort();
+        all.0
+    }
+
+    /// What is wrong with a profile and with all that it names.
+    fn look_over(&self, resolved: &Resolved) -> Told {
+        let mut told = resolved.problems.clone();
+        let settings = Settings::of(&resolved.tree);
+        let journal = Journal::default();
+        let plugins = self.all_plugins(&settings, resolved, &[], &journal, &mut told);
+        for failure in journal.take() {
+            if let journal::Told::Warning(warning) = failure {
+                told.tell(Layer::User, [warning.problem()]);
+            }
+        }
+        let is_known = |name: &str| WRITERS.iter().any(|row| row.name == name);
+        // A plugin may bring a writer along: which, it only says when it runs.
+        let writer = settings.writer.as_ref().filter(|writer| plugins.is_empty() && !is_known(&writer.name));
+        if let Some(writer) = writer {
+            let hint = suggestion(&writer.name, WRITERS.iter().map(|row| row.name));
+            let message = format!("there is no output format \"{}\" {hint}", writer.name);
+            told.tell(writer.spot.document.layer, [writer.spot.problem(message)]);
+        }
+        let themes = self.themes(plugins.iter().rev().map(|active| &active.pack));
+        for appearance in Appearance::ALL {
+            let found = self.theme_of(&settings.theme, &themes, &Background::Known(appearance));
+            told.extend(found.map_or_else(|told| told, |(_, told)| told));
+        }
+        told
+    }
+
+    /// The themes that can be chosen with these plugins, the first of which go over the others.
+    pub(crate) fn themes<'p>(&self, plugins: impl IntoIterator<Item = &'p Arc<Pack>>) -> Themes {
+        let mut themes = Themes::new(Some(&self.folders), self.files.clone());
+        for plugin in plugins {
+            themes.add_plugin(Arc::clone(plugin));
+        }
+        themes
+    }
+
+    /// The theme that settings name, with what is wrong in its files. The error says that there is no such theme.
+    pub(crate) fn theme_of(
+        &self,
+        named: &Named,
+        themes: &Themes,
+        background: &Background,
+    ) -> Result<(Theme, Told), Told> {
+        let by = &named.spot.document;
+        let mut told = Told::default();
+        let found = themes.named_in(by, Some(&self.folders), self.closure()).load(&named.name, background);
+        match found {
+            Ok((theme, Problems(wrong))) => {
+                told.tell(Layer::User, wrong);
+                Ok((theme, told))
+            }
+            Err(message) => {
+                let message = format!("theme \"{}\": {message}", named.name);
+                told.tell(by.layer, [named.spot.problem(message)]);
+                Err(told)
+            }
+        }
+    }
+}

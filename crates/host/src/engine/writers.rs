@@ -1,0 +1,183 @@
+//! The output formats, and how each is made of the choices.
+
+use std::rc::Rc;
+
+use jiff::tz::TimeZone;
+use streamfmt_core::profile::Ci;
+use streamfmt_core::theme::ColorDepth;
+use streamfmt_core::writer::Writer;
+use streamfmt_core::writer::cast::Cast;
+use streamfmt_core::writer::ci::Log;
+use streamfmt_core::writer::html::Html;
+use streamfmt_core::writer::json::Json;
+use streamfmt_core::writer::markdown::Markdown;
+use streamfmt_core::writer::sheet::Sheet;
+use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
+
+use super::Engine;
+use crate::lua::{self, Plugins};
+
+/// An output format.
+pub struct WriterRow {
+    /// Its name, for `--to` and `writer = `.
+    pub name: &'static str,
+    /// What it is, in a few words.
+    pub about: &'static str,
+    /// Whether a program reads it: nothing may stand between its lines.
+    pub is_data: bool,
+    /// What the name of a file of it ends in.
+    pub ending: &'static str,
+    pub(super) make: fn(&Engine) -> Made,
+}
+
+impl WriterRow {
+    /// Whether people read it. A recording is played to them.
+    pub fn is_for_people(&self) -> bool {
+        !self.is_data || self.name == "cast"
+    }
+}
+
+/// All output formats.
+pub static WRITERS: [WriterRow; 8] = [
+    WriterRow {
+        name: "text",
+        about: "plain text",
+        is_data: false,
+        ending: "txt",
+        make: |engine| engine.terminal(Paint::Plain),
+    },
+    WriterRow {
+        name: "ansi",
+        about: "text with colours",
+        is_data: false,
+        ending: "txt",
+        make: |engine| engine.terminal(engine.paint()),
+    },
+    WriterRow {
+        name: "markdown",
+        about: "for pull requests, notes and chats",
+        is_data: false,
+        ending: "md",
+        make: |engine| engine.logged(Markdown::new(engine.sheet())),
+    },
+    WriterRow {
+        name: "html",
+        about: "one page that needs nothing else, for browsers",
+        is_data: false,
+        ending: "html",
+        // Its policy lets it show what is in it and nothing else, so it has its pictures within.
+        make: |engine| {
+            let sheet = Sheet { timestamps: Some(engine.zone()), keep: None, ..engine.sheet() };
+            engine.entries(Html::new(sheet))
+        },
+    },
+    WriterRow {
+        name: "cast",
+        about: "a recording of a terminal, for the asciinema player",
+        is_data: true,
+        ending: "cast",
+        make: Engine::cast,
+    },
+    WriterRow {
+        name: "json",
+        about: "what is said: entries, one object a line",
+        is_data: true,
+        ending: "ndjson",
+        make: |engine| engine.entries(Json),
+    },
+    WriterRow {
+        name: "items",
+        about: "what is: typed items, one object a line",
+        is_data: true,
+        ending: "ndjson",
+        make: |_| Made::Items,
+    },
+    WriterRow {
+        name: "roles",
+        about: "text with its roles marked, for tests",
+        is_data: false,
+        ending: "txt",
+        make: |engine| engine.terminal(Paint::Roles),
+    },
+];
+
+/// What an output format is made of.
+pub(super) enum Made {
+    /// It spells entries.
+    Writer(Box<dyn Writer>),
+    /// It is the items themselves.
+    Items,
+}
+
+impl Engine {
+    fn terminal(&self, paint: Paint) -> Made {
+        self.logged(self.drawn(paint, self.looks.width))
+    }
+
+    /// Rows as the CI service wants them whose log they are for, if they are.
+    fn logged(&self, rows: impl Writer + 'static) -> Made {
+        match self.settings.profile.layout.ci {
+            Ci::None => self.entries(rows),
+            ci => self.entries(Log::new(Box::new(rows), ci)),
+        }
+    }
+
+    /// A recording has a terminal of its own, with all colours.
+    fn cast(&self) -> Made {
+        let width = self.looks.width.unwrap_or(80);
+        let theme = self.theme.clone().unwrap_or_default();
+        let paint = Paint::Ansi { theme, depth: ColorDepth::TrueColor, hyperlinks: false };
+        self.entries(Cast::new(self.drawn(paint, Some(width)), width, 24))
+    }
+
+    fn drawn(&self, paint: Paint, width: Option<usize>) -> Terminal {
+        let is_ansi = matches!(paint, Paint::Ansi { .. });
+        Terminal::new(Look {
+            paint,
+            width,
+            layout: self.settings.profile.layout.clone(),
+            // Text is for files and pipes: Markdown stays what it is there.
+            markdown: self.settings.markdown && is_ansi,
+            timestamps: self.settings.timestamps.then(|| self.zone()),
+        })
+    }
+
+    fn sheet(&self) -> Sheet {
+        Sheet {
+            fold: self.settings.profile.layout.fold,
+            timestamps: self.settings.timestamps.then(|| self.zone()),
+            keep: self.keep.clone(),
+        }
+    }
+
+    fn zone(&self) -> TimeZone {
+        self.looks.zone.clone().unwrap_or(TimeZone::UTC)
+    }
+
+    #[expect(clippy::unused_self, reason = "the rows of the table read alike")]
+    fn entries(&self, writer: impl Writer + 'static) -> Made {
+        Made::Writer(Box::new(writer))
+    }
+
+    fn paint(&self) -> Paint {
+        match (&self.theme, self.looks.color) {
+            (Some(theme), Some(depth)) => {
+                Paint::Ansi { theme: theme.clone(), depth, hyperlinks: self.looks.links }
+            }
+            _ => Paint::Plain,
+        }
+    }
+
+    /// The plugin's writer that was chosen, if one was, over the one that it stands on.
+    pub(super) fn over(&self, base: Box<dyn Writer>, plugins: &Rc<Plugins>) -> Box<dyn Writer> {
+        match (&self.plugin_writer, (self.writer.make)(self)) {
+            (Some(writer), Made::Writer(scratch)) => {
+                match lua::writer::Scripted::new(plugins, &writer.name, base, scratch) {
+                    Ok(writer) => Box::new(writer),
+                    Err(base) => base,
+                }
+            }
+            _ => base,
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The engines that format cases.
+//!
+//! Cells that agree in profile, writer and formatting share one, on however many threads they are tried, and all
+//! engines share the plugins: each is read once. A run gets a machine of its own and nothing else.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::choices::Formatting;
+use crate::config::project::settings_above;
+use crate::config::{Config, Request, is_path};
+use crate::engine::{Builder, Engine, Looks};
+use crate::files::Files;
+use crate::lua::pack::Pack;
+use crate::problem::Problem;
+use crate::profile::BUILT_IN;
+
+/// The engines that were asked for so far.
+#[derive(Default)]
+pub(super) struct Engines {
+    /// A few: cases mostly say nothing of their own.
+    made: Mutex<Vec<(Wanted, Slot)>>,
+    packs: Mutex<HashMap<PathBuf, Result<Arc<Pack>, String>>>,
+}
+
+/// What an engine is made of.
+#[derive(Clone, PartialEq)]
+struct Wanted {
+    profile: String,
+    writer: String,
+    formatting: Formatting,
+    /// The settings of the project that the case lies in, where the profile may be one of theirs.
+    settings: Option<PathBuf>,
+}
+
+/// An engine, or what is wrong with its set-up, once the first who asked has made it.
+type Slot = Arc<OnceLock<Result<Arc<Engine>, Vec<String>>>>;
+
+impl Engines {
+    /// The engine of a profile and a writer for a case at `place`; else what is wrong with its set-up.
+    pub(super) fn get(
+        &self,
+        formatting: &Formatting,
+        place: &Path,
+        profile: &str,
+        writer: &str,
+    ) -> Result<Arc<Engine>, Vec<String>> {
+        let is_own = !is_path(profile) && BUILT_IN.iter().all(|(name, _)| *name != profile);
+        let wanted = Wanted {
+            profile: profile.to_owned(),
+            writer: writer.to_owned(),
+            formatting: formatting.clone(),
+            settings: if is_own { settings_above(place) } else { None },
+        };
+        let slot = self.slot(&wanted);
+        slot.get_or_init(|| self.make(&wanted).map(Arc::new)).clone()
+    }
+
+    /// Where the engine is kept, whether it is there already or not.
+    fn slot(&self, wanted: &Wanted) -> Slot {
+        let mut made = locked(&self.made);
+        if let Some((_, slot)) = made.iter().find(|(known, _)| known == wanted) {
+            return Arc::clone(slot);
+        }
+        let slot = Slot::default();
+        made.push((wanted.clone(), Arc::clone(&slot)));
+        slot
+    }
+
+    fn make(&self, wanted: &Wanted) -> Result<Engine, Vec<String>> {
+        let Wanted { profile, writer, formatting, settings } = wanted;
+        let is_ansi = writer == "ansi";
+        let looks = Looks {
+            color: is_ansi.then_some(formatting.color),
+            width: formatting.width.or(is_ansi.then_some(formatting.terminal_width)),
+            zone: Some(formatting.timezone.clone()),
+            ..Looks::default()
+        };
+        let mut builder = Engine::builder()
+            .profile(profile)
+            .writer(writer)
+            .ascii(formatting.ascii)
+            .timestamps(formatting.timestamps)
+            .only(formatting.only.iter().cloned())
+            .hide(formatting.hide.iter().cloned())
+            .looks(looks);
+        if let Some(dialect) = &formatting.from {
+            builder = builder.dialect(dialect);
+        }
+        if let Some(theme) = &formatting.theme {
+            builder = builder.theme(theme);
+        }
+        for assignment in &formatting.set {
+            builder = builder.set(assignment);
+        }
+        let mut problems = Vec::new();
+        let mut packs = Vec::new();
+        for path in &formatting.plugins {
+            match self.pack(path) {
+                Ok(pack) => packs.push(pack),
+                Err(wrong) => problems.push(format!("plugin {}: {wrong}", path.display())),
+            }
+        }
+        if let Some(settings) = settings.as_ref().filter(|_| !is_known(profile, &packs)) {
+            builder = builder.config(settings);
+        }
+        builder = packs.into_iter().fold(builder, Builder::pack);
+        match builder.build() {
+            Ok(engine) if problems.is_empty() => Ok(engine),
+            Ok(_) => Err(problems),
+            Err(found) => {
+                // A case says by a key what others say by an option.
+                let told = |problem: &Problem| match problem.origin.as_str() {
+                    "--profile" => problem.message.clone(),
+                    _ => problem.to_string(),
+                };
+                problems.extend(found.0.iter().map(told));
+                Err(problems)
+            }
+        }
+    }
+
+    fn pack(&self, path: &Path) -> Result<Arc<Pack>, String> {
+        let mut packs = locked(&self.packs);
+        packs
+            .entry(path.to_owned())
+            .or_insert_with(|| Pack::read(&Files::default(), path).map(Arc::new))
+            .clone()
+    }
+}
+
+/// Whether a profile's name is one of these plugins', or of one that comes with the program.
+fn is_known(profile: &str, packs: &[Arc<Pack>]) -> bool {
+    let known = Config::load(&Request { packs: packs.to_vec(), ..Request::default() }).profiles();
+    known.iter().any(|(name, ..)| name == profile)
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
