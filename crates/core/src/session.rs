@@ -15,7 +15,7 @@ use indexmap::IndexMap;
 
 use crate::event::{Event, Usage};
 use crate::hash::{TextHasher, TrimmedHasher, hash};
-use crate::item::{Action, Content, Fact, Id, Item, Kind, Status};
+use crate::item::{Action, Content, Fact, FactRef, Id, Item, Kind, Status};
 use crate::json::{Record, Value};
 use crate::text::Text;
 
@@ -354,7 +354,7 @@ impl Session {
             Kind::Notice if item.error => self.was_said(&item),
             // A job that ended: what its sub-agent answered stands above.
             Kind::Notice if item.fact("call").is_some() => {
-                let call = item.fact("call").and_then(super::item::FactRef::str).map(|call| Id::from(&*call));
+                let call = item.fact("call").and_then(FactRef::str).map(|call| Id::from(&*call));
                 let is_repeated = call.is_some_and(|call| self.was_last_reply(Some(&call), said_hash(&item)));
                 mark_repeated(&mut item, is_repeated);
             }
@@ -368,7 +368,7 @@ impl Session {
                 mark_repeated(&mut item, is_repeated);
             }
             Kind::Result if item.action == Some(Action::Delegate) => {
-                let answer = item.fact("answer").and_then(super::item::FactRef::str);
+                let answer = item.fact("answer").and_then(FactRef::str);
                 let said = answer.map_or_else(|| said_hash(&item), |answer| text_hash(&answer));
                 let is_repeated = self.was_last_reply(item.call.as_ref(), said);
                 mark_repeated(&mut item, is_repeated);
@@ -462,7 +462,7 @@ impl Session {
 }
 
 fn is_event(item: &Item, name: &str) -> bool {
-    item.fact("event").and_then(super::item::FactRef::str).as_deref() == Some(name)
+    item.fact("event").and_then(FactRef::str).as_deref() == Some(name)
 }
 
 fn mark_repeated(item: &mut Item, is_repeated: bool) {

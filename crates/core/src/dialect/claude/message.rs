@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::event::{Event, Usage};
 use crate::hash::hash;
-use crate::item::{Action, Content, Fact, Id, Item, Kind, Status};
+use crate::item::{Action, Content, Fact, FactRef, Id, Item, Kind, Status};
 use crate::json::{self, Str, Value};
 use crate::session::{Facts, Session};
 use crate::text::Text;
@@ -387,8 +387,7 @@ impl Claude {
         {
             item.data.push(("exit", Fact::Int(code)));
         }
-        if let Some(path) =
-            item.fact("path").filter(|_| item.fact("plan").is_some()).and_then(crate::item::FactRef::text)
+        if let Some(path) = item.fact("path").filter(|_| item.fact("plan").is_some()).and_then(FactRef::text)
         {
             out.push(Event::Facts(Box::new(Facts { plan_file: Some(path), ..Facts::default() })));
         }
@@ -524,7 +523,7 @@ fn task_list(maker: &Maker<'_>, result: &Item) -> Option<Item> {
     if result.error || result.tool.as_deref() != Some("TaskList") {
         return None;
     }
-    let tasks = result.fact("tasks")?.json()?;
+    let FactRef::Json(tasks) = result.fact("tasks")? else { return None };
     (tasks.kind() == json::Kind::Array).then(|| plan(maker, result, tasks))
 }
 
