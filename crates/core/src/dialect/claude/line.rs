@@ -56,8 +56,8 @@ pub(in crate::dialect) struct Envelope {
     pub(super) flags: Flags,
     /// The fields of `message`.
     pub(super) inside: Message,
-    /// Keys that aren't known.
-    unknown: Vec<u32>,
+    /// It has keys that aren't known.
+    has_unknown: bool,
 }
 
 /// What is true of a line.
@@ -81,8 +81,7 @@ impl Envelope {
         for (key, field) in value.entries() {
             let is_true = || field.bool() == Some(true);
             let Some(name) = NAMES.get(&key.decode()) else {
-                // A key stands right before its value.
-                found.unknown.push(field.node() - 1);
+                found.has_unknown = true;
                 continue;
             };
             let node = Field::of(field);
@@ -120,9 +119,10 @@ impl Envelope {
         found
     }
 
-    /// Keys of the record of `value` that aren't known.
+    /// Keys of `value`, whose envelope this is, that aren't known.
     pub(super) fn unknown<'a>(&self, value: Value<'a>) -> impl Iterator<Item = Str<'a>> {
-        self.unknown.iter().filter_map(move |&key| value.same_record(key).str())
+        let entries = self.has_unknown.then(|| value.entries()).into_iter().flatten();
+        entries.map(|(key, _)| key).filter(|key| NAMES.get(&key.decode()).is_none())
     }
 }
 
