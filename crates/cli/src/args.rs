@@ -194,6 +194,10 @@ impl Args {
                 let _ = error.print();
                 OK
             }
+            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                let _ = error.print();
+                USAGE
+            }
             _ => {
                 tell(&gist(&error.to_string()));
                 USAGE

@@ -103,8 +103,11 @@ impl Command {
             Standing::Changed => "it was trusted, but has changed since (--diff shows how)",
             Standing::Denied => "it is denied",
         };
-        let _ = write!(text, "{state}");
-        say(&text)?;
+        // What is trusted at once is told as that.
+        if standing == Standing::Trusted || !self.yes {
+            text.push_str(state);
+        }
+        say(text.trim_end())?;
         if standing == Standing::Trusted {
             return Ok(OK);
         }

@@ -44,6 +44,14 @@ pub enum Event {
         /// What it used.
         usage: Usage,
     },
+    /// Tokens of all messages since the outcome before, as an outcome tells them: messages are often told before they are
+    /// whole.
+    Totals {
+        /// The outcome.
+        outcome: Id,
+        /// What they used.
+        usage: Usage,
+    },
     /// A record that is bookkeeping: hidden by the rule of this name.
     Bookkeeping(Cow<'static, str>),
     /// A record, block or field that the dialect doesn't know, by name.

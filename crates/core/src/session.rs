@@ -118,6 +118,8 @@ struct Inside {
 pub struct Session {
     facts: Facts,
     usage: Usage,
+    /// What was used when the last outcome came.
+    settled: Usage,
     /// Hash of a message's id → what it used, oldest first.
     usages: Map<u64, Usage>,
     open: Map<Id, Box<Item>>,
@@ -204,6 +206,7 @@ impl Session {
                 self.put(notice, &mut each);
             }
             Event::Usage { message, usage } => self.count(message.as_str(), usage),
+            Event::Totals { outcome, usage } => self.settle_usage(outcome.as_str(), usage),
             Event::Bookkeeping(_) | Event::Unknown(_) => {}
         }
     }
@@ -447,6 +450,21 @@ impl Session {
         sum(&mut self.usage.cache_read, before.cache_read, usage.cache_read);
         sum(&mut self.usage.cache_write, before.cache_write, usage.cache_write);
     }
+
+    /// Raises what was used to what an outcome tells. It may leave out sub-agents, so that nothing is lowered.
+    fn settle_usage(&mut self, outcome: &str, usage: Usage) {
+        if self.usages.insert(hash(outcome), Usage::default()).is_some() {
+            return;
+        }
+        let raise = |total: &mut u64, settled: &mut u64, more: u64| {
+            *total = settled.saturating_add(more).max(*total);
+            *settled = *total;
+        };
+        raise(&mut self.usage.input, &mut self.settled.input, usage.input);
+        raise(&mut self.usage.output, &mut self.settled.output, usage.output);
+        raise(&mut self.usage.cache_read, &mut self.settled.cache_read, usage.cache_read);
+        raise(&mut self.usage.cache_write, &mut self.settled.cache_write, usage.cache_write);
+    }
 }
 
 #[cfg(test)]
@@ -552,3 +570,29 @@ fn text_hash(text: &str) -> Option<u64> {
 
 /// The session that an item belongs to, shared by all its items.
 pub(crate) type SessionId = Arc<str>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn used(input: u64, output: u64) -> Usage {
+        Usage { input, output, ..Usage::default() }
+    }
+
+    #[test]
+    fn an_outcome_raises_what_messages_told_too_early_and_counts_once() {
+        let mut session = Session::default();
+        let mut apply = |event| {
+            session.apply(event, |_, _| {});
+            (session.usage().input, session.usage().output)
+        };
+        let message = |id: &str, usage| Event::Usage { message: Id::from(id), usage };
+        let outcome = |id: &str, usage| Event::Totals { outcome: Id::from(id), usage };
+        assert_eq!(apply(message("m-1", used(10, 1))), (10, 1));
+        assert_eq!(apply(outcome("o-1", used(10, 300))), (10, 300));
+        assert_eq!(apply(outcome("o-1", used(10, 300))), (10, 300), "the same again");
+        assert_eq!(apply(message("m-2", used(20, 1))), (30, 301));
+        // A sub-agent's are not among them.
+        assert_eq!(apply(outcome("o-2", used(5, 40))), (30, 340));
+    }
+}

@@ -4,6 +4,7 @@ use serde::Serialize;
 use streamfmt_core::dialect;
 use streamfmt_core::item::Kind;
 
+use crate::json;
 use crate::lua::layers::{Answer, Field, Ladder, Step};
 use crate::lua::{Plugins, Running};
 
@@ -81,7 +82,7 @@ impl Explanation {
     /// The answer for programs: one JSON object.
     pub fn to_json(&self) -> String {
         // Names and texts can always be spelled in JSON.
-        serde_json::to_string_pretty(self).unwrap_or_default()
+        json::pretty(self)
     }
 
     pub(crate) fn of(question: &Question, plugins: &Plugins) -> Self {

@@ -60,6 +60,8 @@ pub enum FileError {
     TooMany,
     /// It lies outside the folder that it must lie in, or a link leads there.
     Outside(PathBuf),
+    /// A file in a folder that is walked, by its path there, leads out of that folder.
+    Leaves(String),
     /// It is not UTF-8.
     NotText,
     /// The system says why.
@@ -83,6 +85,7 @@ impl fmt::Display for FileError {
                 )
             }
             Self::Outside(root) => write!(f, "it is not inside {}", root.display()),
+            Self::Leaves(path) => write!(f, "{path} is a link that leads out of it"),
             Self::NotText => f.write_str("it is not UTF-8"),
             Self::Other(reason) => f.write_str(reason),
         }
@@ -207,7 +210,7 @@ impl Files {
                 } else if wanted(&path) {
                     let real = entry.path().canonicalize()?;
                     if !real.starts_with(&root) {
-                        return Err(FileError::Outside(root));
+                        return Err(FileError::Leaves(path));
                     }
                     if !real.is_file() {
                         return Err(FileError::OtherKind("file"));
@@ -291,6 +294,20 @@ fn load(path: &Path, most: usize, is_strict: bool) -> Result<Vec<u8>, FileError>
         return Err(FileError::OtherKind("file"));
     }
     take(file, most)
+}
+
+/// Reads a plain file of at most `most` bytes, and remembers nothing of it.
+pub(crate) fn read_plain(path: &Path, most: usize) -> Result<Vec<u8>, FileError> {
+    // What is at the end of a pipe would be waited for, and a device has none.
+    if !fs::metadata(path)?.is_file() {
+        return Err(FileError::OtherKind("file"));
+    }
+    take(File::open(path)?, most)
+}
+
+/// Reads a plain file of text of at most `most` bytes, and remembers nothing of it.
+pub(crate) fn read_plain_text(path: &Path, most: usize) -> Result<String, FileError> {
+    String::from_utf8(read_plain(path, most)?).map_err(|_| FileError::NotText)
 }
 
 fn take(file: File, most: usize) -> Result<Vec<u8>, FileError> {
@@ -413,7 +430,7 @@ mod tests {
         );
         assert!(matches!(
             files.walk("".as_ref(), |_| true),
-            Err(FileError::Outside(_) | FileError::OtherKind(_))
+            Err(FileError::Leaves(_) | FileError::OtherKind(_))
         ));
         fs::remove_file(project.join("out")).unwrap();
         fs::remove_file(project.join("sub/up")).unwrap();

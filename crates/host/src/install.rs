@@ -290,7 +290,7 @@ impl Installed {
         names
     }
 
-    fn no_such(&self, name: &str) -> String {
+    pub(crate) fn no_such(&self, name: &str) -> String {
         let names = self.all_names();
         let hint = if names.is_empty() {
             "(streamfmt plugin add installs one)".to_owned()

@@ -44,6 +44,10 @@ pub enum Form<T: 'static> {
     Size(fn(&mut T, Option<usize>)),
     /// A list of names. `KEY.add` and `KEY.remove` change the list below instead of replacing it.
     List(fn(&mut T, Vec<Named>)),
+    /// A list of kinds, tools, globs of tools and actions; otherwise like a list of names.
+    Groups(fn(&mut T, Vec<Named>)),
+    /// A tool, a glob of tools, or an action.
+    Tool(fn(&mut T, Named)),
     /// What a rule says of a tool: checked by the key's name.
     Rule(fn(&mut T, Told)),
     /// A function in a Lua file: `lib/bash.lua#arg`.
@@ -94,12 +98,12 @@ pub static KEYS: &[Key<Settings>] = &[
     Key {
         name: "only",
         about: "show only these: kinds, tools, globs of tools, @actions, \"failed\"",
-        form: Form::List(|s, list| s.profile.filter.only = selectors(&list)),
+        form: Form::Groups(|s, list| s.profile.filter.only = selectors(&list)),
     },
     Key {
         name: "hide",
         about: "don't show these: kinds, tools, globs of tools, @actions, \"failed\"",
-        form: Form::List(|s, list| s.profile.filter.hide = selectors(&list)),
+        form: Form::Groups(|s, list| s.profile.filter.hide = selectors(&list)),
     },
     Key {
         name: "filter",
@@ -385,7 +389,7 @@ pub static FILTER_KEYS: &[Key<FilterRule>] = &[
     Key {
         name: "tool",
         about: "items of this tool: a name, a glob, or an action such as \"@edit\"",
-        form: Form::Name(|f, tool| {
+        form: Form::Tool(|f, tool| {
             f.groups.push(match tool.name.strip_prefix('@') {
                 Some(action) => Selector::Action(action.to_owned()),
                 None => Selector::Tool(tool.name),
@@ -569,6 +573,22 @@ impl<T> Key<T> {
             Form::Size(set) if leaf.text() == Some("none") => set(target, None),
             Form::Size(set) => set(target, Some(value.size().ok_or_else(wants)?)),
             Form::List(set) => set(target, leaf.names().ok_or_else(wants)?),
+            Form::Groups(set) => {
+                let names = leaf.names().ok_or_else(wants)?;
+                let wrong = |named: &Named| Some(named.spot.problem(wrong_with_group(&named.name)?));
+                let problems: Vec<Problem> = names.iter().filter_map(wrong).collect();
+                if !problems.is_empty() {
+                    return Err(problems);
+                }
+                set(target, names);
+            }
+            Form::Tool(set) => {
+                let name = leaf.text().ok_or_else(wants)?.to_owned();
+                if let Some(wrong) = wrong_with_group(&name) {
+                    return Err(one(wrong));
+                }
+                set(target, Named { name, spot: leaf.spot.clone() });
+            }
             Form::Rule(set) => {
                 let text = match value {
                     Value::Flag(true) if self.name == "collapse" => "both",
@@ -657,7 +677,7 @@ impl<T> Key<T> {
     /// Whether `KEY.add` and `KEY.remove` change it.
     pub(crate) fn is_list(&self) -> bool {
         // What a profile extends is read before anything could be below it.
-        matches!(self.form, Form::List(_) | Form::Filters(_)) && self.name != "extends"
+        matches!(self.form, Form::List(_) | Form::Groups(_) | Form::Filters(_)) && self.name != "extends"
     }
 }
 
@@ -667,13 +687,13 @@ impl<T> Form<T> {
         match self {
             Self::Word(words) => words.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" | "),
             Self::Writer(_) => WRITERS.iter().map(|row| row.name).collect::<Vec<_>>().join(" | "),
-            Self::Name(_) => "a name".to_owned(),
+            Self::Name(_) | Self::Tool(_) => "a name".to_owned(),
             Self::Flag(_) => "true or false".to_owned(),
             Self::Number(least, most, _) if least == most => least.to_string(),
             Self::Number(least, most, _) => format!("a number from {least} to {most}"),
             Self::Lines(_) => "a number of lines, or \"none\"".to_owned(),
             Self::Size(_) => "a number of bytes (\"8KiB\"), or \"none\"".to_owned(),
-            Self::List(_) => "a list of names".to_owned(),
+            Self::List(_) | Self::Groups(_) => "a list of names".to_owned(),
             Self::Rule(_) => "a text".to_owned(),
             Self::Script(_) => "a file of this folder and a function in it (\"lib/bash.lua#arg\")".to_owned(),
             Self::Filters(_) => "a list of tables [[filter]]".to_owned(),
@@ -736,6 +756,11 @@ pub use crate::config::tree::split_key;
 /// The parts of a list that stands in an option: `Bash,@edit`.
 pub fn split_list(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
+}
+
+/// What is wrong with the name of a group, if something is: any name may be a tool's, but actions are known.
+pub(crate) fn wrong_with_group(name: &str) -> Option<String> {
+    rule::wrong_with_pattern(name).filter(|_| name.starts_with('@'))
 }
 
 fn selectors(list: &[Named]) -> Vec<Selector> {

@@ -27,6 +27,7 @@ pub mod files;
 pub mod folders;
 pub mod golden;
 pub mod install;
+pub mod json;
 pub mod keys;
 pub mod lua;
 pub mod problem;

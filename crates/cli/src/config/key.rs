@@ -80,10 +80,11 @@ pub(super) fn explain(key: &str, choice: &Choice) -> Result<u8, u8> {
     let engine = build(choice.builder())?;
     let mut text = String::new();
     let parts = keys::split_key(key);
+    let shown = one_line(key);
     let options = options_of(key, &parts, &engine)?;
     match row_of(key) {
         Some(row) => {
-            let _ = writeln!(text, "{key}: {}\n", row.about);
+            let _ = writeln!(text, "{shown}: {}\n", row.about);
             let _ = writeln!(text, "  values   {}", row.values);
             let _ = writeln!(text, "  place    {}", row.place);
         }
@@ -123,6 +124,7 @@ fn options_of(key: &str, parts: &[String], engine: &Engine) -> Result<String, u8
         [plugin, name, option] if plugin == "plugin" => (name, Some(option)),
         _ => return Ok(String::new()),
     };
+    let (key, plugin) = (one_line(key), one_line(name));
     let refuse = |message: String| {
         tell(&format!("{key}: {message}"));
         USAGE
@@ -139,9 +141,9 @@ fn options_of(key: &str, parts: &[String], engine: &Engine) -> Result<String, u8
         None if options.is_empty() => return Err(refuse("it has no options".to_owned())),
         None => {
             for (option, choice) in &options {
-                let (about, kind) = (one_line(&choice.about), choice.type_name());
-                let _ =
-                    writeln!(text, "plugin.{name}.{option}: {about}\n  {kind}, otherwise {}\n", choice.value);
+                let (option, about) = (one_line(option), one_line(&choice.about));
+                let values = format!("{}, otherwise {}", choice.type_name(), choice.value);
+                let _ = writeln!(text, "plugin.{plugin}.{option}: {about}\n  {}\n", one_line(&values));
             }
         }
         Some(option) => {
@@ -149,12 +151,13 @@ fn options_of(key: &str, parts: &[String], engine: &Engine) -> Result<String, u8
                 let hint = streamfmt::problem::suggestion(option, options.keys().map(String::as_str));
                 return Err(refuse(format!("{name} has no option \"{option}\" {hint}")));
             };
+            let values = format!("a {}, otherwise {}", choice.type_name(), choice.value);
             let _ = writeln!(text, "{key}: {}\n", one_line(&choice.about));
-            let _ = writeln!(text, "  values   a {}, otherwise {}", choice.type_name(), choice.value);
-            let _ = writeln!(text, "  place    in [plugin.{name}] or [profile.NAME.plugin.{name}]");
+            let _ = writeln!(text, "  values   {}", one_line(&values));
+            let _ = writeln!(text, "  place    in [plugin.{plugin}] or [profile.NAME.plugin.{plugin}]");
             if used.is_none() {
                 let _ =
-                    writeln!(text, "  used by  nothing here: plugins = [\"{name}\"] in a profile uses it");
+                    writeln!(text, "  used by  nothing here: plugins = [\"{plugin}\"] in a profile uses it");
             }
         }
     }

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use streamfmt::Engine;
 use streamfmt::golden::drift::{Baseline, Drift as Finder, Found, What, dialect_of};
+use streamfmt::json::pretty;
 
 use super::{NOTHING_RAN, Page};
 use crate::input::reason;
-use crate::message::{OK, OUTPUT, USAGE, one_line, tell, tell_problems};
+use crate::message::{OK, OUTPUT, USAGE, one_line, tell, tell_journal, tell_problems};
 
 /// Something new was found.
 const NEWS: u8 = 1;
@@ -53,7 +54,9 @@ impl Drift {
             tell(&message);
             USAGE
         })?;
-        let mut finder = Finder::new(self.engine()?);
+        let engine = self.engine()?;
+        let journal = engine.journal().clone();
+        let mut finder = Finder::new(engine);
         for path in &self.recordings {
             let before = finder.events;
             let read = File::open(path)
@@ -66,6 +69,8 @@ impl Drift {
                 tell(&format!("{}: no line of it is an event of an agent that is known", path.display()));
             }
         }
+        // What a plugin failed at counts as told without it.
+        tell_journal(&journal);
         if finder.events == 0 {
             return Err(NOTHING_RAN);
         }
@@ -146,7 +151,8 @@ fn tell_people(
         }
     }
     let what = if has_baseline { "new" } else { "not shown" };
-    write!(page, "{lines} lines read, {} {what}", news.len())?;
+    let s = if lines == 1 { "" } else { "s" };
+    write!(page, "{lines} line{s} read, {} {what}", news.len())?;
     if has_baseline { writeln!(page, ", {known} known") } else { writeln!(page) }
 }
 
@@ -158,5 +164,5 @@ fn tell_json(news: &[&Found], known: usize, lines: u64, page: &mut Page) -> std:
         })
         .collect();
     let told = json!({ "schema": SCHEMA, "lines": lines, "known": known, "found": found });
-    writeln!(page, "{told:#}")
+    writeln!(page, "{}", pretty(&told))
 }

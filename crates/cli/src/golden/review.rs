@@ -67,7 +67,8 @@ impl Review {
             index += 1;
             true
         });
-        let asks = !self.json && io::stdin().is_terminal() && io::stdout().is_terminal();
+        // Nothing is accepted in CI: nobody reads it there.
+        let asks = !self.json && !is_ci() && io::stdin().is_terminal() && io::stdout().is_terminal();
         if !asks {
             let mut page = Page::new();
             let mut report = Report::new(if self.json { Kind::Json } else { Kind::Human }, style);

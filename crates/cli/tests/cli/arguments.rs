@@ -98,3 +98,27 @@ fn a_report_tells_what_was_counted() {
     assert!(outcome.stderr.starts_with("streamfmt: read: 4 lines ("), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("streamfmt: shown: 2 reply"), "{}", outcome.stderr);
 }
+
+#[test]
+fn wrong_names_of_groups_and_themes_are_told_even_if_nothing_needs_them() {
+    let folder = Folder::with(&[("s.jsonl", SESSION)]);
+    let told = "streamfmt: --only @runn: there is no action @runn (did you mean \"run\"?)\n";
+    assert_eq!(folder.run("s.jsonl --only @runn").expect(2, told).stdout, "");
+    let told = "streamfmt: --set hide=@edti: there is no action @edti (did you mean \"edit\"?)\n";
+    folder.run("s.jsonl --set hide=@edti").expect(2, told);
+    let told = "streamfmt: --hide thinkng: taken for the name of a tool (did you mean \"thinking\"?)\n";
+    assert!(folder.run("s.jsonl --hide thinkng").expect(0, told).stdout.contains("Second reply."));
+    folder.run("s.jsonl --hide bash,Task,mcp__*,plan").expect(0, "");
+    let told = "streamfmt: --theme drak: no theme is called \"drak\" (did you mean \"dark\"?)\n";
+    folder.run("s.jsonl --theme drak").expect(2, told);
+}
+
+#[test]
+fn a_command_without_its_own_says_which_there_are() {
+    let folder = Folder::new();
+    for command in ["plugin", "theme", "config", "golden", "profile"] {
+        let outcome = folder.run(command);
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(2), ""), "{outcome:?}");
+        assert!(outcome.stderr.contains(&format!("Usage: streamfmt {command} <COMMAND>")), "{outcome:?}");
+    }
+}

@@ -361,6 +361,17 @@ fn an_option_of_a_plugin_that_is_not_used_is_explained_from_its_manifest() {
     let told = folder.run("config explain plugin.cost.every").expect(0, "").stdout;
     assert!(told.ends_with("\n  now      7  (~/.config/streamfmt/config.toml:2)\n"), "{told}");
     assert!(!told.contains("used by"), "{told}");
+    // Names are foreign text, too.
+    folder.write(
+        "p/plugin.toml",
+        "name = 'p'\napi = 1\n[options.\"o\\u001b[2J\"]\nabout = \"\\u202e\"\ndefault = 1\n",
+    );
+    folder.write("p/init.lua", "");
+    folder.run("plugin add p").expect(0, "");
+    for key in ["plugin.p", "plugin.p.o\u{1b}[2J"] {
+        let told = folder.run(&format!("config explain {key}")).expect(0, "").stdout;
+        assert!(told.starts_with("plugin.p.o␛[2J: <U+202E>\n") && !told.contains('\u{1b}'), "{told:?}");
+    }
     let all = folder.run("config explain plugin.redact").expect(0, "").stdout;
     assert!(all.contains("plugin.redact.emails: ") && all.contains("\n  boolean, otherwise "), "{all}");
     for (key, why) in [
@@ -377,7 +388,7 @@ fn an_option_of_a_plugin_that_is_not_used_is_explained_from_its_manifest() {
 fn a_check_finds_themes_that_are_not_there_and_broken_plugins() {
     let folder = Folder::with(&[(
         "c.toml",
-        "theme = 'drak'\n[profile.a]\ntheme = './t.toml'\n[profile.b]\nplugins = ['./p']\n",
+        "theme = 'drak'\n[profile.a]\ntheme = './t.toml'\n[profile.b]\nplugins = ['./p']\nplugin.cost.evry = 3\n",
     )]);
     folder.write("t.toml", "[roles]\ntext = 'blurple'\n");
     folder.write("p/plugin.toml", "name = 'p'\napi = 7\n");

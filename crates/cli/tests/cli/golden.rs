@@ -52,6 +52,11 @@ fn a_difference_is_1_and_shows_its_words() {
     assert!(unified.contains("  @@ -1,1 +1,1 @@\n  -  reply numero 0.\n  +  reply number 0.\n"), "{unified}");
     let side = folder.run("golden check cases --diff side").expect(1, "").stdout;
     assert!(side.contains("  reply numero 0.  ") && side.contains(" |   reply number 0.\n"), "{side}");
+    for report in ["json", "junit", "tap"] {
+        let told =
+            folder.run(&format!("golden check cases --diff unified --report {report}")).expect(1, "").stdout;
+        assert!(told.contains("@@ -1,1 +1,1 @@") && !told.contains("{+number+}"), "{told}");
+    }
     // The command that it tells does it.
     folder.run("golden bless cases --case one/default.text").expect(0, "");
     folder.run("golden check cases").expect(0, "");
@@ -467,7 +472,7 @@ fn the_choices_of_a_folder_and_of_a_case_all_count() {
 #[test]
 fn names_that_are_hostile_forge_no_line_and_can_be_accepted() {
     let folder = Folder::new();
-    let names = ["new\nline", "sp ace", "it's", "esc\u{1b}[2J"];
+    let names = ["new\nline", "sp ace", "it's", "esc\u{1b}[2J", "c1\u{9b}2J\u{202e}"];
     for (number, name) in names.iter().enumerate() {
         put(&folder, &format!("odd cases/{name}/input.ndjson"), &reply(number));
     }
@@ -717,7 +722,7 @@ fn drift_tells_what_is_new_against_a_baseline() {
     assert!(!told.contains("content[text].text"), "{told}");
     folder.run("golden drift old.ndjson --baseline drift.json --write-baseline").expect(0, "");
     let told = folder.run("golden drift old.ndjson --baseline drift.json").expect(0, "").stdout;
-    assert!(told.starts_with("1 lines read, 0 new, "), "{told}");
+    assert!(told.starts_with("1 line read, 0 new, "), "{told}");
     let new = reply(2).replace("\"session_id\"", "\"mood\":\"fine\",\"session_id\"");
     let call = r#"{"type":"assistant","message":{"id":"m-9","role":"assistant","content":[{"type":"tool_use","id":"t","name":"Teleport","input":{"to":"x"}}]},"session_id":"s-1"}"#;
     folder.write(
@@ -750,6 +755,22 @@ fn drift_tells_what_is_new_against_a_baseline() {
         !told.contains("\"assistant.message[message].content[text].text\"") || told.contains("whatever"),
         "{told}"
     );
+    // A plugin that fails shows nothing, which is told.
+    folder.write("mood.lua", FAILING);
+    let outcome = folder.run("golden drift new.ndjson --plugin mood.lua");
+    assert_eq!(
+        (outcome.code, outcome.stderr.lines().next()),
+        (Some(0), Some("warning[plugin]: mood failed while telling reply (line 1)"))
+    );
+    // Lines of an agent that gives them no type have fields, too.
+    folder.write("acme.ndjson", "{\"say\":\"hi\",\"mood\":\"fine\"}\n");
+    folder.write(
+        "acme.lua",
+        "sf.dialect(\"acme\", { detect = function(sample) return 1 end, \
+         parse = function(line) return sf.item.reply { text = line.say } end })\n",
+    );
+    let told = folder.run("golden drift acme.ndjson --plugin acme.lua").expect(0, "").stdout;
+    assert!(told.contains("1 × *.mood  acme.ndjson:1\n") && !told.contains("*.say"), "{told}");
     folder
         .run("golden drift none.ndjson")
         .expect(2, "streamfmt: can't read none.ndjson: no such file or directory\n");
@@ -785,6 +806,18 @@ fn the_short_case_of_the_page_is_one() {
     let (_, lines) = blocks(PAGE).into_iter().find(|(_, lines)| lines[0].starts_with("=== ")).unwrap();
     let folder = Folder::with(&[("small.cases", &(lines.join("\n") + "\n"))]);
     assert_eq!(folder.run("golden check").expect(0, "").stdout, "1 passed, 0 failed\n");
+}
+
+#[test]
+fn of_a_page_only_what_it_says_can_be_compared() {
+    let is_golden = |lines: &[&str]| lines.iter().any(|line| line.contains("DOCTYPE"));
+    let (_, lines) = blocks(PAGE).into_iter().find(|(_, lines)| is_golden(lines)).unwrap();
+    let folder = Folder::with(&[("golden.toml", &lines.join("\n"))]);
+    put(&folder, "one/input.ndjson", &reply(1));
+    folder.run("golden bless").expect(0, "");
+    let page = folder.read("one/expected/default.html.html");
+    assert!(page.starts_with("<body>") && page.contains("reply number 1."), "{page}");
+    assert!(!page.contains("<style") && !page.contains("<script") && page.len() < 4_000, "{page}");
 }
 
 #[test]

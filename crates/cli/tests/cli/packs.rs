@@ -50,11 +50,7 @@ fn everything_that_is_wrong_is_told_with_its_place() {
     let outcome = folder.run("plugin check bad");
     assert_eq!(outcome.code, Some(1));
     assert!(outcome.stderr.starts_with("streamfmt: bad/init.lua:1:1: "), "{}", outcome.stderr);
-    assert!(
-        outcome.stderr.contains("the plugin has no tests; add the first case with: "),
-        "{}",
-        outcome.stderr
-    );
+    assert!(outcome.stderr.contains("the plugin has no tests; this makes the first: "), "{}", outcome.stderr);
 
     folder.write("bad/init.lua", "local x = 1\n");
     let outcome = folder.run("plugin check bad");
@@ -187,7 +183,7 @@ fn a_profile_of_any_installed_plugin_can_be_chosen_by_its_name() {
     folder.run("--profile short s.jsonl").expect(2, told);
     let listed = folder.run("profile list").expect(0, "").stdout;
     assert!(listed.contains("one/profiles/short.toml or two/profiles/short.toml\n"), "{listed}");
-    let shown = folder.run("--profile short --plugin two s.jsonl").expect(0, "").stdout;
+    let shown = folder.run("--profile short --plugin ./two s.jsonl").expect(0, "").stdout;
     assert!(shown.contains("         Second reply."), "{shown}");
     folder.write("home/.config/streamfmt/config.toml", "plugins = ['two']\n");
     let shown = folder.run("--profile short s.jsonl").expect(0, "").stdout;

@@ -54,3 +54,26 @@ fn dialects_and_writers_of_plugins_are_chosen_by_their_names() {
                 streamfmt: --to shuot: there is no such output format (did you mean \"shout\"?)\n";
     folder.run("s.jsonl --from acmee --to shuot --plugin d.lua --plugin w.lua").expect(2, told);
 }
+
+#[test]
+fn a_name_means_the_plugin_that_the_user_has_and_no_folder_that_lies_here() {
+    let folder = Folder::with(&[("s.jsonl", SESSION)]);
+    folder.write("redact/plugin.toml", "name = 'redact'\napi = 1\n");
+    folder.write("redact/init.lua", "print('not me')\n");
+    let told = "streamfmt: --plugin redact: the built-in plugin is used, not the folder ./redact\n";
+    folder.run("--plugin redact s.jsonl").expect(0, told);
+    let outcome = folder.run("--plugin ./redact s.jsonl");
+    assert!(outcome.stderr.contains("not me"), "{outcome:?}");
+    let told = "streamfmt: --plugin gti: there is no such plugin (did you mean \"git\"?)\n";
+    folder.run("--plugin gti s.jsonl").expect(2, told);
+    let outcome = folder.run("--plugin . s.jsonl");
+    assert!(outcome.stderr.starts_with("warning[plugin]: . failed while loading\n"), "{outcome:?}");
+}
+
+#[test]
+fn a_function_with_a_wrong_name_is_told_with_the_right_one() {
+    let folder = Folder::with(&[("s.jsonl", SESSION), ("p.lua", "sf.item.reply {}\nsf.tol('Bash', {})\n")]);
+    let outcome = folder.run("--plugin p.lua s.jsonl");
+    let why = "attempt to call a nil value: there is no sf.tol (did you mean sf.tool?)\n";
+    assert!(outcome.stderr.contains(why), "{outcome:?}");
+}

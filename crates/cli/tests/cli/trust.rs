@@ -321,7 +321,25 @@ fn links_that_leave_a_project_keep_it_from_being_trusted() {
     let folder = folder_with("hide = ['call']\n");
     std::os::unix::fs::symlink("../../secret.lua", folder.path("project/.streamfmt/x.lua")).unwrap();
     let told = run(&folder, "trust --yes");
-    assert!(told.code == Some(2) && told.stderr.contains(".streamfmt: it is not inside "), "{told:?}");
+    let why = ".streamfmt: x.lua is a link that leads out of it";
+    assert!(told.code == Some(2) && told.stderr.contains(why), "{told:?}");
+    fs::remove_file(folder.path("project/.streamfmt/x.lua")).unwrap();
+    // What its settings lead to is no different.
+    folder.write("project/pack/plugin.toml", "name = 'pack'\napi = 1\n");
+    folder.write("project/pack/init.lua", "require('m')\n");
+    std::os::unix::fs::symlink("../../secret.lua", folder.path("project/pack/m.lua")).unwrap();
+    std::os::unix::fs::symlink("../secret.lua", folder.path("project/b.lua")).unwrap();
+    folder.write("secret.lua", "");
+    for (settings, why) in [
+        ("plugins = ['./pack']\n", "streamfmt.toml: ./pack: m.lua is a link that leads out of it"),
+        ("tool.Bash.script.label = 'b.lua#x'\n", "streamfmt.toml: b.lua: it is not inside "),
+        ("[profile.x]\nextends = ['../x.toml']\n", "streamfmt.toml: ../x.toml: it is not inside "),
+    ] {
+        folder.write("project/streamfmt.toml", settings);
+        let told = run(&folder, "trust --yes");
+        assert!(told.code == Some(2) && told.stderr.contains(why), "{told:?}");
+        assert!(told.stdout.is_empty(), "{told:?}");
+    }
     let outside = run(&folder, "trust ..");
     assert!(outside.code == Some(2) && outside.stderr.contains("there is no streamfmt.toml"), "{outside:?}");
 }

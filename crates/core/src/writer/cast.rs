@@ -1,7 +1,7 @@
 //! Entries as a recording of a terminal, for the asciinema player: version 2 of its format, one JSON value a line.
 //!
 //! ```text
-//! {"version":2,"width":80,"height":24,"timestamp":1763629980}
+//! {"version":2,"width":80,"height":24,"timestamp":1763629980,"theme":{"fg":"#d0d0d0","bg":"#1b1d22",…}}
 //! [0.0,"o","● Read src/cart.rs\r\n"]
 //! [1.2,"o","● Bash Run the cart tests\r\n"]
 //! ```
@@ -12,6 +12,7 @@
 use std::fmt::{self, Write};
 
 use crate::entry::Entry;
+use crate::theme::{Appearance, Color, Theme};
 use crate::writer::Writer;
 use crate::writer::json;
 use crate::writer::terminal::Terminal;
@@ -25,9 +26,15 @@ const LINE: i64 = 40;
 /// All lines of an entry come within this time.
 const ENTRY: i64 = 1_200;
 
+/// The sixteen colours of the terminal, those of xterm. Players want to know them; themes say theirs in full.
+const PALETTE: &str = "#000000:#cd0000:#00cd00:#cdcd00:#0000ee:#cd00cd:#00cdcd:#e5e5e5:\
+                       #7f7f7f:#ff0000:#00ff00:#ffff00:#5c5cff:#ff00ff:#00ffff:#ffffff";
+
 /// Writes entries as a recording of a terminal.
 pub struct Cast {
     terminal: Terminal,
+    /// The colours of plain text, and behind it.
+    ground: Option<(Color, Color)>,
     width: usize,
     height: usize,
     is_begun: bool,
@@ -39,9 +46,14 @@ pub struct Cast {
 }
 
 impl Cast {
-    /// A recording of `terminal`, which wraps at `width`, in so many rows.
-    pub fn new(terminal: Terminal, width: usize, height: usize) -> Self {
-        Self { terminal, width, height, is_begun: false, before: None, now: 0, screen: String::new() }
+    /// A recording of `terminal`, which wraps at `width`, in so many rows, on the background of `theme`.
+    pub fn new(terminal: Terminal, theme: &Theme, width: usize, height: usize) -> Self {
+        let ground = theme.background().map(|ground| {
+            let is_light = ground.appearance() == Some(Appearance::Light);
+            let usual = if is_light { Color::Rgb(0x1c, 0x1f, 0x26) } else { Color::Rgb(0xd8, 0xda, 0xe0) };
+            (theme.style("text").fg.unwrap_or(usual), ground)
+        });
+        Self { terminal, ground, width, height, is_begun: false, before: None, now: 0, screen: String::new() }
     }
 
     fn begin_recording(&mut self, seconds: Option<i64>, out: &mut dyn Write) -> fmt::Result {
@@ -51,6 +63,12 @@ impl Cast {
         write!(out, "{{\"version\":2,\"width\":{},\"height\":{}", self.width, self.height)?;
         if let Some(seconds) = seconds {
             write!(out, ",\"timestamp\":{seconds}")?;
+        }
+        if let Some((Some([r, g, b]), Some([red, green, blue]))) =
+            self.ground.map(|(text, ground)| (text.rgb(), ground.rgb()))
+        {
+            write!(out, ",\"theme\":{{\"fg\":\"#{r:02x}{g:02x}{b:02x}\"")?;
+            write!(out, ",\"bg\":\"#{red:02x}{green:02x}{blue:02x}\",\"palette\":\"{PALETTE}\"}}")?;
         }
         out.write_str(",\"env\":{\"TERM\":\"xterm-256color\"}}\n")
     }
@@ -127,7 +145,7 @@ mod tests {
 
     #[test]
     fn it_has_the_streams_own_times_but_no_long_waits() {
-        let mut cast = Cast::new(Terminal::new(Look::default()), 80, 24);
+        let mut cast = Cast::new(Terminal::new(Look::default()), &Theme::default(), 80, 24);
         let mut out = String::new();
         for entry in [
             said("one\ntwo", Some("2026-01-02T03:04:05Z")),
@@ -166,5 +184,16 @@ mod tests {
                 "\n",
             )
         );
+    }
+
+    #[test]
+    fn the_player_is_told_what_the_theme_is_made_for() {
+        let theme = Theme::builtin("auto", Appearance::Light).unwrap();
+        let mut out = String::new();
+        let mut cast = Cast::new(Terminal::new(Look::default()), &theme, 80, 24);
+        cast.end(&mut out).unwrap();
+        assert!(out.contains(r##""theme":{"fg":"#1c1f26","bg":"#ffffff","palette":"#000000:"##), "{out}");
+        let palette = PALETTE.split(':');
+        assert!(palette.clone().count() == 16 && palette.into_iter().all(|color| color.len() == 7));
     }
 }

@@ -227,7 +227,7 @@ impl Html {
     /// A line that may be unfolded.
     fn row(&self, entry: &Entry, result: Option<&Entry>, out: &mut Out<'_>) {
         let view = &entry.view;
-        let is_said = |entry: &Entry| !entry.view.body.is_empty();
+        let is_said = |entry: &Entry| !entry.view.body.is_empty() && !is_line(entry);
         let is_folded =
             is_said(entry) || result.is_some_and(|result| is_said(result) || is_long(&result.view.title));
         let is_open = matches!(entry.kind, Kind::Plan | Kind::Outcome) || view.mark == Some("session");
@@ -472,6 +472,17 @@ fn beginning(blocks: &[Block]) -> String {
     match line.char_indices().nth(100) {
         Some((end, _)) => format!("{}…", crate::text::clean(&line[..end])),
         None => line.to_owned(),
+    }
+}
+
+/// Whether an entry has no title, and the beginning of its body, which stands for that, is all that it says.
+fn is_line(entry: &Entry) -> bool {
+    let has_beginning = !matches!(entry.kind, Kind::Result | Kind::Thinking) && entry.view.title.is_empty();
+    match &entry.view.body[..] {
+        [Block::Code { text, .. }] if has_beginning => {
+            text.len() <= 100 && !text.contains('\n') && !text.starts_with(char::is_whitespace)
+        }
+        _ => false,
     }
 }
 

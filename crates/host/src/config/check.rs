@@ -5,7 +5,7 @@ use std::sync::Arc;
 use streamfmt_core::theme::{Appearance, Theme};
 
 use super::document::{Document, Layer, Spot};
-use super::{Config, Resolved, Told};
+use super::{Config, Resolved, Told, packs};
 use crate::engine::WRITERS;
 use crate::files::Files;
 use crate::folders::Folders;
@@ -81,6 +81,15 @@ impl Config {
         for failure in journal.take() {
             if let journal::Told::Warning(warning) = failure {
                 told.tell(Layer::User, [warning.problem()]);
+            }
+        }
+        // Options of a plugin that isn't used wait for a profile that does, and can be looked at all the same.
+        for (plugin, option, leaf) in &settings.options {
+            let is_used = plugins.iter().any(|active| active.pack.name == *plugin);
+            if let (false, Ok(mut pack)) = (is_used, self.pack_named(plugin))
+                && let Err(message) = packs::choose(&mut pack, option, &leaf.value)
+            {
+                told.tell(leaf.spot.document.layer, [leaf.spot.problem(message)]);
             }
         }
         let is_known = |name: &str| WRITERS.iter().any(|row| row.name == name);

@@ -70,7 +70,7 @@ impl Config {
     }
 
     /// An installed plugin, or one that comes with the program.
-    fn pack_named(&self, name: &str) -> Result<Pack, Unusable> {
+    pub(super) fn pack_named(&self, name: &str) -> Result<Pack, Unusable> {
         let installed = Installed::new(&self.folders);
         installed.find(&self.files, name).map_err(|message| match installed.home(name) {
             Some(_) => Unusable::Broken(message),
@@ -167,14 +167,7 @@ impl Config {
             let mut is_known = false;
             for pack in all.iter_mut().map(|active| &mut active.pack).filter(|pack| pack.name == *plugin) {
                 is_known = true;
-                let chosen = match pack.options.get(option) {
-                    Some(like) => match leaf.value.like(&like.value) {
-                        Some(value) => Arc::make_mut(pack).choose(option, value),
-                        None => Err(format!("the option {option} of {plugin} is no table or date")),
-                    },
-                    None => Arc::make_mut(pack).choose(option, toml::Value::Boolean(true)),
-                };
-                if let Err(message) = chosen {
+                if let Err(message) = choose(Arc::make_mut(pack), option, &leaf.value) {
                     told.tell(leaf.spot.document.layer, [leaf.spot.problem(message)]);
                 }
             }
@@ -253,6 +246,17 @@ impl Resolved {
     pub(crate) fn beside(&self, by: &Document, name: &str) -> Option<PackProfile> {
         let own = self.packs.iter().find(|profile| by.layer == Layer::Pack && profile.file == by.name)?;
         PackProfile::of(&own.pack, name)
+    }
+}
+
+/// Chooses an option of a plugin; the error says what is wrong.
+pub(super) fn choose(pack: &mut Pack, option: &str, value: &Value) -> Result<(), String> {
+    // An option that isn't there is told by its name, whatever its value.
+    let like = pack.options.get(option).map_or(toml::Value::Boolean(true), |like| like.value.clone());
+    let value = value.like(&like).or_else(|| (!pack.options.contains_key(option)).then_some(like));
+    match value {
+        Some(value) => pack.choose(option, value),
+        None => Err(format!("the option {option} of {} is no table or date", pack.name)),
     }
 }
 

@@ -74,7 +74,8 @@ impl Project {
         }))
     }
 
-    /// All files that take part in it: those that its settings lead to, and everything in `.streamfmt/`.
+    /// All files that take part in it: those that its settings lead to, and everything in `.streamfmt/`. None of them
+    /// may lie outside of it.
     pub fn closure(&self) -> Result<Closure, Problem> {
         let mut open = vec![Arc::clone(&self.loaded)];
         let mut seen = BTreeSet::new();
@@ -94,7 +95,15 @@ impl Project {
                         }
                     }
                     // A folder is a plugin: reading it is enough.
-                    Err(FileError::OtherKind(_)) => drop(Pack::read(&self.reader, &path)),
+                    Err(FileError::OtherKind(_)) => {
+                        if let Err(error @ FileError::Leaves(_)) = Pack::names(&self.reader, &path) {
+                            return Err(Problem::of(&self.file, format!("{reference}: {error}")));
+                        }
+                        drop(Pack::read(&self.reader, &path));
+                    }
+                    Err(error @ FileError::Outside(_)) => {
+                        return Err(Problem::of(&self.file, format!("{reference}: {error}")));
+                    }
                     // What can't be read now takes no part later: see `brought`.
                     Err(_) => {}
                 }

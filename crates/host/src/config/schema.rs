@@ -106,7 +106,7 @@ fn form<T>(name: &str, form: &Form<T>) -> Value {
         Form::Rule(_) if name == "collapse" => {
             json!({ "anyOf": [{ "enum": ["call", "result", "both", "none"] }, { "type": "boolean" }] })
         }
-        Form::Name(_) | Form::Rule(_) => json!({ "type": "string" }),
+        Form::Name(_) | Form::Tool(_) | Form::Rule(_) => json!({ "type": "string" }),
         Form::Script(_) => {
             json!({ "type": "string", "pattern": "^(\\./)?[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*\\.luau?(#[A-Za-z0-9_]+)?$" })
         }
@@ -118,7 +118,7 @@ fn form<T>(name: &str, form: &Form<T>) -> Value {
             { "type": "integer", "minimum": 0 },
             { "type": "string", "pattern": "^([0-9]+ *(B|kB|KB|KiB|K|MB|MiB|M|GiB|G)?|none)$" },
         ] }),
-        Form::List(_) => json!({ "type": "array", "items": { "type": "string" } }),
+        Form::List(_) | Form::Groups(_) => json!({ "type": "array", "items": { "type": "string" } }),
         Form::Filters(_) => json!({ "type": "array", "items": { "$ref": "#/definitions/filter" } }),
         Form::Switches(_) => json!({ "type": "array", "items": { "$ref": "#/definitions/switch" } }),
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use streamfmt_core::dialect::{self, DIALECTS};
+use streamfmt_core::item::Kind;
 use streamfmt_core::profile::{Ci, Detail, Glyphs, Selector};
 use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::Theme;
@@ -14,15 +15,16 @@ use crate::config::document::Spot;
 use crate::config::{self, Active, Choice, Config, Request, Resolved, Told, tree};
 use crate::files::Files;
 use crate::folders::Folders;
-use crate::install::Installed;
-use crate::keys::Named;
+use crate::install::{Home, Installed};
+use crate::keys::{self, Named};
 use crate::lua::journal::Journal;
-use crate::lua::pack::{Layer, Pack};
+use crate::lua::manifest;
+use crate::lua::pack::{Layer, Pack, is_source};
 use crate::lua::{self, Plugins};
-use crate::problem::{Problem, Problems, suggestion};
+use crate::problem::{Problem, Problems, nearest, suggestion};
 use crate::profile::Settings;
 use crate::rule::ToolRule;
-use crate::themes::Themes;
+use crate::themes::{Background, Themes};
 
 /// A plugin that was chosen.
 #[derive(Clone, Debug)]
@@ -186,9 +188,8 @@ impl Builder {
         self
     }
 
-    /// A plugin for this run: a Lua file, a folder with a `plugin.toml`, or the name of one that comes with the
-    /// program. It stands over all others; later
-    /// ones go over earlier ones.
+    /// A plugin for this run: the name of one that is installed or comes with the program, else a Lua file or a folder
+    /// with a `plugin.toml`. It stands over all others; later ones go over earlier ones.
     #[must_use]
     pub fn plugin(mut self, path: impl Into<PathBuf>) -> Self {
         self.plugins.push(Chosen::Path(path.into()));
@@ -300,6 +301,8 @@ impl Builder {
 
     /// Reads the plugins that were named for this run.
     fn plugins_of_run(&self, files: &Files, journal: &Journal, told: &mut Told) -> Vec<lua::Chosen> {
+        let installed = Installed::new(&self.folders.clone().unwrap_or_default());
+        let home_of = |name: &str| installed.home(name).map_or("", Home::name);
         let mut plugins = Vec::new();
         for chosen in &self.plugins {
             let path = match chosen {
@@ -309,18 +312,23 @@ impl Builder {
                 }
                 Chosen::Path(path) => path,
             };
+            // A folder that lies here by chance, or on purpose, doesn't stand in for a plugin that the user has.
+            if let Some(name) = path.to_str().filter(|name| installed.home(name).is_some()) {
+                match installed.find(files, name) {
+                    Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
+                    Err(message) => journal.note_unread(path, message),
+                }
+                if path.join(manifest::FILE).is_file() {
+                    let message = format!("the {} plugin is used, not the folder ./{name}", home_of(name));
+                    told.warnings.0.push(Problem::of(format!("--plugin {name}"), message));
+                }
+                continue;
+            }
             match Pack::read(files, path) {
                 Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
                 Err(message) if !path.exists() => {
-                    let installed = Installed::new(&self.folders.clone().unwrap_or_default());
-                    let named = path.to_str().filter(|name| installed.home(name).is_some());
-                    if let Some(name) = named {
-                        match installed.find(files, name) {
-                            Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
-                            Err(message) => journal.note_unread(path, message),
-                        }
-                        continue;
-                    }
+                    let name = path.to_str().filter(|name| manifest::is_name(name) && !is_source(path));
+                    let message = name.map_or(message, |name| installed.no_such(name));
                     told.errors.0.push(Problem::of(format!("--plugin {}", path.display()), message));
                 }
                 // A plugin that is broken is left out; the others and the stream are told all the same.
@@ -344,6 +352,17 @@ impl Builder {
         if self.ascii && settings.profile.layout.glyphs != Glyphs::Words {
             settings.profile.layout.glyphs = Glyphs::Ascii;
         }
+        for (option, groups) in [("--only", &self.only), ("--hide", &self.hide)] {
+            for group in groups {
+                if let Some(wrong) = keys::wrong_with_group(group) {
+                    let problem = Problem::of(format!("{option} {group}"), wrong);
+                    told.tell(config::document::Layer::Option, [problem]);
+                } else if let Some(kind) = kind_meant(group) {
+                    let message = format!("taken for the name of a tool (did you mean \"{kind}\"?)");
+                    told.warnings.0.push(Problem::of(format!("{option} {group}"), message));
+                }
+            }
+        }
         let filter = &mut settings.profile.filter;
         if !self.only.is_empty() {
             filter.only = self.only.iter().map(|group| Selector::parse(group)).collect();
@@ -353,17 +372,24 @@ impl Builder {
         let plugins = begun.config.all_plugins(&settings, &resolved, begun.plugins, begun.journal, told);
         let chosen: Vec<lua::Chosen> = plugins.iter().map(Active::chosen).collect();
         let dialect = self.dialect_of(&chosen).unwrap_or_else(|problem| {
-            told.tell(option, [problem]);
+            tell_unknown(told, option, problem, &chosen);
             None
         });
         let (writer, plugin_writer) = self.writer_of(&settings, &chosen).unwrap_or_else(|problem| {
             let of_profile = settings.writer.take().filter(|_| self.writer.is_none());
-            told.tell(of_profile.map_or(option, |named| named.spot.document.layer), [problem]);
+            let layer = of_profile.map_or(option, |named| named.spot.document.layer);
+            tell_unknown(told, layer, problem, &chosen);
             self.writer_of(&settings, &chosen).unwrap_or((&WRITERS[0], None))
         });
         let themes = begun.config.themes(plugins.iter().rev().map(|active| &active.pack));
         let mut theme = None;
-        if writer.name == "cast" || writer.name == "ansi" && self.looks.color.is_some() {
+        // A name that isn't used is looked at all the same: its typo would come out only on a terminal.
+        if let Some(Err(message)) = self.theme.as_ref().map(|name| themes.load(name, &Background::default()))
+        {
+            let problem =
+                Problem::of(format!("--theme {}", self.theme.as_deref().unwrap_or_default()), message);
+            told.tell(option, [problem]);
+        } else if writer.name == "cast" || writer.name == "ansi" && self.looks.color.is_some() {
             let (found, wrong) = self.theme_of(&settings, &themes, begun.config);
             theme = found;
             told.extend(wrong);
@@ -493,4 +519,18 @@ impl Builder {
             }
         }
     }
+}
+
+/// The kind that a group which is none was probably meant to be.
+fn kind_meant(group: &str) -> Option<&'static str> {
+    let is_other = |selector: Selector| matches!(selector, Selector::Tool(_));
+    let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).chain(["failed"]).collect();
+    let is_lower = group.bytes().all(|byte| byte.is_ascii_lowercase());
+    if is_lower && is_other(Selector::parse(group)) { nearest(group, &names) } else { None }
+}
+
+/// Tells that a name is not known, and before that what those plugins did wrong that may have been to bring it.
+fn tell_unknown(told: &mut Told, layer: config::document::Layer, problem: Problem, plugins: &[lua::Chosen]) {
+    let failed = plugins.iter().filter_map(|(_, pack)| Plugins::hooks_of(pack).err());
+    told.tell(layer, failed.map(|warning| warning.problem()).chain([problem]));
 }

@@ -126,8 +126,8 @@ impl Engine {
     fn cast(&self) -> Made {
         let width = self.looks.width.unwrap_or(80);
         let theme = self.theme.clone().unwrap_or_default();
-        let paint = Paint::Ansi { theme, depth: ColorDepth::TrueColor, hyperlinks: false };
-        self.entries(Cast::new(self.drawn(paint, Some(width)), width, 24))
+        let paint = Paint::Ansi { theme: theme.clone(), depth: ColorDepth::TrueColor, hyperlinks: false };
+        self.entries(Cast::new(self.drawn(paint, Some(width)), &theme, width, 24))
     }
 
     fn drawn(&self, paint: Paint, width: Option<usize>) -> Terminal {

@@ -9,7 +9,10 @@ use super::choices::Choices;
 use super::input::Input;
 use super::outcome::Outcome;
 use super::short;
-use crate::files::FileError;
+use crate::files::{FileError, read_plain_text};
+
+/// Most bytes of a file that takes part in a case.
+pub(super) const LARGEST: usize = 64 << 20;
 
 /// An input, and what it is formatted with.
 #[derive(Clone, Debug)]
@@ -89,7 +92,7 @@ impl Cell {
         let told = |error: io::Error| format!("{}: {}", self.file().display(), FileError::from(error));
         let told_file = self.told_file().filter(|_| self.is_first);
         for file in [Some(self.file()), told_file.as_deref()].into_iter().flatten() {
-            if let Ok(old) = fs::read_to_string(file)
+            if let Some(old) = kept(file)?
                 && let Some(line) = conflict(&old)
             {
                 return Err(format!("{}:{line}: there is a conflict to be resolved first", file.display()));
@@ -140,16 +143,12 @@ impl Cell {
 
 /// The text of a file, if there is one.
 fn kept(path: &Path) -> Result<Option<String>, String> {
-    match fs::read_to_string(path) {
+    match read_plain_text(path, LARGEST) {
         Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(FileError::Missing) => Ok(None),
         Err(error) => {
-            let why = match error.kind() {
-                io::ErrorKind::InvalidData => FileError::NotText,
-                _ => FileError::from(error),
-            };
             let path = path.display();
-            Err(format!("{path}: what is expected can't be read ({why}); delete it and accept it anew"))
+            Err(format!("{path}: what is expected can't be read ({error}); delete it and accept it anew"))
         }
     }
 }

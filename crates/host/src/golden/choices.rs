@@ -1,7 +1,5 @@
 //! What a case is formatted with: what `golden.toml` says, and over it `case.toml`.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -13,8 +11,11 @@ use toml::de::{DeTable, DeValue};
 
 use super::input::Patch;
 use crate::config::is_path;
-use crate::files::FileError;
+use crate::files::{FileError, read_plain_text};
 use crate::problem::{Problem, Problems, suggestion};
+
+/// Largest file of choices, in bytes.
+const LARGEST: usize = 256 << 10;
 
 /// What a case is formatted with.
 #[derive(Clone, Debug)]
@@ -148,11 +149,11 @@ impl Choices {
     pub(super) fn with(&self, path: &Path, problems: &mut Problems) -> Self {
         let mut choices = self.clone();
         let file = path.display().to_string();
-        let source = match fs::read_to_string(path) {
+        let source = match read_plain_text(path, LARGEST) {
             Ok(source) => source,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return choices,
+            Err(FileError::Missing) => return choices,
             Err(error) => {
-                problems.0.push(Problem::of(file, FileError::from(error).to_string()));
+                problems.0.push(Problem::of(file, error.to_string()));
                 return choices;
             }
         };

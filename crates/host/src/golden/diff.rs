@@ -6,6 +6,7 @@ use std::fmt;
 
 pub use form::{Form, Spelled};
 use similar::{ChangeTag, TextDiff};
+use streamfmt_core::text::clean;
 
 /// Equal lines that are kept around a change.
 const CONTEXT: usize = 3;
@@ -14,11 +15,15 @@ const MOST_HUNKS: usize = 3;
 /// Lines of one place that are kept; the rest is counted.
 const MOST_LINES: usize = 80;
 
+/// Characters that are kept at either end of a long stretch in a line: one that is equal, and one that is not.
+const EQUAL: usize = 80;
+const CHANGED: usize = 800;
+
 /// The differences of two texts, at the first few places where they differ.
 ///
 /// It displays itself without colours: `-` lines are gone, `+` lines are new, and in a line that was
 /// changed the words are marked `[-old-]` and `{+new+}`. Blanks at the end of such a line, tabs and control
-/// characters are made visible.
+/// characters are made visible; of a long stretch in a line the ends are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diff {
     /// The places.
@@ -65,7 +70,9 @@ pub enum Side {
 impl Diff {
     /// The differences of two texts.
     pub fn of(old: &str, new: &str) -> Self {
-        let diff = TextDiff::from_lines(old, new);
+        // A lone carriage return ends no line.
+        let [old, new] = [old, new].map(|text| text.split_inclusive('\n').collect::<Vec<_>>());
+        let diff = TextDiff::from_slices(&old, &new);
         let groups = diff.grouped_ops(CONTEXT);
         let mut hunks = Vec::new();
         let mut end = 0;
@@ -108,12 +115,15 @@ fn line(side: Side, mut parts: Vec<(bool, String)>) -> Line {
     let ended = parts.last_mut().is_some_and(|(_, last)| last.ends_with('\n') && last.pop().is_some());
     parts.retain(|(_, part)| !part.is_empty());
     let count = parts.len();
-    for (index, (_, part)) in parts.iter_mut().enumerate() {
+    for (index, (differs, part)) in parts.iter_mut().enumerate() {
         // Blanks at the end of a line are the kind of change that nobody sees.
         let is_end = side != Side::Both && index + 1 == count;
         let kept = if is_end { part.trim_end_matches(' ').len() } else { part.len() };
         let blanks = "·".repeat(part.len() - kept);
-        *part = part[..kept].chars().map(visible).chain(blanks.chars()).collect();
+        let mut shown = String::with_capacity(part.len());
+        part[..kept].chars().for_each(|character| push_visible(&mut shown, character));
+        shown.push_str(&blanks);
+        *part = folded(shown, if *differs { CHANGED } else { EQUAL });
     }
     if !ended {
         parts.push((side != Side::Both, "(no newline)".to_owned()));
@@ -121,13 +131,23 @@ fn line(side: Side, mut parts: Vec<(bool, String)>) -> Line {
     Line { side, parts }
 }
 
-/// A character as it may be shown.
-fn visible(character: char) -> char {
+/// The text, if it is long with so many characters of its beginning and of its end only.
+fn folded(text: String, kept: usize) -> String {
+    let count = text.chars().count();
+    if count <= 4 * kept {
+        return text;
+    }
+    let begin: String = text.chars().take(kept).collect();
+    let end: String = text.chars().skip(count - kept).collect();
+    format!("{begin}…{} characters…{end}", count - 2 * kept)
+}
+
+/// Writes a character as it may be shown: what was expected is as foreign as what came out.
+fn push_visible(out: &mut String, character: char) {
     match character {
-        '\t' => '⇥',
-        '\u{7f}' => '␡',
-        '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(character)).unwrap_or('\u{fffd}'),
-        _ => character,
+        '\t' => out.push('⇥'),
+        ' '..='~' => out.push(character),
+        _ => out.push_str(&clean(character.encode_utf8(&mut [0; 4]))),
     }
 }
 

@@ -112,5 +112,5 @@ fn nothing_left_over(orphans: &[PathBuf]) -> Result<(), Failed> {
 }
 
 fn is_set(variable: &str) -> bool {
-    env::var_os(variable).is_some_and(|value| !value.is_empty() && value != "0")
+    env::var_os(variable).is_some_and(|value| !["", "0", "false"].iter().any(|no| value == *no))
 }

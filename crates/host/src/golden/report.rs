@@ -15,7 +15,7 @@ use std::str::FromStr;
 
 use super::case::Cell;
 use super::check::Summary;
-use super::diff::Form;
+use super::diff::{Diff, Form};
 use super::outcome::{Outcome, State};
 use super::suite::Suite;
 
@@ -97,10 +97,10 @@ impl Report {
                 Ok(())
             }
             Kind::Junit => {
-                self.kept.add(cell, outcome);
+                self.kept.add(cell, outcome, &self.style);
                 Ok(())
             }
-            Kind::Tap => tap::cell(self.told, cell, outcome, out),
+            Kind::Tap => tap::cell(self.told, cell, outcome, &self.style, out),
         }
     }
 
@@ -138,7 +138,8 @@ fn reason(outcome: &Outcome) -> Option<String> {
 }
 
 /// All that is to be told of a cell that is not fine, in lines without colours.
-fn details(cell: &Cell, outcome: &Outcome) -> String {
+fn details(cell: &Cell, outcome: &Outcome, style: &Style) -> String {
+    let spelled = |diff: &Diff| diff.spelled(style.form, false, style.width).to_string();
     let mut text = String::new();
     if !cell.title().is_empty() {
         text.extend([cell.title(), "\n"]);
@@ -153,10 +154,10 @@ fn details(cell: &Cell, outcome: &Outcome) -> String {
         }
     }
     if outcome.problems.is_empty() && outcome.expected.as_ref() != Some(&outcome.text) {
-        text.extend([&cell.file().display().to_string(), "\n", &outcome.diff().to_string()]);
+        text.extend([&cell.file().display().to_string(), "\n", &spelled(&outcome.diff())]);
     }
     if let Some(diff) = outcome.told_diff() {
-        text.extend(["told of plugins:\n", &diff.to_string()]);
+        text.extend(["told of plugins:\n", &spelled(&diff)]);
     }
     text
 }

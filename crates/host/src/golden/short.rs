@@ -11,11 +11,11 @@
 //! Blank lines at the end of a case are only for the eye.
 
 use std::fs;
-use std::io;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use crate::files::FileError;
+use super::case::LARGEST;
+use crate::files::{FileError, read_plain_text};
 
 /// One case of such a file.
 #[derive(Debug, PartialEq, Eq)]
@@ -72,8 +72,8 @@ pub(super) fn rewrite(path: &Path, name: &str, expected: &str) -> Result<(), Str
     // Cells are checked on several threads, and some share a file.
     static WRITING: Mutex<()> = Mutex::new(());
     let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
-    let told = |error: io::Error| format!("{}: {}", path.display(), FileError::from(error));
-    let file = fs::read_to_string(path).map_err(told)?;
+    let told = |error: FileError| format!("{}: {error}", path.display());
+    let file = read_plain_text(path, LARGEST).map_err(told)?;
     let mut sections = sections(&file);
     let Some(section) = sections.iter_mut().find(|section| section.name == name) else {
         return Err(format!("{}: there is no case \"{name}\" in it any more", path.display()));
@@ -89,7 +89,7 @@ pub(super) fn rewrite(path: &Path, name: &str, expected: &str) -> Result<(), Str
                     file of short cases; give the case a folder"
             .to_owned());
     }
-    fs::write(path, new).map_err(told)
+    fs::write(path, new).map_err(|error| told(error.into()))
 }
 
 /// A file with these cases, after the remark that it begins with.

@@ -5,14 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::case::{Case, Cell, Home};
+use super::case::{Case, Cell, Home, LARGEST};
 use super::choices::Choices;
 use super::engines::Engines;
 use super::input::Input;
 use super::report::word;
 use super::short;
 use crate::engine::WRITERS;
-use crate::files::FileError;
+use crate::files::{FileError, read_plain, read_plain_text};
 use crate::problem::{Problem, Problems};
 
 /// Folders in which nobody keeps cases, and in which there is much.
@@ -141,6 +141,10 @@ impl Suite {
             let name = if name.is_empty() { own.to_owned() } else { format!("{name}/{own}") };
             Some(Place { path, name, defaults: Arc::clone(&defaults) })
         };
+        if let Err(error) = fs::read_dir(&path) {
+            let told = FileError::from(error).to_string();
+            self.problems.0.push(Problem::of(path.display().to_string(), told));
+        }
         children(&path).into_iter().filter_map(below).collect()
     }
 
@@ -153,11 +157,10 @@ impl Suite {
             Arc::clone(defaults)
         };
         let file = choices.input.clone().unwrap_or_else(|| folder.join("input.ndjson"));
-        let input = match fs::read(&file) {
+        let input = match read_plain(&file, LARGEST) {
             Ok(bytes) => Input::read(&bytes, &choices.patches),
             Err(error) => Err(format!(
-                "it can't be read ({}); put the stream there, or say input = \"…\" in case.toml",
-                FileError::from(error)
+                "it can't be read ({error}); put the stream there, or say input = \"…\" in case.toml"
             )),
         };
         let input = match input {
@@ -168,8 +171,7 @@ impl Suite {
             }
         };
         let expected = folder.join("expected");
-        let mut unasked = children(&expected);
-        unasked.retain(|path| path.file_name().is_some_and(|name| name != "stderr.txt"));
+        let mut unasked = expected_files(&expected);
         let cells = choices.cells();
         // What was said wrongly may be what names the cells: it is told, and nothing is tried.
         if self.problems.0.len() > before {
@@ -201,11 +203,10 @@ impl Suite {
 
     /// Takes in a file of short cases: `some.cases` or `some.<profile>.<writer>.cases`.
     fn file(&mut self, name: &str, path: &Path, defaults: &Arc<Choices>) {
-        let file = match fs::read_to_string(path) {
+        let file = match read_plain_text(path, LARGEST) {
             Ok(file) => file,
             Err(error) => {
-                let told = FileError::from(error).to_string();
-                self.problems.0.push(Problem::of(path.display().to_string(), told));
+                self.problems.0.push(Problem::of(path.display().to_string(), error.to_string()));
                 return;
             }
         };
@@ -252,11 +253,18 @@ impl Suite {
 
 /// Whether a folder is a case: it has what only a case has.
 pub(super) fn is_case(folder: &Path) -> bool {
-    // Other tests have folders of what they expect, too.
-    let is_ours =
-        |file: &PathBuf| file.file_name().is_some_and(|name| name.to_string_lossy().split('.').count() == 3);
-    ["input.ndjson", "case.toml"].iter().any(|sign| folder.join(sign).is_file())
-        || children(&folder.join("expected")).iter().any(is_ours)
+    ["input.ndjson", "case.toml"].iter().any(|sign| folder.join(sign).exists())
+        || !expected_files(&folder.join("expected")).is_empty()
+}
+
+/// The files of a folder that are named like expected text: `<profile>.<writer>.<ending>`. Others are somebody else's.
+fn expected_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = children(folder);
+    files.retain(|path| {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        path.is_file() && !name.starts_with('.') && name.split('.').count() >= 3
+    });
+    files
 }
 
 /// Whether a folder is a plugin.

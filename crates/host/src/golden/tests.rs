@@ -46,7 +46,11 @@ fn a_case_is_new_then_accepted_then_good_then_different() {
     fs::write(cells[0].file(), "  Hallo\n").unwrap();
     let outcome = cells[0].check();
     assert_eq!(outcome.diff().to_string(), "@@ line 1 → 1 @@\n-  [-Hallo-]\n+  {+Hello+}\n");
-    fs::write(folder.0.join("a/b/expected/full.text.txt"), "").unwrap();
+    for name in ["full.text.txt", "README.md", ".kept.by.git", "a.folder.d/x"] {
+        let path = folder.0.join("a/b/expected").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "").unwrap();
+    }
     assert_eq!(Suite::find(&folder.0).orphans, [folder.0.join("a/b/expected/full.text.txt")]);
 }
 
@@ -128,6 +132,33 @@ fn only_what_has_the_files_of_a_case_is_one() {
     );
 }
 
+#[cfg(unix)]
+#[test]
+fn what_has_no_end_is_not_waited_for() {
+    use std::os::unix::fs::symlink;
+    let files = [
+        ("a/case.toml", ""),
+        ("b/input.ndjson", REPLY),
+        ("b/expected/full.text.txt", ""),
+        ("c/input.ndjson", REPLY),
+    ];
+    let folder = Folder::new("endless", &files);
+    for link in ["a/input.ndjson", "b/expected/default.text.txt", "c/case.toml", "d.cases"] {
+        symlink("/dev/zero", folder.0.join(link)).unwrap();
+    }
+    let mut suite = Suite::find(&folder.0);
+    suite.join(Suite::find(&folder.0.join("d.cases")));
+    let told = suite.problems.to_string().replace(&format!("{}/", folder.0.display()), "");
+    for told_of in [
+        "a/input.ndjson: it can't be read (it is no file)",
+        "c/case.toml: it is no file",
+        "d.cases: it is no file",
+    ] {
+        assert!(told.contains(told_of), "{told_of} is not in\n{told}");
+    }
+    assert!(suite.cells[0].check().problems[0].contains("what is expected can't be read (it is no file)"));
+}
+
 #[test]
 fn cells_that_agree_share_one_engine() {
     let files = [
@@ -177,6 +208,14 @@ fn the_files_of_a_plugins_writer_end_as_it_says() {
     ];
     let folder = Folder::new("ending", &files);
     assert!(folder.cells()[0].file().ends_with("a/expected/default.wiki.wiki"));
+    // What the plugin did wrong tells more than what is missing for that.
+    fs::write(folder.0.join("init.lua"), writer.replace("markdown", "markdwon")).unwrap();
+    let told = folder.cells()[0].check().problems;
+    assert_eq!(
+        told[0],
+        "p/init.lua:1:1: sf.writer: a writer can't stand on \"markdwon\" (did you mean \"markdown\"?)"
+    );
+    assert!(told[1].starts_with("--to wiki: there is no such output format"), "{told:?}");
 }
 
 #[test]
@@ -291,7 +330,13 @@ fn a_diff_marks_words_and_makes_blanks_visible() {
     assert_eq!((diff.hunks.len(), diff.more > 0), (3, true));
     assert_eq!(Diff::of("", &many).hunks[0].more, 20);
     assert_eq!(Diff::of("a\tb\u{1b}\n", "").to_string(), "@@ line 1 → 1 @@\n-a⇥b␛\n");
+    let diff = Diff::of("a\rb\u{9b}2J\u{202e}c\u{1b}[31m\u{7f}é\n", "").to_string();
+    assert_eq!(diff, "@@ line 1 → 1 @@\n-a␍b<U+009B>2J<U+202E>c␛[31m␡é\n");
     assert_eq!(Diff::of(&many, &many), Diff::default());
+    let long = |word: &str| format!("{}{word} {}\n", "a ".repeat(500), "b ".repeat(5_000));
+    let told = Diff::of(&long("old"), &long("new")).to_string();
+    let parts = ["…840 characters…", "a [-old-] b", "a {+new+} b", "…9841 characters…"];
+    assert!(parts.iter().all(|part| told.contains(part)) && told.len() < 1_000, "{told}");
 }
 
 #[test]

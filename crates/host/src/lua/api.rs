@@ -12,6 +12,7 @@ use streamfmt_core::redact::Redaction;
 
 use super::layers::Registered;
 use super::{exact, item, re, shell, vm};
+use crate::problem::nearest;
 use crate::rule::Origin;
 
 /// The level of the interface: a plugin that needs a higher one is told so.
@@ -468,6 +469,22 @@ fn has(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
 /// Whether this version has a function of `sf`.
 pub(super) fn has_feature(name: &str) -> bool {
     FUNCTIONS.iter().any(|row| row.name == name)
+}
+
+/// What a line of a script calls `sf` to do that it can't: the first such name, and the one that may be meant.
+pub(super) fn misnamed(line: &str) -> Option<String> {
+    line.match_indices("sf.").find_map(|(at, _)| {
+        let rest = &line[at + 3..];
+        let end = rest.find(|ch: char| !ch.is_ascii_alphanumeric() && ch != '_').unwrap_or(rest.len());
+        let (name, behind) = rest.split_at(end);
+        let names = || FUNCTIONS.iter().map(|row| row.name);
+        if name.is_empty() || behind.starts_with('.') || names().any(|known| known == name) {
+            return None;
+        }
+        let meant = nearest(name, &names().collect::<Vec<_>>());
+        let hint = meant.map_or_else(String::new, |meant| format!(" (did you mean sf.{meant}?)"));
+        Some(format!(": there is no sf.{name}{hint}"))
+    })
 }
 
 fn json(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {

@@ -4,9 +4,10 @@
 //! a list. Tables are read raw, so that reading them runs no script, and with a list of open tables, so that
 //! one inside another, or inside itself, costs nothing but an error.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 
-use mlua::{Lua, Table, Value};
+use mlua::{Lua, LuaString, Table, Value};
 use streamfmt_core::entry::{Block, Line, Role, Span, View};
 use streamfmt_core::item::{Item, Kind};
 use streamfmt_core::session::Facts;
@@ -23,6 +24,11 @@ const MOST_BYTES: usize = 8 << 20;
 const DEEPEST: usize = 32;
 /// Longest text that stands in a title, in bytes.
 const SHORT: usize = 300;
+/// The types of tables, so that a name of one need not be copied.
+const TYPES: [&str; 18] = [
+    "header", "path", "span", "line", "text", "link", "code", "prose", "details", "note", "diff", "list",
+    "table", "kv", "heading", "image", "elided", "title",
+];
 
 /// What is wrong with an answer.
 pub(super) type Wrong = String;
@@ -93,19 +99,18 @@ impl<'a> Reader<'a> {
     }
 
     /// An answer as one line. A list is written with blanks between.
-    pub(super) fn line(&self, answer: &Value, role: &str) -> Result<Line, Wrong> {
+    pub(super) fn line(&self, answer: &Value, role: &Role) -> Result<Line, Wrong> {
+        let Value::Table(table) = answer else { return Ok(Line { spans: self.spans(answer, role)? }) };
+        if let Some(kind) = kind_of(table)? {
+            return Ok(Line { spans: self.spans_of(table, &kind, role)? });
+        }
         let mut line = Line::default();
-        match answer {
-            Value::Table(table) if kind_of(table)?.is_none() => {
-                for index in 1..=table.raw_len() {
-                    let spans = self.spans(&get(table, index)?, role)?;
-                    if !line.spans.is_empty() && !spans.is_empty() {
-                        line.spans.push(Span::new("text", Text::own(" ")));
-                    }
-                    line.spans.extend(spans);
-                }
+        for index in 1..=table.raw_len() {
+            let spans = self.spans(&get(table, index)?, role)?;
+            if !line.spans.is_empty() && !spans.is_empty() {
+                line.spans.push(Span::new("text", Text::own(" ")));
             }
-            one => line.spans = self.spans(one, role)?,
+            line.spans.extend(spans);
         }
         Ok(line)
     }
@@ -137,7 +142,7 @@ impl<'a> Reader<'a> {
                 },
             };
             let Value::Table(table) = &value else {
-                let piece = self.text_piece(&value, "text")?;
+                let piece = self.text_piece(&value, Role::of("text"))?;
                 open.last_mut().map_or(&mut out, |list| &mut list.out).push(piece);
                 continue;
             };
@@ -145,7 +150,7 @@ impl<'a> Reader<'a> {
             let opened = match kind.as_deref() {
                 None => Some((table.clone(), None)),
                 Some("details") => {
-                    let summary = self.line(&get(table, "summary")?, "details.summary")?;
+                    let summary = self.line(&get(table, "summary")?, &Role::of("details.summary"))?;
                     let inside = match get(table, "blocks")? {
                         Value::Table(list) if kind_of(&list)?.is_none() => list,
                         one => self.lua.create_sequence_from([one]).map_err(|error| error.to_string())?,
@@ -174,18 +179,16 @@ impl<'a> Reader<'a> {
     /// A table with a type, other than a list or details.
     fn piece(&self, table: &Table, kind: &str) -> Result<Piece, Wrong> {
         let block = match kind {
-            "text" => return self.text_piece(&get(table, "text")?, &self.role_name(table, "text")?),
+            "text" => return self.text_piece(&get(table, "text")?, self.role(table, &Role::of("text"))?),
             "span" | "line" | "path" | "link" => {
-                return Ok(Piece::Line {
-                    mark: None,
-                    line: self.line(&Value::Table(table.clone()), "text")?,
-                });
+                let line = Line { spans: self.spans_of(table, kind, &Role::of("text"))? };
+                return Ok(Piece::Line { mark: None, line });
             }
             "header" => return self.header(table),
             "note" => return self.note(table),
             "prose" => Block::Prose {
                 text: self.text(&get(table, "text")?, "sf.prose")?,
-                role: self.role(table, "reply")?,
+                role: self.role(table, &Role::of("reply"))?,
             },
             "heading" => {
                 let text = self.text(&get(table, "text")?, "a heading")?;
@@ -197,7 +200,7 @@ impl<'a> Reader<'a> {
                 text: self.code(table)?,
                 lang: self.optional(table, "lang")?,
                 start: number(table, "start")?,
-                role: self.role(table, "result.text")?,
+                role: self.role(table, &Role::of("result.text"))?,
             },
             "diff" => Block::Diff { path: self.optional(table, "path")?, hunks: self.hunks(table)? },
             "table" => return self.table(table),
@@ -220,8 +223,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A text where a block may stand: one line, or verbatim text.
-    fn text_piece(&self, value: &Value, role: &str) -> Result<Piece, Wrong> {
-        let role = named(role)?;
+    fn text_piece(&self, value: &Value, role: Role) -> Result<Piece, Wrong> {
         let text = self.text(value, "what is returned")?;
         Ok(if text.contains('\n') || text.len() > SHORT {
             Piece::Block(Block::text(role, text.trimmed_end()))
@@ -246,7 +248,7 @@ impl<'a> Reader<'a> {
         let mut line = match get(table, "call")? {
             Value::Nil => match get(table, "line")? {
                 Value::Nil => Line::default(),
-                line => self.line(&line, "text")?,
+                line => self.line(&line, &Role::of("text"))?,
             },
             Value::UserData(call) if call.is::<Handle>() => (self.label)(),
             other => {
@@ -255,7 +257,7 @@ impl<'a> Reader<'a> {
         };
         let arg = match get(table, "arg")? {
             Value::Nil => Line::default(),
-            arg => self.line(&arg, "call.arg")?,
+            arg => self.line(&arg, &Role::of("call.arg"))?,
         };
         if !line.is_empty() && !arg.is_empty() {
             line.spans.push(Span::new("text", Text::own(" ")));
@@ -275,8 +277,8 @@ impl<'a> Reader<'a> {
             }
         };
         let line = match get(table, "text")? {
-            text @ Value::Table(_) => self.line(&text, role)?,
-            text => match self.text_piece(&text, role)? {
+            text @ Value::Table(_) => self.line(&text, &Role::of(role))?,
+            text => match self.text_piece(&text, Role::of(role))? {
                 Piece::Line { line, .. } | Piece::Title { line, .. } => line,
                 Piece::Block(block) => return Ok(Piece::Block(block)),
             },
@@ -285,37 +287,45 @@ impl<'a> Reader<'a> {
     }
 
     /// A value inside a line.
-    fn spans(&self, value: &Value, role: &str) -> Result<Vec<Span>, Wrong> {
+    fn spans(&self, value: &Value, role: &Role) -> Result<Vec<Span>, Wrong> {
         let Value::Table(table) = value else {
-            let text = self.text(value, "a span")?;
-            return Ok(vec![Span::new(named(role)?, text)]);
+            return Ok(vec![Span::new(role.clone(), self.text(value, "a span")?)]);
         };
+        match kind_of(table)? {
+            Some(kind) => self.spans_of(table, &kind, role),
+            None => Err("a list can't stand inside a line".to_owned()),
+        }
+    }
+
+    /// A table with a type inside a line.
+    fn spans_of(&self, table: &Table, kind: &str, role: &Role) -> Result<Vec<Span>, Wrong> {
         let text = || -> Result<Text, Wrong> { self.text(&get(table, "text")?, "a span") };
-        match kind_of(table)?.as_deref() {
-            Some("span" | "text") => Ok(vec![Span::new(self.role(table, role)?, text()?)]),
-            Some("path") => {
+        match kind {
+            "span" | "text" => Ok(vec![Span::new(self.role(table, role)?, text()?)]),
+            "path" => {
                 let path = self.facts.relative(self.text(&get(table, "path")?, "sf.path")?);
-                Ok(vec![Span::new(self.role(table, "call.arg")?, path)])
+                Ok(vec![Span::new(self.role(table, &Role::of("call.arg"))?, path)])
             }
-            Some("link") => {
+            "link" => {
                 let url = self.text(&get(table, "url")?, "the address of sf.link")?;
-                Ok(vec![Span::new(self.role(table, "link")?, text()?).linked(url)])
+                Ok(vec![Span::new(self.role(table, &Role::of("link"))?, text()?).linked(url)])
             }
-            Some("line") => {
+            "line" => {
                 let mut spans = Vec::new();
                 for index in 1..=table.raw_len() {
                     let part = get(table, index)?;
-                    let is_line =
-                        matches!(&part, Value::Table(part) if kind_of(part)?.as_deref() == Some("line"));
-                    if is_line || matches!(&part, Value::Table(part) if kind_of(part)?.is_none()) {
-                        return Err("sf.line: its parts are texts and spans".to_owned());
+                    let Value::Table(inner) = &part else {
+                        spans.extend(self.spans(&part, role)?);
+                        continue;
+                    };
+                    match kind_of(inner)? {
+                        Some(kind) if kind != "line" => spans.extend(self.spans_of(inner, &kind, role)?),
+                        _ => return Err("sf.line: its parts are texts and spans".to_owned()),
                     }
-                    spans.extend(self.spans(&part, role)?);
                 }
                 Ok(spans)
             }
-            Some(other) => Err(format!("a {other} can't stand inside a line")),
-            None => Err("a list can't stand inside a line".to_owned()),
+            other => Err(format!("a {other} can't stand inside a line")),
         }
     }
 
@@ -324,7 +334,7 @@ impl<'a> Reader<'a> {
         let text = match value {
             Value::String(text) => {
                 self.count(text.as_bytes().len())?;
-                Text::clean_owned(String::from_utf8_lossy(&text.as_bytes()).into_owned())
+                Text::clean_owned(string(text))
             }
             Value::Integer(number) => Text::clean_owned(number.to_string()),
             Value::Number(number) if number.is_finite() => Text::clean_owned(number.to_string()),
@@ -344,12 +354,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn role(&self, table: &Table, usual: &str) -> Result<Role, Wrong> {
-        named(&self.role_name(table, usual)?)
-    }
-
-    fn role_name(&self, table: &Table, usual: &str) -> Result<String, Wrong> {
-        Ok(self.optional(table, "role")?.map_or_else(|| usual.to_owned(), Text::into_string))
+    fn role(&self, table: &Table, usual: &Role) -> Result<Role, Wrong> {
+        match self.optional(table, "role")? {
+            Some(name) => Role::parse(&name).ok_or_else(|| format!("\"{name}\" is no name of a role")),
+            None => Ok(usual.clone()),
+        }
     }
 
     /// Counts a part and bytes of text towards what an answer may hold.
@@ -404,19 +413,21 @@ fn usual_mark(item: &Item) -> Option<&'static str> {
     }
 }
 
-fn named(role: &str) -> Result<Role, Wrong> {
-    Role::parse(role).ok_or_else(|| format!("\"{role}\" is no name of a role"))
-}
-
 pub(super) fn get(table: &Table, key: impl mlua::IntoLua) -> Result<Value, Wrong> {
     table.raw_get(key).map_err(|error| error.to_string())
 }
 
-pub(super) fn kind_of(table: &Table) -> Result<Option<String>, Wrong> {
-    Ok(match get(table, "type")? {
-        Value::String(kind) => Some(kind.to_string_lossy()),
-        _ => None,
-    })
+/// The type of a table; a list has none.
+pub(super) fn kind_of(table: &Table) -> Result<Option<Cow<'static, str>>, Wrong> {
+    let Value::String(kind) = get(table, "type")? else { return Ok(None) };
+    let name = kind.as_bytes();
+    let known = TYPES.iter().find(|known| known.as_bytes() == &*name);
+    Ok(Some(known.map_or_else(|| string(&kind).into(), |known| (*known).into())))
+}
+
+/// A text of a script's, which may be any bytes.
+pub(super) fn string(text: &LuaString) -> String {
+    text.to_str().map_or_else(|_| text.to_string_lossy(), |text| text.to_owned())
 }
 
 /// The whole number from 0 under `key`.

@@ -17,6 +17,7 @@ use streamfmt_core::item::{Content, Fact, Item, Kind};
 use streamfmt_core::json::Record;
 use streamfmt_core::session::Session;
 
+use super::item::Handle;
 use super::layers::Who;
 use super::made::Maker;
 use super::plugins::Plugins;
@@ -105,25 +106,20 @@ impl Scripted {
         let plugin = self.plugins.get(self.who).filter(|plugin| !plugin.is_off())?;
         let mut item = Item::new(format!("line-{}", input.line), Kind::Unknown, input.line);
         item.record = Some(Arc::clone(input.record));
-        let current = &self.plugins.current;
-        current.enter(&item, None, session);
         let doing = || format!("reading line {}", input.line);
-        let made = current
-            .item()
-            .value(plugin.lua(), input.value)
-            .map_err(|error| Stop { trip: None, error: Some(error) });
-        let events = match made {
-            Ok(object) => self.ask(&self.dialect.parse, doing, object).and_then(|answer| {
-                let mut maker = Maker::new(plugin.lua(), input, session);
-                self.events(&self.dialect.parse, answer, &mut maker, doing)
-            }),
-            Err(stop) => {
-                self.fail(&self.dialect.parse, Err(&stop), doing());
-                None
+        self.plugins.current.show(&item, None, session, || {
+            match Handle::item().value(plugin.lua(), input.value) {
+                Ok(object) => self.ask(&self.dialect.parse, doing, object).and_then(|answer| {
+                    let mut maker = Maker::new(input, session);
+                    self.events(&self.dialect.parse, answer, &mut maker, doing)
+                }),
+                Err(error) => {
+                    let stop = Stop { trip: None, error: Some(error) };
+                    self.fail(&self.dialect.parse, Err(&stop), doing());
+                    None
+                }
             }
-        };
-        current.leave();
-        events
+        })
     }
 
     /// The events of an answer: of one item, or of a list of items.
@@ -175,16 +171,11 @@ impl Decoder for Scripted {
         let record = Arc::new(record);
         let mut item = Item::new("sample", Kind::Unknown, 0);
         item.record = Some(Arc::clone(&record));
-        self.plugins.current.enter(&item, None, &Session::default());
-        let answer = match self
-            .plugins
-            .get(self.who)
-            .map(|plugin| self.plugins.current.item().value(plugin.lua(), record.root()))
-        {
-            Some(Ok(sample)) => self.ask(detect, || format!("detecting {}", self.dialect.name), sample),
-            _ => None,
-        };
-        self.plugins.current.leave();
+        let answer = self.plugins.current.show(&item, None, &Session::default(), || {
+            let plugin = self.plugins.get(self.who)?;
+            let sample = Handle::item().value(plugin.lua(), record.root()).ok()?;
+            self.ask(detect, || format!("detecting {}", self.dialect.name), sample)
+        });
         match answer {
             Some(Value::Boolean(true)) => 1.0,
             Some(Value::Integer(number)) => (number as f64).clamp(0.0, 1.0),
@@ -222,7 +213,7 @@ impl Decoder for Scripted {
         let doing = || "ending the input".to_owned();
         match plugin.call_hook(finish, plugin.context()) {
             Ok(answer) => {
-                let mut maker = Maker::new(plugin.lua(), input, session);
+                let mut maker = Maker::new(input, session);
                 out.extend(self.events(finish, answer, &mut maker, doing).unwrap_or_default());
             }
             Err(stop) => self.fail(finish, Err(&stop), doing()),

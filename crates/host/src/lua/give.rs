@@ -2,21 +2,23 @@
 
 use std::fmt::Write;
 
-use mlua::{Lua, Table, Value};
+use mlua::{IntoLua, Lua, Table, Value};
 use streamfmt_core::entry::{Block, Change, Hunk, Line, Role, View};
 use streamfmt_core::text::Text;
 
+use super::vm::unlimited;
+
 /// A view as tables, for `default()`: scripts may wrap or amend it and give it back.
 pub(super) fn to_lua(lua: &Lua, view: &View) -> mlua::Result<Value> {
-    let root = lua.create_table()?;
+    let root = table_in(lua)?;
     if !view.title.is_empty() || view.mark.is_some() {
         let header = typed(lua, "header")?;
         match view.mark {
-            Some(mark) => header.raw_set("mark", mark)?,
-            None => header.raw_set("mark", false)?,
+            Some(mark) => put(lua, &header, "mark", mark)?,
+            None => put(lua, &header, "mark", false)?,
         }
-        header.raw_set("line", line_to_lua(lua, &view.title)?)?;
-        root.raw_push(header)?;
+        put(lua, &header, "line", line_to_lua(lua, &view.title)?)?;
+        push(lua, &root, header)?;
     }
     let mut open = vec![(root.clone(), view.body.iter())];
     while let Some((list, blocks)) = open.last_mut() {
@@ -26,10 +28,10 @@ pub(super) fn to_lua(lua: &Lua, view: &View) -> mlua::Result<Value> {
         };
         let list = list.clone();
         if let Block::Details { summary, body } = block {
-            let (table, inside) = (typed(lua, "details")?, lua.create_table()?);
-            table.raw_set("summary", line_to_lua(lua, summary)?)?;
-            table.raw_set("blocks", inside.clone())?;
-            list.raw_push(table)?;
+            let (table, inside) = (typed(lua, "details")?, table_in(lua)?);
+            put(lua, &table, "summary", line_to_lua(lua, summary)?)?;
+            put(lua, &table, "blocks", inside.clone())?;
+            push(lua, &list, table)?;
             open.push((inside, body.iter()));
         } else {
             block_to_lua(lua, block, &list)?;
@@ -42,100 +44,113 @@ pub(super) fn block_to_lua(lua: &Lua, block: &Block, list: &Table) -> mlua::Resu
     let table = match block {
         Block::Lines { lines } => {
             for line in lines {
-                list.raw_push(line_to_lua(lua, line)?)?;
+                push(lua, list, line_to_lua(lua, line)?)?;
             }
             return Ok(());
         }
         Block::Prose { text, role } => {
             let table = typed(lua, "prose")?;
-            table.raw_set("text", text.as_str())?;
-            table.raw_set("role", role.name())?;
+            put(lua, &table, "text", text.as_str())?;
+            put(lua, &table, "role", role.name())?;
             table
         }
         Block::Code { text, lang, start, role } => {
             let table = typed(lua, "code")?;
-            table.raw_set("text", text.as_str())?;
-            table.raw_set("lang", lang.as_deref())?;
-            table.raw_set("start", start.map(|start| start as f64))?;
-            table.raw_set("role", role.name())?;
+            put(lua, &table, "text", text.as_str())?;
+            put(lua, &table, "lang", lang.as_deref())?;
+            put(lua, &table, "start", start.map(|start| start as f64))?;
+            put(lua, &table, "role", role.name())?;
             table
         }
         Block::Diff { path, hunks } => {
-            let (table, told) = (typed(lua, "diff")?, lua.create_table()?);
+            let (table, told) = (typed(lua, "diff")?, table_in(lua)?);
             for hunk in hunks {
-                let (one, lines) = (lua.create_table()?, lua.create_table()?);
+                let (one, lines) = (table_in(lua)?, table_in(lua)?);
                 for line in &hunk.lines {
-                    lines.raw_push(format!("{}{}", mark(line.change), &*line.text))?;
+                    push(lua, &lines, format!("{}{}", mark(line.change), &*line.text))?;
                 }
-                one.raw_set("old_start", hunk.old_start.map(|start| start as f64))?;
-                one.raw_set("new_start", hunk.new_start.map(|start| start as f64))?;
-                one.raw_set("lines", lines)?;
-                told.raw_push(one)?;
+                put(lua, &one, "old_start", hunk.old_start.map(|start| start as f64))?;
+                put(lua, &one, "new_start", hunk.new_start.map(|start| start as f64))?;
+                put(lua, &one, "lines", lines)?;
+                push(lua, &told, one)?;
             }
-            table.raw_set("path", path.as_deref())?;
-            table.raw_set("hunks", told)?;
+            put(lua, &table, "path", path.as_deref())?;
+            put(lua, &table, "hunks", told)?;
             table
         }
         Block::List { items } => {
-            let (table, told) = (typed(lua, "list")?, lua.create_table()?);
+            let (table, told) = (typed(lua, "list")?, table_in(lua)?);
             for item in items {
-                let one = lua.create_table()?;
-                one.raw_set("point", item.point.name())?;
-                one.raw_set("text", line_to_lua(lua, &item.line)?)?;
-                told.raw_push(one)?;
+                let one = table_in(lua)?;
+                put(lua, &one, "point", item.point.name())?;
+                put(lua, &one, "text", line_to_lua(lua, &item.line)?)?;
+                push(lua, &told, one)?;
             }
-            table.raw_set("items", told)?;
+            put(lua, &table, "items", told)?;
             table
         }
         Block::Table { head, rows } => {
-            let (table, told) = (typed(lua, "table")?, lua.create_table()?);
+            let (table, told) = (typed(lua, "table")?, table_in(lua)?);
             let row = |cells: &[Line]| -> mlua::Result<Table> {
-                let row = lua.create_table()?;
+                let row = table_in(lua)?;
                 for cell in cells {
-                    row.raw_push(line_to_lua(lua, cell)?)?;
+                    push(lua, &row, line_to_lua(lua, cell)?)?;
                 }
                 Ok(row)
             };
             for cells in rows {
-                told.raw_push(row(cells)?)?;
+                push(lua, &told, row(cells)?)?;
             }
-            table.raw_set("head", row(head)?)?;
-            table.raw_set("rows", told)?;
+            put(lua, &table, "head", row(head)?)?;
+            put(lua, &table, "rows", told)?;
             table
         }
         Block::Image { media, bytes, name, .. } => {
             let table = typed(lua, "image")?;
-            table.raw_set("media", media.as_str())?;
-            table.raw_set("bytes", bytes.map(|bytes| bytes as f64))?;
-            table.raw_set("name", name.as_deref())?;
+            put(lua, &table, "media", media.as_str())?;
+            put(lua, &table, "bytes", bytes.map(|bytes| bytes as f64))?;
+            put(lua, &table, "name", name.as_deref())?;
             table
         }
         Block::Elided { lines, bytes } => {
             let table = typed(lua, "elided")?;
-            table.raw_set("lines", *lines as f64)?;
-            table.raw_set("bytes", *bytes as f64)?;
+            put(lua, &table, "lines", *lines as f64)?;
+            put(lua, &table, "bytes", *bytes as f64)?;
             table
         }
         _ => return Ok(()),
     };
-    list.raw_push(table)
+    push(lua, list, table)
 }
 
 pub(super) fn line_to_lua(lua: &Lua, line: &Line) -> mlua::Result<Table> {
     let table = typed(lua, "line")?;
     for span in &line.spans {
         let one = typed(lua, if span.link.is_some() { "link" } else { "span" })?;
-        one.raw_set("text", span.text.as_str())?;
-        one.raw_set("role", span.role.name())?;
-        one.raw_set("url", span.link.as_deref())?;
-        table.raw_push(one)?;
+        put(lua, &one, "text", span.text.as_str())?;
+        put(lua, &one, "role", span.role.name())?;
+        put(lua, &one, "url", span.link.as_deref())?;
+        push(lua, &table, one)?;
     }
     Ok(table)
 }
 
+/// A new table. Like all that follows it may be made while a script waits in `default()`, under the memory limit.
+fn table_in(lua: &Lua) -> mlua::Result<Table> {
+    unlimited(lua, || lua.create_table())
+}
+
+fn put(lua: &Lua, table: &Table, key: &str, value: impl IntoLua) -> mlua::Result<()> {
+    unlimited(lua, || table.raw_set(key, value))
+}
+
+fn push(lua: &Lua, list: &Table, value: impl IntoLua) -> mlua::Result<()> {
+    unlimited(lua, || list.raw_push(value))
+}
+
 pub(super) fn typed(lua: &Lua, kind: &str) -> mlua::Result<Table> {
-    let table = lua.create_table()?;
-    table.raw_set("type", kind)?;
+    let table = table_in(lua)?;
+    put(lua, &table, "type", kind)?;
     Ok(table)
 }
 
@@ -159,7 +174,7 @@ pub(super) fn name(block: &Block) -> &'static str {
 pub(super) fn block(lua: &Lua, block: &Block) -> mlua::Result<Table> {
     let list = match to_lua(lua, &View::of(vec![block.clone()]))? {
         Value::Table(list) => list,
-        _ => lua.create_table()?,
+        _ => table_in(lua)?,
     };
     if let Block::Lines { .. } = block {
         return Ok(list);
@@ -167,7 +182,7 @@ pub(super) fn block(lua: &Lua, block: &Block) -> mlua::Result<Table> {
     let table: Table = list.raw_get(1)?;
     if let Block::Diff { path, hunks } = block {
         let text = unified(path.as_deref(), hunks);
-        table.raw_set("unified", lua.create_function(move |lua, _: Value| lua.create_string(&text))?)?;
+        put(lua, &table, "unified", lua.create_function(move |lua, _: Value| lua.create_string(&text))?)?;
     }
     Ok(table)
 }
@@ -175,9 +190,9 @@ pub(super) fn block(lua: &Lua, block: &Block) -> mlua::Result<Table> {
 /// A heading of Markdown.
 pub(super) fn heading(lua: &Lua, level: u8, text: &Text, role: &Role) -> mlua::Result<Table> {
     let table = line_to_lua(lua, &Line::of(role.clone(), text.clone()))?;
-    table.raw_set("type", "heading")?;
-    table.raw_set("level", level)?;
-    table.raw_set("text", text.as_str())?;
+    put(lua, &table, "type", "heading")?;
+    put(lua, &table, "level", level)?;
+    put(lua, &table, "text", text.as_str())?;
     Ok(table)
 }
 
@@ -191,7 +206,7 @@ pub(super) fn as_line(lua: &Lua, value: &Value) -> mlua::Result<Value> {
         "title" | "heading" => {
             let line = typed(lua, "line")?;
             for index in 1..=table.raw_len() {
-                line.raw_push(table.raw_get::<Value>(index)?)?;
+                push(lua, &line, table.raw_get::<Value>(index)?)?;
             }
             Ok(Value::Table(line))
         }

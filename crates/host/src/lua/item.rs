@@ -4,75 +4,30 @@
 //! later says so, so that a plugin can't hold a whole session in memory. Strings are as the stream has them;
 //! they are cleaned when they come back.
 
-use std::cell::{Cell, Ref, RefCell};
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use mlua::{
-    AnyUserData, Function, IntoLua, Lua, LuaString, MetaMethod, MultiValue, UserData, UserDataMethods,
-    UserDataRef, Value,
+    AnyUserData, Function, Lua, LuaString, MetaMethod, MultiValue, UserData, UserDataMethods, UserDataRef,
+    Value,
 };
 use streamfmt_core::event::Usage;
 use streamfmt_core::item::{Action, Fact, FactRef, Id, Item, Kind, Status};
 use streamfmt_core::json::{self, Record};
-use streamfmt_core::session::{Facts, Session};
+
+use super::sight::{Current, Sight};
+use super::vm::unlimited;
 
 /// Whole numbers up to here are the same as a Lua number; larger ones are handed over as text.
 const EXACT: i64 = 1 << 53;
-
-/// What the machines of one run look at just now.
-#[derive(Default)]
-pub(super) struct Current {
-    /// Goes up with each item, so that a handle knows whether it is still good.
-    generation: Cell<u64>,
-    item: RefCell<Option<Rc<Item>>>,
-    call: RefCell<Option<Rc<Item>>>,
-    facts: RefCell<Facts>,
-    usage: Cell<Usage>,
-}
-
-impl Current {
-    /// Lets scripts see an item, and its call if it is a result.
-    pub(super) fn enter(&self, item: &Item, call: Option<&Item>, session: &Session) {
-        self.generation.set(self.generation.get() + 1);
-        *self.item.borrow_mut() = Some(Rc::new(item.clone()));
-        *self.call.borrow_mut() = call.map(|call| Rc::new(call.clone()));
-        self.note(session);
-    }
-
-    /// Lets scripts see the facts of the run as they are now.
-    pub(super) fn note(&self, session: &Session) {
-        if *self.facts.borrow() != *session.facts() {
-            *self.facts.borrow_mut() = session.facts().clone();
-        }
-        self.usage.set(session.usage());
-    }
-
-    /// Ends the time of the item.
-    pub(super) fn leave(&self) {
-        *self.item.borrow_mut() = None;
-        *self.call.borrow_mut() = None;
-    }
-
-    /// The item as a script sees it.
-    pub(super) fn item(&self) -> Handle {
-        self.handle(Which::Item)
-    }
-
-    /// The call of the result at hand, as a script sees it.
-    pub(super) fn call(&self) -> Option<Handle> {
-        self.call.borrow().is_some().then(|| self.handle(Which::Call))
-    }
-
-    fn handle(&self, which: Which) -> Handle {
-        Handle { which, generation: self.generation.get() }
-    }
-}
 
 /// What a machine keeps at hand for its handles.
 pub(super) struct Reach {
     pub(super) current: Rc<Current>,
     /// The function behind `default()`: what the layers below say.
     pub(super) below: RefCell<Option<Function>>,
+    /// The text that was asked for last: scripts ask for its length and then for itself.
+    text: RefCell<Option<(Sight, LuaString)>>,
     methods: Methods,
 }
 
@@ -93,15 +48,25 @@ impl Reach {
                     None => Err(error("default() is there only while a call, result or view function runs")),
                 }
             })?,
-            table: lua.create_function(|lua, input: UserDataRef<Json>| {
-                input.with(lua, |value| plain(lua, value))?
-            })?,
+            table: lua
+                .create_function(|lua, input: UserDataRef<Json>| input.look(|value| plain(lua, value)))?,
             raw: lua.create_function(|lua, input: UserDataRef<Json>| {
-                input.with(lua, |value| lua.create_string(value.raw()))?
+                input.look(|value| text(lua, value.raw()))
             })?,
         };
-        lua.set_app_data(Rc::new(Self { current: Rc::clone(current), below: RefCell::new(None), methods }));
+        let (below, text) = (RefCell::default(), RefCell::default());
+        lua.set_app_data(Rc::new(Self { current: Rc::clone(current), below, text, methods }));
         Ok(())
+    }
+
+    /// The text of an item.
+    fn text(&self, lua: &Lua, of: Sight, item: &Item) -> mlua::Result<Value> {
+        if let Some((_, text)) = self.text.borrow().as_ref().filter(|(last, _)| *last == of) {
+            return Ok(Value::String(text.clone()));
+        }
+        let text = unlimited(lua, || lua.create_string(item.text().as_bytes()))?;
+        *self.text.borrow_mut() = Some((of, text.clone()));
+        Ok(Value::String(text))
     }
 }
 
@@ -114,44 +79,40 @@ fn error(message: &str) -> mlua::Error {
     mlua::Error::runtime(message)
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Which {
-    /// The item at hand.
-    Item,
-    /// The call of the result at hand.
-    Call,
-}
-
-/// An item.
+/// An item, as scripts have it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Handle {
-    which: Which,
-    generation: u64,
-}
+pub(super) struct Handle(Sight);
 
 impl Handle {
-    fn get(self, lua: &Lua) -> mlua::Result<Rc<Item>> {
-        let reach = reach(lua)?;
-        let slot: Ref<'_, Option<Rc<Item>>> = match self.which {
-            Which::Item => reach.current.item.borrow(),
-            Which::Call => reach.current.call.borrow(),
-        };
-        match &*slot {
-            Some(item) if self.generation == reach.current.generation.get() => Ok(Rc::clone(item)),
-            _ => Err(error(
-                "this item is of an earlier call: keep the texts and numbers that are needed later",
-            )),
-        }
+    /// The item at hand.
+    pub(super) fn item() -> Self {
+        Self(Sight::item())
     }
 
-    /// What it is a handle of: the place of that, and the number of its time.
-    pub(super) fn key(self) -> (usize, u64) {
-        (usize::from(self.which == Which::Call), self.generation)
+    /// The call of the result at hand.
+    pub(super) fn call() -> Option<Self> {
+        Sight::call().map(Self)
+    }
+
+    /// The number of the time for which it is good.
+    pub(super) fn time(self) -> u64 {
+        self.0.time()
+    }
+
+    fn look<R>(self, look: impl FnOnce(&Item) -> mlua::Result<R>) -> mlua::Result<R> {
+        self.0.look(look).unwrap_or_else(|| {
+            Err(error("this item is of an earlier call: keep the texts and numbers that are needed later"))
+        })
     }
 
     /// A value of the item's record.
     pub(super) fn value(self, lua: &Lua, value: json::Value<'_>) -> mlua::Result<Value> {
-        self.json(lua, value)
+        match value.kind() {
+            json::Kind::Array | json::Kind::Object => {
+                object(lua, Json { of: self, node: value.node() }).map(Value::UserData)
+            }
+            _ => scalar(lua, value),
+        }
     }
 
     /// A call's input.
@@ -160,60 +121,52 @@ impl Handle {
     }
 
     fn field(self, lua: &Lua, name: &str) -> mlua::Result<Value> {
-        let item = self.get(lua)?;
-        match name {
-            "kind" => item.kind.name().into_lua(lua),
-            "text" => lua.create_string(item.text().as_bytes()).map(Value::String),
+        self.look(|item| match name {
+            "kind" => text(lua, item.kind.name()),
+            "text" => reach(lua)?.text(lua, self.0, item),
             "error" => Ok(Value::Boolean(item.error)),
             "tool" => match item.fact("tool").and_then(FactRef::str) {
-                Some(own) if item.kind == Kind::Call => own.into_lua(lua),
-                _ => item.tool.as_deref().into_lua(lua),
+                Some(own) if item.kind == Kind::Call => text(lua, &own),
+                _ => optional(lua, item.tool.as_deref()),
             },
-            "name" => item.tool.as_deref().into_lua(lua),
-            "server" => item.fact("server").and_then(FactRef::str).into_lua(lua),
-            "action" => item.action.map(Action::name).into_lua(lua),
+            "name" => optional(lua, item.tool.as_deref()),
+            "server" => optional(lua, item.fact("server").and_then(FactRef::str).as_deref()),
+            "action" => optional(lua, item.action.map(Action::name)),
             "input" => match item.input() {
-                Some(value) => self.json(lua, value),
+                Some(value) => self.value(lua, value),
                 None => Ok(Value::Nil),
             },
             "partial" => Ok(Value::Boolean(item.fact("partial").and_then(FactRef::bool) == Some(true))),
-            "id" => item.id.as_str().into_lua(lua),
-            "parent" => item.parent.as_ref().map(Id::as_str).into_lua(lua),
+            "id" => text(lua, item.id.as_str()),
+            "parent" => optional(lua, item.parent.as_ref().map(Id::as_str)),
             "line" => Ok(Value::Number(item.line as f64)),
-            "time" => item.at().map(|at| at.to_string()).into_lua(lua),
-            "status" => status(item.status).into_lua(lua),
-            "frame" => item.record.as_deref().map_or(Ok(Value::Nil), |record| self.json(lua, record.root())),
-            "block" => item.block().map_or(Ok(Value::Nil), |block| self.json(lua, block)),
-            "raw" => item.record.as_deref().map(line_of).into_lua(lua),
-            "data" => Data(self).into_lua(lua),
-            "call" => match self.which {
-                Which::Item => reach(lua)?.current.call().into_lua(lua),
-                Which::Call => Ok(Value::Nil),
+            "time" => optional(lua, item.at().map(|at| at.to_string()).as_deref()),
+            "status" => text(lua, status(item.status)),
+            "frame" => item.record.as_deref().map_or(Ok(Value::Nil), |record| self.value(lua, record.root())),
+            "block" => item.block().map_or(Ok(Value::Nil), |block| self.value(lua, block)),
+            "raw" => optional(lua, item.record.as_deref().map(line_of)),
+            "data" => object(lua, Data(self)).map(Value::UserData),
+            "call" => match Self::call().filter(|_| !self.0.is_call()) {
+                Some(call) => object(lua, call).map(Value::UserData),
+                None => Ok(Value::Nil),
             },
             "default" => Ok(Value::Function(reach(lua)?.methods.default.clone())),
             _ => Ok(Value::Nil),
-        }
-    }
-
-    fn json(self, lua: &Lua, value: json::Value<'_>) -> mlua::Result<Value> {
-        match value.kind() {
-            json::Kind::Array | json::Kind::Object => Json { of: self, node: value.node() }.into_lua(lua),
-            _ => scalar(lua, value),
-        }
+        })
     }
 
     fn fact(self, lua: &Lua, item: &Item, fact: &Fact) -> mlua::Result<Value> {
         match fact {
             Fact::Bool(truth) => Ok(Value::Boolean(*truth)),
-            Fact::Int(number) => whole(*number).map_or_else(|| number.to_string().into_lua(lua), Ok),
+            Fact::Int(number) => whole(*number).map_or_else(|| text(lua, &number.to_string()), Ok),
             Fact::Float(number) => Ok(Value::Number(*number)),
-            Fact::Text(text) => text.as_str().into_lua(lua),
+            Fact::Text(told) => text(lua, told),
             Fact::Node(node) => match item.record.as_deref() {
-                Some(record) => self.json(lua, record.value(*node)),
+                Some(record) => self.value(lua, record.value(*node)),
                 None => Ok(Value::Nil),
             },
             Fact::Made(make, node) => {
-                item.record.as_deref().and_then(|record| make(record.value(*node))).into_lua(lua)
+                optional(lua, item.record.as_deref().and_then(|record| make(record.value(*node))).as_deref())
             }
             Fact::Bytes(_) => Ok(Value::Nil),
             Fact::List(facts) => {
@@ -239,10 +192,8 @@ impl UserData for Handle {
         methods.add_meta_method(MetaMethod::Index, |lua, this, name: LuaString| {
             this.field(lua, &name.to_str()?)
         });
-        methods.add_meta_method(MetaMethod::ToString, |lua, this, ()| {
-            let item = this.get(lua)?;
-            Ok(format!("{} {}", item.kind.name(), item.tool.as_deref().unwrap_or(item.id.as_str())))
-        });
+        methods
+            .add_meta_method(MetaMethod::ToString, |lua, this, ()| this.look(|item| text(lua, &named(item))));
     }
 }
 
@@ -254,38 +205,40 @@ struct Json {
 }
 
 impl Json {
-    fn with<R>(self, lua: &Lua, read: impl FnOnce(json::Value<'_>) -> R) -> mlua::Result<R> {
-        let item = self.of.get(lua)?;
-        let record = item.record.as_deref().ok_or_else(|| error("this item has no record"))?;
-        Ok(read(record.value(self.node)))
+    fn look<R>(self, read: impl FnOnce(json::Value<'_>) -> mlua::Result<R>) -> mlua::Result<R> {
+        self.of.look(|item| {
+            let record = item.record.as_deref().ok_or_else(|| error("this item has no record"))?;
+            read(record.value(self.node))
+        })
     }
 
     fn index(self, lua: &Lua, key: &Value) -> mlua::Result<Value> {
-        let found = self.with(lua, |value| part(value, key).map(|part| self.of.json(lua, part)))?;
+        let found = self.look(|value| part(value, key).map(|part| self.of.value(lua, part)).transpose())?;
         if let Some(found) = found {
-            return found;
+            return Ok(found);
         }
         // A field of the same name goes first: whoever asks for `input.table` means the data.
-        match key {
-            Value::String(name) if *name == "table" => Ok(Value::Function(reach(lua)?.methods.table.clone())),
-            Value::String(name) if *name == "raw" => Ok(Value::Function(reach(lua)?.methods.raw.clone())),
+        let Value::String(name) = key else { return Ok(Value::Nil) };
+        match &*name.as_bytes() {
+            b"table" => Ok(Value::Function(reach(lua)?.methods.table.clone())),
+            b"raw" => Ok(Value::Function(reach(lua)?.methods.raw.clone())),
             _ => Ok(Value::Nil),
         }
     }
 
     fn iterate(self, lua: &Lua) -> mlua::Result<Function> {
-        let parts: Vec<(Option<String>, u32)> = self.with(lua, |value| {
+        let parts: Vec<(Option<String>, u32)> = self.look(|value| {
             let fields = value.entries().map(|(key, value)| (Some(key.decode().into_owned()), value.node()));
-            fields.chain(value.items().map(|value| (None, value.node()))).collect()
+            Ok(fields.chain(value.items().map(|value| (None, value.node()))).collect())
         })?;
         let at = Cell::new(0);
         lua.create_function(move |lua, _: MultiValue| {
             let index = at.replace(at.get() + 1);
             let Some((key, node)) = parts.get(index) else { return Ok((Value::Nil, Value::Nil)) };
             let json = Self { of: self.of, node: *node };
-            let value = json.with(lua, |value| self.of.json(lua, value))??;
+            let value = json.look(|value| self.of.value(lua, value))?;
             let key = match key {
-                Some(key) => key.as_str().into_lua(lua)?,
+                Some(key) => text(lua, key)?,
                 None => Value::Number((index + 1) as f64),
             };
             Ok((key, value))
@@ -296,32 +249,33 @@ impl Json {
 impl UserData for Json {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         methods.add_meta_method(MetaMethod::Index, |lua, this, key: Value| this.index(lua, &key));
-        methods.add_meta_method(MetaMethod::Len, |lua, this, ()| {
-            this.with(lua, |value| value.items().count().max(value.entries().count()))
+        methods.add_meta_method(MetaMethod::Len, |_, this, ()| {
+            this.look(|value| Ok(value.items().count().max(value.entries().count())))
         });
         methods.add_meta_method(MetaMethod::Iter, |lua, this, ()| this.iterate(lua));
-        methods.add_meta_method(MetaMethod::ToString, |lua, this, ()| {
-            this.with(lua, |value| lua.create_string(value.raw()))?
-        });
+        methods
+            .add_meta_method(MetaMethod::ToString, |lua, this, ()| this.look(|value| text(lua, value.raw())));
     }
 }
 
 /// What a value of the host's is, in words.
-pub(super) fn describe(lua: &Lua, value: &AnyUserData) -> String {
+pub(super) fn describe(value: &AnyUserData) -> String {
     if let Ok(input) = value.borrow::<Json>() {
-        return input.with(lua, |value| value.raw().to_owned()).unwrap_or_default();
+        return input.look(|value| Ok(value.raw().to_owned())).unwrap_or_default();
     }
     if let Ok(handle) = value.borrow::<Handle>() {
-        return handle.get(lua).map_or_else(
-            |_| "an item of before".to_owned(),
-            |item| format!("{} {}", item.kind.name(), item.tool.as_deref().unwrap_or(item.id.as_str())),
-        );
+        return handle.look(|item| Ok(named(item))).unwrap_or_else(|_| "an item of before".to_owned());
     }
     if let Ok(data) = value.borrow::<Data>() {
-        let names = data.0.get(lua).map(|item| item.data.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+        let names = data.0.look(|item| Ok(item.data.iter().map(|(name, _)| *name).collect::<Vec<_>>()));
         return format!("data: {}", names.unwrap_or_default().join(", "));
     }
     "a value of the program's".to_owned()
+}
+
+/// An item in words.
+fn named(item: &Item) -> String {
+    format!("{} {}", item.kind.name(), item.tool.as_deref().unwrap_or(item.id.as_str()))
 }
 
 /// The typed facts of an item, by name.
@@ -331,22 +285,20 @@ struct Data(Handle);
 impl UserData for Data {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         methods.add_meta_method(MetaMethod::Index, |lua, this, name: LuaString| {
-            let item = this.0.get(lua)?;
             let name = name.to_str()?;
-            match item.data.iter().find(|(key, _)| **key == *name) {
-                Some((_, fact)) => this.0.fact(lua, &item, fact),
+            this.0.look(|item| match item.data.iter().find(|(key, _)| **key == *name) {
+                Some((_, fact)) => this.0.fact(lua, item, fact),
                 None => Ok(Value::Nil),
-            }
+            })
         });
         methods.add_meta_method(MetaMethod::Iter, |lua, this, ()| {
             let handle = this.0;
             let at = Cell::new(0);
             lua.create_function(move |lua, _: MultiValue| {
-                let item = handle.get(lua)?;
-                let Some((name, fact)) = item.data.get(at.replace(at.get() + 1)) else {
-                    return Ok((Value::Nil, Value::Nil));
-                };
-                Ok((name.into_lua(lua)?, handle.fact(lua, &item, fact)?))
+                handle.look(|item| match item.data.get(at.replace(at.get() + 1)) {
+                    Some((name, fact)) => Ok((text(lua, name)?, handle.fact(lua, item, fact)?)),
+                    None => Ok((Value::Nil, Value::Nil)),
+                })
             })
         });
     }
@@ -359,32 +311,35 @@ pub(super) struct Run;
 impl UserData for Run {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         methods.add_meta_method(MetaMethod::Index, |lua, _, name: LuaString| {
-            let reach = reach(lua)?;
-            let (facts, usage) = (reach.current.facts.borrow(), reach.current.usage.get());
-            let text = match &*name.to_str()? {
-                "agent" => &facts.agent,
-                "version" => &facts.version,
-                "model" => &facts.model,
-                "cwd" => &facts.cwd,
-                "id" => &facts.session,
-                "mode" => &facts.mode,
-                "usage" => {
-                    let table = lua.create_table()?;
-                    for (name, number) in [
-                        ("input", usage.input),
-                        ("output", usage.output),
-                        ("cache_read", usage.cache_read),
-                        ("cache_write", usage.cache_write),
-                    ] {
-                        table.raw_set(name, number as f64)?;
-                    }
-                    return Ok(Value::Table(table));
-                }
-                _ => &None,
-            };
-            text.as_deref().into_lua(lua)
+            let name = name.to_str()?;
+            reach(lua)?.current.facts(|facts, usage| {
+                let told = match &*name {
+                    "agent" => &facts.agent,
+                    "version" => &facts.version,
+                    "model" => &facts.model,
+                    "cwd" => &facts.cwd,
+                    "id" => &facts.session,
+                    "mode" => &facts.mode,
+                    "usage" => return used(lua, usage),
+                    _ => &None,
+                };
+                optional(lua, told.as_deref())
+            })
         });
     }
+}
+
+fn used(lua: &Lua, usage: Usage) -> mlua::Result<Value> {
+    let table = lua.create_table()?;
+    for (name, number) in [
+        ("input", usage.input),
+        ("output", usage.output),
+        ("cache_read", usage.cache_read),
+        ("cache_write", usage.cache_write),
+    ] {
+        table.raw_set(name, number as f64)?;
+    }
+    Ok(Value::Table(table))
 }
 
 /// The function behind `pairs` and `ipairs` for what this file hands over.
@@ -411,18 +366,18 @@ fn line_of(record: &Record) -> &str {
 }
 
 /// The node that a value handed over is, in the record of the item at hand.
-pub(super) fn node_of(lua: &Lua, value: &Value) -> Option<u32> {
+pub(super) fn node_of(value: &Value) -> Option<u32> {
     let Value::UserData(data) = value else { return None };
     let json = *data.borrow::<Json>().ok()?;
     // One that was kept for later is of another record.
-    (json.of.which == Which::Item && json.of.get(lua).is_ok()).then_some(json.node)
+    (json.of.0.is_good() && !json.of.0.is_call()).then_some(json.node)
 }
 
 /// The JSON of a value handed over, as it is written.
-pub(super) fn raw_of(lua: &Lua, value: &Value) -> Option<String> {
+pub(super) fn raw_of(value: &Value) -> Option<String> {
     let Value::UserData(data) = value else { return None };
     let json = *data.borrow::<Json>().ok()?;
-    json.with(lua, |value| value.raw().to_owned()).ok()
+    json.look(|value| Ok(value.raw().to_owned())).ok()
 }
 
 /// The text, as written, of a value that was handed over, or of the part of it under `key`.
@@ -437,11 +392,10 @@ pub(super) fn raw(lua: &Lua, value: &Value, key: &Value) -> mlua::Result<Value> 
             "sf.raw: a part of an item was expected, such as call.input, not a {what}"
         )));
     };
-    let part = json.with(lua, |value| {
+    json.look(|value| {
         let part = if key.is_nil() { Some(value) } else { part(value, key) };
-        part.map(|part| lua.create_string(part.raw()))
-    })?;
-    part.transpose()?.into_lua(lua)
+        optional(lua, part.map(json::Value::raw))
+    })
 }
 
 /// The part of an object or array under `key`.
@@ -464,37 +418,38 @@ pub(super) fn parse(lua: &Lua, text: &str) -> mlua::Result<Value> {
 }
 
 /// A JSON value as plain tables. Without recursion: a list of the tables that are still to be filled.
-fn plain(lua: &Lua, value: json::Value<'_>) -> mlua::Result<Value> {
+fn plain<'v>(lua: &Lua, value: json::Value<'v>) -> mlua::Result<Value> {
     let is_container =
         |value: json::Value<'_>| matches!(value.kind(), json::Kind::Array | json::Kind::Object);
     if !is_container(value) {
         return scalar(lua, value);
     }
-    let root = lua.create_table()?;
+    let root = unlimited(lua, || lua.create_table())?;
     let mut open = vec![(root.clone(), value)];
     while let Some((table, value)) = open.pop() {
-        let elements =
-            value.items().enumerate().map(|(index, value)| (Value::Number((index + 1) as f64), value));
-        let mut parts: Vec<(Value, json::Value<'_>)> = elements.collect();
-        for (key, value) in value.entries() {
-            parts.push((key.decode().into_lua(lua)?, value));
-        }
-        for (key, value) in parts {
-            if is_container(value) {
-                let inner = lua.create_table()?;
-                table.raw_set(key, inner.clone())?;
-                open.push((inner, value));
+        let mut put = |key: Value, value: json::Value<'v>| {
+            let told = if is_container(value) {
+                let inner = unlimited(lua, || lua.create_table())?;
+                open.push((inner.clone(), value));
+                Value::Table(inner)
             } else {
-                table.raw_set(key, scalar(lua, value)?)?;
-            }
+                scalar(lua, value)?
+            };
+            unlimited(lua, || table.raw_set(key, told))
+        };
+        for (index, value) in value.items().enumerate() {
+            put(Value::Number((index + 1) as f64), value)?;
+        }
+        for (key, value) in value.entries() {
+            put(text(lua, &key.decode())?, value)?;
         }
     }
     Ok(Value::Table(root))
 }
 
 fn scalar(lua: &Lua, value: json::Value<'_>) -> mlua::Result<Value> {
-    if let Some(text) = value.decode() {
-        return lua.create_string(text.as_bytes()).map(Value::String);
+    if let Some(string) = value.decode() {
+        return text(lua, &string);
     }
     if let Some(truth) = value.bool() {
         return Ok(Value::Boolean(truth));
@@ -505,7 +460,20 @@ fn scalar(lua: &Lua, value: json::Value<'_>) -> mlua::Result<Value> {
     let is_whole = !value.raw().contains(['.', 'e', 'E']);
     let number = if is_whole { value.int().and_then(whole) } else { value.float().map(Value::Number) };
     // Beyond what a Lua number holds exactly: ids, mostly.
-    number.map_or_else(|| value.raw().into_lua(lua), Ok)
+    number.map_or_else(|| text(lua, value.raw()), Ok)
+}
+
+fn text(lua: &Lua, text: &str) -> mlua::Result<Value> {
+    unlimited(lua, || lua.create_string(text)).map(Value::String)
+}
+
+fn optional(lua: &Lua, told: Option<&str>) -> mlua::Result<Value> {
+    told.map_or(Ok(Value::Nil), |told| text(lua, told))
+}
+
+/// A value of the host's for scripts.
+pub(super) fn object(lua: &Lua, of: impl UserData + 'static) -> mlua::Result<AnyUserData> {
+    unlimited(lua, || lua.create_userdata(of))
 }
 
 fn whole(number: i64) -> Option<Value> {

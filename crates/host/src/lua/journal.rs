@@ -172,7 +172,8 @@ impl Journal {
 
     /// Takes in that a plugin can't be read.
     pub(crate) fn note_unread(&self, path: &Path, message: String) {
-        let plugin = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let plugin = path.file_name().map_or_else(|| path.to_string_lossy(), |name| name.to_string_lossy());
+        let plugin = plugin.into_owned();
         let (doing, outcome) = ("loading".to_owned(), "the plugin is left out");
         self.fail(Warning { plugin, doing, place: None, message, outcome }, false);
     }

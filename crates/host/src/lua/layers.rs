@@ -12,6 +12,7 @@ use streamfmt_core::item::{Action, Item, Kind};
 use streamfmt_core::profile::glob;
 
 use super::{dialect, writer};
+use crate::problem::suggestion;
 use crate::rule::{Origin, ToolRule};
 use crate::template::Template;
 
@@ -109,8 +110,8 @@ impl Pattern {
             if Action::ALL.iter().any(|known| known.name() == action) {
                 return Ok(Self::Action(action.to_owned()));
             }
-            let names: Vec<_> = Action::ALL.iter().map(|action| action.name()).collect();
-            return Err(format!("there is no action @{action} (one of: {})", names.join(", ")));
+            let hint = suggestion(action, Action::ALL.iter().map(|action| action.name()));
+            return Err(format!("there is no action @{action} {hint}"));
         }
         match text {
             "" => Err("the name of the tool is empty".to_owned()),

@@ -6,7 +6,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use mlua::{Lua, Table, Value};
+use mlua::{Table, Value};
 use streamfmt_core::dialect::{self, Input};
 use streamfmt_core::event::{Event, Usage};
 use streamfmt_core::item::{Action, Content, Fact, Id, Item, Kind, Status};
@@ -42,7 +42,6 @@ const FIELDS: &[&str] = &["id", "parent", "text", "error", "time", "data", "open
 
 /// Makes events of what a script tells for one record.
 pub(super) struct Maker<'a> {
-    lua: &'a Lua,
     input: Input<'a>,
     session: &'a Session,
     unnamed: usize,
@@ -63,8 +62,8 @@ enum Slot {
 
 impl<'a> Maker<'a> {
     /// A maker for the items of one record.
-    pub(super) fn new(lua: &'a Lua, input: Input<'a>, session: &'a Session) -> Self {
-        Self { lua, input, session, unnamed: 0 }
+    pub(super) fn new(input: Input<'a>, session: &'a Session) -> Self {
+        Self { input, session, unnamed: 0 }
     }
 
     /// Whether a table was made by `sf.item`.
@@ -277,9 +276,9 @@ impl<'a> Maker<'a> {
     }
 
     fn part(&self, value: &Value) -> Result<Part, Wrong> {
-        match item::node_of(self.lua, value) {
+        match item::node_of(value) {
             Some(node) => Ok(Part::Node(node)),
-            None => spelled(self.lua, value).map(Part::Made),
+            None => spelled(value).map(Part::Made),
         }
     }
 

@@ -35,6 +35,7 @@ mod re;
 pub mod reference;
 mod scripts;
 mod shell;
+mod sight;
 mod spell;
 mod templates;
 mod vm;

@@ -5,11 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use toml::Value;
 
 pub use super::manifest::Choice;
 use super::manifest::{self, Manifest};
+use super::vm::Bytecodes;
 use crate::files::{FileError, Files};
 
 /// Largest file of a plugin, and all of them together, in bytes.
@@ -60,6 +62,17 @@ pub struct Pack {
     /// Its files, by path inside the folder.
     files: BTreeMap<String, String>,
     is_folder: bool,
+    bytecodes: Shared,
+}
+
+/// What its files were compiled to, for it and all its copies. It tells nothing that their text doesn't.
+#[derive(Clone, Debug, Default)]
+struct Shared(Arc<Bytecodes>);
+
+impl PartialEq for Shared {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl Pack {
@@ -90,13 +103,14 @@ impl Pack {
             entry: name.to_owned(),
             files: [(name.to_owned(), source.into())].into(),
             is_folder: false,
+            bytecodes: Shared::default(),
         }
     }
 
     fn read_folder(files: &Files, folder: &Path) -> Result<Self, String> {
         let told = files.read(&folder.join(manifest::FILE), LARGEST);
         told.map_err(|error| format!("{}: {error}", manifest::FILE))?;
-        let names = files.walk(folder, takes_part).map_err(|error| error.to_string())?;
+        let names = Self::names(files, folder).map_err(|error| error.to_string())?;
         if names.len() > MOST_FILES {
             return Err(format!("it has more than {MOST_FILES} files"));
         }
@@ -107,6 +121,11 @@ impl Pack {
             sources.insert(name, String::from_utf8_lossy(&source.bytes).into_owned());
         }
         Self::from_files(sources)
+    }
+
+    /// The files of a plugin's folder that take part in a run, by path inside of it.
+    pub(crate) fn names(files: &Files, folder: &Path) -> Result<Vec<String>, FileError> {
+        files.walk(folder, takes_part)
     }
 
     /// A plugin of these files, by path inside its folder with `/` between the parts. What takes no part in a run
@@ -124,7 +143,8 @@ impl Pack {
         if !files.contains_key(&entry) || !is_source(&entry) {
             return Err(format!("{}: there is no file {entry} in its folder to be run", manifest::FILE));
         }
-        Ok(Self { name, version, options, entry, files, is_folder: true })
+        let bytecodes = Shared::default();
+        Ok(Self { name, version, options, entry, files, is_folder: true, bytecodes })
     }
 
     /// Functions of single files, told by the `entry` that asks for them with `require`.
@@ -138,6 +158,7 @@ impl Pack {
             entry: init,
             files,
             is_folder: true,
+            bytecodes: Shared::default(),
         }
     }
 
@@ -196,6 +217,11 @@ impl Pack {
             .find_map(|file| Some((self.shown(&file), self.files.get(&file)?.as_str())))
     }
 
+    /// What its files were compiled to.
+    pub(super) fn bytecodes(&self) -> &Bytecodes {
+        &self.bytecodes.0
+    }
+
     /// Whether a word is in any of its files.
     pub(super) fn says(&self, word: &str) -> bool {
         self.files.values().any(|source| source.contains(word))
@@ -245,9 +271,10 @@ fn takes_part(path: &str) -> bool {
 }
 
 /// Whether a file is a script; what tells editors of the interface is none.
-fn is_source(path: &str) -> bool {
-    if path.ends_with(".d.lua") || path.ends_with(".d.luau") {
-        return false;
-    }
-    Path::new(path).extension().is_some_and(|end| end == "lua" || end == "luau")
+pub(crate) fn is_source(path: impl AsRef<Path>) -> bool {
+    let path = path.as_ref();
+    let is_lua = |path: &Path| path.extension().is_some_and(|end| end == "lua" || end == "luau");
+    let is_declaration =
+        path.file_stem().is_some_and(|stem| Path::new(stem).extension().is_some_and(|end| end == "d"));
+    is_lua(path) && !is_declaration
 }

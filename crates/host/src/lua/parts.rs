@@ -1,7 +1,7 @@
 //! The larger parts of an answer: tables, lists, diffs.
 
 use mlua::{Table, Value};
-use streamfmt_core::entry::{Block, Change, DiffLine, Hunk, Line, ListItem, Point, Span};
+use streamfmt_core::entry::{Block, Change, DiffLine, Hunk, Line, ListItem, Point, Role, Span};
 use streamfmt_core::formatter::hunks;
 use streamfmt_core::text::Text;
 
@@ -12,22 +12,25 @@ const MOST_COMPARED: usize = 20_000;
 
 impl Reader<'_> {
     pub(super) fn table(&self, table: &Table) -> Result<Piece, Wrong> {
-        let head = self.cells(&get(table, "head")?, "table.head")?;
+        let head = self.cells(&get(table, "head")?, &Role::of("table.head"))?;
         let mut rows = Vec::new();
         let Value::Table(told) = get(table, "rows")? else {
             return Err("sf.table: the rows must be a list of lists".to_owned());
         };
         for index in 1..=told.raw_len() {
-            rows.push(self.cells(&get(&told, index)?, "text")?);
+            rows.push(self.cells(&get(&told, index)?, &Role::of("text"))?);
         }
         let block = Block::Table { head, rows };
         Ok(Piece::Block(match get(table, "title")? {
             Value::Nil => block,
-            title => Block::Details { summary: self.line(&title, "details.summary")?, body: vec![block] },
+            title => Block::Details {
+                summary: self.line(&title, &Role::of("details.summary"))?,
+                body: vec![block],
+            },
         }))
     }
 
-    fn cells(&self, row: &Value, role: &str) -> Result<Vec<Line>, Wrong> {
+    fn cells(&self, row: &Value, role: &Role) -> Result<Vec<Line>, Wrong> {
         match row {
             Value::Nil => Ok(Vec::new()),
             Value::Table(row) => {
@@ -47,13 +50,18 @@ impl Reader<'_> {
                 let Value::Table(pair) = get(&pairs, index)? else {
                     return Err("sf.kv: each element is a pair of a key and a value".to_owned());
                 };
-                told.push((self.line(&get(&pair, 1)?, "muted")?, self.line(&get(&pair, 2)?, "text")?));
+                told.push((
+                    self.line(&get(&pair, 1)?, &Role::of("muted"))?,
+                    self.line(&get(&pair, 2)?, &Role::of("text"))?,
+                ));
             }
         } else {
             // In the order of the keys: that of a Lua table may differ from run to run.
             pairs
                 .for_each(|key: Value, value: Value| {
-                    let pair = self.line(&key, "muted").and_then(|key| Ok((key, self.line(&value, "text")?)));
+                    let pair = self
+                        .line(&key, &Role::of("muted"))
+                        .and_then(|key| Ok((key, self.line(&value, &Role::of("text"))?)));
                     told.push(pair.map_err(mlua::Error::runtime)?);
                     Ok(())
                 })
@@ -84,7 +92,7 @@ impl Reader<'_> {
                 _ => None,
             };
             items.push(match state {
-                None => ListItem { point: Point::Plain, line: self.line(&value, "text")? },
+                None => ListItem { point: Point::Plain, line: self.line(&value, &Role::of("text"))? },
                 Some((item, state)) => ListItem {
                     point: match &*state {
                         "plain" => Point::Plain,
@@ -94,7 +102,7 @@ impl Reader<'_> {
                         "failed" => Point::Failed,
                         other => return Err(format!("sf.list: there is no point \"{other}\"")),
                     },
-                    line: self.line(&get(item, "text")?, "text")?,
+                    line: self.line(&get(item, "text")?, &Role::of("text"))?,
                 },
             });
         }

@@ -9,12 +9,13 @@ use streamfmt_core::profile::Limits;
 use streamfmt_core::redact::Redaction;
 
 use super::api::{self, Plugin};
-use super::item::{self, Current, Handle, Reach};
+use super::item::{self, Handle, Reach};
 use super::journal::{Journal, Warning};
 use super::layers::Registered;
 use super::memory::Memory;
 use super::meter::Meter;
 use super::pack::{Layer, Pack};
+use super::sight::Current;
 use super::vm::{self, Stop, Trip, Vm};
 
 /// So many limits are run into before a plugin is off for the run.
@@ -33,10 +34,23 @@ pub(crate) struct Running {
     meter: Rc<Meter>,
     trips: Cell<u32>,
     failures: Cell<u32>,
-    /// The item and the call at hand as the machine has them, each with the number of its time.
-    handles: RefCell<[Option<(u64, AnyUserData)>; 2]>,
+    /// What was at hand when a function was last called, and the number of that time.
+    at_hand: RefCell<Option<(u64, Rc<AtHand>)>>,
     /// Whether any of its files may ask for `default()`.
     asks_below: bool,
+}
+
+/// The item at hand, and the call that it answers, as a machine has them.
+pub(super) struct AtHand {
+    pub(super) item: AnyUserData,
+    pub(super) call: Option<AnyUserData>,
+}
+
+impl AtHand {
+    /// The call that it is about: the item's, or the item itself.
+    pub(super) fn one_called(&self) -> &AnyUserData {
+        self.call.as_ref().unwrap_or(&self.item)
+    }
 }
 
 /// Why a plugin gave no answer.
@@ -73,11 +87,11 @@ impl Running {
             meter: Rc::clone(meter),
             trips: Cell::new(0),
             failures: Cell::new(0),
-            handles: RefCell::default(),
+            at_hand: RefCell::default(),
             asks_below: pack.says("default"),
         };
         let (name, source) = pack.entry();
-        running.vm.load(&name, source).map_err(|stop| {
+        running.vm.load(&name, source, pack.bytecodes()).map_err(|stop| {
             Box::new(failure(pack, &running.name(), &stop, "loading".to_owned(), LEFT_OUT))
         })?;
         running.plugin.is_loaded.set(true);
@@ -136,17 +150,21 @@ impl Running {
         &self.context
     }
 
-    /// An item as its machine has it: made once, however many functions get it.
-    pub(super) fn handle(&self, handle: Handle) -> mlua::Result<AnyUserData> {
-        let (place, time) = handle.key();
-        let mut handles = self.handles.borrow_mut();
-        if let Some((known, made)) = &handles[place]
-            && *known == time
+    /// What is at hand: made once for each item, however many functions get it.
+    pub(super) fn at_hand(&self) -> Result<Rc<AtHand>, Stop> {
+        let (item, call) = (Handle::item(), Handle::call());
+        let mut known = self.at_hand.borrow_mut();
+        if let Some((time, known)) = &*known
+            && *time == item.time()
         {
-            return Ok(made.clone());
+            return Ok(Rc::clone(known));
         }
-        let made = self.vm.lua().create_userdata(handle)?;
-        handles[place] = Some((time, made.clone()));
+        let lua = self.vm.lua();
+        let made = item::object(lua, item).and_then(|item| {
+            Ok(Rc::new(AtHand { item, call: call.map(|call| item::object(lua, call)).transpose()? }))
+        });
+        let made = made.map_err(|error| Stop { trip: None, error: Some(error) })?;
+        *known = Some((item.time(), Rc::clone(&made)));
         Ok(made)
     }
 
@@ -291,7 +309,7 @@ fn require(lua: &Lua, pack: &Arc<Pack>) -> mlua::Result<Function> {
         };
         // A module that asks for itself, over however many others, finds this.
         loaded.raw_set(name.as_str(), false)?;
-        let value: Value = vm::chunk(lua, &file, source)?.call(())?;
+        let value: Value = vm::chunk(lua, &file, source, pack.bytecodes())?.call(())?;
         let value = if value.is_nil() { Value::Boolean(true) } else { value };
         loaded.raw_set(name, value.clone())?;
         Ok(value)
@@ -358,11 +376,14 @@ fn failure(pack: &Pack, name: &str, stop: &Stop, doing: String, outcome: &'stati
         Some(error) => explain(pack, error),
         None => (None, String::new()),
     };
-    let message = stop.trip.map_or(message, Trip::message);
+    let mut message = stop.trip.map_or(message, Trip::message);
     let place = place.map(|(file, line)| {
         let source = pack.line(&file, line).unwrap_or_default().to_owned();
         (file, line, source)
     });
+    if let (Some((.., source)), "attempt to call a nil value") = (&place, message.as_str()) {
+        message.push_str(&api::misnamed(source).unwrap_or_default());
+    }
     Failure { warning: Warning { plugin: name.to_owned(), doing, place, message, outcome }, trip: stop.trip }
 }
 

@@ -12,12 +12,12 @@ use streamfmt_core::formatter::FormatError;
 use streamfmt_core::profile::Limits;
 use streamfmt_core::redact::Redaction;
 
-use super::item::Current;
 use super::journal::{Journal, Warning, short};
 use super::layers::{Hook, Registered, Who};
 use super::meter::Meter;
 use super::pack::{Layer, Pack};
 use super::plugin::{Failure, Running};
+use super::sight::Current;
 use crate::rule::ToolRule;
 
 /// Failures that are kept until somebody counts them: nothing that is formatted without end may pile them up.

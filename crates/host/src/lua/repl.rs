@@ -22,7 +22,7 @@ use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 
 use super::block::Reader;
 use super::give::to_lua;
-use super::item::describe;
+use super::item::{Handle, describe};
 use super::journal::{Journal, Told};
 use super::pack::{Layer, Pack};
 use super::plugin::Running;
@@ -133,12 +133,13 @@ impl Formatter for Prompt {
             self.found.set(true);
             let call =
                 item.call.as_ref().filter(|_| item.kind == Kind::Result).and_then(|id| session.call(id));
-            self.plugins.current.enter(item, call, session);
             if let Some(plugin) = self.plugins.all().last() {
-                self.stop_at(item, session, plugin)
+                let stopped = || self.stop_at(item, session, plugin);
+                self.plugins
+                    .current
+                    .show(item, call, session, stopped)
                     .map_err(|error| FormatError { message: error.to_string() })?;
             }
-            self.plugins.current.leave();
         }
         Ok(Verdict::Hide)
     }
@@ -178,20 +179,20 @@ impl Prompt {
 
     /// The names that what is typed sees.
     fn names(&self, item: &Item, plugin: &Running, shown: &Rc<RefCell<Vec<Value>>>) -> mlua::Result<Table> {
-        let (lua, current) = (plugin.lua(), &self.plugins.current);
+        let lua = plugin.lua();
         let names = lua.create_table()?;
         let around = lua.create_table()?;
         around.raw_set("__index", lua.globals())?;
         names.set_metatable(Some(around))?;
-        names.raw_set("item", current.item())?;
+        names.raw_set("item", Handle::item())?;
         names.raw_set("ctx", plugin.context())?;
-        let call = if item.kind == Kind::Call { Some(current.item()) } else { current.call() };
+        let call = if item.kind == Kind::Call { Some(Handle::item()) } else { Handle::call() };
         if let Some(call) = call {
             names.raw_set("call", call)?;
             names.raw_set("input", call.input(lua)?)?;
         }
         if item.kind == Kind::Result {
-            names.raw_set("result", current.item())?;
+            names.raw_set("result", Handle::item())?;
         }
         let shown = Rc::clone(shown);
         let show = lua.create_function(move |_, value: Value| {
@@ -217,7 +218,7 @@ impl Prompt {
         match answer {
             Ok(Value::Nil) => {}
             Ok(Value::Table(table)) if is_block(&table) => self.tell(&self.look(place, Value::Table(table))),
-            Ok(value) => self.tell(&spell(place.plugin.lua(), &value)),
+            Ok(value) => self.tell(&spell(&value)),
             Err(message) => self.tell(&message),
         }
     }
@@ -260,9 +261,6 @@ impl Prompt {
     fn told(&self, place: &Place<'_>) -> String {
         let verdict =
             self.scripts.as_ref().map_or(Ok(Verdict::Pass), |it| it.format(place.item, place.session));
-        let call = place.item.call.as_ref().and_then(|id| place.session.call(id));
-        // Formatting ended the time of the item.
-        self.plugins.current.enter(place.item, call, place.session);
         for told in self.journal.take() {
             if let Told::Warning(warning) = told {
                 self.tell(&warning.to_string());
@@ -272,9 +270,6 @@ impl Prompt {
             Ok(Verdict::Pass) => Standard::new(Detail::Compact).format(place.item, place.session),
             verdict => verdict,
         };
-        if let Ok(names) = self.names(place.item, place.plugin, &place.shown) {
-            let _ = names.for_each(|name: Value, value: Value| place.names.raw_set(name, value));
-        }
         match verdict {
             Ok(Verdict::Show(view)) => drawn(place.item, view),
             _ => "nothing is shown".to_owned(),
@@ -336,9 +331,9 @@ fn told_of(stop: &Stop) -> String {
 }
 
 /// A value as it would be typed.
-fn spell(lua: &Lua, value: &Value) -> String {
+fn spell(value: &Value) -> String {
     let mut out = String::new();
-    write_value(lua, value, DEEPEST, &mut out);
+    write_value(value, DEEPEST, &mut out);
     if let Some((end, _)) = out.char_indices().nth(LONGEST) {
         out.truncate(end);
         out.push('…');
@@ -347,7 +342,7 @@ fn spell(lua: &Lua, value: &Value) -> String {
 }
 
 /// Goes no deeper than `depth` tables.
-fn write_value(lua: &Lua, value: &Value, depth: usize, out: &mut String) {
+fn write_value(value: &Value, depth: usize, out: &mut String) {
     // Writing to a string doesn't fail.
     let _ = match value {
         Value::Nil => write!(out, "nil"),
@@ -356,7 +351,7 @@ fn write_value(lua: &Lua, value: &Value, depth: usize, out: &mut String) {
         Value::Number(number) => write!(out, "{number}"),
         Value::String(text) => write!(out, "{:?}", text.to_string_lossy()),
         Value::Function(_) => write!(out, "function"),
-        Value::UserData(data) => write!(out, "{}", describe(lua, data)),
+        Value::UserData(data) => write!(out, "{}", describe(data)),
         Value::Table(_) if depth == 0 => write!(out, "{{…}}"),
         Value::Table(table) => {
             out.push_str("{ ");
@@ -376,11 +371,11 @@ fn write_value(lua: &Lua, value: &Value, depth: usize, out: &mut String) {
                     }
                     key => {
                         out.push('[');
-                        write_value(lua, key, 0, out);
+                        write_value(key, 0, out);
                         out.push_str("] = ");
                     }
                 }
-                write_value(lua, &value, depth - 1, out);
+                write_value(&value, depth - 1, out);
             }
             write!(out, " }}")
         }

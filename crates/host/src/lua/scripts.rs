@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use indexmap::IndexMap;
-use mlua::{AnyUserData, Function, Lua, Value};
+use mlua::{Function, Lua, Value};
 use streamfmt_core::clip::fold;
 use streamfmt_core::entry::{Block, Line, Role, Span, View};
 use streamfmt_core::formatter::standard::Standard;
@@ -16,8 +16,9 @@ use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
 use streamfmt_core::theme;
 
-use super::block::{Reader, Wrong};
+use super::block::{Reader, Wrong, string};
 use super::give::to_lua;
+use super::item::Handle;
 use super::layers::{Answer, Event, Field, Ladder, Step};
 use super::memory::Memory;
 use super::plugin::Running;
@@ -140,9 +141,11 @@ impl Scripts {
             Verdict::Hide | Verdict::Pass => Ok(Value::Boolean(false)),
         };
         let context = plugin.context();
-        let answer = self.handles(plugin).and_then(|(item, call)| match asked.item.kind {
-            Kind::Result => plugin.call_over(function, (&item, call.as_ref(), context), &below),
-            _ => plugin.call_over(function, (&item, context), &below),
+        let answer = plugin.at_hand().and_then(|at_hand| match asked.item.kind {
+            Kind::Result => {
+                plugin.call_over(function, (&at_hand.item, at_hand.call.as_ref(), context), &below)
+            }
+            _ => plugin.call_over(function, (&at_hand.item, context), &below),
         });
         self.used(asked, plugin, function, answer, |reader, value| reader.view(value, asked.item))
     }
@@ -194,7 +197,7 @@ impl Scripts {
 
     /// A call's view with the plugins' label, icon and argument.
     fn titled(&self, asked: &Asked<'_>, mut view: View) -> View {
-        let arg = self.line(asked, Field::Arg, "call.arg");
+        let arg = self.line(asked, Field::Arg, &Role::of("call.arg"));
         let icon = self.word(asked, Field::Icon);
         let is_label_said = !asked.ladder.field(Field::Label).is_empty()
             || !asked.ladder.field(Field::Role).is_empty()
@@ -233,8 +236,8 @@ impl Scripts {
     /// The label of a call: a plugin's, or the tool's name.
     fn labelled(&self, asked: &Asked<'_>) -> Line {
         let role = self.word(asked, Field::Role).as_deref().and_then(Role::parse);
-        let usual = role.as_ref().map_or("tool.name", Role::name);
-        let mut line = match self.line(asked, Field::Label, usual) {
+        let usual = role.clone().unwrap_or(Role::of("tool.name"));
+        let mut line = match self.line(asked, Field::Label, &usual) {
             Given::Use(label) => label,
             Given::Hide => Line::default(),
             Given::Nothing => {
@@ -253,7 +256,7 @@ impl Scripts {
 
     /// A result's view with the plugins' summary: instead of its own words, or behind those of a failure.
     fn summarised(&self, asked: &Asked<'_>, view: Option<View>) -> Verdict {
-        match (self.line(asked, Field::Summary, "result.note"), view) {
+        match (self.line(asked, Field::Summary, &Role::of("result.note")), view) {
             (Given::Hide, _) | (Given::Nothing, None) => Verdict::Hide,
             (Given::Nothing, Some(view)) => Verdict::Show(self.collapsed(asked, view)),
             (Given::Use(title), view) => {
@@ -289,7 +292,7 @@ impl Scripts {
     }
 
     /// The first answer to a field, as one line.
-    fn line(&self, asked: &Asked<'_>, field: Field, role: &str) -> Given<Line> {
+    fn line(&self, asked: &Asked<'_>, field: Field, role: &Role) -> Given<Line> {
         for step in asked.ladder.field(field) {
             let plugin = self.plugins.get(step.who);
             if plugin.is_some_and(Running::is_off) {
@@ -304,20 +307,17 @@ impl Scripts {
                 Answer::Function(function) => {
                     let Some(plugin) = plugin else { continue };
                     let context = plugin.context();
-                    let answer = self.handles(plugin).and_then(|(item, call)| match field {
+                    let answer = plugin.at_hand().and_then(|at_hand| match field {
                         Field::Arg => {
-                            let input = self.input(plugin.lua(), asked)?;
-                            plugin.call(function, (input, call.as_ref().unwrap_or(&item), context))
+                            plugin.call(function, (self.input(plugin.lua())?, at_hand.one_called(), context))
                         }
-                        Field::Label => plugin.call(function, (call.as_ref().unwrap_or(&item), context)),
-                        _ => plugin.call(function, (&item, call.as_ref(), context)),
+                        Field::Label => plugin.call(function, (at_hand.one_called(), context)),
+                        _ => plugin.call(function, (&at_hand.item, at_hand.call.as_ref(), context)),
                     });
                     self.used(asked, plugin, function, answer, |reader, value| match value {
                         // A long text is told under the title.
                         Value::String(text) if field == Field::Arg => {
-                            let text =
-                                Text::clean_owned(String::from_utf8_lossy(&text.as_bytes()).into_owned());
-                            Ok(Line { spans: vec![whole_span(role, text)] })
+                            Ok(Line { spans: vec![whole_span(role, Text::clean_owned(string(&text)))] })
                         }
                         value => reader.line(&value, role),
                     })
@@ -330,18 +330,8 @@ impl Scripts {
         Given::Nothing
     }
 
-    /// The item at hand and its call, as a plugin's machine has them.
-    fn handles(&self, plugin: &Running) -> Result<(AnyUserData, Option<AnyUserData>), Stop> {
-        let current = &self.plugins.current;
-        let call = current.call().map(|call| plugin.handle(call)).transpose();
-        let both = plugin.handle(current.item()).and_then(|item| Ok((item, call?)));
-        both.map_err(|error| Stop { trip: None, error: Some(error) })
-    }
-
-    fn input(&self, lua: &Lua, asked: &Asked<'_>) -> Result<Value, Stop> {
-        let handle =
-            asked.call.map_or_else(|| Some(self.plugins.current.item()), |_| self.plugins.current.call());
-        let input = handle.map_or(Ok(Value::Nil), |handle| handle.input(lua));
+    fn input(&self, lua: &Lua) -> Result<Value, Stop> {
+        let input = Handle::call().unwrap_or_else(Handle::item).input(lua);
         input.map_err(|error| Stop { trip: None, error: Some(error) })
     }
 
@@ -367,9 +357,8 @@ impl Formatter for Scripts {
             return Ok(Verdict::Pass);
         }
         self.plugins.meter().enter(&item.id, || ladder.is_lone(item));
-        self.plugins.current.enter(item, call, session);
-        let verdict = self.whole(&Asked { item, session, call, ladder }, 0);
-        self.plugins.current.leave();
+        let asked = Asked { item, session, call, ladder };
+        let verdict = self.plugins.current.show(item, call, session, || self.whole(&asked, 0));
         Ok(match verdict {
             Verdict::Show(mut view) => {
                 let notes = self.plugins.take_notes();
@@ -394,17 +383,18 @@ impl Formatter for Scripts {
             if functions.is_empty() {
                 continue;
             }
-            match moment {
-                Moment::Complete(item) => {
-                    let call = item.call.as_ref().and_then(|id| session.call(id));
-                    self.plugins.current.enter(item, call, session);
+            let mut hooks = || {
+                for function in &functions {
+                    said.extend(self.hook(plugin, function, event, moment, session));
                 }
-                _ => self.plugins.current.note(session),
+            };
+            if let Moment::Complete(item) = moment {
+                let call = item.call.as_ref().and_then(|id| session.call(id));
+                self.plugins.current.show(item, call, session, hooks);
+            } else {
+                self.plugins.current.note(session);
+                hooks();
             }
-            for function in &functions {
-                said.extend(self.hook(plugin, function, event, moment, session));
-            }
-            self.plugins.current.leave();
         }
         said
     }
@@ -434,7 +424,6 @@ impl Formatter for Scripts {
                     self.hook(plugin, function, Event::Start, Moment::Begin, session);
                 }
             }
-            self.plugins.current.leave();
         }
     }
 
@@ -460,7 +449,9 @@ impl Scripts {
         let asked = Asked { item, session, call: None, ladder: Rc::default() };
         let context = plugin.context();
         let answer = match moment {
-            Moment::Complete(_) => plugin.call_hook(function, (self.plugins.current.item(), context)),
+            Moment::Complete(_) => {
+                plugin.at_hand().and_then(|at_hand| plugin.call_hook(function, (&at_hand.item, context)))
+            }
             _ => match plugin.lua().create_table_from([("kind", event.name())]) {
                 Ok(event) => plugin.call_hook(function, (event, context)),
                 Err(error) => Err(Stop { trip: None, error: Some(error) }),
@@ -503,6 +494,6 @@ fn take_argument(body: &mut Vec<Block>, detail: Detail) -> Option<(Option<Text>,
 }
 
 /// A span that keeps its line feeds: it is told under the title then.
-fn whole_span(role: &str, text: Text) -> Span {
-    Span { text, role: Role::parse(role).unwrap_or(Role::of("text")), link: None }
+fn whole_span(role: &Role, text: Text) -> Span {
+    Span { text, role: role.clone(), link: None }
 }

@@ -1,6 +1,6 @@
 //! Lua values as JSON.
 
-use mlua::{Lua, Table, Value};
+use mlua::{Table, Value};
 
 use super::item;
 
@@ -21,7 +21,7 @@ struct Open {
 
 /// A value as JSON: a table with elements from 1 is an array, another one an object with its keys in order. The
 /// error says why it has none. Nothing runs and nothing recurses.
-pub(super) fn spelled(lua: &Lua, value: &Value) -> Result<String, String> {
+pub(super) fn spelled(value: &Value) -> Result<String, String> {
     let mut out = String::new();
     let mut open: Vec<Open> = Vec::new();
     let mut count = 0;
@@ -65,7 +65,7 @@ pub(super) fn spelled(lua: &Lua, value: &Value) -> Result<String, String> {
             Value::Number(number) if number.is_finite() => out.push_str(&number.to_string()),
             Value::Number(_) => return Err("a number without a value".to_owned()),
             Value::String(text) => push_string(&mut out, &String::from_utf8_lossy(&text.as_bytes())),
-            other => match item::raw_of(lua, other) {
+            other => match item::raw_of(other) {
                 Some(raw) => out.push_str(&raw),
                 None => return Err(format!("a {} can't be kept", other.type_name())),
             },

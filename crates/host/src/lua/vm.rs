@@ -3,10 +3,15 @@
 //! Luau without its doors: no files, clock, loader or debugger. A script that runs too long is stopped by a
 //! count of steps, which is the same on every machine, with a time limit behind it. Once it is stopped, each
 //! further step raises too, so that no `pcall` can go on.
+//!
+//! Memory is limited while a script runs. Under a limit each value that the host makes costs a guarded call, so
+//! that [`unlimited`] lifts it for one value at a time.
 
+use std::borrow::Cow;
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use memchr::memmem;
@@ -26,7 +31,7 @@ const MOST_PARTS: usize = 1_000_000;
 
 static PRELUDE: Compiled = Compiled::new("=prelude", || include_str!("prelude.luau").to_owned());
 
-/// Luau of our own, compiled once for all machines. What plugins bring is always compiled from its text.
+/// Luau of our own, compiled once for all machines.
 pub(super) struct Compiled {
     name: &'static str,
     source: fn() -> String,
@@ -47,6 +52,24 @@ impl Compiled {
             self.bytecode.get_or_init(|| made)
         };
         lua.load(&bytecode[..]).set_name(self.name).set_mode(ChunkMode::Binary).into_function()
+    }
+}
+
+/// What the files of a plugin were compiled to, by name: once for all machines that run them. All of it was
+/// compiled here, from their text.
+#[derive(Debug, Default)]
+pub(super) struct Bytecodes(Mutex<BTreeMap<String, Arc<[u8]>>>);
+
+impl Bytecodes {
+    /// The bytecode of a file; `None` if its text can't be compiled.
+    fn of(&self, name: &str, source: &str) -> Option<Arc<[u8]>> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = known.get(name) {
+            return Some(Arc::clone(made));
+        }
+        let made: Arc<[u8]> = Compiler::new().compile(source).ok()?.into();
+        known.insert(name.to_owned(), Arc::clone(&made));
+        Some(made)
     }
 }
 
@@ -88,7 +111,8 @@ struct Guard {
     steps: Cell<u64>,
     /// Steps of all runs before.
     spent: Cell<u64>,
-    since: Cell<Instant>,
+    /// When the clock was first read.
+    since: Cell<Option<Instant>>,
     /// What the thread had computed when the run was first seen to take long.
     computed: Cell<Option<Duration>>,
     tripped: Cell<Option<Trip>>,
@@ -116,7 +140,11 @@ impl Guard {
     /// Whether the run took too long. On a busy machine an innocent one waits for its turn: past the limit only
     /// what it computes counts, up to the limit again.
     fn is_late(&self) -> bool {
-        if self.since.get().elapsed() <= TIME {
+        let Some(since) = self.since.get() else {
+            self.since.set(Some(Instant::now()));
+            return false;
+        };
+        if since.elapsed() <= TIME {
             return false;
         }
         let Some(now) = computed() else { return true };
@@ -143,6 +171,8 @@ fn computed() -> Option<Duration> {
 pub(super) struct Vm {
     lua: Lua,
     guard: Rc<Guard>,
+    /// Bytes that it may use while a script runs.
+    memory: usize,
 }
 
 impl Vm {
@@ -159,7 +189,7 @@ impl Vm {
             depth: Cell::new(0),
             steps: Cell::new(0),
             spent: Cell::new(0),
-            since: Cell::new(Instant::now()),
+            since: Cell::new(None),
             computed: Cell::new(None),
             tripped: Cell::new(None),
         });
@@ -180,8 +210,8 @@ impl Vm {
                 Err(mlua::Error::runtime(format!("{place}{}", trip.message())))
             }
         });
-        lua.set_memory_limit(lua.used_memory() + MEMORY)?;
-        Ok(Self { lua, guard })
+        let memory = lua.used_memory() + MEMORY;
+        Ok(Self { lua, guard, memory })
     }
 
     /// The machine itself, for making values. What runs in it must go through [`Vm::run`].
@@ -196,12 +226,12 @@ impl Vm {
         if depth == 0 {
             guard.spent.set(self.spent());
             guard.steps.set(0);
-            guard.since.set(Instant::now());
+            guard.since.set(None);
             guard.computed.set(None);
             guard.tripped.set(None);
         }
         guard.depth.set(depth + 1);
-        let done = work();
+        let done = self.limited(work);
         guard.depth.set(depth);
         if guard.tripped.get().is_none() && done.as_ref().is_err_and(is_out_of_memory) {
             guard.tripped.set(Some(Trip::Memory));
@@ -217,25 +247,49 @@ impl Vm {
         }
     }
 
+    /// Does `work` under the memory limit.
+    fn limited<R>(&self, work: impl FnOnce() -> mlua::Result<R>) -> mlua::Result<R> {
+        let before = self.lua.set_memory_limit(self.memory)?;
+        let done = work();
+        self.lua.set_memory_limit(before)?;
+        done
+    }
+
     /// Steps that scripts took in it so far.
     pub(super) fn spent(&self) -> u64 {
         self.guard.spent.get() + self.guard.steps.get()
     }
 
-    /// Runs a file of a plugin. Only source text is taken.
-    pub(super) fn load(&self, name: &str, source: &str) -> Result<Value, Stop> {
-        self.run(|| chunk(&self.lua, name, source)?.call(()))
+    /// Runs a file of a plugin.
+    pub(super) fn load(&self, name: &str, source: &str, known: &Bytecodes) -> Result<Value, Stop> {
+        self.run(|| chunk(&self.lua, name, source, known)?.call(()))
     }
 }
 
-/// A file of a plugin as a function.
-pub(super) fn chunk(lua: &Lua, name: &str, source: &str) -> mlua::Result<Function> {
+/// Makes a value for a script without the memory limit; what is in use is looked at before, so that no more than
+/// this value goes beyond.
+pub(super) fn unlimited<R>(lua: &Lua, make: impl FnOnce() -> mlua::Result<R>) -> mlua::Result<R> {
+    let limit = lua.set_memory_limit(0)?;
+    let is_over = limit > 0 && lua.used_memory() > limit;
+    let done = if is_over { Err(mlua::Error::MemoryError(Trip::Memory.message())) } else { make() };
+    lua.set_memory_limit(limit)?;
+    done
+}
+
+/// A file of a plugin as a function. Only source text is taken.
+pub(super) fn chunk(lua: &Lua, name: &str, source: &str, known: &Bytecodes) -> mlua::Result<Function> {
     if source.as_bytes().first().is_some_and(|byte| *byte < b'\t') {
         return Err(mlua::Error::runtime(format!("{name}:1: compiled Lua is not loaded, only its source")));
     }
     // Luau knows no `#!`; the line stays, so that the others keep their numbers.
-    let source = if source.starts_with("#!") { format!("--{source}") } else { source.to_owned() };
-    lua.load(source).set_name(format!("={name}")).set_mode(ChunkMode::Text).into_function()
+    let source = if source.starts_with("#!") { Cow::from(format!("--{source}")) } else { Cow::from(source) };
+    let bytecode = known.of(name, &source);
+    let chunk = match &bytecode {
+        Some(bytecode) => lua.load(&bytecode[..]).set_mode(ChunkMode::Binary),
+        // This tells what is wrong with it, and where.
+        None => lua.load(&*source).set_mode(ChunkMode::Text),
+    };
+    chunk.set_name(format!("={name}")).into_function()
 }
 
 /// Where a script is: the file and the line.

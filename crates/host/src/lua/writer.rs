@@ -18,7 +18,7 @@ use streamfmt_core::session::Facts;
 use streamfmt_core::text::Text;
 use streamfmt_core::writer::{Writer, ci};
 
-use super::block::{Reader, Wrong};
+use super::block::{self, Reader, Wrong};
 use super::give;
 use super::layers::Who;
 use super::plugin::{Running, check_keys, check_name};
@@ -243,8 +243,7 @@ impl Inner {
             Ok(Value::Nil) => return None,
             Ok(Value::Boolean(false)) => return Some(String::new()),
             Ok(Value::String(text)) => {
-                let text = String::from_utf8_lossy(&text.as_bytes()).into_owned();
-                return Some(Text::clean_owned(text).into_string());
+                return Some(Text::clean_owned(block::string(&text)).into_string());
             }
             Ok(other) => Ok(format!("a text was expected, not a {}", other.type_name())),
             Err(stop) => Err(stop),
@@ -409,7 +408,7 @@ impl Inner {
         let facts = Facts::default();
         let reader = Reader::new(lua, &facts, &Line::default);
         let line = give::as_line(lua, value)?;
-        let line = reader.line(&line, "text").map_err(mlua::Error::runtime)?;
+        let line = reader.line(&line, &Role::of("text")).map_err(mlua::Error::runtime)?;
         let text: String = line
             .spans
             .iter()

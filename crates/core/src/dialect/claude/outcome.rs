@@ -8,6 +8,7 @@ use crate::event::Event;
 use crate::item::{Content, Fact, Id, Kind, Status};
 use crate::json::{self, Value};
 
+use super::message::usage_of;
 use super::{Claude, Maker, block, copy};
 
 impl Claude {
@@ -46,6 +47,7 @@ impl Claude {
         }
         if let Some(usage) = usage.filter(|usage| usage.kind() == json::Kind::Object) {
             item.data.push(("usage", Fact::Map(tokens(usage, &LIVE_TOKENS))));
+            out.push(Event::Totals { outcome: item.id.clone(), usage: usage_of(usage) });
         }
         if let Some(models) = models {
             let models = models.entries().map(|(name, usage)| {

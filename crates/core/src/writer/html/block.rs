@@ -357,9 +357,9 @@ pub(super) fn class_of(role: &str) -> Option<&'static str> {
             "tool.name" => "tool",
             "call.arg" => "arg",
             "call.key" | "syntax.attribute" => "s-a",
-            "muted" | "elided" | "time" | "id" | "call.note" | "call.detail" | "result.note"
-            | "result.ok.note" | "outcome.note" | "session.note" | "session.id" | "plan.note"
-            | "tool.note" | "notice.note" | "list.done" | "notice.info" => "dim",
+            "muted" | "elided" | "time" | "session.mode" | "session.version" | "id" | "call.note"
+            | "call.detail" | "result.note" | "result.ok.note" | "outcome.note" | "session.note"
+            | "session.id" | "plan.note" | "tool.note" | "notice.note" | "list.done" | "notice.info" => "dim",
             "result.error" | "outcome.error" | "notice.error" | "error" | "list.failed" => "bad",
             "notice.warning" | "outcome.warning" | "warning" => "warn",
             "result.ok" | "outcome.ok" | "ok" => "good",

@@ -239,7 +239,8 @@ impl Timeline {
 
     fn curves(&self, out: &mut Out<'_>) {
         let most = self.tokens.iter().map(|(_, total, _)| *total).max().unwrap_or(0);
-        if most == 0 {
+        // One point is no curve.
+        if most == 0 || self.tokens.len() < 2 {
             return;
         }
         out.raw("<div class=\"lane\"><span class=\"who\">tokens</span><svg class=\"curve\" viewBox=\"0 0 1000 40\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"tokens over the run\">");

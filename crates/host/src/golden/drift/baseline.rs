@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Found;
+use crate::json;
 use crate::problem::Problem;
 
 /// The number of the file's shape.
@@ -50,7 +51,7 @@ impl Baseline {
     /// The text of its file.
     pub fn to_text(&self) -> String {
         let page = serde_json::json!({ "schema": SCHEMA, "known": self.0 });
-        serde_json::to_string_pretty(&page).unwrap_or_default() + "\n"
+        json::pretty(&page) + "\n"
     }
 }
 

@@ -69,7 +69,8 @@ pub(super) fn is_inside(name: &str, whole: &str) -> bool {
 pub(super) fn parts(record: &Record, tools: &[String]) -> Vec<Part> {
     let text = record.text();
     let root = record.root();
-    let Some(kind) = root.get("type").and_then(Value::decode) else { return Vec::new() };
+    // Not every agent gives its lines a type.
+    let kind = root.get("type").and_then(Value::decode).unwrap_or_default();
     let subtype = root.get("subtype").and_then(Value::decode);
     let name = match &subtype {
         Some(subtype) => format!("{}/{}", word(&kind), word(subtype)),

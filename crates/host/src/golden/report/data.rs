@@ -11,6 +11,7 @@ use crate::golden::case::Cell;
 use crate::golden::check::Summary;
 use crate::golden::outcome::{Outcome, State};
 use crate::golden::suite::Suite;
+use crate::json;
 
 /// The number of the shape. It changes when a reader of the shape before would be wrong.
 pub const SCHEMA: u32 = 1;
@@ -92,7 +93,7 @@ impl CellLine {
             failures: outcome.failures.clone(),
             fuel: outcome.fuel.clone(),
             diff: differs.then(|| outcome.diff().spelled(style.form, false, style.width).to_string()),
-            told: outcome.told_diff().map(|diff| diff.to_string()),
+            told: outcome.told_diff().map(|diff| diff.spelled(style.form, false, style.width).to_string()),
             bless: can_bless.then(|| format!("{} --case {}", style.bless, quoted(&cell.name))),
         }
     }
@@ -127,6 +128,5 @@ pub(super) fn write(
         problems: suite.problems.0.iter().map(problem).collect(),
         orphans: suite.orphans.iter().map(|path| path.display().to_string()).collect(),
     };
-    let text = serde_json::to_string_pretty(&page).map_err(|_| fmt::Error)?;
-    writeln!(out, "{text}")
+    writeln!(out, "{}", json::pretty(&page))
 }

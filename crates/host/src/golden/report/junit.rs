@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 use jiff::Timestamp;
 use streamfmt_core::text::clean;
 
-use super::{details, reason};
+use super::{Style, details, reason};
 use crate::golden::case::Cell;
 use crate::golden::check::Summary;
 use crate::golden::outcome::{Outcome, State};
@@ -30,7 +30,7 @@ struct Tests {
 
 impl Suites {
     /// Takes in what became of a cell.
-    pub(super) fn add(&mut self, cell: &Cell, outcome: &Outcome) {
+    pub(super) fn add(&mut self, cell: &Cell, outcome: &Outcome, style: &Style) {
         let case = &cell.case.name;
         let (folder, own) = case.rsplit_once('/').unwrap_or(("golden", case));
         let rest = cell.name.strip_prefix(case.as_str()).unwrap_or_default().replacen('.', "/", 1);
@@ -44,7 +44,7 @@ impl Suites {
             }
             _ => {
                 let tag = if state == State::Wrong { "error" } else { "failure" };
-                let (reason, details) = (reason(outcome).unwrap_or_default(), details(cell, outcome));
+                let (reason, details) = (reason(outcome).unwrap_or_default(), details(cell, outcome, style));
                 let (message, details) = (escaped(&reason), escaped(&details));
                 Some(format!("<{tag} type=\"{}\" message=\"{message}\">{details}</{tag}>", state.name()))
             }

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use streamfmt_core::text::clean;
 
-use super::{details, reason};
+use super::{Style, details, reason};
 use crate::golden::case::Cell;
 use crate::golden::check::Summary;
 use crate::golden::outcome::{Outcome, State};
@@ -18,7 +18,13 @@ pub(super) fn begin(suite: &Suite, out: &mut dyn Write) -> fmt::Result {
 }
 
 /// One point.
-pub(super) fn cell(number: usize, cell: &Cell, outcome: &Outcome, out: &mut dyn Write) -> fmt::Result {
+pub(super) fn cell(
+    number: usize,
+    cell: &Cell,
+    outcome: &Outcome,
+    style: &Style,
+    out: &mut dyn Write,
+) -> fmt::Result {
     let name = described(&cell.name);
     match outcome.state() {
         State::Equal => writeln!(out, "ok {number} - {name}"),
@@ -29,7 +35,7 @@ pub(super) fn cell(number: usize, cell: &Cell, outcome: &Outcome, out: &mut dyn 
         state => {
             writeln!(out, "not ok {number} - {name}")?;
             let message = reason(outcome).unwrap_or_default();
-            yaml(&message, state.name(), &details(cell, outcome), out)
+            yaml(&message, state.name(), &details(cell, outcome, style), out)
         }
     }
 }

@@ -1,0 +1,40 @@
+//! JSON for programs, which people look at on a terminal all the same.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+use streamfmt_core::text::clean;
+
+/// A value as JSON over several lines. What could steer a terminal is spelled `\uXXXX` in its strings. Empty if the
+/// value can't be written, as a map with keys that are no strings.
+pub fn pretty(value: &impl Serialize) -> String {
+    let text = serde_json::to_string_pretty(value).unwrap_or_default();
+    let mut harmless = String::with_capacity(text.len());
+    for character in text.chars() {
+        // Outside of strings there is nothing but ASCII, and in them serde spells the controls of that.
+        if matches!(character, '\n' | ' '..='~')
+            || clean(character.encode_utf8(&mut [0; 4])).starts_with(character)
+        {
+            harmless.push(character);
+        } else {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                // Writing to a string doesn't fail.
+                let _ = write!(harmless, "\\u{unit:04x}");
+            }
+        }
+    }
+    harmless
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_steer_a_terminal_is_spelled_and_means_the_same() {
+        let text = "a\u{1b}[2J\u{7f}\u{9b}2J\u{202e}é\u{e0041}\n\"";
+        let json = pretty(&[text]);
+        assert_eq!(json, "[\n  \"a\\u001b[2J\\u007f\\u009b2J\\u202eé\\udb40\\udc41\\n\\\"\"\n]");
+        assert_eq!(serde_json::from_str::<Vec<String>>(&json).unwrap(), [text]);
+    }
+}

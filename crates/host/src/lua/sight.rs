@@ -1,0 +1,129 @@
+//! What scripts look at just now: an item is lent to them while it is told, never copied, and out of reach after.
+
+use std::cell::{Cell, RefCell};
+
+use scoped_tls::scoped_thread_local;
+use streamfmt_core::event::Usage;
+use streamfmt_core::item::Item;
+use streamfmt_core::session::{Facts, Session};
+
+scoped_thread_local!(static ITEM: Item);
+scoped_thread_local!(static CALL: Item);
+
+thread_local! {
+    static NOW: Cell<Time> = const { Cell::new(Time { number: 0, has_call: false }) };
+    static LAST: Cell<u64> = const { Cell::new(0) };
+}
+
+/// A time in which one item is at hand, and its call if it is a result. No two of a thread have the same number.
+#[derive(Clone, Copy)]
+struct Time {
+    number: u64,
+    has_call: bool,
+}
+
+/// Lends an item, and its call if it is a result, to the scripts that `work` runs on this thread.
+fn lend<R>(item: &Item, call: Option<&Item>, work: impl FnOnce() -> R) -> R {
+    /// Goes back to the time before, also if `work` panics.
+    struct Back(Time);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            NOW.set(self.0);
+        }
+    }
+    let number = LAST.get() + 1;
+    LAST.set(number);
+    let _back = Back(NOW.replace(Time { number, has_call: call.is_some() }));
+    ITEM.set(item, || match call {
+        Some(call) => CALL.set(call, work),
+        None => work(),
+    })
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Which {
+    /// The item at hand.
+    Item,
+    /// The call of the result at hand.
+    Call,
+}
+
+/// A place to look at an item, for as long as it is at hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sight {
+    which: Which,
+    time: u64,
+}
+
+impl Sight {
+    /// The item at hand.
+    pub(super) fn item() -> Self {
+        Self { which: Which::Item, time: NOW.get().number }
+    }
+
+    /// The call of the result at hand.
+    pub(super) fn call() -> Option<Self> {
+        let now = NOW.get();
+        now.has_call.then_some(Self { which: Which::Call, time: now.number })
+    }
+
+    /// Whether it is of a call that a result answers.
+    pub(super) fn is_call(self) -> bool {
+        self.which == Which::Call
+    }
+
+    /// The number of its time.
+    pub(super) fn time(self) -> u64 {
+        self.time
+    }
+
+    /// Whether the item is still at hand.
+    pub(super) fn is_good(self) -> bool {
+        self.time == NOW.get().number && self.time > 0
+    }
+
+    /// Looks at the item; `None` if it is at hand no more.
+    pub(super) fn look<R>(self, look: impl FnOnce(&Item) -> R) -> Option<R> {
+        if !self.is_good() {
+            return None;
+        }
+        Some(match self.which {
+            Which::Item => ITEM.with(look),
+            Which::Call => CALL.with(look),
+        })
+    }
+}
+
+/// What the plugins of one run look at.
+#[derive(Default)]
+pub(super) struct Current {
+    facts: RefCell<Facts>,
+    usage: Cell<Usage>,
+}
+
+impl Current {
+    /// Does `work`, in which scripts may see an item, its call if it is a result, and the facts of the run.
+    pub(super) fn show<R>(
+        &self,
+        item: &Item,
+        call: Option<&Item>,
+        session: &Session,
+        work: impl FnOnce() -> R,
+    ) -> R {
+        self.note(session);
+        lend(item, call, work)
+    }
+
+    /// Lets scripts see the facts of the run as they are now.
+    pub(super) fn note(&self, session: &Session) {
+        if *self.facts.borrow() != *session.facts() {
+            self.facts.borrow_mut().clone_from(session.facts());
+        }
+        self.usage.set(session.usage());
+    }
+
+    /// Reads the facts of the run.
+    pub(super) fn facts<R>(&self, read: impl FnOnce(&Facts, Usage) -> R) -> R {
+        read(&self.facts.borrow(), self.usage.get())
+    }
+}

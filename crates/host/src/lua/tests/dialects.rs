@@ -1,0 +1,178 @@
+//! Dialects in Lua.
+
+use super::*;
+
+const ACME: &str = r#"
+    sf.dialect("acme-agent", {
+      detect = function(sample) return sample[1] and sample[1].acme_version and 1 or 0 end,
+      parse = function(o, ctx)
+        ctx.state.lines = (ctx.state.lines or 0) + 1
+        if o.acme_version then
+          return sf.item.session { agent = "acme", model = o.model, id = o.session, cwd = "/w" }
+        end
+        if o.kind == "say" then return sf.item.reply { text = o.body } end
+        if o.kind == "run" then return sf.item.call { id = o.id, tool = "Bash", input = { command = o.cmd }, time = o.at } end
+        if o.kind == "use" then return sf.item.call { id = o.id, tool = o.tool, input = o.args, parent = o.under } end
+        if o.kind == "ran" then return sf.item.result { id = o.id, text = o.out, error = o.code ~= 0, exit = o.code } end
+        if o.kind == "tick" then return false end
+        if o.kind == "two" then return { sf.item.thinking { text = "hm" }, sf.item.reply { text = "two" } } end
+        if o.kind == "part" then
+          if o.first then return { sf.item.reply { id = "r", open = true }, sf.item.append { id = "r", text = o.text } } end
+          if o.last then return sf.item.close { id = "r" } end
+          return sf.item.append { id = "r", text = o.text }
+        end
+        if o.kind == "end" then return sf.item.outcome { turns = ctx.state.lines, cost_usd = 0.5 } end
+      end,
+    })"#;
+
+const LINES: [&str; 6] = [
+    r#"{"acme_version":3,"model":"acme-1","session":"s-1"}"#,
+    r#"{"kind":"say","body":"Hello."}"#,
+    r#"{"kind":"run","id":"a","cmd":"make\ntest","at":"2026-01-02T03:04:05Z"}"#,
+    r#"{"kind":"ran","id":"a","out":"boom","code":2}"#,
+    r#"{"kind":"tick"}"#,
+    r#"{"kind":"new","what":1}"#,
+];
+
+fn run_from(from: &str, plugins: &[(&str, &str)], writer: &str, lines: &[&str]) -> Ran {
+    let mut builder = Engine::builder().dialect(from).writer(writer).set("layout.gap=0");
+    for (name, source) in plugins {
+        builder = builder.pack(Pack::from_source(name, *source));
+    }
+    ran(&builder.build().unwrap(), lines)
+}
+
+#[test]
+fn objects_become_items_and_are_told_as_those_of_any_agent() {
+    for from in ["auto", "acme-agent"] {
+        let ran = run_from(from, &[("acme.lua", ACME)], "roles", &LINES);
+        assert_eq!(ran.warnings, []);
+        let text = trimmed(&ran.text);
+        for part in [
+            "<<session.model::acme-1>>",
+            "<<reply::Hello.>>",
+            "<<tool.name::Bash>>",
+            "make",
+            "<<result.error::exit 2>>",
+            "boom",
+        ] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        assert_eq!(ran.report.dialect.as_deref(), Some("acme-agent"));
+        assert_eq!(ran.report.hidden.get("acme-agent"), Some(&1));
+        assert_eq!(ran.report.unknown.get("new"), Some(&1), "the line nobody knows is counted");
+        assert!(text.contains("what"), "and kept: {text}");
+    }
+}
+
+#[test]
+fn programs_get_the_items_with_ids_parents_times_and_facts() {
+    let lines = [
+        r#"{"acme_version":3}"#,
+        r#"{"kind":"run","id":"a","cmd":"make","at":"2026-01-02T03:04:05Z"}"#,
+        r#"{"kind":"use","id":"b","tool":"mcp__x__y","args":{"z":1,"a":[1.50]},"under":"a"}"#,
+        r#"{"kind":"ran","id":"a","out":"ok","code":0}"#,
+        r#"{"kind":"two"}"#,
+        r#"{"kind":"end"}"#,
+    ];
+    let ran = run_from("auto", &[("acme.lua", ACME)], "items", &lines);
+    assert_eq!(ran.warnings, []);
+    let items: Vec<serde_json::Value> =
+        ran.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of =
+        |id: &str| items.iter().find(|item| item["id"] == id).unwrap_or_else(|| panic!("{id}: {}", ran.text));
+    assert_eq!(of("a")["input"]["command"], "make");
+    assert_eq!(of("a")["at"], "2026-01-02T03:04:05Z");
+    assert_eq!((&of("b")["action"], &of("b")["parent"]), (&"mcp".into(), &"a".into()));
+    // What comes from the line is passed on as it is written there.
+    assert!(ran.text.contains(r#""input":{"z":1,"a":[1.50]}"#), "{}", ran.text);
+    assert_eq!((&of("a/result")["data"]["exit"], &of("a/result")["tool"]), (&0.into(), &"Bash".into()));
+    assert_eq!((&of("line-5")["kind"], &of("line-5/2")["text"]), (&"thinking".into(), &"two".into()));
+    let outcome = items.iter().find(|item| item["kind"] == "outcome").unwrap();
+    assert_eq!((&outcome["data"]["turns"], &outcome["data"]["cost_usd"]), (&6.into(), &0.5.into()));
+}
+
+#[test]
+fn items_may_grow() {
+    let lines = [
+        r#"{"acme_version":3}"#,
+        r#"{"kind":"part","first":true,"text":"Hel"}"#,
+        r#"{"kind":"part","text":"lo."}"#,
+        r#"{"kind":"part","last":true}"#,
+    ];
+    let ran = run_from("auto", &[("acme.lua", ACME)], "text", &lines);
+    assert_eq!(ran.warnings, []);
+    assert!(ran.text.contains("Hello."), "{}", ran.text);
+}
+
+#[test]
+fn a_raw_item_is_its_line_and_hooks_share_the_state() {
+    let plugin = format!(
+        "{ACME}\nsf.tool('*', {{ label = function(call, ctx) return call.raw end }})
+            sf.on('call', function(call, ctx) return sf.text(`line {{ctx.state.lines}}`) end)"
+    );
+    let ran = run_from("auto", &[("acme.lua", &plugin)], "text", &LINES);
+    assert_eq!(ran.warnings, []);
+    assert!(ran.text.contains(r#"{"kind":"run","id":"a","cmd":"make"#), "{}", ran.text);
+    assert!(ran.text.contains("line 3"), "{}", ran.text);
+}
+
+#[test]
+fn the_surest_speaks_and_a_known_agent_goes_before_a_guess() {
+    let guess = |weight: &str| {
+        format!(
+            "sf.dialect('guess', {{ detect = function() return {weight} end, parse = function() return sf.item.reply {{ text = 'guessed' }} end }})"
+        )
+    };
+    for (weight, expected) in [("0.4", false), ("0", false), ("0.9", true), ("true", true), ("0/0", false)] {
+        let ran = run_from("auto", &[("guess.lua", &guess(weight))], "text", &[&reply("Said.")]);
+        assert_eq!(ran.text.contains("guessed"), expected, "{weight}: {}", ran.text);
+    }
+    let ran = run_from("auto", &[("guess.lua", &guess("0.1")), ("acme.lua", ACME)], "text", &LINES);
+    assert!(ran.text.contains("Hello."), "{}", ran.text);
+    // A line that nobody knows is held back until somebody is sure.
+    let late = "sf.dialect('late', { detect = function(s) return #s == 3 end, parse = function(o) return sf.item.reply { text = `got {o.n}` } end })";
+    let ran = run_from("auto", &[("late.lua", late)], "text", &[r#"{"n":1}"#, r#"{"n":2}"#, r#"{"n":3}"#]);
+    assert!(["got 1", "got 2", "got 3"].iter().all(|part| ran.text.contains(part)), "{}", ran.text);
+}
+
+#[test]
+fn failures_keep_the_line_and_are_told_once() {
+    for (parse, message) in [
+        ("error('no')", "no"),
+        ("while true do end", "stopped after"),
+        ("return 5", "an item of sf.item was expected"),
+        ("return { 5 }", "an item of sf.item was expected"),
+        ("return sf.item.reply { txt = 'x' }", "did you mean \"text\"?"),
+        ("return sf.item.reply { text = {} }", "text: a text was expected"),
+        ("return sf.item.call { tool = 'X', action = 'rum' }", "did you mean \"run\"?"),
+        ("return sf.item.call { tool = 'X', input = { f = print } }", "a function can't be kept"),
+        ("local t = {} t.t = t return sf.item.call { input = t }", "nested more than"),
+        ("return sf.item.append { text = 'x' }", "it has no id"),
+    ] {
+        let source = format!("sf.dialect('d', {{ parse = function(o)\n{parse} end }})");
+        let line = r#"{"kind":"say","body":"kept"}"#;
+        let ran = run_from("d", &[("d.lua", &source)], "text", &[line, line]);
+        assert!(ran.text.contains("kept"), "{parse}: {}", ran.text);
+        assert_eq!(ran.warnings.len(), 1, "{parse}: {:?}", ran.warnings);
+        let told = ran.warnings[0].to_string();
+        assert!(told.contains(message) && told.contains("the line is kept as it is"), "{parse}: {told}");
+    }
+}
+
+#[test]
+fn a_name_nobody_has_is_a_mistake_and_the_nearest_is_named() {
+    let build =
+        |name: &str| Engine::builder().dialect(name).pack(Pack::from_source("acme.lua", ACME)).build();
+    let problem = build("acme-agen").err().unwrap().to_string();
+    assert!(problem.contains("did you mean \"acme-agent\"?"), "{problem}");
+    assert!(build("acme-agent").is_ok());
+}
+
+#[test]
+fn every_fact_is_one_of_the_documented() {
+    let page = include_str!("../../../../../docs/facts.md");
+    for name in crate::lua::made::FACTS {
+        assert!(page.contains(&format!("`{name}`")), "{name} isn't in docs/facts.md");
+    }
+}

@@ -1,0 +1,126 @@
+//! What fails: told once, with its line, and nothing is lost.
+
+use super::*;
+
+#[test]
+fn a_failure_is_told_once_with_its_line_and_loses_nothing() {
+    let plugin = "sf.tool('Bash', {\n\tcall = function(call)\n\t\treturn call.input.nope .. 'x'\n\tend,\n})";
+    let lines = [bash(), bash().map(|line| line.replace("\"1\"", "\"2\""))].concat();
+    let ran = run(plugin, &strs(&lines));
+    assert_eq!(trimmed(&ran.text).matches("<<call.command::cargo test>>").count(), 2);
+    assert_eq!((ran.warnings.len(), ran.failures), (1, 2));
+    let told = ran.warnings[0].to_string();
+    assert_eq!(
+        told,
+        "warning[plugin]: p.lua failed while telling Bash (line 1)\n  --> p.lua:3\n  |\n3 |         return \
+         call.input.nope .. 'x'\n  |         ^ attempt to concatenate nil with string\n  = told as without it \
+         (told once)"
+    );
+    assert_eq!(ran.report.failures.values().sum::<u64>(), 2);
+    assert!(!told.contains('/'), "no path of the machine");
+}
+
+#[test]
+fn failures_may_be_told_where_they_happen() {
+    let engine = Engine::builder()
+        .writer("roles")
+        .pack(Pack::from_source("p.lua", "sf.tool('Bash', { label = function() error('o\\27no') end })"))
+        .inline_plugin_errors(true)
+        .build()
+        .unwrap();
+    let mut pipeline = Pipeline::new(engine.setup());
+    let mut text = String::new();
+    pipeline.push(bash().join("\n").as_bytes(), &mut text).unwrap();
+    pipeline.finish(&mut text).unwrap();
+    assert!(text.contains("<<notice.warning::p.lua failed: o␛no>>"), "{text}");
+    assert_eq!(engine.journal().take(), []);
+    assert_eq!(engine.journal().failures(), 1);
+}
+
+#[test]
+fn a_plugin_that_does_not_load_is_left_out_and_the_others_run() {
+    let good = r#"sf.tool("Bash", { label = "sh" })"#;
+    for (bad, line, message) in [
+        ("local x = = 1", Some(1), "Expected identifier"),
+        ("\n\nerror('boom')", Some(3), "boom"),
+        ("\nsf.tool('Bash', { lable = 'x' })", Some(2), "did you mean \"label\"?"),
+        ("sf.tool('@walk', {})", Some(1), "there is no action @walk"),
+        ("sf.on('never', print)", Some(1), "there is no kind \"never\""),
+        ("sf.view('call', print)", Some(1), "sf.tool"),
+        ("sf.tool('x', { arg = '{a' })", Some(1), "brace"),
+        ("sf.plugin { api = 2 }", Some(1), "needs api 2"),
+        ("\u{1}\u{2}LuaS", Some(1), "compiled Lua is not loaded"),
+    ] {
+        let ran = run_with("default", "roles", &[("bad.lua", bad), ("good.lua", good)], &strs(&bash()));
+        assert!(ran.text.contains("<<tool.name::sh>>"), "{bad}");
+        assert_eq!(ran.warnings.len(), 1, "{bad}");
+        let told = &ran.warnings[0];
+        assert!(told.message.contains(message), "{bad}: {told}");
+        assert_eq!(told.place.as_ref().map(|place| place.1), line, "{bad}: {told}");
+    }
+}
+
+#[test]
+fn wrong_answers_are_refused_at_the_function_that_gave_them() {
+    for (answer, message) in [
+        ("{ function() end }", "a text was expected, not a function"),
+        ("0/0", "without a value"),
+        ("true", "not a boolean"),
+        ("{ type = 'nope' }", "no block of type \"nope\""),
+        ("sf.span('a', 'a b')", "no name of a role"),
+        ("sf.note('loud', 'a')", "the level is"),
+        ("sf.table({ 'a' }, 5)", "list of lists"),
+        ("sf.details('a', function() end)", "not a function"),
+        ("sf.list { { text = 'a', point = 'lost' } }", "no point"),
+        ("(function() local t = {} t[1] = t return t end)()", "nested more than"),
+        (
+            "(function() local t = {} for i = 1, 30000 do t[i] = 'x' end return t end)()",
+            "more than 20000 parts",
+        ),
+        (
+            "(function() local t, s = {}, ('x'):rep(1048576) for i = 1, 9 do t[i] = s end return t end)()",
+            "8 MiB",
+        ),
+        (
+            "(function() local t = {} for i = 1, 20 do t[i] = sf.diff(('a\\n'):rep(1000), ('b\\n'):rep(1000)) end return t end)()",
+            "to compare",
+        ),
+    ] {
+        let source = format!("\nsf.tool('Bash', {{ call = function()\nreturn {answer} end }})");
+        let ran = run(&source, &strs(&bash()));
+        assert_eq!(trimmed(&ran.text), BASH, "{answer}");
+        assert_eq!(ran.warnings.len(), 1, "{answer}");
+        assert!(ran.warnings[0].message.contains(message), "{answer}: {}", ran.warnings[0]);
+        assert_eq!(ran.warnings[0].place.as_ref().map(|place| place.1), Some(2), "{answer}");
+    }
+}
+
+#[test]
+fn a_plugin_that_fails_again_and_again_is_off() {
+    let calls: Vec<String> = (0..40).map(|n| call(&n.to_string(), "Bash", "{}")).collect();
+    let stopped =
+        run("sf.tool('Bash', { label = function() print('asked') while true do end end })", &strs(&calls));
+    assert_eq!(stopped.printed.len(), 3);
+    let failing = run("sf.tool('Bash', { label = function() print('asked') error('x') end })", &strs(&calls));
+    assert_eq!(failing.printed.len(), 20);
+    for ran in [stopped, failing] {
+        assert_eq!(ran.warnings.len(), 2);
+        assert!(ran.warnings[1].to_string().contains("off for the rest of the run"));
+        assert_eq!(ran.text.matches("<<tool.name::Bash>>").count(), 40);
+    }
+}
+
+#[test]
+fn what_a_plugin_says_of_its_failure_is_short_and_names_no_path() {
+    for body in [
+        "error(('x'):rep(1000000))",
+        "error({ ('y'):rep(1000) })",
+        "error(setmetatable({}, { __tostring = function() error('z') end }))",
+    ] {
+        let ran = run(&format!("sf.tool('Bash', {{ label = function() {body} end }})"), &strs(&bash()));
+        assert_eq!(trimmed(&ran.text), BASH, "{body}");
+        let told = ran.warnings[0].to_string();
+        assert!(told.lines().all(|line| line.chars().count() < 500), "{body}: {told}");
+        assert!(!told.contains('/'), "{body}: {told}");
+    }
+}

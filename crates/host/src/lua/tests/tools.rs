@@ -1,0 +1,213 @@
+//! How calls and results are told: fields, whole views, layers, and what is below.
+
+use super::*;
+
+#[test]
+fn three_lines_change_how_a_tool_is_told() {
+    check(
+        r#"sf.tool("Bash", { label = "sh", arg = function(input) return input.command end })"#,
+        &strs(&bash()),
+        "<<mark.call::●>> <<tool.name::sh>> <<call.arg::cargo test>>\n<<result.text::fine>>\n<<reply::Bye.>>",
+    );
+    check(
+        r#"sf.tool("Bash", { label = "{tool}!", arg = "$ {command}", summary = "{lines}: {text}", icon = "$" })"#,
+        &strs(&bash()),
+        "<<mark.call::●>> <<tool.icon::$ >><<tool.name::Bash!>> <<call.arg::$ cargo test>>\n\
+         <<result.note::1: fine>>\n<<reply::Bye.>>",
+    );
+}
+
+#[test]
+fn a_failure_keeps_its_own_words_beside_a_summary() {
+    let plugin = r#"sf.tool("Bash", { summary = "{lines} lines" })"#;
+    let failed = result("1", "Exit code 101\nerror: no", true);
+    check(
+        plugin,
+        &strs(&[call("1", "Bash", r#"{"command":"cargo test"}"#), failed]),
+        "<<mark.call::●>> <<tool.name::Bash>> <<call.command::cargo test>>\n\
+         <<mark.error::✗>> <<result.error::exit 101>><<result.note:: · 2 lines>>\n\
+         <<result.error.text::error: no>>",
+    );
+    let refused = result("1", "<tool_use_error>not allowed</tool_use_error>", true);
+    check(
+        plugin,
+        &strs(&[call("1", "Bash", r#"{"command":"ls"}"#), refused]),
+        "<<mark.call::●>> <<tool.name::Bash>> <<call.command::ls>>\n\
+         <<mark.error::✗>> <<result.error::not allowed>><<result.note:: · 1 lines>>",
+    );
+}
+
+#[test]
+fn a_family_of_tools_is_told_and_nil_falls_through() {
+    let plugin = r##"
+        sf.tool("mcp__github__*", {
+          label = function(call) return "gh " .. call.tool end,
+          arg = function(input)
+            if not input.number then return nil end
+            return { sf.span(input.owner .. "/" .. input.repo, "muted"), sf.span("#" .. input.number, "call.arg") }
+          end,
+          summary = function(result)
+            if result.error then return nil end
+            local body = sf.json(result.text)
+            return body and sf.text(body.title or "(no title)", "muted")
+          end,
+        })"##;
+    let lines = [
+        call("1", "mcp__github__get_issue", r#"{"owner":"o","repo":"r","number":5}"#),
+        result("1", r#"{"title":"Broken","more":[1,{"a":2}]}"#, false),
+        call("2", "mcp__github__list", r#"{"q":"x"}"#),
+        result("2", "no JSON", false),
+    ];
+    check(
+        plugin,
+        &strs(&lines),
+        "<<mark.call::●>> <<tool.name::gh get_issue>> <<muted::o/r>> <<call.arg::#5>>\n<<muted::Broken>>\n\
+         <<mark.call::●>> <<tool.name::gh list>> <<call.arg::x>>\n<<result.note::no JSON>>",
+    );
+}
+
+#[test]
+fn a_whole_view_has_blocks_and_an_empty_result_is_hidden() {
+    let plugin = r#"
+        sf.tool("@edit", {
+          call = function(call, ctx)
+            local i = call.input
+            if call.partial or #i.old_string > 20000 then return nil end
+            return { sf.header(call, sf.path(i.file_path)),
+                     sf.diff(i.old_string, i.new_string, { path = i.file_path, context = 1 }) }
+          end,
+          result = function(result)
+            if result.error then return sf.note("error", result.text) end
+            return false
+          end,
+        })"#;
+    let edit = r#"{"file_path":"/w/a.rs","old_string":"1\n2\n3\n4","new_string":"1\n2\nX\n4"}"#;
+    let init = r#"{"type":"system","subtype":"init","cwd":"/w","session_id":"s"}"#.to_owned();
+    let lines = [
+        init,
+        call("1", "Edit", edit),
+        result("1", "done", false),
+        call("2", "Edit", edit),
+        result("2", "no such file", true),
+    ];
+    let ran = run(plugin, &strs(&lines));
+    assert_eq!(ran.warnings, []);
+    let diff = "<<mark.call::●>> <<tool.name::Edit>> <<call.arg::a.rs>>\n\
+         <<diff.keep::  2>>\n<<diff.remove::- 3>>\n<<diff.add::+ X>>\n<<diff.keep::  4>>";
+    assert_eq!(
+        trimmed(ran.text.split_once('\n').unwrap().1),
+        format!("{diff}\n{diff}\n<<mark.error::✗>> <<result.error::no such file>>")
+    );
+    assert_eq!(ran.report.hidden.get("result"), Some(&1));
+}
+
+#[test]
+fn each_field_is_answered_by_the_layer_that_says_something() {
+    let low = r#"sf.tool("Bash", { label = "low", arg = "low {command}" })"#;
+    let high = r#"
+        sf.tool("B*", { label = "glob" })
+        sf.tool("@run", { label = "action", arg = "never" })
+        sf.tool("Bash", { arg = function() return nil end, summary = "high" })
+        sf.tool("*", { summary = "star" })"#;
+    let ran = run_with("default", "roles", &[("low", low), ("high", high)], &strs(&bash()));
+    assert_eq!(
+        trimmed(&ran.text),
+        "<<mark.call::●>> <<tool.name::glob>> <<call.arg::never>>\n<<result.note::high>>\n<<reply::Bye.>>"
+    );
+    let later = r#"sf.tool("Bash", { label = "1" }) sf.tool("Bash", { label = "2" })"#;
+    assert!(run(later, &strs(&bash())).text.contains("<<tool.name::2>>"));
+}
+
+fn rule(pattern: &str, fields: &[(&str, &str)]) -> ToolRule {
+    let origin = Origin { file: "team.toml".to_owned(), line: 7 };
+    let mut rule = ToolRule::new(pattern, origin.clone());
+    for (name, value) in fields {
+        let told = Some(rule::Told { value: (*value).to_owned(), origin: origin.clone() });
+        match *name {
+            "label" => rule.label = told,
+            "arg" => rule.arg = told,
+            "summary" => rule.summary = told,
+            "icon" => rule.icon = told,
+            "role" => rule.role = told,
+            _ => rule.collapse = told,
+        }
+    }
+    rule
+}
+
+#[test]
+fn a_profile_says_how_tools_are_told_without_a_script() {
+    let shell =
+        [("label", "sh"), ("arg", "/command"), ("summary", "{lines}: {text}"), ("role", "tool.shell")];
+    let engine = Engine::builder()
+        .writer("roles")
+        .set("layout.gap=0")
+        .tool(rule("@run", &[("label", "never"), ("icon", "$")]))
+        .tool(rule("Bash", &shell))
+        .build()
+        .unwrap();
+    let text = written(&engine, &strs(&bash()));
+    assert_eq!(
+        trimmed(&text),
+        "<<mark.call::●>> <<tool.icon::$ >><<tool.shell::sh>> <<call.arg::cargo test>>\n\
+         <<result.note::1: fine>>\n<<reply::Bye.>>"
+    );
+}
+
+#[test]
+fn layers_go_from_plugins_over_the_profile_to_the_users_and_the_projects_scripts() {
+    let label = |name: &str| Pack::from_source(name, format!("sf.tool('Bash', {{ label = '{name}' }})"));
+    let expected = [(None, "pack"), (Some("profile"), "profile"), (Some("user"), "user")];
+    let mut builder = Engine::builder().writer("roles").pack(label("pack"));
+    for (added, expected) in expected.into_iter().chain([(Some("project"), "project"), (Some("run"), "run")])
+    {
+        builder = match added {
+            None => builder,
+            Some("profile") => builder.tool(rule("*", &[("label", "profile")])),
+            Some("user") => builder.pack_at(Layer::User, label("user")),
+            Some("project") => builder.pack_at(Layer::Project, label("project")),
+            // Whatever is named before, the order of the layers counts.
+            _ => builder.pack_at(Layer::Run, label("run")).pack(label("pack2")),
+        };
+        let text = written(&builder.clone().build().unwrap(), &strs(&bash()));
+        assert!(text.contains(&format!("<<tool.name::{expected}>>")), "{expected}: {text}");
+    }
+}
+
+fn written(engine: &Engine, lines: &[&str]) -> String {
+    let mut pipeline = Pipeline::new(engine.setup());
+    let mut text = String::new();
+    pipeline.push(lines.join("\n").as_bytes(), &mut text).unwrap();
+    pipeline.finish(&mut text).unwrap();
+    assert_eq!(engine.journal().take(), []);
+    text
+}
+
+#[test]
+fn default_is_what_the_layers_below_say() {
+    let low = r#"sf.tool("Bash", { call = function(call) return { sf.header(call, "low"), "body" } end })"#;
+    let high = r#"
+        sf.tool("*", { call = function(call)
+          local view = call:default()
+          table.insert(view, sf.details("more", { sf.code("x = 1", "lua"), sf.list { "a", { text = "b", point = "done" } } }))
+          return view
+        end })"#;
+    let ran = run_with("default", "roles", &[("low", low), ("high", high)], &strs(&bash()[..1]));
+    assert_eq!(ran.warnings, []);
+    let lines = trimmed(&ran.text);
+    assert!(lines.starts_with("<<mark.call::●>> <<tool.name::Bash>> <<call.arg::low>>\n"), "{lines}");
+    for part in ["body", "<<details.summary::more>>", "x = 1"] {
+        assert!(lines.contains(part), "{part} in {lines}");
+    }
+    // Given back as it is, everything looks as it did.
+    let same = r#"
+        local same = function(item) return item:default() end
+        sf.tool("*", { call = same, result = same })
+        sf.view("reply", same)"#;
+    assert_eq!(run(same, &strs(&bash())).text, run("", &strs(&bash())).text);
+    let edit = call("1", "Edit", r#"{"file_path":"/a.rs","old_string":"1\n2","new_string":"1\n3"}"#);
+    for profile in ["default", "full", "ci"] {
+        let with = |source| run_with(profile, "roles", &[("p", source)], &[&edit]).text;
+        assert_eq!(with(same), with(""), "{profile}");
+    }
+}

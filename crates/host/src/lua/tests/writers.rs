@@ -1,0 +1,148 @@
+//! Writers in Lua.
+
+use super::*;
+
+const JIRA: &str = r#"
+    sf.writer("jira", {
+      base = "text", ext = "txt",
+      heading = function(b, w) return "h" .. b.level .. ". " .. w:inlines(b) .. "\n" end,
+      code = function(b) return "{code:" .. (b.lang or "none") .. "}\n" .. b.text .. "\n{code}\n" end,
+      diff = function(b, w) return w:block(sf.code(b:unified(), "diff")) end,
+      span = { ["tool.name"] = function(s) return "*" .. s .. "*" end,
+               muted = function(s) return "{color:gray}" .. s .. "{color}" end },
+    })"#;
+
+fn run_to(plugins: &[(&str, &str)], writer: &str, lines: &[&str]) -> Ran {
+    run_with("default", writer, plugins, lines)
+}
+
+#[test]
+fn parts_are_spelled_by_the_script_and_the_rest_by_the_base() {
+    let edit = call("1", "Edit", r#"{"file_path":"/a.rs","old_string":"1\n2","new_string":"1\n3"}"#);
+    let prose = "## What *now*?\n\nSome text.\n\n```rust\nlet x = 1;\n```\n\n- a\n- b\n";
+    let structured = r#","tool_use_result":{"filePath":"/a.rs","oldString":"1","newString":"2","structuredPatch":[{"oldStart":7,"oldLines":2,"newStart":7,"newLines":2,"lines":[" 1","-2","+3"]}]}}"#;
+    let done = result("1", "ok", false);
+    let done = format!("{}{structured}", done.strip_suffix('}').unwrap());
+    let ran = run_to(&[("jira.lua", JIRA)], "jira", &[&edit, &done, &reply(prose)]);
+    assert_eq!(ran.warnings, []);
+    let expected = "● *Edit* /a.rs
+    +1 −1
+    {code:diff}
+    --- a/a.rs
+    +++ b/a.rs
+    @@ -7,2 +7,2 @@
+     1
+    -2
+    +3
+    {code}
+
+  h2. What now?
+
+  Some text.
+
+  {code:rust}
+  let x = 1;
+  {code}
+
+  - a
+  - b
+";
+    let found = ran.text.lines().filter(|line| !line.trim().is_empty());
+    let wanted = expected.lines().filter(|line| !line.trim().is_empty());
+    assert_eq!(found.collect::<Vec<_>>(), wanted.collect::<Vec<_>>(), "{}", ran.text);
+}
+
+#[test]
+fn a_writer_may_stand_on_markdown() {
+    let source = JIRA.replace("base = \"text\"", "base = \"markdown\"");
+    let prose = "## What *now*?\n\nSome text.\n\n```rust\nlet x = 1;\n```\n";
+    let edit = call("e", "Edit", r#"{"file_path":"/a.rs","old_string":"1\n2","new_string":"1\n3"}"#);
+    let structured = r#","tool_use_result":{"filePath":"/a.rs","structuredPatch":[{"oldStart":7,"oldLines":2,"newStart":7,"newLines":2,"lines":[" 1","-2","+3"]}]}}"#;
+    let done = result("e", "ok", false);
+    let done = format!("{}{structured}", done.strip_suffix('}').unwrap());
+    let [shell, fine, _] = bash();
+    let ran = run_to(&[("jira.lua", &source)], "jira", &strs(&[reply(prose), shell, fine, edit, done]));
+    assert_eq!(ran.warnings, []);
+    for part in [
+        "h2. What now?\n\nSome text.\n\n{code:rust}\nlet x = 1;\n{code}\n",
+        "*Bash*",
+        "  {code:none}\n  fine\n  {code}\n",
+        "  {code:diff}\n  --- a/a.rs\n",
+        "\n  +3\n  {code}\n",
+    ] {
+        assert!(ran.text.contains(part), "{part:?} in {:?}", ran.text);
+    }
+}
+
+#[test]
+fn whole_entries_titles_and_edges_may_be_said() {
+    let plugin = r#"sf.writer("csv", {
+      begin = function() return "kind,what\n" end,
+      finish = function() return "end\n" end,
+      entry = function(e, w)
+        if e.kind == "reply" then return nil end
+        return e.kind .. "," .. w:inlines(e.title) .. "," .. #e.blocks .. "\n"
+      end,
+      title = function(t, w) return "[" .. w:inlines(t) .. "]" end,
+    })"#;
+    let ran = run_to(&[("csv.lua", plugin)], "csv", &strs(&bash()));
+    assert_eq!(ran.warnings, []);
+    assert_eq!(ran.text, "kind,what\ncall,Bash cargo test,0\nresult,,1\n  Bye.\nend\n");
+}
+
+#[test]
+fn what_is_said_is_cleaned_and_failures_fall_back_to_the_base() {
+    for (body, message) in [
+        ("error('no')", "no"),
+        ("while true do end", "stopped after"),
+        ("return {}", "a text was expected"),
+        ("return w:block(5 .. sf.nope)", "attempt to"),
+        ("return w:block({ type = 'nope' })", "no block of type"),
+    ] {
+        let plugin = format!("sf.writer('w', {{\ncode = function(b, w) {body} end }})");
+        let ran = run_to(&[("w.lua", &plugin)], "w", &strs(&bash()));
+        let plain = run_to(&[], "text", &strs(&bash()));
+        assert_eq!(ran.text, plain.text, "{body}");
+        assert_eq!(ran.warnings.len(), 1, "{body}: {:?}", ran.warnings);
+        let told = ran.warnings[0].to_string();
+        assert!(told.contains(message) && told.contains("spelled by the base"), "{body}: {told}");
+    }
+    let plugin = r#"sf.writer("w", { code = function(b) return "a\27[2J\r\226\128\174b" end })"#;
+    let ran = run_to(&[("w.lua", plugin)], "w", &strs(&bash()));
+    assert!(ran.text.contains("a␛[2J␍<U+202E>b"), "{:?}", ran.text);
+}
+
+#[test]
+fn a_block_inside_of_its_like_is_spelled_by_the_base_and_false_hides() {
+    let plugin = r#"sf.writer("w", {
+      code = function(b, w) return "<" .. w:block(b) .. ">" end,
+      prose = function() return false end,
+    })"#;
+    let ran = run_to(&[("w.lua", plugin)], "w", &strs(&bash()));
+    assert_eq!(ran.warnings, []);
+    assert!(ran.text.contains("<fine\n") && !ran.text.contains("Bye."), "{}", ran.text);
+}
+
+#[test]
+fn no_text_of_the_stream_can_pass_for_what_a_script_said() {
+    let forged = "sfpart0x0z sfpart0x1z sfpart1x0z";
+    let ran = run_to(&[("jira.lua", JIRA)], "jira", &[&reply(&format!("# A\n\n{forged}"))]);
+    assert!(ran.text.contains("h1. A") && ran.text.contains(forged), "{}", ran.text);
+}
+
+#[test]
+fn wrong_names_and_specs_are_told() {
+    for (source, message) in [
+        ("sf.writer('x', { base = 'json' })", "can't stand on"),
+        ("sf.writer('x', { haeding = print })", "did you mean \"heading\"?"),
+        ("sf.writer('x', { code = 5 })", "code is a function"),
+        ("sf.writer('a b', {})", "the name of a writer"),
+        ("sf.writer('x', { span = { muted = 5 } })", "roles and functions"),
+    ] {
+        let ran = run(source, &[]);
+        assert!(ran.warnings[0].message.contains(message), "{source}: {}", ran.warnings[0]);
+    }
+    let built = Engine::builder().writer("jria").pack(Pack::from_source("jira.lua", JIRA)).build();
+    let problem = built.err().unwrap().to_string();
+    assert!(problem.contains("did you mean \"jira\"?"), "{problem}");
+}
