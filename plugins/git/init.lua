@@ -1,18 +1,32 @@
 -- Git commands as what they do; whatever else stands in a command line is left to the layers below.
 
+-- Options by which git runs or writes something else: who uses them is told to the letter.
+local TELLS = {}
+for _, option in
+	{ "--exec", "--upload-pack", "--receive-pack", "--output", "--config", "--template", "--ext-diff", "--textconv", "-x" }
+do
+	TELLS[option] = true
+end
+
 -- Splits the words behind `git` into the command, its plain arguments and its options.
 local function parts(words)
 	if words[1] ~= "git" then
 		return nil
 	end
 	local at = 2
-	while words[at] == "-C" or words[at] == "-c" or words[at] == "--no-pager" do
+	local place = nil
+	while words[at] == "-C" or words[at] == "--no-pager" do
+		place = if words[at] == "-C" then words[at + 1] else place
 		at += if words[at] == "--no-pager" then 1 else 2
 	end
-	local git = { verb = words[at], args = {}, options = {} }
+	local git = { verb = words[at], args = {}, options = {}, place = place }
 	local index = at + 1
 	while index <= #words do
 		local word = words[index]
+		local is_own = git.verb == "clone" and (word == "-c" or word == "-u")
+		if is_own or TELLS[string.match(word, "^[^=]*")] then
+			return nil
+		end
 		if word == "-m" or word == "--message" then
 			git.message = git.message or words[index + 1]
 			index += 1
@@ -102,16 +116,17 @@ local DOES = {
 }
 
 -- What the commands of an input do, one after the other; nil if one of them is another, or more than its words.
--- A `cd FOLDER &&` in front goes without saying.
+-- A `cd FOLDER &&` in front says where.
 local function told(input)
 	local command = input and input.command
 	local commands = type(command) == "string" and sf.commands(command)
 	if not commands then
 		return nil
 	end
-	local steps = {}
+	local steps, place = {}, nil
 	for index, each in commands do
 		local is_place = index == 1 and each.words[1] == "cd" and #each.words == 2 and #commands > 1
+		place = if is_place then each.words[2] else place
 		local git = parts(each.words)
 		local does = git and DOES[git.verb]
 		if not each.plain or each.before ~= nil and each.before ~= "&&" or not (does or is_place) then
@@ -119,10 +134,13 @@ local function told(input)
 		end
 		if does then
 			local verb, about = does(git)
+			if git.place then
+				about = `{about}{if about ~= "" then " " else ""}in {git.place}`
+			end
 			steps[#steps + 1] = { git = git, verb = verb, about = about }
 		end
 	end
-	return if #steps > 0 then steps else nil
+	return if #steps > 0 then steps else nil, place
 end
 
 local function count(text, pattern)
@@ -185,8 +203,8 @@ local SUMS = {
 }
 
 sf.tool("@run", {
-	call = function(call)
-		local steps = told(call.input)
+	call = function(call, ctx)
+		local steps, place = told(call.input)
 		if not steps or call.partial then
 			return nil
 		end
@@ -199,6 +217,9 @@ sf.tool("@run", {
 			if step.about ~= "" then
 				line[#line + 1] = sf.span(step.about, "call.arg")
 			end
+		end
+		if place and place ~= ctx.session.cwd then
+			line[#line + 1] = sf.span("in " .. place, "muted")
 		end
 		local header = sf.header(nil, line)
 		if sf.options.command then

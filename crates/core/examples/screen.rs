@@ -9,7 +9,7 @@
 )]
 
 use streamfmt_core::entry::{Block, Change, DiffLine, Entry, Hunk, Line, ListItem, Point, View};
-use streamfmt_core::item::{Id, Kind, Status};
+use streamfmt_core::item::Kind;
 use streamfmt_core::profile::{Glyphs, Layout};
 use streamfmt_core::text::Text;
 use streamfmt_core::theme::{Appearance, ColorDepth, Theme};
@@ -55,20 +55,7 @@ fn main() {
 }
 
 fn entry(kind: Kind, view: View) -> Entry {
-    Entry {
-        id: Id::from("id"),
-        parent: None,
-        place: 0,
-        kind,
-        tool: None,
-        action: None,
-        status: Status::Done,
-        at: None,
-        depth: 0,
-        of: None,
-        figures: None,
-        view,
-    }
+    Entry::new("id", kind, view)
 }
 
 fn inside(depth: u16, entry: Entry) -> Entry {

@@ -386,6 +386,26 @@ pub struct Entry {
     pub view: View,
 }
 
+impl Entry {
+    /// What is said of something of its own: finished, outside of every call, at no known time.
+    pub fn new(id: impl Into<Id>, kind: Kind, view: View) -> Self {
+        Self {
+            id: id.into(),
+            parent: None,
+            place: 0,
+            kind,
+            tool: None,
+            action: None,
+            status: Status::Done,
+            at: None,
+            depth: 0,
+            of: None,
+            figures: None,
+            view,
+        }
+    }
+}
+
 /// What a run has come to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Figures {

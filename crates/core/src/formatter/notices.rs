@@ -330,6 +330,7 @@ fn words(context: Context<'_>, event: &str) -> Option<Text> {
             _ => return None,
         },
         "skill" => format!("skill {}", &*text("path")?),
+        "attachment" => format!("attachment · {}", text("type")?.replace('_', " ")),
         "teammate" | "session-message" | "channel" | "memory" => {
             let what = match event {
                 "session-message" => "another session",

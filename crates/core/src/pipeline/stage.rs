@@ -9,7 +9,7 @@ use crate::clip::{clip, fold};
 use crate::entry::{Block, Entry, Figures, Line, View};
 use crate::formatter::standard::Standard;
 use crate::formatter::{Formatter, Moment, Verdict};
-use crate::item::{Fact, FactRef, Id, Item, Kind, Status};
+use crate::item::{Fact, FactRef, Id, Item, Kind};
 use crate::profile::{Detail, Profile, Selector};
 use crate::redact::Redactor;
 use crate::session::{Change, Session, SessionId};
@@ -206,18 +206,9 @@ impl Stage {
         }
         let view = self.folded(&Item::new(id.clone(), Kind::Notice, 0), session, view);
         let entry = Entry {
-            id,
             parent: item.and_then(|item| item.parent.clone()),
             place: item.map_or(0, |item| item.place),
-            kind: Kind::Notice,
-            tool: None,
-            action: None,
-            status: Status::Done,
-            at: None,
-            depth: 0,
-            of: None,
-            figures: None,
-            view,
+            ..Entry::new(id, Kind::Notice, view)
         };
         self.say(entry, out)
     }

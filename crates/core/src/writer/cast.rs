@@ -123,23 +123,13 @@ impl Writer for Cast {
 mod tests {
     use super::*;
     use crate::entry::{Block, View};
-    use crate::item::{Kind, Status};
+    use crate::item::Kind;
     use crate::writer::terminal::Look;
 
     fn said(text: &str, at: Option<&str>) -> Entry {
         Entry {
-            id: text.into(),
-            parent: None,
-            place: 0,
-            kind: Kind::Reply,
-            tool: None,
-            action: None,
-            status: Status::Done,
             at: at.and_then(|at| at.parse().ok()),
-            depth: 0,
-            of: None,
-            figures: None,
-            view: View::of(vec![Block::prose("reply", text)]),
+            ..Entry::new(text, Kind::Reply, View::of(vec![Block::prose("reply", text)]))
         }
     }
 

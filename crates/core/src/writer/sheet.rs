@@ -9,6 +9,7 @@ use jiff::tz::TimeZone;
 use crate::entry::{Block, Entry, Line, Picture};
 use crate::formatter::figures;
 use crate::item::Kind;
+use crate::text::Text;
 
 /// Bytes of text that are held back in the hope that they are the answer.
 const MAX_HELD: usize = 1 << 20;
@@ -101,6 +102,11 @@ pub(super) fn told(media: &str, bytes: Option<u64>, name: Option<&str>) -> Strin
         let _ = write!(told, ", {name}");
     }
     told.replace('\n', " ")
+}
+
+/// How much was left out: in lines, or in bytes if it is a part of one.
+pub(super) fn amount(lines: u64, bytes: u64) -> Text {
+    if lines == 0 { figures::size(bytes) } else { figures::count_of(lines, "line", "lines") }
 }
 
 /// The lines of a text.

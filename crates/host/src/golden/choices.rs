@@ -80,8 +80,10 @@ pub struct Formatting {
 /// What is expected of a run beside its text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expect {
-    /// The exit code of the run with `--fail` and `--strict-plugins`.
+    /// The exit code of the run with `--fail`.
     pub exit: Option<usize>,
+    /// Whether that run has `--strict-plugins`, too.
+    pub is_strict: bool,
     /// How many different warnings there are of plugins.
     pub warnings: Option<usize>,
     /// Whether lines of the input are damaged, or no event, on purpose.
@@ -257,6 +259,7 @@ const KEYS: &[(&str, Set)] = &[
     ("args.timestamps", |c, value, _| flag(value).map(|on| c.formatting.timestamps = on)),
     ("args.only", |c, value, _| list(value).map(|list| c.formatting.only = list)),
     ("args.hide", |c, value, _| list(value).map(|list| c.formatting.hide = list)),
+    ("args.strict-plugins", |c, value, _| flag(value).map(|on| c.expect.is_strict = on)),
     ("args.set", |c, value, _| list(value).map(|list| c.formatting.set = list)),
     ("set", |c, value, _| rows(value, ["pointer", "value"], patch).map(|rows| c.patches.extend(rows))),
     ("redact", |c, value, _| rows(value, ["regex", "with"], redaction).map(|rows| c.redactions.extend(rows))),

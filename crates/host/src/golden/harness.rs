@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use streamfmt_core::text::clean;
 
 use super::case::Cell;
 use super::check::Checker;
@@ -100,7 +101,7 @@ fn told(cell: &Cell, outcome: &Outcome) -> String {
         ));
     }
     message.retain(|line| !line.is_empty());
-    message.join("\n")
+    clean(&message.join("\n")).into_owned()
 }
 
 fn nothing_left_over(orphans: &[PathBuf]) -> Result<(), Failed> {

@@ -291,18 +291,10 @@ impl Prompt {
 /// A view as text.
 fn drawn(item: &Item, view: View) -> String {
     let entry = Entry {
-        id: item.id.clone(),
-        parent: None,
-        place: 0,
-        kind: item.kind,
         tool: item.tool.as_deref().map(Text::clean),
         action: item.action,
         status: item.status,
-        at: None,
-        depth: 0,
-        of: None,
-        figures: None,
-        view,
+        ..Entry::new(item.id.clone(), item.kind, view)
     };
     let mut out = String::new();
     let mut writer = plain();

@@ -4,9 +4,9 @@
 //! substitutions) stays as it is written, and the command says that it isn't plain. The one substitution that is
 //! certain is a text that agents write with: `"$(cat <<'EOF' … EOF)"`.
 
-use mlua::{Function, Lua, LuaString, Table, Value};
-
 use std::rc::Rc;
+
+use mlua::{Function, Lua, LuaString, Table, Value};
 
 use super::api::Plugin;
 

@@ -442,20 +442,7 @@ fn handle(lua: &Lua, inner: &Weak<Inner>) -> mlua::Result<Table> {
 
 /// An entry of nothing but a body.
 fn bare(view: View) -> Entry {
-    Entry {
-        id: Id::from("part"),
-        parent: None,
-        place: 0,
-        kind: Kind::Notice,
-        tool: None,
-        action: None,
-        status: Status::Done,
-        at: None,
-        depth: 0,
-        of: None,
-        figures: None,
-        view,
-    }
+    Entry::new("part", Kind::Notice, view)
 }
 
 /// The title of an entry as a script sees it.

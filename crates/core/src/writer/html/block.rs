@@ -3,7 +3,6 @@
 use super::out::Out;
 use super::prose;
 use crate::entry::{Block, Change, DiffLine, Hunk, Line, ListItem, Picture, Point};
-use crate::formatter::figures;
 use crate::writer::sheet::{self, Sheet, Shown};
 use crate::writer::terminal::changed;
 use crate::writer::{commonmark, highlight};
@@ -63,10 +62,7 @@ impl Body<'_, '_> {
             // Folded blocks are opened by the caller.
             Block::Details { .. } => {}
             Block::Elided { lines, bytes } => {
-                let more = match lines {
-                    0 => figures::size(*bytes),
-                    lines => figures::count_of(*lines, "line", "lines"),
-                };
+                let more = sheet::amount(*lines, *bytes);
                 self.out.raw("<p class=\"line dim\">… ");
                 self.out.text(&more);
                 self.out.raw(" more</p>");

@@ -168,13 +168,7 @@ impl Prose<'_, '_> {
                 self.links.push(Link { target, is_followed: address.is_some(), shown: String::new() });
             }
             // Never made with the options above.
-            Tag::FootnoteDefinition(_)
-            | Tag::DefinitionList
-            | Tag::DefinitionListTitle
-            | Tag::DefinitionListDefinition
-            | Tag::Superscript
-            | Tag::Subscript
-            | Tag::MetadataBlock(_) => {}
+            _ => {}
         }
     }
 
@@ -235,13 +229,7 @@ impl Prose<'_, '_> {
             TagEnd::Strong => self.out.raw("</strong>"),
             TagEnd::Strikethrough => self.out.raw("</del>"),
             TagEnd::Link | TagEnd::Image => self.end_link(),
-            TagEnd::FootnoteDefinition
-            | TagEnd::DefinitionList
-            | TagEnd::DefinitionListTitle
-            | TagEnd::DefinitionListDefinition
-            | TagEnd::Superscript
-            | TagEnd::Subscript
-            | TagEnd::MetadataBlock(_) => {}
+            _ => {}
         }
     }
 

@@ -5,20 +5,7 @@ use crate::entry::{Change, DiffLine, Hunk, ListItem, Point, View};
 use crate::text::Text;
 
 fn entry(id: &str, kind: Kind, view: View) -> Entry {
-    Entry {
-        id: id.into(),
-        parent: None,
-        place: 0,
-        kind,
-        tool: None,
-        action: None,
-        status: Status::Done,
-        at: None,
-        depth: 0,
-        of: None,
-        figures: None,
-        view,
-    }
+    Entry::new(id, kind, view)
 }
 
 fn said(kind: Kind, id: &str, text: &str) -> Entry {

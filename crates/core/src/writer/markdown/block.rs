@@ -60,10 +60,7 @@ impl Body<'_, '_> {
             // Folded blocks are opened by the caller.
             Block::Details { .. } => {}
             Block::Elided { lines, bytes } => {
-                let more = match lines {
-                    0 => figures::size(*bytes),
-                    lines => figures::count_of(*lines, "line", "lines"),
-                };
+                let more = sheet::amount(*lines, *bytes);
                 self.pen.line(&format!("*… {} more*", &*more));
                 self.pen.gap();
             }

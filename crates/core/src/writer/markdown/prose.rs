@@ -211,16 +211,7 @@ impl Prose<'_, '_> {
             Tag::Strikethrough => self.line.push_str("~~"),
             Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => self.start_link(&dest_url),
             // Never made with the options above, or nothing to begin.
-            Tag::TableHead
-            | Tag::TableRow
-            | Tag::TableCell
-            | Tag::FootnoteDefinition(_)
-            | Tag::DefinitionList
-            | Tag::DefinitionListTitle
-            | Tag::DefinitionListDefinition
-            | Tag::Superscript
-            | Tag::Subscript
-            | Tag::MetadataBlock(_) => {}
+            _ => {}
         }
     }
 
@@ -274,13 +265,7 @@ impl Prose<'_, '_> {
             TagEnd::Strong => self.line.push_str("**"),
             TagEnd::Strikethrough => self.line.push_str("~~"),
             TagEnd::Link | TagEnd::Image => self.end_link(),
-            TagEnd::FootnoteDefinition
-            | TagEnd::DefinitionList
-            | TagEnd::DefinitionListTitle
-            | TagEnd::DefinitionListDefinition
-            | TagEnd::Superscript
-            | TagEnd::Subscript
-            | TagEnd::MetadataBlock(_) => {}
+            _ => {}
         }
     }
 

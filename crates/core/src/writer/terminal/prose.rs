@@ -249,14 +249,7 @@ impl Prose<'_, '_, '_> {
                 self.links.push(Link { address, first: self.runs.len() });
             }
             // Never made with the options above, or nothing to begin.
-            Tag::TableCell
-            | Tag::FootnoteDefinition(_)
-            | Tag::DefinitionList
-            | Tag::DefinitionListTitle
-            | Tag::DefinitionListDefinition
-            | Tag::Superscript
-            | Tag::Subscript
-            | Tag::MetadataBlock(_) => {}
+            _ => {}
         }
     }
 
@@ -306,14 +299,7 @@ impl Prose<'_, '_, '_> {
                 self.styles.pop();
             }
             TagEnd::Link | TagEnd::Image => self.end_link(),
-            TagEnd::TableRow
-            | TagEnd::FootnoteDefinition
-            | TagEnd::DefinitionList
-            | TagEnd::DefinitionListTitle
-            | TagEnd::DefinitionListDefinition
-            | TagEnd::Superscript
-            | TagEnd::Subscript
-            | TagEnd::MetadataBlock(_) => {}
+            _ => {}
         }
     }
 

@@ -4,24 +4,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::entry::{Change, DiffLine, Hunk, ListItem, Point};
-use crate::item::{Id, Status};
 use crate::theme::{Appearance, Source};
 
 fn entry(kind: Kind, view: View) -> Entry {
-    Entry {
-        id: Id::from("id"),
-        parent: None,
-        place: 0,
-        kind,
-        tool: None,
-        action: None,
-        status: Status::Done,
-        at: None,
-        depth: 0,
-        of: None,
-        figures: None,
-        view,
-    }
+    Entry::new("id", kind, view)
 }
 
 fn call(argument: &str) -> Entry {
