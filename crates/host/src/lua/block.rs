@@ -35,7 +35,7 @@ pub(super) type Wrong = String;
 
 /// Reads one answer of a script.
 pub(super) struct Reader<'a> {
-    lua: &'a Lua,
+    pub(super) lua: &'a Lua,
     facts: &'a Facts,
     /// The label of the call at hand, for `sf.header`.
     label: &'a dyn Fn() -> Line,

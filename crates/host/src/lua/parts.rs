@@ -6,6 +6,7 @@ use streamfmt_core::formatter::hunks;
 use streamfmt_core::text::Text;
 
 use super::block::{Piece, Reader, Wrong, get, kind_of, number};
+use super::vm::bounded;
 
 /// Lines of all diffs of one answer that are compared.
 const MOST_COMPARED: usize = 20_000;
@@ -116,13 +117,12 @@ impl Reader<'_> {
             Value::Table(hunks) => return self.given_hunks(&hunks),
             // The stream's own patch is not converted before it is asked for.
             Value::UserData(patch) => {
-                let copy: Value = patch
-                    .metatable()
-                    .and_then(|meta| meta.get::<mlua::Function>("__index"))
-                    .and_then(|index| index.call::<mlua::Function>((patch.clone(), "table")))
-                    .and_then(|table| table.call(patch))
-                    .map_err(|error| error.to_string())?;
-                return match copy {
+                let copy = bounded(self.lua, || {
+                    let index: mlua::Function = patch.metatable()?.get("__index")?;
+                    let table: mlua::Function = index.call((patch.clone(), "table"))?;
+                    table.call::<Value>(patch)
+                });
+                return match copy.map_err(|error| error.to_string())? {
                     Value::Table(hunks) => self.given_hunks(&hunks),
                     _ => Err("sf.patch: a list of hunks was expected".to_owned()),
                 };

@@ -248,11 +248,8 @@ impl Vm {
     }
 
     /// Does `work` under the memory limit.
-    fn limited<R>(&self, work: impl FnOnce() -> mlua::Result<R>) -> mlua::Result<R> {
-        let before = self.lua.set_memory_limit(self.memory)?;
-        let done = work();
-        self.lua.set_memory_limit(before)?;
-        done
+    pub(super) fn limited<R>(&self, work: impl FnOnce() -> mlua::Result<R>) -> mlua::Result<R> {
+        limited(&self.lua, self.memory, work)
     }
 
     /// Steps that scripts took in it so far.
@@ -264,6 +261,22 @@ impl Vm {
     pub(super) fn load(&self, name: &str, source: &str, known: &Bytecodes) -> Result<Value, Stop> {
         self.run(|| chunk(&self.lua, name, source, known)?.call(()))
     }
+}
+
+/// Does `work` in a machine that may use no more than so many bytes, or than it already may.
+fn limited<R>(lua: &Lua, bytes: usize, work: impl FnOnce() -> mlua::Result<R>) -> mlua::Result<R> {
+    let before = lua.set_memory_limit(bytes)?;
+    if before > 0 {
+        lua.set_memory_limit(before.min(bytes))?;
+    }
+    let done = work();
+    lua.set_memory_limit(before)?;
+    done
+}
+
+/// Makes as much in a machine as a script could, where none runs.
+pub(super) fn bounded<R>(lua: &Lua, make: impl FnOnce() -> mlua::Result<R>) -> mlua::Result<R> {
+    limited(lua, lua.used_memory() + MEMORY, make)
 }
 
 /// Makes a value for a script without the memory limit; what is in use is looked at before, so that no more than

@@ -24,6 +24,7 @@ use super::layers::Who;
 use super::plugin::{Running, check_keys, check_name};
 use super::plugins::Plugins;
 use super::prose;
+use super::vm::bounded;
 use super::words::{Words, dedented};
 
 /// What a script may spell: blocks by their type, parts of Markdown, and what stands around them.
@@ -193,7 +194,7 @@ impl Writer for Scripted {
     fn entry(&mut self, entry: &Entry, out: &mut dyn fmt::Write) -> fmt::Result {
         let (inner, handle) = (&self.inner, self.handle.as_ref());
         if let (Some(function), Some(plugin)) = (inner.spec.part("entry"), inner.plugin()) {
-            let said = entry_table(plugin.lua(), entry).ok();
+            let said = bounded(plugin.lua(), || entry_table(plugin.lua(), entry)).ok();
             if let Some(said) = said.and_then(|it| inner.ask("entry", function, Value::Table(it), handle)) {
                 return out.write_str(&said);
             }
@@ -264,7 +265,7 @@ impl Inner {
         if let (false, Some(function), Some(plugin)) =
             (view.title.is_empty(), self.spec.part("title"), self.plugin())
         {
-            let table = title_table(plugin.lua(), entry).ok();
+            let table = bounded(plugin.lua(), || title_table(plugin.lua(), entry)).ok();
             title = table.and_then(|table| self.ask("title", function, Value::Table(table), w));
         }
         let title = match title {
@@ -292,7 +293,7 @@ impl Inner {
     fn replaced_block(&self, block: &Block, w: Option<&Table>, words: &mut Words) -> Block {
         let part = give::name(block);
         if let (Some(function), Some(plugin)) = (self.asked(part), self.plugin()) {
-            let said = give::block(plugin.lua(), block).ok();
+            let said = bounded(plugin.lua(), || give::block(plugin.lua(), block)).ok();
             let said = said.and_then(|table| self.ask(part, function, Value::Table(table), w));
             if let Some(said) = said {
                 return words.block_for(said);
@@ -341,13 +342,14 @@ impl Inner {
         for part in prose::parts(text) {
             let said = self.plugin().and_then(|plugin| match &part {
                 prose::Part::Heading { level, text, .. } => {
-                    let table = give::heading(plugin.lua(), *level, text, role).ok()?;
+                    let table =
+                        bounded(plugin.lua(), || give::heading(plugin.lua(), *level, text, role)).ok()?;
                     self.ask("heading", heading?, Value::Table(table), w)
                 }
                 prose::Part::Code { lang, text, .. } => {
                     let (text, lang) = (text.clone(), lang.clone());
                     let block = Block::Code { text, lang, start: None, role: role.clone() };
-                    let table = give::block(plugin.lua(), &block).ok()?;
+                    let table = bounded(plugin.lua(), || give::block(plugin.lua(), &block)).ok()?;
                     self.ask("code", code?, Value::Table(table), w)
                 }
                 prose::Part::Other(_) => None,
