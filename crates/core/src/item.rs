@@ -3,6 +3,8 @@
 //! Items own what they keep: one shared copy of the record that they came with, and spans into it.
 //! Text is decoded when it is asked for, so an item that nobody shows costs little.
 
+mod fact;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -13,6 +15,8 @@ use serde::Serialize;
 use crate::hash::hash;
 use crate::json::{Record, Str, Value};
 use crate::text::Text;
+
+pub use fact::{Fact, FactRef};
 
 /// Ids longer than this are cut, and a hash of them makes up for the rest.
 const MAX_ID: usize = 512;
@@ -214,29 +218,6 @@ pub enum Content {
     Parts(Vec<u32>),
 }
 
-/// A typed fact of an item's `data`.
-#[derive(Clone, Debug)]
-pub enum Fact {
-    /// True or false.
-    Bool(bool),
-    /// A whole number.
-    Int(i64),
-    /// A number.
-    Float(f64),
-    /// A text of its own, not cleaned.
-    Text(String),
-    /// A value of the item's record, by node.
-    Node(u32),
-    /// A text that is made, when it is asked for, from a value of the item's record.
-    Made(fn(Value<'_>) -> Option<String>, u32),
-    /// The Base64 of a picture: a string of the item's record, by node. Machine output leaves it out.
-    Bytes(u32),
-    /// Several facts.
-    List(Vec<Fact>),
-    /// Named facts.
-    Map(Vec<(&'static str, Fact)>),
-}
-
 /// One thing of a session.
 #[derive(Clone, Debug)]
 pub struct Item {
@@ -370,10 +351,10 @@ impl Item {
         }
     }
 
-    /// The fact called `name`.
+    /// The fact called `name`, unless it is `null`.
     pub fn fact(&self, name: &str) -> Option<FactRef<'_>> {
         let (_, fact) = self.data.iter().find(|(key, _)| *key == name)?;
-        Some(FactRef { item: self, fact })
+        FactRef::new(self, fact)
     }
 
     /// When it happened, if the stream says so in a form that can be read.
@@ -388,70 +369,5 @@ struct AllBut(char);
 impl fmt::Write for AllBut {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if text.contains(self.0) { Err(fmt::Error) } else { Ok(()) }
-    }
-}
-
-/// A fact together with the item that it reads from.
-#[derive(Clone, Copy)]
-pub struct FactRef<'a> {
-    item: &'a Item,
-    fact: &'a Fact,
-}
-
-impl<'a> FactRef<'a> {
-    /// The fact as it is kept.
-    pub fn fact(self) -> &'a Fact {
-        self.fact
-    }
-
-    /// The value of the record that it is, if it is one.
-    pub fn json(self) -> Option<Value<'a>> {
-        match self.fact {
-            Fact::Node(node) => self.item.value(*node),
-            _ => None,
-        }
-    }
-
-    /// The string it is, not cleaned.
-    pub fn str(self) -> Option<Cow<'a, str>> {
-        match self.fact {
-            Fact::Text(text) => Some(Cow::Borrowed(text)),
-            Fact::Made(make, node) => make(self.item.value(*node)?).map(Cow::Owned),
-            _ => self.json()?.decode(),
-        }
-    }
-
-    /// The string it is, cleaned.
-    pub fn text(self) -> Option<Text> {
-        match self.fact {
-            Fact::Text(text) => Some(Text::clean(text)),
-            Fact::Made(..) => self.str().map(|text| Text::clean(&text)),
-            _ => self.json()?.str().map(Text::from_json),
-        }
-    }
-
-    /// The whole number it is.
-    pub fn int(self) -> Option<i64> {
-        match self.fact {
-            Fact::Int(number) => Some(*number),
-            _ => self.json()?.int(),
-        }
-    }
-
-    /// The number it is.
-    pub fn float(self) -> Option<f64> {
-        match self.fact {
-            Fact::Float(number) => Some(*number),
-            Fact::Int(number) => Some(*number as f64),
-            _ => self.json()?.float(),
-        }
-    }
-
-    /// The truth value it is.
-    pub fn bool(self) -> Option<bool> {
-        match self.fact {
-            Fact::Bool(truth) => Some(*truth),
-            _ => self.json()?.bool(),
-        }
     }
 }

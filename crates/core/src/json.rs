@@ -209,14 +209,23 @@ impl<'a> Value<'a> {
 
     /// The value of `key`, if it is an object that has it. Of two equal keys the last counts.
     pub fn get(self, key: &str) -> Option<Value<'a>> {
+        let [value] = self.get_all([key]);
+        value
+    }
+
+    /// The values of several keys, found in one pass; as [`Self::get`] for each. No two of the keys are equal.
+    #[inline]
+    pub fn get_all<const N: usize>(self, keys: [&str; N]) -> [Option<Value<'a>>; N] {
         let Entries { record, mut at, end } = self.entries();
-        let mut found = None;
+        let mut found = [None; N];
         while at + 1 < end {
             let name = &record.nodes[at as usize];
-            // Most keys differ in length: no need to look at the text.
-            let may_be_it = name.escaped || (name.end - name.start) as usize == key.len() + 2;
-            if may_be_it && record.string(name).is(key) {
-                found = Some(Value { record, node: at + 1 });
+            let length = (name.end - name.start) as usize - 2;
+            for (key, found) in keys.iter().zip(&mut found) {
+                // Most keys differ in length: no need to look at the text.
+                if (name.escaped || length == key.len()) && record.string(name).is(key) {
+                    *found = Some(Value { record, node: at + 1 });
+                }
             }
             at = record.nodes[at as usize + 1].next;
         }

@@ -4,37 +4,32 @@
 //! happened and counts what is repeated. Memory is bounded: a finished item leaves nothing
 //! behind but two hashes, a call is remembered until its result has come.
 
+mod calls;
+mod told;
+
 use std::fmt::Write;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 use indexmap::IndexMap;
-use indexmap::map::Entry;
 
 use crate::event::{Event, Usage};
 use crate::hash::{TextHasher, TrimmedHasher, hash};
-use crate::item::{Action, Content, Fact, Id, Item, Kind, Status};
+use crate::item::{Action, Content, Fact, FactRef, Id, Item, Kind, Status};
 use crate::json::{Record, Value};
 use crate::text::Text;
 
-/// Finished ids that are remembered, to tell a repeat from something new.
-const MAX_IDS: usize = 65_536;
-/// Calls that are remembered while their results are awaited.
-const MAX_CALLS: usize = 4_096;
-/// Bytes of records that the remembered calls may hold together.
-const MAX_CALL_BYTES: usize = 4 << 20;
+use calls::OpenCalls;
+use told::{Seen, Told};
+
 /// Bytes that open items may grow to together.
 const MAX_OPEN_BYTES: usize = 64 << 20;
-/// Longest name of a tool or session that is remembered with a call, in bytes.
-const MAX_NAME: usize = 1_024;
 /// Items that may grow at the same time.
 const MAX_OPEN: usize = 256;
 /// Calls inside which items were seen: their places and depths are remembered.
 const MAX_PARENTS: usize = 4_096;
 /// Messages whose usage may still be corrected.
 const MAX_USAGES: usize = 64;
-/// Open calls that are listed at the end.
-const LISTED_CALLS: usize = 20;
 
 /// A map that keeps its order and hashes the same in every run.
 pub(crate) type Map<K, V> = IndexMap<K, V, FixedState>;
@@ -107,26 +102,6 @@ pub enum Change<'a> {
     Repeated,
 }
 
-/// A call that is remembered until its result has come.
-#[derive(Debug)]
-struct OpenCall {
-    item: Box<Item>,
-    /// Bytes of its record.
-    bytes: usize,
-    /// How many calls came before it.
-    turn: u64,
-}
-
-/// What is remembered of an id.
-enum Seen {
-    /// Nothing.
-    Never,
-    /// A finished item with the same content.
-    Same,
-    /// A finished item with other content.
-    Other,
-}
-
 /// What is remembered of the inside of a call.
 #[derive(Clone, Copy, Debug, Default)]
 struct Inside {
@@ -150,12 +125,8 @@ pub struct Session {
     open: Map<Id, Box<Item>>,
     /// Bytes that the open items grew to.
     open_bytes: usize,
-    calls: Map<Id, OpenCall>,
-    call_bytes: usize,
-    calls_seen: u64,
-    calls_forgotten: u64,
-    /// Id hash → content hash of finished items, oldest first.
-    ids: Map<u64, u64>,
+    calls: OpenCalls,
+    told: Told,
     inside: Map<Option<Id>, Inside>,
     /// Shown at the last `session` notice: session, model, folder, mode.
     announced: Option<[Option<Text>; 4]>,
@@ -176,12 +147,12 @@ impl Session {
 
     /// A call whose result is awaited (or just being formatted), while it is remembered.
     pub fn call(&self, id: &Id) -> Option<&Item> {
-        self.calls.get(id).map(|call| &*call.item)
+        self.calls.get(id)
     }
 
     /// Whether an item of this id was told, as far back as ids are remembered.
     pub fn has_seen(&self, id: &Id) -> bool {
-        self.ids.contains_key(&hash(id.as_str()))
+        self.told.knows(hash(id.as_str()))
     }
 
     /// An item that may still grow.
@@ -199,7 +170,7 @@ impl Session {
 
     /// How many calls still await their result.
     pub fn open_calls(&self) -> u64 {
-        self.calls.len() as u64 + self.calls_forgotten
+        self.calls.count()
     }
 
     /// Applies an event and hands on what changed.
@@ -247,8 +218,7 @@ impl Session {
             self.apply(Event::Close { id, status }, &mut each);
         }
         if self.open_calls() > 0 {
-            self.calls.sort_by(|_, one, _, other| one.turn.cmp(&other.turn));
-            let notice = self.open_calls_notice(line);
+            let notice = self.calls.notice(line);
             each(self, Change::Complete(&notice));
         }
     }
@@ -273,7 +243,7 @@ impl Session {
         if self.open.contains_key(&item.id) {
             return;
         }
-        if self.ids.contains_key(&hash(item.id.as_str())) {
+        if self.told.knows(hash(item.id.as_str())) {
             // It was seen whole already: what streams now is the same again.
             return each(self, Change::Repeated);
         }
@@ -326,7 +296,7 @@ impl Session {
     /// Gives the item an id that no other has. False: it is the same as the one that has it.
     fn name(&mut self, item: &mut Item) -> bool {
         let content = content_hash(item);
-        match self.remember(hash(item.id.as_str()), content) {
+        match self.told.remember(hash(item.id.as_str()), content) {
             Seen::Never => return true,
             Seen::Same => return false,
             Seen::Other => {}
@@ -334,7 +304,7 @@ impl Session {
         // Hostile streams give one id to everything: after some tries the line number tells them apart.
         for count in 2..64 {
             let id = format!("{}~{count}", item.id);
-            match self.remember(hash(id.as_str()), content) {
+            match self.told.remember(hash(id.as_str()), content) {
                 Seen::Never => {
                     item.id = id.into();
                     return true;
@@ -345,20 +315,6 @@ impl Session {
         }
         item.id = format!("{}~line-{}-{}", item.id, item.line, self.next_place(None)).into();
         true
-    }
-
-    /// Remembers a finished item by the hashes of its id and content, unless its id is taken.
-    fn remember(&mut self, id: u64, content: u64) -> Seen {
-        match self.ids.entry(id) {
-            Entry::Occupied(known) if *known.get() == content => return Seen::Same,
-            Entry::Occupied(_) => return Seen::Other,
-            Entry::Vacant(free) => free.insert(content),
-        };
-        if self.ids.len() > MAX_IDS * 2 {
-            // Half at a time, since taking out the oldest alone moves all others.
-            self.ids.drain(..MAX_IDS);
-        }
-        Seen::Never
     }
 
     /// What is remembered of the inside of `parent`; room is made for it if there is too much.
@@ -401,7 +357,7 @@ impl Session {
             Kind::Notice if item.error => self.was_said(&item),
             // A job that ended: what its sub-agent answered stands above.
             Kind::Notice if item.fact("call").is_some() => {
-                let call = item.fact("call").and_then(super::item::FactRef::str).map(|call| Id::from(&*call));
+                let call = item.fact("call").and_then(FactRef::str).map(|call| Id::from(&*call));
                 let is_repeated = call.is_some_and(|call| self.was_last_reply(Some(&call), said_hash(&item)));
                 mark_repeated(&mut item, is_repeated);
             }
@@ -415,7 +371,7 @@ impl Session {
                 mark_repeated(&mut item, is_repeated);
             }
             Kind::Result if item.action == Some(Action::Delegate) => {
-                let answer = item.fact("answer").and_then(super::item::FactRef::str);
+                let answer = item.fact("answer").and_then(FactRef::str);
                 let said = answer.map_or_else(|| said_hash(&item), |answer| text_hash(&answer));
                 let is_repeated = self.was_last_reply(item.call.as_ref(), said);
                 mark_repeated(&mut item, is_repeated);
@@ -435,12 +391,8 @@ impl Session {
         each(self, Change::Complete(&item));
         match (item.kind, &item.call) {
             (Kind::Reply, _) => self.tell_records(&item, each),
-            (Kind::Call, _) => self.open_call(item),
-            (Kind::Result, Some(call)) => {
-                if let Some(call) = self.calls.swap_remove(call) {
-                    self.call_bytes -= call.bytes;
-                }
-            }
+            (Kind::Call, _) => self.calls.open(item),
+            (Kind::Result, Some(call)) => self.calls.answer(call),
             _ => {}
         }
     }
@@ -473,34 +425,6 @@ impl Session {
         }
     }
 
-    fn open_call(&mut self, mut kept: Box<Item>) {
-        let bytes = kept.record.as_ref().map_or(0, |record| record.text().len());
-        // A name that no one would read is not worth its memory.
-        kept.tool = kept.tool.filter(|tool| tool.len() <= MAX_NAME);
-        kept.session = kept.session.filter(|session| session.len() <= MAX_NAME);
-        let bytes = if bytes > MAX_CALL_BYTES / 4 {
-            // Its result will be told without its input.
-            kept.input = None;
-            kept.record = None;
-            kept.at = None;
-            kept.text = Content::None;
-            kept.data.retain(|(_, fact)| !matches!(fact, Fact::Node(_)));
-            0
-        } else {
-            bytes
-        };
-        self.call_bytes += bytes;
-        self.calls_seen += 1;
-        if let Some(before) =
-            self.calls.insert(kept.id.clone(), OpenCall { item: kept, bytes, turn: self.calls_seen })
-        {
-            self.call_bytes -= before.bytes;
-        }
-        if self.calls.len() > MAX_CALLS || self.call_bytes > MAX_CALL_BYTES {
-            self.forget_calls();
-        }
-    }
-
     /// Makes room for one more parent, if there are too many. The main thread stays.
     fn forget_insides(&mut self) {
         if self.inside.len() < MAX_PARENTS {
@@ -512,45 +436,6 @@ impl Session {
             left -= usize::from(is_old);
             !is_old
         });
-    }
-
-    /// Forgets the older half of the calls that await a result, so that forgetting stays cheap.
-    fn forget_calls(&mut self) {
-        self.calls.sort_by(|_, one, _, other| one.turn.cmp(&other.turn));
-        let half = self.calls.len().div_ceil(2);
-        for (_, call) in self.calls.drain(..half) {
-            self.call_bytes -= call.bytes;
-            self.calls_forgotten += 1;
-        }
-    }
-
-    fn open_calls_notice(&self, line: u64) -> Item {
-        let mut notice = Item::new("open-calls", Kind::Notice, line);
-        let named: Vec<String> = self
-            .calls
-            .values()
-            .take(LISTED_CALLS)
-            .map(|call| format!("{} {}", call.item.tool.as_deref().unwrap_or("?"), call.item.id))
-            .collect();
-        let count = self.open_calls();
-        let rest = count - named.len() as u64;
-        let mut text = named.join(", ");
-        if rest > 0 {
-            let _ = write!(text, " and {rest} more");
-        }
-        notice.text = Content::Own(text);
-        notice.data = vec![
-            ("event", Fact::Text("open-calls".into())),
-            ("level", Fact::Text("warning".into())),
-            (
-                "calls",
-                Fact::List(
-                    self.calls.keys().take(LISTED_CALLS).map(|id| Fact::Text(id.to_string())).collect(),
-                ),
-            ),
-            ("count", Fact::Int(count.cast_signed())),
-        ];
-        notice
     }
 
     fn count(&mut self, message: &str, usage: Usage) {
@@ -588,14 +473,14 @@ impl Session {
     pub(crate) fn awaiting(facts: Facts, calls: impl IntoIterator<Item = Item>) -> Self {
         let mut session = Self { facts, ..Self::default() };
         for call in calls {
-            session.open_call(Box::new(call));
+            session.calls.open(Box::new(call));
         }
         session
     }
 }
 
 fn is_event(item: &Item, name: &str) -> bool {
-    item.fact("event").and_then(super::item::FactRef::str).as_deref() == Some(name)
+    item.fact("event").and_then(FactRef::str).as_deref() == Some(name)
 }
 
 fn mark_repeated(item: &mut Item, is_repeated: bool) {

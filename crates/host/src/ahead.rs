@@ -19,10 +19,13 @@ use streamfmt_core::pipeline::Pipeline;
 use streamfmt_core::reading::Reading;
 
 /// Batches that wait for the caller: enough that neither thread waits for long, few enough to stay small.
-const BATCHES: usize = 4;
+const BATCHES: usize = 2;
 
-/// Bytes that are read at once.
-const CHUNK: usize = 64 * 1024;
+/// Bytes that are read at once. What one thread wrote costs the other less when it lies some time back.
+const CHUNK: usize = 128 * 1024;
+
+/// Records up to this size go back to the thread that made them.
+const SPENT: usize = 64 * 1024;
 
 /// Some bytes of the input, and what the lines say that end in them.
 #[derive(Default)]
@@ -46,7 +49,7 @@ impl Batch {
     pub fn apply(&mut self, pipeline: &mut Pipeline, out: &mut dyn Write) -> fmt::Result {
         for (line, reading) in self.readings.drain(..) {
             if let Reading::Record(record, _) = &reading
-                && record.text().len() < CHUNK
+                && record.text().len() < SPENT
             {
                 self.spent.push(Arc::clone(record));
             }

@@ -3,8 +3,8 @@
 use similar::{ChangeTag, TextDiff};
 
 use crate::entry::{Block, Change, DiffLine, Hunk, Line};
-use crate::formatter::datum::Datum;
 use crate::formatter::figures;
+use crate::item::FactRef;
 use crate::text::Text;
 
 /// Texts with more lines than this together are not compared: the old one goes, the new one comes.
@@ -21,11 +21,11 @@ pub(super) struct Changes {
 
 impl Changes {
     /// Reads hunks as the stream tells them; `None` if there are none.
-    pub(super) fn of_patch(patch: Datum<'_>) -> Option<Self> {
+    pub(super) fn of_patch(patch: FactRef<'_>) -> Option<Self> {
         let mut changes = Self::default();
         for told in patch.list() {
             let mut lines = Vec::new();
-            for line in told.get("lines").map(Datum::list).unwrap_or_default() {
+            for line in told.get("lines").map(FactRef::list).unwrap_or_default() {
                 let Some(line) = line.str() else { continue };
                 let (change, text) = match line.as_bytes().first() {
                     Some(b'+') => (Change::Add, &line[1..]),

@@ -14,7 +14,6 @@ pub mod standard;
 
 mod calls;
 mod changes;
-mod datum;
 mod generic;
 mod lines;
 mod notices;

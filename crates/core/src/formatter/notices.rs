@@ -1,9 +1,9 @@
 //! What is said of notices: what the agent's program tells beside the conversation.
 
 use crate::entry::{Block, Line, View};
-use crate::formatter::datum::Datum;
 use crate::formatter::standard::{Context, images};
 use crate::formatter::{figures, generic};
+use crate::item::FactRef;
 use crate::text::Text;
 
 /// Says a notice; `None` hides it.
@@ -15,7 +15,7 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
     if &*event == "session" {
         return Some(session(context));
     }
-    let level = context.fact("level").and_then(Datum::str);
+    let level = context.fact("level").and_then(FactRef::str);
     let (mark, role) = match level.as_deref() {
         _ if context.item.error => ("error", "notice.error"),
         Some("error") => ("error", "notice.error"),
@@ -102,7 +102,7 @@ fn session(context: Context<'_>) -> View {
         view.title.push("session.note", Text::own("session"));
     }
     if !context.full {
-        let servers = context.fact("servers").map(Datum::list).unwrap_or_default();
+        let servers = context.fact("servers").map(FactRef::list).unwrap_or_default();
         for (status, told) in [("failed", "that failed"), ("needs-auth", "that want a login")] {
             let such = servers.iter().filter(|server| server.text_at("status").as_deref() == Some(status));
             let names: Vec<_> =
@@ -115,7 +115,7 @@ fn session(context: Context<'_>) -> View {
     }
     if context.full {
         for name in ["tools", "servers"] {
-            let names = context.fact(name).map(Datum::list).unwrap_or_default();
+            let names = context.fact(name).map(FactRef::list).unwrap_or_default();
             let mut line = Line::of("session.note", format!("{name}:"));
             for part in names {
                 line.push("session.tool", part.words().or_else(|| part.text_at("name")).unwrap_or_default());
@@ -224,7 +224,7 @@ fn known_record(event: &str) -> Option<()> {
 
 /// What an event means, in a few words with its figures; `None` if its text or its name must do.
 fn words(context: Context<'_>, event: &str) -> Option<Text> {
-    let text = |name: &str| context.fact(name).and_then(Datum::words);
+    let text = |name: &str| context.fact(name).and_then(FactRef::words);
     let said = match event {
         "retry" => {
             let mut said = "trying again".to_owned();
@@ -273,7 +273,7 @@ fn words(context: Context<'_>, event: &str) -> Option<Text> {
             count => format!("the model withdrew {count} things it said before"),
         },
         "totals" => {
-            let cost = context.fact("cost_usd").and_then(Datum::float).and_then(figures::money);
+            let cost = context.fact("cost_usd").and_then(FactRef::float).and_then(figures::money);
             let time = context.count("duration_ms").map(figures::duration);
             let told: Vec<String> = [cost, time].into_iter().flatten().map(Text::into_string).collect();
             format!("so far · {}", told.join(" · "))
@@ -285,10 +285,10 @@ fn words(context: Context<'_>, event: &str) -> Option<Text> {
                     said = format!("{said} · {}", told.replace('_', " "));
                 }
             }
-            if let Some(used) = context.fact("utilization").and_then(Datum::float) {
+            if let Some(used) = context.fact("utilization").and_then(FactRef::float) {
                 said = format!("{said} · {:.0}% used", used * 100.0);
             }
-            if let Some(time) = context.fact("resets_at").and_then(Datum::int).and_then(figures::moment) {
+            if let Some(time) = context.fact("resets_at").and_then(FactRef::int).and_then(figures::moment) {
                 said = format!("{said} · resets {}", &*time);
             }
             said

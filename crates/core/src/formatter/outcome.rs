@@ -1,9 +1,9 @@
 //! What is said of how a run ended.
 
 use crate::entry::{Block, Line, View};
-use crate::formatter::datum::Datum;
 use crate::formatter::standard::Context;
 use crate::formatter::{figures, generic};
+use crate::item::FactRef;
 use crate::item::Status;
 use crate::text::Text;
 
@@ -19,10 +19,10 @@ pub(super) fn view(context: Context<'_>) -> View {
     if let Some(ms) = context.count("duration_ms") {
         figure(&mut title, figures::duration(ms));
     }
-    if let Some(cost) = context.fact("cost_usd").and_then(Datum::float).and_then(figures::money) {
+    if let Some(cost) = context.fact("cost_usd").and_then(FactRef::float).and_then(figures::money) {
         figure(&mut title, cost);
     }
-    let denials = context.fact("denials").map(Datum::list).unwrap_or_default();
+    let denials = context.fact("denials").map(FactRef::list).unwrap_or_default();
     // Each was told where it happened.
     if !denials.is_empty() && !context.full {
         title.push("outcome.note", Text::own("·"));
@@ -44,13 +44,13 @@ pub(super) fn view(context: Context<'_>) -> View {
             Block::prose(role, text)
         });
     }
-    for odd in context.fact("more").map(Datum::list).unwrap_or_default() {
-        if let Datum::Json(value) = odd {
+    for odd in context.fact("more").map(FactRef::list).unwrap_or_default() {
+        if let FactRef::Json(value) = odd {
             view.body.push(Block::text("reply", generic::laid_out(value, false)));
         }
     }
     let mut lines = Vec::new();
-    for error in context.fact("errors").map(Datum::list).unwrap_or_default() {
+    for error in context.fact("errors").map(FactRef::list).unwrap_or_default() {
         if let Some(error) = error.words().filter(|error| is_for_people(error, context.full)) {
             if error.contains('\n') {
                 view.body.push(Block::text("outcome.error", error.trimmed_end()));
@@ -84,9 +84,9 @@ fn figure(title: &mut Line, text: Text) {
 
 /// Why a run failed, in words.
 fn why(context: Context<'_>) -> Text {
-    let subtype = context.fact("subtype").and_then(Datum::str);
+    let subtype = context.fact("subtype").and_then(FactRef::str);
     let is_aborted =
-        context.fact("reason").and_then(Datum::str).is_some_and(|reason| reason.starts_with("aborted"));
+        context.fact("reason").and_then(FactRef::str).is_some_and(|reason| reason.starts_with("aborted"));
     if is_aborted || context.is("interrupted") {
         return Text::own("interrupted");
     }
@@ -118,13 +118,13 @@ fn accounts(context: Context<'_>, lines: &mut Vec<Line>) {
         }
     }
     let models = context.fact("models");
-    let named = models.map(Datum::parts).unwrap_or_default();
-    let listed = models.map(Datum::list).unwrap_or_default().into_iter();
+    let named = models.map(FactRef::parts).unwrap_or_default();
+    let listed = models.map(FactRef::list).unwrap_or_default().into_iter();
     let listed = listed.map(|usage| (usage.text_at("model").unwrap_or_default(), usage));
     for (model, usage) in named.into_iter().chain(listed) {
         let mut line = Line::of("session.model", model);
         tokens(usage, &mut line);
-        if let Some(cost) = usage.get("cost_usd").and_then(Datum::float).and_then(figures::money) {
+        if let Some(cost) = usage.get("cost_usd").and_then(FactRef::float).and_then(figures::money) {
             separate(&mut line);
             line.push("outcome.figure", cost);
         }
@@ -132,7 +132,7 @@ fn accounts(context: Context<'_>, lines: &mut Vec<Line>) {
     }
 }
 
-fn tokens(usage: Datum<'_>, line: &mut Line) {
+fn tokens(usage: FactRef<'_>, line: &mut Line) {
     let names =
         [("input", "in"), ("output", "out"), ("cache_read", "from cache"), ("cache_write", "to cache")];
     for (name, word) in names {

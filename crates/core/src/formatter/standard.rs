@@ -1,8 +1,8 @@
 //! The formatter that decides everything.
 
 use crate::entry::{Block, Line, View};
-use crate::formatter::datum::Datum;
 use crate::formatter::{FormatError, Formatter, Verdict, calls, generic, lines, notices, outcome, results};
+use crate::item::FactRef;
 use crate::item::{Item, Kind, Status};
 use crate::profile::Detail;
 use crate::session::Session;
@@ -99,8 +99,8 @@ pub(super) struct Context<'a> {
 
 impl<'a> Context<'a> {
     /// The fact called `name`.
-    pub(super) fn fact(self, name: &str) -> Option<Datum<'a>> {
-        Datum::of(self.item, name)
+    pub(super) fn fact(self, name: &str) -> Option<FactRef<'a>> {
+        self.item.fact(name)
     }
 
     /// The fact called `name`, as text.
@@ -115,7 +115,7 @@ impl<'a> Context<'a> {
 
     /// Whether the fact called `name` is true.
     pub(super) fn is(self, name: &str) -> bool {
-        self.fact(name).is_some_and(Datum::is_true)
+        self.fact(name).and_then(FactRef::bool) == Some(true)
     }
 
     /// A path, relative if it lies in the session's folder.
@@ -156,12 +156,12 @@ impl<'a> Context<'a> {
 
 /// Pictures and documents that came with the item: told, not shown.
 pub(super) fn images(context: Context<'_>, body: &mut Vec<Block>) {
-    for image in context.fact("images").map(Datum::list).unwrap_or_default() {
+    for image in context.fact("images").map(FactRef::list).unwrap_or_default() {
         body.push(Block::Image {
             media: image.text_at("media").unwrap_or(Text::own("image")),
             bytes: image.count_at("bytes"),
             name: image.text_at("name"),
-            picture: image.get("data").and_then(Datum::picture),
+            picture: image.get("data").and_then(FactRef::picture),
         });
     }
 }
@@ -204,7 +204,7 @@ fn unknown(context: Context<'_>) -> View {
         View::titled("notice", Line::of("unknown", context.text("type").unwrap_or(Text::own("unknown"))));
     if !text.is_empty() {
         view.body.push(Block::text("unknown", text.trimmed_end()));
-    } else if let (true, Some(Datum::Json(value))) = (context.full, context.fact("value")) {
+    } else if let (true, Some(FactRef::Json(value))) = (context.full, context.fact("value")) {
         let is_cut = context.item.record.as_ref().is_some_and(|record| record.is_cut());
         view.body.push(Block::text("unknown", generic::laid_out(value, is_cut)));
     }

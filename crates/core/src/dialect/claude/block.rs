@@ -1,70 +1,108 @@
-//! One block of a message's content, its fields read in one pass.
+//! One block of a message's content, its fields found in one pass.
 
 use crate::item::{Content, Id};
 use crate::json::{Kind, Str, Value};
 
-/// A content block. Fields that it may not have are `None`; of two with one name the last counts.
-#[derive(Clone, Copy)]
-pub(super) struct Block<'a> {
-    pub(super) value: Value<'a>,
-    /// What `type` says.
-    pub(super) kind: Option<Str<'a>>,
-    /// `text`, or the block itself if it is a bare string or nothing.
-    pub(super) text: Option<Value<'a>>,
-    pub(super) thinking: Option<Value<'a>>,
-    pub(super) id: Option<Value<'a>>,
-    pub(super) name: Option<Value<'a>>,
-    pub(super) input: Option<Value<'a>>,
-    /// `tool_use_id`, on a result.
-    pub(super) call: Option<Str<'a>>,
-    pub(super) content: Option<Value<'a>>,
+use super::line::Field;
+
+/// Where the fields of a content block stand; of two with one name the last counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Fields {
+    kind: Field,
+    text: Field,
+    thinking: Field,
+    id: Field,
+    name: Field,
+    input: Field,
+    call: Field,
+    content: Field,
     pub(super) is_error: bool,
     /// It has a field that no call has.
     pub(super) is_odd_call: bool,
 }
 
-impl<'a> Block<'a> {
-    /// Reads the fields of a block, whatever it is.
-    pub(super) fn of(value: Value<'a>) -> Self {
-        let mut block = Self {
-            value,
-            kind: None,
-            text: matches!(value.kind(), Kind::String | Kind::Null).then_some(value),
-            thinking: None,
-            id: None,
-            name: None,
-            input: None,
-            call: None,
-            content: None,
-            is_error: false,
-            is_odd_call: false,
-        };
-        for (key, field) in value.entries() {
+impl Fields {
+    /// Finds the fields of a block, whatever it is.
+    pub(super) fn of(block: Value<'_>) -> Self {
+        let is_text = matches!(block.kind(), Kind::String | Kind::Null);
+        let mut found =
+            Self { text: if is_text { Field::of(block) } else { Field::default() }, ..Self::default() };
+        for (key, value) in block.entries() {
+            let field = Field::of(value);
             match &*key.decode() {
-                "type" => block.kind = field.str(),
-                "id" => block.id = Some(field),
-                "name" => block.name = Some(field),
-                "input" => block.input = Some(field),
+                "type" => found.kind = field,
+                "id" => found.id = field,
+                "name" => found.name = field,
+                "input" => found.input = field,
                 "caller" => {}
                 name => {
-                    block.is_odd_call = true;
+                    found.is_odd_call = true;
                     match name {
-                        "text" => block.text = Some(field),
-                        "thinking" => block.thinking = Some(field),
-                        "tool_use_id" => block.call = field.str(),
-                        "content" => block.content = Some(field),
-                        "is_error" => block.is_error = field.bool() == Some(true),
+                        "text" => found.text = field,
+                        "thinking" => found.thinking = field,
+                        "tool_use_id" => found.call = field,
+                        "content" => found.content = field,
+                        "is_error" => found.is_error = value.bool() == Some(true),
                         _ => {}
                     }
                 }
             }
         }
-        block
+        found
+    }
+}
+
+/// A content block. Fields that it hasn't are `None`.
+#[derive(Clone, Copy)]
+pub(super) struct Block<'a> {
+    pub(super) value: Value<'a>,
+    pub(super) fields: Fields,
+}
+
+impl<'a> Block<'a> {
+    /// Reads a block, whatever it is.
+    pub(super) fn of(value: Value<'a>) -> Self {
+        Self { value, fields: Fields::of(value) }
+    }
+
+    /// What `type` says.
+    pub(super) fn kind(&self) -> Option<Str<'a>> {
+        self.fields.kind.str(self.value)
+    }
+
+    /// `text`, or the block itself if it is a bare string or nothing.
+    pub(super) fn text(&self) -> Option<Value<'a>> {
+        self.fields.text.of_record(self.value)
+    }
+
+    pub(super) fn thinking(&self) -> Option<Value<'a>> {
+        self.fields.thinking.of_record(self.value)
+    }
+
+    pub(super) fn id(&self) -> Option<Value<'a>> {
+        self.fields.id.of_record(self.value)
+    }
+
+    pub(super) fn name(&self) -> Option<Value<'a>> {
+        self.fields.name.of_record(self.value)
+    }
+
+    pub(super) fn input(&self) -> Option<Value<'a>> {
+        self.fields.input.of_record(self.value)
+    }
+
+    /// `tool_use_id`, on a result.
+    pub(super) fn call(&self) -> Option<Str<'a>> {
+        self.fields.call.str(self.value)
+    }
+
+    pub(super) fn content(&self) -> Option<Value<'a>> {
+        self.fields.content.of_record(self.value)
     }
 
     /// On a result: the id of its call.
     pub(super) fn call_id(&self) -> Option<Id> {
-        self.call.filter(|id| !id.raw().is_empty()).map(|id| Id::from(&*id.decode()))
+        self.call().filter(|id| !id.raw().is_empty()).map(|id| Id::from(&*id.decode()))
     }
 }
 

@@ -4,36 +4,61 @@
 //! nothing but the line, so it is done where lines are read, maybe on another thread: an [`Envelope`] says where
 //! they stand. A [`Line`] is the envelope together with its record.
 
+use std::num::NonZeroU32;
 use std::sync::LazyLock;
 
 use crate::dialect::names::Names;
 use crate::json::{Str, Value};
 
-/// Where the fields of an envelope stand: nodes of the record, or [`NONE`].
-#[derive(Clone, Debug)]
-pub(in crate::dialect) struct Envelope {
-    kind: u32,
-    subtype: u32,
-    session: u32,
-    uuid: u32,
-    parent_uuid: u32,
-    parent: u32,
-    agent: u32,
-    timestamp: u32,
-    message: u32,
-    event: u32,
-    structured: u32,
-    cwd: u32,
-    version: u32,
-    supersedes: u32,
-    block_index: u32,
-    flags: Flags,
-    /// Keys that aren't known.
-    unknown: Vec<u32>,
+use super::message::Message;
+
+/// Where a field stands in its record, if the object has it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Field(Option<NonZeroU32>);
+
+impl Field {
+    /// That of a value inside of another: the outermost, node 0, is no field.
+    pub(super) fn of(value: Value<'_>) -> Self {
+        Self(NonZeroU32::new(value.node()))
+    }
+
+    /// The value that stands there, in the record that `value` is of.
+    #[inline]
+    pub(super) fn of_record(self, value: Value<'_>) -> Option<Value<'_>> {
+        self.0.map(|node| value.same_record(node.get()))
+    }
+
+    /// The string that stands there, if it is one.
+    #[inline]
+    pub(super) fn str(self, value: Value<'_>) -> Option<Str<'_>> {
+        self.of_record(value)?.str()
+    }
 }
 
-/// No field.
-const NONE: u32 = u32::MAX;
+/// Where the fields of an envelope stand.
+#[derive(Clone, Debug, Default)]
+pub(in crate::dialect) struct Envelope {
+    kind: Field,
+    subtype: Field,
+    session: Field,
+    uuid: Field,
+    parent_uuid: Field,
+    parent: Field,
+    agent: Field,
+    timestamp: Field,
+    message: Field,
+    event: Field,
+    structured: Field,
+    cwd: Field,
+    version: Field,
+    supersedes: Field,
+    block_index: Field,
+    pub(super) flags: Flags,
+    /// The fields of `message`.
+    pub(super) inside: Message,
+    /// It has keys that aren't known.
+    has_unknown: bool,
+}
 
 /// What is true of a line.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the format, and they occur together")]
@@ -51,126 +76,133 @@ pub(super) struct Flags {
 impl Envelope {
     /// Finds the fields of an object; of two with one name the last counts. What isn't one has no fields.
     pub(in crate::dialect) fn of(value: Value<'_>) -> Self {
-        let mut found = Self {
-            kind: NONE,
-            subtype: NONE,
-            session: NONE,
-            uuid: NONE,
-            parent_uuid: NONE,
-            parent: NONE,
-            agent: NONE,
-            timestamp: NONE,
-            message: NONE,
-            event: NONE,
-            structured: NONE,
-            cwd: NONE,
-            version: NONE,
-            supersedes: NONE,
-            block_index: NONE,
-            flags: Flags::default(),
-            unknown: Vec::new(),
-        };
+        let mut found = Self::default();
         let flags = &mut found.flags;
         for (key, field) in value.entries() {
             let is_true = || field.bool() == Some(true);
-            let node = field.node();
             let Some(name) = NAMES.get(&key.decode()) else {
-                // A key stands right before its value.
-                found.unknown.push(node - 1);
+                found.has_unknown = true;
                 continue;
             };
+            let node = Field::of(field);
             match name {
-                Field::Type => found.kind = node,
-                Field::Subtype => found.subtype = node,
-                Field::Session => found.session = node,
-                Field::HistorySession => {
+                Key::Type => found.kind = node,
+                Key::Subtype => found.subtype = node,
+                Key::Session => found.session = node,
+                Key::HistorySession => {
                     found.session = node;
                     flags.is_history = true;
                 }
-                Field::Uuid => found.uuid = node,
-                Field::ParentUuid => found.parent_uuid = node,
-                Field::Parent => found.parent = node,
-                Field::Agent => found.agent = node,
-                Field::Timestamp => found.timestamp = node,
-                Field::Message => found.message = node,
-                Field::Event => found.event = node,
-                Field::Structured => found.structured = node,
-                Field::Cwd => found.cwd = node,
-                Field::Version => found.version = node,
-                Field::Supersedes => found.supersedes = node,
-                Field::BlockIndex => found.block_index = node,
-                Field::Sidechain => flags.is_sidechain = is_true(),
-                Field::Synthetic => flags.is_synthetic |= is_true(),
-                Field::Summary => flags.is_summary = is_true(),
-                Field::ApiError => flags.is_api_error |= is_true(),
-                Field::Aborted => flags.is_aborted |= is_true(),
-                Field::Beside => {}
+                Key::Uuid => found.uuid = node,
+                Key::ParentUuid => found.parent_uuid = node,
+                Key::Parent => found.parent = node,
+                Key::Agent => found.agent = node,
+                Key::Timestamp => found.timestamp = node,
+                Key::Message => {
+                    found.message = node;
+                    found.inside = Message::of(field);
+                }
+                Key::Event => found.event = node,
+                Key::Structured => found.structured = node,
+                Key::Cwd => found.cwd = node,
+                Key::Version => found.version = node,
+                Key::Supersedes => found.supersedes = node,
+                Key::BlockIndex => found.block_index = node,
+                Key::Sidechain => flags.is_sidechain = is_true(),
+                Key::Synthetic => flags.is_synthetic |= is_true(),
+                Key::Summary => flags.is_summary = is_true(),
+                Key::ApiError => flags.is_api_error |= is_true(),
+                Key::Aborted => flags.is_aborted |= is_true(),
+                Key::Beside => {}
             }
         }
         found
     }
 
-    /// Keys of the record of `value` that aren't known.
+    /// Keys of `value`, whose envelope this is, that aren't known.
     pub(super) fn unknown<'a>(&self, value: Value<'a>) -> impl Iterator<Item = Str<'a>> {
-        self.unknown.iter().filter_map(move |&key| value.same_record(key).str())
+        let entries = self.has_unknown.then(|| value.entries()).into_iter().flatten();
+        entries.map(|(key, _)| key).filter(|key| NAMES.get(&key.decode()).is_none())
     }
 }
 
-/// The envelope of one line.
+/// A line and its envelope.
 #[derive(Clone, Copy)]
 pub(super) struct Line<'a> {
     pub(super) value: Value<'a>,
+    pub(super) envelope: &'a Envelope,
     /// What `type` says.
     pub(super) kind: Str<'a>,
-    pub(super) subtype: Option<Str<'a>>,
-    pub(super) session: Option<Str<'a>>,
-    pub(super) uuid: Option<Str<'a>>,
-    pub(super) parent_uuid: Option<Str<'a>>,
-    /// `parent_tool_use_id`: live only.
-    pub(super) parent: Option<Str<'a>>,
-    pub(super) agent: Option<Str<'a>>,
-    pub(super) timestamp: Option<Value<'a>>,
-    pub(super) message: Option<Value<'a>>,
-    pub(super) event: Option<Value<'a>>,
-    /// `tool_use_result`, `toolUseResult`.
-    pub(super) structured: Option<Value<'a>>,
-    pub(super) cwd: Option<Str<'a>>,
-    pub(super) version: Option<Str<'a>>,
-    pub(super) supersedes: Option<Value<'a>>,
-    pub(super) block_index: Option<i64>,
-    pub(super) flags: Flags,
 }
 
 impl<'a> Line<'a> {
     /// The line of `value`, whose envelope this is. `None`: it has no `type`.
-    pub(super) fn of(value: Value<'a>, envelope: &Envelope) -> Option<Self> {
-        let field = |node: u32| (node != NONE).then(|| value.same_record(node));
-        let string = |node: u32| field(node).and_then(Value::str);
-        Some(Self {
-            value,
-            kind: string(envelope.kind)?,
-            subtype: string(envelope.subtype),
-            session: string(envelope.session),
-            uuid: string(envelope.uuid),
-            parent_uuid: string(envelope.parent_uuid),
-            parent: string(envelope.parent),
-            agent: string(envelope.agent),
-            timestamp: field(envelope.timestamp),
-            message: field(envelope.message),
-            event: field(envelope.event),
-            structured: field(envelope.structured),
-            cwd: string(envelope.cwd),
-            version: string(envelope.version),
-            supersedes: field(envelope.supersedes),
-            block_index: field(envelope.block_index).and_then(Value::int),
-            flags: envelope.flags,
-        })
+    pub(super) fn of(value: Value<'a>, envelope: &'a Envelope) -> Option<Self> {
+        Some(Self { value, envelope, kind: envelope.kind.str(value)? })
+    }
+
+    pub(super) fn subtype(&self) -> Option<Str<'a>> {
+        self.envelope.subtype.str(self.value)
+    }
+
+    pub(super) fn session(&self) -> Option<Str<'a>> {
+        self.envelope.session.str(self.value)
+    }
+
+    pub(super) fn uuid(&self) -> Option<Str<'a>> {
+        self.envelope.uuid.str(self.value)
+    }
+
+    pub(super) fn parent_uuid(&self) -> Option<Str<'a>> {
+        self.envelope.parent_uuid.str(self.value)
+    }
+
+    /// `parent_tool_use_id`: live only.
+    pub(super) fn parent(&self) -> Option<Str<'a>> {
+        self.envelope.parent.str(self.value)
+    }
+
+    pub(super) fn agent(&self) -> Option<Str<'a>> {
+        self.envelope.agent.str(self.value)
+    }
+
+    pub(super) fn timestamp(&self) -> Option<Value<'a>> {
+        self.envelope.timestamp.of_record(self.value)
+    }
+
+    pub(super) fn message(&self) -> Option<Value<'a>> {
+        self.envelope.message.of_record(self.value)
+    }
+
+    pub(super) fn event(&self) -> Option<Value<'a>> {
+        self.envelope.event.of_record(self.value)
+    }
+
+    /// `tool_use_result`, `toolUseResult`.
+    pub(super) fn structured(&self) -> Option<Value<'a>> {
+        self.envelope.structured.of_record(self.value)
+    }
+
+    pub(super) fn cwd(&self) -> Option<Str<'a>> {
+        self.envelope.cwd.str(self.value)
+    }
+
+    pub(super) fn version(&self) -> Option<Str<'a>> {
+        self.envelope.version.str(self.value)
+    }
+
+    pub(super) fn supersedes(&self) -> Option<Value<'a>> {
+        self.envelope.supersedes.of_record(self.value)
+    }
+
+    pub(super) fn block_index(&self) -> Option<i64> {
+        self.envelope.block_index.of_record(self.value)?.int()
     }
 }
 
-/// What a field of the envelope is for.
+/// What a key of the envelope is for.
 #[derive(Clone, Copy)]
-enum Field {
+enum Key {
     Type,
     Subtype,
     Session,
@@ -196,104 +228,104 @@ enum Field {
     Beside,
 }
 
-static NAMES: LazyLock<Names<Field>> = Names::lazy(|| Names::new(&FIELDS));
+static NAMES: LazyLock<Names<Key>> = Names::lazy(|| Names::new(&FIELDS));
 
 /// The fields of message lines.
-static FIELDS: [(&str, Field); 96] = [
-    ("type", Field::Type),
-    ("subtype", Field::Subtype),
-    ("session_id", Field::Session),
-    ("sessionId", Field::HistorySession),
-    ("uuid", Field::Uuid),
-    ("parentUuid", Field::ParentUuid),
-    ("parent_tool_use_id", Field::Parent),
-    ("agentId", Field::Agent),
-    ("timestamp", Field::Timestamp),
-    ("message", Field::Message),
-    ("event", Field::Event),
-    ("tool_use_result", Field::Structured),
-    ("toolUseResult", Field::Structured),
-    ("cwd", Field::Cwd),
-    ("version", Field::Version),
-    ("claude_code_version", Field::Version),
-    ("supersedes", Field::Supersedes),
-    ("supersedesUuids", Field::Supersedes),
-    ("apiBlockIndex", Field::BlockIndex),
-    ("isSidechain", Field::Sidechain),
-    ("isMeta", Field::Synthetic),
-    ("isSynthetic", Field::Synthetic),
-    ("isCompactSummary", Field::Summary),
-    ("isApiErrorMessage", Field::ApiError),
-    ("is_api_error_message", Field::ApiError),
-    ("aborted", Field::Aborted),
-    ("isAbortedMidStream", Field::Aborted),
-    ("agent_id", Field::Beside),
-    ("apiError", Field::Beside),
-    ("apiErrorStatus", Field::Beside),
-    ("apiErrorType", Field::Beside),
-    ("api_error_status", Field::Beside),
-    ("api_error_type", Field::Beside),
-    ("api_message_id", Field::Beside),
-    ("attributionAgent", Field::Beside),
-    ("attributionMcpServer", Field::Beside),
-    ("attributionMcpTool", Field::Beside),
-    ("attributionSkill", Field::Beside),
-    ("effort", Field::Beside),
-    ("entrypoint", Field::Beside),
-    ("error", Field::Beside),
-    ("failedResponseHadNoToolCall", Field::Beside),
-    ("gitBranch", Field::Beside),
-    ("holdsPersonsWords", Field::Beside),
-    ("imagePasteIds", Field::Beside),
-    ("interruptedMessageId", Field::Beside),
-    ("isReplay", Field::Beside),
-    ("isVisibleInTranscriptOnly", Field::Beside),
-    ("local_command_outcome", Field::Beside),
-    ("local_command_run", Field::Beside),
-    ("local_command_source", Field::Beside),
-    ("logicalParentUuid", Field::Beside),
-    ("madeBy", Field::Beside),
-    ("mcpCallNotReadOnly", Field::Beside),
-    ("mcpMeta", Field::Beside),
-    ("origin", Field::Beside),
-    ("perTurnEffort", Field::Beside),
-    ("permissionDecision", Field::Beside),
-    ("permissionMode", Field::Beside),
-    ("promptCacheRequested", Field::Beside),
-    ("promptId", Field::Beside),
-    ("promptSource", Field::Beside),
-    ("queueSkipAttachments", Field::Beside),
-    ("refusedMessageId", Field::Beside),
-    ("refused_message_id", Field::Beside),
-    ("refusingModel", Field::Beside),
-    ("requestId", Field::Beside),
-    ("requestRef", Field::Beside),
-    ("request_id", Field::Beside),
-    ("requestedModel", Field::Beside),
-    ("sandboxed", Field::Beside),
-    ("serverClassifierRequest", Field::Beside),
-    ("slug", Field::Beside),
-    ("sourceToolAssistantUUID", Field::Beside),
-    ("sourceToolUseID", Field::Beside),
-    ("subagent_type", Field::Beside),
-    ("task_description", Field::Beside),
-    ("thinkingDisplay", Field::Beside),
-    ("thinkingDurationMs", Field::Beside),
-    ("thinkingMetadata", Field::Beside),
-    ("thinking_display", Field::Beside),
-    ("thinking_duration_ms", Field::Beside),
-    ("todos", Field::Beside),
-    ("toolDenialKind", Field::Beside),
-    ("toolEndsTurn", Field::Beside),
-    ("toolInputStreamMs", Field::Beside),
-    ("tool_result_meta", Field::Beside),
-    ("tool_use_meta", Field::Beside),
-    ("ttft_ms", Field::Beside),
-    ("turnAttributionKey", Field::Beside),
-    ("turnCompanion", Field::Beside),
-    ("turnOrigin", Field::Beside),
-    ("turnPosition", Field::Beside),
-    ("userType", Field::Beside),
-    ("user_message_uuid", Field::Beside),
-    ("user_message_uuids", Field::Beside),
+static FIELDS: [(&str, Key); 96] = [
+    ("type", Key::Type),
+    ("subtype", Key::Subtype),
+    ("session_id", Key::Session),
+    ("sessionId", Key::HistorySession),
+    ("uuid", Key::Uuid),
+    ("parentUuid", Key::ParentUuid),
+    ("parent_tool_use_id", Key::Parent),
+    ("agentId", Key::Agent),
+    ("timestamp", Key::Timestamp),
+    ("message", Key::Message),
+    ("event", Key::Event),
+    ("tool_use_result", Key::Structured),
+    ("toolUseResult", Key::Structured),
+    ("cwd", Key::Cwd),
+    ("version", Key::Version),
+    ("claude_code_version", Key::Version),
+    ("supersedes", Key::Supersedes),
+    ("supersedesUuids", Key::Supersedes),
+    ("apiBlockIndex", Key::BlockIndex),
+    ("isSidechain", Key::Sidechain),
+    ("isMeta", Key::Synthetic),
+    ("isSynthetic", Key::Synthetic),
+    ("isCompactSummary", Key::Summary),
+    ("isApiErrorMessage", Key::ApiError),
+    ("is_api_error_message", Key::ApiError),
+    ("aborted", Key::Aborted),
+    ("isAbortedMidStream", Key::Aborted),
+    ("agent_id", Key::Beside),
+    ("apiError", Key::Beside),
+    ("apiErrorStatus", Key::Beside),
+    ("apiErrorType", Key::Beside),
+    ("api_error_status", Key::Beside),
+    ("api_error_type", Key::Beside),
+    ("api_message_id", Key::Beside),
+    ("attributionAgent", Key::Beside),
+    ("attributionMcpServer", Key::Beside),
+    ("attributionMcpTool", Key::Beside),
+    ("attributionSkill", Key::Beside),
+    ("effort", Key::Beside),
+    ("entrypoint", Key::Beside),
+    ("error", Key::Beside),
+    ("failedResponseHadNoToolCall", Key::Beside),
+    ("gitBranch", Key::Beside),
+    ("holdsPersonsWords", Key::Beside),
+    ("imagePasteIds", Key::Beside),
+    ("interruptedMessageId", Key::Beside),
+    ("isReplay", Key::Beside),
+    ("isVisibleInTranscriptOnly", Key::Beside),
+    ("local_command_outcome", Key::Beside),
+    ("local_command_run", Key::Beside),
+    ("local_command_source", Key::Beside),
+    ("logicalParentUuid", Key::Beside),
+    ("madeBy", Key::Beside),
+    ("mcpCallNotReadOnly", Key::Beside),
+    ("mcpMeta", Key::Beside),
+    ("origin", Key::Beside),
+    ("perTurnEffort", Key::Beside),
+    ("permissionDecision", Key::Beside),
+    ("permissionMode", Key::Beside),
+    ("promptCacheRequested", Key::Beside),
+    ("promptId", Key::Beside),
+    ("promptSource", Key::Beside),
+    ("queueSkipAttachments", Key::Beside),
+    ("refusedMessageId", Key::Beside),
+    ("refused_message_id", Key::Beside),
+    ("refusingModel", Key::Beside),
+    ("requestId", Key::Beside),
+    ("requestRef", Key::Beside),
+    ("request_id", Key::Beside),
+    ("requestedModel", Key::Beside),
+    ("sandboxed", Key::Beside),
+    ("serverClassifierRequest", Key::Beside),
+    ("slug", Key::Beside),
+    ("sourceToolAssistantUUID", Key::Beside),
+    ("sourceToolUseID", Key::Beside),
+    ("subagent_type", Key::Beside),
+    ("task_description", Key::Beside),
+    ("thinkingDisplay", Key::Beside),
+    ("thinkingDurationMs", Key::Beside),
+    ("thinkingMetadata", Key::Beside),
+    ("thinking_display", Key::Beside),
+    ("thinking_duration_ms", Key::Beside),
+    ("todos", Key::Beside),
+    ("toolDenialKind", Key::Beside),
+    ("toolEndsTurn", Key::Beside),
+    ("toolInputStreamMs", Key::Beside),
+    ("tool_result_meta", Key::Beside),
+    ("tool_use_meta", Key::Beside),
+    ("ttft_ms", Key::Beside),
+    ("turnAttributionKey", Key::Beside),
+    ("turnCompanion", Key::Beside),
+    ("turnOrigin", Key::Beside),
+    ("turnPosition", Key::Beside),
+    ("userType", Key::Beside),
+    ("user_message_uuid", Key::Beside),
+    ("user_message_uuids", Key::Beside),
 ];

@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use crate::event::{Event, Usage};
 use crate::hash::hash;
-use crate::item::{Action, Content, Fact, Id, Item, Kind, Status};
+use crate::item::{Action, Content, Fact, FactRef, Id, Item, Kind, Status};
 use crate::json::{self, Str, Value};
 use crate::session::{Facts, Session};
 use crate::text::Text;
 
-use super::block::{Block, is_blank, string};
+use super::block::{Block, Fields, is_blank, string};
+use super::line::{Field, Line};
 use super::marker::{Marked, Said};
 use super::partial::Told;
 use super::{Claude, Maker, copy, leveled, marker, quiet, tool};
@@ -21,49 +22,80 @@ use super::{Claude, Maker, copy, leveled, marker, quiet, tool};
 /// Model of messages that the program makes itself.
 const SYNTHETIC: &str = "<synthetic>";
 
-impl Claude {
-    /// An `assistant` line.
-    pub(super) fn assistant(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
-        let Some(message) = maker.line.message else {
-            return maker.unknown("assistant".into(), maker.line.value, out);
-        };
-        let (mut id, mut model, mut usage, mut content) = (None, None, None, None);
-        for (key, field) in message.entries() {
+/// An API message, as far as it can be read without knowing what was before it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Message {
+    id: Field,
+    model: Field,
+    content: Field,
+    usage: Option<Usage>,
+    /// The fields of the first block: most messages come as one line for each block.
+    first: Fields,
+    /// Hash of the message as written.
+    hash: u64,
+}
+
+impl Message {
+    /// Finds the fields of a message; of two with one name the last counts.
+    pub(super) fn of(message: Value<'_>) -> Self {
+        let mut found = Self { hash: hash(message.raw()), ..Self::default() };
+        for (key, value) in message.entries() {
             match &*key.decode() {
-                "id" => id = field.decode().filter(|id| !id.is_empty()),
-                "model" => model = field.decode(),
-                "usage" => usage = Some(field),
-                "content" => content = Some(field),
+                "id" => found.id = Field::of(value),
+                "model" => found.model = Field::of(value),
+                "usage" => found.usage = Some(usage_of(value)),
+                "content" => found.content = Field::of(value),
                 _ => {}
             }
         }
-        let is_synthetic = maker.line.flags.is_api_error || model.as_deref() == Some(SYNTHETIC);
+        let first = found.content.of_record(message).and_then(|content| content.items().next());
+        found.first = first.map(Fields::of).unwrap_or_default();
+        found
+    }
+
+    /// The blocks of its content.
+    fn blocks<'a>(&self, content: Value<'a>) -> impl Iterator<Item = Block<'a>> + use<'a> {
+        let mut first = Some(self.first);
+        content
+            .items()
+            .map(move |value| first.take().map_or_else(|| Block::of(value), |fields| Block { value, fields }))
+    }
+}
+
+impl Claude {
+    /// An `assistant` line.
+    pub(super) fn assistant(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+        let Line { value, envelope, .. } = maker.line;
+        let message = &envelope.inside;
+        let id = message.id.str(value).map(Str::decode).filter(|id| !id.is_empty());
+        let model = message.model.str(value).map(Str::decode);
+        let is_synthetic = maker.line.envelope.flags.is_api_error || model.as_deref() == Some(SYNTHETIC);
         if !is_synthetic {
             self.history_facts(maker, model.as_deref(), out);
         }
         let id = id.map(|id| Id::from(&*id));
-        if let (Some(id), Some(usage), false) = (&id, usage, is_synthetic) {
-            out.push(Event::Usage { message: id.clone(), usage: usage_of(usage) });
+        if let (Some(id), Some(usage), false) = (&id, message.usage, is_synthetic) {
+            out.push(Event::Usage { message: id.clone(), usage });
         }
         if let Some(id) = &id {
             self.threads.begin(maker.parent.as_ref(), id, out);
         }
         let first = out.len();
-        match content {
+        match message.content.of_record(value) {
             Some(text) if text.kind() == json::Kind::String => {
                 self.block(maker, id.as_ref(), Block::of(text), is_synthetic, out);
             }
             Some(blocks) if blocks.kind() == json::Kind::Array => {
-                for block in blocks.items() {
-                    self.block(maker, id.as_ref(), Block::of(block), is_synthetic, out);
+                for block in message.blocks(blocks) {
+                    self.block(maker, id.as_ref(), block, is_synthetic, out);
                 }
             }
-            _ => return maker.unknown("assistant".into(), maker.line.value, out),
+            _ => return maker.unknown("assistant".into(), value, out),
         }
-        if let Some(uuid) = maker.line.uuid {
-            self.made.remember(uuid, maker.line.message, &out[first..]);
+        if let Some(uuid) = maker.line.uuid() {
+            self.made.remember(uuid, message.hash, &out[first..]);
         }
-        if let Some(uuids) = maker.line.supersedes {
+        if let Some(uuids) = maker.line.supersedes() {
             self.retract(maker, uuids, out);
         }
     }
@@ -91,14 +123,14 @@ impl Claude {
         is_synthetic: bool,
         out: &mut Vec<Event>,
     ) {
-        let kind = block.kind.map(Str::decode).unwrap_or_default();
+        let kind = block.kind().map(Str::decode).unwrap_or_default();
         match &*kind {
-            "" | "text" if block.text.is_some_and(|text| text.kind() == json::Kind::String) => {
+            "" | "text" if block.text().is_some_and(|text| text.kind() == json::Kind::String) => {
                 // Blanks are a text, though nobody may want to see them.
-                if block.text.is_some_and(|text| text.raw().len() == 2) {
+                if block.text().is_some_and(|text| text.raw().len() == 2) {
                     return out.push(Event::Bookkeeping("empty text".into()));
                 }
-                let text = string(block.text);
+                let text = string(block.text());
                 let mut item = if is_synthetic {
                     synthetic(maker, text)
                 } else {
@@ -108,7 +140,7 @@ impl Claude {
                     item.block = Some(block.value.node());
                     item
                 };
-                if maker.line.flags.is_aborted {
+                if maker.line.envelope.flags.is_aborted {
                     item.status = Status::Cancelled;
                 }
                 out.push(Event::Put(Box::new(item)));
@@ -117,10 +149,10 @@ impl Claude {
                 let id = self.block_id(maker, message, Kind::Thinking, block);
                 let mut item = maker.item(id, Kind::Thinking);
                 item.block = Some(block.value.node());
-                if is_blank(block.thinking) {
+                if is_blank(block.thinking()) {
                     item.data.push(("redacted", Fact::Bool(true)));
                 } else {
-                    item.text = string(block.thinking);
+                    item.text = string(block.thinking());
                 }
                 out.push(Event::Put(Box::new(item)));
             }
@@ -131,7 +163,7 @@ impl Claude {
             }
             "text" => {
                 // No text in it, or one of a wrong type: shown as it is, unless it is just absent.
-                if block.text.is_some_and(|text| !text.is_null()) {
+                if block.text().is_some_and(|text| !text.is_null()) {
                     maker.unknown("text".into(), block.value, out);
                 }
             }
@@ -141,14 +173,15 @@ impl Claude {
 
     /// The id of a block of a message: a call's own, that of its streamed twin, else by its place in the message.
     fn block_id(&mut self, maker: &mut Maker<'_>, message: Option<&Id>, kind: Kind, block: Block<'_>) -> Id {
-        let own = block.id.filter(|_| kind == Kind::Call).and_then(Value::decode);
+        let own = block.id().filter(|_| kind == Kind::Call).and_then(Value::decode);
         let own = own.filter(|id| !id.is_empty()).map(|id| Id::from(&*id));
         let Some(message) = message else { return own.unwrap_or_else(|| maker.unnamed()) };
         let line = &maker.line;
         // Version 1.0.24 writes earlier turns again under new uuids: such a chain begins anew, amid a message.
-        let begins_anew = line.flags.is_history && line.uuid.is_some() && line.parent_uuid.is_none();
-        let is_replay = begins_anew || line.uuid.is_some_and(|uuid| self.made.knows(uuid));
-        let index = line.block_index.and_then(|index| usize::try_from(index).ok());
+        let begins_anew =
+            line.envelope.flags.is_history && line.uuid().is_some() && line.parent_uuid().is_none();
+        let is_replay = begins_anew || line.uuid().is_some_and(|uuid| self.made.knows(uuid));
+        let index = line.block_index().and_then(|index| usize::try_from(index).ok());
         let told = Told { kind, call: own.as_ref(), hash: hash(block.value.raw()), is_replay, index };
         let place = self.threads.whole(maker.parent.as_ref(), message, &told);
         own.unwrap_or_else(|| place.id(message))
@@ -164,20 +197,20 @@ impl Claude {
     ) {
         let id = self.block_id(maker, message, Kind::Call, block);
         let mut item = maker.item(id, Kind::Call);
-        item.input = block.input.map(Value::node);
+        item.input = block.input().map(Value::node);
         item.block = Some(block.value.node());
-        self.name_tool(&mut item, block.name);
-        if block.kind.is_some_and(|kind| !kind.is("tool_use")) {
+        self.name_tool(&mut item, block.name());
+        if block.kind().is_some_and(|kind| !kind.is("tool_use")) {
             item.data.push(("server_side", Fact::Bool(true)));
         }
-        let id_is_odd = block.id.is_some_and(|id| id.kind() != json::Kind::String);
-        if id_is_odd || block.is_odd_call || block.name.and_then(Value::str).is_none() {
+        let id_is_odd = block.id().is_some_and(|id| id.kind() != json::Kind::String);
+        if id_is_odd || block.fields.is_odd_call || block.name().and_then(Value::str).is_none() {
             item.data.push(("block", Fact::Node(block.value.node())));
         }
-        if let Some(input) = block.input {
+        if let Some(input) = block.input() {
             self.sidechains.called(&item.id, item.action.unwrap_or(Action::Other), input);
         }
-        let plan = plan_of(maker, &item, block.input);
+        let plan = plan_of(maker, &item, block.input());
         out.push(Event::Put(Box::new(item)));
         out.extend(plan.map(|plan| Event::Put(Box::new(plan))));
     }
@@ -198,14 +231,14 @@ impl Claude {
 
     /// A `user` line: results, and what is said to the model.
     pub(super) fn user(&mut self, maker: &mut Maker<'_>, session: &Session, out: &mut Vec<Event>) {
-        let body = maker.line.message.and_then(|message| message.get("content"));
-        let Some(body) = body else {
+        let message = &maker.line.envelope.inside;
+        let Some(body) = message.content.of_record(maker.line.value) else {
             return maker.unknown("user".into(), maker.line.value, out);
         };
         self.history_facts(maker, None, out);
         self.threads.answered(maker.parent.as_ref());
         let line = &maker.line;
-        if line.uuid.is_some_and(|uuid| self.made.remember(uuid, line.message, &[])) {
+        if line.uuid().is_some_and(|uuid| self.made.remember(uuid, message.hash, &[])) {
             // The very line again: a replay. Results are told apart by the session.
             let is_result = body
                 .items()
@@ -218,12 +251,11 @@ impl Claude {
         match body.kind() {
             json::Kind::String => self.said(maker, body, session, out),
             json::Kind::Array => {
-                for block in body.items() {
-                    let block = Block::of(block);
-                    let kind = block.kind.map(Str::decode).unwrap_or_default();
+                for block in message.blocks(body) {
+                    let kind = block.kind().map(Str::decode).unwrap_or_default();
                     match &*kind {
                         "tool_result" => self.result_of(maker, block, session, out),
-                        "text" | "" => match block.text {
+                        "text" | "" => match block.text() {
                             Some(text) if text.kind() == json::Kind::String => {
                                 self.said(maker, text, session, out);
                             }
@@ -239,7 +271,7 @@ impl Claude {
             _ => return maker.unknown("user".into(), maker.line.value, out),
         }
         let is_result = |event: &Event| matches!(event, Event::Put(item) if item.kind == Kind::Result);
-        let alone = maker.line.structured.filter(|value| !value.is_null());
+        let alone = maker.line.structured().filter(|value| !value.is_null());
         if let Some(alone) = alone.filter(|_| !out[first..].iter().any(is_result)) {
             // Its block is gone, or is none.
             maker.unknown("user/tool_use_result".into(), alone, out);
@@ -264,8 +296,12 @@ impl Claude {
                 let notice = marked_notice(maker, marked, content);
                 if is_awaited && notice.fact("quiet").is_none() { quiet(notice) } else { notice }
             }
-            Said::Prompt(_) if maker.line.flags.is_summary => quiet(maker.notice("summary", content)),
-            Said::Prompt(_) if maker.line.flags.is_synthetic => quiet(maker.notice("synthetic", content)),
+            Said::Prompt(_) if maker.line.envelope.flags.is_summary => {
+                quiet(maker.notice("summary", content))
+            }
+            Said::Prompt(_) if maker.line.envelope.flags.is_synthetic => {
+                quiet(maker.notice("synthetic", content))
+            }
             Said::Prompt(_) if string.trim().is_empty() => return,
             Said::Prompt(words) => {
                 let id = maker.unnamed();
@@ -286,7 +322,7 @@ impl Claude {
         session: &Session,
         out: &mut Vec<Event>,
     ) {
-        let structured = maker.line.structured;
+        let structured = maker.line.structured();
         let call = block.call_id();
         let known =
             call.as_ref().and_then(|id| session.call(id)).map(|call| (call.tool.clone(), call.action));
@@ -322,15 +358,15 @@ impl Claude {
         let mut item = maker.item(id, Kind::Result);
         item.block = Some(block.value.node());
         item.call = call;
-        item.error = block.is_error;
+        item.error = block.fields.is_error;
         item.status = if item.error { Status::Failed } else { Status::Done };
         match known {
             Some((tool, action)) if item.call.is_some() => (item.tool, item.action) = (tool, action),
             _ => item.data.push(("orphan", Fact::Bool(true))),
         }
-        result_content(&mut item, block.content);
+        result_content(&mut item, block.content());
         let error =
-            block.content.and_then(|content| content.get("error_code")).filter(|code| code.str().is_some());
+            block.content().and_then(|content| content.get("error_code")).filter(|code| code.str().is_some());
         if let Some(code) = error {
             // A tool that the API ran itself tells so that it failed.
             (item.error, item.status) = (true, Status::Failed);
@@ -351,8 +387,7 @@ impl Claude {
         {
             item.data.push(("exit", Fact::Int(code)));
         }
-        if let Some(path) =
-            item.fact("path").filter(|_| item.fact("plan").is_some()).and_then(crate::item::FactRef::text)
+        if let Some(path) = item.fact("path").filter(|_| item.fact("plan").is_some()).and_then(FactRef::text)
         {
             out.push(Event::Facts(Box::new(Facts { plan_file: Some(path), ..Facts::default() })));
         }
@@ -377,8 +412,8 @@ pub(super) fn marked_notice(maker: &mut Maker<'_>, marked: Marked<'_>, text: Con
 
 /// A message that the program wrote in the model's place.
 fn synthetic(maker: &mut Maker<'_>, text: Content) -> Item {
-    let is_error =
-        maker.line.flags.is_api_error || maker.line.value.get("error").is_some_and(|error| !error.is_null());
+    let is_error = maker.line.envelope.flags.is_api_error
+        || maker.line.value.get("error").is_some_and(|error| !error.is_null());
     let mut notice = maker.notice("synthetic", text);
     let said = notice.text().into_owned();
     if matches!(said.trim(), "(no content)" | "No response requested.") {
@@ -395,7 +430,7 @@ fn named(kind: &str) -> &str {
 
 /// A picture or document in a prompt.
 fn pictured(maker: &mut Maker<'_>, block: Value<'_>) -> Item {
-    if maker.line.flags.is_synthetic {
+    if maker.line.envelope.flags.is_synthetic {
         let mut notice = maker.notice("attachment", Content::None);
         notice.data.push(("images", Fact::List(vec![image(block)])));
         return quiet(notice);
@@ -488,7 +523,7 @@ fn task_list(maker: &Maker<'_>, result: &Item) -> Option<Item> {
     if result.error || result.tool.as_deref() != Some("TaskList") {
         return None;
     }
-    let tasks = result.fact("tasks")?.json()?;
+    let FactRef::Json(tasks) = result.fact("tasks")? else { return None };
     (tasks.kind() == json::Kind::Array).then(|| plan(maker, result, tasks))
 }
 

@@ -97,7 +97,7 @@ impl<'a> Maker<'a> {
         let mut item = Item::new(id, kind, self.input.line);
         item.parent.clone_from(&self.parent);
         item.session.clone_from(&self.session);
-        item.at = self.line.timestamp.map(Value::node);
+        item.at = self.line.timestamp().map(Value::node);
         item.record = Some(self.input.record.clone());
         item
     }
@@ -150,7 +150,7 @@ impl Decoder for Claude {
         };
         let Some(line) = Line::of(input.value, envelope) else { return self.not_an_event(input, out) };
         let kind = line.kind.decode();
-        let session_id = line.session.map(|id| tool::shared(&mut self.session, &id.decode()));
+        let session_id = line.session().map(|id| tool::shared(&mut self.session, &id.decode()));
         let parent = self.parent(&line, input);
         let mut maker = Maker { input, line, parent, session: session_id, unnamed: 0 };
         match &*kind {
@@ -186,16 +186,16 @@ impl Claude {
 
     /// The call that a line is inside of.
     fn parent(&mut self, line: &Line<'_>, input: Input<'_>) -> Option<Id> {
-        if let Some(parent) = line.parent.filter(|id| !id.raw().is_empty()) {
+        if let Some(parent) = line.parent().filter(|id| !id.raw().is_empty()) {
             return Some(Id::from(&*parent.decode()));
         }
         if let Some(parent) = input.parent {
             return Some(parent.clone());
         }
-        if line.flags.is_sidechain {
+        if line.envelope.flags.is_sidechain {
             return self.sidechains.parent(line);
         }
-        if line.message.is_some() {
+        if line.message().is_some() {
             self.sidechains.main_thread();
         }
         None
@@ -205,7 +205,7 @@ impl Claude {
     /// since a history has no `init`.
     fn history_facts(&mut self, maker: &mut Maker<'_>, model: Option<&str>, out: &mut Vec<Event>) {
         let line = maker.line;
-        if !line.flags.is_history || maker.parent.is_some() {
+        if !line.envelope.flags.is_history || maker.parent.is_some() {
             return;
         }
         let mut news = Facts::default();
@@ -217,8 +217,8 @@ impl Claude {
                 changed = true;
             }
         };
-        let id = line.session.map(json::Str::decode);
-        let cwd = line.cwd.map(json::Str::decode);
+        let id = line.session().map(json::Str::decode);
+        let cwd = line.cwd().map(json::Str::decode);
         note(&mut self.known.session, id.as_deref(), &mut news.session);
         note(&mut self.known.cwd, cwd.as_deref(), &mut news.cwd);
         note(&mut self.known.model, model, &mut news.model);
@@ -226,7 +226,7 @@ impl Claude {
             return;
         }
         news.agent = Some(Text::own("claude"));
-        news.version = line.version.map(Text::from_json);
+        news.version = line.version().map(Text::from_json);
         let is_new_session = news.session.is_some();
         out.push(Event::Facts(Box::new(news)));
         if is_new_session || !self.known.announced {
@@ -371,9 +371,9 @@ fn error_of_response(value: Value<'_>) -> Option<Value<'_>> {
 }
 
 /// Takes facts over from a value: its keys, and what ours are called.
-fn copy(item: &mut Item, value: Value<'_>, keys: &[(&str, &'static str)]) {
-    for (theirs, ours) in keys {
-        if let Some(field) = value.get(theirs).filter(|field| !field.is_null()) {
+fn copy<const N: usize>(item: &mut Item, value: Value<'_>, keys: &[(&str, &'static str); N]) {
+    for (field, (_, ours)) in value.get_all(keys.map(|(theirs, _)| theirs)).into_iter().zip(keys) {
+        if let Some(field) = field.filter(|field| !field.is_null()) {
             item.data.push((ours, Fact::Node(field.node())));
         }
     }

@@ -9,7 +9,7 @@ use crate::item::{Content, Fact, Id, Kind, Status};
 use crate::json::{self, Value};
 
 use super::message::usage_of;
-use super::{Claude, Maker, content, copy};
+use super::{Claude, Maker, block, copy};
 
 impl Claude {
     /// A `result` line.
@@ -18,27 +18,38 @@ impl Claude {
         let value = maker.line.value;
         let id = Id::below(maker.unnamed().as_str(), "outcome");
         let mut item = maker.item(id, Kind::Outcome);
-        let is_success = maker.line.subtype.is_none_or(|subtype| subtype.is("success"));
-        item.error = !is_success || value.get("is_error").and_then(Value::bool) == Some(true);
+        let is_success = maker.line.subtype().is_none_or(|subtype| subtype.is("success"));
+        let [is_error, said, turns, duration, api, cost, old_cost, usage, models, errors, denials] = value
+            .get_all([
+                "is_error",
+                "result",
+                "num_turns",
+                "duration_ms",
+                "duration_api_ms",
+                "total_cost_usd",
+                "total_cost",
+                "usage",
+                "modelUsage",
+                "errors",
+                "permission_denials",
+            ]);
+        item.error = !is_success || is_error.and_then(Value::bool) == Some(true);
         item.status = if item.error { Status::Failed } else { Status::Done };
-        item.text = content(value, "result");
+        item.text = block::string(said);
         copy(&mut item, value, &[("subtype", "subtype"), ("terminal_reason", "reason")]);
-        for (theirs, ours) in
-            [("num_turns", "turns"), ("duration_ms", "duration_ms"), ("duration_api_ms", "api_ms")]
-        {
-            if let Some(number) = value.get(theirs).and_then(Value::int).filter(|number| *number >= 0) {
+        for (number, ours) in [(turns, "turns"), (duration, "duration_ms"), (api, "api_ms")] {
+            if let Some(number) = number.and_then(Value::int).filter(|number| *number >= 0) {
                 item.data.push((ours, Fact::Int(number)));
             }
         }
-        let cost = value.get("total_cost_usd").or_else(|| value.get("total_cost"));
-        if let Some(cost) = cost.filter(|cost| cost.float().is_some_and(|cost| cost >= 0.0)) {
+        if let Some(cost) = cost.or(old_cost).filter(|cost| cost.float().is_some_and(|cost| cost >= 0.0)) {
             item.data.push(("cost_usd", Fact::Node(cost.node())));
         }
-        if let Some(usage) = value.get("usage").filter(|usage| usage.kind() == json::Kind::Object) {
+        if let Some(usage) = usage.filter(|usage| usage.kind() == json::Kind::Object) {
             item.data.push(("usage", Fact::Map(tokens(usage, &LIVE_TOKENS))));
             out.push(Event::Totals { outcome: item.id.clone(), usage: usage_of(usage) });
         }
-        if let Some(models) = value.get("modelUsage") {
+        if let Some(models) = models {
             let models = models.entries().map(|(name, usage)| {
                 let mut facts = vec![("model", Fact::Text(name.decode().into_owned()))];
                 facts.extend(tokens(usage, &MODEL_TOKENS));
@@ -52,8 +63,8 @@ impl Claude {
                 item.data.push(("models", Fact::List(models)));
             }
         }
-        list(&mut item.data, "errors", value.get("errors"), |error| Fact::Node(error.node()));
-        list(&mut item.data, "denials", value.get("permission_denials"), |denial| {
+        list(&mut item.data, "errors", errors, |error| Fact::Node(error.node()));
+        list(&mut item.data, "denials", denials, |denial| {
             let mut facts = Vec::new();
             for (theirs, ours) in [("tool_name", "tool"), ("tool_use_id", "call"), ("tool_input", "input")] {
                 facts.extend(denial.get(theirs).map(|field| (ours, Fact::Node(field.node()))));
@@ -61,9 +72,7 @@ impl Claude {
             Fact::Map(facts)
         });
         copy(&mut item, value, &[("structured_output", "structured")]);
-        if let (Content::None, Some(odd)) =
-            (&item.text, value.get("result").filter(|result| !result.is_null()))
-        {
+        if let (Content::None, Some(odd)) = (&item.text, said.filter(|said| !said.is_null())) {
             item.data.push(("more", Fact::List(vec![Fact::Node(odd.node())])));
         }
         out.push(Event::Put(Box::new(item)));
@@ -87,8 +96,9 @@ const MODEL_TOKENS: [(&str, &str); 4] = [
 ];
 
 fn tokens(usage: Value<'_>, names: &[(&str, &'static str); 4]) -> Vec<(&'static str, Fact)> {
-    let count = |theirs: &str| usage.get(theirs).and_then(Value::int).filter(|count| *count >= 0);
-    names.iter().filter_map(|(theirs, ours)| Some((*ours, Fact::Int(count(theirs)?)))).collect()
+    let counts = usage.get_all(names.map(|(theirs, _)| theirs)).into_iter().zip(names);
+    let known = |count: Option<Value<'_>>| count?.int().filter(|count| *count >= 0);
+    counts.filter_map(|(count, (_, ours))| Some((*ours, Fact::Int(known(count)?)))).collect()
 }
 
 fn list(

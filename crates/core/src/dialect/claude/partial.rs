@@ -79,6 +79,8 @@ struct Current {
 #[derive(Default)]
 pub(super) struct Threads {
     current: Map<Option<Id>, Current>,
+    /// Something was streamed since all messages were settled.
+    has_streamed: bool,
     /// Hash of a message's id → hashes of its blocks, in order; 0 while only streamed.
     blocks: Map<u64, Vec<u64>>,
 }
@@ -113,6 +115,9 @@ impl Threads {
 
     /// Settles all messages: an outcome has come.
     pub(super) fn settle(&mut self, out: &mut Vec<Event>) {
+        if !std::mem::take(&mut self.has_streamed) {
+            return;
+        }
         for current in self.current.values_mut() {
             current.settle(out);
         }
@@ -217,9 +222,10 @@ impl Current {
 impl Claude {
     /// A `stream_event` line.
     pub(super) fn partial(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
-        let Some(event) = maker.line.event else {
+        let Some(event) = maker.line.event() else {
             return maker.unknown("stream_event".into(), maker.line.value, out);
         };
+        self.threads.has_streamed = true;
         let kind = event.get("type").and_then(Value::decode).unwrap_or_default();
         let index = event.get("index").and_then(Value::int).unwrap_or(0);
         match &*kind {

@@ -50,12 +50,12 @@ impl Sidechains {
             return None;
         }
         let by = |key: Option<Str<'_>>| self.calls.get(&hash(key?.raw())).cloned();
-        let parent = by(line.agent).or_else(|| by(line.parent_uuid)).or_else(|| self.by_prompt(line));
+        let parent = by(line.agent()).or_else(|| by(line.parent_uuid())).or_else(|| self.by_prompt(line));
         let parent = parent.unwrap_or_else(|| {
-            let agent = line.agent.map(Str::decode).unwrap_or_default();
+            let agent = line.agent().map(Str::decode).unwrap_or_default();
             if agent.is_empty() { Id::from("sidechain") } else { format!("agent-{agent}").into() }
         });
-        for key in [line.uuid, line.agent].into_iter().flatten() {
+        for key in [line.uuid(), line.agent()].into_iter().flatten() {
             if self.calls.len() >= MAX_LINES {
                 self.calls.drain(..MAX_LINES / 2);
             }
@@ -65,7 +65,7 @@ impl Sidechains {
     }
 
     fn by_prompt(&self, line: &Line<'_>) -> Option<Id> {
-        let content = line.message?.get("content")?;
+        let content = line.message()?.get("content")?;
         let text = content.decode().or_else(|| content.items().next()?.get("text")?.decode())?;
         self.prompts.get(&hash(text.trim())).cloned()
     }

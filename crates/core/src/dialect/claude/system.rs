@@ -42,7 +42,7 @@ impl Claude {
     /// A `system` line.
     pub(super) fn system(&mut self, maker: &mut Maker<'_>, session: &Session, out: &mut Vec<Event>) {
         let value = maker.line.value;
-        let subtype = maker.line.subtype.map(Str::decode).unwrap_or_default();
+        let subtype = maker.line.subtype().map(Str::decode).unwrap_or_default();
         let notice = match &*subtype {
             "init" => return self.init(maker, out),
             "status" => return status(maker, out),
@@ -116,15 +116,17 @@ impl Claude {
     /// One for each turn; it is news if session, model, folder or mode changed.
     fn init(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
         let value = maker.line.value;
-        let text = |key: &str| value.get(key).and_then(Value::str).map(Text::from_json);
+        let [version, model, cwd, session, mode] =
+            value.get_all(["claude_code_version", "model", "cwd", "session_id", "permissionMode"]);
+        let text = |field: Option<Value<'_>>| field.and_then(Value::str).map(Text::from_json);
         self.known.announced = true;
         out.push(Event::Facts(Box::new(Facts {
             agent: Some(Text::own("claude")),
-            version: text("claude_code_version"),
-            model: text("model"),
-            cwd: text("cwd"),
-            session: text("session_id"),
-            mode: text("permissionMode"),
+            version: text(version),
+            model: text(model),
+            cwd: text(cwd),
+            session: text(session),
+            mode: text(mode),
             ..Facts::default()
         })));
         let mut notice = maker.notice("session", Content::None);

@@ -6,16 +6,16 @@ use super::{Answer, TITLE};
 use crate::entry::{Block, View};
 use crate::formatter::calls::extension;
 use crate::formatter::changes::Changes;
-use crate::formatter::datum::Datum;
 use crate::formatter::standard::images;
 use crate::formatter::{figures, generic};
+use crate::item::FactRef;
 use crate::item::Item;
 use crate::json::Value;
 use crate::text::Text;
 
 pub(in crate::formatter) fn read(answer: &mut Answer<'_>) -> Option<View> {
     let context = answer.context;
-    match context.fact("type").and_then(Datum::str).as_deref() {
+    match context.fact("type").and_then(FactRef::str).as_deref() {
         Some("image") => answer.note(Text::own("image")),
         Some("pdf") => answer.note(Text::own("PDF")),
         Some("parts") => answer.note(Text::own("in parts")),
@@ -23,7 +23,7 @@ pub(in crate::formatter) fn read(answer: &mut Answer<'_>) -> Option<View> {
         Some("notebook") => {
             let number = context.fact("cells").map_or(0, |cells| cells.list().len() as u64);
             answer.note(figures::count_of(number, "cell", "cells"));
-            if let (true, Some(Datum::Json(cells))) = (context.full, context.fact("cells")) {
+            if let (true, Some(FactRef::Json(cells))) = (context.full, context.fact("cells")) {
                 answer.body.push(Block::text("result.text", generic::laid_out(cells, false)));
             }
         }
@@ -170,7 +170,7 @@ pub(in crate::formatter) fn change(answer: &mut Answer<'_>) -> Option<View> {
     }
     let changes = context.fact("patch").and_then(Changes::of_patch).or_else(|| {
         if is_created {
-            let written = context.fact("content").and_then(Datum::str);
+            let written = context.fact("content").and_then(FactRef::str);
             return Some(Changes::created(&written.or_else(|| input(answer.call?, "content"))?));
         }
         asked(answer.call?)
@@ -226,9 +226,9 @@ fn asked(call: &Item) -> Option<Changes> {
 
 pub(in crate::formatter) fn search(answer: &mut Answer<'_>) -> Option<View> {
     let context = answer.context;
-    let files = context.fact("files").map(Datum::list).unwrap_or_default();
+    let files = context.fact("files").map(FactRef::list).unwrap_or_default();
     let number = context.count("count").unwrap_or(files.len() as u64);
-    let mode = context.fact("mode").and_then(Datum::str);
+    let mode = context.fact("mode").and_then(FactRef::str);
     let hits = context.text("content").map(Text::trimmed_end).filter(|text| !text.is_empty());
     let text = answer.text();
     let is_told = context.fact("files").is_some() || hits.is_some() || context.fact("count").is_some();
@@ -288,7 +288,7 @@ pub(in crate::formatter) fn search(answer: &mut Answer<'_>) -> Option<View> {
         answer.code_if_new("result.text", hits);
     }
     if !context.full {
-        answer.files(files.into_iter().filter_map(Datum::text));
+        answer.files(files.into_iter().filter_map(FactRef::text));
     }
     answer.done()
 }

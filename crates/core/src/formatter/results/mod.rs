@@ -15,9 +15,9 @@ use memchr::memmem::{self, Finder};
 
 use crate::entry::{Block, Line, Span, View};
 use crate::formatter::changes::Changes;
-use crate::formatter::datum::Datum;
 use crate::formatter::standard::{Context, images};
 use crate::formatter::{figures, generic, tools};
+use crate::item::FactRef;
 use crate::item::Item;
 use crate::json::{Kind, Record, Value};
 use crate::text::Text;
@@ -51,7 +51,7 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
         answer.failure();
         return Some(answer.finish("error"));
     }
-    if context.fact("success").is_some_and(Datum::is_false) {
+    if context.fact("success").and_then(FactRef::bool) == Some(false) {
         answer.no_success();
         return Some(answer.finish("warning"));
     }
@@ -126,7 +126,7 @@ impl Answer<'_> {
     fn failure(&mut self) {
         let context = self.context;
         let mut text = self.text();
-        let exit = context.fact("exit").and_then(Datum::int);
+        let exit = context.fact("exit").and_then(FactRef::int);
         if !context.full {
             text = unwrapped(text);
             if let Some(rest) = exit.and_then(|code| text.strip_prefix(&format!("Exit code {code}"))) {
@@ -183,14 +183,14 @@ impl Answer<'_> {
         let item = self.context.item;
         let cut = item.record.as_ref().is_some_and(|record| record.is_cut());
         let mut odd = Vec::new();
-        for part in self.context.fact("more").map(Datum::list).unwrap_or_default() {
-            if let Datum::Json(value) = part {
+        for part in self.context.fact("more").map(FactRef::list).unwrap_or_default() {
+            if let FactRef::Json(value) = part {
                 odd.push(generic::laid_out(value, cut));
             }
         }
         for (name, _) in &item.data {
             match self.context.fact(name) {
-                Some(Datum::Json(value)) if !has_its_type(name, value.kind()) => {
+                Some(FactRef::Json(value)) if !has_its_type(name, value.kind()) => {
                     let laid = generic::laid_out(value, cut);
                     let between = if laid.contains('\n') { "\n" } else { " " };
                     odd.push(Text::clean_owned(format!("{name}:{between}{}", &*laid)));
@@ -269,7 +269,7 @@ impl Answer<'_> {
 
     /// The tool's own structured value, but for what already stands there.
     fn structured(&mut self) {
-        let Some(Datum::Json(value)) = self.context.fact("structured") else { return };
+        let Some(FactRef::Json(value)) = self.context.fact("structured") else { return };
         let cut = self.context.item.record.as_ref().is_some_and(|record| record.is_cut());
         let is_said = |value: Value<'_>| value.str().is_some_and(|text| self.has(&Text::from_json(text)));
         let is_block =
@@ -308,7 +308,7 @@ pub(super) fn run(answer: &mut Answer<'_>) -> Option<View> {
     } else if &*output == "(Bash completed with no output)" {
         output = Text::EMPTY;
     }
-    if let Some(code) = context.fact("exit").and_then(Datum::int).filter(|code| *code != 0) {
+    if let Some(code) = context.fact("exit").and_then(FactRef::int).filter(|code| *code != 0) {
         answer.note(Text::clean_owned(format!("exit {code}")));
     }
     if context.is("interrupted") {
@@ -343,9 +343,9 @@ pub(super) fn run(answer: &mut Answer<'_>) -> Option<View> {
         }
         answer.body.push(Block::line(line));
     }
-    for file in context.fact("files").map(Datum::list).unwrap_or_default() {
+    for file in context.fact("files").map(FactRef::list).unwrap_or_default() {
         let either = |names: [&str; 2]| names.iter().find_map(|name| file.get(name));
-        let path = either(["path", "filePath"]).and_then(Datum::text).map(|path| context.path(path));
+        let path = either(["path", "filePath"]).and_then(FactRef::text).map(|path| context.path(path));
         if let Some(changes) = either(["patch", "hunks"]).and_then(Changes::of_patch) {
             let mut line = path.clone().map(|path| Line::of("result.file", path)).unwrap_or_default();
             changes.tell(&mut line);

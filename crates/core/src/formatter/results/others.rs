@@ -2,21 +2,21 @@
 
 use super::{Answer, holds, say_text};
 use crate::entry::{Block, Line, ListItem, Point, Span, View};
-use crate::formatter::datum::Datum;
 use crate::formatter::figures;
+use crate::item::FactRef;
 use crate::json::Record;
 use crate::text::Text;
 
 pub(in crate::formatter) fn fetch(answer: &mut Answer<'_>) -> Option<View> {
     let context = answer.context;
-    if let Some(code) = context.fact("code").and_then(Datum::words) {
+    if let Some(code) = context.fact("code").and_then(FactRef::words) {
         let words = context.text("code_text").unwrap_or_default();
         answer.note(Text::clean_owned(format!("{} {}", &*code, &*words)).trimmed_end());
     }
     if let Some(bytes) = context.count("bytes") {
         answer.note(figures::size(bytes));
     }
-    let hits = context.fact("hits").map(Datum::list).unwrap_or_default();
+    let hits = context.fact("hits").map(FactRef::list).unwrap_or_default();
     if !hits.is_empty() {
         answer.note(figures::count_of(hits.len() as u64, "hit", "hits"));
     }
@@ -44,7 +44,7 @@ pub(in crate::formatter) fn fetch(answer: &mut Answer<'_>) -> Option<View> {
 }
 
 /// `Title address`, both a link.
-fn link(hit: Datum<'_>) -> Line {
+fn link(hit: FactRef<'_>) -> Line {
     let url = hit.text_at("url").unwrap_or_default();
     let title = hit.text_at("title").filter(|title| !title.is_empty());
     let mut line = Line {
@@ -58,7 +58,7 @@ fn link(hit: Datum<'_>) -> Line {
 
 pub(in crate::formatter) fn delegate(answer: &mut Answer<'_>) -> Option<View> {
     let context = answer.context;
-    let state = context.fact("state").and_then(Datum::str);
+    let state = context.fact("state").and_then(FactRef::str);
     let is_done = matches!(state.as_deref(), None | Some("completed"));
     match state.as_deref() {
         None | Some("completed") => {}
@@ -111,7 +111,7 @@ pub(in crate::formatter) fn tasks(answer: &mut Answer<'_>) -> Option<View> {
     let all = context.fact("tasks").or_else(|| context.fact("todos"));
     if let Some(task) = context.fact("task") {
         let mut line = Line::default();
-        if let Some(id) = task.get("id").and_then(Datum::words) {
+        if let Some(id) = task.get("id").and_then(FactRef::words) {
             line.push("result.note", format!("#{}", &*id));
         }
         let asked = answer.call.and_then(|call| call.input_text("subject"));
@@ -126,7 +126,7 @@ pub(in crate::formatter) fn tasks(answer: &mut Answer<'_>) -> Option<View> {
     }
     let written = answer.text();
     let listed = written.find("[{").and_then(|at| Some(Record::read(&written[at..]).ok()?.0));
-    let all = all.or_else(|| Some(Datum::Json(listed.as_ref()?.root())));
+    let all = all.or_else(|| Some(FactRef::Json(listed.as_ref()?.root())));
     let items = all.map(|all| points(all, context.full)).unwrap_or_default();
     if !items.is_empty() {
         answer.note(figures::count_of(items.len() as u64, "task", "tasks"));
@@ -142,9 +142,9 @@ pub(in crate::formatter) fn tasks(answer: &mut Answer<'_>) -> Option<View> {
 }
 
 /// Points of a plan or list of tasks.
-pub(in crate::formatter) fn points(todos: Datum<'_>, full: bool) -> Vec<ListItem> {
-    let point = |todo: Datum<'_>| {
-        let status = todo.get("status").and_then(Datum::str);
+pub(in crate::formatter) fn points(todos: FactRef<'_>, full: bool) -> Vec<ListItem> {
+    let point = |todo: FactRef<'_>| {
+        let status = todo.get("status").and_then(FactRef::str);
         let (point, known) = match status.as_deref() {
             Some("completed" | "done") => (Point::Done, true),
             Some("in_progress" | "active") => (Point::Active, true),
@@ -153,7 +153,7 @@ pub(in crate::formatter) fn points(todos: Datum<'_>, full: bool) -> Vec<ListItem
             _ => (Point::Open, false),
         };
         let mut line = Line::default();
-        if let Some(id) = todo.get("id").and_then(Datum::words) {
+        if let Some(id) = todo.get("id").and_then(FactRef::words) {
             line.push("plan.note", format!("#{}", &*id));
         }
         let content = ["content", "subject", "text"].iter().find_map(|name| todo.text_at(name));
@@ -189,7 +189,7 @@ pub(in crate::formatter) fn plan_mode(answer: &mut Answer<'_>) -> Option<View> {
 }
 
 pub(in crate::formatter) fn ask(answer: &mut Answer<'_>) -> Option<View> {
-    let answers = answer.context.fact("answers").map(Datum::parts).unwrap_or_default();
+    let answers = answer.context.fact("answers").map(FactRef::parts).unwrap_or_default();
     let mut items = Vec::new();
     for (question, chosen) in answers {
         let line = Line::of("ask.question", question)
@@ -215,14 +215,14 @@ pub(in crate::formatter) fn skill(answer: &mut Answer<'_>) -> Option<View> {
 }
 
 pub(in crate::formatter) fn tool_search(answer: &mut Answer<'_>) -> Option<View> {
-    let names: Vec<_> = answer.context.fact("matches").map(Datum::list).unwrap_or_default();
+    let names: Vec<_> = answer.context.fact("matches").map(FactRef::list).unwrap_or_default();
     let number = names.len() as u64;
     if number == 0 {
         say_text(answer);
         return answer.done();
     }
     answer.note(figures::count_of(number, "tool", "tools"));
-    let names: Vec<_> = names.into_iter().filter_map(Datum::text).map(Text::into_string).collect();
+    let names: Vec<_> = names.into_iter().filter_map(FactRef::text).map(Text::into_string).collect();
     answer.code("result.text", Text::clean_owned(names.join("\n")));
     answer.done()
 }

@@ -1,43 +1,61 @@
-//! Reads an item's facts: a fact may be a value of the record or one that the decoder made, and both read alike.
+//! An item's facts: a fact may be a value of the record or one that the decoder made, and both read alike.
 
 use std::borrow::Cow;
 
 use crate::entry::Picture;
-use crate::item::{Fact, Item};
+use crate::item::Item;
 use crate::json::{Kind, Value};
 use crate::text::Text;
 
+/// A typed fact of an item's `data`.
+#[derive(Clone, Debug)]
+pub enum Fact {
+    /// True or false.
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// A number.
+    Float(f64),
+    /// A text of its own, not cleaned.
+    Text(String),
+    /// A value of the item's record, by node.
+    Node(u32),
+    /// A text that is made, when it is asked for, from a value of the item's record.
+    Made(fn(Value<'_>) -> Option<String>, u32),
+    /// The Base64 of a picture: a string of the item's record, by node. Machine output leaves it out.
+    Bytes(u32),
+    /// Several facts.
+    List(Vec<Fact>),
+    /// Named facts.
+    Map(Vec<(&'static str, Fact)>),
+}
+
 /// A fact, or a part of one.
 #[derive(Clone, Copy)]
-pub(super) enum Datum<'a> {
+pub enum FactRef<'a> {
     /// A value of the item's record.
     Json(Value<'a>),
     /// One that the decoder made, and the item that its nodes are of.
     Made(&'a Item, &'a Fact),
 }
 
-impl<'a> Datum<'a> {
-    /// The fact called `name`, unless it is `null`.
-    pub(super) fn of(item: &'a Item, name: &str) -> Option<Self> {
-        let (_, fact) = item.data.iter().find(|(key, _)| *key == name)?;
-        Self::new(item, fact)
-    }
-
-    fn new(item: &'a Item, fact: &'a Fact) -> Option<Self> {
+impl<'a> FactRef<'a> {
+    /// A fact of this item, unless it is `null`.
+    pub(super) fn new(item: &'a Item, fact: &'a Fact) -> Option<Self> {
         match fact {
-            Fact::Node(node) => Self::json(item.record.as_deref()?.value(*node)),
+            Fact::Node(node) => Self::of_json(item.record.as_deref()?.value(*node)),
             _ => Some(Self::Made(item, fact)),
         }
     }
 
-    fn json(value: Value<'a>) -> Option<Self> {
+    fn of_json(value: Value<'a>) -> Option<Self> {
         (!value.is_null()).then_some(Self::Json(value))
     }
 
     /// The part called `name`, unless it is `null`.
-    pub(super) fn get(self, name: &str) -> Option<Self> {
+    pub fn get(self, name: &str) -> Option<Self> {
         match self {
-            Self::Json(value) => Self::json(value.get(name)?),
+            Self::Json(value) => Self::of_json(value.get(name)?),
             Self::Made(item, Fact::Map(parts)) => {
                 let (_, fact) = parts.iter().find(|(key, _)| *key == name)?;
                 Self::new(item, fact)
@@ -47,17 +65,17 @@ impl<'a> Datum<'a> {
     }
 
     /// The text under `name`, cleaned.
-    pub(super) fn text_at(self, name: &str) -> Option<Text> {
+    pub fn text_at(self, name: &str) -> Option<Text> {
         self.get(name)?.text()
     }
 
     /// The number from 0 under `name`.
-    pub(super) fn count_at(self, name: &str) -> Option<u64> {
+    pub fn count_at(self, name: &str) -> Option<u64> {
         self.get(name)?.count()
     }
 
     /// Its elements; none if it is no list.
-    pub(super) fn list(self) -> Vec<Self> {
+    pub fn list(self) -> Vec<Self> {
         match self {
             Self::Json(value) => value.items().map(Self::Json).collect(),
             Self::Made(item, Fact::List(facts)) => {
@@ -68,7 +86,7 @@ impl<'a> Datum<'a> {
     }
 
     /// Its named parts in the order written; none if it has no names.
-    pub(super) fn parts(self) -> Vec<(Text, Self)> {
+    pub fn parts(self) -> Vec<(Text, Self)> {
         match self {
             Self::Json(value) => {
                 value.entries().map(|(key, value)| (Text::from_json(key), Self::Json(value))).collect()
@@ -82,7 +100,7 @@ impl<'a> Datum<'a> {
     }
 
     /// The string it is, cleaned.
-    pub(super) fn text(self) -> Option<Text> {
+    pub fn text(self) -> Option<Text> {
         match self {
             Self::Json(value) => value.str().map(Text::from_json),
             Self::Made(..) => self.str().map(|text| Text::clean(&text)),
@@ -90,7 +108,7 @@ impl<'a> Datum<'a> {
     }
 
     /// The picture whose bytes it is.
-    pub(super) fn picture(self) -> Option<Picture> {
+    pub fn picture(self) -> Option<Picture> {
         match self {
             Self::Made(item, Fact::Bytes(node)) => Some(Picture::new(item.record.clone()?, *node)),
             _ => None,
@@ -98,7 +116,7 @@ impl<'a> Datum<'a> {
     }
 
     /// The string it is, as it came.
-    pub(super) fn str(self) -> Option<Cow<'a, str>> {
+    pub fn str(self) -> Option<Cow<'a, str>> {
         match self {
             Self::Json(value) => value.decode(),
             Self::Made(_, Fact::Text(text)) => Some(Cow::Borrowed(text)),
@@ -110,7 +128,7 @@ impl<'a> Datum<'a> {
     }
 
     /// The scalar it is, in words: a string cleaned, a number as written.
-    pub(super) fn words(self) -> Option<Text> {
+    pub fn words(self) -> Option<Text> {
         self.text().or_else(|| match self {
             Self::Json(value) => matches!(value.kind(), Kind::Number | Kind::True | Kind::False)
                 .then(|| Text::clean(value.raw())),
@@ -122,12 +140,12 @@ impl<'a> Datum<'a> {
     }
 
     /// The whole number it is, unless negative.
-    pub(super) fn count(self) -> Option<u64> {
+    pub fn count(self) -> Option<u64> {
         self.int().and_then(|number| u64::try_from(number).ok())
     }
 
     /// The whole number it is.
-    pub(super) fn int(self) -> Option<i64> {
+    pub fn int(self) -> Option<i64> {
         match self {
             Self::Json(value) => value.int(),
             Self::Made(_, Fact::Int(number)) => Some(*number),
@@ -139,7 +157,7 @@ impl<'a> Datum<'a> {
     }
 
     /// The number it is.
-    pub(super) fn float(self) -> Option<f64> {
+    pub fn float(self) -> Option<f64> {
         match self {
             Self::Json(value) => value.float(),
             Self::Made(_, Fact::Float(number)) => Some(*number),
@@ -148,19 +166,12 @@ impl<'a> Datum<'a> {
         }
     }
 
-    /// Whether it is `true`.
-    pub(super) fn is_true(self) -> bool {
+    /// The truth value it is.
+    pub fn bool(self) -> Option<bool> {
         match self {
-            Self::Json(value) => value.bool() == Some(true),
-            Self::Made(_, fact) => matches!(fact, Fact::Bool(true)),
-        }
-    }
-
-    /// Whether it is `false`.
-    pub(super) fn is_false(self) -> bool {
-        match self {
-            Self::Json(value) => value.bool() == Some(false),
-            Self::Made(_, fact) => matches!(fact, Fact::Bool(false)),
+            Self::Json(value) => value.bool(),
+            Self::Made(_, Fact::Bool(truth)) => Some(*truth),
+            Self::Made(..) => None,
         }
     }
 }

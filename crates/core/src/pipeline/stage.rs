@@ -1,0 +1,452 @@
+//! From items on: what is said of each, and to whom.
+
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
+use indexmap::{IndexMap, IndexSet};
+
+use crate::clip::{clip, fold};
+use crate::entry::{Block, Entry, Figures, Line, View};
+use crate::formatter::standard::Standard;
+use crate::formatter::{Formatter, Moment, Verdict};
+use crate::item::{Fact, FactRef, Id, Item, Kind};
+use crate::profile::{Detail, Profile, Selector};
+use crate::redact::Redactor;
+use crate::session::{Change, Session, SessionId};
+use crate::text::Text;
+use crate::writer::json::write_item;
+
+use super::report::{Report, count};
+use super::{Output, SHOWN_DAMAGE, Update, notice};
+
+/// From items on: the formatter chain, the clip, the writer.
+pub(super) struct Stage {
+    profile: Profile,
+    pub(super) output: Output,
+    standard: Standard,
+    /// Masks what is to be masked, if anything is.
+    redactor: Option<Redactor>,
+    /// The item that was written last.
+    last: Option<Id>,
+    /// The call that it was inside of.
+    last_parent: Option<Id>,
+    /// The session of the last item that has one.
+    last_session: Option<SessionId>,
+    pub(super) report: Report,
+    is_begun: bool,
+    /// Whether the formatters were told of the beginning.
+    has_met: bool,
+    /// For updates: open items that have changed.
+    grown: IndexSet<Id>,
+    /// For updates: open items that the sink shows.
+    growing: IndexSet<Id>,
+    /// For updates: what else has changed.
+    updates: IndexMap<Id, Update>,
+}
+
+impl Stage {
+    pub(super) fn new(profile: Profile, output: Output) -> Self {
+        Self {
+            standard: standard_of(&profile),
+            redactor: Redactor::new(&profile.redaction),
+            profile,
+            output,
+            last: None,
+            last_parent: None,
+            last_session: None,
+            report: Report::default(),
+            is_begun: false,
+            has_met: false,
+            grown: IndexSet::new(),
+            growing: IndexSet::new(),
+            updates: IndexMap::new(),
+        }
+    }
+
+    /// Takes other choices.
+    pub(super) fn choose(&mut self, profile: Profile) {
+        self.standard = standard_of(&profile);
+        self.redactor = Redactor::new(&profile.redaction);
+        self.profile = profile;
+    }
+
+    pub(super) fn take(&mut self, session: &Session, change: Change<'_>, out: &mut dyn Write) -> fmt::Result {
+        match change {
+            Change::Complete(item) => self.item(item, session, out),
+            Change::Repeated => {
+                self.report.repeated += 1;
+                Ok(())
+            }
+            Change::Grew(id) => {
+                if let Output::Updates { .. } = self.output {
+                    self.grown.insert(id);
+                }
+                Ok(())
+            }
+            Change::Dropped(id) => {
+                if let Output::Updates { .. } = self.output {
+                    self.grown.shift_remove(&id);
+                    self.growing.swap_remove(&id);
+                    self.updates.insert(id.clone(), Update::Drop(id));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn item(&mut self, item: &Item, session: &Session, out: &mut dyn Write) -> fmt::Result {
+        if item.kind == Kind::Outcome {
+            self.report.failed = item.error;
+        }
+        if let Output::Items = self.output {
+            if item.fact("blank").is_none() && self.admits(item) {
+                *self.report.shown.entry(item.kind.name()).or_default() += 1;
+                match &mut self.redactor {
+                    None => write_item(item, out)?,
+                    Some(redactor) => {
+                        let mut line = String::new();
+                        write_item(item, &mut line)?;
+                        redactor.json(&mut line);
+                        out.write_str(&line)?;
+                    }
+                }
+            }
+            return Ok(());
+        }
+        let (before, mut after) = self.meet(item, session);
+        self.aside("begin", None, before, session, out)?;
+        let Some(mut entry) = self.entry(item, session) else {
+            self.hide(&item.id);
+            return self.aside("after", Some(item), after, session, out);
+        };
+        let change = self.session_change(item).and_then(|notice| self.entry(&notice, session));
+        if let Some(change) = change {
+            self.write(change, out)?;
+        }
+        if self.profile.detail != Detail::Lines {
+            if let Some(redactor) = &mut self.redactor {
+                redactor.blocks(&mut after);
+            }
+            entry.view.body.append(&mut after);
+        }
+        self.write(entry, out)?;
+        self.aside("after", Some(item), after, session, out)
+    }
+
+    fn write(&mut self, entry: Entry, out: &mut dyn Write) -> fmt::Result {
+        *self.report.shown.entry(entry.kind.name()).or_default() += 1;
+        self.last = Some(entry.id.clone());
+        self.last_parent.clone_from(&entry.parent);
+        self.say(entry, out)
+    }
+
+    /// Hands an entry to the writer, or keeps it for the sink.
+    fn say(&mut self, entry: Entry, out: &mut dyn Write) -> fmt::Result {
+        match &mut self.output {
+            Output::Entries { writer, .. } => {
+                if !std::mem::replace(&mut self.is_begun, true) {
+                    writer.begin(out)?;
+                }
+                writer.entry(&entry, out)?;
+            }
+            Output::Updates { .. } => {
+                self.grown.shift_remove(&entry.id);
+                self.growing.swap_remove(&entry.id);
+                self.updates.insert(entry.id.clone(), Update::Put(Box::new(entry)));
+            }
+            Output::Items => {}
+        }
+        Ok(())
+    }
+
+    /// Nothing is said of an item any longer: what was said while it grew is taken back.
+    fn hide(&mut self, id: &Id) {
+        if self.growing.swap_remove(id) {
+            self.updates.insert(id.clone(), Update::Drop(id.clone()));
+        }
+    }
+
+    /// Tells the formatters of an item, and of the beginning if it is the first one. Gives what is to be said
+    /// before and after the item.
+    fn meet(&mut self, item: &Item, session: &Session) -> (Vec<Block>, Vec<Block>) {
+        let is_first = !std::mem::replace(&mut self.has_met, true);
+        let before = if is_first { self.observe(Moment::Begin, session) } else { Vec::new() };
+        (before, self.observe(Moment::Complete(item), session))
+    }
+
+    fn observe(&mut self, moment: Moment<'_>, session: &Session) -> Vec<Block> {
+        let (Output::Entries { formatters, .. } | Output::Updates { formatters }) = &self.output else {
+            return Vec::new();
+        };
+        let mut said = Vec::new();
+        for formatter in formatters {
+            said.extend(formatter.observe(moment, session));
+            note_failures(&mut self.report, &**formatter);
+        }
+        said
+    }
+
+    /// Says, in an entry of its own, what no shown item can carry: at the beginning or the end, or after an
+    /// item that is hidden.
+    fn aside(
+        &mut self,
+        name: &str,
+        item: Option<&Item>,
+        body: Vec<Block>,
+        session: &Session,
+        out: &mut dyn Write,
+    ) -> fmt::Result {
+        if body.is_empty() {
+            return Ok(());
+        }
+        let id: Id = item.map_or_else(|| name.into(), |item| format!("{}/{name}", item.id).into());
+        let mut view = View::of(body);
+        if let Some(redactor) = &mut self.redactor {
+            redactor.view(&mut view);
+        }
+        let view = self.folded(&Item::new(id.clone(), Kind::Notice, 0), session, view);
+        let entry = Entry {
+            parent: item.and_then(|item| item.parent.clone()),
+            place: item.map_or(0, |item| item.place),
+            ..Entry::new(id, Kind::Notice, view)
+        };
+        self.say(entry, out)
+    }
+
+    fn admits(&mut self, item: &Item) -> bool {
+        let is_admitted = self.profile.filter.admits(item);
+        if !is_admitted {
+            count(&mut self.report.hidden, "filter");
+        }
+        is_admitted
+    }
+
+    /// What is said of an item, cut to the limits; `None`: nothing.
+    fn entry(&mut self, item: &Item, session: &Session) -> Option<Entry> {
+        if !self.admits(item) {
+            return None;
+        }
+        let Some(mut view) = self.view(item, session) else {
+            count(&mut self.report.hidden, item.kind.name());
+            return None;
+        };
+        let mut of = match item.kind {
+            Kind::Result => self.named_call(item, session),
+            _ => self.named_parent(item, session),
+        };
+        let mut tool = item.tool.as_deref().map(Text::clean);
+        if let Some(redactor) = &mut self.redactor {
+            if item.fact("raw").is_some() {
+                redactor.raw_line(&mut view);
+            } else {
+                redactor.view(&mut view);
+            }
+            if let Some(line) = &mut of {
+                redactor.line(line);
+            }
+            tool = tool.map(|tool| Text::clean_owned(redactor.text(&tool).into_owned()));
+        }
+        let mut view = self.folded(item, session, view);
+        if self.profile.filter.collapses(item) {
+            fold(&mut view);
+        }
+        clip(&mut view, item.kind, item.error, &self.profile.limits_of(item));
+        let (wants_time, wants_figures) = match &self.output {
+            Output::Entries { writer, .. } => (writer.wants_time(), writer.wants_figures()),
+            _ => (true, false),
+        };
+        Some(Entry {
+            id: item.id.clone(),
+            parent: item.parent.clone(),
+            place: item.place,
+            kind: item.kind,
+            tool,
+            action: item.action,
+            status: item.status,
+            at: if wants_time { item.at() } else { None },
+            depth: session.depth(item.parent.as_ref()),
+            of,
+            figures: wants_figures.then(|| Figures {
+                usage: session.usage(),
+                cost: item.fact("cost_usd").filter(|_| item.kind == Kind::Outcome).and_then(FactRef::float),
+            }),
+            view,
+        })
+    }
+
+    /// What the chain says of an item; `None`: nothing.
+    fn view(&mut self, item: &Item, session: &Session) -> Option<View> {
+        let (Output::Entries { formatters, .. } | Output::Updates { formatters }) = &self.output else {
+            return None;
+        };
+        let chain = formatters.iter().map(|formatter| &**formatter).chain([&self.standard as &dyn Formatter]);
+        for formatter in chain {
+            let verdict = formatter.format(item, session);
+            note_failures(&mut self.report, formatter);
+            match verdict {
+                Ok(Verdict::Show(view)) => return Some(view),
+                Ok(Verdict::Hide) => return None,
+                Ok(Verdict::Pass) => {}
+                Err(error) => count(&mut self.report.failures, &format!("{}: {error}", formatter.name())),
+            }
+        }
+        None
+    }
+
+    /// The view in one line, if the profile wants that. It is masked before, since a secret that is cut isn't known
+    /// any more, and after, since the line names the call.
+    fn folded(&mut self, item: &Item, session: &Session, view: View) -> View {
+        if self.profile.detail != Detail::Lines {
+            return view;
+        }
+        let mut view = self.standard.fold(item, session, view);
+        if let Some(redactor) = &mut self.redactor {
+            redactor.view(&mut view);
+        }
+        view
+    }
+
+    /// The title of the call that a result belongs to, unless that stands right above.
+    fn named_call(&mut self, item: &Item, session: &Session) -> Option<Line> {
+        if self.standard.names_calls() {
+            return None;
+        }
+        let is_apart = |call: &&Id| item.kind == Kind::Result && self.last.as_ref() != Some(*call);
+        let call = item.call.as_ref().filter(is_apart)?;
+        Some(
+            self.title_of(call, session)
+                .unwrap_or_else(|| Line::of("muted", "result of").with("id", call.as_str())),
+        )
+    }
+
+    /// The title of the call that an item is inside of, unless what stands right above is inside of it too, or is it.
+    fn named_parent(&mut self, item: &Item, session: &Session) -> Option<Line> {
+        let parent = item.parent.as_ref()?;
+        if self.last.as_ref() == Some(parent) || self.last_parent.as_ref() == Some(parent) {
+            return None;
+        }
+        Some(
+            self.title_of(parent, session)
+                .unwrap_or_else(|| Line::of("muted", "inside of").with("id", parent.as_str())),
+        )
+    }
+
+    /// The title of a call, if it is remembered.
+    fn title_of(&mut self, call: &Id, session: &Session) -> Option<Line> {
+        let known = session.call(call)?;
+        let view = self.view(known, session).map(|view| match self.profile.detail {
+            Detail::Lines => self.standard.fold(known, session, view),
+            _ => view,
+        });
+        let title = view.map(|view| view.title).filter(|title| !title.is_empty());
+        Some(title.unwrap_or_else(|| Line::of("tool.name", known.tool.as_deref().unwrap_or("call"))))
+    }
+
+    /// A notice that tells of which session an item is, if that isn't the session of those above.
+    fn session_change(&mut self, item: &Item) -> Option<Item> {
+        let now = item.session.as_ref()?;
+        if self.last_session.as_ref().is_some_and(|before| Arc::ptr_eq(before, now)) {
+            return None;
+        }
+        let before = self.last_session.replace(now.clone())?;
+        let says_it = item.fact("event").and_then(FactRef::str).as_deref() == Some("session");
+        if before == *now || says_it {
+            return None;
+        }
+        let mut notice = Item::new(format!("{}/session-change", item.id), Kind::Notice, item.line);
+        notice.session = Some(now.clone());
+        notice.data = vec![
+            ("event", Fact::Text("session-change".to_owned())),
+            ("session", Fact::Text((**now).to_owned())),
+        ];
+        Some(notice)
+    }
+
+    /// See [`super::Pipeline::take_updates`].
+    pub(super) fn take_updates(&mut self, session: &Session) -> Vec<Update> {
+        for id in std::mem::take(&mut self.grown) {
+            let Some(item) = session.open_item(&id) else { continue };
+            if let Some(entry) = self.entry(item, session) {
+                self.growing.insert(id.clone());
+                self.updates.insert(id, Update::Put(Box::new(entry)));
+            } else {
+                self.hide(&id);
+            }
+        }
+        std::mem::take(&mut self.updates).into_values().collect()
+    }
+
+    /// See [`super::Pipeline::replace`].
+    pub(super) fn replace(
+        &mut self,
+        profile: Profile,
+        output: Output,
+        writer: bool,
+        session: &Session,
+        out: &mut dyn Write,
+    ) -> fmt::Result {
+        self.choose(profile);
+        let (Output::Entries { formatters: new, .. } | Output::Updates { formatters: new }) = &output else {
+            return Ok(());
+        };
+        if let (true, Output::Entries { formatters, .. } | Output::Updates { formatters }) =
+            (self.has_met, &self.output)
+        {
+            let mut memories = formatters.iter().map(|before| before.memory());
+            for formatter in new {
+                formatter.resume(memories.next().flatten(), session);
+            }
+        }
+        match (&mut self.output, output) {
+            (
+                Output::Entries { formatters, writer: before },
+                Output::Entries { formatters: new, writer: other },
+            ) => {
+                *formatters = new;
+                if writer {
+                    before.end(out)?;
+                    *before = other;
+                }
+            }
+            (Output::Updates { formatters }, Output::Updates { formatters: new }) => *formatters = new,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn end(&mut self, session: &Session, line: u64, out: &mut dyn Write) -> fmt::Result {
+        self.report.open_calls = session.open_calls();
+        if let Some(redactor) = &self.redactor {
+            self.report.redacted = redactor.counts().clone();
+        }
+        if self.report.damaged > SHOWN_DAMAGE {
+            let count = self.report.damaged;
+            let mut notice = notice(line, "damaged");
+            notice.id = "damaged".into();
+            notice.data.push(("count", Fact::Int(count.cast_signed())));
+            self.item(&notice, session, out)?;
+        }
+        if self.has_met {
+            let last = self.observe(Moment::End, session);
+            self.aside("end", None, last, session, out)?;
+        }
+        let Output::Entries { writer, .. } = &mut self.output else { return Ok(()) };
+        if !std::mem::replace(&mut self.is_begun, true) {
+            writer.begin(out)?;
+        }
+        writer.end(out)
+    }
+}
+
+/// Counts what a formatter contained.
+fn note_failures(report: &mut Report, formatter: &dyn Formatter) {
+    for failure in formatter.take_failures() {
+        count(&mut report.failures, &format!("{}: {failure}", formatter.name()));
+    }
+}
+
+/// The formatter that decides everything, for these choices.
+fn standard_of(profile: &Profile) -> Standard {
+    let wants_records = profile.filter.only.contains(&Selector::Kind(Kind::Record));
+    Standard::new(profile.detail).with_records(wants_records).with_long(profile.layout.ci.has_groups())
+}

@@ -1,0 +1,128 @@
+//! Calls whose results are awaited.
+
+use std::fmt::Write;
+
+use crate::item::{Content, Fact, Id, Item, Kind};
+use crate::session::Map;
+
+/// Calls that are remembered while their results are awaited.
+const MAX_CALLS: usize = 4_096;
+/// Bytes of records that the remembered calls may hold together.
+const MAX_CALL_BYTES: usize = 4 << 20;
+/// Longest name of a tool or session that is remembered with a call, in bytes.
+const MAX_NAME: usize = 1_024;
+/// Open calls that are listed at the end.
+const LISTED_CALLS: usize = 20;
+
+/// Calls whose results are awaited, each remembered until it has come. Of too many the older ones are only counted.
+#[derive(Debug, Default)]
+pub(super) struct OpenCalls {
+    calls: Map<Id, OpenCall>,
+    /// Bytes of their records.
+    bytes: usize,
+    seen: u64,
+    forgotten: u64,
+}
+
+#[derive(Debug)]
+struct OpenCall {
+    item: Box<Item>,
+    /// Bytes of its record.
+    bytes: usize,
+    /// How many calls came before it.
+    turn: u64,
+}
+
+impl OpenCalls {
+    /// A call, while it is remembered.
+    pub(super) fn get(&self, id: &Id) -> Option<&Item> {
+        self.calls.get(id).map(|call| &*call.item)
+    }
+
+    /// How many there are, forgotten ones included.
+    pub(super) fn count(&self) -> u64 {
+        self.calls.len() as u64 + self.forgotten
+    }
+
+    /// Remembers a call.
+    pub(super) fn open(&mut self, mut kept: Box<Item>) {
+        let bytes = kept.record.as_ref().map_or(0, |record| record.text().len());
+        // A name that no one would read is not worth its memory.
+        kept.tool = kept.tool.filter(|tool| tool.len() <= MAX_NAME);
+        kept.session = kept.session.filter(|session| session.len() <= MAX_NAME);
+        let bytes = if bytes > MAX_CALL_BYTES / 4 {
+            // Its result will be told without its input.
+            kept.input = None;
+            kept.record = None;
+            kept.at = None;
+            kept.text = Content::None;
+            kept.data.retain(|(_, fact)| !matches!(fact, Fact::Node(_)));
+            0
+        } else {
+            bytes
+        };
+        self.bytes += bytes;
+        self.seen += 1;
+        if let Some(before) =
+            self.calls.insert(kept.id.clone(), OpenCall { item: kept, bytes, turn: self.seen })
+        {
+            self.bytes -= before.bytes;
+        }
+        if self.calls.len() > MAX_CALLS || self.bytes > MAX_CALL_BYTES {
+            self.forget();
+        }
+    }
+
+    /// Forgets a call: its result has come.
+    pub(super) fn answer(&mut self, id: &Id) {
+        if let Some(call) = self.calls.swap_remove(id) {
+            self.bytes -= call.bytes;
+        }
+    }
+
+    /// Forgets the older half of the calls that await a result, so that forgetting stays cheap.
+    fn forget(&mut self) {
+        self.sort();
+        let half = self.calls.len().div_ceil(2);
+        for (_, call) in self.calls.drain(..half) {
+            self.bytes -= call.bytes;
+            self.forgotten += 1;
+        }
+    }
+
+    /// Tells of the calls without a result: some by name, the rest by number.
+    pub(super) fn notice(&mut self, line: u64) -> Item {
+        self.sort();
+        let mut notice = Item::new("open-calls", Kind::Notice, line);
+        let named: Vec<String> = self
+            .calls
+            .values()
+            .take(LISTED_CALLS)
+            .map(|call| format!("{} {}", call.item.tool.as_deref().unwrap_or("?"), call.item.id))
+            .collect();
+        let count = self.count();
+        let rest = count - named.len() as u64;
+        let mut text = named.join(", ");
+        if rest > 0 {
+            let _ = write!(text, " and {rest} more");
+        }
+        notice.text = Content::Own(text);
+        notice.data = vec![
+            ("event", Fact::Text("open-calls".into())),
+            ("level", Fact::Text("warning".into())),
+            (
+                "calls",
+                Fact::List(
+                    self.calls.keys().take(LISTED_CALLS).map(|id| Fact::Text(id.to_string())).collect(),
+                ),
+            ),
+            ("count", Fact::Int(count.cast_signed())),
+        ];
+        notice
+    }
+
+    /// Puts the calls in the order in which they came.
+    fn sort(&mut self) {
+        self.calls.sort_by(|_, one, _, other| one.turn.cmp(&other.turn));
+    }
+}
