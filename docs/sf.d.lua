@@ -1,6 +1,9 @@
 ---@meta
 -- Made by streamfmt. The interface that plugins see.
 
+---@class sf
+---@field api integer the level of the interface
+---@field options table the plugin's options, while it is loaded
 sf = {}
 sf.item = {}
 

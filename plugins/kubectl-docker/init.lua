@@ -14,7 +14,7 @@ do
 	TAKES[option] = true
 end
 
--- The words of a command line that is one plain command; a `cd FOLDER &&` in front goes without saying.
+-- The words of a command line that is one plain command, and the folder if a `cd FOLDER &&` stands in front.
 local function words_of(line)
 	local commands = sf.commands(line) or {}
 	local last = commands[#commands]
@@ -23,19 +23,19 @@ local function words_of(line)
 			return nil
 		end
 	end
-	local has_place = #commands == 2 and commands[1].words[1] == "cd" and last.before == "&&"
-	return if #commands == 1 or has_place then last.words else nil
+	if #commands == 2 and commands[1].words[1] == "cd" and #commands[1].words == 2 and last.before == "&&" then
+		return last.words, commands[1].words[2]
+	end
+	return if #commands == 1 then last.words else nil
 end
 
+-- Nothing of who runs it (`sudo`) or with which environment (`KUBECONFIG=…`) is left out: such a line stays as it is.
 local function read(command)
-	local words = words_of(command)
-	while words and words[1] and (string.find(words[1], "^%w+=") or words[1] == "sudo") do
-		table.remove(words, 1)
-	end
+	local words, folder = words_of(command)
 	if not words or #words < 2 then
 		return nil
 	end
-	local told = { program = words[1], args = {}, options = {}, rest = nil }
+	local told = { program = words[1], args = {}, options = {}, rest = nil, folder = folder }
 	local index = 2
 	while index <= #words do
 		local word = words[index]
@@ -143,7 +143,7 @@ local function told(command)
 			then "all namespaces"
 			else option(cmd, "-n", "--namespace")
 	end
-	return program, verb, what, table.concat(where, "/"), kind
+	return program, verb, what, { at = table.concat(where, "/"), folder = cmd.folder }, kind
 end
 
 local function count_rows(text, header)
@@ -152,7 +152,7 @@ local function count_rows(text, header)
 end
 
 sf.tool("@run", {
-	call = function(call)
+	call = function(call, ctx)
 		local command = call.input and call.input.command
 		if type(command) ~= "string" or call.partial then
 			return nil
@@ -166,8 +166,11 @@ sf.tool("@run", {
 		if what ~= "" then
 			line[#line + 1] = sf.span(sf.truncate(what, 120), "call.arg")
 		end
-		if where ~= "" then
-			line[#line + 1] = sf.span("@ " .. where, "muted")
+		if where.at ~= "" then
+			line[#line + 1] = sf.span("@ " .. where.at, "muted")
+		end
+		if where.folder and where.folder ~= ctx.session.cwd then
+			line[#line + 1] = sf.span("in " .. where.folder, "muted")
 		end
 		return sf.header(nil, line)
 	end,

@@ -15,14 +15,17 @@ pub fn luau(declarations: &str) -> String {
     let mut out = String::from("-- Made by streamfmt. The interface that plugins see.\n");
     let (mut functions, mut items) = (String::new(), String::new());
     let (mut doc_of, mut params, mut gives) = ("", Vec::new(), "");
-    let mut is_class_open = false;
+    let (mut is_class_open, mut is_sf_open) = (false, false);
     for line in declarations.lines() {
         if is_class_open && !line.starts_with("---@field") {
             out.push_str("}\n");
             is_class_open = false;
         }
         // Writing to a string doesn't fail.
-        if let Some(class) = line.strip_prefix("---@class ") {
+        if line == "---@class sf" {
+            is_sf_open = true;
+        } else if let Some(class) = line.strip_prefix("---@class ") {
+            is_sf_open = false;
             let (name, base) = class.split_once(':').unwrap_or((class, ""));
             let base = if base.is_empty() { String::new() } else { format!("{} & ", simple(base.trim())) };
             let _ = writeln!(out, "\nexport type {} = {base}{{", simple(name));
@@ -31,6 +34,7 @@ pub fn luau(declarations: &str) -> String {
             let (name, rest) = field.split_once(' ').unwrap_or((field, "any"));
             let (kind, doc) = type_of(rest);
             let kind = if name.ends_with('?') { optional(&kind) } else { kind };
+            let out = if is_sf_open { &mut functions } else { &mut out };
             if !doc.trim().is_empty() {
                 let _ = writeln!(out, "  -- {}", doc.trim());
             }
@@ -66,7 +70,7 @@ pub fn luau(declarations: &str) -> String {
     if is_class_open {
         out.push_str("}\n");
     }
-    let _ = write!(out, "\ndeclare sf: {{\n  api: number,\n{functions}  item: {{\n{items}  }},\n}}\n");
+    let _ = write!(out, "\ndeclare sf: {{\n{functions}  item: {{\n{items}  }},\n}}\n");
     out
 }
 
@@ -75,6 +79,7 @@ fn simple(name: &str) -> &str {
     match name.strip_prefix("sf.").unwrap_or(name) {
         "table" => "{ [any]: any }",
         "sf" | "function" => "any",
+        "integer" => "number",
         name => name,
     }
 }
@@ -115,8 +120,12 @@ fn part_of(text: &str) -> (String, &str) {
                     kinds.push(kind);
                     rest = after;
                 }
-                let gives =
-                    if kinds.len() == 1 { kinds.remove(0) } else { format!("({})", kinds.join(", ")) };
+                let gives = match &kinds[..] {
+                    // Who says nothing need not return.
+                    [answer] if answer == "Answer" => "...Answer".to_owned(),
+                    [one] => one.clone(),
+                    _ => format!("({})", kinds.join(", ")),
+                };
                 (format!("({list}) -> {gives}"), rest)
             }
         }
@@ -183,7 +192,7 @@ mod tests {
                 "string|fun(call: sf.Call, ctx: sf.Context): any the name",
                 "string | ((call: Call, ctx: Context) -> any)",
             ),
-            ("fun(self): sf.Answer", "(self: any) -> Answer"),
+            ("fun(self): sf.Answer", "(self: any) -> ...Answer"),
             ("fun(): any, any", "() -> (any, any)"),
             ("nil|false|(string|sf.Span)[]", "nil | false | { string | Span }"),
             ("table?", "{ [any]: any }?"),

@@ -7,7 +7,7 @@ use super::api::{API, CLASSES, FIELDS, FUNCTIONS, OLD};
 /// The types for editors (`LuaLS`).
 pub fn types() -> String {
     let mut out = String::from(
-        "---@meta\n-- Made by streamfmt. The interface that plugins see.\n\nsf = {}\nsf.item = {}\n",
+        "---@meta\n-- Made by streamfmt. The interface that plugins see.\n\n---@class sf\n---@field api integer the level of the interface\n---@field options table the plugin's options, while it is loaded\nsf = {}\nsf.item = {}\n",
     );
     // Writing to a string can't fail.
     for row in FUNCTIONS {
