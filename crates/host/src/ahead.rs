@@ -18,11 +18,11 @@ use streamfmt_core::json::Record;
 use streamfmt_core::pipeline::Pipeline;
 use streamfmt_core::reading::Reading;
 
-/// Batches that wait for the caller: enough that neither thread waits for long, few enough to stay small.
-const BATCHES: usize = 2;
+/// Batches that wait for the caller, beside the one that it applies and the one that is read.
+const BATCHES: usize = 1;
 
 /// Bytes that are read at once. What one thread wrote costs the other less when it lies some time back.
-const CHUNK: usize = 128 * 1024;
+const CHUNK: usize = 256 * 1024;
 
 /// Records up to this size go back to the thread that made them.
 const SPENT: usize = 64 * 1024;
