@@ -24,6 +24,8 @@ const MAX_BARS: usize = 2_000;
 const MAX_POINTS: usize = 400;
 /// Calls whose result is awaited.
 const MAX_OPEN: usize = 512;
+/// The class of a call that failed.
+const FAILED: &str = "b-bad";
 /// Width of the drawing, in its own units.
 const WIDTH: f64 = 1000.0;
 
@@ -128,7 +130,7 @@ impl Timeline {
         let Some(bar) = bar.and_then(|at| self.bars.get_mut(at)) else { return };
         bar.to = now;
         if is_failed {
-            bar.class = "b-bad";
+            bar.class = FAILED;
         }
     }
 
@@ -154,16 +156,23 @@ impl Timeline {
         self.lanes.insert_full(parent, name.to_owned()).0
     }
 
-    /// Leaves out every other bar that tells of no failure and awaits nothing.
+    /// Leaves out every other bar. Those that await a result stay, and failures do until they are half of all.
     fn coarsen(&mut self) {
-        let mut index = 0_usize;
+        let mut awaited = vec![false; self.bars.len()];
+        for at in self.open.values() {
+            if let Some(awaited) = awaited.get_mut(*at) {
+                *awaited = true;
+            }
+        }
+        let failed = self.bars.iter().filter(|bar| bar.class == FAILED).count();
+        let are_few = failed < MAX_BARS / 2;
+        let (mut index, mut kept, mut is_next_kept) = (0_usize, 0_usize, true);
         let mut moved = Vec::with_capacity(self.bars.len());
-        let (mut kept, mut is_odd) = (0_usize, false);
-        let awaited: std::collections::HashSet<usize> = self.open.values().copied().collect();
         self.bars.retain(|bar| {
-            is_odd = !is_odd;
-            let is_kept =
-                is_odd || awaited.contains(&index) || (bar.class == "b-bad" && !index.is_multiple_of(4));
+            let is_kept = awaited[index] || (are_few && bar.class == FAILED) || {
+                is_next_kept = !is_next_kept;
+                !is_next_kept
+            };
             index += 1;
             moved.push(kept);
             kept += usize::from(is_kept);
@@ -307,4 +316,33 @@ fn thin<T>(points: &mut Vec<T>, most: usize) {
         index += 1;
         is_kept
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::{Line, View};
+
+    #[test]
+    fn however_much_fails_or_is_never_answered_the_drawing_stays_bounded() {
+        let mut timeline = Timeline::default();
+        for number in 0..20_000 {
+            let id = Id::from(&*format!("call-{number}"));
+            let call =
+                Entry::new(id.clone(), Kind::Call, View::titled("call", Line::of("tool.name", "Bash")));
+            timeline.note(&call);
+            if number % 3 > 0 {
+                let result = Entry::new(
+                    Id::below(id.as_str(), "result"),
+                    Kind::Result,
+                    View::titled("error", Line::of("result.error", "failed")),
+                );
+                timeline.note(&result);
+            }
+            assert!(timeline.bars.len() <= MAX_BARS, "{number}");
+        }
+        let failed = timeline.bars.iter().filter(|bar| bar.class == FAILED).count();
+        assert!(failed > MAX_BARS / 8, "{failed} failures are left");
+        assert_eq!(timeline.failures, 13_333);
+    }
 }
