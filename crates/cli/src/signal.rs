@@ -1,7 +1,8 @@
 //! Waits for input, a signal or a closed output, whichever comes first.
 //!
 //! SIGINT, SIGTERM and SIGHUP end the input in an orderly way, so that what was read is written; a second one ends
-//! the program at once. One that the program was started to ignore, as by `nohup`, stays ignored.
+//! the program at once. A SIGHUP that it was started to ignore, as by `nohup`, stays ignored; the others don't: shells
+//! start each background job so, and whoever sends one to it means it.
 
 #[cfg(unix)]
 pub(crate) use unix::Signals;
@@ -44,11 +45,12 @@ mod unix {
         bell: UnixStream,
     }
 
-    /// The signals that the program was started to ignore, a bit for each from SIGHUP on, where the system tells.
-    fn ignored() -> Option<u64> {
-        let status = std::fs::read_to_string("/proc/self/status").ok()?;
-        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
-        u64::from_str_radix(mask.trim(), 16).ok()
+    /// Whether the program was started to outlive its terminal. Where the system doesn't tell, it was.
+    fn is_hangup_ignored() -> bool {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        mask.is_none_or(|mask| mask >> (SIGHUP - 1) & 1 == 1)
     }
 
     impl Signals {
@@ -57,12 +59,8 @@ mod unix {
             let (bell, ring) = UnixStream::pair()?;
             bell.set_nonblocking(true)?;
             let last = Arc::new(AtomicUsize::new(0));
-            let ignored = ignored();
-            for signal in [SIGINT, SIGTERM, SIGHUP] {
-                // Without knowing better, a program that `nohup` started must not end with its terminal.
-                if ignored.map_or(signal == SIGHUP, |ignored| ignored >> (signal - 1) & 1 == 1) {
-                    continue;
-                }
+            let hangup = (!is_hangup_ignored()).then_some(SIGHUP);
+            for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
                 let came = Arc::new(AtomicBool::new(false));
                 // In this order: the first signal finds the flag down and puts it up.
                 flag::register_conditional_default(signal, came.clone())?;

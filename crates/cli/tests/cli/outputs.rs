@@ -159,7 +159,7 @@ fn a_signal_ends_a_file_in_an_orderly_way() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_signal_that_the_program_was_started_to_ignore_stays_ignored() {
+fn a_hangup_that_the_program_was_started_to_ignore_stays_ignored() {
     let folder = Folder::new();
     folder.write("run.jsonl", reply(0));
     let mut command = std::process::Command::new("nohup");

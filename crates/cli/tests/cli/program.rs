@@ -176,8 +176,10 @@ impl Running {
     }
 
     /// Sends a signal by name; gives the exit code and what was said on standard error.
-    pub(crate) fn end(self, signal: &str) -> (Option<i32>, String) {
+    #[track_caller]
+    pub(crate) fn end(mut self, signal: &str) -> (Option<i32>, String) {
         send(&self.child, signal);
+        until(|| format!("the end after {signal}"), || self.child.try_wait().unwrap().is_some());
         let output = self.child.wait_with_output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     }
