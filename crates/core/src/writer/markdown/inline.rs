@@ -15,7 +15,8 @@ pub(super) fn text(text: &str, begins: bool, out: &mut String) {
     let mut before = None;
     // Dollar signs mean something in pairs only.
     let has_formula = memchr::memchr_iter(b'$', text.as_bytes()).nth(1).is_some();
-    while let Some(at) = rest.find(is_special) {
+    out.reserve(rest.len());
+    while let Some(at) = rest.bytes().position(|byte| IS_SPECIAL[usize::from(byte)]) {
         let (plain, behind) = rest.split_at(at);
         out.push_str(plain);
         before = plain.chars().next_back().or(before);
@@ -27,30 +28,17 @@ pub(super) fn text(text: &str, begins: bool, out: &mut String) {
     out.push_str(rest);
 }
 
-/// Whether a character may need more than being written.
-fn is_special(ch: char) -> bool {
-    matches!(
-        ch,
-        '\\' | '`'
-            | '*'
-            | '_'
-            | '['
-            | ']'
-            | '<'
-            | '&'
-            | '~'
-            | '|'
-            | '@'
-            | '#'
-            | '!'
-            | '$'
-            | '%'
-            | '='
-            | '-'
-            | 'h'
-            | '\t'
-    )
-}
+/// Whether a character may need more than being written, by its byte: all that do have one.
+static IS_SPECIAL: [bool; 256] = {
+    let special = b"\\`*_[]<&~|@#!$%=-h\t";
+    let mut is_special = [false; 256];
+    let mut at = 0;
+    while at < special.len() {
+        is_special[special[at] as usize] = true;
+        at += 1;
+    }
+    is_special
+};
 
 /// Writes the special character `ch` at the start of `text`, and what belongs to it; returns how many bytes that was.
 fn special(ch: char, text: &str, before: Option<char>, has_formula: bool, out: &mut String) -> usize {
