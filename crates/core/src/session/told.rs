@@ -4,18 +4,21 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
-/// Items that are remembered at the least.
-const MAX_ITEMS: usize = 65_536;
+/// Items of one generation: as many as a table of 32,768 places takes before it grows.
+const MAX_ITEMS: usize = 28_672;
+/// Full generations that are kept: 86,016 items, of the 65,536 that must be known.
+const OLDER: usize = 3;
 
 /// Hashes of ids, each with the hash of what was said under it.
 type Hashes = HashMap<u64, u64, FixedState>;
 
-/// Hashes of the items that were told last. When the newer half is full, the older one is forgotten whole: taking out
-/// the oldest alone would move all others.
+/// Hashes of the items that were told last. When a generation is full, the oldest one is forgotten whole: taking out
+/// the oldest items alone would move all others.
 #[derive(Debug, Default)]
 pub(super) struct Told {
-    newer: Hashes,
-    older: Hashes,
+    newest: Hashes,
+    /// From the newest to the oldest.
+    older: [Hashes; OLDER],
 }
 
 /// What is known of an item.
@@ -41,16 +44,17 @@ impl Told {
             Some(_) => return Seen::Other,
             None => {}
         }
-        if self.newer.len() >= MAX_ITEMS {
-            std::mem::swap(&mut self.newer, &mut self.older);
-            self.newer.clear();
+        if self.newest.len() >= MAX_ITEMS {
+            self.older.rotate_right(1);
+            std::mem::swap(&mut self.newest, &mut self.older[0]);
+            self.newest.clear();
         }
-        self.newer.insert(id, content);
+        self.newest.insert(id, content);
         Seen::Never
     }
 
     fn content(&self, id: u64) -> Option<u64> {
-        self.newer.get(&id).or_else(|| self.older.get(&id)).copied()
+        std::iter::once(&self.newest).chain(&self.older).find_map(|generation| generation.get(&id)).copied()
     }
 }
 
@@ -61,14 +65,16 @@ mod tests {
     #[test]
     fn the_last_items_are_known_and_the_oldest_are_not() {
         let mut told = Told::default();
-        let count = MAX_ITEMS as u64 * 3;
+        let count = 200_000;
         for id in 0..count {
             assert!(matches!(told.remember(id, id), Seen::Never));
         }
-        assert!((count - MAX_ITEMS as u64..count).all(|id| told.knows(id)));
+        assert!((count - 65_536..count).all(|id| told.knows(id)));
         assert!(!told.knows(0));
         assert!(matches!(told.remember(count - 1, count - 1), Seen::Same));
         assert!(matches!(told.remember(count - 1, 0), Seen::Other));
-        assert!(told.newer.len() + told.older.len() <= 2 * MAX_ITEMS);
+        let kept: usize = told.older.iter().map(Hashes::len).sum();
+        assert!(told.newest.len() + kept <= (OLDER + 1) * MAX_ITEMS);
+        assert!(told.newest.capacity() <= MAX_ITEMS, "a table has grown");
     }
 }
