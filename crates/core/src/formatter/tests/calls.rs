@@ -1,0 +1,135 @@
+//! What is said of calls.
+
+use super::*;
+
+#[test]
+fn calls_are_said_in_a_line_if_that_will_do() {
+    check(
+        Detail::Compact,
+        &[
+            (r#"{"kind":"call","tool":"Bash","input":{"command":"cargo test"}}"#, "<call> Bash cargo test\n"),
+            (
+                r#"{"kind":"call","tool":"Bash","input":{"command":"cargo test\ncargo run\n","description":"Try it","run_in_background":true}}"#,
+                "<call> Bash Try it in the background\n  [call.command sh] cargo test\n  [call.command sh] cargo run\n",
+            ),
+            (
+                r#"{"kind":"call","tool":"Read","input":{"file_path":"/home/dev/shop/src/a.rs","offset":10,"limit":50}}"#,
+                "<call> Read src/a.rs lines 10–59\n",
+            ),
+            (
+                r#"{"kind":"call","tool":"Read","input":{"file_path":"/etc/hosts"}}"#,
+                "<call> Read /etc/hosts\n",
+            ),
+            (
+                r#"{"kind":"call","tool":"Edit","input":{"file_path":"/home/dev/shop/a","old_string":"x","new_string":"y","replace_all":true}}"#,
+                "<call> Edit a everywhere\n",
+            ),
+            (
+                r#"{"kind":"call","tool":"MultiEdit","input":{"file_path":"a","edits":[{"old_string":"x","new_string":"y"}]}}"#,
+                "<call> MultiEdit a 1 edit\n",
+            ),
+            (
+                r#"{"kind":"call","tool":"Write","input":{"file_path":"a.rs","content":"fn main() {}"}}"#,
+                "<call> Write a.rs\n",
+            ),
+            (
+                r#"{"kind":"call","tool":"Grep","input":{"pattern":"total\\(","path":"/home/dev/shop/src","glob":"*.rs"}}"#,
+                "<call> Grep \"total\\(\" in src (*.rs)\n",
+            ),
+            (r#"{"kind":"call","tool":"Glob","input":{"pattern":"**/*.ts"}}"#, "<call> Glob **/*.ts\n"),
+            (
+                r#"{"kind":"call","tool":"WebFetch","input":{"url":"https://example.org/","prompt":"what?"}}"#,
+                "<call> WebFetch https://example.org/\n",
+            ),
+            (
+                r#"{"kind":"call","tool":"Task","input":{"subagent_type":"Explore","description":"find callers","prompt":"long"}}"#,
+                "<call> Task Explore · find callers\n",
+            ),
+            (
+                r#"{"kind":"call","tool":"TodoWrite","input":{"todos":[{"content":"a","status":"pending","activeForm":"doing a"}]}}"#,
+                "Hide\n",
+            ),
+            (r#"{"kind":"call","tool":"TodoWrite","input":{"todos":42}}"#, "<call> TodoWrite todos: 42\n"),
+            (
+                r#"{"kind":"call","tool":"TaskUpdate","input":{"taskId":"3","status":"in_progress"}}"#,
+                "<call> TaskUpdate #3 → in progress\n",
+            ),
+            (
+                r#"{"kind":"call","tool":"ExitPlanMode","input":{"plan":"1. do"}}"#,
+                "<call> ExitPlanMode\n  (plan) 1. do\n",
+            ),
+            (
+                r#"{"kind":"call","tool":"AskUserQuestion","input":{"questions":[{"question":"Which?","options":[{"label":"A","description":"first"},{"label":"B"}]}]}}"#,
+                "<call> AskUserQuestion\n  Which?\n  - A first\n  - B\n",
+            ),
+            (
+                r#"{"kind":"call","tool":"mcp__db__query","input":{"sql":"select 1\nfrom t","limit":10},"facts":{"server":"db","tool":"query"}}"#,
+                "<call> db · query\n  sql:\n  [call.input sql] select 1\n  [call.input sql] from t\n  limit: 10\n",
+            ),
+            (
+                r#"{"kind":"call","tool":"mcp__db__list","input":{"table":"users"},"facts":{"server":"db","tool":"list"}}"#,
+                "<call> db · list users\n",
+            ),
+            (
+                r#"{"kind":"call","tool":"Bash","input":{"command":42,"note":"x"}}"#,
+                "<call> Bash command: 42, note: x\n",
+            ),
+            (r#"{"kind":"call","tool":"Bash","input":"just text"}"#, "<call> Bash just text\n"),
+            (
+                r#"{"kind":"call","tool":"Вash","input":{"command":"x","description":"y"}}"#,
+                "<call> Вash command: x, description: y\n",
+            ),
+            (
+                r#"{"kind":"call","tool":"run_shell_command","action":"run","input":{"command":"ls"}}"#,
+                "<call> run_shell_command ls\n",
+            ),
+            (r#"{"kind":"call","input":[1,2]}"#, "<call> call\n  [call.input] [1, 2]\n"),
+            (r#"{"kind":"call","tool":"Odd"}"#, "<call> Odd\n"),
+        ],
+    );
+}
+
+#[test]
+fn full_calls_leave_nothing_out() {
+    check(
+        Detail::Full,
+        &[
+            (
+                r#"{"kind":"call","tool":"Bash","input":{"command":"ls","timeout":90000,"extra":{"a":[1]}}}"#,
+                "<call> Bash ls timeout 1m 30s\n  extra: {a: [1]}\n",
+            ),
+            (
+                r#"{"kind":"call","tool":"Edit","input":{"file_path":"a.rs","old_string":"x\nk","new_string":"y\nk"}}"#,
+                "<call> Edit a.rs\n  diff a.rs\n  -x\n  +y\n   k\n",
+            ),
+            (
+                r#"{"kind":"call","tool":"Write","input":{"file_path":"a.rs","content":"fn main() {}\n"}}"#,
+                "<call> Write a.rs\n  [call.input rs] fn main() {}\n",
+            ),
+            (
+                r#"{"kind":"call","tool":"Task","input":{"subagent_type":"E","description":"d","prompt":"look\nwell","model":"m"}}"#,
+                "<call> Task E · d\n  (prompt) look\n  (prompt) well\n  model: m\n",
+            ),
+            (
+                r#"{"kind":"call","tool":"TodoWrite","input":{"todos":[{"content":"a","status":"pending"}]}}"#,
+                "<call> TodoWrite\n",
+            ),
+            (
+                r#"{"kind":"call","tool":"TodoWrite","input":{"todos":[{"content":"a","status":"pending","id":"7"}]}}"#,
+                "<call> TodoWrite\n  todos: [{content: a, status: pending, id: \"7\"}]\n",
+            ),
+            (
+                r#"{"kind":"call","tool":"mcp__db__x","input":{"a":1,"a":2},"facts":{"server":"db","tool":"x"}}"#,
+                "<call> mcp__db__x a: 1, a: 2\n",
+            ),
+            (
+                r#"{"kind":"call","tool":"Bash","input":{"command":"x","command":"y"}}"#,
+                "<call> Bash y\n  command: x\n",
+            ),
+            (
+                r#"{"kind":"call","tool":"Edit","input":{"file_path":7,"old_string":"o","new_string":"n"}}"#,
+                "<call> Edit file_path: 7, old_string: o, new_string: n\n",
+            ),
+        ],
+    );
+}

@@ -1,0 +1,284 @@
+//! What is said of results.
+
+use super::*;
+
+#[test]
+fn results_of_commands() {
+    let call = r#"{"kind":"call","tool":"Bash","input":{"command":"x"}}"#;
+    check_result(
+        Detail::Compact,
+        call,
+        &[
+            (
+                r#"{"kind":"result","tool":"Bash","text":"a\nb\n","facts":{"stdout":"a\nb\n","stderr":""}}"#,
+                "\n  [result.text] a\n  [result.text] b\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"Bash","text":"a","facts":{"stdout":"a","stderr":"cwd was reset"}}"#,
+                "\n  [result.text] a\n  [result.error.text] cwd was reset\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"Bash","text":"(Bash completed with no output)","facts":{"stdout":"","stderr":""}}"#,
+                "no output\n",
+            ),
+            (r#"{"kind":"result","tool":"Bash","text":""}"#, "no output\n"),
+            (r#"{"kind":"result","tool":"Bash","text":"old"}"#, "\n  [result.text] old\n"),
+            (
+                r#"{"kind":"result","tool":"Bash","text":"Command running in background with ID: b1","facts":{"background":"b1"}}"#,
+                "in the background: b1\n",
+            ),
+            (
+                r#"{"kind":"result","error":1,"tool":"Bash","text":"Exit code 101\nthread panicked\nat x","facts":{"exit":101}}"#,
+                "<error> exit 101\n  [result.error.text] thread panicked\n  [result.error.text] at x\n",
+            ),
+            (
+                r#"{"kind":"result","error":1,"tool":"Bash","text":"Exit code 1","facts":{"exit":1}}"#,
+                "<error> exit 1\n",
+            ),
+            (
+                r#"{"kind":"result","error":1,"tool":"Bash","text":"<tool_use_error>Error: No such tool</tool_use_error>"}"#,
+                "<error> Error: No such tool\n",
+            ),
+            (
+                r#"{"kind":"result","error":1,"tool":"Bash","text":"first\nsecond"}"#,
+                "<error> first\n  [result.error.text] second\n",
+            ),
+            (r#"{"kind":"result","error":1,"tool":"Bash","text":""}"#, "<error> failed\n"),
+            (
+                r#"{"kind":"result","error":1,"tool":"Bash","text":"No.","facts":{"denied":"user"}}"#,
+                "<error> denied by user\n  [result.error.text] No.\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"Bash","text":"x","facts":{"stdout":"x","files":[{"path":"/home/dev/shop/a","patch":[{"oldStart":3,"newStart":3,"lines":[" k","-o","+n"]}]}]}}"#,
+                "\n  [result.text] x\n  a +1 −1\n  diff a\n  @ 3 3\n   k\n  -o\n  +n\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"Bash","text":"preview","facts":{"stdout":"all","persisted":{"path":"/tmp/o","bytes":2048}}}"#,
+                "\n  [result.text] all\n  whole output: 2.0 KB /tmp/o\n",
+            ),
+        ],
+    );
+    check_result(
+        Detail::Full,
+        call,
+        &[
+            (
+                r#"{"kind":"result","tool":"Bash","text":"a\nShell cwd was reset","facts":{"stdout":"a","stderr":"Shell cwd was reset"}}"#,
+                "\n  [result.text] a\n  [result.text] Shell cwd was reset\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"Bash","text":"preview","facts":{"stdout":"all"}}"#,
+                "\n  [result.text] all\n  [result.text] preview\n",
+            ),
+            (
+                r#"{"kind":"result","error":1,"tool":"Bash","text":"Exit code 1\nx","facts":{"exit":1}}"#,
+                "<error> exit 1\n  [result.error.text] Exit code 1\n  [result.error.text] x\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"Bash","text":"seen","facts":{"orphan":true}}"#,
+                "of an unknown call\n  [result.text] seen\n",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn results_of_files() {
+    let read = r#"{"kind":"call","tool":"Read","input":{"file_path":"/home/dev/shop/a.rs"}}"#;
+    check_result(
+        Detail::Compact,
+        read,
+        &[
+            (
+                r#"{"kind":"result","tool":"Read","text":"x","facts":{"lines":50,"start":1,"total":533}}"#,
+                "lines 1–50 of 533\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"Read","text":"x","facts":{"lines":11,"start":1,"total":11}}"#,
+                "11 lines\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"Read","text":"     1→a\n     2→b\n\n<system-reminder>\nhush\n</system-reminder>\n"}"#,
+                "2 lines\n",
+            ),
+            (r#"{"kind":"result","tool":"Read","text":"7\ta\n8\tb"}"#, "lines 7–8\n"),
+            (
+                r#"{"kind":"result","tool":"Read","text":"<system-reminder>Warning: empty</system-reminder>"}"#,
+                "empty file\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"Read","text":"","facts":{"type":"image","bytes":2048,"images":[{"media":"image/png","bytes":2048}]}}"#,
+                "image · 2.0 KB\n  image image/png Some(2048)\n",
+            ),
+        ],
+    );
+    check_result(
+        Detail::Full,
+        read,
+        &[
+            (
+                r#"{"kind":"result","tool":"Read","text":"     7→a\n     8→b\n\n<system-reminder>\nhush\n</system-reminder>\n","facts":{"lines":2,"start":7,"total":9,"content":"a\nb\n"}}"#,
+                "lines 7–8 of 9\n  [result.text rs @7] a\n  [result.text rs @7] b\n  [result.text] <system-reminder>\n  [result.text] hush\n  [result.text] </system-reminder>\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"Read","text":"7\ta\n8\tb"}"#,
+                "lines 7–8\n  [result.text rs @7] a\n  [result.text rs @7] b\n",
+            ),
+            (r#"{"kind":"result","tool":"Read","text":"no numbers"}"#, "\n  [result.text] no numbers\n"),
+        ],
+    );
+    let edit = r#"{"kind":"call","tool":"Edit","input":{"file_path":"/home/dev/shop/a.rs","old_string":"x","new_string":"y\nz"}}"#;
+    check_result(
+        Detail::Compact,
+        edit,
+        &[
+            (
+                r#"{"kind":"result","tool":"Edit","text":"The file has been updated.","facts":{"path":"/home/dev/shop/a.rs","patch":[{"oldStart":41,"newStart":41,"lines":["-a","+b","+c","\\ No newline at end of file"]}]}}"#,
+                "+2 −1\n  diff a.rs\n  @ 41 41\n  -a\n  +b\n  +c\n",
+            ),
+            (r#"{"kind":"result","tool":"Edit","text":"done"}"#, "+2 −1\n  diff a.rs\n  -x\n  +y\n  +z\n"),
+            (
+                r#"{"kind":"result","tool":"Edit","error":1,"text":"<tool_use_error>String to replace not found\nString: x</tool_use_error>"}"#,
+                "<error> String to replace not found\n  [result.error.text] String: x\n",
+            ),
+        ],
+    );
+    let write = r#"{"kind":"call","tool":"Write","input":{"file_path":"b.rs","content":"1\n2\n"}}"#;
+    check_result(
+        Detail::Compact,
+        write,
+        &[
+            (
+                r#"{"kind":"result","tool":"Write","text":"ok","facts":{"created":true,"patch":[]}}"#,
+                "created, 2 lines\n  diff b.rs\n  +1\n  +2\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"Write","text":"File created successfully at: b.rs"}"#,
+                "File created successfully at: b.rs\n",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn results_of_searches_the_web_and_agents() {
+    check(
+        Detail::Compact,
+        &[
+            (
+                r#"{"kind":"result","tool":"Glob","text":"a\nb","facts":{"files":["/home/dev/shop/a","/b"],"count":2}}"#,
+                "2 files\n  [result.file] a\n  [result.file] /b\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"Glob","text":"No files found","facts":{"files":[],"count":0}}"#,
+                "no files\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"Grep","text":"a:1:x","facts":{"mode":"content","files":[],"count":0,"content":"a:1:x\nb:2:x","lines":2}}"#,
+                "2 lines\n  [result.text] a:1:x\n  [result.text] b:2:x\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"Grep","text":"a:3","facts":{"mode":"count","count":1,"matches":3,"content":"a:3"}}"#,
+                "3 matches in 1 file\n  [result.text] a:3\n",
+            ),
+            (r#"{"kind":"result","tool":"Grep","text":"No matches found"}"#, "No matches found\n"),
+            (
+                r#"{"kind":"result","tool":"WebFetch","text":"t","facts":{"code":200,"code_text":"OK","bytes":1024,"answer":"It is so.","duration_ms":3200}}"#,
+                "200 OK · 1.0 KB · 3.2s\n  (result.answer) It is so.\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"WebSearch","text":"t","facts":{"hits":[{"title":"T","url":"https://t.example"}]}}"#,
+                "1 hit\n  - T https://t.example\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"Task","text":"Found.\nagentId: 1","facts":{"state":"completed","answer":"Found.","tool_uses":14,"tokens":32000,"duration_ms":62000}}"#,
+                "14 tools · 32k tokens · 1m 2s\n  (result.answer) Found.\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"Agent","text":"Async agent launched successfully","facts":{"state":"async_launched"}}"#,
+                "started in the background\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"TodoWrite","text":"Todos have been modified successfully."}"#,
+                "Hide\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"TaskCreate","text":"Task #1 created","facts":{"task":{"id":"1","subject":"Do"}}}"#,
+                "#1 Do\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"TaskUpdate","text":"Task not found","facts":{"success":false}}"#,
+                "<warning> Task not found\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"AskUserQuestion","text":"t","facts":{"answers":{"Which?":"A"}}}"#,
+                "\n  - Which? → A\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"ExitPlanMode","text":"long","facts":{"plan":"p"}}"#,
+                "plan approved\n",
+            ),
+            (r#"{"kind":"result","tool":"Skill","text":"Launching skill: x"}"#, "Hide\n"),
+            (
+                r#"{"kind":"result","tool":"KillShell","text":"{\"message\":\"Killed b1\",\"shell_id\":\"b1\"}"}"#,
+                "Killed b1\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"mcp__a__b","text":"{\"rows\":[{\"id\":1,\"name\":\"a longer name than fits in one line of sixty bytes\"}]}"}"#,
+                "\n  [result.text] rows:\n  [result.text]   - id: 1\n  [result.text]     name: a longer name than fits in one line of sixty bytes\n",
+            ),
+            (r#"{"kind":"result","tool":"mcp__a__b","text":"short"}"#, "short\n"),
+            (r#"{"kind":"result","tool":"mcp__a__b","text":""}"#, "no output\n"),
+        ],
+    );
+    check(
+        Detail::Full,
+        &[
+            (
+                r#"{"kind":"result","tool":"Task","text":"Found.\nagentId: 1","facts":{"state":"completed","answer":"Found."}}"#,
+                "\n  (result.answer) Found.\n  (result.answer) agentId: 1\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"TodoWrite","text":"Todos have been modified successfully."}"#,
+                "\n  [result.text] Todos have been modified successfully.\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"mcp__a__b","text":"x","facts":{"structured":{"deep":"value"}}}"#,
+                "x\n  [result.structured] {deep: value}\n",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn results_of_older_versions_are_read_from_their_text() {
+    check(
+        Detail::Compact,
+        &[
+            (
+                r#"{"kind":"result","tool":"Grep","text":"Found 2 files\n/home/dev/shop/a\n/b"}"#,
+                "Found 2 files\n  [result.file] a\n  [result.file] /b\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"BashOutput","text":"<status>completed</status>\n\n<exit_code>0</exit_code>\n\n<stdout>\ntick\n</stdout>"}"#,
+                "completed · exit 0\n  [result.text] tick\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"TodoRead","text":"Here is the list: [{\"content\":\"a\",\"status\":\"pending\"}]"}"#,
+                "1 task\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"mcp__a__b","text":"seen\n[Image: source: /x/y.png]","facts":{"images":[{"media":"image/png"}]}}"#,
+                "seen\n  image image/png None\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"TaskUpdate","text":"Updated task #1 status","facts":{"success":true}}"#,
+                "Hide\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"NotebookEdit","text":"x","facts":{"edit_mode":"delete"}}"#,
+                "cell deleted\n",
+            ),
+        ],
+    );
+}
