@@ -14,7 +14,7 @@ use streamfmt_core::session::Facts;
 use streamfmt_core::text::Text;
 use streamfmt_core::theme;
 
-use super::item::Handle;
+use super::item::{Handle, type_name};
 
 /// Blocks and spans of one answer.
 const MOST_PARTS: usize = 20_000;
@@ -250,9 +250,9 @@ impl<'a> Reader<'a> {
                 Value::Nil => Line::default(),
                 line => self.line(&line, &Role::of("text"))?,
             },
-            Value::UserData(call) if call.is::<Handle>() => (self.label)(),
+            call if Handle::of(&call).is_some() => (self.label)(),
             other => {
-                return Err(format!("sf.header: a call or nil was expected, not a {}", other.type_name()));
+                return Err(format!("sf.header: a call or nil was expected, not a {}", type_name(&other)));
             }
         };
         let arg = match get(table, "arg")? {
@@ -341,7 +341,7 @@ impl<'a> Reader<'a> {
             Value::Number(_) => {
                 return Err(format!("{what}: a text was expected, not a number without a value"));
             }
-            other => return Err(format!("{what}: a text was expected, not a {}", other.type_name())),
+            other => return Err(format!("{what}: a text was expected, not a {}", type_name(other))),
         };
         self.count(0)?;
         Ok(text)

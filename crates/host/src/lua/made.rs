@@ -352,7 +352,7 @@ fn text(table: &Table, key: &str) -> Result<Option<String>, Wrong> {
         Value::String(text) => Ok(Some(String::from_utf8_lossy(&text.as_bytes()).into_owned())),
         Value::Integer(number) => Ok(Some(number.to_string())),
         Value::Number(number) if number.is_finite() => Ok(Some(number.to_string())),
-        other => Err(format!("{key}: a text was expected, not a {}", other.type_name())),
+        other => Err(format!("{key}: a text was expected, not a {}", item::type_name(&other))),
     }
 }
 
@@ -364,6 +364,6 @@ fn truth(table: &Table, key: &str) -> Result<bool, Wrong> {
     match get(table, key)? {
         Value::Nil => Ok(false),
         Value::Boolean(truth) => Ok(truth),
-        other => Err(format!("{key}: true or false was expected, not a {}", other.type_name())),
+        other => Err(format!("{key}: true or false was expected, not a {}", item::type_name(&other))),
     }
 }

@@ -6,6 +6,7 @@ use streamfmt_core::formatter::hunks;
 use streamfmt_core::text::Text;
 
 use super::block::{Piece, Reader, Wrong, get, kind_of, number};
+use super::item::type_name;
 use super::vm::bounded;
 
 /// Lines of all diffs of one answer that are compared.
@@ -37,7 +38,7 @@ impl Reader<'_> {
             Value::Table(row) => {
                 (1..=row.raw_len()).map(|index| self.line(&get(row, index)?, role)).collect()
             }
-            other => Err(format!("sf.table: a row is a list of cells, not a {}", other.type_name())),
+            other => Err(format!("sf.table: a row is a list of cells, not a {}", type_name(other))),
         }
     }
 
@@ -128,7 +129,7 @@ impl Reader<'_> {
                 };
             }
             other => {
-                return Err(format!("sf.patch: a list of hunks was expected, not a {}", other.type_name()));
+                return Err(format!("sf.patch: a list of hunks was expected, not a {}", type_name(&other)));
             }
         }
         let old = self.text(&get(table, "old")?, "sf.diff: the old text")?;

@@ -141,12 +141,10 @@ impl Scripts {
             Verdict::Hide | Verdict::Pass => Ok(Value::Boolean(false)),
         };
         let context = plugin.context();
-        let answer = plugin.at_hand().and_then(|at_hand| match asked.item.kind {
-            Kind::Result => {
-                plugin.call_over(function, (&at_hand.item, at_hand.call.as_ref(), context), &below)
-            }
-            _ => plugin.call_over(function, (&at_hand.item, context), &below),
-        });
+        let answer = match asked.item.kind {
+            Kind::Result => plugin.call_over(function, (Handle::item(), Handle::call(), context), &below),
+            _ => plugin.call_over(function, (Handle::item(), context), &below),
+        };
         self.used(asked, plugin, function, answer, |reader, value| reader.view(value, asked.item))
     }
 
@@ -307,13 +305,15 @@ impl Scripts {
                 Answer::Function(function) => {
                     let Some(plugin) = plugin else { continue };
                     let context = plugin.context();
-                    let answer = plugin.at_hand().and_then(|at_hand| match field {
-                        Field::Arg => {
-                            plugin.call(function, (self.input(plugin.lua())?, at_hand.one_called(), context))
-                        }
-                        Field::Label => plugin.call(function, (at_hand.one_called(), context)),
-                        _ => plugin.call(function, (&at_hand.item, at_hand.call.as_ref(), context)),
-                    });
+                    let called = Handle::one_called();
+                    let answer = match field {
+                        Field::Arg => called
+                            .input(plugin.lua())
+                            .map_err(Stop::of)
+                            .and_then(|input| plugin.call(function, (input, called, context))),
+                        Field::Label => plugin.call(function, (called, context)),
+                        _ => plugin.call(function, (Handle::item(), Handle::call(), context)),
+                    };
                     self.used(asked, plugin, function, answer, |reader, value| match value {
                         // A long text is told under the title.
                         Value::String(text) if field == Field::Arg => {
@@ -328,11 +328,6 @@ impl Scripts {
             }
         }
         Given::Nothing
-    }
-
-    fn input(&self, lua: &Lua) -> Result<Value, Stop> {
-        let input = Handle::call().unwrap_or_else(Handle::item).input(lua);
-        input.map_err(|error| Stop { trip: None, error: Some(error) })
     }
 
     fn word(&self, asked: &Asked<'_>, field: Field) -> Option<String> {
@@ -449,12 +444,10 @@ impl Scripts {
         let asked = Asked { item, session, call: None, ladder: Rc::default() };
         let context = plugin.context();
         let answer = match moment {
-            Moment::Complete(_) => {
-                plugin.at_hand().and_then(|at_hand| plugin.call_hook(function, (&at_hand.item, context)))
-            }
+            Moment::Complete(_) => plugin.call_hook(function, (Handle::item(), context)),
             _ => match plugin.lua().create_table_from([("kind", event.name())]) {
                 Ok(event) => plugin.call_hook(function, (event, context)),
-                Err(error) => Err(Stop { trip: None, error: Some(error) }),
+                Err(error) => Err(Stop::of(error)),
             },
         };
         #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is less general")]
