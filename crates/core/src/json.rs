@@ -5,12 +5,13 @@
 //! scanner takes what real logs hold and a derived `Deserialize` would refuse: lone
 //! surrogates, `1e400`, a repeated key, any depth. It never recurses.
 
+mod cursor;
+mod marks;
 mod scan;
 mod string;
 
 use std::borrow::Cow;
 
-use scan::Scan;
 pub use string::Str;
 
 /// Containers deeper than this are checked but not recorded.
@@ -67,7 +68,7 @@ impl Record {
     /// Scans the value at the start of `text` and keeps a copy of its span.
     /// Returns it with the number of bytes it took, leading blanks included.
     pub fn read(text: &str) -> Result<(Self, usize), Damage> {
-        let mut scanned = Scan::new(text.as_bytes()).value_at_start()?;
+        let mut scanned = scan::value_at_start(text)?;
         // They were guessed from all that follows.
         scanned.nodes.shrink_to_fit();
         let end = scanned.end;
@@ -76,7 +77,7 @@ impl Record {
 
     /// Scans a text that is one value and blanks, without copying it. Gives it back if it isn't.
     pub fn from_line(text: String) -> Result<Self, (Damage, String)> {
-        match Scan::new(text.as_bytes()).whole_value() {
+        match scan::whole_value(&text) {
             Ok(scanned) => Ok(Self { text: text.into_boxed_str(), nodes: scanned.nodes, cut: scanned.cut }),
             Err(damage) => Err((damage, text)),
         }

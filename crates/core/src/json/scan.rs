@@ -1,8 +1,14 @@
 //! The scanner: one pass over a text, which notes where each value lies. It never recurses.
+//!
+//! It is the hottest loop there is. All of it is one function once compiled, and what it counts with stays in
+//! registers: nothing that isn't inlined gets a reference to the [`Cursor`] or to [`Open`].
 
+#![expect(clippy::inline_always, reason = "the loop over a record is one function: a third faster")]
+
+use super::cursor::{Cursor, Misfit};
 use super::{Damage, Kind, MAX_DEPTH, MAX_ELEMENTS, Node};
 
-/// Nodes of one record past this are checked but not recorded.
+/// Containers that begin past this many nodes of one record are checked but not recorded.
 const MAX_NODES: usize = 1 << 21;
 
 /// What a scan found.
@@ -15,30 +21,47 @@ pub(super) struct Scanned {
     pub(super) cut: bool,
 }
 
-/// The scanner.
+/// Scans the value at the start of a text.
+pub(super) fn value_at_start(text: &str) -> Result<Scanned, Damage> {
+    let mut cursor = Cursor::new(text.as_bytes());
+    let scanned = run(&mut cursor);
+    scanned.map_err(|Misfit| cursor.damage())
+}
+
+/// Scans a text that is one value and blanks.
+pub(super) fn whole_value(text: &str) -> Result<Scanned, Damage> {
+    let mut cursor = Cursor::new(text.as_bytes());
+    let scanned = run(&mut cursor).and_then(|scanned| cursor.end().map(|()| scanned));
+    scanned.map_err(|Misfit| cursor.damage())
+}
+
+/// The innermost container that is open.
 ///
 /// While a container is open, its node keeps two things where its end will be known later: in `next` the
 /// container around it; in `end`, while another is open inside of it, the number of its elements so far.
-pub(super) struct Scan<'a> {
-    bytes: &'a [u8],
-    pos: usize,
-    nodes: Vec<Node>,
-    /// The innermost open container that is recorded.
-    open: u32,
-    /// Its elements so far.
+struct Open {
+    /// Its node; of one that isn't recorded, that of the innermost one around it that is.
+    node: u32,
+    /// The elements of that one so far.
     elements: u32,
-    /// The innermost open container, recorded or not, is an object.
-    in_object: bool,
+    /// How many of them are recorded.
+    limit: u32,
+    is_object: bool,
     depth: usize,
-    /// Open containers that are checked but not recorded: whether each is an object.
-    unrecorded: Bits,
     /// The rest of the innermost recorded container is not recorded.
-    muted: bool,
-    cut: bool,
+    is_muted: bool,
 }
 
 /// No container is open.
 const NONE: u32 = u32::MAX;
+
+/// What is written while scanning, and only written.
+struct Sheet {
+    nodes: Vec<Node>,
+    /// Open containers that are checked but not recorded: whether each is an object.
+    unrecorded: Bits,
+    cut: bool,
+}
 
 /// A stack of bits.
 #[derive(Default)]
@@ -57,338 +80,199 @@ impl Bits {
         self.length += 1;
     }
 
+    fn pop(&mut self) {
+        self.length -= 1;
+    }
+
     fn last(&self) -> Option<bool> {
         let top = self.length.checked_sub(1)?;
         Some(self.words[top / 64] >> (top % 64) & 1 == 1)
     }
 }
 
-#[expect(clippy::inline_always, reason = "the loop over a record is one function: a third faster")]
-impl<'a> Scan<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
-        // One node for some ten bytes is usual; long texts have fewer.
-        let nodes = Vec::with_capacity((bytes.len() / 10).min(4096) + 4);
-        Self {
-            bytes,
-            pos: 0,
-            nodes,
-            open: NONE,
-            elements: 0,
-            in_object: false,
-            depth: 0,
-            unrecorded: Bits::default(),
-            muted: false,
-            cut: false,
+fn run(shared: &mut Cursor<'_>) -> Result<Scanned, Misfit> {
+    let mut at = *shared;
+    // One node for some ten bytes is usual; long texts have fewer.
+    let nodes = Vec::with_capacity((at.rest() / 10).min(4096) + 4);
+    let mut sheet = Sheet { nodes, unrecorded: Bits::default(), cut: false };
+    let open =
+        Open { node: NONE, elements: 0, limit: MAX_ELEMENTS, is_object: false, depth: 0, is_muted: false };
+    let done = values(&mut at, open, &mut sheet);
+    *shared = at;
+    done.map(|()| Scanned { nodes: sheet.nodes, end: at.position(), cut: sheet.cut })
+}
+
+/// Reads values until none is open.
+#[inline(always)]
+fn values(at: &mut Cursor<'_>, mut open: Open, sheet: &mut Sheet) -> Result<(), Misfit> {
+    loop {
+        at.skip_blanks();
+        open.count(sheet);
+        if value(at, &mut open, sheet)? {
+            continue;
         }
-    }
-
-    /// Reads the value at the start of the text.
-    pub(super) fn value_at_start(mut self) -> Result<Scanned, Damage> {
-        self.run()?;
-        Ok(Scanned { nodes: self.nodes, end: self.pos, cut: self.cut })
-    }
-
-    /// Reads a text that is one value and blanks.
-    pub(super) fn whole_value(mut self) -> Result<Scanned, Damage> {
-        self.run()?;
-        self.expect_end()?;
-        Ok(Scanned { nodes: self.nodes, end: self.pos, cut: self.cut })
-    }
-
-    #[cold]
-    fn damage(&self) -> Damage {
-        Damage { at: self.pos, incomplete: self.pos >= self.bytes.len() }
-    }
-
-    #[inline(always)]
-    fn peek(&self) -> Option<u8> {
-        self.bytes.get(self.pos).copied()
-    }
-
-    #[inline(always)]
-    fn skip_blanks(&mut self) {
-        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
-            self.pos += 1;
-        }
-    }
-
-    fn expect_end(&mut self) -> Result<(), Damage> {
-        self.skip_blanks();
-        if self.pos == self.bytes.len() { Ok(()) } else { Err(self.damage()) }
-    }
-
-    fn run(&mut self) -> Result<(), Damage> {
         loop {
-            self.skip_blanks();
-            self.count_element();
-            let opened = self.value()?;
-            if opened {
-                continue;
+            if open.depth == 0 {
+                return Ok(());
             }
-            loop {
-                if self.depth == 0 {
-                    return Ok(());
-                }
-                self.skip_blanks();
-                match self.peek() {
-                    Some(b',') => {
-                        self.pos += 1;
-                        if self.in_object {
-                            self.skip_blanks();
-                            self.key()?;
-                        }
-                        break;
+            at.skip_blanks();
+            match at.peek() {
+                Some(b',') => {
+                    at.step();
+                    if open.is_object {
+                        at.skip_blanks();
+                        key(at, &open, sheet)?;
                     }
-                    Some(b'}') if self.in_object => self.close(),
-                    Some(b']') if !self.in_object => self.close(),
-                    _ => return Err(self.damage()),
+                    break;
                 }
+                Some(b'}') if open.is_object => open.close(at, sheet),
+                Some(b']') if !open.is_object => open.close(at, sheet),
+                _ => return Err(Misfit),
             }
         }
-    }
-
-    /// Reads a scalar, or opens a container and reads up to its first element (true).
-    #[inline(always)]
-    fn value(&mut self) -> Result<bool, Damage> {
-        let start = self.pos;
-        let kind = match self.peek() {
-            Some(b'"') => {
-                let escaped = self.string()?;
-                self.record(Kind::String, start, escaped);
-                return Ok(false);
-            }
-            Some(b'{') => {
-                self.open(Kind::Object);
-                self.skip_blanks();
-                if self.peek() == Some(b'}') {
-                    self.close();
-                    return Ok(false);
-                }
-                self.key()?;
-                return Ok(true);
-            }
-            Some(b'[') => {
-                self.open(Kind::Array);
-                self.skip_blanks();
-                if self.peek() == Some(b']') {
-                    self.close();
-                    return Ok(false);
-                }
-                return Ok(true);
-            }
-            Some(b't') => self.word(b"true", Kind::True)?,
-            Some(b'f') => self.word(b"false", Kind::False)?,
-            Some(b'n') => self.word(b"null", Kind::Null)?,
-            Some(b'-' | b'0'..=b'9') => self.number()?,
-            _ => return Err(self.damage()),
-        };
-        self.record(kind, start, false);
-        Ok(false)
-    }
-
-    /// Counts an element of the innermost container and mutes the rest at the limits.
-    #[inline(always)]
-    fn count_element(&mut self) {
-        if self.muted {
-            return;
-        }
-        self.elements += 1;
-        // The outermost array may be a whole session on one line: its events are not cut.
-        let is_stream = || self.depth == 1 && !self.in_object;
-        if self.elements > MAX_ELEMENTS && !is_stream() || self.nodes.len() > MAX_NODES {
-            self.mute();
-        }
-    }
-
-    /// Leaves the rest of the innermost container unrecorded, beginning with the value at hand.
-    fn mute(&mut self) {
-        self.muted = true;
-        self.cut = true;
-        if self.in_object {
-            // Its key was recorded before the limit was seen.
-            self.nodes.pop();
-        }
-    }
-
-    #[inline(always)]
-    fn record(&mut self, kind: Kind, start: usize, escaped: bool) {
-        if !self.muted {
-            let next = self.nodes.len() as u32 + 1;
-            self.nodes.push(Node { start: start as u32, end: self.pos as u32, next, kind, escaped });
-        }
-    }
-
-    #[inline(always)]
-    fn open(&mut self, kind: Kind) {
-        if !self.muted && self.depth >= MAX_DEPTH {
-            self.mute();
-        }
-        self.in_object = kind == Kind::Object;
-        if self.muted {
-            self.unrecorded.push(self.in_object);
-        } else {
-            if let Some(around) = self.nodes.get_mut(self.open as usize) {
-                around.end = self.elements;
-            }
-            let around = std::mem::replace(&mut self.open, self.nodes.len() as u32);
-            self.nodes.push(Node { start: self.pos as u32, end: 0, next: around, kind, escaped: false });
-            self.elements = 0;
-        }
-        self.pos += 1;
-        self.depth += 1;
-    }
-
-    #[inline(always)]
-    fn close(&mut self) {
-        self.pos += 1;
-        self.depth -= 1;
-        if self.unrecorded.length > 0 {
-            self.close_unrecorded();
-            return;
-        }
-        self.muted = false;
-        let next = self.nodes.len() as u32;
-        let node = &mut self.nodes[self.open as usize];
-        node.end = self.pos as u32;
-        self.open = std::mem::replace(&mut node.next, next);
-        if let Some(around) = self.nodes.get(self.open as usize) {
-            self.elements = around.end;
-            self.in_object = around.kind == Kind::Object;
-        }
-    }
-
-    #[cold]
-    fn close_unrecorded(&mut self) {
-        self.unrecorded.length -= 1;
-        let is_object = |node: &Node| node.kind == Kind::Object;
-        let recorded = || self.nodes.get(self.open as usize).is_some_and(is_object);
-        self.in_object = self.unrecorded.last().unwrap_or_else(recorded);
-    }
-
-    #[inline(always)]
-    fn key(&mut self) -> Result<(), Damage> {
-        if self.peek() != Some(b'"') {
-            return Err(self.damage());
-        }
-        let start = self.pos;
-        let escaped = self.string()?;
-        self.record(Kind::String, start, escaped);
-        self.skip_blanks();
-        if self.peek() != Some(b':') {
-            return Err(self.damage());
-        }
-        self.pos += 1;
-        Ok(())
-    }
-
-    /// Passes a string; says whether it has escapes.
-    #[inline(always)]
-    fn string(&mut self) -> Result<bool, Damage> {
-        let mut escaped = false;
-        self.pos += 1;
-        loop {
-            self.pos += plain_length(&self.bytes[self.pos..]);
-            match self.peek() {
-                Some(b'"') => {
-                    self.pos += 1;
-                    return Ok(escaped);
-                }
-                Some(b'\\') => {
-                    escaped = true;
-                    self.escape()?;
-                }
-                _ => return Err(self.damage()),
-            }
-        }
-    }
-
-    fn escape(&mut self) -> Result<(), Damage> {
-        match self.bytes.get(self.pos + 1) {
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.pos += 2,
-            Some(b'u') => {
-                for at in self.pos + 2..self.pos + 6 {
-                    if !self.bytes.get(at).is_some_and(u8::is_ascii_hexdigit) {
-                        self.pos = at.min(self.bytes.len());
-                        return Err(self.damage());
-                    }
-                }
-                self.pos += 6;
-            }
-            _ => {
-                self.pos = (self.pos + 1).min(self.bytes.len());
-                return Err(self.damage());
-            }
-        }
-        Ok(())
-    }
-
-    fn word(&mut self, word: &[u8], kind: Kind) -> Result<Kind, Damage> {
-        for &byte in word {
-            if self.peek() != Some(byte) {
-                return Err(self.damage());
-            }
-            self.pos += 1;
-        }
-        Ok(kind)
-    }
-
-    fn number(&mut self) -> Result<Kind, Damage> {
-        if self.peek() == Some(b'-') {
-            self.pos += 1;
-        }
-        if self.peek() == Some(b'0') {
-            self.pos += 1;
-        } else {
-            self.digits()?;
-        }
-        if self.peek() == Some(b'.') {
-            self.pos += 1;
-            self.digits()?;
-        }
-        if let Some(b'e' | b'E') = self.peek() {
-            self.pos += 1;
-            if let Some(b'+' | b'-') = self.peek() {
-                self.pos += 1;
-            }
-            self.digits()?;
-        }
-        Ok(Kind::Number)
-    }
-
-    fn digits(&mut self) -> Result<(), Damage> {
-        let start = self.pos;
-        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
-            self.pos += 1;
-        }
-        if self.pos == start { Err(self.damage()) } else { Ok(()) }
     }
 }
 
-/// How many bytes from the start need no attention: no quote, backslash or control character.
+/// Reads a scalar, or opens a container and reads up to its first element (true).
 #[inline(always)]
-fn plain_length(bytes: &[u8]) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGHS: u64 = ONES << 7;
-    let mut at = 0;
-    while let Some(eight) = bytes[at..].first_chunk::<8>() {
-        let word = u64::from_le_bytes(*eight);
-        let quote = word ^ (ONES * u64::from(b'"'));
-        let backslash = word ^ (ONES * u64::from(b'\\'));
-        let special = word.wrapping_sub(ONES * 0x20) & !word
-            | quote.wrapping_sub(ONES) & !quote
-            | backslash.wrapping_sub(ONES) & !backslash;
-        // A borrow may mark bytes after the first that fits, never one before it.
-        let special = special & HIGHS;
-        if special != 0 {
-            return at + special.trailing_zeros() as usize / 8;
+fn value(at: &mut Cursor<'_>, open: &mut Open, sheet: &mut Sheet) -> Result<bool, Misfit> {
+    let start = at.position();
+    let mut escaped = false;
+    let kind = match at.peek() {
+        Some(b'"') => {
+            escaped = at.string()?;
+            Kind::String
         }
-        at += 8;
-    }
-    while let Some(&byte) = bytes.get(at) {
-        if byte < 0x20 || byte == b'"' || byte == b'\\' {
-            break;
+        Some(b'{') => {
+            open.enter(Kind::Object, at, sheet);
+            at.skip_blanks();
+            if at.peek() == Some(b'}') {
+                open.close(at, sheet);
+                return Ok(false);
+            }
+            key(at, open, sheet)?;
+            return Ok(true);
         }
-        at += 1;
+        Some(b'[') => {
+            open.enter(Kind::Array, at, sheet);
+            at.skip_blanks();
+            if at.peek() == Some(b']') {
+                open.close(at, sheet);
+                return Ok(false);
+            }
+            return Ok(true);
+        }
+        Some(b't') => at.word(b"true").map(|()| Kind::True)?,
+        Some(b'f') => at.word(b"false").map(|()| Kind::False)?,
+        Some(b'n') => at.word(b"null").map(|()| Kind::Null)?,
+        Some(b'-' | b'0'..=b'9') => at.number().map(|()| Kind::Number)?,
+        _ => return Err(Misfit),
+    };
+    open.record(kind, start, at.position(), escaped, sheet);
+    Ok(false)
+}
+
+/// Reads a key and its colon.
+#[inline(always)]
+fn key(at: &mut Cursor<'_>, open: &Open, sheet: &mut Sheet) -> Result<(), Misfit> {
+    let start = at.position();
+    if at.peek() != Some(b'"') {
+        return Err(Misfit);
     }
-    at
+    let escaped = at.string()?;
+    open.record(Kind::String, start, at.position(), escaped, sheet);
+    at.skip_blanks();
+    if at.peek() != Some(b':') {
+        return Err(Misfit);
+    }
+    at.step();
+    Ok(())
+}
+
+impl Open {
+    /// Counts an element and mutes the rest at the limit.
+    #[inline(always)]
+    fn count(&mut self, sheet: &mut Sheet) {
+        if !self.is_muted {
+            self.elements += 1;
+            if self.elements > self.limit {
+                self.mute(sheet);
+            }
+        }
+    }
+
+    /// Leaves the rest unrecorded, beginning with the value at hand.
+    #[inline(always)]
+    fn mute(&mut self, sheet: &mut Sheet) {
+        self.is_muted = true;
+        sheet.cut = true;
+        if self.is_object {
+            // Its key was recorded before the limit was seen.
+            sheet.nodes.pop();
+        }
+    }
+
+    #[inline(always)]
+    fn record(&self, kind: Kind, start: usize, end: usize, escaped: bool, sheet: &mut Sheet) {
+        if !self.is_muted {
+            let next = sheet.nodes.len() as u32 + 1;
+            sheet.nodes.push(Node { start: start as u32, end: end as u32, next, kind, escaped });
+        }
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, kind: Kind, at: &mut Cursor<'_>, sheet: &mut Sheet) {
+        if !self.is_muted && (self.depth >= MAX_DEPTH || sheet.nodes.len() > MAX_NODES) {
+            self.mute(sheet);
+        }
+        self.is_object = kind == Kind::Object;
+        if self.is_muted {
+            sheet.unrecorded.push(self.is_object);
+        } else {
+            if let Some(around) = sheet.nodes.get_mut(self.node as usize) {
+                around.end = self.elements;
+            }
+            let around = std::mem::replace(&mut self.node, sheet.nodes.len() as u32);
+            let start = at.position() as u32;
+            sheet.nodes.push(Node { start, end: 0, next: around, kind, escaped: false });
+            self.elements = 0;
+        }
+        at.step();
+        self.depth += 1;
+        self.set_limit();
+    }
+
+    #[inline(always)]
+    fn close(&mut self, at: &mut Cursor<'_>, sheet: &mut Sheet) {
+        at.step();
+        self.depth -= 1;
+        if sheet.unrecorded.length > 0 {
+            self.is_object = in_object_around(self.node, sheet);
+            return;
+        }
+        self.is_muted = false;
+        let next = sheet.nodes.len() as u32;
+        let node = &mut sheet.nodes[self.node as usize];
+        node.end = at.position() as u32;
+        self.node = std::mem::replace(&mut node.next, next);
+        if let Some(around) = sheet.nodes.get(self.node as usize) {
+            self.elements = around.end;
+            self.is_object = around.kind == Kind::Object;
+        }
+        self.set_limit();
+    }
+
+    /// The outermost array may be a whole session on one line: its events are not cut before memory ends.
+    #[inline(always)]
+    fn set_limit(&mut self) {
+        self.limit = if self.depth == 1 && !self.is_object { MAX_NODES as u32 } else { MAX_ELEMENTS };
+    }
+}
+
+/// Closes a container that isn't recorded; whether the one around it is an object. `recorded`: the innermost one that is.
+#[cold]
+fn in_object_around(recorded: u32, sheet: &mut Sheet) -> bool {
+    sheet.unrecorded.pop();
+    let recorded = || sheet.nodes.get(recorded as usize).is_some_and(|node| node.kind == Kind::Object);
+    sheet.unrecorded.last().unwrap_or_else(recorded)
 }
