@@ -49,7 +49,7 @@ fn a_call_and_a_result_are_the_same_whoever_asks() {
     check(
         plugin,
         &[&call("1", "A", "{}"), &result("1", "one", false)],
-        "<<mark.call::●>> <<tool.name::call A>> <<call.arg::userdata>>\n<<text::result A>>",
+        "<<mark.call::●>> <<tool.name::call A>> <<call.arg::userdata>>\nresult A",
     );
 }
 
