@@ -17,7 +17,7 @@ use streamfmt_core::item::{Content, Fact, Item, Kind};
 use streamfmt_core::json::Record;
 use streamfmt_core::session::Session;
 
-use super::item::Handle;
+use super::item::{Handle, type_name};
 use super::layers::Who;
 use super::made::Maker;
 use super::plugins::Plugins;
@@ -121,7 +121,7 @@ impl Scripted {
                     self.events(&self.dialect.parse, answer, &mut maker, doing)
                 }),
                 Err(error) => {
-                    let stop = Stop { trip: None, error: Some(error) };
+                    let stop = Stop::of(error);
                     self.fail(&self.dialect.parse, Err(&stop), doing());
                     None
                 }
@@ -147,12 +147,12 @@ impl Scripted {
             Value::Table(list) if list.raw_len() <= MOST_ITEMS => {
                 (1..=list.raw_len()).try_for_each(|index| match list.raw_get(index) {
                     Ok(Value::Table(table)) if Maker::is_item(&table) => maker.make(&table, &mut out),
-                    Ok(other) => Err(format!("an item of sf.item was expected, not a {}", other.type_name())),
+                    Ok(other) => Err(format!("an item of sf.item was expected, not a {}", type_name(&other))),
                     Err(error) => Err(error.to_string()),
                 })
             }
             Value::Table(_) => Err(format!("more than {MOST_ITEMS} items for one record")),
-            other => Err(format!("an item of sf.item was expected, not a {}", other.type_name())),
+            other => Err(format!("an item of sf.item was expected, not a {}", type_name(&other))),
         };
         match made {
             Ok(()) => Some(out),
@@ -189,7 +189,7 @@ impl Decoder for Scripted {
             Some(Value::Number(number)) if number.is_finite() => number.clamp(0.0, 1.0),
             None | Some(Value::Nil | Value::Boolean(false)) => 0.0,
             Some(other) => {
-                let wrong = format!("a number from 0 to 1 was expected, not a {}", other.type_name());
+                let wrong = format!("a number from 0 to 1 was expected, not a {}", type_name(&other));
                 self.fail(detect, Ok(wrong), format!("detecting {}", self.dialect.name));
                 0.0
             }

@@ -1,15 +1,17 @@
 //! Items as scripts see them: read as they are asked for, never converted whole.
 //!
 //! What is handed over is a small handle. It is good for the item at hand only: one that a script kept for
-//! later says so, so that a plugin can't hold a whole session in memory. Strings are as the stream has them;
-//! they are cleaned when they come back.
+//! later says so, so that a plugin can't hold a whole session in memory. An item is no more than a number in the
+//! machine: nothing is made for it, and nothing is left behind. Strings are as the stream has them; they are cleaned
+//! when they come back.
 
 use std::cell::{Cell, RefCell};
+use std::ptr;
 use std::rc::Rc;
 
 use mlua::{
-    AnyUserData, Function, Lua, LuaString, MetaMethod, MultiValue, UserData, UserDataMethods, UserDataRef,
-    Value,
+    Function, IntoLua, LightUserData, Lua, LuaString, MetaMethod, MultiValue, UserData, UserDataMethods,
+    UserDataRef, Value,
 };
 use streamfmt_core::event::Usage;
 use streamfmt_core::item::{Action, Fact, FactRef, Id, Item, Kind, Status};
@@ -55,8 +57,9 @@ impl Reach {
             })?,
         };
         let (below, text) = (RefCell::default(), RefCell::default());
-        lua.set_app_data(Rc::new(Self { current: Rc::clone(current), below, text, methods }));
-        Ok(())
+        let reach = Rc::new(Self { current: Rc::clone(current), below, text, methods });
+        lua.set_app_data(Rc::clone(&reach));
+        Handle::install(lua, reach)
     }
 
     /// The text of an item.
@@ -94,9 +97,32 @@ impl Handle {
         Sight::call().map(Self)
     }
 
-    /// The number of the time for which it is good.
-    pub(super) fn time(self) -> u64 {
-        self.0.time()
+    /// The call that the item at hand is about: the one that a result answers, or the item itself.
+    pub(super) fn one_called() -> Self {
+        Self::call().unwrap_or_else(Self::item)
+    }
+
+    /// The item that a script has, if it is one.
+    pub(super) fn of(value: &Value) -> Option<Self> {
+        let number = value.as_light_userdata()?.0.addr();
+        Some(Self(Sight::of_number(number)))
+    }
+
+    /// Says what scripts can do with one.
+    fn install(lua: &Lua, reach: Rc<Reach>) -> mlua::Result<()> {
+        let of = |value: Value| Self::of(&value).ok_or_else(|| error("an item was expected"));
+        let meta = lua.create_table()?;
+        let index = lua
+            .create_function(move |lua, (this, name): (Value, String)| of(this)?.field(lua, &reach, &name))?;
+        let named =
+            lua.create_function(move |lua, this: Value| of(this)?.look(|item| text(lua, &named(item))))?;
+        meta.raw_set(MetaMethod::Index.name(), index)?;
+        meta.raw_set(MetaMethod::ToString.name(), named)?;
+        meta.raw_set("__metatable", false)?;
+        meta.set_readonly(true);
+        // Nothing else is light.
+        lua.set_type_metatable::<LightUserData>(Some(meta));
+        Ok(())
     }
 
     fn look<R>(self, look: impl FnOnce(&Item) -> mlua::Result<R>) -> mlua::Result<R> {
@@ -108,22 +134,20 @@ impl Handle {
     /// A value of the item's record.
     pub(super) fn value(self, lua: &Lua, value: json::Value<'_>) -> mlua::Result<Value> {
         match value.kind() {
-            json::Kind::Array | json::Kind::Object => {
-                object(lua, Json { of: self, node: value.node() }).map(Value::UserData)
-            }
+            json::Kind::Array | json::Kind::Object => object(lua, Json { of: self, node: value.node() }),
             _ => scalar(lua, value),
         }
     }
 
     /// A call's input.
     pub(super) fn input(self, lua: &Lua) -> mlua::Result<Value> {
-        self.field(lua, "input")
+        self.look(|item| item.input().map_or(Ok(Value::Nil), |value| self.value(lua, value)))
     }
 
-    fn field(self, lua: &Lua, name: &str) -> mlua::Result<Value> {
+    fn field(self, lua: &Lua, reach: &Reach, name: &str) -> mlua::Result<Value> {
         self.look(|item| match name {
             "kind" => text(lua, item.kind.name()),
-            "text" => reach(lua)?.text(lua, self.0, item),
+            "text" => reach.text(lua, self.0, item),
             "error" => Ok(Value::Boolean(item.error)),
             "tool" => match item.fact("tool").and_then(FactRef::str) {
                 Some(own) if item.kind == Kind::Call => text(lua, &own),
@@ -132,10 +156,7 @@ impl Handle {
             "name" => optional(lua, item.tool.as_deref()),
             "server" => optional(lua, item.fact("server").and_then(FactRef::str).as_deref()),
             "action" => optional(lua, item.action.map(Action::name)),
-            "input" => match item.input() {
-                Some(value) => self.value(lua, value),
-                None => Ok(Value::Nil),
-            },
+            "input" => self.input(lua),
             "partial" => Ok(Value::Boolean(item.fact("partial").and_then(FactRef::bool) == Some(true))),
             "id" => text(lua, item.id.as_str()),
             "parent" => optional(lua, item.parent.as_ref().map(Id::as_str)),
@@ -145,12 +166,12 @@ impl Handle {
             "frame" => item.record.as_deref().map_or(Ok(Value::Nil), |record| self.value(lua, record.root())),
             "block" => item.block().map_or(Ok(Value::Nil), |block| self.value(lua, block)),
             "raw" => optional(lua, item.record.as_deref().map(line_of)),
-            "data" => object(lua, Data(self)).map(Value::UserData),
+            "data" => object(lua, Data(self)),
             "call" => match Self::call().filter(|_| !self.0.is_call()) {
-                Some(call) => object(lua, call).map(Value::UserData),
+                Some(call) => call.into_lua(lua),
                 None => Ok(Value::Nil),
             },
-            "default" => Ok(Value::Function(reach(lua)?.methods.default.clone())),
+            "default" => Ok(Value::Function(reach.methods.default.clone())),
             _ => Ok(Value::Nil),
         })
     }
@@ -187,13 +208,9 @@ impl Handle {
     }
 }
 
-impl UserData for Handle {
-    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        methods.add_meta_method(MetaMethod::Index, |lua, this, name: LuaString| {
-            this.field(lua, &name.to_str()?)
-        });
-        methods
-            .add_meta_method(MetaMethod::ToString, |lua, this, ()| this.look(|item| text(lua, &named(item))));
+impl IntoLua for Handle {
+    fn into_lua(self, _: &Lua) -> mlua::Result<Value> {
+        Ok(Value::LightUserData(LightUserData(ptr::without_provenance_mut(self.0.number()))))
     }
 }
 
@@ -213,17 +230,19 @@ impl Json {
     }
 
     fn index(self, lua: &Lua, key: &Value) -> mlua::Result<Value> {
-        let found = self.look(|value| part(value, key).map(|part| self.of.value(lua, part)).transpose())?;
-        if let Some(found) = found {
-            return Ok(found);
-        }
+        let Value::String(name) = key else {
+            return self
+                .look(|value| element(value, key).map_or(Ok(Value::Nil), |it| self.of.value(lua, it)));
+        };
+        let Ok(name) = name.to_str() else { return Ok(Value::Nil) };
+        let found = self.look(|value| value.get(&name).map(|field| self.of.value(lua, field)).transpose())?;
         // A field of the same name goes first: whoever asks for `input.table` means the data.
-        let Value::String(name) = key else { return Ok(Value::Nil) };
-        match &*name.as_bytes() {
-            b"table" => Ok(Value::Function(reach(lua)?.methods.table.clone())),
-            b"raw" => Ok(Value::Function(reach(lua)?.methods.raw.clone())),
-            _ => Ok(Value::Nil),
-        }
+        Ok(match (found, &*name) {
+            (Some(found), _) => found,
+            (None, "table") => Value::Function(reach(lua)?.methods.table.clone()),
+            (None, "raw") => Value::Function(reach(lua)?.methods.raw.clone()),
+            _ => Value::Nil,
+        })
     }
 
     fn iterate(self, lua: &Lua) -> mlua::Result<Function> {
@@ -258,19 +277,25 @@ impl UserData for Json {
     }
 }
 
-/// What a value of the host's is, in words.
-pub(super) fn describe(value: &AnyUserData) -> String {
-    if let Ok(input) = value.borrow::<Json>() {
-        return input.look(|value| Ok(value.raw().to_owned())).unwrap_or_default();
+/// What a value is called, as `type` says.
+pub(super) fn type_name(value: &Value) -> &'static str {
+    if value.is_light_userdata() { "userdata" } else { value.type_name() }
+}
+
+/// What a value of the host's is, in words; `None` if it is one of a script's own.
+pub(super) fn describe(value: &Value) -> Option<String> {
+    if let Some(handle) = Handle::of(value) {
+        return Some(handle.look(|item| Ok(named(item))).unwrap_or_else(|_| "an item of before".to_owned()));
     }
-    if let Ok(handle) = value.borrow::<Handle>() {
-        return handle.look(|item| Ok(named(item))).unwrap_or_else(|_| "an item of before".to_owned());
-    }
-    if let Ok(data) = value.borrow::<Data>() {
+    let value = value.as_userdata()?;
+    Some(if let Ok(input) = value.borrow::<Json>() {
+        input.look(|value| Ok(value.raw().to_owned())).unwrap_or_default()
+    } else if let Ok(data) = value.borrow::<Data>() {
         let names = data.0.look(|item| Ok(item.data.iter().map(|(name, _)| *name).collect::<Vec<_>>()));
-        return format!("data: {}", names.unwrap_or_default().join(", "));
-    }
-    "a value of the program's".to_owned()
+        format!("data: {}", names.unwrap_or_default().join(", "))
+    } else {
+        "a value of the program's".to_owned()
+    })
 }
 
 /// An item in words.
@@ -344,14 +369,14 @@ fn used(lua: &Lua, usage: Usage) -> mlua::Result<Value> {
 
 /// The function behind `pairs` and `ipairs` for what this file hands over.
 pub(super) fn iterate(lua: &Lua) -> mlua::Result<Function> {
-    lua.create_function(|lua, value: mlua::AnyUserData| {
+    lua.create_function(|lua, value: Value| {
+        let no_way = || error("this value can't be walked");
+        let value = value.as_userdata().ok_or_else(no_way)?;
         if let Ok(json) = value.borrow::<Json>() {
             return json.iterate(lua);
         }
-        match value.metatable()?.get::<Function>(MetaMethod::Iter) {
-            Ok(walk) => walk.call::<Function>(value),
-            Err(_) => Err(error("this value can't be walked")),
-        }
+        let walk = value.metatable()?.get::<Function>(MetaMethod::Iter).map_err(|_| no_way())?;
+        walk.call::<Function>(value)
     })
 }
 
@@ -387,21 +412,24 @@ pub(super) fn raw(lua: &Lua, value: &Value, key: &Value) -> mlua::Result<Value> 
         _ => None,
     };
     let Some(json) = json else {
-        let what = value.type_name();
+        let what = type_name(value);
         return Err(error(&format!(
             "sf.raw: a part of an item was expected, such as call.input, not a {what}"
         )));
     };
     json.look(|value| {
-        let part = if key.is_nil() { Some(value) } else { part(value, key) };
+        let part = match key {
+            Value::Nil => Some(value),
+            Value::String(name) => name.to_str().ok().and_then(|name| value.get(&name)),
+            key => element(value, key),
+        };
         optional(lua, part.map(json::Value::raw))
     })
 }
 
-/// The part of an object or array under `key`.
-fn part<'v>(value: json::Value<'v>, key: &Value) -> Option<json::Value<'v>> {
-    let at = match key {
-        Value::String(key) => return key.to_str().ok().and_then(|key| value.get(&key)),
+/// The element of an array at an index.
+fn element<'v>(value: json::Value<'v>, index: &Value) -> Option<json::Value<'v>> {
+    let at = match index {
         Value::Integer(index) => *index,
         Value::Number(index) if index.fract() == 0.0 && index.abs() < 9e15 => *index as i64,
         _ => return None,
@@ -472,8 +500,8 @@ fn optional(lua: &Lua, told: Option<&str>) -> mlua::Result<Value> {
 }
 
 /// A value of the host's for scripts.
-pub(super) fn object(lua: &Lua, of: impl UserData + 'static) -> mlua::Result<AnyUserData> {
-    unlimited(lua, || lua.create_userdata(of))
+fn object(lua: &Lua, of: impl UserData + 'static) -> mlua::Result<Value> {
+    unlimited(lua, || lua.create_userdata(of)).map(Value::UserData)
 }
 
 fn whole(number: i64) -> Option<Value> {

@@ -14,6 +14,7 @@ use streamfmt_core::json::Record;
 use streamfmt_core::session::{Facts, Session};
 use streamfmt_core::text::Text;
 
+use super::block::number;
 use super::item::{self, LINE};
 use super::spell::spelled;
 use crate::problem::suggestion;
@@ -327,7 +328,7 @@ fn fact<'a>(name: &str, others: impl Iterator<Item = &'a &'static str>) -> Resul
 
 fn usage(fields: &Table, line: u64) -> Result<Event, Wrong> {
     check(fields, &["message", "input", "output", "cache_read", "cache_write"])?;
-    let count = |name| super::block::number(fields, name).map(Option::unwrap_or_default);
+    let count = |name| number(&get(fields, name)?, name).map(Option::unwrap_or_default);
     let usage = Usage {
         input: count("input")?,
         output: count("output")?,
@@ -352,7 +353,7 @@ fn text(table: &Table, key: &str) -> Result<Option<String>, Wrong> {
         Value::String(text) => Ok(Some(String::from_utf8_lossy(&text.as_bytes()).into_owned())),
         Value::Integer(number) => Ok(Some(number.to_string())),
         Value::Number(number) if number.is_finite() => Ok(Some(number.to_string())),
-        other => Err(format!("{key}: a text was expected, not a {}", other.type_name())),
+        other => Err(format!("{key}: a text was expected, not a {}", item::type_name(&other))),
     }
 }
 
@@ -364,6 +365,6 @@ fn truth(table: &Table, key: &str) -> Result<bool, Wrong> {
     match get(table, key)? {
         Value::Nil => Ok(false),
         Value::Boolean(truth) => Ok(truth),
-        other => Err(format!("{key}: true or false was expected, not a {}", other.type_name())),
+        other => Err(format!("{key}: true or false was expected, not a {}", item::type_name(&other))),
     }
 }

@@ -68,7 +68,7 @@ impl Meter {
         let lone = self.lone.borrow().clone().filter(|_| !is_hook);
         self.met.replace(Some(Met { is_hook, lone }));
         let error = || mlua::Error::runtime("made to fail, to see what is told then");
-        Some(if fails { Err(Stop { trip: None, error: Some(error()) }) } else { Ok(mlua::Value::Nil) })
+        Some(if fails { Err(Stop::of(error())) } else { Ok(mlua::Value::Nil) })
     }
 
     pub(super) fn calls(&self) -> u64 {

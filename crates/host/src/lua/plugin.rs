@@ -1,15 +1,15 @@
 //! One plugin that runs: its machine, what it registered, and how often it failed.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use mlua::{AnyUserData, Function, IntoLua, IntoLuaMulti, Lua, Table, Value};
+use mlua::{Function, IntoLua, IntoLuaMulti, Lua, Table, Value};
 use streamfmt_core::profile::Limits;
 use streamfmt_core::redact::Redaction;
 
 use super::api::{self, Plugin};
-use super::item::{self, Handle, Reach};
+use super::item::{self, Reach};
 use super::journal::{Journal, Warning};
 use super::layers::Registered;
 use super::memory::Memory;
@@ -34,23 +34,8 @@ pub(crate) struct Running {
     meter: Rc<Meter>,
     trips: Cell<u32>,
     failures: Cell<u32>,
-    /// What was at hand when a function was last called, and the number of that time.
-    at_hand: RefCell<Option<(u64, Rc<AtHand>)>>,
     /// Whether any of its files may ask for `default()`.
     asks_below: bool,
-}
-
-/// The item at hand, and the call that it answers, as a machine has them.
-pub(super) struct AtHand {
-    pub(super) item: AnyUserData,
-    pub(super) call: Option<AnyUserData>,
-}
-
-impl AtHand {
-    /// The call that it is about: the item's, or the item itself.
-    pub(super) fn one_called(&self) -> &AnyUserData {
-        self.call.as_ref().unwrap_or(&self.item)
-    }
 }
 
 /// Why a plugin gave no answer.
@@ -74,7 +59,7 @@ impl Running {
         let plugin = Rc::new(Plugin::default());
         let made = Self::make(pack, current, limits, journal, &plugin);
         let (vm, context, state) = made.map_err(|error| {
-            let stop = Stop { trip: None, error: Some(error) };
+            let stop = Stop::of(error);
             Box::new(failure(pack, &pack.name, &stop, "loading".to_owned(), LEFT_OUT))
         })?;
         let running = Self {
@@ -87,7 +72,6 @@ impl Running {
             meter: Rc::clone(meter),
             trips: Cell::new(0),
             failures: Cell::new(0),
-            at_hand: RefCell::default(),
             asks_below: pack.says("default"),
         };
         let (name, source) = pack.entry();
@@ -148,24 +132,6 @@ impl Running {
     /// Its `ctx`.
     pub(super) fn context(&self) -> &Table {
         &self.context
-    }
-
-    /// What is at hand: made once for each item, however many functions get it.
-    pub(super) fn at_hand(&self) -> Result<Rc<AtHand>, Stop> {
-        let (item, call) = (Handle::item(), Handle::call());
-        let mut known = self.at_hand.borrow_mut();
-        if let Some((time, known)) = &*known
-            && *time == item.time()
-        {
-            return Ok(Rc::clone(known));
-        }
-        let lua = self.vm.lua();
-        let made = item::object(lua, item).and_then(|item| {
-            Ok(Rc::new(AtHand { item, call: call.map(|call| item::object(lua, call)).transpose()? }))
-        });
-        let made = made.map_err(|error| Stop { trip: None, error: Some(error) })?;
-        *known = Some((item.time(), Rc::clone(&made)));
-        Ok(made)
     }
 
     /// The name it has in messages.
@@ -241,7 +207,7 @@ impl Running {
 
     /// Makes `ctx.state` what its `reload` makes of the state before.
     pub(super) fn take_over(&self, reload: &Function, before: &Memory) -> Result<(), Stop> {
-        let stop = |error| Stop { trip: None, error: Some(error) };
+        let stop = |error| Stop::of(error);
         let before = before.table(self.lua()).map_err(stop)?;
         let Value::Table(made) = self.call(reload, before)? else {
             return Err(stop(mlua::Error::runtime("reload gives no table")));

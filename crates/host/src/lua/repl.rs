@@ -233,7 +233,7 @@ impl Prompt {
                 .into_function()
         };
         let function = compile(&format!("return {source}")).or_else(|_| compile(source));
-        let function = function.map_err(|error| told_of(&Stop { trip: None, error: Some(error) }))?;
+        let function = function.map_err(|error| told_of(&Stop::of(error)))?;
         let below = |lua: &Lua| match Standard::new(Detail::Compact).format(place.item, place.session) {
             Ok(Verdict::Show(view)) => to_lua(lua, &view),
             _ => Ok(Value::Boolean(false)),
@@ -343,7 +343,6 @@ fn write_value(value: &Value, depth: usize, out: &mut String) {
         Value::Number(number) => write!(out, "{number}"),
         Value::String(text) => write!(out, "{:?}", text.to_string_lossy()),
         Value::Function(_) => write!(out, "function"),
-        Value::UserData(data) => write!(out, "{}", describe(data)),
         Value::Table(_) if depth == 0 => write!(out, "{{…}}"),
         Value::Table(table) => {
             out.push_str("{ ");
@@ -371,6 +370,6 @@ fn write_value(value: &Value, depth: usize, out: &mut String) {
             }
             write!(out, " }}")
         }
-        other => write!(out, "{}", other.type_name()),
+        other => write!(out, "{}", describe(other).unwrap_or_else(|| other.type_name().to_owned())),
     };
 }

@@ -12,13 +12,13 @@ scoped_thread_local!(static CALL: Item);
 
 thread_local! {
     static NOW: Cell<Time> = const { Cell::new(Time { number: 0, has_call: false }) };
-    static LAST: Cell<u64> = const { Cell::new(0) };
+    static LAST: Cell<usize> = const { Cell::new(0) };
 }
 
 /// A time in which one item is at hand, and its call if it is a result. No two of a thread have the same number.
 #[derive(Clone, Copy)]
 struct Time {
-    number: u64,
+    number: usize,
     has_call: bool,
 }
 
@@ -31,7 +31,8 @@ fn lend<R>(item: &Item, call: Option<&Item>, work: impl FnOnce() -> R) -> R {
             NOW.set(self.0);
         }
     }
-    let number = LAST.get() + 1;
+    // A number and one more bit is all that a script has of an item.
+    let number = LAST.get() % (usize::MAX >> 1) + 1;
     LAST.set(number);
     let _back = Back(NOW.replace(Time { number, has_call: call.is_some() }));
     ITEM.set(item, || match call {
@@ -52,7 +53,7 @@ enum Which {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sight {
     which: Which,
-    time: u64,
+    time: usize,
 }
 
 impl Sight {
@@ -72,9 +73,14 @@ impl Sight {
         self.which == Which::Call
     }
 
-    /// The number of its time.
-    pub(super) fn time(self) -> u64 {
-        self.time
+    /// It as a number, which is not 0.
+    pub(super) fn number(self) -> usize {
+        self.time << 1 | usize::from(self.is_call())
+    }
+
+    /// What [`Sight::number`] gave.
+    pub(super) fn of_number(number: usize) -> Self {
+        Self { which: if number & 1 == 0 { Which::Item } else { Which::Call }, time: number >> 1 }
     }
 
     /// Whether the item is still at hand.

@@ -67,7 +67,7 @@ pub(super) fn spelled(value: &Value) -> Result<String, String> {
             Value::String(text) => push_string(&mut out, &String::from_utf8_lossy(&text.as_bytes())),
             other => match item::raw_of(other) {
                 Some(raw) => out.push_str(&raw),
-                None => return Err(format!("a {} can't be kept", other.type_name())),
+                None => return Err(format!("a {} can't be kept", item::type_name(other))),
             },
         }
     }
@@ -90,7 +90,9 @@ fn opened(table: &Table) -> Result<Open, String> {
             Value::String(key) => String::from_utf8_lossy(&key.as_bytes()).into_owned(),
             Value::Integer(key) => key.to_string(),
             Value::Number(key) => key.to_string(),
-            other => return Err(mlua::Error::runtime(format!("a key can't be a {}", other.type_name()))),
+            other => {
+                return Err(mlua::Error::runtime(format!("a key can't be a {}", item::type_name(&other))));
+            }
         };
         left.push((Some(key), value));
         Ok(())

@@ -104,6 +104,13 @@ pub(super) struct Stop {
     pub(super) error: Option<mlua::Error>,
 }
 
+impl Stop {
+    /// A stop by nothing but an error.
+    pub(super) fn of(error: mlua::Error) -> Self {
+        Self { trip: None, error: Some(error) }
+    }
+}
+
 /// Counts the steps of a run and says when it must stop.
 struct Guard {
     /// Runs inside one another: a view may ask for what the layers below say.

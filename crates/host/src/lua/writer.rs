@@ -246,7 +246,7 @@ impl Inner {
             Ok(Value::String(text)) => {
                 return Some(Text::clean_owned(block::string(&text)).into_string());
             }
-            Ok(other) => Ok(format!("a text was expected, not a {}", other.type_name())),
+            Ok(other) => Ok(format!("a text was expected, not a {}", super::item::type_name(&other))),
             Err(stop) => Err(stop),
         };
         let doing = format!("writing a part ({part})");
