@@ -17,6 +17,46 @@ fn files_pipes_and_standard_input_say_the_same() {
     assert_eq!(String::from_utf8(output.stdout).unwrap(), file);
 }
 
+/// A history line that says something.
+fn said(number: usize, agent: &str) -> String {
+    let uuid = format!("{agent}{number:08}-0000-4000-8000-000000000000");
+    let sidechain =
+        if agent.is_empty() { String::new() } else { format!(r#""isSidechain":true,"agentId":"{agent}","#) };
+    let text = "words ".repeat(40);
+    format!(
+        r#"{{{sidechain}"type":"user","message":{{"role":"user","content":"{number} {text}"}},"uuid":"{uuid}","sessionId":"c963cfe0-afae-4a3b-b909-6a04e7d80068"}}"#
+    )
+}
+
+#[test]
+fn a_large_file_read_ahead_says_what_it_says_read_line_by_line() {
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/samples/shop.history");
+    let agent = "agent-a4c19e07b25d83f61";
+    let beside = |name: &str| std::fs::read_to_string(format!("{sample}/subagents/{agent}{name}")).unwrap();
+    let many = |agent: &str| (0..6_000).map(|number| said(number, agent) + "\n").collect::<String>();
+    let history = std::fs::read_to_string(format!("{sample}.jsonl")).unwrap();
+    let damage = r#"no record
+{"type":"user","message":{"role":"us{"type":"user","message":{"role":"user","content":"after damage"}}
+"#;
+    let folder = Folder::with(&[]);
+    std::fs::create_dir_all(folder.path("s/subagents")).unwrap();
+    folder.write(&format!("s/subagents/{agent}.meta.json"), beside(".meta.json"));
+    // So long that what it tells doesn't fit in one batch.
+    folder.write(&format!("s/subagents/{agent}.jsonl"), beside(".jsonl") + &many("a4c19e07b25d83f61"));
+    // The last line has no end.
+    folder.write("s.jsonl", many("") + damage + &history + &said(6_000, ""));
+    for arguments in ["--to items s.jsonl", "--to text --profile full s.jsonl"] {
+        // A run that is summed up is read line by line.
+        let slowly = folder.run(&format!("--report --summary sum.md {arguments}"));
+        let ahead = folder.run(&format!("--report --tee copy.jsonl {arguments}"));
+        assert!(ahead.stdout.contains("5999 words") && ahead.stdout.matches(" words words").count() > 12_000);
+        assert_eq!(ahead.stderr, slowly.stderr);
+        assert!(ahead.stdout == slowly.stdout, "{arguments}");
+        assert_eq!(folder.read("copy.jsonl"), folder.read("s.jsonl"));
+        std::fs::remove_file(folder.path("copy.jsonl")).unwrap();
+    }
+}
+
 #[test]
 fn a_missing_file_and_a_folder_are_told_before_anything_is_written() {
     let folder = Folder::with(&[("s.jsonl", SESSION)]);
