@@ -70,7 +70,8 @@ impl Facts {
         }
     }
 
-    fn update(&mut self, news: Facts) {
+    /// Takes over what is new.
+    pub(crate) fn update(&mut self, news: Facts) {
         let pairs = [
             (&mut self.agent, news.agent),
             (&mut self.version, news.version),
@@ -150,11 +151,6 @@ impl Session {
     /// A call whose result is awaited (or just being formatted), while it is remembered.
     pub fn call(&self, id: &Id) -> Option<&Item> {
         self.calls.get(id)
-    }
-
-    /// Whether an item of this id was told, as far back as ids are remembered.
-    pub fn has_seen(&self, id: &Id) -> bool {
-        self.told.knows(hash(id.as_str()))
     }
 
     /// An item that may still grow.

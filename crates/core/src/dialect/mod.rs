@@ -11,7 +11,6 @@ use std::sync::Arc;
 use crate::event::Event;
 use crate::item::{Action, Id};
 use crate::json::{Record, Value};
-use crate::session::Session;
 
 pub use foreign::recognise as recognise_foreign;
 
@@ -86,7 +85,8 @@ pub struct Guest {
 /// How sure a row of [`DIALECTS`] is of a record that it claims, beside what guests say.
 pub const CLAIM: f64 = 0.5;
 
-/// Makes events of the records of one dialect, and holds that dialect's state.
+/// Makes events of the records of one dialect, and holds that dialect's state. What was said of earlier events it
+/// doesn't know, so that it may be ahead of that.
 pub trait Decoder {
     /// How sure it is that the first records of an input are of its dialect: from 0, not at all, to 1. Guests
     /// are asked with each further record until one of them or a row of [`DIALECTS`] is sure of something;
@@ -97,8 +97,8 @@ pub trait Decoder {
     }
 
     /// Says what `input` tells. Any value is fine: what isn't understood becomes an unknown item.
-    fn decode(&mut self, input: Input<'_>, session: &Session, out: &mut Vec<Event>);
+    fn decode(&mut self, input: Input<'_>, out: &mut Vec<Event>);
 
     /// Ends the input.
-    fn end(&mut self, session: &Session, out: &mut Vec<Event>);
+    fn end(&mut self, out: &mut Vec<Event>);
 }

@@ -41,6 +41,11 @@ impl Standard {
         calls::name(Context { item: call, session, full: self.detail == Detail::Full })
     }
 
+    /// The mark of what it says of a result.
+    pub fn mark(&self, result: &Item) -> Option<&'static str> {
+        results::mark(result)
+    }
+
     /// Folds what is said of an item into one line, as [`Detail::Lines`] wants it. The pipeline does so, once all
     /// is said and masked.
     pub fn fold(&self, item: &Item, session: &Session, view: View) -> View {

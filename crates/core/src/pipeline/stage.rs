@@ -1,5 +1,6 @@
 //! From items on: what is said of each, and to whom.
 
+use std::collections::VecDeque;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
@@ -19,6 +20,9 @@ use crate::writer::json::write_item;
 use super::report::{Report, count};
 use super::{Output, SHOWN_DAMAGE, Update, notice};
 
+/// Titles of calls that are remembered.
+const MOST_TITLES: usize = 16;
+
 /// From items on: the formatter chain, the clip, the writer.
 pub(super) struct Stage {
     profile: Profile,
@@ -30,6 +34,8 @@ pub(super) struct Stage {
     last: Option<Id>,
     /// The call that it was inside of.
     last_parent: Option<Id>,
+    /// The titles of the calls that were written last: what belongs to one of them is told under the title it has.
+    titles: VecDeque<(Id, Line)>,
     /// The session of the last item that has one.
     last_session: Option<SessionId>,
     pub(super) report: Report,
@@ -53,6 +59,7 @@ impl Stage {
             output,
             last: None,
             last_parent: None,
+            titles: VecDeque::new(),
             last_session: None,
             report: Report::default(),
             is_begun: false,
@@ -68,6 +75,7 @@ impl Stage {
         self.standard = standard_of(&profile);
         self.redactor = Redactor::new(&profile.redaction);
         self.profile = profile;
+        self.titles.clear();
     }
 
     pub(super) fn take(&mut self, session: &Session, change: Change<'_>, out: &mut dyn Write) -> fmt::Result {
@@ -148,6 +156,7 @@ impl Stage {
                     writer.begin(out)?;
                 }
                 writer.entry(&entry, out)?;
+                self.remember(entry);
             }
             Output::Updates { .. } => {
                 self.grown.shift_remove(&entry.id);
@@ -157,6 +166,17 @@ impl Stage {
             Output::Items => {}
         }
         Ok(())
+    }
+
+    /// Remembers the title of a call. One that may be masked is made anew, since each mask is counted.
+    fn remember(&mut self, entry: Entry) {
+        if entry.kind != Kind::Call || entry.view.title.is_empty() || self.redactor.is_some() {
+            return;
+        }
+        if self.titles.len() == MOST_TITLES {
+            self.titles.pop_front();
+        }
+        self.titles.push_back((entry.id, entry.view.title));
     }
 
     /// Nothing is said of an item any longer: what was said while it grew is taken back.
@@ -334,6 +354,9 @@ impl Stage {
     /// The title of a call, if it is remembered.
     fn title_of(&mut self, call: &Id, session: &Session) -> Option<Line> {
         let known = session.call(call)?;
+        if let Some((_, title)) = self.titles.iter().rev().find(|(id, _)| id == call) {
+            return Some(title.clone());
+        }
         let view = self.view(known, session).map(|view| match self.profile.detail {
             Detail::Lines => self.standard.fold(known, session, view),
             _ => view,

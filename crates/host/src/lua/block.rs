@@ -4,10 +4,9 @@
 //! a list. Tables are read raw, so that reading them runs no script, and with a list of open tables, so that
 //! one inside another, or inside itself, costs nothing but an error.
 
-use std::borrow::Cow;
 use std::cell::Cell;
 
-use mlua::{Lua, LuaString, Table, Value};
+use mlua::{Either, Lua, LuaString, Table, Value};
 use streamfmt_core::entry::{Block, Line, Role, Span, View};
 use streamfmt_core::item::{Item, Kind};
 use streamfmt_core::session::Facts;
@@ -24,11 +23,8 @@ const MOST_BYTES: usize = 8 << 20;
 const DEEPEST: usize = 32;
 /// Longest text that stands in a title, in bytes.
 const SHORT: usize = 300;
-/// The types of tables, so that a name of one need not be copied.
-const TYPES: [&str; 18] = [
-    "header", "path", "span", "line", "text", "link", "code", "prose", "details", "note", "diff", "list",
-    "table", "kv", "heading", "image", "elided", "title",
-];
+/// Fields of one table with a type.
+const MOST_FIELDS: usize = 32;
 
 /// What is wrong with an answer.
 pub(super) type Wrong = String;
@@ -58,6 +54,30 @@ struct Open {
     /// What stands for it if it is a `details`; else it is a list.
     summary: Option<Line>,
     out: Vec<Piece>,
+}
+
+/// The fields of a table with a type, read in one pass.
+pub(super) struct Fields(Vec<(String, Value)>);
+
+impl Fields {
+    pub(super) fn of(table: &Table) -> Result<Self, Wrong> {
+        let mut fields = Vec::with_capacity(4);
+        let walked = table.for_each(|key: Either<String, Value>, value: Value| {
+            if fields.len() >= MOST_FIELDS {
+                return Err(mlua::Error::runtime(format!("a block has no more than {MOST_FIELDS} fields")));
+            }
+            fields.extend(key.left().map(|name| (name, value)));
+            Ok(())
+        });
+        walked.map_err(|error| error.to_string())?;
+        Ok(Self(fields))
+    }
+
+    /// Takes a field out; `nil` if there is none.
+    pub(super) fn take(&mut self, name: &str) -> Value {
+        let field = self.0.iter_mut().find(|(known, _)| known == name);
+        field.map_or(Value::Nil, |(_, value)| std::mem::replace(value, Value::Nil))
+    }
 }
 
 impl<'a> Reader<'a> {
@@ -101,7 +121,7 @@ impl<'a> Reader<'a> {
     /// An answer as one line. A list is written with blanks between.
     pub(super) fn line(&self, answer: &Value, role: &Role) -> Result<Line, Wrong> {
         let Value::Table(table) = answer else { return Ok(Line { spans: self.spans(answer, role)? }) };
-        if let Some(kind) = kind_of(table)? {
+        if let Some(kind) = kind_of(table) {
             return Ok(Line { spans: self.spans_of(table, &kind, role)? });
         }
         let mut line = Line::default();
@@ -146,13 +166,14 @@ impl<'a> Reader<'a> {
                 open.last_mut().map_or(&mut out, |list| &mut list.out).push(piece);
                 continue;
             };
-            let kind = kind_of(table)?;
+            let kind = kind_of(table);
             let opened = match kind.as_deref() {
                 None => Some((table.clone(), None)),
                 Some("details") => {
-                    let summary = self.line(&get(table, "summary")?, &Role::of("details.summary"))?;
-                    let inside = match get(table, "blocks")? {
-                        Value::Table(list) if kind_of(&list)?.is_none() => list,
+                    let mut fields = Fields::of(table)?;
+                    let summary = self.line(&fields.take("summary"), &Role::of("details.summary"))?;
+                    let inside = match fields.take("blocks") {
+                        Value::Table(list) if kind_of(&list).is_none() => list,
                         one => self.lua.create_sequence_from([one]).map_err(|error| error.to_string())?,
                     };
                     Some((inside, Some(summary)))
@@ -178,43 +199,49 @@ impl<'a> Reader<'a> {
 
     /// A table with a type, other than a list or details.
     fn piece(&self, table: &Table, kind: &str) -> Result<Piece, Wrong> {
+        if matches!(kind, "span" | "line" | "path" | "link") {
+            let line = Line { spans: self.spans_of(table, kind, &Role::of("text"))? };
+            return Ok(Piece::Line { mark: None, line });
+        }
+        let mut fields = Fields::of(table)?;
         let block = match kind {
-            "text" => return self.text_piece(&get(table, "text")?, self.role(table, &Role::of("text"))?),
-            "span" | "line" | "path" | "link" => {
-                let line = Line { spans: self.spans_of(table, kind, &Role::of("text"))? };
-                return Ok(Piece::Line { mark: None, line });
+            "text" => {
+                let role = self.role(&mut fields, &Role::of("text"))?;
+                return self.text_piece(&fields.take("text"), role);
             }
-            "header" => return self.header(table),
-            "note" => return self.note(table),
+            "header" => return self.header(fields),
+            "note" => return self.note(fields),
             "prose" => Block::Prose {
-                text: self.text(&get(table, "text")?, "sf.prose")?,
-                role: self.role(table, &Role::of("reply"))?,
+                text: self.text(&fields.take("text"), "sf.prose")?,
+                role: self.role(&mut fields, &Role::of("reply"))?,
             },
             "heading" => {
-                let text = self.text(&get(table, "text")?, "a heading")?;
-                let level = number(table, "level")?.unwrap_or(1).clamp(1, 6);
+                let text = self.text(&fields.take("text"), "a heading")?;
+                let level = number(&fields.take("level"), "level")?.unwrap_or(1).clamp(1, 6);
                 let marks = "#".repeat(usize::try_from(level).unwrap_or(1));
                 Block::Prose { text: Text::clean_owned(format!("{marks} {text}")), role: Role::of("reply") }
             }
             "code" => Block::Code {
-                text: self.code(table)?,
-                lang: self.optional(table, "lang")?,
-                start: number(table, "start")?,
-                role: self.role(table, &Role::of("result.text"))?,
+                text: self.code(&mut fields)?,
+                lang: self.optional(&fields.take("lang"), "lang")?,
+                start: number(&fields.take("start"), "start")?,
+                role: self.role(&mut fields, &Role::of("result.text"))?,
             },
-            "diff" => Block::Diff { path: self.optional(table, "path")?, hunks: self.hunks(table)? },
-            "table" => return self.table(table),
-            "kv" => self.pairs(table)?,
-            "list" => self.list(table)?,
+            "diff" => {
+                Block::Diff { path: self.optional(&fields.take("path"), "path")?, hunks: self.hunks(fields)? }
+            }
+            "table" => return self.table(fields),
+            "kv" => self.pairs(&fields.take("pairs"))?,
+            "list" => self.list(&fields.take("items"))?,
             "image" => Block::Image {
-                media: self.text(&get(table, "media")?, "an image")?,
-                bytes: number(table, "bytes")?,
-                name: self.optional(table, "name")?,
+                media: self.text(&fields.take("media"), "an image")?,
+                bytes: number(&fields.take("bytes"), "bytes")?,
+                name: self.optional(&fields.take("name"), "name")?,
                 picture: None,
             },
             "elided" => Block::Elided {
-                lines: number(table, "lines")?.unwrap_or(0),
-                bytes: number(table, "bytes")?.unwrap_or(0),
+                lines: number(&fields.take("lines"), "lines")?.unwrap_or(0),
+                bytes: number(&fields.take("bytes"), "bytes")?.unwrap_or(0),
             },
             other => return Err(format!("there is no block of type \"{other}\"")),
         };
@@ -233,20 +260,20 @@ impl<'a> Reader<'a> {
     }
 
     /// The text of a `code`: without the blanks at its end, unless it is to be exact.
-    fn code(&self, table: &Table) -> Result<Text, Wrong> {
-        let text = self.text(&get(table, "text")?, "sf.code")?;
-        let is_exact = matches!(get(table, "exact")?, Value::Boolean(true));
+    fn code(&self, fields: &mut Fields) -> Result<Text, Wrong> {
+        let text = self.text(&fields.take("text"), "sf.code")?;
+        let is_exact = matches!(fields.take("exact"), Value::Boolean(true));
         Ok(if is_exact { without_last_feed(text) } else { text.trimmed_end() })
     }
 
-    fn header(&self, table: &Table) -> Result<Piece, Wrong> {
-        let mark = match get(table, "mark")? {
+    fn header(&self, mut fields: Fields) -> Result<Piece, Wrong> {
+        let mark = match fields.take("mark") {
             Value::Nil => Some("call"),
             Value::Boolean(false) => None,
             name => theme::mark(&self.text(&name, "the mark of a header")?),
         };
-        let mut line = match get(table, "call")? {
-            Value::Nil => match get(table, "line")? {
+        let mut line = match fields.take("call") {
+            Value::Nil => match fields.take("line") {
                 Value::Nil => Line::default(),
                 line => self.line(&line, &Role::of("text"))?,
             },
@@ -255,7 +282,7 @@ impl<'a> Reader<'a> {
                 return Err(format!("sf.header: a call or nil was expected, not a {}", type_name(&other)));
             }
         };
-        let arg = match get(table, "arg")? {
+        let arg = match fields.take("arg") {
             Value::Nil => Line::default(),
             arg => self.line(&arg, &Role::of("call.arg"))?,
         };
@@ -266,8 +293,8 @@ impl<'a> Reader<'a> {
         Ok(Piece::Title { mark, line })
     }
 
-    fn note(&self, table: &Table) -> Result<Piece, Wrong> {
-        let level = self.text(&get(table, "level")?, "the level of sf.note")?;
+    fn note(&self, mut fields: Fields) -> Result<Piece, Wrong> {
+        let level = self.text(&fields.take("level"), "the level of sf.note")?;
         let (mark, role) = match &*level {
             "info" => ("notice", "notice"),
             "warning" => ("warning", "notice.warning"),
@@ -276,7 +303,7 @@ impl<'a> Reader<'a> {
                 return Err(format!("sf.note: the level is info, warning or error, not \"{other}\""));
             }
         };
-        let line = match get(table, "text")? {
+        let line = match fields.take("text") {
             text @ Value::Table(_) => self.line(&text, &Role::of(role))?,
             text => match self.text_piece(&text, Role::of(role))? {
                 Piece::Line { line, .. } | Piece::Title { line, .. } => line,
@@ -291,7 +318,7 @@ impl<'a> Reader<'a> {
         let Value::Table(table) = value else {
             return Ok(vec![Span::new(role.clone(), self.text(value, "a span")?)]);
         };
-        match kind_of(table)? {
+        match kind_of(table) {
             Some(kind) => self.spans_of(table, &kind, role),
             None => Err("a list can't stand inside a line".to_owned()),
         }
@@ -299,42 +326,54 @@ impl<'a> Reader<'a> {
 
     /// A table with a type inside a line.
     fn spans_of(&self, table: &Table, kind: &str, role: &Role) -> Result<Vec<Span>, Wrong> {
-        let text = || -> Result<Text, Wrong> { self.text(&get(table, "text")?, "a span") };
-        match kind {
-            "span" | "text" => Ok(vec![Span::new(self.role(table, role)?, text()?)]),
+        if kind == "line" {
+            return self.spans_in(table, role);
+        }
+        let usual = match kind {
+            "span" | "text" => role,
+            "path" => &Role::of("call.arg"),
+            "link" => &Role::of("link"),
+            other => return Err(format!("a {other} can't stand inside a line")),
+        };
+        let mut fields = Fields::of(table)?;
+        let role = self.role(&mut fields, usual)?;
+        Ok(vec![match kind {
             "path" => {
-                let path = self.facts.relative(self.text(&get(table, "path")?, "sf.path")?);
-                Ok(vec![Span::new(self.role(table, &Role::of("call.arg"))?, path)])
+                let path = self.text(&fields.take("path"), "sf.path")?;
+                Span::new(role, self.facts.relative(path))
             }
             "link" => {
-                let url = self.text(&get(table, "url")?, "the address of sf.link")?;
-                Ok(vec![Span::new(self.role(table, &Role::of("link"))?, text()?).linked(url)])
+                let url = self.text(&fields.take("url"), "the address of sf.link")?;
+                Span::new(role, self.text(&fields.take("text"), "a span")?).linked(url)
             }
-            "line" => {
-                let mut spans = Vec::new();
-                for index in 1..=table.raw_len() {
-                    let part = get(table, index)?;
-                    let Value::Table(inner) = &part else {
-                        spans.extend(self.spans(&part, role)?);
-                        continue;
-                    };
-                    match kind_of(inner)? {
-                        Some(kind) if kind != "line" => spans.extend(self.spans_of(inner, &kind, role)?),
-                        _ => return Err("sf.line: its parts are texts and spans".to_owned()),
-                    }
-                }
-                Ok(spans)
+            _ => Span::new(role, self.text(&fields.take("text"), "a span")?),
+        }])
+    }
+
+    /// The parts of a `line`.
+    fn spans_in(&self, line: &Table, role: &Role) -> Result<Vec<Span>, Wrong> {
+        let mut spans = Vec::new();
+        for index in 1..=line.raw_len() {
+            let part = get(line, index)?;
+            let Value::Table(inner) = &part else {
+                spans.extend(self.spans(&part, role)?);
+                continue;
+            };
+            match kind_of(inner) {
+                Some(kind) if kind != "line" => spans.extend(self.spans_of(inner, &kind, role)?),
+                _ => return Err("sf.line: its parts are texts and spans".to_owned()),
             }
-            other => Err(format!("a {other} can't stand inside a line")),
         }
+        Ok(spans)
     }
 
     /// A text or a number, cleaned and counted.
     pub(super) fn text(&self, value: &Value, what: &str) -> Result<Text, Wrong> {
         let text = match value {
             Value::String(text) => {
-                self.count(text.as_bytes().len())?;
-                Text::clean_owned(string(text))
+                let text = string(text);
+                self.count(text.len())?;
+                Text::clean_owned(text)
             }
             Value::Integer(number) => Text::clean_owned(number.to_string()),
             Value::Number(number) if number.is_finite() => Text::clean_owned(number.to_string()),
@@ -347,15 +386,12 @@ impl<'a> Reader<'a> {
         Ok(text)
     }
 
-    pub(super) fn optional(&self, table: &Table, key: &str) -> Result<Option<Text>, Wrong> {
-        match get(table, key)? {
-            Value::Nil => Ok(None),
-            value => self.text(&value, key).map(Some),
-        }
+    pub(super) fn optional(&self, value: &Value, what: &str) -> Result<Option<Text>, Wrong> {
+        if value.is_nil() { Ok(None) } else { self.text(value, what).map(Some) }
     }
 
-    fn role(&self, table: &Table, usual: &Role) -> Result<Role, Wrong> {
-        match self.optional(table, "role")? {
+    fn role(&self, fields: &mut Fields, usual: &Role) -> Result<Role, Wrong> {
+        match self.optional(&fields.take("role"), "role")? {
             Some(name) => Role::parse(&name).ok_or_else(|| format!("\"{name}\" is no name of a role")),
             None => Ok(usual.clone()),
         }
@@ -418,11 +454,9 @@ pub(super) fn get(table: &Table, key: impl mlua::IntoLua) -> Result<Value, Wrong
 }
 
 /// The type of a table; a list has none.
-pub(super) fn kind_of(table: &Table) -> Result<Option<Cow<'static, str>>, Wrong> {
-    let Value::String(kind) = get(table, "type")? else { return Ok(None) };
-    let name = kind.as_bytes();
-    let known = TYPES.iter().find(|known| known.as_bytes() == &*name);
-    Ok(Some(known.map_or_else(|| string(&kind).into(), |known| (*known).into())))
+pub(super) fn kind_of(table: &Table) -> Option<String> {
+    // A type that is no text is as good as none.
+    table.raw_get("type").unwrap_or_default()
 }
 
 /// A text of a script's, which may be any bytes.
@@ -430,13 +464,13 @@ pub(super) fn string(text: &LuaString) -> String {
     text.to_str().map_or_else(|_| text.to_string_lossy(), |text| text.to_owned())
 }
 
-/// The whole number from 0 under `key`.
+/// A whole number from 0, or none.
 #[expect(clippy::cast_sign_loss, reason = "it is not negative")]
-pub(super) fn number(table: &Table, key: &str) -> Result<Option<u64>, Wrong> {
-    match get(table, key)? {
+pub(super) fn number(value: &Value, what: &str) -> Result<Option<u64>, Wrong> {
+    match value {
         Value::Nil => Ok(None),
-        Value::Integer(number) if number >= 0 => Ok(Some(number.unsigned_abs())),
-        Value::Number(number) if (0.0..9e15).contains(&number) => Ok(Some(number as u64)),
-        _ => Err(format!("{key}: a number from 0 was expected")),
+        Value::Integer(number) if *number >= 0 => Ok(Some(number.unsigned_abs())),
+        Value::Number(number) if (0.0..9e15).contains(number) => Ok(Some(*number as u64)),
+        _ => Err(format!("{what}: a number from 0 was expected")),
     }
 }

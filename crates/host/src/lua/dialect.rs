@@ -64,7 +64,12 @@ pub(crate) fn guests(plugins: &Rc<Plugins>) -> Vec<Guest> {
     });
     let guests = registered.map(|(index, dialect)| {
         let name: Arc<str> = dialect.name.as_str().into();
-        let decoder = Box::new(Scripted { plugins: Rc::clone(plugins), who: Who::Plugin(index), dialect });
+        let decoder = Box::new(Scripted {
+            plugins: Rc::clone(plugins),
+            who: Who::Plugin(index),
+            dialect,
+            session: Session::default(),
+        });
         Guest { name, decoder }
     });
     guests.collect()
@@ -75,6 +80,8 @@ struct Scripted {
     plugins: Rc<Plugins>,
     who: Who,
     dialect: Registration,
+    /// What the script may know of the run: what it told itself.
+    session: Session,
 }
 
 impl Scripted {
@@ -102,15 +109,15 @@ impl Scripted {
     }
 
     /// What `parse` makes of a record; `None` if it doesn't know it, or fails.
-    fn parsed(&self, input: Input<'_>, session: &Session) -> Option<Vec<Event>> {
+    fn parsed(&self, input: Input<'_>) -> Option<Vec<Event>> {
         let plugin = self.plugins.get(self.who).filter(|plugin| !plugin.is_off())?;
         let mut item = Item::new(format!("line-{}", input.line), Kind::Unknown, input.line);
         item.record = Some(Arc::clone(input.record));
         let doing = || format!("reading line {}", input.line);
-        self.plugins.current.show(&item, None, session, || {
+        self.plugins.current.show(&item, None, &self.session, || {
             match Handle::item().value(plugin.lua(), input.value) {
                 Ok(object) => self.ask(&self.dialect.parse, doing, object).and_then(|answer| {
-                    let mut maker = Maker::new(input, session);
+                    let mut maker = Maker::new(input, &self.session);
                     self.events(&self.dialect.parse, answer, &mut maker, doing)
                 }),
                 Err(error) => {
@@ -189,8 +196,11 @@ impl Decoder for Scripted {
         }
     }
 
-    fn decode(&mut self, input: Input<'_>, session: &Session, out: &mut Vec<Event>) {
-        if let Some(events) = self.parsed(input, session) {
+    fn decode(&mut self, input: Input<'_>, out: &mut Vec<Event>) {
+        if let Some(events) = self.parsed(input) {
+            for event in &events {
+                self.session.apply(event.clone(), |_, _| {});
+            }
             return out.extend(events);
         }
         let kind = ["type", "kind", "event"].iter().find_map(|key| input.value.get(key)?.decode());
@@ -203,17 +213,17 @@ impl Decoder for Scripted {
         out.push(Event::Put(Box::new(item)));
     }
 
-    fn end(&mut self, session: &Session, out: &mut Vec<Event>) {
+    fn end(&mut self, out: &mut Vec<Event>) {
         let Some(finish) = &self.dialect.finish else { return };
         let Some(plugin) = self.plugins.get(self.who).filter(|plugin| !plugin.is_off()) else { return };
         let Ok(record) = Record::from_line("{}".to_owned()) else { return };
         let record = Arc::new(record);
         let input = Input { record: &record, value: record.root(), typed: None, line: 0, parent: None };
-        self.plugins.current.note(session);
+        self.plugins.current.note(&self.session);
         let doing = || "ending the input".to_owned();
         match plugin.call_hook(finish, plugin.context()) {
             Ok(answer) => {
-                let mut maker = Maker::new(input, session);
+                let mut maker = Maker::new(input, &self.session);
                 out.extend(self.events(finish, answer, &mut maker, doing).unwrap_or_default());
             }
             Err(stop) => self.fail(finish, Err(&stop), doing()),

@@ -112,10 +112,8 @@ impl Handle {
     fn install(lua: &Lua, reach: Rc<Reach>) -> mlua::Result<()> {
         let of = |value: Value| Self::of(&value).ok_or_else(|| error("an item was expected"));
         let meta = lua.create_table()?;
-        let index = lua.create_function(move |lua, (this, name): (Value, Value)| match &name {
-            Value::String(name) => of(this)?.field(lua, &reach, &name.to_str()?),
-            _ => Ok(Value::Nil),
-        })?;
+        let index = lua
+            .create_function(move |lua, (this, name): (Value, String)| of(this)?.field(lua, &reach, &name))?;
         let named =
             lua.create_function(move |lua, this: Value| of(this)?.look(|item| text(lua, &named(item))))?;
         meta.raw_set(MetaMethod::Index.name(), index)?;
@@ -232,17 +230,19 @@ impl Json {
     }
 
     fn index(self, lua: &Lua, key: &Value) -> mlua::Result<Value> {
-        let found = self.look(|value| part(value, key).map(|part| self.of.value(lua, part)).transpose())?;
-        if let Some(found) = found {
-            return Ok(found);
-        }
+        let Value::String(name) = key else {
+            return self
+                .look(|value| element(value, key).map_or(Ok(Value::Nil), |it| self.of.value(lua, it)));
+        };
+        let Ok(name) = name.to_str() else { return Ok(Value::Nil) };
+        let found = self.look(|value| value.get(&name).map(|field| self.of.value(lua, field)).transpose())?;
         // A field of the same name goes first: whoever asks for `input.table` means the data.
-        let Value::String(name) = key else { return Ok(Value::Nil) };
-        match &*name.as_bytes() {
-            b"table" => Ok(Value::Function(reach(lua)?.methods.table.clone())),
-            b"raw" => Ok(Value::Function(reach(lua)?.methods.raw.clone())),
-            _ => Ok(Value::Nil),
-        }
+        Ok(match (found, &*name) {
+            (Some(found), _) => found,
+            (None, "table") => Value::Function(reach(lua)?.methods.table.clone()),
+            (None, "raw") => Value::Function(reach(lua)?.methods.raw.clone()),
+            _ => Value::Nil,
+        })
     }
 
     fn iterate(self, lua: &Lua) -> mlua::Result<Function> {
@@ -418,15 +418,18 @@ pub(super) fn raw(lua: &Lua, value: &Value, key: &Value) -> mlua::Result<Value> 
         )));
     };
     json.look(|value| {
-        let part = if key.is_nil() { Some(value) } else { part(value, key) };
+        let part = match key {
+            Value::Nil => Some(value),
+            Value::String(name) => name.to_str().ok().and_then(|name| value.get(&name)),
+            key => element(value, key),
+        };
         optional(lua, part.map(json::Value::raw))
     })
 }
 
-/// The part of an object or array under `key`.
-fn part<'v>(value: json::Value<'v>, key: &Value) -> Option<json::Value<'v>> {
-    let at = match key {
-        Value::String(key) => return key.to_str().ok().and_then(|key| value.get(&key)),
+/// The element of an array at an index.
+fn element<'v>(value: json::Value<'v>, index: &Value) -> Option<json::Value<'v>> {
+    let at = match index {
         Value::Integer(index) => *index,
         Value::Number(index) if index.fract() == 0.0 && index.abs() < 9e15 => *index as i64,
         _ => return None,

@@ -352,6 +352,11 @@ impl Registered {
         &self.dialects
     }
 
+    /// Whether something waits for an event.
+    pub(super) fn waits_for(&self, event: Event) -> bool {
+        self.hooks.iter().any(|(waiting, _)| *waiting == event)
+    }
+
     /// What waits for an event, in the order registered.
     pub(super) fn hooks(&self, event: Event) -> impl Iterator<Item = &Function> {
         self.hooks.iter().filter(move |(waiting, _)| *waiting == event).map(|(_, function)| function)

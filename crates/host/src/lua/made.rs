@@ -14,6 +14,7 @@ use streamfmt_core::json::Record;
 use streamfmt_core::session::{Facts, Session};
 use streamfmt_core::text::Text;
 
+use super::block::number;
 use super::item::{self, LINE};
 use super::spell::spelled;
 use crate::problem::suggestion;
@@ -327,7 +328,7 @@ fn fact<'a>(name: &str, others: impl Iterator<Item = &'a &'static str>) -> Resul
 
 fn usage(fields: &Table, line: u64) -> Result<Event, Wrong> {
     check(fields, &["message", "input", "output", "cache_read", "cache_write"])?;
-    let count = |name| super::block::number(fields, name).map(Option::unwrap_or_default);
+    let count = |name| number(&get(fields, name)?, name).map(Option::unwrap_or_default);
     let usage = Usage {
         input: count("input")?,
         output: count("output")?,

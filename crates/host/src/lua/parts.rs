@@ -5,7 +5,7 @@ use streamfmt_core::entry::{Block, Change, DiffLine, Hunk, Line, ListItem, Point
 use streamfmt_core::formatter::hunks;
 use streamfmt_core::text::Text;
 
-use super::block::{Piece, Reader, Wrong, get, kind_of, number};
+use super::block::{Fields, Piece, Reader, Wrong, get, kind_of, number};
 use super::item::type_name;
 use super::vm::bounded;
 
@@ -13,17 +13,17 @@ use super::vm::bounded;
 const MOST_COMPARED: usize = 20_000;
 
 impl Reader<'_> {
-    pub(super) fn table(&self, table: &Table) -> Result<Piece, Wrong> {
-        let head = self.cells(&get(table, "head")?, &Role::of("table.head"))?;
+    pub(super) fn table(&self, mut fields: Fields) -> Result<Piece, Wrong> {
+        let head = self.cells(&fields.take("head"), &Role::of("table.head"))?;
         let mut rows = Vec::new();
-        let Value::Table(told) = get(table, "rows")? else {
+        let Value::Table(told) = fields.take("rows") else {
             return Err("sf.table: the rows must be a list of lists".to_owned());
         };
         for index in 1..=told.raw_len() {
             rows.push(self.cells(&get(&told, index)?, &Role::of("text"))?);
         }
         let block = Block::Table { head, rows };
-        Ok(Piece::Block(match get(table, "title")? {
+        Ok(Piece::Block(match fields.take("title") {
             Value::Nil => block,
             title => Block::Details {
                 summary: self.line(&title, &Role::of("details.summary"))?,
@@ -42,14 +42,14 @@ impl Reader<'_> {
         }
     }
 
-    pub(super) fn pairs(&self, table: &Table) -> Result<Block, Wrong> {
-        let Value::Table(pairs) = get(table, "pairs")? else {
+    pub(super) fn pairs(&self, pairs: &Value) -> Result<Block, Wrong> {
+        let Value::Table(pairs) = pairs else {
             return Err("sf.kv: a table of keys and values was expected".to_owned());
         };
         let mut told: Vec<(Line, Line)> = Vec::new();
         if pairs.raw_len() > 0 {
             for index in 1..=pairs.raw_len() {
-                let Value::Table(pair) = get(&pairs, index)? else {
+                let Value::Table(pair) = get(pairs, index)? else {
                     return Err("sf.kv: each element is a pair of a key and a value".to_owned());
                 };
                 told.push((
@@ -80,16 +80,16 @@ impl Reader<'_> {
         Ok(Block::Lines { lines: lines.collect() })
     }
 
-    pub(super) fn list(&self, table: &Table) -> Result<Block, Wrong> {
-        let Value::Table(told) = get(table, "items")? else {
+    pub(super) fn list(&self, items: &Value) -> Result<Block, Wrong> {
+        let Value::Table(told) = items else {
             return Err("sf.list: a list was expected".to_owned());
         };
         let mut items = Vec::new();
         for index in 1..=told.raw_len() {
-            let value = get(&told, index)?;
+            let value = get(told, index)?;
             let state = match &value {
-                Value::Table(item) if kind_of(item)?.is_none() => {
-                    self.optional(item, "point")?.map(|it| (item, it))
+                Value::Table(item) if kind_of(item).is_none() => {
+                    self.optional(&get(item, "point")?, "point")?.map(|it| (item, it))
                 }
                 _ => None,
             };
@@ -112,8 +112,8 @@ impl Reader<'_> {
     }
 
     /// The hunks of a diff: given as such, or found between two texts.
-    pub(super) fn hunks(&self, table: &Table) -> Result<Vec<Hunk>, Wrong> {
-        match get(table, "hunks")? {
+    pub(super) fn hunks(&self, mut fields: Fields) -> Result<Vec<Hunk>, Wrong> {
+        match fields.take("hunks") {
             Value::Nil => {}
             Value::Table(hunks) => return self.given_hunks(&hunks),
             // The stream's own patch is not converted before it is asked for.
@@ -132,14 +132,15 @@ impl Reader<'_> {
                 return Err(format!("sf.patch: a list of hunks was expected, not a {}", type_name(&other)));
             }
         }
-        let old = self.text(&get(table, "old")?, "sf.diff: the old text")?;
-        let new = self.text(&get(table, "new")?, "sf.diff: the new text")?;
+        let old = self.text(&fields.take("old"), "sf.diff: the old text")?;
+        let new = self.text(&fields.take("new"), "sf.diff: the new text")?;
         let lines = [&old, &new].map(|text| memchr::memchr_iter(b'\n', text.as_bytes()).count() + 1);
         self.compared.set(self.compared.get() + lines[0] + lines[1]);
         if self.compared.get() > MOST_COMPARED {
             return Err(format!("more than {MOST_COMPARED} lines to compare"));
         }
-        let context = number(table, "context")?.and_then(|number| usize::try_from(number).ok());
+        let context =
+            number(&fields.take("context"), "context")?.and_then(|number| usize::try_from(number).ok());
         Ok(hunks(&old, &new, context))
     }
 
@@ -166,7 +167,8 @@ impl Reader<'_> {
                 }
             }
             let start = |names: [&str; 2]| -> Result<Option<u64>, Wrong> {
-                Ok(number(&hunk, names[0])?.or(number(&hunk, names[1])?))
+                let number = |name| number(&get(&hunk, name)?, name);
+                Ok(number(names[0])?.or(number(names[1])?))
             };
             let (old_start, new_start) =
                 (start(["oldStart", "old_start"])?, start(["newStart", "new_start"])?);

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 use mlua::{Function, Lua, Value};
 use streamfmt_core::clip::fold;
@@ -41,7 +42,7 @@ pub(crate) struct Scripts {
 }
 
 /// The walks of each tool: one, unless it does different things.
-type Ladders = IndexMap<String, Vec<(Option<Action>, Rc<Ladder>)>>;
+type Ladders = IndexMap<String, Vec<(Option<Action>, Rc<Ladder>)>, RandomState>;
 
 /// The item that is being told.
 struct Asked<'a> {
@@ -179,17 +180,19 @@ impl Scripts {
 
     /// What the built-in formatter says, with the label, the argument or the summary of plugins.
     fn amended(&self, asked: &Asked<'_>) -> Verdict {
-        let Ok(Verdict::Show(view)) = self.below.format(asked.item, asked.session) else {
-            // A summary may speak where the built-in formatter has nothing to say.
-            return match asked.item.kind {
-                Kind::Result => self.summarised(asked, None),
-                _ => Verdict::Hide,
-            };
-        };
         match asked.item.kind {
-            Kind::Call => Verdict::Show(self.collapsed(asked, self.titled(asked, view))),
-            Kind::Result => self.summarised(asked, Some(view)),
-            _ => Verdict::Show(view),
+            Kind::Result => self.summarised(asked),
+            Kind::Call => self
+                .built_in(asked)
+                .map_or(Verdict::Hide, |view| Verdict::Show(self.collapsed(asked, self.titled(asked, view)))),
+            _ => self.built_in(asked).map_or(Verdict::Hide, Verdict::Show),
+        }
+    }
+
+    fn built_in(&self, asked: &Asked<'_>) -> Option<View> {
+        match self.below.format(asked.item, asked.session) {
+            Ok(Verdict::Show(view)) => Some(view),
+            _ => None,
         }
     }
 
@@ -199,9 +202,9 @@ impl Scripts {
         let icon = self.word(asked, Field::Icon);
         let is_label_said = !asked.ladder.field(Field::Label).is_empty()
             || !asked.ladder.field(Field::Role).is_empty()
-            || matches!(&icon, Some(icon) if theme::mark(icon).is_none());
+            || matches!(icon, Some(icon) if theme::mark(icon).is_none());
         let end = name_end(&view.title);
-        if let Some(mark) = icon.as_deref().and_then(theme::mark) {
+        if let Some(mark) = icon.and_then(theme::mark) {
             view.mark = Some(mark);
         }
         let rest = view.title.spans.split_off(end);
@@ -233,7 +236,7 @@ impl Scripts {
 
     /// The label of a call: a plugin's, or the tool's name.
     fn labelled(&self, asked: &Asked<'_>) -> Line {
-        let role = self.word(asked, Field::Role).as_deref().and_then(Role::parse);
+        let role = self.word(asked, Field::Role).and_then(Role::parse);
         let usual = role.clone().unwrap_or(Role::of("tool.name"));
         let mut line = match self.line(asked, Field::Label, &usual) {
             Given::Use(label) => label,
@@ -253,32 +256,35 @@ impl Scripts {
     }
 
     /// A result's view with the plugins' summary: instead of its own words, or behind those of a failure.
-    fn summarised(&self, asked: &Asked<'_>, view: Option<View>) -> Verdict {
-        match (self.line(asked, Field::Summary, &Role::of("result.note")), view) {
-            (Given::Hide, _) | (Given::Nothing, None) => Verdict::Hide,
-            (Given::Nothing, Some(view)) => Verdict::Show(self.collapsed(asked, view)),
-            (Given::Use(title), view) => {
-                let mut view = view.unwrap_or_default();
+    fn summarised(&self, asked: &Asked<'_>) -> Verdict {
+        let view = match self.line(asked, Field::Summary, &Role::of("result.note")) {
+            Given::Hide => None,
+            Given::Nothing => self.built_in(asked),
+            // All that the built-in formatter would say is replaced.
+            Given::Use(title) if !asked.item.error && self.detail != Detail::Full => {
+                Some(View { mark: self.below.mark(asked.item), title, body: Vec::new() })
+            }
+            Given::Use(title) => {
+                // It may speak where the built-in formatter has nothing to say.
+                let mut view = self.built_in(asked).unwrap_or_default();
                 if asked.item.error {
                     if !view.title.is_empty() {
                         view.title.spans.push(Span::new("result.note", Text::own(" · ")));
                     }
                     view.title.spans.extend(title.spans);
-                    return Verdict::Show(self.collapsed(asked, view));
+                } else {
+                    view.title = title;
                 }
-                view.title = title;
-                if self.detail != Detail::Full {
-                    view.body.clear();
-                }
-                Verdict::Show(self.collapsed(asked, view))
+                Some(view)
             }
-        }
+        };
+        view.map_or(Verdict::Hide, |view| Verdict::Show(self.collapsed(asked, view)))
     }
 
     /// The view with its body folded away, if a plugin wants that.
     fn collapsed(&self, asked: &Asked<'_>, mut view: View) -> View {
         let wanted = self.word(asked, Field::Collapse);
-        let is_wanted = match (wanted.as_deref(), asked.item.kind) {
+        let is_wanted = match (wanted, asked.item.kind) {
             (Some("both"), Kind::Call | Kind::Result) => true,
             (Some(word), kind) => word == kind.name(),
             (None, _) => false,
@@ -330,10 +336,10 @@ impl Scripts {
         Given::Nothing
     }
 
-    fn word(&self, asked: &Asked<'_>, field: Field) -> Option<String> {
+    fn word<'l>(&self, asked: &'l Asked<'_>, field: Field) -> Option<&'l str> {
         asked.ladder.field(field).iter().find_map(|step| match &step.answer {
             Answer::Word(word) if !self.plugins.get(step.who).is_some_and(Running::is_off) => {
-                Some(word.clone())
+                Some(word.as_str())
             }
             _ => None,
         })
@@ -373,11 +379,9 @@ impl Formatter for Scripts {
             Moment::Complete(item) => Event::Item(item.kind),
         };
         let mut said = Vec::new();
-        for plugin in self.plugins.all().iter().filter(|plugin| !plugin.is_off()) {
+        let waiting = |plugin: &&Running| plugin.registered().waits_for(event) && !plugin.is_off();
+        for plugin in self.plugins.all().iter().filter(waiting) {
             let functions: Vec<Function> = plugin.registered().hooks(event).cloned().collect();
-            if functions.is_empty() {
-                continue;
-            }
             let mut hooks = || {
                 for function in &functions {
                     said.extend(self.hook(plugin, function, event, moment, session));

@@ -10,10 +10,11 @@ use crate::event::{Event, Usage};
 use crate::hash::hash;
 use crate::item::{Action, Content, Fact, FactRef, Id, Item, Kind, Status};
 use crate::json::{self, Str, Value};
-use crate::session::{Facts, Session};
+use crate::session::Facts;
 use crate::text::Text;
 
 use super::block::{Block, Fields, is_blank, string};
+use super::calls::Call;
 use super::line::{Field, Line};
 use super::marker::{Marked, Said};
 use super::partial::Told;
@@ -210,6 +211,7 @@ impl Claude {
         if let Some(input) = block.input() {
             self.sidechains.called(&item.id, item.action.unwrap_or(Action::Other), input);
         }
+        self.calls.made(&item);
         let plan = plan_of(maker, &item, block.input());
         out.push(Event::Put(Box::new(item)));
         out.extend(plan.map(|plan| Event::Put(Box::new(plan))));
@@ -230,7 +232,7 @@ impl Claude {
     }
 
     /// A `user` line: results, and what is said to the model.
-    pub(super) fn user(&mut self, maker: &mut Maker<'_>, session: &Session, out: &mut Vec<Event>) {
+    pub(super) fn user(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
         let message = &maker.line.envelope.inside;
         let Some(body) = message.content.of_record(maker.line.value) else {
             return maker.unknown("user".into(), maker.line.value, out);
@@ -249,21 +251,21 @@ impl Claude {
         }
         let first = out.len();
         match body.kind() {
-            json::Kind::String => self.said(maker, body, session, out),
+            json::Kind::String => self.said(maker, body, out),
             json::Kind::Array => {
                 for block in message.blocks(body) {
                     let kind = block.kind().map(Str::decode).unwrap_or_default();
                     match &*kind {
-                        "tool_result" => self.result_of(maker, block, session, out),
+                        "tool_result" => self.result_of(maker, block, out),
                         "text" | "" => match block.text() {
                             Some(text) if text.kind() == json::Kind::String => {
-                                self.said(maker, text, session, out);
+                                self.said(maker, text, out);
                             }
                             Some(text) if text.is_null() => {}
                             _ => maker.unknown("user/text".into(), block.value, out),
                         },
                         "image" | "document" => out.push(Event::Put(Box::new(pictured(maker, block.value)))),
-                        _ if kind.ends_with("_tool_result") => self.result_of(maker, block, session, out),
+                        _ if kind.ends_with("_tool_result") => self.result_of(maker, block, out),
                         _ => maker.unknown(format!("user/{}", named(&kind)), block.value, out),
                     }
                 }
@@ -279,7 +281,7 @@ impl Claude {
     }
 
     /// A string of a user line: a person's words, a sub-agent's task, or the program's own.
-    fn said(&mut self, maker: &mut Maker<'_>, text: Value<'_>, session: &Session, out: &mut Vec<Event>) {
+    fn said(&mut self, maker: &mut Maker<'_>, text: Value<'_>, out: &mut Vec<Event>) {
         let content = Content::Node(text.node());
         let string = text.decode().unwrap_or_default();
         let item = match marker::read(&string) {
@@ -291,8 +293,8 @@ impl Claude {
                     })));
                 }
                 // A task whose call still awaits its result will be told by that.
-                let is_awaited = marker::tag(&string, "tool-use-id")
-                    .is_some_and(|id| session.call(&Id::from(id)).is_some());
+                let is_awaited =
+                    marker::tag(&string, "tool-use-id").is_some_and(|id| self.calls.awaits(&Id::from(id)));
                 let notice = marked_notice(maker, marked, content);
                 if is_awaited && notice.fact("quiet").is_none() { quiet(notice) } else { notice }
             }
@@ -315,19 +317,14 @@ impl Claude {
     }
 
     /// A `tool_result` block, with the structured result that stands beside the message.
-    fn result_of(
-        &mut self,
-        maker: &mut Maker<'_>,
-        block: Block<'_>,
-        session: &Session,
-        out: &mut Vec<Event>,
-    ) {
+    fn result_of(&mut self, maker: &mut Maker<'_>, block: Block<'_>, out: &mut Vec<Event>) {
         let structured = maker.line.structured();
         let call = block.call_id();
-        let known =
-            call.as_ref().and_then(|id| session.call(id)).map(|call| (call.tool.clone(), call.action));
-        // The call had its result already.
-        let is_another = known.is_none() && call.as_ref().is_some_and(|id| session.has_seen(id));
+        let (known, is_another) = match call.as_ref().and_then(|id| self.calls.get(id)) {
+            Some(Call::Awaited(tool, action)) => (Some((tool.clone(), *action)), false),
+            Some(Call::Answered) => (None, true),
+            None => (None, false),
+        };
         let first = out.len();
         self.result(maker, block, call, structured, known, out);
         if is_another {
@@ -357,6 +354,9 @@ impl Claude {
         };
         let mut item = maker.item(id, Kind::Result);
         item.block = Some(block.value.node());
+        if let Some(call) = &call {
+            self.calls.answered(call);
+        }
         item.call = call;
         item.error = block.fields.is_error;
         item.status = if item.error { Status::Failed } else { Status::Done };

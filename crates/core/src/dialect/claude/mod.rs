@@ -6,6 +6,7 @@
 //! streamed ones, [`system`] for what the program tells, [`marker`] for machine-made strings.
 
 mod block;
+mod calls;
 mod line;
 mod made;
 mod marker;
@@ -22,11 +23,12 @@ use crate::dialect::{Decoder, Input, Typed};
 use crate::event::Event;
 use crate::item::{Content, Fact, Id, Item, Kind};
 use crate::json::{self, Value};
-use crate::session::{Facts, Session, SessionId};
+use crate::session::{Facts, SessionId};
 use crate::text::Text;
 
 pub(super) use line::Envelope;
 
+use calls::Calls;
 use line::Line;
 use made::Made;
 use partial::Threads;
@@ -64,6 +66,7 @@ pub(super) fn claim(value: Value<'_>) -> bool {
 #[derive(Default)]
 pub(super) struct Claude {
     threads: Threads,
+    calls: Calls,
     sidechains: Sidechains,
     made: Made,
     session: Option<SessionId>,
@@ -140,7 +143,7 @@ fn content(value: Value<'_>, key: &str) -> Content {
 }
 
 impl Decoder for Claude {
-    fn decode(&mut self, input: Input<'_>, session: &Session, out: &mut Vec<Event>) {
+    fn decode(&mut self, input: Input<'_>, out: &mut Vec<Event>) {
         let read;
         let envelope = if let Some(Typed(envelope)) = input.typed {
             envelope
@@ -155,10 +158,10 @@ impl Decoder for Claude {
         let mut maker = Maker { input, line, parent, session: session_id, unnamed: 0 };
         match &*kind {
             "assistant" => self.assistant(&mut maker, out),
-            "user" => self.user(&mut maker, session, out),
+            "user" => self.user(&mut maker, out),
             "stream_event" => self.partial(&mut maker, out),
             "result" => self.outcome(&mut maker, out),
-            "system" => self.system(&mut maker, session, out),
+            "system" => self.system(&mut maker, out),
             _ => self.other(&kind, &mut maker, out),
         }
         if matches!(&*kind, "assistant" | "user" | "stream_event") {
@@ -168,7 +171,7 @@ impl Decoder for Claude {
         }
     }
 
-    fn end(&mut self, _session: &Session, out: &mut Vec<Event>) {
+    fn end(&mut self, out: &mut Vec<Event>) {
         self.threads.end(out);
         out.extend(self.totals.take().map(|totals| Event::Put(Box::new(totals))));
     }

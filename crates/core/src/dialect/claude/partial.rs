@@ -366,6 +366,7 @@ impl Claude {
         item.at = None;
         if kind == Kind::Call {
             self.name_tool(&mut item, tool);
+            self.calls.made(&item);
         }
         out.push(Event::Open(Box::new(item)));
         id

@@ -3,9 +3,10 @@
 use crate::event::Event;
 use crate::item::{Content, Fact, Id};
 use crate::json::{self, Str, Value};
-use crate::session::{Facts, Session};
+use crate::session::Facts;
 use crate::text::Text;
 
+use super::calls::Calls;
 use super::marker::{self, Said};
 use super::message::{hook_facts, marked_notice};
 use super::{Claude, Maker, content, copy, leveled, quiet};
@@ -40,7 +41,7 @@ const TRANSIENT: &[&str] = &[
 
 impl Claude {
     /// A `system` line.
-    pub(super) fn system(&mut self, maker: &mut Maker<'_>, session: &Session, out: &mut Vec<Event>) {
+    pub(super) fn system(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
         let value = maker.line.value;
         let subtype = maker.line.subtype().map(Str::decode).unwrap_or_default();
         let notice = match &*subtype {
@@ -68,7 +69,7 @@ impl Claude {
                 );
                 quiet(leveled(notice, "warning"))
             }
-            "task_notification" => task(maker, value, session),
+            "task_notification" => task(maker, value, &self.calls),
             "model_fallback" => {
                 let mut notice = maker.notice("fallback", content(value, "content"));
                 copy(
@@ -225,7 +226,7 @@ fn hook(maker: &mut Maker<'_>, value: Value<'_>) -> crate::item::Item {
 }
 
 /// The end of a task. That of a foreground task is told by its call's result, which is still awaited.
-fn task(maker: &mut Maker<'_>, value: Value<'_>, session: &Session) -> crate::item::Item {
+fn task(maker: &mut Maker<'_>, value: Value<'_>, calls: &Calls) -> crate::item::Item {
     let mut notice = maker.notice("task", content(value, "summary"));
     copy(
         &mut notice,
@@ -239,7 +240,7 @@ fn task(maker: &mut Maker<'_>, value: Value<'_>, session: &Session) -> crate::it
         ],
     );
     let call = value.get("tool_use_id").and_then(Value::decode);
-    let is_awaited = call.is_some_and(|call| session.call(&Id::from(&*call)).is_some());
+    let is_awaited = call.is_some_and(|call| calls.awaits(&Id::from(&*call)));
     let has_failed = value.get("status").and_then(Value::str).is_some_and(|status| status.is("failed"));
     let notice = if has_failed { leveled(notice, "warning") } else { notice };
     if is_awaited { quiet(notice) } else { notice }

@@ -49,19 +49,36 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
     let mut answer = Answer { context, call, title: Line::default(), body: Vec::new() };
     if item.error {
         answer.failure();
-        return Some(answer.finish("error"));
+        return Some(answer.finish());
     }
-    if context.fact("success").and_then(FactRef::bool) == Some(false) {
+    if is_without_success(item) {
         answer.no_success();
-        return Some(answer.finish("warning"));
+        return Some(answer.finish());
     }
     let tool = item.tool.as_deref().or_else(|| call?.tool.as_deref());
     let action = item.action.or_else(|| call?.action);
     let form = tools::form(tool, action);
     match (form.result)(&mut answer) {
-        None if context.full => Some(answer.finish("")),
+        None if context.full => Some(answer.finish()),
         said => said,
     }
+}
+
+/// The mark of what is said of a result.
+pub(super) fn mark(item: &Item) -> Option<&'static str> {
+    let is_stray = || item.call.is_none() && item.fact("orphan").and_then(FactRef::bool) == Some(true);
+    if item.error {
+        Some("error")
+    } else if is_without_success(item) {
+        Some("warning")
+    } else {
+        is_stray().then_some("result")
+    }
+}
+
+/// Whether it says that it came to nothing, though without an error.
+fn is_without_success(item: &Item) -> bool {
+    item.fact("success").and_then(FactRef::bool) == Some(false)
 }
 
 impl Answer<'_> {
@@ -220,22 +237,22 @@ impl Answer<'_> {
             })
     }
 
-    fn finish(&mut self, mark: &'static str) -> View {
+    fn finish(&mut self) -> View {
         if self.context.full && !self.context.item.error {
             let text = self.text();
             self.code_if_new("result.text", text);
         }
-        self.finish_all_but_text(mark)
+        self.finish_all_but_text()
     }
 
     /// Everything but `said`, a part of the text that stands elsewhere.
     fn finish_but_for(&mut self, said: &str) -> View {
         let rest = self.text().replacen(said, "", 1);
         self.code("result.text", Text::clean(rest.trim()));
-        self.finish_all_but_text("")
+        self.finish_all_but_text()
     }
 
-    fn finish_all_but_text(&mut self, mark: &'static str) -> View {
+    fn finish_all_but_text(&mut self) -> View {
         let context = self.context;
         images(context, &mut self.body);
         if context.full || (self.title.is_empty() && self.body.is_empty()) {
@@ -246,7 +263,6 @@ impl Answer<'_> {
         if context.full {
             self.structured();
         }
-        let mut mark = mark;
         if context.is("again") {
             self.note(Text::own("another result of the call"));
         } else if context.is("orphan") && context.item.call.is_some() {
@@ -258,10 +274,9 @@ impl Answer<'_> {
                 self.title.spans.push(Span::new("result.note", Text::own(" · ")));
                 self.title.spans.extend(title.spans);
             }
-            mark = if mark.is_empty() { "result" } else { mark };
         }
         View {
-            mark: (!mark.is_empty()).then_some(mark),
+            mark: mark(context.item),
             title: std::mem::take(&mut self.title),
             body: std::mem::take(&mut self.body),
         }
@@ -286,7 +301,7 @@ impl Answer<'_> {
 
     #[expect(clippy::unnecessary_wraps, reason = "what the rows of the table of tools return")]
     fn done(&mut self) -> Option<View> {
-        Some(self.finish(""))
+        Some(self.finish())
     }
 }
 

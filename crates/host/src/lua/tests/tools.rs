@@ -18,6 +18,42 @@ fn three_lines_change_how_a_tool_is_told() {
 }
 
 #[test]
+fn a_result_that_stands_apart_names_its_call_as_that_was_told() {
+    let lines =
+        [call("1", "A", "{}"), call("2", "A", "{}"), result("1", "one", false), result("2", "two", false)];
+    check(
+        "local n = 0 sf.tool('A', { label = function() n += 1 return '#' .. n end, arg = function() return false end })",
+        &strs(&lines),
+        "<<mark.call::●>> <<tool.name::#1>>\n<<mark.call::●>> <<tool.name::#2>>\n\
+         <<mark.result::↳>> <<tool.name::#1>><<result.note:: · one>>\n\
+         <<mark.result::↳>> <<tool.name::#2>><<result.note:: · two>>",
+    );
+}
+
+#[test]
+fn a_call_and_a_result_are_the_same_whoever_asks() {
+    let plugin = r#"
+        local last
+        sf.tool("A", {
+          arg = function(input, call) last = call assert(input ~= call) return type(call) end,
+          label = function(call) assert(call == last) return tostring(call) end,
+          result = function(result, call)
+            assert(result.call == call and call.call == nil and result ~= call and result.x == nil)
+            for _, wrong in {
+              function() call.x = 1 end, function() setmetatable(call, {}) end, function() return pairs(call) end,
+              function() for _ in call do end end, function() return #call end, function() return last.tool end,
+            } do assert(not pcall(wrong)) end
+            assert(getmetatable(call) == false)
+            return tostring(result)
+          end })"#;
+    check(
+        plugin,
+        &[&call("1", "A", "{}"), &result("1", "one", false)],
+        "<<mark.call::●>> <<tool.name::call A>> <<call.arg::userdata>>\nresult A",
+    );
+}
+
+#[test]
 fn a_failure_keeps_its_own_words_beside_a_summary() {
     let plugin = r#"sf.tool("Bash", { summary = "{lines} lines" })"#;
     let failed = result("1", "Exit code 101\nerror: no", true);

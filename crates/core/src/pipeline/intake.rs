@@ -1,0 +1,345 @@
+//! From lines to events: whose stream it is, and what each line tells.
+//!
+//! Nothing here depends on what was made of earlier events, so a host may take lines in on another thread, ahead of
+//! the rest of the way, and hand the steps to [`super::Pipeline::take`].
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::dialect::{self, CLAIM, Decoder, Dialect, Guest, Input, Typed};
+use crate::event::Event;
+use crate::frame::{Frame, Framer};
+use crate::item::{Action, Content, Fact, Id, Item, Kind};
+use crate::json::{self, Record, Value};
+use crate::reading::{Part, Reading};
+
+use super::notice;
+
+/// Lines held back while no dialect has claimed one.
+const MAX_HELD_LINES: usize = 64;
+/// Bytes held back while no dialect has claimed a line.
+const MAX_HELD_BYTES: usize = 64 << 10;
+/// Notices about damaged records that are shown; further ones are counted.
+pub(super) const SHOWN_DAMAGE: u64 = 20;
+/// Files of sub-agents that may be read inside one another.
+const MAX_NESTING: usize = 16;
+
+/// The bytes of a file, in pieces.
+pub type Pieces = Box<dyn Iterator<Item = Vec<u8>>>;
+
+/// Finds the file that a sub-agent of a history wrote: asked with each call that may have started one, and
+/// with its result, it answers with the file's bytes.
+pub type Subagents = Box<dyn FnMut(&Item) -> Option<Pieces> + Send>;
+
+/// What the input tells, step by step, in order.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// A line of the input was read: its number, from 1.
+    Line(u64),
+    /// It was, or an item of a line was, one of these.
+    Count(Counted),
+    /// From here on records are of this dialect.
+    Dialect(Arc<str>),
+    /// Something happened.
+    Event(Event),
+}
+
+/// What is counted of the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// A line that holds nothing.
+    Blank,
+    /// A line that is no record and passes through.
+    Raw,
+    /// A damaged record.
+    Damaged,
+    /// A line over the limit.
+    Oversized,
+    /// A record of a dialect.
+    Record,
+    /// A record that seems to be of this program, whose dialect isn't known.
+    Foreign(&'static str),
+}
+
+/// Takes steps as they come. An error ends the intake of a line.
+pub type Taker<'a> = &'a mut dyn FnMut(Step) -> fmt::Result;
+
+/// The dialect that was decided on.
+#[derive(Clone)]
+struct Spoken {
+    name: Arc<str>,
+    /// Whether an array is a list of its events. A guest has no say: then every array is.
+    claim: Option<fn(Value<'_>) -> bool>,
+}
+
+impl From<&Dialect> for Spoken {
+    fn from(dialect: &Dialect) -> Self {
+        Self { name: dialect.name.into(), claim: Some(dialect.claim) }
+    }
+}
+
+/// Makes events of the lines of one input.
+pub struct Intake {
+    max_line: usize,
+    /// The dialect, and its decoder.
+    dialect: Option<(Spoken, Box<dyn Decoder>)>,
+    guests: Vec<Guest>,
+    /// While no dialect is decided on and there are guests: the records so far.
+    first: Vec<Arc<Record>>,
+    held: VecDeque<(u64, Reading)>,
+    held_bytes: usize,
+    has_told_dialect: bool,
+    damaged: u64,
+    /// Room for the events of one record, kept from one to the next.
+    events: Vec<Event>,
+    subagents: Option<Subagents>,
+    nesting: usize,
+}
+
+impl Intake {
+    /// An intake at the start of an input. `dialect`, `guests`, `max_line`, `subagents`: see [`super::Setup`].
+    pub fn new(
+        dialect: Option<&str>,
+        mut guests: Vec<Guest>,
+        max_line: usize,
+        subagents: Option<Subagents>,
+    ) -> Self {
+        let guest = guests.iter().rposition(|guest| Some(&*guest.name) == dialect);
+        let known = dialect.and_then(dialect::find);
+        let dialect = match (guest.map(|index| guests.swap_remove(index)), known) {
+            (Some(Guest { name, decoder }), _) => Some((Spoken { name, claim: None }, decoder)),
+            (None, Some(known)) => Some((known.into(), (known.decoder)())),
+            (None, None) => None,
+        };
+        Self {
+            max_line,
+            dialect,
+            guests,
+            first: Vec::new(),
+            held: VecDeque::new(),
+            held_bytes: 0,
+            has_told_dialect: false,
+            damaged: 0,
+            events: Vec::new(),
+            subagents,
+            nesting: 0,
+        }
+    }
+
+    /// Takes a line in.
+    pub(super) fn frame(&mut self, frame: Frame<'_>, each: Taker<'_>) -> fmt::Result {
+        self.take(frame.line, Reading::of(frame, dialect::is_event), each)
+    }
+
+    /// Takes the reading of line number `line` in, which [`Reading::of`] made with [`dialect::is_event`].
+    pub fn take(&mut self, line: u64, reading: Reading, each: Taker<'_>) -> fmt::Result {
+        each(Step::Line(line))?;
+        if self.dialect.is_some() {
+            return self.read(line, reading, None, each);
+        }
+        let claimed = match &reading {
+            Reading::Record(record, _) => self.claiming(record),
+            Reading::Parts(parts) => parts.records().find_map(|record| self.claiming(&record)),
+            // Raw text is not held back, but keeps its place.
+            _ if self.held.is_empty() => return self.read(line, reading, None, each),
+            _ => None,
+        };
+        if claimed.is_none() {
+            return self.hold(line, reading, each);
+        }
+        self.dialect = claimed;
+        self.release(each)?;
+        self.read(line, reading, None, each)
+    }
+
+    /// Ends the input.
+    pub fn end(&mut self, each: Taker<'_>) -> fmt::Result {
+        self.release(each)?;
+        let Some((_, decoder)) = &mut self.dialect else { return Ok(()) };
+        let mut events = Vec::new();
+        decoder.end(&mut events);
+        events.into_iter().try_for_each(|event| each(Step::Event(event)))
+    }
+
+    /// The dialect that is the surest that the input is its, with this record after those before.
+    fn claiming(&mut self, record: &Record) -> Option<(Spoken, Box<dyn Decoder>)> {
+        let known = dialect::claiming(record.root());
+        if !self.guests.is_empty() {
+            self.first.push(Arc::new(record.clone()));
+            let weights = self.guests.iter_mut().map(|guest| guest.decoder.weigh(&self.first));
+            // Of equals the later one: it stands over those before.
+            let surest = weights.enumerate().max_by(|(_, one), (_, other)| one.total_cmp(other));
+            let enough = if known.is_some() { CLAIM } else { 0.0 };
+            if let Some((index, _)) = surest.filter(|(_, weight)| *weight > enough) {
+                let Guest { name, decoder } = self.guests.swap_remove(index);
+                return Some((Spoken { name, claim: None }, decoder));
+            }
+        }
+        known.map(|known| (known.into(), (known.decoder)()))
+    }
+
+    /// Keeps a line until a dialect claims one, within bounds.
+    fn hold(&mut self, line: u64, reading: Reading, each: Taker<'_>) -> fmt::Result {
+        self.held_bytes += match &reading {
+            Reading::Parts(parts) => MAX_HELD_BYTES / 4 + parts.text().len(),
+            Reading::Record(record, _) => record.text().len(),
+            Reading::Text(text) => text.len(),
+            Reading::Blank | Reading::Oversized(_) => 0,
+        };
+        self.held.push_back((line, reading));
+        if self.held.len() > MAX_HELD_LINES || self.held_bytes > MAX_HELD_BYTES {
+            return self.release(each);
+        }
+        Ok(())
+    }
+
+    /// Waits for a claim no longer: what was held back is of the dialect that claimed it, or passes through as text.
+    fn release(&mut self, each: Taker<'_>) -> fmt::Result {
+        (self.guests, self.first) = (Vec::new(), Vec::new());
+        self.held_bytes = 0;
+        while let Some((line, reading)) = self.held.pop_front() {
+            self.read(line, reading, None, each)?;
+        }
+        Ok(())
+    }
+
+    /// Reads one line of a dialect, or of none. `parent`: the call whose sub-agent's file it is from.
+    fn read(&mut self, line: u64, reading: Reading, parent: Option<&Id>, each: Taker<'_>) -> fmt::Result {
+        match reading {
+            Reading::Blank => each(Step::Count(Counted::Blank)),
+            Reading::Record(record, typed) => self.record(line, &record, Some(&typed), parent, each),
+            Reading::Text(text) => raw(line, text, each),
+            Reading::Parts(parts) => parts.enumerate().try_for_each(|(index, part)| match part {
+                Part::Record(record) => self.record(line, &record, None, parent, each),
+                Part::Damage { text, incomplete } => self.damage(line, index, text, incomplete, each),
+            }),
+            Reading::Oversized(size) => {
+                let mut notice = notice(line, "oversized");
+                notice.data.push(("bytes", Fact::Int(size.cast_signed())));
+                each(Step::Count(Counted::Oversized))?;
+                put(notice, each)
+            }
+        }
+    }
+
+    fn damage(
+        &mut self,
+        line: u64,
+        index: usize,
+        text: String,
+        incomplete: bool,
+        each: Taker<'_>,
+    ) -> fmt::Result {
+        each(Step::Count(Counted::Damaged))?;
+        self.damaged += 1;
+        if self.damaged > SHOWN_DAMAGE {
+            return Ok(());
+        }
+        let mut notice = notice(line, "damaged");
+        if index > 0 {
+            notice.id = format!("line-{line}/damage-{index}").into();
+        }
+        notice.data.push(("bytes", Fact::Int((text.len() as u64).cast_signed())));
+        notice.data.push(("incomplete", Fact::Bool(incomplete)));
+        notice.text = Content::Own(text);
+        put(notice, each)
+    }
+
+    fn record(
+        &mut self,
+        line: u64,
+        record: &Arc<Record>,
+        typed: Option<&Typed>,
+        parent: Option<&Id>,
+        each: Taker<'_>,
+    ) -> fmt::Result {
+        let root = record.root();
+        let Some((Spoken { name, claim }, _)) = &self.dialect else {
+            if let Some(program) = dialect::recognise_foreign(root) {
+                each(Step::Count(Counted::Foreign(program)))?;
+            }
+            return raw(line, record.text().to_owned(), each);
+        };
+        if !std::mem::replace(&mut self.has_told_dialect, true) {
+            each(Step::Dialect(Arc::clone(name)))?;
+        }
+        let is_stream = root.kind() == json::Kind::Array && claim.is_none_or(|claim| claim(root));
+        if is_stream {
+            for value in root.items() {
+                self.decode(Input { record, value, typed: None, line, parent }, each)?;
+            }
+        } else {
+            self.decode(Input { record, value: root, typed, line, parent }, each)?;
+        }
+        if record.is_cut() {
+            let mut cut = notice(line, "cut");
+            cut.id = format!("line-{line}/cut").into();
+            return put(cut, each);
+        }
+        Ok(())
+    }
+
+    fn decode(&mut self, input: Input<'_>, each: Taker<'_>) -> fmt::Result {
+        let Some((_, decoder)) = &mut self.dialect else { return Ok(()) };
+        let mut events = std::mem::take(&mut self.events);
+        decoder.decode(input, &mut events);
+        each(Step::Count(Counted::Record))?;
+        for event in events.drain(..) {
+            let subagent = self.subagent(&event);
+            each(Step::Event(event))?;
+            if let Some((call, pieces)) = subagent {
+                self.nest(&call, pieces, each)?;
+            }
+        }
+        self.events = events;
+        Ok(())
+    }
+
+    /// The file of the sub-agent that a call started, or whose result it is, and that call.
+    fn subagent(&mut self, event: &Event) -> Option<(Id, Pieces)> {
+        let find = self.subagents.as_mut()?;
+        let Event::Put(item) = event else { return None };
+        if item.action != Some(Action::Delegate) || self.nesting >= MAX_NESTING {
+            return None;
+        }
+        let call = item.call.as_ref().unwrap_or(&item.id);
+        Some((call.clone(), find(item)?))
+    }
+
+    /// Reads the file of a sub-agent, right under its call.
+    fn nest(&mut self, call: &Id, pieces: Pieces, each: Taker<'_>) -> fmt::Result {
+        self.nesting += 1;
+        let mut framer = Framer::new(self.max_line);
+        let mut taken = Ok(());
+        let mut read = |frame: Frame<'_>| {
+            let line = frame.line;
+            let reading = Reading::of(frame, dialect::is_event);
+            taken = taken.and_then(|()| self.read(line, reading, Some(call), each));
+        };
+        for piece in pieces {
+            framer.push(&piece, &mut read);
+        }
+        framer.finish(&mut read);
+        self.nesting -= 1;
+        taken
+    }
+}
+
+/// A line that is no record, or one that no dialect knows.
+fn raw(line: u64, text: String, each: Taker<'_>) -> fmt::Result {
+    let mut item = Item::new(format!("line-{line}"), Kind::Unknown, line);
+    item.data.push(("raw", Fact::Bool(true)));
+    let is_blank = text.trim().is_empty();
+    if is_blank {
+        // Only a plugin may have something to say of it.
+        item.data.push(("blank", Fact::Bool(true)));
+    }
+    item.text = Content::Own(text);
+    each(Step::Count(if is_blank { Counted::Blank } else { Counted::Raw }))?;
+    put(item, each)
+}
+
+fn put(item: Item, each: Taker<'_>) -> fmt::Result {
+    each(Step::Event(Event::Put(Box::new(item))))
+}
