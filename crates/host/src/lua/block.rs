@@ -47,6 +47,13 @@ pub(super) enum Piece {
     Block(Block),
 }
 
+impl Piece {
+    /// A line of spans.
+    fn of(spans: Vec<Span>) -> Self {
+        Self::Line { mark: None, line: Line { spans } }
+    }
+}
+
 /// A table that is being read.
 struct Open {
     items: Table,
@@ -56,11 +63,41 @@ struct Open {
     out: Vec<Piece>,
 }
 
-/// The fields of a table with a type, read in one pass.
+/// What a table is, read in one pass.
+enum Told {
+    /// A list of parts, or of blocks.
+    List,
+    /// A `line`, whose parts are read one by one.
+    Line,
+    /// One with another type.
+    Typed(String, Fields),
+}
+
+impl Told {
+    fn of(table: &Table) -> Result<Self, Wrong> {
+        let mut fields = Fields(Vec::new());
+        let kind = if table.raw_len() > 0 {
+            kind_of(table)
+        } else {
+            fields = Fields::of(table)?;
+            fields.take("type").as_string().map(string)
+        };
+        Ok(match kind {
+            None => Self::List,
+            Some(kind) if kind == "line" => Self::Line,
+            Some(kind) => {
+                let fields = if fields.0.is_empty() { Fields::of(table)? } else { fields };
+                Self::Typed(kind, fields)
+            }
+        })
+    }
+}
+
+/// The fields of a table.
 pub(super) struct Fields(Vec<(String, Value)>);
 
 impl Fields {
-    pub(super) fn of(table: &Table) -> Result<Self, Wrong> {
+    fn of(table: &Table) -> Result<Self, Wrong> {
         let mut fields = Vec::with_capacity(4);
         let walked = table.for_each(|key: Either<String, Value>, value: Value| {
             if fields.len() >= MOST_FIELDS {
@@ -121,8 +158,10 @@ impl<'a> Reader<'a> {
     /// An answer as one line. A list is written with blanks between.
     pub(super) fn line(&self, answer: &Value, role: &Role) -> Result<Line, Wrong> {
         let Value::Table(table) = answer else { return Ok(Line { spans: self.spans(answer, role)? }) };
-        if let Some(kind) = kind_of(table) {
-            return Ok(Line { spans: self.spans_of(table, &kind, role)? });
+        match Told::of(table)? {
+            Told::List => {}
+            Told::Line => return Ok(Line { spans: self.spans_in(table, role)? }),
+            Told::Typed(kind, fields) => return Ok(Line { spans: vec![self.span(&kind, fields, role)?] }),
         }
         let mut line = Line::default();
         for index in 1..=table.raw_len() {
@@ -166,45 +205,39 @@ impl<'a> Reader<'a> {
                 open.last_mut().map_or(&mut out, |list| &mut list.out).push(piece);
                 continue;
             };
-            let kind = kind_of(table);
-            let opened = match kind.as_deref() {
-                None => Some((table.clone(), None)),
-                Some("details") => {
-                    let mut fields = Fields::of(table)?;
+            let (items, summary) = match Told::of(table)? {
+                Told::List => (table.clone(), None),
+                Told::Typed(kind, mut fields) if kind == "details" => {
                     let summary = self.line(&fields.take("summary"), &Role::of("details.summary"))?;
                     let inside = match fields.take("blocks") {
                         Value::Table(list) if kind_of(&list).is_none() => list,
                         one => self.lua.create_sequence_from([one]).map_err(|error| error.to_string())?,
                     };
-                    Some((inside, Some(summary)))
+                    (inside, Some(summary))
                 }
-                Some(_) => None,
-            };
-            match (opened, kind) {
-                (Some((items, summary)), _) => {
-                    if open.len() >= DEEPEST {
-                        return Err(format!("tables are nested more than {DEEPEST} deep"));
-                    }
-                    self.count(0)?;
-                    open.push(Open { items, at: 0, summary, out: Vec::new() });
-                }
-                (None, Some(kind)) => {
-                    let piece = self.piece(table, &kind)?;
+                other => {
+                    let piece = match other {
+                        Told::Typed(kind, fields) => self.piece(&kind, fields)?,
+                        _ => Piece::of(self.spans_in(table, &Role::of("text"))?),
+                    };
                     open.last_mut().map_or(&mut out, |list| &mut list.out).push(piece);
+                    continue;
                 }
-                (None, None) => {}
+            };
+            if open.len() >= DEEPEST {
+                return Err(format!("tables are nested more than {DEEPEST} deep"));
             }
+            self.count(0)?;
+            open.push(Open { items, at: 0, summary, out: Vec::new() });
         }
     }
 
     /// A table with a type, other than a list or details.
-    fn piece(&self, table: &Table, kind: &str) -> Result<Piece, Wrong> {
-        if matches!(kind, "span" | "line" | "path" | "link") {
-            let line = Line { spans: self.spans_of(table, kind, &Role::of("text"))? };
-            return Ok(Piece::Line { mark: None, line });
-        }
-        let mut fields = Fields::of(table)?;
+    fn piece(&self, kind: &str, mut fields: Fields) -> Result<Piece, Wrong> {
         let block = match kind {
+            "span" | "path" | "link" => {
+                return Ok(Piece::of(vec![self.span(kind, fields, &Role::of("text"))?]));
+            }
             "text" => {
                 let role = self.role(&mut fields, &Role::of("text"))?;
                 return self.text_piece(&fields.take("text"), role);
@@ -318,36 +351,31 @@ impl<'a> Reader<'a> {
         let Value::Table(table) = value else {
             return Ok(vec![Span::new(role.clone(), self.text(value, "a span")?)]);
         };
-        match kind_of(table) {
-            Some(kind) => self.spans_of(table, &kind, role),
-            None => Err("a list can't stand inside a line".to_owned()),
+        match Told::of(table)? {
+            Told::Line => self.spans_in(table, role),
+            Told::Typed(kind, fields) => Ok(vec![self.span(&kind, fields, role)?]),
+            Told::List => Err("a list can't stand inside a line".to_owned()),
         }
     }
 
     /// A table with a type inside a line.
-    fn spans_of(&self, table: &Table, kind: &str, role: &Role) -> Result<Vec<Span>, Wrong> {
-        if kind == "line" {
-            return self.spans_in(table, role);
-        }
+    fn span(&self, kind: &str, mut fields: Fields, role: &Role) -> Result<Span, Wrong> {
         let usual = match kind {
             "span" | "text" => role,
             "path" => &Role::of("call.arg"),
             "link" => &Role::of("link"),
             other => return Err(format!("a {other} can't stand inside a line")),
         };
-        let mut fields = Fields::of(table)?;
         let role = self.role(&mut fields, usual)?;
-        Ok(vec![match kind {
-            "path" => {
-                let path = self.text(&fields.take("path"), "sf.path")?;
-                Span::new(role, self.facts.relative(path))
-            }
-            "link" => {
-                let url = self.text(&fields.take("url"), "the address of sf.link")?;
-                Span::new(role, self.text(&fields.take("text"), "a span")?).linked(url)
-            }
-            _ => Span::new(role, self.text(&fields.take("text"), "a span")?),
-        }])
+        if kind == "path" {
+            let path = self.text(&fields.take("path"), "sf.path")?;
+            return Ok(Span::new(role, self.facts.relative(path)));
+        }
+        let span = Span::new(role, self.text(&fields.take("text"), "a span")?);
+        Ok(match kind {
+            "link" => span.linked(self.text(&fields.take("url"), "the address of sf.link")?),
+            _ => span,
+        })
     }
 
     /// The parts of a `line`.
@@ -359,8 +387,8 @@ impl<'a> Reader<'a> {
                 spans.extend(self.spans(&part, role)?);
                 continue;
             };
-            match kind_of(inner) {
-                Some(kind) if kind != "line" => spans.extend(self.spans_of(inner, &kind, role)?),
+            match Told::of(inner)? {
+                Told::Typed(kind, fields) => spans.push(self.span(&kind, fields, role)?),
                 _ => return Err("sf.line: its parts are texts and spans".to_owned()),
             }
         }

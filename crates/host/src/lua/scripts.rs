@@ -203,18 +203,24 @@ impl Scripts {
         let is_label_said = !asked.ladder.field(Field::Label).is_empty()
             || !asked.ladder.field(Field::Role).is_empty()
             || matches!(icon, Some(icon) if theme::mark(icon).is_none());
-        let end = name_end(&view.title);
         if let Some(mark) = icon.and_then(theme::mark) {
             view.mark = Some(mark);
         }
-        let rest = view.title.spans.split_off(end);
+        let mut end = name_end(&view.title);
         if is_label_said {
-            view.title = self.labelled(asked);
+            let label = self.labelled(asked).spans;
+            let length = label.len();
+            view.title.spans.splice(..end, label);
+            end = length;
         }
         match arg {
-            Given::Nothing => view.title.spans.extend(rest),
-            Given::Hide => drop(take_argument(&mut view.body, self.detail)),
+            Given::Nothing => {}
+            Given::Hide => {
+                view.title.spans.truncate(end);
+                take_argument(&mut view.body, self.detail);
+            }
             Given::Use(arg) => {
+                view.title.spans.truncate(end);
                 let before = take_argument(&mut view.body, self.detail);
                 let length: usize = arg.spans.iter().map(|span| span.text.len()).sum();
                 let has_breaks = arg.spans.iter().any(|span| span.text.contains('\n'));
