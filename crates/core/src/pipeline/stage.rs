@@ -198,6 +198,9 @@ impl Stage {
         let (Output::Entries { formatters, .. } | Output::Updates { formatters }) = &self.output else {
             return Vec::new();
         };
+        if formatters.is_empty() {
+            return Vec::new();
+        }
         let mut said = Vec::new();
         for formatter in formatters {
             said.extend(formatter.observe(moment, session));
