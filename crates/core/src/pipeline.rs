@@ -16,12 +16,13 @@ mod stage;
 
 use std::fmt::{self, Write};
 
-use crate::dialect::Guest;
+use crate::dialect::{self, Guest};
 use crate::entry::Entry;
 use crate::formatter::Formatter;
-use crate::frame::Framer;
+use crate::frame::{Frame, Framer};
 use crate::item::{Fact, Id, Item, Kind};
 use crate::profile::Profile;
+use crate::reading::Reading;
 use crate::session::{Facts, Session};
 use crate::writer::Writer;
 
@@ -100,11 +101,58 @@ pub struct Setup {
     pub settle: Option<Settle>,
 }
 
+/// Lines that are worked on at a time, where that many come at once. One stage after the other goes over them: what it
+/// needs stays in the processor's caches, which saves a tenth of the time.
+const LINES: usize = 32;
+/// Steps that are worked on at a time.
+const STEPS: usize = 64;
+/// Bytes of them at most: lines may be long.
+const BYTES: usize = 256 << 10;
+
 /// Bytes of one input in, text out. One pipeline reads one input.
 pub struct Pipeline {
     framer: Framer,
+    way: Way,
+}
+
+/// The way of a line, from its reading on.
+struct Way {
     intake: Intake,
     outlet: Outlet,
+    /// Lines that are worked on, with their numbers.
+    readings: Vec<(u64, Reading)>,
+    /// Their bytes.
+    bytes: usize,
+    steps: Vec<Step>,
+}
+
+impl Way {
+    /// Takes a line.
+    fn frame(&mut self, frame: Frame<'_>, out: &mut dyn Write) -> fmt::Result {
+        self.bytes += frame.bytes.len();
+        self.readings.push((frame.line, Reading::of(frame, dialect::is_event)));
+        let lines = if self.intake.has_guest() { 1 } else { LINES };
+        if self.readings.len() < lines && self.bytes < BYTES { Ok(()) } else { self.work(out) }
+    }
+
+    /// Writes what the lines complete that were taken.
+    fn work(&mut self, out: &mut dyn Write) -> fmt::Result {
+        let Self { intake, outlet, readings, bytes, steps } = self;
+        *bytes = 0;
+        let mut size = 0;
+        for (line, reading) in readings.drain(..) {
+            intake.take(line, reading, &mut |step| {
+                size += step.size();
+                steps.push(step);
+                if steps.len() < STEPS && size < BYTES {
+                    return Ok(());
+                }
+                size = 0;
+                steps.drain(..).try_for_each(|step| outlet.take(step, out))
+            })?;
+        }
+        steps.drain(..).try_for_each(|step| outlet.take(step, out))
+    }
 }
 
 impl Pipeline {
@@ -113,32 +161,30 @@ impl Pipeline {
         let Setup { dialect, guests, max_line, profile, output, subagents, settle } = setup;
         let outlet = Outlet::new(profile, output, settle, dialect.as_deref());
         let intake = Intake::new(dialect.as_deref(), guests, max_line, subagents);
-        Self { framer: Framer::new(max_line), intake, outlet }
+        let way = Way { intake, outlet, readings: Vec::new(), bytes: 0, steps: Vec::new() };
+        Self { framer: Framer::new(max_line), way }
     }
 
     /// Reads more of the input and writes what it completes.
     pub fn push(&mut self, bytes: &[u8], out: &mut dyn Write) -> fmt::Result {
-        let Self { framer, intake, outlet } = self;
+        let Self { framer, way } = self;
         let mut written = Ok(());
-        framer.push(bytes, |frame| {
-            written = written.and_then(|()| intake.frame(frame, &mut |step| outlet.take(step, out)));
-        });
-        written
+        framer.push(bytes, |frame| written = written.and_then(|()| way.frame(frame, out)));
+        written.and_then(|()| way.work(out))
     }
 
     /// Takes a step of an input that an [`Intake`] of the same set-up takes in elsewhere, and writes what it completes.
     pub fn take(&mut self, step: Step, out: &mut dyn Write) -> fmt::Result {
-        self.outlet.take(step, out)
+        self.way.outlet.take(step, out)
     }
 
     /// Ends the input: writes what is left.
     pub fn finish(&mut self, out: &mut dyn Write) -> fmt::Result {
-        let Self { framer, intake, outlet } = self;
+        let Self { framer, way } = self;
         let mut written = Ok(());
-        framer.finish(|frame| {
-            written = written.and_then(|()| intake.frame(frame, &mut |step| outlet.take(step, out)));
-        });
-        written?;
+        framer.finish(|frame| written = written.and_then(|()| way.frame(frame, out)));
+        written.and_then(|()| way.work(out))?;
+        let Way { intake, outlet, .. } = way;
         intake.end(&mut |step| outlet.take(step, out))?;
         outlet.end(out)
     }
@@ -146,7 +192,7 @@ impl Pipeline {
     /// What changed since the last time, in the order in which it first changed. Growing items are
     /// formatted here, once for all that they grew: the caller's pace is the pace of formatting.
     pub fn take_updates(&mut self) -> Vec<Update> {
-        let Outlet { session, stage, .. } = &mut self.outlet;
+        let Outlet { session, stage, .. } = &mut self.way.outlet;
         stage.take_updates(session)
     }
 
@@ -160,18 +206,18 @@ impl Pipeline {
         writer: bool,
         out: &mut dyn Write,
     ) -> fmt::Result {
-        let Outlet { session, stage, .. } = &mut self.outlet;
+        let Outlet { session, stage, .. } = &mut self.way.outlet;
         stage.replace(profile, output, writer, session, out)
     }
 
     /// What was counted so far.
     pub fn report(&self) -> &Report {
-        &self.outlet.stage.report
+        &self.way.outlet.stage.report
     }
 
     /// All items so far, and the facts of the run.
     pub fn session(&self) -> &Session {
-        &self.outlet.session
+        &self.way.outlet.session
     }
 }
 

@@ -26,8 +26,10 @@ const BATCHES: usize = 1;
 /// Bytes that are read at once. What one thread wrote costs the other less when it lies some time back.
 const CHUNK: usize = 256 * 1024;
 
-/// Steps of one batch at most, so that the file of a sub-agent, which is read amid a line, takes no memory of its size.
+/// Steps of one batch at most, and the bytes that they may hold before it is handed on: the file of a sub-agent, which is
+/// read amid a line, may be long.
 const STEPS: usize = 4_096;
+const BYTES: usize = 1024 * 1024;
 
 /// Records up to this size go back to the thread that made them.
 const SPENT: usize = 64 * 1024;
@@ -192,6 +194,7 @@ fn decode(
             }
         };
         let mut readings = std::mem::take(&mut batch.readings);
+        let mut size = 0;
         for (line, reading) in readings.drain(..) {
             if let Reading::Record(record, _) = &reading
                 && record.text().len() < SPENT
@@ -199,8 +202,13 @@ fn decode(
                 batch.spent.push(Arc::clone(record));
             }
             intake.take(line, reading, &mut |step| {
+                size += step.size();
                 batch.steps.push(step);
-                if batch.steps.len() < STEPS { Ok(()) } else { tell(Ok(std::mem::take(&mut batch))) }
+                if batch.steps.len() < STEPS && size < BYTES {
+                    return Ok(());
+                }
+                size = 0;
+                tell(Ok(std::mem::take(&mut batch)))
             })?;
         }
         batch.readings = readings;

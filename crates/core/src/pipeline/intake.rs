@@ -45,6 +45,20 @@ pub enum Step {
     Event(Event),
 }
 
+impl Step {
+    /// How much of the input it holds, in bytes.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Event(Event::Put(item) | Event::Open(item)) => {
+                let own = if let Content::Own(text) = &item.text { text.len() } else { 0 };
+                own + item.record.as_ref().map_or(0, |record| record.text().len())
+            }
+            Self::Event(Event::Append { text, .. }) => text.len(),
+            _ => 0,
+        }
+    }
+}
+
 /// What is counted of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
@@ -127,11 +141,6 @@ impl Intake {
         }
     }
 
-    /// Takes a line in.
-    pub(super) fn frame(&mut self, frame: Frame<'_>, each: Taker<'_>) -> fmt::Result {
-        self.take(frame.line, Reading::of(frame, dialect::is_event), each)
-    }
-
     /// Takes the reading of line number `line` in, which [`Reading::of`] made with [`dialect::is_event`].
     pub fn take(&mut self, line: u64, reading: Reading, each: Taker<'_>) -> fmt::Result {
         each(Step::Line(line))?;
@@ -160,6 +169,13 @@ impl Intake {
         let mut events = Vec::new();
         decoder.end(&mut events);
         events.into_iter().try_for_each(|event| each(Step::Event(event)))
+    }
+
+    /// Whether events are made, or may be, by a guest: its script may also have a say in what comes after them, so that it
+    /// must not be ahead of that.
+    pub(super) fn has_guest(&self) -> bool {
+        let is_guest = |(spoken, _): &(Spoken, _)| spoken.claim.is_none();
+        !self.guests.is_empty() || self.dialect.as_ref().is_some_and(is_guest)
     }
 
     /// The dialect that is the surest that the input is its, with this record after those before.

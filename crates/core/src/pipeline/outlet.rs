@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::fmt::{self, Write};
 
 use crate::event::Event;
-use crate::item::Content;
 use crate::profile::Profile;
 use crate::session::{Facts, Session};
 
@@ -130,7 +129,7 @@ impl Outlet {
 
 impl Scout {
     fn hold(&mut self, step: Step) {
-        self.bytes += size(&step);
+        self.bytes += step.size();
         match &step {
             Step::Line(_) => self.lines += 1,
             Step::Dialect(name) => self.dialect = Some(name.clone()),
@@ -138,17 +137,5 @@ impl Scout {
             Step::Event(_) | Step::Count(_) => {}
         }
         self.held.push_back(step);
-    }
-}
-
-/// How much of the input a step holds, in bytes.
-fn size(step: &Step) -> usize {
-    match step {
-        Step::Event(Event::Put(item) | Event::Open(item)) => {
-            let own = if let Content::Own(text) = &item.text { text.len() } else { 0 };
-            own + item.record.as_ref().map_or(0, |record| record.text().len())
-        }
-        Step::Event(Event::Append { text, .. }) => text.len(),
-        _ => 0,
     }
 }
