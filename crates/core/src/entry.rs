@@ -86,7 +86,10 @@ pub struct Line {
 impl Line {
     /// A line of one span.
     pub fn of(role: impl Into<Role>, text: impl Into<Text>) -> Self {
-        Self { spans: vec![Span::new(role, text)] }
+        // Room for a blank and another span: most lines are built from here.
+        let mut spans = Vec::with_capacity(3);
+        spans.push(Span::new(role, text));
+        Self { spans }
     }
 
     /// Adds a span, after a blank if there is something before it. Empty text adds nothing.

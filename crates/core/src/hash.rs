@@ -17,7 +17,7 @@ const BLOCK: usize = 64;
 
 /// Hashes a text that comes in pieces, without holding it: however it is cut, the hash is the same.
 #[derive(Clone)]
-pub(crate) struct TextHasher {
+struct TextHasher {
     hasher: FoldHasher<'static>,
     /// The end of the text so far that is no whole block.
     rest: [u8; BLOCK],
@@ -25,7 +25,7 @@ pub(crate) struct TextHasher {
 }
 
 impl TextHasher {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         Self { hasher: STATE.build_hasher(), rest: [0; BLOCK], length: 0 }
     }
 
@@ -49,7 +49,7 @@ impl TextHasher {
     }
 
     /// The hash of all that was written.
-    pub(crate) fn finish(mut self) -> u64 {
+    fn finish(mut self) -> u64 {
         self.hasher.write(&self.rest[..self.length as usize % BLOCK]);
         self.hasher.write_u64(self.length);
         self.hasher.finish()
@@ -68,22 +68,34 @@ pub(crate) struct TrimmedHasher {
     all: TextHasher,
     /// Up to the last that is no blank, if blanks followed.
     solid: Option<TextHasher>,
+    /// Bytes that were written, blanks included.
+    length: u64,
+}
+
+/// What hashing a text found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Trimmed {
+    /// The hash of what stands between the blanks, or `None` if there were only blanks.
+    pub(crate) hash: Option<u64>,
+    /// Bytes of the text, blanks included.
+    pub(crate) length: u64,
 }
 
 impl TrimmedHasher {
     pub(crate) fn new() -> Self {
-        Self { all: TextHasher::new(), solid: None }
+        Self { all: TextHasher::new(), solid: None, length: 0 }
     }
 
-    /// The hash, or `None` if there were only blanks.
-    pub(crate) fn finish(self) -> Option<u64> {
+    /// What was found.
+    pub(crate) fn finish(self) -> Trimmed {
         let text = self.solid.unwrap_or(self.all);
-        (text.length > 0).then(|| text.finish())
+        Trimmed { hash: (text.length > 0).then(|| text.finish()), length: self.length }
     }
 }
 
 impl fmt::Write for TrimmedHasher {
     fn write_str(&mut self, piece: &str) -> fmt::Result {
+        self.length += piece.len() as u64;
         let piece = if self.all.length == 0 { piece.trim_start() } else { piece };
         let (solid, blanks) = piece.split_at(piece.trim_end().len());
         if !solid.is_empty() {
@@ -119,7 +131,8 @@ mod tests {
             let (all, trimmed) = hash_of(&pieces);
             prop_assert_eq!((all, trimmed), hash_of(&[&whole]));
             let (bare, _) = hash_of(&[whole.trim()]);
-            prop_assert_eq!(trimmed, (!whole.trim().is_empty()).then_some(bare));
+            prop_assert_eq!(trimmed.hash, (!whole.trim().is_empty()).then_some(bare));
+            prop_assert_eq!(trimmed.length, whole.len() as u64);
         }
     }
 

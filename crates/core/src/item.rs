@@ -337,7 +337,10 @@ impl Item {
 
     /// Whether `ch` stands in the text.
     pub fn text_holds(&self, ch: char) -> bool {
-        self.write_text(&mut AllBut(ch)).is_err()
+        match &self.text {
+            Content::Node(node) if self.string(*node).is_some_and(|text| !text.may_hold(ch)) => false,
+            _ => self.write_text(&mut AllBut(ch)).is_err(),
+        }
     }
 
     /// The text, cleaned for an entry.

@@ -13,6 +13,7 @@ mod string;
 use std::borrow::Cow;
 
 pub use string::Str;
+pub(crate) use string::is_same;
 
 /// Containers deeper than this are checked but not recorded.
 pub const MAX_DEPTH: usize = 128;

@@ -19,6 +19,7 @@ pub mod frame;
 mod hash;
 pub mod item;
 pub mod json;
+mod names;
 pub mod nearest;
 pub mod pipeline;
 pub mod profile;

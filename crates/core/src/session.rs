@@ -14,7 +14,7 @@ use foldhash::fast::FixedState;
 use indexmap::IndexMap;
 
 use crate::event::{Event, Usage};
-use crate::hash::{TextHasher, TrimmedHasher, hash};
+use crate::hash::{Trimmed, TrimmedHasher, hash};
 use crate::item::{Action, Content, Fact, FactRef, Id, Item, Kind, Status};
 use crate::json::{Record, Value};
 use crate::text::Text;
@@ -110,8 +110,8 @@ struct Inside {
     places: u32,
     /// How many sub-agents its items are inside of.
     depth: u16,
-    /// Hash of the last reply in it, or of an error told in its place.
-    last_reply: Option<u64>,
+    /// What the last reply in it said, or an error told in its place.
+    last_reply: Said,
 }
 
 /// All items so far, and the facts of the run.
@@ -128,7 +128,9 @@ pub struct Session {
     open_bytes: usize,
     calls: OpenCalls,
     told: Told,
-    inside: Map<Option<Id>, Inside>,
+    /// Outside of all calls.
+    main: Inside,
+    inside: Map<Id, Inside>,
     /// Shown at the last `session` notice: session, model, folder, mode.
     announced: Option<[Option<Text>; 4]>,
     /// The last that happened was that a person stopped the run.
@@ -160,7 +162,7 @@ impl Session {
     pub fn depth(&self, parent: Option<&Id>) -> u16 {
         match parent {
             None => 0,
-            Some(id) => self.inside.get(&Some(id.clone())).map_or(1, |inside| inside.depth.max(1)),
+            Some(id) => self.inside.get(id).map_or(1, |inside| inside.depth.max(1)),
         }
     }
 
@@ -223,16 +225,14 @@ impl Session {
         if let Some(open) = self.take_open(&item.id) {
             item.place = open.place;
             item.line = open.line;
-            if !self.name(&mut item) {
-                return each(self, Change::Repeated);
-            }
-            return self.finish(item, each);
+            return match self.name(&mut item) {
+                Some(said) => self.finish(item, said, each),
+                None => each(self, Change::Repeated),
+            };
         }
-        if !self.name(&mut item) {
-            return each(self, Change::Repeated);
-        }
+        let Some(said) = self.name(&mut item) else { return each(self, Change::Repeated) };
         item.place = self.next_place(item.parent.as_ref());
-        self.finish(item, each);
+        self.finish(item, said, each);
     }
 
     fn begin(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, Change<'_>)) {
@@ -269,10 +269,10 @@ impl Session {
     fn close(&mut self, mut item: Box<Item>, status: Status, each: &mut impl FnMut(&mut Self, Change<'_>)) {
         item.status = status;
         settle_input(&mut item);
-        if !self.name(&mut item) {
-            return each(self, Change::Repeated);
+        match self.name(&mut item) {
+            Some(said) => self.finish(item, said, each),
+            None => each(self, Change::Repeated),
         }
-        self.finish(item, each);
     }
 
     /// Tells what the longest open item has grown to, since it can't be kept any longer. The rest of it will be
@@ -289,12 +289,12 @@ impl Session {
         self.close(part, Status::Cancelled, each);
     }
 
-    /// Gives the item an id that no other has. False: it is the same as the one that has it.
-    fn name(&mut self, item: &mut Item) -> bool {
-        let content = content_hash(item);
+    /// Gives the item an id that no other has, and tells what it says. `None`: it is the same as the one that has it.
+    fn name(&mut self, item: &mut Item) -> Option<Said> {
+        let (content, said) = content_of(item);
         match self.told.remember(hash(item.id.as_str()), content) {
-            Seen::Never => return true,
-            Seen::Same => return false,
+            Seen::Never => return Some(said),
+            Seen::Same => return None,
             Seen::Other => {}
         }
         // Hostile streams give one id to everything: after some tries the line number tells them apart.
@@ -303,34 +303,33 @@ impl Session {
             match self.told.remember(hash(id.as_str()), content) {
                 Seen::Never => {
                     item.id = id.into();
-                    return true;
+                    return Some(said);
                 }
-                Seen::Same => return false,
+                Seen::Same => return None,
                 Seen::Other => {}
             }
         }
         item.id = format!("{}~line-{}-{}", item.id, item.line, self.next_place(None)).into();
-        true
+        Some(said)
     }
 
     /// What is remembered of the inside of `parent`; room is made for it if there is too much.
     fn inside(&mut self, parent: Option<&Id>) -> &mut Inside {
-        let parent = parent.cloned();
-        if let Some(known) = self.inside.get_index_of(&parent) {
+        let Some(parent) = parent else { return &mut self.main };
+        if let Some(known) = self.inside.get_index_of(parent) {
             return &mut self.inside[known];
         }
         self.forget_insides();
-        self.inside.entry(parent).or_insert(Inside { depth: 1, ..Inside::default() })
+        self.inside.entry(parent.clone()).or_insert(Inside { depth: 1, ..Inside::default() })
     }
 
-    fn was_said(&mut self, item: &Item) {
-        self.inside(item.parent.as_ref()).last_reply = said_hash(item);
-    }
-
-    /// Whether the last reply inside `parent` said what has this hash.
-    fn was_last_reply(&self, parent: Option<&Id>, said: Option<u64>) -> bool {
-        let last = self.inside.get(&parent.cloned()).and_then(|inside| inside.last_reply);
-        said.is_some() && last == said
+    /// Whether the last reply inside `parent` said the same.
+    fn was_last_reply(&self, parent: Option<&Id>, said: Said) -> bool {
+        let inside = match parent {
+            None => Some(&self.main),
+            Some(id) => self.inside.get(id),
+        };
+        said.is_some() && inside.and_then(|inside| inside.last_reply) == said
     }
 
     fn next_place(&mut self, parent: Option<&Id>) -> u32 {
@@ -340,7 +339,7 @@ impl Session {
         place
     }
 
-    fn finish(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, Change<'_>)) {
+    fn finish(&mut self, mut item: Box<Item>, said: Said, each: &mut impl FnMut(&mut Self, Change<'_>)) {
         match item.kind {
             Kind::Call => {
                 self.was_interrupted = false;
@@ -348,13 +347,13 @@ impl Session {
             }
             Kind::Reply => {
                 self.was_interrupted = false;
-                self.was_said(&item);
+                self.inside(item.parent.as_ref()).last_reply = said;
             }
-            Kind::Notice if item.error => self.was_said(&item),
+            Kind::Notice if item.error => self.inside(item.parent.as_ref()).last_reply = said,
             // A job that ended: what its sub-agent answered stands above.
             Kind::Notice if item.fact("call").is_some() => {
                 let call = item.fact("call").and_then(FactRef::str).map(|call| Id::from(&*call));
-                let is_repeated = call.is_some_and(|call| self.was_last_reply(Some(&call), said_hash(&item)));
+                let is_repeated = call.is_some_and(|call| self.was_last_reply(Some(&call), said));
                 mark_repeated(&mut item, is_repeated);
             }
             Kind::Notice if is_event(&item, "interrupt") => self.was_interrupted = true,
@@ -363,12 +362,12 @@ impl Session {
                 if is_interrupted {
                     item.data.push(("interrupted", Fact::Bool(true)));
                 }
-                let is_repeated = self.was_last_reply(None, said_hash(&item));
+                let is_repeated = self.was_last_reply(None, said);
                 mark_repeated(&mut item, is_repeated);
             }
             Kind::Result if item.action == Some(Action::Delegate) => {
                 let answer = item.fact("answer").and_then(FactRef::str);
-                let said = answer.map_or_else(|| said_hash(&item), |answer| text_hash(&answer));
+                let said = answer.map_or_else(|| said_by(&item), |answer| trimmed(&answer)).hash;
                 let is_repeated = self.was_last_reply(item.call.as_ref(), said);
                 mark_repeated(&mut item, is_repeated);
             }
@@ -417,25 +416,23 @@ impl Session {
         if call.action == Some(Action::Delegate) {
             let depth = self.depth(call.parent.as_ref()).saturating_add(1);
             self.forget_insides();
-            self.inside.entry(Some(call.id.clone())).or_default().depth = depth;
+            self.inside.entry(call.id.clone()).or_default().depth = depth;
         }
     }
 
-    /// Makes room for one more parent, if there are too many. The main thread stays.
+    /// Makes room for one more parent, if there are too many.
     fn forget_insides(&mut self) {
-        if self.inside.len() < MAX_PARENTS {
-            return;
+        if self.inside.len() >= MAX_PARENTS {
+            self.inside.drain(..MAX_PARENTS / 2);
         }
-        let mut left = MAX_PARENTS / 2;
-        self.inside.retain(|parent, _| {
-            let is_old = parent.is_some() && left > 0;
-            left -= usize::from(is_old);
-            !is_old
-        });
     }
 
     fn count(&mut self, message: &str, usage: Usage) {
-        let before = self.usages.insert(hash(message), usage).unwrap_or_default();
+        let message = hash(message);
+        if self.usages.last() == Some((&message, &usage)) {
+            return;
+        }
+        let before = self.usages.insert(message, usage).unwrap_or_default();
         if self.usages.len() > MAX_USAGES * 2 {
             self.usages.drain(..MAX_USAGES);
         }
@@ -531,34 +528,37 @@ fn settle_input(item: &mut Item) {
     }
 }
 
-/// What tells an item from another with its id: kind, input, text.
-fn content_hash(item: &Item) -> u64 {
+/// What tells what an item says from what others say: the hash of its text without the blanks around it; `None` if
+/// that is nothing.
+type Said = Option<u64>;
+
+/// What tells an item from another with its id: kind, input, text. And what it says, but for results.
+fn content_of(item: &Item) -> (u64, Said) {
     let kind = item.kind as u8;
     match &item.text {
         // Streamed text and whole text are the same text; results never stream.
         Content::Node(node) if item.kind == Kind::Result => {
             let raw = item.record.as_deref().map(|record| record.value(*node).raw());
-            hash(&(kind, raw))
+            (hash(&(kind, raw)), None)
         }
-        Content::None => hash(&(kind, item.input().map(Value::raw), &item.tool)),
+        Content::None => (hash(&(kind, item.input().map(Value::raw), &item.tool)), None),
         _ => {
-            let mut text = TextHasher::new();
-            // A hasher takes everything.
-            let _ = item.write_text(&mut text);
-            hash(&(kind, text.finish()))
+            let Trimmed { hash: said, length } = said_by(item);
+            (hash(&(kind, said, length)), said)
         }
     }
 }
 
-/// What tells what an item says from what others say; `None` if that is nothing.
-fn said_hash(item: &Item) -> Option<u64> {
+/// What is in the text of an item.
+fn said_by(item: &Item) -> Trimmed {
     let mut text = TrimmedHasher::new();
+    // A hasher takes everything.
     let _ = item.write_text(&mut text);
     text.finish()
 }
 
 /// The same for a text.
-fn text_hash(text: &str) -> Option<u64> {
+fn trimmed(text: &str) -> Trimmed {
     let mut hasher = TrimmedHasher::new();
     let _ = hasher.write_str(text);
     hasher.finish()

@@ -11,6 +11,7 @@ use std::fmt;
 use unicode_width::UnicodeWidthChar;
 
 use serde::{Deserialize, Deserializer, Serialize};
+use wide::u8x16;
 
 use crate::json::Str;
 
@@ -363,20 +364,25 @@ pub(crate) fn is_dangerous(ch: char) -> bool {
 
 /// How many bytes from the start are printable ASCII.
 fn plain_length(bytes: &[u8]) -> usize {
-    let is_plain = |byte: u8| matches!(byte, 0x20..=0x7e) || byte == b'\n' || byte == b'\t';
-    let mut at = 0;
-    // Blocks of 32 let the compiler use vector instructions; a byte loop finds the exact place.
-    while let Some(block) = bytes[at..].first_chunk::<32>() {
-        let dirty = block.iter().fold(false, |dirty, &byte| dirty | !is_plain(byte));
-        if dirty {
-            break;
+    let (sixteens, rest) = bytes.as_chunks::<16>();
+    for (at, sixteen) in sixteens.iter().enumerate() {
+        let marks = not_plain(*sixteen);
+        if marks != 0 {
+            return at * 16 + marks.trailing_zeros() as usize;
         }
-        at += 32;
     }
-    while bytes.get(at).is_some_and(|&byte| is_plain(byte)) {
-        at += 1;
-    }
-    at
+    let is_plain = |byte: u8| matches!(byte, 0x20..=0x7e) || byte == b'\n' || byte == b'\t';
+    let end = rest.iter().position(|&byte| !is_plain(byte)).unwrap_or(rest.len());
+    bytes.len() - rest.len() + end
+}
+
+/// The bytes that aren't printable ASCII; the lowest bit is the first one's.
+fn not_plain(bytes: [u8; 16]) -> u32 {
+    let [line_feed, tab, last_control, delete] = [b'\n', b'\t', 0x1f, 0x7f].map(u8x16::splat);
+    let bytes = u8x16::new(bytes);
+    let is_odd = bytes.min(last_control).simd_eq(bytes) | bytes.max(delete).simd_eq(bytes);
+    let is_blank = bytes.simd_eq(line_feed) | bytes.simd_eq(tab);
+    is_odd.to_bitmask() & !is_blank.to_bitmask()
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 
 mod claude;
 mod foreign;
-mod names;
 
 use std::sync::Arc;
 

@@ -17,7 +17,7 @@ const LONG_PATH: usize = 300;
 pub(super) struct Call<'a> {
     context: Context<'a>,
     input: Value<'a>,
-    /// Nodes of the fields that were said.
+    /// In full: nodes of the fields that were said.
     known: Vec<u32>,
     /// A known field had a type that it shouldn't: the whole input is said as it is.
     odd: bool,
@@ -72,8 +72,8 @@ pub(super) fn name(context: Context<'_>) -> Line {
             line.push("tool.name", own);
         }
         _ => {
-            let tool = context.item.tool.as_deref().unwrap_or("call");
-            line.spans.push(Span::new("tool.name", Text::clean(tool)));
+            let tool = context.item.tool.as_deref().map_or(Text::own("call"), tools::name);
+            line.spans.push(Span::new("tool.name", tool));
         }
     }
     line
@@ -84,7 +84,7 @@ impl<'a> Call<'a> {
     fn text(&mut self, keys: &[&str]) -> Option<Text> {
         let value = keys.iter().find_map(|key| self.input.get(key).filter(|value| !value.is_null()))?;
         if let Some(text) = value.str() {
-            self.known.push(value.node());
+            self.know(value);
             return Some(Text::from_json(text));
         }
         self.odd = true;
@@ -95,7 +95,7 @@ impl<'a> Call<'a> {
     fn number(&mut self, key: &str) -> Option<Value<'a>> {
         let value = self.input.get(key).filter(|value| !value.is_null())?;
         if value.kind() == Kind::Number {
-            self.known.push(value.node());
+            self.know(value);
             return Some(value);
         }
         self.odd = true;
@@ -105,11 +105,18 @@ impl<'a> Call<'a> {
     fn flag(&mut self, key: &str) -> bool {
         let Some(value) = self.input.get(key).filter(|value| !value.is_null()) else { return false };
         if let Some(truth) = value.bool() {
-            self.known.push(value.node());
+            self.know(value);
             return truth;
         }
         self.odd = true;
         false
+    }
+
+    /// Notes that a field was said.
+    fn know(&mut self, value: Value<'_>) {
+        if self.context.full {
+            self.known.push(value.node());
+        }
     }
 
     fn path(&mut self, keys: &[&str]) -> Option<Text> {
@@ -159,7 +166,7 @@ pub(super) fn generic(call: &mut Call<'_>) -> Option<()> {
         call.title.push("call.arg", arg);
     }
     call.body.extend(laid.blocks);
-    call.known.extend(call.input.entries().map(|(_, value)| value.node()));
+    call.input.entries().for_each(|(_, value)| call.know(value));
     Some(())
 }
 
@@ -375,7 +382,7 @@ pub(super) fn todos(call: &mut Call<'_>) -> Option<()> {
     }
     // The list says the fields that it knows, no others.
     if whole {
-        call.known.push(todos.node());
+        call.know(todos);
     }
     call.hidden = true;
     Some(())
@@ -436,7 +443,7 @@ pub(super) fn ask(call: &mut Call<'_>) -> Option<()> {
     if call.context.full && !only_said(questions) {
         return Some(());
     }
-    call.known.push(questions.node());
+    call.know(questions);
     Some(())
 }
 

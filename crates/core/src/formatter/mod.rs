@@ -19,7 +19,7 @@ mod lines;
 mod notices;
 mod outcome;
 mod results;
-mod tools;
+pub(crate) mod tools;
 
 #[cfg(test)]
 mod tests;

@@ -2,10 +2,14 @@
 //!
 //! A tool is known by its exact name. One that isn't is said by what it does, if its dialect knows that.
 
+use std::sync::LazyLock;
+
 use crate::entry::View;
 use crate::formatter::calls::{self, Call};
 use crate::formatter::results::{self, Answer};
 use crate::item::Action;
+use crate::names::Names;
+use crate::text::Text;
 
 /// Says a call; `None` if its input isn't of the form that the tool is known for.
 pub(super) type CallForm = fn(&mut Call<'_>) -> Option<()>;
@@ -15,18 +19,21 @@ pub(super) type ResultForm = fn(&mut Answer<'_>) -> Option<View>;
 /// How the calls and results of a tool are said.
 #[derive(Clone, Copy)]
 pub(super) struct Tool {
-    name: &'static str,
+    /// Its name, if it is a known one.
+    name: Option<&'static str>,
     /// Says a call.
     pub(super) call: CallForm,
     /// Says a result that went well.
     pub(super) result: ResultForm,
 }
 
-const fn row(name: &'static str, call: CallForm, result: ResultForm) -> Tool {
-    Tool { name, call, result }
+const fn row(name: &'static str, call: CallForm, result: ResultForm) -> (&'static str, Tool) {
+    (name, Tool { name: Some(name), call, result })
 }
 
-const TOOLS: &[Tool] = &[
+static NAMES: LazyLock<Names<Tool>> = Names::lazy(|| Names::new(&TOOLS));
+
+static TOOLS: [(&str, Tool); 36] = [
     row("Bash", calls::run, results::run),
     row("BashOutput", calls::job, results::job),
     row("TaskOutput", calls::job, results::job),
@@ -67,23 +74,31 @@ const TOOLS: &[Tool] = &[
 
 /// The row of the tool called `name`, or else that of what it does.
 pub(super) fn form(name: Option<&str>, action: Option<Action>) -> Tool {
-    let known = TOOLS.iter().find(|tool| Some(tool.name) == name);
-    known.copied().unwrap_or(match action {
-        Some(Action::Run) => row("", calls::run, results::run),
-        Some(Action::Read) => row("", calls::read, results::read),
-        Some(Action::Write) => row("", calls::write, results::change),
-        Some(Action::Edit) => row("", calls::edit, results::change),
-        Some(Action::Search) => row("", calls::grep, results::search),
-        Some(Action::Fetch) => row("", calls::fetch, results::fetch),
-        Some(Action::Delegate) => row("", calls::delegate, results::delegate),
-        Some(Action::Plan) => row("", calls::todos, results::tasks),
-        Some(Action::Ask) => row("", calls::ask, results::ask),
-        Some(Action::Mcp | Action::Other) | None => row("", calls::generic, results::other),
+    let by_action = |call: CallForm, result: ResultForm| Tool { name: None, call, result };
+    name.and_then(|name| NAMES.get(name)).unwrap_or_else(|| match action {
+        Some(Action::Run) => by_action(calls::run, results::run),
+        Some(Action::Read) => by_action(calls::read, results::read),
+        Some(Action::Write) => by_action(calls::write, results::change),
+        Some(Action::Edit) => by_action(calls::edit, results::change),
+        Some(Action::Search) => by_action(calls::grep, results::search),
+        Some(Action::Fetch) => by_action(calls::fetch, results::fetch),
+        Some(Action::Delegate) => by_action(calls::delegate, results::delegate),
+        Some(Action::Plan) => by_action(calls::todos, results::tasks),
+        Some(Action::Ask) => by_action(calls::ask, results::ask),
+        Some(Action::Mcp | Action::Other) | None => by_action(calls::generic, results::other),
     })
+}
+
+/// The name of a tool, cleaned.
+pub(crate) fn name(tool: &str) -> Text {
+    match NAMES.get(tool).and_then(|known| known.name) {
+        Some(known) => Text::own(known),
+        None => Text::clean(tool),
+    }
 }
 
 /// The names of all known tools.
 #[cfg(test)]
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    TOOLS.iter().map(|tool| tool.name)
+    TOOLS.iter().map(|(name, _)| *name)
 }

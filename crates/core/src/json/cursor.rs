@@ -5,6 +5,9 @@
 use super::Damage;
 use super::marks::{BLOCK, marks};
 
+/// Stands for the token that isn't there.
+pub(super) const END: u8 = 0;
+
 /// The byte at the cursor doesn't fit.
 pub(super) struct Misfit;
 
@@ -52,16 +55,22 @@ impl<'a> Cursor<'a> {
         self.position += 1;
     }
 
+    /// Passes blanks; the byte behind them, or [`END`].
     #[inline(always)]
-    pub(super) fn skip_blanks(&mut self) {
-        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
-            self.step();
+    pub(super) fn token(&mut self) -> u8 {
+        loop {
+            match self.bytes.get(self.position) {
+                Some(&byte) if byte > b' ' => return byte,
+                Some(b' ' | b'\t' | b'\n' | b'\r') => self.step(),
+                // No token is a control character.
+                _ => return END,
+            }
         }
     }
 
     /// Passes blanks to the end of the text.
     pub(super) fn end(&mut self) -> Result<(), Misfit> {
-        self.skip_blanks();
+        let _ = self.token();
         if self.peek().is_none() { Ok(()) } else { Err(Misfit) }
     }
 

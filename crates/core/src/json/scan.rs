@@ -106,83 +106,81 @@ fn run(shared: &mut Cursor<'_>) -> Result<Scanned, Misfit> {
 #[inline(always)]
 fn values(at: &mut Cursor<'_>, mut open: Open, sheet: &mut Sheet) -> Result<(), Misfit> {
     loop {
-        at.skip_blanks();
+        let first = at.token();
         open.count(sheet);
-        if value(at, &mut open, sheet)? {
+        if value(first, at, &mut open, sheet)? {
             continue;
         }
         loop {
             if open.depth == 0 {
                 return Ok(());
             }
-            at.skip_blanks();
-            match at.peek() {
-                Some(b',') => {
+            match at.token() {
+                b',' => {
                     at.step();
                     if open.is_object {
-                        at.skip_blanks();
-                        key(at, &open, sheet)?;
+                        let first = at.token();
+                        key(first, at, &open, sheet)?;
                     }
                     break;
                 }
-                Some(b'}') if open.is_object => open.close(at, sheet),
-                Some(b']') if !open.is_object => open.close(at, sheet),
+                b'}' if open.is_object => open.close(at, sheet),
+                b']' if !open.is_object => open.close(at, sheet),
                 _ => return Err(Misfit),
             }
         }
     }
 }
 
-/// Reads a scalar, or opens a container and reads up to its first element (true).
+/// Reads a scalar, or opens a container and reads up to its first element (true). `first`: the token that it
+/// begins with.
 #[inline(always)]
-fn value(at: &mut Cursor<'_>, open: &mut Open, sheet: &mut Sheet) -> Result<bool, Misfit> {
+fn value(first: u8, at: &mut Cursor<'_>, open: &mut Open, sheet: &mut Sheet) -> Result<bool, Misfit> {
     let start = at.position();
     let mut escaped = false;
-    let kind = match at.peek() {
-        Some(b'"') => {
+    let kind = match first {
+        b'"' => {
             escaped = at.string()?;
             Kind::String
         }
-        Some(b'{') => {
+        b'{' => {
             open.enter(Kind::Object, at, sheet);
-            at.skip_blanks();
-            if at.peek() == Some(b'}') {
+            let first = at.token();
+            if first == b'}' {
                 open.close(at, sheet);
                 return Ok(false);
             }
-            key(at, open, sheet)?;
+            key(first, at, open, sheet)?;
             return Ok(true);
         }
-        Some(b'[') => {
+        b'[' => {
             open.enter(Kind::Array, at, sheet);
-            at.skip_blanks();
-            if at.peek() == Some(b']') {
+            if at.token() == b']' {
                 open.close(at, sheet);
                 return Ok(false);
             }
             return Ok(true);
         }
-        Some(b't') => at.word(b"true").map(|()| Kind::True)?,
-        Some(b'f') => at.word(b"false").map(|()| Kind::False)?,
-        Some(b'n') => at.word(b"null").map(|()| Kind::Null)?,
-        Some(b'-' | b'0'..=b'9') => at.number().map(|()| Kind::Number)?,
+        b't' => at.word(b"true").map(|()| Kind::True)?,
+        b'f' => at.word(b"false").map(|()| Kind::False)?,
+        b'n' => at.word(b"null").map(|()| Kind::Null)?,
+        b'-' | b'0'..=b'9' => at.number().map(|()| Kind::Number)?,
         _ => return Err(Misfit),
     };
     open.record(kind, start, at.position(), escaped, sheet);
     Ok(false)
 }
 
-/// Reads a key and its colon.
+/// Reads a key and its colon. `first`: the token that it begins with.
 #[inline(always)]
-fn key(at: &mut Cursor<'_>, open: &Open, sheet: &mut Sheet) -> Result<(), Misfit> {
+fn key(first: u8, at: &mut Cursor<'_>, open: &Open, sheet: &mut Sheet) -> Result<(), Misfit> {
     let start = at.position();
-    if at.peek() != Some(b'"') {
+    if first != b'"' {
         return Err(Misfit);
     }
     let escaped = at.string()?;
     open.record(Kind::String, start, at.position(), escaped, sheet);
-    at.skip_blanks();
-    if at.peek() != Some(b':') {
+    if at.token() != b':' {
         return Err(Misfit);
     }
     at.step();

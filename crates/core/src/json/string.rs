@@ -36,7 +36,13 @@ impl<'a> Str<'a> {
     /// Whether it says `text` once decoded.
     #[inline]
     pub fn is(self, text: &str) -> bool {
-        if self.escaped { self.decode() == text } else { self.raw == text }
+        if self.escaped { self.decode() == text } else { is_same(self.raw, text) }
+    }
+
+    /// Whether `ch` may be in it, without a look into its escapes.
+    pub(crate) fn may_hold(self, ch: char) -> bool {
+        let has_short_escape = ch.is_ascii_control() || matches!(ch, '"' | '\\' | '/');
+        self.raw.contains(ch) || self.escaped && (has_short_escape || self.raw.contains("\\u"))
     }
 
     /// Whether nothing but blanks is in it.
@@ -54,6 +60,26 @@ impl<'a> Str<'a> {
     pub fn decode(self) -> Cow<'a, str> {
         if self.escaped { Cow::Owned(unescaped(self.raw)) } else { Cow::Borrowed(self.raw) }
     }
+}
+
+/// Whether two texts are equal. Names are short: what they begin and end with is all that is in them.
+#[inline]
+pub(crate) fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    if one.len() != other.len() {
+        return false;
+    }
+    match one.len() {
+        8..=16 => ends::<8>(one) == ends::<8>(other),
+        4..8 => ends::<4>(one) == ends::<4>(other),
+        _ => one == other,
+    }
+}
+
+/// The first and the last bytes.
+#[inline]
+fn ends<const N: usize>(bytes: &[u8]) -> Option<([u8; N], [u8; N])> {
+    Some((*bytes.first_chunk()?, *bytes.last_chunk()?))
 }
 
 /// Takes nothing but blanks.

@@ -9,7 +9,7 @@ use indexmap::{IndexMap, IndexSet};
 use crate::clip::{clip, fold};
 use crate::entry::{Block, Entry, Figures, Line, View};
 use crate::formatter::standard::Standard;
-use crate::formatter::{Formatter, Moment, Verdict};
+use crate::formatter::{Formatter, Moment, Verdict, tools};
 use crate::item::{Fact, FactRef, Id, Item, Kind};
 use crate::profile::{Detail, Profile, Selector};
 use crate::redact::Redactor;
@@ -254,7 +254,7 @@ impl Stage {
             Kind::Result => self.named_call(item, session),
             _ => self.named_parent(item, session),
         };
-        let mut tool = item.tool.as_deref().map(Text::clean);
+        let mut tool = item.tool.as_deref().map(tools::name);
         if let Some(redactor) = &mut self.redactor {
             if item.fact("raw").is_some() {
                 redactor.raw_line(&mut view);

@@ -1,13 +1,14 @@
 //! Which items were told already, as far back as there is memory for it.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use foldhash::fast::FixedState;
 
-/// Items of one generation: as many as a table of 32,768 places takes before it grows.
-const MAX_ITEMS: usize = 28_672;
-/// Full generations that are kept: 86,016 items, of the 65,536 that must be known.
-const OLDER: usize = 3;
+/// Items of one generation: as many as a table of 65,536 places takes before it grows.
+const MAX_ITEMS: usize = 57_344;
+/// Full generations that are kept: 114,688 items, of the 65,536 that must be known.
+const OLDER: usize = 2;
 
 /// Hashes of ids, each with the hash of what was said under it.
 type Hashes = HashMap<u64, u64, FixedState>;
@@ -34,27 +35,29 @@ pub(super) enum Seen {
 impl Told {
     /// Whether an item of this id was told.
     pub(super) fn knows(&self, id: u64) -> bool {
-        self.content(id).is_some()
+        self.newest.contains_key(&id) || self.older.iter().any(|generation| generation.contains_key(&id))
     }
 
     /// Remembers an item, unless its id is taken, and tells what was known of it before.
     pub(super) fn remember(&mut self, id: u64, content: u64) -> Seen {
-        match self.content(id) {
-            Some(known) if known == content => return Seen::Same,
-            Some(_) => return Seen::Other,
-            None => {}
-        }
         if self.newest.len() >= MAX_ITEMS {
             self.older.rotate_right(1);
             std::mem::swap(&mut self.newest, &mut self.older[0]);
             self.newest.clear();
         }
-        self.newest.insert(id, content);
-        Seen::Never
-    }
-
-    fn content(&self, id: u64) -> Option<u64> {
-        std::iter::once(&self.newest).chain(&self.older).find_map(|generation| generation.get(&id)).copied()
+        let older = self.older.iter().find_map(|generation| generation.get(&id)).copied();
+        let known = older.or_else(|| match self.newest.entry(id) {
+            Entry::Occupied(known) => Some(*known.get()),
+            Entry::Vacant(place) => {
+                place.insert(content);
+                None
+            }
+        });
+        match known {
+            None => Seen::Never,
+            Some(known) if known == content => Seen::Same,
+            Some(_) => Seen::Other,
+        }
     }
 }
 

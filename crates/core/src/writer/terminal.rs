@@ -380,8 +380,7 @@ fn titled(mark: Option<&'static str>, title: &Line, body: &mut block::Body<'_, '
         body.pen.shift(look.layout.margin)
     } else {
         let role = look.mark_role(name);
-        let hang = Piece::blank(wrap::width(shape) + 1);
-        body.pen.indent(&[look.piece(&role, shape), Piece::blank(1)], &[hang])
+        body.pen.mark(look.piece(&role, shape))
     };
     body.line(title);
     body.pen.dedent(level);

@@ -7,8 +7,8 @@
 use std::num::NonZeroU32;
 use std::sync::LazyLock;
 
-use crate::dialect::names::Names;
 use crate::json::{Str, Value};
+use crate::names::Names;
 
 use super::message::Message;
 
@@ -78,9 +78,10 @@ impl Envelope {
     pub(in crate::dialect) fn of(value: Value<'_>) -> Self {
         let mut found = Self::default();
         let flags = &mut found.flags;
+        let names = &*NAMES;
         for (key, field) in value.entries() {
             let is_true = || field.bool() == Some(true);
-            let Some(name) = NAMES.get(&key.decode()) else {
+            let Some(name) = names.get(&key.decode()) else {
                 found.has_unknown = true;
                 continue;
             };

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use indexmap::map::Entry;
+
 use crate::event::Event;
 use crate::hash::hash;
 use crate::item::Id;
@@ -41,8 +43,10 @@ impl Made {
 
     /// Remembers what a line made whose message has this hash: the items of `events`. True: the very same line was seen before.
     pub(super) fn remember(&mut self, uuid: Str<'_>, message: u64, events: &[Event]) -> bool {
-        let key = hash(uuid.raw());
-        if self.lines.get(&key).is_some_and(|known| known.message == message) {
+        let place = self.lines.entry(hash(uuid.raw()));
+        if let Entry::Occupied(known) = &place
+            && known.get().message == message
+        {
             return true;
         }
         let start = self.forgotten + self.ids.len();
@@ -52,7 +56,7 @@ impl Made {
             }
         }
         let ids = start..self.forgotten + self.ids.len();
-        self.lines.insert(key, Line { message, ids });
+        place.insert_entry(Line { message, ids });
         if self.lines.len() > MAX_LINES || self.ids.len() > MAX_BYTES {
             self.forget_older_half();
         }

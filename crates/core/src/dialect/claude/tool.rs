@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, LazyLock};
 
-use crate::dialect::names::Names;
 use crate::item::{Action, Fact, Item};
 use crate::json::{Kind, Value};
+use crate::names::Names;
 
 /// What a tool does, by its exact name.
 pub(in crate::dialect) fn action(tool: &str) -> Action {

@@ -7,7 +7,7 @@ use std::fmt;
 
 use memchr::memchr;
 
-use super::wrap::{self, Piece};
+use super::wrap::{self, Piece, spaces};
 use super::{Look, Paint};
 use crate::theme::{self, Style};
 
@@ -42,7 +42,7 @@ pub(super) struct Pen<'p> {
 }
 
 /// Something that stands before a row.
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct Indent {
     painted: String,
     width: usize,
@@ -50,11 +50,18 @@ struct Indent {
 
 impl Indent {
     /// Sets rows further in, unless there would be more than `limit` columns before them.
-    fn extend(&mut self, look: &Look, pieces: &[Piece<'_>], limit: usize) {
-        let columns = wrap::width_of(pieces);
+    fn extend(&mut self, look: &Look, pieces: &[Piece<'_>], columns: usize, limit: usize) {
         if self.width + columns <= limit {
             paint_all(look, pieces, 0, &mut self.painted);
             self.width += columns;
+        }
+    }
+
+    /// The same with blanks.
+    fn shift(&mut self, blanks: &str, limit: usize) {
+        if self.width + blanks.len() <= limit {
+            self.painted.push_str(blanks);
+            self.width += blanks.len();
         }
     }
 }
@@ -121,23 +128,44 @@ impl<'p> Pen<'p> {
     pub(super) fn indent(&mut self, first: &[Piece<'_>], rest: &[Piece<'_>]) -> Level {
         let level = self.level();
         let limit = self.indent_limit();
-        let Paper { prefix, once, .. } = &mut *self.paper;
-        if !std::mem::replace(&mut self.has_once, true) {
-            once.clone_from(prefix);
-        }
-        once.extend(self.look, first, limit);
-        prefix.extend(self.look, rest, limit);
+        let look = self.look;
+        let Paper { prefix, once, .. } = self.part_once();
+        once.extend(look, first, wrap::width_of(first), limit);
+        prefix.extend(look, rest, wrap::width_of(rest), limit);
         level
+    }
+
+    /// From here on, a mark and a blank stand before the next row, and as many blanks before those after it.
+    pub(super) fn mark(&mut self, mark: Piece<'_>) -> Level {
+        let level = self.level();
+        let limit = self.indent_limit();
+        let look = self.look;
+        let columns = wrap::width(mark.text) + 1;
+        let Paper { prefix, once, .. } = self.part_once();
+        once.extend(look, &[mark, Piece::blank(1)], columns, limit);
+        prefix.shift(spaces(columns), limit);
+        level
+    }
+
+    /// Parts what stands before the next row from what stands before those after it.
+    fn part_once(&mut self) -> &mut Paper {
+        if !std::mem::replace(&mut self.has_once, true) {
+            let Paper { prefix, once, .. } = &mut *self.paper;
+            once.painted.clone_from(&prefix.painted);
+            once.width = prefix.width;
+        }
+        self.paper
     }
 
     /// From here on, `pieces` stand before each row, if that leaves room enough for text.
     pub(super) fn indent_all(&mut self, pieces: &[Piece<'_>]) -> Level {
         let level = self.level();
         let limit = self.indent_limit();
+        let columns = wrap::width_of(pieces);
         if self.has_once {
-            self.paper.once.extend(self.look, pieces, limit);
+            self.paper.once.extend(self.look, pieces, columns, limit);
         }
-        self.paper.prefix.extend(self.look, pieces, limit);
+        self.paper.prefix.extend(self.look, pieces, columns, limit);
         level
     }
 
@@ -160,7 +188,13 @@ impl<'p> Pen<'p> {
 
     /// From here on, `columns` more blanks stand before each row.
     pub(super) fn shift(&mut self, columns: usize) -> Level {
-        self.indent_all(&[Piece::blank(columns)])
+        let level = self.level();
+        let limit = self.indent_limit();
+        if self.has_once {
+            self.paper.once.shift(spaces(columns), limit);
+        }
+        self.paper.prefix.shift(spaces(columns), limit);
+        level
     }
 
     /// Returns to what stood before rows when `level` was made.

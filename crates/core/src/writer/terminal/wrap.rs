@@ -45,7 +45,7 @@ pub(super) fn spaces(width: usize) -> &'static str {
 /// Columns that `text` takes; a tab counts as [`TAB`].
 pub(super) fn width(text: &str) -> usize {
     if text.is_ascii() {
-        return text.len() + memchr::memchr_iter(b'\t', text.as_bytes()).count() * (TAB - 1);
+        return text.len() + text.bytes().filter(|&byte| byte == b'\t').count() * (TAB - 1);
     }
     let mut chars = text.chars();
     if let (Some(ch), None) = (chars.next(), chars.next()) {

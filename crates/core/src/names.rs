@@ -2,8 +2,10 @@
 
 use std::sync::LazyLock;
 
+use crate::json::is_same;
+
 /// Known names, each with what it means.
-pub(super) struct Names<T: 'static> {
+pub(crate) struct Names<T: 'static> {
     /// Positions in the table plus one, by hash of the name; zero is empty.
     slots: [u8; SLOTS],
     table: &'static [(&'static str, T)],
@@ -14,12 +16,12 @@ const SLOTS: usize = 256;
 
 impl<T: Copy> Names<T> {
     /// Names that are sorted into their slots at first use.
-    pub(super) const fn lazy(make: fn() -> Self) -> LazyLock<Self> {
+    pub(crate) const fn lazy(make: fn() -> Self) -> LazyLock<Self> {
         LazyLock::new(make)
     }
 
     /// Sorts a table of up to 200 names.
-    pub(super) fn new(table: &'static [(&'static str, T)]) -> Self {
+    pub(crate) fn new(table: &'static [(&'static str, T)]) -> Self {
         debug_assert!(table.len() <= 200, "a table that would fill its slots");
         let mut slots = [0; SLOTS];
         for (index, (name, _)) in table.iter().enumerate() {
@@ -33,11 +35,11 @@ impl<T: Copy> Names<T> {
     }
 
     /// What `name` means, if it is known.
-    pub(super) fn get(&self, name: &str) -> Option<T> {
+    pub(crate) fn get(&self, name: &str) -> Option<T> {
         let mut slot = hash(name);
         while let Some(index) = usize::from(self.slots[slot]).checked_sub(1) {
             let (known, meaning) = self.table[index];
-            if known == name {
+            if is_same(known, name) {
                 return Some(meaning);
             }
             slot = (slot + 1) % SLOTS;
