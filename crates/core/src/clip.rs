@@ -33,14 +33,16 @@ pub fn clip(view: &mut View, kind: Kind, error: bool, limits: &Limits) {
     }
     let keep = if kind == Kind::Result { limits.keep } else { Keep::Head };
     let bytes = limits.result_bytes;
-    let mut open = vec![&mut view.body];
-    while let Some(body) = open.pop() {
+    let mut open = Vec::new();
+    let mut next = Some(&mut view.body);
+    while let Some(body) = next {
         Cut { diffs: false, lines, bytes, keep }.apply(body);
         Cut { diffs: true, lines: limits.diff_lines, bytes, keep: Keep::Head }.apply(body);
         open.extend(body.iter_mut().filter_map(|block| match block {
             Block::Details { body, .. } => Some(body),
             _ => None,
         }));
+        next = open.pop();
     }
 }
 

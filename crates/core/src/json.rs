@@ -219,9 +219,9 @@ impl<'a> Value<'a> {
     #[inline]
     pub fn get_all<const N: usize>(self, keys: [&str; N]) -> [Option<Value<'a>>; N] {
         let Entries { record, mut at, end } = self.entries();
+        let nodes = &record.nodes[..end as usize];
         let mut found = [None; N];
-        while at + 1 < end {
-            let name = &record.nodes[at as usize];
+        while let Some([name, value]) = nodes.get(at as usize..at as usize + 2) {
             let length = (name.end - name.start) as usize - 2;
             for (key, found) in keys.iter().zip(&mut found) {
                 // Most keys differ in length: no need to look at the text.
@@ -229,7 +229,7 @@ impl<'a> Value<'a> {
                     *found = Some(Value { record, node: at + 1 });
                 }
             }
-            at = record.nodes[at as usize + 1].next;
+            at = value.next;
         }
         found
     }

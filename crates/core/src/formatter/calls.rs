@@ -304,7 +304,7 @@ pub(super) fn glob(call: &mut Call<'_>) -> Option<()> {
 
 pub(super) fn grep(call: &mut Call<'_>) -> Option<()> {
     let pattern = call.text(&["pattern", "query"])?;
-    call.say("call.arg", Text::clean_owned(format!("\"{}\"", pattern.into_string())));
+    call.say("call.arg", Text::clean_owned(["\"", &pattern, "\""].concat()));
     place(call);
     for key in ["glob", "include", "type"] {
         if let Some(files) = call.text(&[key]) {
@@ -317,7 +317,7 @@ pub(super) fn grep(call: &mut Call<'_>) -> Option<()> {
 /// Where a search looks.
 fn place(call: &mut Call<'_>) {
     if let Some(path) = call.path(&["path", "dir_path"]) {
-        call.say("call.detail", Text::clean_owned(format!("in {}", &*path)));
+        call.say("call.detail", Text::clean_owned(["in ", &path].concat()));
     }
 }
 

@@ -126,10 +126,10 @@ impl Changes {
     /// Adds `+2 −1` to a line.
     pub(super) fn tell(&self, line: &mut Line) {
         if self.added > 0 || self.removed == 0 {
-            line.push("change.add", format!("+{}", &*figures::count(self.added)));
+            line.push("change.add", ["+", &figures::count(self.added)].concat());
         }
         if self.removed > 0 {
-            line.push("change.remove", format!("−{}", &*figures::count(self.removed)));
+            line.push("change.remove", ["−", &figures::count(self.removed)].concat());
         }
     }
 

@@ -59,7 +59,7 @@ pub(super) fn fields(value: Value<'_>, known: &[u32], cut: bool) -> Vec<Block> {
         if known.contains(&field.node()) {
             continue;
         }
-        let name = Text::clean_owned(format!("{}:", key.decode()));
+        let name = Text::clean_owned([&*key.decode(), ":"].concat());
         let mut line = Line::of("call.key", name);
         let below = match field.str() {
             Some(text) => {

@@ -224,7 +224,7 @@ impl Intake {
     fn read(&mut self, line: u64, reading: Reading, parent: Option<&Id>, each: Taker<'_>) -> fmt::Result {
         match reading {
             Reading::Blank => each(Step::Count(Counted::Blank)),
-            Reading::Record(record, typed) => self.record(line, &record, Some(&typed), parent, each),
+            Reading::Record(ref record, ref typed) => self.record(line, record, Some(typed), parent, each),
             Reading::Text(text) => raw(line, text, each),
             Reading::Parts(parts) => parts.enumerate().try_for_each(|(index, part)| match part {
                 Part::Record(record) => self.record(line, &record, None, parent, each),

@@ -101,7 +101,9 @@ impl Outlet {
         }
         let mut written = Ok(());
         session.apply(event, |session, change| {
-            written = written.and_then(|()| stage.take(session, change, out));
+            if written.is_ok() {
+                written = stage.take(session, change, out);
+            }
         });
         written
     }

@@ -380,7 +380,7 @@ fn titled(mark: Option<&'static str>, title: &Line, body: &mut block::Body<'_, '
         body.pen.shift(look.layout.margin)
     } else {
         let role = look.mark_role(name);
-        body.pen.mark(look.piece(&role, shape))
+        body.pen.mark(look.piece(&role, shape), wrap::width(shape))
     };
     body.line(title);
     body.pen.dedent(level);

@@ -75,20 +75,20 @@ enum Told {
 
 impl Told {
     fn of(table: &Table) -> Result<Self, Wrong> {
-        let mut fields = Fields(Vec::new());
-        let kind = if table.raw_len() > 0 {
-            kind_of(table)
-        } else {
-            fields = Fields::of(table)?;
-            fields.take("type").as_string().map(string)
-        };
+        // What has elements is a list or a `line`, as a rule, and may be long.
+        if table.raw_len() > 0 {
+            match kind_of(table).as_deref() {
+                None => return Ok(Self::List),
+                Some("line") => return Ok(Self::Line),
+                Some(_) => {}
+            }
+        }
+        let mut fields = Fields::of(table)?;
+        let kind = fields.take("type").as_string().map(string);
         Ok(match kind {
             None => Self::List,
             Some(kind) if kind == "line" => Self::Line,
-            Some(kind) => {
-                let fields = if fields.0.is_empty() { Fields::of(table)? } else { fields };
-                Self::Typed(kind, fields)
-            }
+            Some(kind) => Self::Typed(kind, fields),
         })
     }
 }
@@ -99,10 +99,11 @@ pub(super) struct Fields(Vec<(String, Value)>);
 impl Fields {
     fn of(table: &Table) -> Result<Self, Wrong> {
         let mut fields = Vec::with_capacity(4);
+        let mut left = MOST_FIELDS;
         let walked = table.for_each(|key: Either<String, Value>, value: Value| {
-            if fields.len() >= MOST_FIELDS {
-                return Err(mlua::Error::runtime(format!("a block has no more than {MOST_FIELDS} fields")));
-            }
+            left = left.checked_sub(1).ok_or_else(|| {
+                mlua::Error::runtime(format!("a table with more than {MOST_FIELDS} fields is no block"))
+            })?;
             fields.extend(key.left().map(|name| (name, value)));
             Ok(())
         });

@@ -29,7 +29,7 @@ pub(super) struct Made {
 }
 
 struct Line {
-    /// Hash of its message.
+    /// What tells its message from others.
     message: u64,
     /// Where its ids stand, forgotten ones counted.
     ids: Range<usize>,
@@ -41,7 +41,8 @@ impl Made {
         self.lines.contains_key(&hash(uuid.raw()))
     }
 
-    /// Remembers what a line made whose message has this hash: the items of `events`. True: the very same line was seen before.
+    /// Remembers what a line made: the items of `events`. `message` tells its message from others. True: the very same
+    /// line was seen before.
     pub(super) fn remember(&mut self, uuid: Str<'_>, message: u64, events: &[Event]) -> bool {
         let place = self.lines.entry(hash(uuid.raw()));
         if let Entry::Occupied(known) = &place

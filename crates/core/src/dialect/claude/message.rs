@@ -32,14 +32,12 @@ pub(super) struct Message {
     usage: Option<Usage>,
     /// The fields of the first block: most messages come as one line for each block.
     first: Fields,
-    /// Hash of the message as written.
-    hash: u64,
 }
 
 impl Message {
     /// Finds the fields of a message; of two with one name the last counts.
     pub(super) fn of(message: Value<'_>) -> Self {
-        let mut found = Self { hash: hash(message.raw()), ..Self::default() };
+        let mut found = Self::default();
         for (key, value) in message.entries() {
             match &*key.decode() {
                 "id" => found.id = Field::of(value),
@@ -55,11 +53,10 @@ impl Message {
     }
 
     /// The blocks of its content.
-    fn blocks<'a>(&self, content: Value<'a>) -> impl Iterator<Item = Block<'a>> + use<'a> {
-        let mut first = Some(self.first);
-        content
-            .items()
-            .map(move |value| first.take().map_or_else(|| Block::of(value), |fields| Block { value, fields }))
+    fn blocks<'a>(&'a self, content: Value<'a>) -> impl Iterator<Item = Block<'a>> {
+        content.items().enumerate().map(|(place, value)| {
+            if place == 0 { Block { value, fields: self.first } } else { Block::of(value) }
+        })
     }
 }
 
@@ -94,7 +91,9 @@ impl Claude {
             _ => return maker.unknown("assistant".into(), value, out),
         }
         if let Some(uuid) = maker.line.uuid() {
-            self.made.remember(uuid, message.hash, &out[first..]);
+            // Its length tells it well enough from another under the same uuid: nothing is left out for that.
+            let length = maker.line.message().map_or(0, |message| message.raw().len());
+            self.made.remember(uuid, length as u64, &out[first..]);
         }
         if let Some(uuids) = maker.line.supersedes() {
             self.retract(maker, uuids, out);
@@ -240,14 +239,13 @@ impl Claude {
         self.history_facts(maker, None, out);
         self.threads.answered(maker.parent.as_ref());
         let line = &maker.line;
-        if line.uuid().is_some_and(|uuid| self.made.remember(uuid, message.hash, &[])) {
-            // The very line again: a replay. Results are told apart by the session.
-            let is_result = body
-                .items()
-                .any(|block| block.get("type").and_then(Value::str).is_some_and(|t| t.is("tool_result")));
-            if !is_result {
-                return out.push(Event::Bookkeeping("replay".into()));
-            }
+        // Results are told apart by the session.
+        let is_result =
+            message.blocks(body).any(|block| block.kind().is_some_and(|kind| kind.is("tool_result")));
+        let told = line.message().filter(|_| !is_result).map_or(0, |message| hash(message.raw()));
+        if line.uuid().is_some_and(|uuid| self.made.remember(uuid, told, &[])) && !is_result {
+            // The very line again: a replay.
+            return out.push(Event::Bookkeeping("replay".into()));
         }
         let first = out.len();
         match body.kind() {

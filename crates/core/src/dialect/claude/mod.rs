@@ -108,13 +108,11 @@ impl<'a> Maker<'a> {
     /// An id for something that has none of its own.
     fn unnamed(&mut self) -> Id {
         self.unnamed += 1;
-        let inside = match self.input.parent {
-            Some(parent) => format!("{parent}/"),
-            None => String::new(),
-        };
+        let (parent, slash) = self.input.parent.map_or(("", ""), |parent| (parent.as_str(), "/"));
+        let id = [parent, slash, "line-", &self.input.line.to_string()].concat();
         match self.unnamed {
-            1 => format!("{inside}line-{}", self.input.line).into(),
-            count => format!("{inside}line-{}/{count}", self.input.line).into(),
+            1 => id.into(),
+            count => Id::below(&id, &count.to_string()),
         }
     }
 

@@ -161,8 +161,8 @@ pub(in crate::formatter) fn points(todos: FactRef<'_>, full: bool) -> Vec<ListIt
         if let (false, Some(status)) = (known, &status) {
             line.push("plan.note", format!("({status})"));
         }
-        let active = todo.text_at("active").or_else(|| todo.text_at("activeForm"));
-        if let (true, Some(active)) = (full, active) {
+        let active = || todo.text_at("active").or_else(|| todo.text_at("activeForm"));
+        if let Some(active) = full.then(active).flatten() {
             line.push("plan.note", format!("({})", &*active));
         }
         ListItem { point, line }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::pen::{BUFFER, Pen, first_line, glyph};
-use super::wrap::Piece;
+use super::wrap::{self, Piece};
 use super::{Look, diff, prose, table};
 use crate::clip::FOLDED;
 use crate::entry::{Block, Line, ListItem, Point, Span};
@@ -107,7 +107,7 @@ impl Body<'_, '_> {
         let mut numbers = start.map(|start| Numbers::new(start, text));
         let level = if role == "call.command" {
             let shape = look.piece("mark.command", glyph(look, "command"));
-            Some(self.pen.mark(shape))
+            Some(self.pen.mark(shape, wrap::width(shape.text)))
         } else {
             None
         };
@@ -146,7 +146,7 @@ impl Body<'_, '_> {
             Point::Failed => ("failed", "mark.failed", "list.failed"),
         };
         let shape = look.piece(mark, glyph(look, name));
-        let level = self.pen.mark(shape);
+        let level = self.pen.mark(shape, wrap::width(shape.text));
         let targets = targets(look.links(), &item.line);
         let mut pieces = pieces(look, &item.line, &targets);
         // The state shows in the words too, unless they have a look of their own.

@@ -1,7 +1,5 @@
 //! Hunks of a diff as rows: number, mark, text, and within paired lines the words that changed.
 
-use std::fmt::Write;
-
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -18,7 +16,9 @@ pub(super) fn write(pen: &mut Pen<'_>, hunks: &[Hunk]) {
     let look = pen.look();
     let marks = ["diff-keep", "diff-add", "diff-remove"].map(|name| {
         let shape = glyph(look, name);
-        format!("{}{shape} ", wrap::spaces(1 - wrap::width(shape).min(1)))
+        let columns = wrap::width(shape);
+        let text = [wrap::spaces(1 - columns.min(1)), shape, " "].concat();
+        Mark { text, columns: columns.max(1) + 1 }
     });
     let mut gutter = Gutter { digits, number: String::new(), marks };
     for (at, hunk) in hunks.iter().enumerate() {
@@ -36,21 +36,24 @@ struct Gutter {
     /// The number of the line at hand, written out.
     number: String,
     /// The marks of kept, added and removed lines.
-    marks: [String; 3],
+    marks: [Mark; 3],
+}
+
+/// What stands between the number of a line and its text.
+struct Mark {
+    text: String,
+    columns: usize,
 }
 
 impl Gutter {
     /// Sets the next row in, behind the number of its line if lines have numbers.
     fn begin(&mut self, number: Option<u64>, pen: &mut Pen<'_>) -> Option<Level> {
         let digits = self.digits?;
+        let number = number.map(|number| number.to_string()).unwrap_or_default();
         self.number.clear();
-        // A String takes everything.
-        let _ = match number {
-            Some(number) => write!(self.number, "{number:>digits$}"),
-            None => write!(self.number, "{:>digits$}", ""),
-        };
-        let number = pen.look().piece("diff.number", &self.number);
-        Some(pen.indent(&[number, Piece::blank(1)], &[Piece::blank(digits + 1)]))
+        self.number.push_str(wrap::spaces(digits.saturating_sub(number.len())));
+        self.number.push_str(&number);
+        Some(pen.mark(pen.look().piece("diff.number", &self.number), digits))
     }
 }
 
@@ -115,7 +118,7 @@ fn write_line(
     pen: &mut Pen<'_>,
     line: &DiffLine,
     partner: Option<&DiffLine>,
-    [keep, add, remove]: &[String; 3],
+    [keep, add, remove]: &[Mark; 3],
     fill: Option<usize>,
 ) {
     let look = pen.look();
@@ -126,8 +129,8 @@ fn write_line(
     };
     let style = look.style(role);
     let ground = fill.map(|fill| (style, fill));
-    let hang = wrap::width(mark);
-    let mark = Piece { text: mark, role, style, link: None };
+    let hang = mark.columns;
+    let mark = Piece { text: &mark.text, role, style, link: None };
     let parts = partner.filter(|_| look.is_ansi()).and_then(|partner| changed(&line.text, &partner.text));
     let Some(parts) = parts else { return pen.filled(&[mark, mark.with(&line.text)], hang, ground) };
     let mut pieces = vec![mark];

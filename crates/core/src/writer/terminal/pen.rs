@@ -135,12 +135,13 @@ impl<'p> Pen<'p> {
         level
     }
 
-    /// From here on, a mark and a blank stand before the next row, and as many blanks before those after it.
-    pub(super) fn mark(&mut self, mark: Piece<'_>) -> Level {
+    /// From here on, a mark of so many columns and a blank stand before the next row, and as many blanks before
+    /// those after it.
+    pub(super) fn mark(&mut self, mark: Piece<'_>, columns: usize) -> Level {
         let level = self.level();
         let limit = self.indent_limit();
         let look = self.look;
-        let columns = wrap::width(mark.text) + 1;
+        let columns = columns + 1;
         let Paper { prefix, once, .. } = self.part_once();
         once.extend(look, &[mark, Piece::blank(1)], columns, limit);
         prefix.shift(spaces(columns), limit);

@@ -67,6 +67,8 @@ fn wrong_answers_are_refused_at_the_function_that_gave_them() {
         ("0/0", "without a value"),
         ("true", "not a boolean"),
         ("{ type = 'nope' }", "no block of type \"nope\""),
+        ("call", "a text was expected, not a userdata"),
+        ("(function() local t = {} for n = 2, 99 do t[{}] = n end return t end)()", "more than 32 fields"),
         ("sf.span('a', 'a b')", "no name of a role"),
         ("sf.note('loud', 'a')", "the level is"),
         ("sf.table({ 'a' }, 5)", "list of lists"),
@@ -86,7 +88,7 @@ fn wrong_answers_are_refused_at_the_function_that_gave_them() {
             "to compare",
         ),
     ] {
-        let source = format!("\nsf.tool('Bash', {{ call = function()\nreturn {answer} end }})");
+        let source = format!("\nsf.tool('Bash', {{ call = function(call)\nreturn {answer} end }})");
         let ran = run(&source, &strs(&bash()));
         assert_eq!(trimmed(&ran.text), BASH, "{answer}");
         assert_eq!(ran.warnings.len(), 1, "{answer}");
