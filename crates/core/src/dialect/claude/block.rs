@@ -65,6 +65,11 @@ impl<'a> Block<'a> {
         Self { value, fields: Fields::of(value) }
     }
 
+    /// Reads a block whose fields may be known.
+    pub(super) fn known(value: Value<'a>, fields: Option<&Fields>) -> Self {
+        fields.map_or_else(|| Self::of(value), |fields| Self { value, fields: *fields })
+    }
+
     /// What `type` says.
     pub(super) fn kind(&self) -> Option<Str<'a>> {
         self.fields.kind.str(self.value)

@@ -4,6 +4,7 @@
 //! one id and no block index (but for the newest history files), so blocks are counted in order.
 
 use std::borrow::Cow;
+use std::iter;
 use std::sync::Arc;
 
 use crate::event::{Event, Usage};
@@ -52,11 +53,9 @@ impl Message {
         found
     }
 
-    /// The blocks of its content.
-    fn blocks<'a>(&'a self, content: Value<'a>) -> impl Iterator<Item = Block<'a>> {
-        content.items().enumerate().map(|(place, value)| {
-            if place == 0 { Block { value, fields: self.first } } else { Block::of(value) }
-        })
+    /// The blocks of its content, each with its fields if they are known.
+    fn blocks<'a>(&'a self, content: Value<'a>) -> impl Iterator<Item = (Value<'a>, Option<&'a Fields>)> {
+        content.items().zip(iter::once(Some(&self.first)).chain(iter::repeat(None)))
     }
 }
 
@@ -84,8 +83,8 @@ impl Claude {
                 self.block(maker, id.as_ref(), Block::of(text), is_synthetic, out);
             }
             Some(blocks) if blocks.kind() == json::Kind::Array => {
-                for block in message.blocks(blocks) {
-                    self.block(maker, id.as_ref(), block, is_synthetic, out);
+                for (value, known) in message.blocks(blocks) {
+                    self.block(maker, id.as_ref(), Block::known(value, known), is_synthetic, out);
                 }
             }
             _ => return maker.unknown("assistant".into(), value, out),
@@ -240,8 +239,9 @@ impl Claude {
         self.threads.answered(maker.parent.as_ref());
         let line = &maker.line;
         // Results are told apart by the session.
-        let is_result =
-            message.blocks(body).any(|block| block.kind().is_some_and(|kind| kind.is("tool_result")));
+        let is_result = message.blocks(body).any(|(value, known)| {
+            Block::known(value, known).kind().is_some_and(|kind| kind.is("tool_result"))
+        });
         let told = line.message().filter(|_| !is_result).map_or(0, |message| hash(message.raw()));
         if line.uuid().is_some_and(|uuid| self.made.remember(uuid, told, &[])) && !is_result {
             // The very line again: a replay.
@@ -251,7 +251,8 @@ impl Claude {
         match body.kind() {
             json::Kind::String => self.said(maker, body, out),
             json::Kind::Array => {
-                for block in message.blocks(body) {
+                for (value, known) in message.blocks(body) {
+                    let block = Block::known(value, known);
                     let kind = block.kind().map(Str::decode).unwrap_or_default();
                     match &*kind {
                         "tool_result" => self.result_of(maker, block, out),
