@@ -121,8 +121,11 @@ impl Stage {
             }
             return Ok(());
         }
-        let (before, mut after) = self.meet(item, session);
-        self.aside("begin", None, before, session, out)?;
+        if !std::mem::replace(&mut self.has_met, true) {
+            let before = self.observe(Moment::Begin, session);
+            self.aside("begin", None, before, session, out)?;
+        }
+        let mut after = self.observe(Moment::Complete(item), session);
         let Some(mut entry) = self.entry(item, session) else {
             self.hide(&item.id);
             return self.aside("after", Some(item), after, session, out);
@@ -186,14 +189,7 @@ impl Stage {
         }
     }
 
-    /// Tells the formatters of an item, and of the beginning if it is the first one. Gives what is to be said
-    /// before and after the item.
-    fn meet(&mut self, item: &Item, session: &Session) -> (Vec<Block>, Vec<Block>) {
-        let is_first = !std::mem::replace(&mut self.has_met, true);
-        let before = if is_first { self.observe(Moment::Begin, session) } else { Vec::new() };
-        (before, self.observe(Moment::Complete(item), session))
-    }
-
+    /// Tells the formatters of a moment; gives what is to be said there.
     fn observe(&mut self, moment: Moment<'_>, session: &Session) -> Vec<Block> {
         let (Output::Entries { formatters, .. } | Output::Updates { formatters }) = &self.output else {
             return Vec::new();

@@ -151,9 +151,9 @@ impl Decoder for Claude {
         };
         let Some(line) = Line::of(input.value, envelope) else { return self.not_an_event(input, out) };
         let kind = line.kind.decode();
-        let session_id = line.session().map(|id| tool::shared(&mut self.session, &id.decode()));
+        let session = line.session().map(|id| self.session_of(&id.decode()));
         let parent = self.parent(&line, input);
-        let mut maker = Maker { input, line, parent, session: session_id, unnamed: 0 };
+        let mut maker = Maker { input, line, parent, session, unnamed: 0 };
         match &*kind {
             "assistant" => self.assistant(&mut maker, out),
             "user" => self.user(&mut maker, out),
@@ -167,6 +167,7 @@ impl Decoder for Claude {
                 out.push(Event::Unknown(format!("{kind}.{}", key.decode())));
             }
         }
+        self.session = maker.session.or_else(|| self.session.take());
     }
 
     fn end(&mut self, out: &mut Vec<Event>) {
@@ -183,6 +184,11 @@ impl Claude {
         item.data = vec![("raw", Fact::Bool(true)), ("type", Fact::Text("no event".into()))];
         out.push(Event::Unknown("no event".into()));
         out.push(Event::Put(Box::new(item)));
+    }
+
+    /// The id of a line's session: that of the line before if it is the same. It is taken, for the time of the line.
+    fn session_of(&mut self, id: &str) -> SessionId {
+        self.session.take_if(|known| **known == *id).unwrap_or_else(|| id.into())
     }
 
     /// The call that a line is inside of.
