@@ -132,11 +132,8 @@ impl<'a, 'w> Run<'a, 'w> {
         self.summary = summary.map(|path| Summary::new(path, &self.engine));
         // What is read ahead is read for one pipeline.
         let large = source.large_file(LARGE).filter(|_| self.summary.is_none());
-        let find = || input.path().map(|path| subagents(path.to_owned(), self.args.files.clone()));
-        let ahead = large.and_then(|file| Ahead::start(file, &setup, find())?.ok());
-        if ahead.is_none() {
-            setup.subagents = find();
-        }
+        let ahead = large.and_then(|file| Ahead::start(file, setup.max_line).ok());
+        setup.subagents = input.path().map(|path| subagents(path.to_owned(), self.args.files.clone()));
         let mut pipeline = Pipeline::new(setup);
         // A failure to write is kept by the output, which is asked in the end.
         let _ = self.write_heading(input);
@@ -251,7 +248,7 @@ impl<'a, 'w> Run<'a, 'w> {
         Ok(())
     }
 
-    /// The same of a file that is read on other threads.
+    /// The same of a file that is read on a second thread.
     fn feed_ahead(
         &mut self,
         mut ahead: Ahead,
@@ -275,7 +272,7 @@ impl<'a, 'w> Run<'a, 'w> {
             self.bytes += batch.bytes().len() as u64;
             copy(batch.bytes(), &mut self.tee, progress.as_mut());
             if self.output.is_open() {
-                let _ = batch.take(pipeline, &mut self.output);
+                let _ = batch.apply(pipeline, &mut self.output);
                 self.output.flush();
                 tell_journal(self.engine.journal());
             }

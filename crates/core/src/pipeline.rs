@@ -5,9 +5,9 @@
 //!                              decoder   events   session, formatters, writer
 //! ```
 //!
-//! The first half doesn't depend on the second, so a host may do it on other threads and hand the steps to
-//! [`Pipeline::take`]. In the second each item is said at the step that completes it, with the session as it stands
-//! there, and is never written again.
+//! Readings are pure: a host may make them on other threads and hand them to [`Pipeline::apply`]. The intake knows nothing
+//! of the outlet, so it may be some lines ahead. In the outlet each item is said at the step that completes it, with the
+//! session as it stands there, and is never written again.
 
 mod intake;
 mod outlet;
@@ -26,10 +26,10 @@ use crate::reading::Reading;
 use crate::session::{Facts, Session};
 use crate::writer::Writer;
 
-pub use intake::{Counted, Intake, Pieces, Step, Subagents, Taker};
+pub use intake::{Pieces, Subagents};
 pub use report::Report;
 
-use intake::SHOWN_DAMAGE;
+use intake::{Intake, SHOWN_DAMAGE, Step};
 use outlet::Outlet;
 
 /// What comes out of a pipeline.
@@ -137,14 +137,23 @@ impl Way {
 
     /// Writes what the lines complete that were taken.
     fn work(&mut self, out: &mut dyn Write) -> fmt::Result {
-        let Self { intake, outlet, readings, bytes, steps } = self;
-        *bytes = 0;
+        self.bytes = 0;
+        let mut readings = std::mem::take(&mut self.readings);
+        let written = self.apply(&mut readings, out);
+        self.readings = readings;
+        written
+    }
+
+    /// Writes what these lines complete.
+    fn apply(&mut self, readings: &mut Vec<(u64, Reading)>, out: &mut dyn Write) -> fmt::Result {
+        let Self { intake, outlet, steps, .. } = self;
+        let most = if intake.has_guest() { 1 } else { STEPS };
         let mut size = 0;
         for (line, reading) in readings.drain(..) {
             intake.take(line, reading, &mut |step| {
                 size += step.size();
                 steps.push(step);
-                if steps.len() < STEPS && size < BYTES {
+                if steps.len() < most && size < BYTES {
                     return Ok(());
                 }
                 size = 0;
@@ -173,9 +182,10 @@ impl Pipeline {
         written.and_then(|()| way.work(out))
     }
 
-    /// Takes a step of an input that an [`Intake`] of the same set-up takes in elsewhere, and writes what it completes.
-    pub fn take(&mut self, step: Step, out: &mut dyn Write) -> fmt::Result {
-        self.way.outlet.take(step, out)
+    /// Takes the readings of the lines that come next, with their numbers: a host may make them elsewhere, with
+    /// [`Reading::of`] and [`dialect::is_event`].
+    pub fn apply(&mut self, readings: &mut Vec<(u64, Reading)>, out: &mut dyn Write) -> fmt::Result {
+        self.way.apply(readings, out)
     }
 
     /// Ends the input: writes what is left.

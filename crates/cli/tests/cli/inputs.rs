@@ -46,7 +46,7 @@ fn a_large_file_read_ahead_says_what_it_says_read_line_by_line() {
     // The last line has no end.
     folder.write("s.jsonl", many("") + damage + &history + &said(6_000, ""));
     for arguments in ["--to items s.jsonl", "--to text --profile full s.jsonl"] {
-        // A run that is summed up is read line by line.
+        // A run that is summed up is not read ahead.
         let slowly = folder.run(&format!("--report --summary sum.md {arguments}"));
         let ahead = folder.run(&format!("--report --tee copy.jsonl {arguments}"));
         assert!(ahead.stdout.contains("5999 words") && ahead.stdout.matches(" words words").count() > 12_000);

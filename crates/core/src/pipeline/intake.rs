@@ -1,7 +1,6 @@
 //! From lines to events: whose stream it is, and what each line tells.
 //!
-//! Nothing here depends on what was made of earlier events, so a host may take lines in on another thread, ahead of
-//! the rest of the way, and hand the steps to [`super::Pipeline::take`].
+//! Nothing here depends on what was made of earlier events: the intake may be ahead of the rest of the way.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -30,11 +29,11 @@ pub type Pieces = Box<dyn Iterator<Item = Vec<u8>>>;
 
 /// Finds the file that a sub-agent of a history wrote: asked with each call that may have started one, and
 /// with its result, it answers with the file's bytes.
-pub type Subagents = Box<dyn FnMut(&Item) -> Option<Pieces> + Send>;
+pub type Subagents = Box<dyn FnMut(&Item) -> Option<Pieces>>;
 
 /// What the input tells, step by step, in order.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub(super) enum Step {
     /// A line of the input was read: its number, from 1.
     Line(u64),
     /// It was, or an item of a line was, one of these.
@@ -47,7 +46,7 @@ pub enum Step {
 
 impl Step {
     /// How much of the input it holds, in bytes.
-    pub fn size(&self) -> usize {
+    pub(super) fn size(&self) -> usize {
         match self {
             Self::Event(Event::Put(item) | Event::Open(item)) => {
                 let own = if let Content::Own(text) = &item.text { text.len() } else { 0 };
@@ -61,7 +60,7 @@ impl Step {
 
 /// What is counted of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counted {
+pub(super) enum Counted {
     /// A line that holds nothing.
     Blank,
     /// A line that is no record and passes through.
@@ -77,7 +76,7 @@ pub enum Counted {
 }
 
 /// Takes steps as they come. An error ends the intake of a line.
-pub type Taker<'a> = &'a mut dyn FnMut(Step) -> fmt::Result;
+pub(super) type Taker<'a> = &'a mut dyn FnMut(Step) -> fmt::Result;
 
 /// The dialect that was decided on.
 #[derive(Clone)]
@@ -94,7 +93,7 @@ impl From<&Dialect> for Spoken {
 }
 
 /// Makes events of the lines of one input.
-pub struct Intake {
+pub(super) struct Intake {
     max_line: usize,
     /// The dialect, and its decoder.
     dialect: Option<(Spoken, Box<dyn Decoder>)>,
@@ -113,7 +112,7 @@ pub struct Intake {
 
 impl Intake {
     /// An intake at the start of an input. `dialect`, `guests`, `max_line`, `subagents`: see [`super::Setup`].
-    pub fn new(
+    pub(super) fn new(
         dialect: Option<&str>,
         mut guests: Vec<Guest>,
         max_line: usize,
@@ -142,7 +141,7 @@ impl Intake {
     }
 
     /// Takes the reading of line number `line` in, which [`Reading::of`] made with [`dialect::is_event`].
-    pub fn take(&mut self, line: u64, reading: Reading, each: Taker<'_>) -> fmt::Result {
+    pub(super) fn take(&mut self, line: u64, reading: Reading, each: Taker<'_>) -> fmt::Result {
         each(Step::Line(line))?;
         if self.dialect.is_some() {
             return self.read(line, reading, None, each);
@@ -163,7 +162,7 @@ impl Intake {
     }
 
     /// Ends the input.
-    pub fn end(&mut self, each: Taker<'_>) -> fmt::Result {
+    pub(super) fn end(&mut self, each: Taker<'_>) -> fmt::Result {
         self.release(each)?;
         let Some((_, decoder)) = &mut self.dialect else { return Ok(()) };
         let mut events = Vec::new();
