@@ -26,8 +26,7 @@ pub struct Times(Vec<Duration>);
 impl Times {
     /// Adds one.
     pub fn add(&mut self, time: Duration) {
-        let at = self.0.partition_point(|&other| other <= time);
-        self.0.insert(at, time);
+        self.0.push(time);
     }
 
     /// The shortest: the one that others on the machine disturbed least.
@@ -42,11 +41,25 @@ impl Times {
 
     /// The time that the given part of them (0 to 1) is not above; zero if there are none.
     pub fn quantile(&self, part: f64) -> Duration {
-        let last = self.0.len().saturating_sub(1) as f64;
-        #[expect(clippy::cast_sign_loss, reason = "neither factor is below zero")]
-        let at = (part.clamp(0.0, 1.0) * last).round() as usize;
-        self.0.get(at).copied().unwrap_or_default()
+        quantile(self.0.iter().map(Duration::as_secs_f64), part)
+            .map_or(Duration::ZERO, Duration::from_secs_f64)
     }
+
+    /// How many times as long it took as `base`, which was measured in the same rounds: the ratio in the middle of those
+    /// of each round, since a machine may be slower in one round than in another. Zero if there are none.
+    pub fn over(&self, base: &Self) -> f64 {
+        let pairs = self.0.iter().zip(&base.0).map(|(time, base)| time.as_secs_f64() / base.as_secs_f64());
+        quantile(pairs, 0.5).unwrap_or_default()
+    }
+}
+
+fn quantile(values: impl Iterator<Item = f64>, part: f64) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let last = values.len().saturating_sub(1) as f64;
+    #[expect(clippy::cast_sign_loss, reason = "neither factor is below zero")]
+    let at = (part.clamp(0.0, 1.0) * last).round() as usize;
+    values.get(at).copied()
 }
 
 #[cfg(test)]
@@ -61,5 +74,13 @@ mod tests {
             times.add(Duration::from_secs(seconds));
         }
         assert_eq!([0.0, 0.5, 0.99].map(|part| times.quantile(part).as_secs()), [1, 3, 5]);
+    }
+
+    #[test]
+    fn a_slow_round_leaves_the_ratio_as_it_is() {
+        let of = |seconds: [u64; 3]| Times(seconds.map(Duration::from_secs).to_vec());
+        let ratio = of([6, 18, 7]).over(&of([2, 6, 2]));
+        assert!((ratio - 3.0).abs() < 1e-9, "{ratio}");
+        assert!(Times::default().over(&Times::default()).abs() < 1e-9);
     }
 }
