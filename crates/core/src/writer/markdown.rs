@@ -114,8 +114,7 @@ impl Markdown {
             pen.close(level);
         }
         quote(&mut pen, now.depth);
-        let body =
-            Body { pen: &mut pen, sheet: &self.sheet, name: sheet::anchor(entry.id.as_str()), pictures: 0 };
+        let body = Body { pen: &mut pen, sheet: &self.sheet, id: entry.id.as_str(), pictures: 0 };
         let mut said = Said { entry, body };
         self.is_open = match entry.kind {
             Kind::Result => said.result(is_below, is_behind),

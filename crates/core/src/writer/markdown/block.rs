@@ -13,8 +13,8 @@ use crate::writer::sheet::{self, Sheet, Shown};
 pub(super) struct Body<'b, 'p> {
     pub(super) pen: &'b mut Pen<'p>,
     pub(super) sheet: &'b Sheet,
-    /// What pictures of this entry are called.
-    pub(super) name: String,
+    /// The entry's id: its pictures are called after it.
+    pub(super) id: &'b str,
     /// How many were named.
     pub(super) pictures: usize,
 }
@@ -158,7 +158,7 @@ impl Body<'_, '_> {
     fn image(&mut self, media: &str, bytes: Option<u64>, name: Option<&str>, picture: Option<&Picture>) {
         let told = sheet::told(media, bytes, name);
         self.pictures += 1;
-        let key = format!("{}-{}", self.name, self.pictures);
+        let key = format!("{}-{}", sheet::anchor(self.id), self.pictures);
         let mut label = String::new();
         inline::text(&told, false, &mut label);
         match self.sheet.shown(media, picture) {

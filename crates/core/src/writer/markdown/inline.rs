@@ -16,7 +16,7 @@ pub(super) fn text(text: &str, begins: bool, out: &mut String) {
     // Dollar signs mean something in pairs only.
     let has_formula = memchr::memchr_iter(b'$', text.as_bytes()).nth(1).is_some();
     out.reserve(rest.len());
-    while let Some(at) = rest.bytes().position(|byte| IS_SPECIAL[usize::from(byte)]) {
+    while let Some(at) = first_special(rest) {
         let (plain, behind) = rest.split_at(at);
         out.push_str(plain);
         before = plain.chars().next_back().or(before);
@@ -26,6 +26,16 @@ pub(super) fn text(text: &str, begins: bool, out: &mut String) {
         rest = &behind[used..];
     }
     out.push_str(rest);
+}
+
+/// Where the first character is that may need more than being written.
+fn first_special(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let is_special = |(at, byte): (usize, &u8)| {
+        // Most are no address.
+        IS_SPECIAL[usize::from(*byte)] && (*byte != b'h' || bytes[at..].starts_with(b"http"))
+    };
+    bytes.iter().enumerate().position(is_special)
 }
 
 /// Whether a character may need more than being written, by its byte: all that do have one.
