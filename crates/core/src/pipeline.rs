@@ -131,8 +131,7 @@ impl Way {
     fn frame(&mut self, frame: Frame<'_>, out: &mut dyn Write) -> fmt::Result {
         self.bytes += frame.bytes.len();
         self.readings.push((frame.line, Reading::of(frame, dialect::is_event)));
-        let lines = if self.intake.has_guest() { 1 } else { LINES };
-        if self.readings.len() < lines && self.bytes < BYTES { Ok(()) } else { self.work(out) }
+        if self.readings.len() < LINES && self.bytes < BYTES { Ok(()) } else { self.work(out) }
     }
 
     /// Writes what the lines complete that were taken.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 use streamfmt_core::text::clean;
 
-/// A value as JSON over several lines. What could steer a terminal is spelled `\uXXXX` in its strings. Empty if the
+/// A value as JSON over several lines. What could steer a terminal is spelled as an escape (`\u001b`) in its strings. Empty if the
 /// value can't be written, as a map with keys that are no strings.
 pub fn pretty(value: &impl Serialize) -> String {
     let text = serde_json::to_string_pretty(value).unwrap_or_default();

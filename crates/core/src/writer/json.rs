@@ -1,7 +1,7 @@
 //! Machine output: one JSON object a line, `items` (what is) and `json` (what is said).
 //!
 //! Every line can be shown as it is: whatever could steer a terminal or hide text is spelled
-//! `\uXXXX`. Texts of items are faithful otherwise; those of entries were cleaned before.
+//! as an escape (`\u001b`). Texts of items are faithful otherwise; those of entries were cleaned before.
 
 use std::fmt::{self, Write};
 
