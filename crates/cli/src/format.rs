@@ -1,11 +1,14 @@
 //! The run: inputs one after the other through pipelines into the output.
 
 use std::fmt::Write;
+use std::fs::File;
+use std::io::Read;
+use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use streamfmt::core::pipeline::{Pipeline, Report};
-use streamfmt::{Ahead, Engine, subagents};
+use streamfmt::core::pipeline::{Pipeline, Report, Stages};
+use streamfmt::{Engine, relay, subagents};
 
 use crate::args::Args;
 use crate::assets::Assets;
@@ -20,8 +23,11 @@ use crate::summary::Summary;
 use crate::tee::Tee;
 use crate::watch::Watch;
 
-/// Files larger than this are read ahead on a second thread.
+/// Files larger than this are formatted on several threads.
 const LARGE: u64 = 1024 * 1024;
+
+/// That many at most: more would wait for each other.
+const THREADS: usize = 3;
 
 /// Bytes that are read at once.
 const CHUNK: usize = 64 * 1024;
@@ -130,16 +136,16 @@ impl<'a, 'w> Run<'a, 'w> {
         let mut setup = self.engine.setup();
         let summary = self.args.summary.as_deref().filter(|_| !self.is_again);
         self.summary = summary.map(|path| Summary::new(path, &self.engine));
-        // What is read ahead is read for one pipeline.
-        let large = source.large_file(LARGE).filter(|_| self.summary.is_none());
-        let ahead = large.and_then(|file| Ahead::start(file, setup.max_line).ok());
         setup.subagents = input.path().map(|path| subagents(path.to_owned(), self.args.files.clone()));
         let mut pipeline = Pipeline::new(setup);
         // A failure to write is kept by the output, which is asked in the end.
         let _ = self.write_heading(input);
-        let fed = match ahead {
-            Some(ahead) => self.feed_ahead(ahead, source.size(), &mut pipeline),
-            None => self.feed(&mut source, &mut pipeline),
+        // What several threads read is read for one pipeline.
+        let large = source.large_file(LARGE).filter(|_| self.summary.is_none());
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
+        let fed = match (large, pipeline.stages()) {
+            (Some(file), Some(stages)) if threads > 1 => self.relay(file, threads, stages),
+            _ => self.feed(&mut source, &mut pipeline),
         };
         if let Err(error) = fed {
             self.tell_unread(input, &error);
@@ -248,37 +254,22 @@ impl<'a, 'w> Run<'a, 'w> {
         Ok(())
     }
 
-    /// The same of a file that is read on a second thread.
-    fn feed_ahead(
-        &mut self,
-        mut ahead: Ahead,
-        size: Option<u64>,
-        pipeline: &mut Pipeline,
-    ) -> std::io::Result<()> {
-        let mut progress = Progress::begin(size, self.output.is_out_of_sight(), self.label());
-        let mut unread = Ok(());
-        while self.output.is_open() || self.tee.is_some() {
-            if self.signals.caught().is_some() {
-                ahead.stop();
-            }
-            let mut batch = match ahead.next_batch() {
-                None => break,
-                Some(Ok(batch)) => batch,
-                Some(Err(error)) => {
-                    unread = Err(error);
-                    continue;
-                }
-            };
-            self.bytes += batch.bytes().len() as u64;
-            copy(batch.bytes(), &mut self.tee, progress.as_mut());
-            if self.output.is_open() {
-                let _ = batch.apply(pipeline, &mut self.output);
-                self.output.flush();
-                tell_journal(self.engine.journal());
-            }
-            ahead.reuse(batch);
-        }
-        unread
+    /// The same of a large file, on several threads.
+    fn relay(&mut self, file: File, threads: usize, stages: Stages<'_>) -> std::io::Result<()> {
+        let size = file.metadata().ok().map(|about| about.len());
+        let label = self.label();
+        let Self { output, tee, signals, bytes, .. } = self;
+        let mut progress = Progress::begin(size, output.is_out_of_sight(), label);
+        let mut input = Copied { file, tee, progress: progress.as_mut(), signals, bytes };
+        relay(stages, threads, &mut input, |text| {
+            // A failure is kept by the output, which is asked right here.
+            let _ = output.write_str(text);
+            output.flush();
+            if output.is_open() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        // Once nobody reads the output, only the copy is worth reading for.
+        while input.tee.is_some() && input.read(&mut self.buffer)? > 0 {}
+        Ok(())
     }
 
     /// Goes on with other choices if they changed. What has an end is shown anew instead, when it has come.
@@ -312,6 +303,28 @@ impl<'a, 'w> Run<'a, 'w> {
     fn tell_unread(&mut self, input: &Input, error: &std::io::Error) {
         self.has_unread_input = true;
         tell(&format!("{}: {}", input.name(), reason(error)));
+    }
+}
+
+/// A file whose bytes go into the copy when they are read. It ends early at a signal.
+struct Copied<'a> {
+    file: File,
+    tee: &'a mut Option<Tee>,
+    progress: Option<&'a mut Progress>,
+    signals: &'a mut Signals,
+    /// How many were read.
+    bytes: &'a mut u64,
+}
+
+impl Read for Copied<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.signals.caught().is_some() {
+            return Ok(0);
+        }
+        let count = self.file.read(buffer)?;
+        *self.bytes += count as u64;
+        copy(&buffer[..count], self.tee, self.progress.as_deref_mut());
+        Ok(count)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, IsTerminal, StdoutLock, Write};
+use std::io::{self, IsTerminal, Stdout, Write};
 use std::path::{Path, PathBuf};
 
 use crate::input::reason;
@@ -19,7 +19,7 @@ pub(crate) struct Output {
 }
 
 enum Destination {
-    Stdout(StdoutLock<'static>),
+    Stdout(Stdout),
     File(Replacement),
 }
 
@@ -35,7 +35,7 @@ impl Output {
     pub(crate) fn open(path: Option<&Path>, tail: Option<usize>) -> Result<Self, String> {
         let destination = match path {
             Some(path) if path != Path::new("-") => Destination::File(Replacement::create(path)?),
-            _ => Destination::Stdout(io::stdout().lock()),
+            _ => Destination::Stdout(io::stdout()),
         };
         let tail = tail.map(Tail::new);
         Ok(Self { buffer: String::with_capacity(PIECE * 2), tail, destination, state: State::Open })

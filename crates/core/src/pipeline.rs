@@ -1,20 +1,23 @@
 //! The whole path of a line: bytes in, text out.
 //!
 //! ```text
-//! bytes ─▶ frame ─▶ reading ─▶ Intake ─▶ steps ─▶ Outlet ─▶ text
-//!                              decoder   events   session, formatters, writer
+//! bytes ─▶ Framer ─▶ reading ─▶ Intake ─▶ steps ─▶ Outlet ─▶ said ─▶ Scribe ─▶ text
+//!          lines                decoder   events   session,  entries  writer
+//!                                                  formatters
 //! ```
 //!
-//! Readings are pure: a host may make them on other threads and hand them to [`Pipeline::apply`]. The intake knows nothing
-//! of the outlet, so it may be some lines ahead. In the outlet each item is said at the step that completes it, with the
-//! session as it stands there, and is never written again.
+//! Each stage knows nothing of those after it, so it may be some lines ahead, and a host may work them on several threads
+//! ([`Pipeline::stages`]); readings are pure. In the outlet each item is said at the step that completes it, with the session
+//! as it stands there, and is never said again.
 
 mod intake;
 mod outlet;
 mod report;
+mod scribe;
 mod stage;
 
 use std::fmt::{self, Write};
+use std::marker::PhantomData;
 
 use crate::dialect::{self, Guest};
 use crate::entry::Entry;
@@ -26,11 +29,13 @@ use crate::reading::Reading;
 use crate::session::{Facts, Session};
 use crate::writer::Writer;
 
-pub use intake::{Pieces, Subagents};
+pub use intake::{Intake, Pieces, Step, Subagents};
+pub use outlet::Outlet;
 pub use report::Report;
+pub use scribe::{Said, Scribe};
 
-use intake::{Intake, SHOWN_DAMAGE, Step};
-use outlet::Outlet;
+use intake::SHOWN_DAMAGE;
+use stage::Stage;
 
 /// What comes out of a pipeline.
 pub enum Output {
@@ -81,7 +86,7 @@ pub enum Settled {
 
 /// Decides by the beginning of a stream how it is shown. It is asked after each line until it has decided;
 /// until then, and within bounds, nothing is said.
-pub type Settle = Box<dyn FnMut(&Known<'_>) -> Settled>;
+pub type Settle = Box<dyn FnMut(&Known<'_>) -> Settled + Send>;
 
 /// How a pipeline is set up.
 pub struct Setup {
@@ -99,7 +104,14 @@ pub struct Setup {
     pub subagents: Option<Subagents>,
     /// Decides anew what is shown and how, once it is known whose stream it is.
     pub settle: Option<Settle>,
+    /// Whether something of all this may be used on this thread alone.
+    pub bound: Option<Bound>,
 }
+
+/// Tells that something in a set-up may be used on this thread alone, as the machine of a script: then the whole is not
+/// [`Send`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bound(PhantomData<*const ()>);
 
 /// Lines that are worked on at a time, where that many come at once. One stage after the other goes over them: what it
 /// needs stays in the processor's caches, which saves some 5 % of the time.
@@ -119,11 +131,14 @@ pub struct Pipeline {
 struct Way {
     intake: Intake,
     outlet: Outlet,
+    scribe: Scribe,
+    bound: Option<Bound>,
     /// Lines that are worked on, with their numbers.
     readings: Vec<(u64, Reading)>,
     /// Their bytes.
     bytes: usize,
     steps: Vec<Step>,
+    said: Vec<Said>,
 }
 
 impl Way {
@@ -137,39 +152,60 @@ impl Way {
     /// Writes what the lines complete that were taken.
     fn work(&mut self, out: &mut dyn Write) -> fmt::Result {
         self.bytes = 0;
-        let mut readings = std::mem::take(&mut self.readings);
-        let written = self.apply(&mut readings, out);
-        self.readings = readings;
-        written
-    }
-
-    /// Writes what these lines complete.
-    fn apply(&mut self, readings: &mut Vec<(u64, Reading)>, out: &mut dyn Write) -> fmt::Result {
-        let Self { intake, outlet, steps, .. } = self;
-        let most = if intake.has_guest() { 1 } else { STEPS };
+        let Self { intake, outlet, scribe, bound, readings, steps, said, .. } = self;
+        // Scripts may remember what they saw: for them no stage is ahead of another.
+        let most = if bound.is_some() { 1 } else { STEPS };
         let mut size = 0;
+        let mut written = Ok(());
+        let mut apply = |steps: &mut Vec<Step>| {
+            steps.drain(..).for_each(|step| outlet.take(step, said));
+            written = written.and_then(|()| said.drain(..).try_for_each(|said| scribe.take(said, out)));
+        };
         for (line, reading) in readings.drain(..) {
             intake.take(line, reading, &mut |step| {
                 size += step.size();
                 steps.push(step);
-                if steps.len() < most && size < BYTES {
-                    return Ok(());
+                if steps.len() >= most || size >= BYTES {
+                    size = 0;
+                    apply(steps);
                 }
-                size = 0;
-                steps.drain(..).try_for_each(|step| outlet.take(step, out))
-            })?;
+            });
         }
-        steps.drain(..).try_for_each(|step| outlet.take(step, out))
+        apply(steps);
+        written
     }
+}
+
+/// The stages of a pipeline, each of which may be used on another thread than the others: lines go through them in order.
+///
+/// What [`Framer::push`] gives is read with [`Reading::of`] and [`dialect::is_event`]; the rest takes what the one
+/// before it gave.
+pub struct Stages<'a> {
+    /// From bytes to lines.
+    pub framer: &'a mut Framer,
+    /// From lines to events.
+    pub intake: &'a mut Intake,
+    /// From events to entries.
+    pub outlet: &'a mut Outlet,
+    /// From entries to text.
+    pub scribe: &'a mut Scribe,
 }
 
 impl Pipeline {
     /// Sets a pipeline up.
     pub fn new(setup: Setup) -> Self {
-        let Setup { dialect, guests, max_line, profile, output, subagents, settle } = setup;
-        let outlet = Outlet::new(profile, output, settle, dialect.as_deref());
-        let intake = Intake::new(dialect.as_deref(), guests, max_line, subagents);
-        let way = Way { intake, outlet, readings: Vec::new(), bytes: 0, steps: Vec::new() };
+        let Setup { dialect, guests, max_line, profile, output, subagents, settle, bound } = setup;
+        let (stage, writer) = Stage::new(profile, output);
+        let way = Way {
+            outlet: Outlet::new(stage, settle, dialect.as_deref()),
+            intake: Intake::new(dialect.as_deref(), guests, max_line, subagents),
+            scribe: Scribe::new(writer),
+            bound,
+            readings: Vec::new(),
+            bytes: 0,
+            steps: Vec::new(),
+            said: Vec::new(),
+        };
         Self { framer: Framer::new(max_line), way }
     }
 
@@ -181,10 +217,10 @@ impl Pipeline {
         written.and_then(|()| way.work(out))
     }
 
-    /// Takes the readings of the lines that come next, with their numbers: a host may make them elsewhere, with
-    /// [`Reading::of`] and [`dialect::is_event`].
-    pub fn apply(&mut self, readings: &mut Vec<(u64, Reading)>, out: &mut dyn Write) -> fmt::Result {
-        self.way.apply(readings, out)
+    /// The stages, between two calls of [`Self::push`]; `None` if they are bound to this thread.
+    pub fn stages(&mut self) -> Option<Stages<'_>> {
+        let Self { framer, way: Way { intake, outlet, scribe, bound, .. } } = self;
+        bound.is_none().then_some(Stages { framer, intake, outlet, scribe })
     }
 
     /// Ends the input: writes what is left.
@@ -193,9 +229,11 @@ impl Pipeline {
         let mut written = Ok(());
         framer.finish(|frame| written = written.and_then(|()| way.frame(frame, out)));
         written.and_then(|()| way.work(out))?;
-        let Way { intake, outlet, .. } = way;
-        intake.end(&mut |step| outlet.take(step, out))?;
-        outlet.end(out)
+        let Way { intake, outlet, scribe, said, .. } = way;
+        intake.end(&mut |step| outlet.take(step, said));
+        outlet.end(said);
+        said.drain(..).try_for_each(|said| scribe.take(said, out))?;
+        scribe.end(out)
     }
 
     /// What changed since the last time, in the order in which it first changed. Growing items are
@@ -215,8 +253,9 @@ impl Pipeline {
         writer: bool,
         out: &mut dyn Write,
     ) -> fmt::Result {
-        let Outlet { session, stage, .. } = &mut self.way.outlet;
-        stage.replace(profile, output, writer, session, out)
+        let Way { outlet: Outlet { session, stage, .. }, scribe, .. } = &mut self.way;
+        let new = stage.replace(profile, output, session).filter(|_| writer);
+        new.map_or(Ok(()), |new| scribe.replace(new, out))
     }
 
     /// What was counted so far.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use streamfmt_core::formatter::Formatter;
-use streamfmt_core::pipeline::{Output, Settle, Settled, Setup};
+use streamfmt_core::pipeline::{Bound, Output, Settle, Settled, Setup};
 use streamfmt_core::profile::{Ci, Limits, Profile};
 use streamfmt_core::theme::{ColorDepth, Theme};
 use streamfmt_core::writer::sheet::KeepPicture;
@@ -98,6 +98,9 @@ impl Engine {
                 Output::Entries { formatters: self.formatters_of(&plugins), writer }
             }
         };
+        let settle = self.settle();
+        // The machines of scripts are; what is settled later may have some.
+        let is_bound = settle.is_some() || plugins.is_bound();
         Setup {
             dialect: self.dialect.clone(),
             guests: lua::guests(&plugins),
@@ -105,7 +108,8 @@ impl Engine {
             profile,
             output,
             subagents: None,
-            settle: self.settle(),
+            settle,
+            bound: is_bound.then(Bound::default),
         }
     }
 
@@ -223,6 +227,9 @@ impl Engine {
 
     /// The formatters that are asked before the standard one. Each call loads the plugins anew, so that no
     /// input sees what another one left behind.
+    ///
+    /// # Panics
+    /// Formatters of plugins do, if they are used or dropped on another thread than this.
     pub fn formatters(&self) -> Vec<Box<dyn Formatter>> {
         self.formatters_of(&self.load_plugins())
     }

@@ -18,7 +18,6 @@
 //!
 //! Nothing here prints, exits, or reads the environment: what is wrong comes back as [`Problems`].
 
-pub mod ahead;
 mod banner;
 pub mod config;
 pub mod engine;
@@ -32,18 +31,19 @@ pub mod keys;
 pub mod lua;
 pub mod problem;
 pub mod profile;
+pub mod relay;
 pub mod rule;
 pub mod source;
 mod template;
 pub mod themes;
 pub mod trust;
 
-pub use ahead::Ahead;
 pub use engine::{Builder, Engine, Looks};
 pub use files::Files;
 pub use folders::Folders;
 pub use problem::{Place, Problem, Problems};
 pub use profile::Settings;
+pub use relay::relay;
 pub use rule::ToolRule;
 pub use source::{SideFile, side_files, subagents};
 pub use streamfmt_core as core;

@@ -86,8 +86,8 @@ pub struct Guest {
 pub const CLAIM: f64 = 0.5;
 
 /// Makes events of the records of one dialect, and holds that dialect's state. What was said of earlier events it
-/// doesn't know.
-pub trait Decoder {
+/// doesn't know. For threads see [`crate::formatter::Formatter`].
+pub trait Decoder: Send {
     /// How sure it is that the first records of an input are of its dialect: from 0, not at all, to 1. Guests
     /// are asked with each further record until one of them or a row of [`DIALECTS`] is sure of something;
     /// over [`CLAIM`] a guest goes first.

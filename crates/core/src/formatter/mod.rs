@@ -68,8 +68,9 @@ pub enum Moment<'a> {
     End,
 }
 
-/// Decides what to say of an item. Sees neither bytes nor colours nor width.
-pub trait Formatter {
+/// Decides what to say of an item. Sees neither bytes nor colours nor width. One that may be used on the thread alone that
+/// made it guards itself, and its set-up says so ([`crate::pipeline::Bound`]).
+pub trait Formatter: Send {
     /// Its name, for `explain` and for messages.
     fn name(&self) -> &str;
 

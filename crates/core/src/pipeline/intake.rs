@@ -3,7 +3,6 @@
 //! Nothing here depends on what was made of earlier events: the intake may be ahead of the rest of the way.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::Arc;
 
 use crate::dialect::{self, CLAIM, Decoder, Dialect, Guest, Input, Typed};
@@ -25,15 +24,19 @@ pub(super) const SHOWN_DAMAGE: u64 = 20;
 const MAX_NESTING: usize = 16;
 
 /// The bytes of a file, in pieces.
-pub type Pieces = Box<dyn Iterator<Item = Vec<u8>>>;
+pub type Pieces = Box<dyn Iterator<Item = Vec<u8>> + Send>;
 
 /// Finds the file that a sub-agent of a history wrote: asked with each call that may have started one, and
 /// with its result, it answers with the file's bytes.
-pub type Subagents = Box<dyn FnMut(&Item) -> Option<Pieces>>;
+pub type Subagents = Box<dyn FnMut(&Item) -> Option<Pieces> + Send>;
 
-/// What the input tells, step by step, in order.
-#[derive(Clone, Debug)]
-pub(super) enum Step {
+/// What the input tells, step by step, in order: what goes from the intake to the outlet.
+#[derive(Debug)]
+pub struct Step(pub(super) StepKind);
+
+/// What a step tells.
+#[derive(Debug)]
+pub(super) enum StepKind {
     /// A line of the input was read: its number, from 1.
     Line(u64),
     /// It was, or an item of a line was, one of these.
@@ -45,14 +48,14 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// How much of the input it holds, in bytes.
-    pub(super) fn size(&self) -> usize {
-        match self {
-            Self::Event(Event::Put(item) | Event::Open(item)) => {
+    /// About how much of the input it holds, in bytes.
+    pub fn size(&self) -> usize {
+        match &self.0 {
+            StepKind::Event(Event::Put(item) | Event::Open(item)) => {
                 let own = if let Content::Own(text) = &item.text { text.len() } else { 0 };
                 own + item.record.as_ref().map_or(0, |record| record.text().len())
             }
-            Self::Event(Event::Append { text, .. }) => text.len(),
+            StepKind::Event(Event::Append { text, .. }) => text.len(),
             _ => 0,
         }
     }
@@ -75,8 +78,8 @@ pub(super) enum Counted {
     Foreign(&'static str),
 }
 
-/// Takes steps as they come. An error ends the intake of a line.
-pub(super) type Taker<'a> = &'a mut dyn FnMut(Step) -> fmt::Result;
+/// Takes steps as they come.
+type Taker<'a> = &'a mut dyn FnMut(Step);
 
 /// The dialect that was decided on.
 #[derive(Clone)]
@@ -92,8 +95,8 @@ impl From<&Dialect> for Spoken {
     }
 }
 
-/// Makes events of the lines of one input.
-pub(super) struct Intake {
+/// From lines to events: makes steps of the lines of one input.
+pub struct Intake {
     max_line: usize,
     /// The dialect, and its decoder.
     dialect: Option<(Spoken, Box<dyn Decoder>)>,
@@ -140,9 +143,10 @@ impl Intake {
         }
     }
 
-    /// Takes the reading of line number `line` in, which [`Reading::of`] made with [`dialect::is_event`].
-    pub(super) fn take(&mut self, line: u64, reading: Reading, each: Taker<'_>) -> fmt::Result {
-        each(Step::Line(line))?;
+    /// Takes the reading of line number `line` in, which [`Reading::of`] made with [`dialect::is_event`]. `each` takes the
+    /// steps in their order.
+    pub fn take(&mut self, line: u64, reading: Reading, each: &mut dyn FnMut(Step)) {
+        each(Step(StepKind::Line(line)));
         if self.dialect.is_some() {
             return self.read(line, reading, None, each);
         }
@@ -157,24 +161,17 @@ impl Intake {
             return self.hold(line, reading, each);
         }
         self.dialect = claimed;
-        self.release(each)?;
+        self.release(each);
         self.read(line, reading, None, each)
     }
 
     /// Ends the input.
-    pub(super) fn end(&mut self, each: Taker<'_>) -> fmt::Result {
-        self.release(each)?;
-        let Some((_, decoder)) = &mut self.dialect else { return Ok(()) };
+    pub(super) fn end(&mut self, each: Taker<'_>) {
+        self.release(each);
+        let Some((_, decoder)) = &mut self.dialect else { return };
         let mut events = Vec::new();
         decoder.end(&mut events);
-        events.into_iter().try_for_each(|event| each(Step::Event(event)))
-    }
-
-    /// Whether events are made, or may be, by a guest: its script may also have a say in what comes after them, so that it
-    /// must not be ahead of that.
-    pub(super) fn has_guest(&self) -> bool {
-        let is_guest = |(spoken, _): &(Spoken, _)| spoken.claim.is_none();
-        !self.guests.is_empty() || self.dialect.as_ref().is_some_and(is_guest)
+        events.into_iter().for_each(|event| each(Step(StepKind::Event(event))));
     }
 
     /// The dialect that is the surest that the input is its, with this record after those before.
@@ -195,7 +192,7 @@ impl Intake {
     }
 
     /// Keeps a line until a dialect claims one, within bounds.
-    fn hold(&mut self, line: u64, reading: Reading, each: Taker<'_>) -> fmt::Result {
+    fn hold(&mut self, line: u64, reading: Reading, each: Taker<'_>) {
         self.held_bytes += match &reading {
             Reading::Parts(parts) => MAX_HELD_BYTES / 4 + parts.text().len(),
             Reading::Record(record, _) => record.text().len(),
@@ -206,50 +203,41 @@ impl Intake {
         if self.held.len() > MAX_HELD_LINES || self.held_bytes > MAX_HELD_BYTES {
             return self.release(each);
         }
-        Ok(())
     }
 
     /// Waits for a claim no longer: what was held back is of the dialect that claimed it, or passes through as text.
-    fn release(&mut self, each: Taker<'_>) -> fmt::Result {
+    fn release(&mut self, each: Taker<'_>) {
         (self.guests, self.first) = (Vec::new(), Vec::new());
         self.held_bytes = 0;
         while let Some((line, reading)) = self.held.pop_front() {
-            self.read(line, reading, None, each)?;
+            self.read(line, reading, None, each);
         }
-        Ok(())
     }
 
     /// Reads one line of a dialect, or of none. `parent`: the call whose sub-agent's file it is from.
-    fn read(&mut self, line: u64, reading: Reading, parent: Option<&Id>, each: Taker<'_>) -> fmt::Result {
+    fn read(&mut self, line: u64, reading: Reading, parent: Option<&Id>, each: Taker<'_>) {
         match reading {
-            Reading::Blank => each(Step::Count(Counted::Blank)),
+            Reading::Blank => each(Step(StepKind::Count(Counted::Blank))),
             Reading::Record(ref record, ref typed) => self.record(line, record, Some(typed), parent, each),
             Reading::Text(text) => raw(line, text, each),
-            Reading::Parts(parts) => parts.enumerate().try_for_each(|(index, part)| match part {
+            Reading::Parts(parts) => parts.enumerate().for_each(|(index, part)| match part {
                 Part::Record(record) => self.record(line, &record, None, parent, each),
                 Part::Damage { text, incomplete } => self.damage(line, index, text, incomplete, each),
             }),
             Reading::Oversized(size) => {
                 let mut notice = notice(line, "oversized");
                 notice.data.push(("bytes", Fact::Int(size.cast_signed())));
-                each(Step::Count(Counted::Oversized))?;
+                each(Step(StepKind::Count(Counted::Oversized)));
                 put(notice, each)
             }
         }
     }
 
-    fn damage(
-        &mut self,
-        line: u64,
-        index: usize,
-        text: String,
-        incomplete: bool,
-        each: Taker<'_>,
-    ) -> fmt::Result {
-        each(Step::Count(Counted::Damaged))?;
+    fn damage(&mut self, line: u64, index: usize, text: String, incomplete: bool, each: Taker<'_>) {
+        each(Step(StepKind::Count(Counted::Damaged)));
         self.damaged += 1;
         if self.damaged > SHOWN_DAMAGE {
-            return Ok(());
+            return;
         }
         let mut notice = notice(line, "damaged");
         if index > 0 {
@@ -268,47 +256,45 @@ impl Intake {
         typed: Option<&Typed>,
         parent: Option<&Id>,
         each: Taker<'_>,
-    ) -> fmt::Result {
+    ) {
         let root = record.root();
         let Some((Spoken { name, claim }, _)) = &self.dialect else {
             if let Some(program) = dialect::recognise_foreign(root) {
-                each(Step::Count(Counted::Foreign(program)))?;
+                each(Step(StepKind::Count(Counted::Foreign(program))));
             }
             return raw(line, record.text().to_owned(), each);
         };
         if !std::mem::replace(&mut self.has_told_dialect, true) {
-            each(Step::Dialect(Arc::clone(name)))?;
+            each(Step(StepKind::Dialect(Arc::clone(name))));
         }
         let is_stream = root.kind() == json::Kind::Array && claim.is_none_or(|claim| claim(root));
         if is_stream {
             for value in root.items() {
-                self.decode(Input { record, value, typed: None, line, parent }, each)?;
+                self.decode(Input { record, value, typed: None, line, parent }, each);
             }
         } else {
-            self.decode(Input { record, value: root, typed, line, parent }, each)?;
+            self.decode(Input { record, value: root, typed, line, parent }, each);
         }
         if record.is_cut() {
             let mut cut = notice(line, "cut");
             cut.id = format!("line-{line}/cut").into();
             return put(cut, each);
         }
-        Ok(())
     }
 
-    fn decode(&mut self, input: Input<'_>, each: Taker<'_>) -> fmt::Result {
-        let Some((_, decoder)) = &mut self.dialect else { return Ok(()) };
+    fn decode(&mut self, input: Input<'_>, each: Taker<'_>) {
+        let Some((_, decoder)) = &mut self.dialect else { return };
         let mut events = std::mem::take(&mut self.events);
         decoder.decode(input, &mut events);
-        each(Step::Count(Counted::Record))?;
+        each(Step(StepKind::Count(Counted::Record)));
         for event in events.drain(..) {
             let subagent = self.subagent(&event);
-            each(Step::Event(event))?;
+            each(Step(StepKind::Event(event)));
             if let Some((call, pieces)) = subagent {
-                self.nest(&call, pieces, each)?;
+                self.nest(&call, pieces, each);
             }
         }
         self.events = events;
-        Ok(())
     }
 
     /// The file of the sub-agent that a call started, or whose result it is, and that call.
@@ -323,26 +309,23 @@ impl Intake {
     }
 
     /// Reads the file of a sub-agent, right under its call.
-    fn nest(&mut self, call: &Id, pieces: Pieces, each: Taker<'_>) -> fmt::Result {
+    fn nest(&mut self, call: &Id, pieces: Pieces, each: Taker<'_>) {
         self.nesting += 1;
         let mut framer = Framer::new(self.max_line);
-        let mut taken = Ok(());
         let mut read = |frame: Frame<'_>| {
             let line = frame.line;
-            let reading = Reading::of(frame, dialect::is_event);
-            taken = taken.and_then(|()| self.read(line, reading, Some(call), each));
+            self.read(line, Reading::of(frame, dialect::is_event), Some(call), each);
         };
         for piece in pieces {
             framer.push(&piece, &mut read);
         }
         framer.finish(&mut read);
         self.nesting -= 1;
-        taken
     }
 }
 
 /// A line that is no record, or one that no dialect knows.
-fn raw(line: u64, text: String, each: Taker<'_>) -> fmt::Result {
+fn raw(line: u64, text: String, each: Taker<'_>) {
     let mut item = Item::new(format!("line-{line}"), Kind::Unknown, line);
     item.data.push(("raw", Fact::Bool(true)));
     let is_blank = text.trim().is_empty();
@@ -351,10 +334,10 @@ fn raw(line: u64, text: String, each: Taker<'_>) -> fmt::Result {
         item.data.push(("blank", Fact::Bool(true)));
     }
     item.text = Content::Own(text);
-    each(Step::Count(if is_blank { Counted::Blank } else { Counted::Raw }))?;
+    each(Step(StepKind::Count(if is_blank { Counted::Blank } else { Counted::Raw })));
     put(item, each)
 }
 
-fn put(item: Item, each: Taker<'_>) -> fmt::Result {
-    each(Step::Event(Event::Put(Box::new(item))))
+fn put(item: Item, each: Taker<'_>) {
+    each(Step(StepKind::Event(Event::Put(Box::new(item)))))
 }

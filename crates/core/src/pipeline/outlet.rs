@@ -1,24 +1,23 @@
-//! From events on: the session, and what is said of it.
+//! From events to entries: the session, and what is said of it.
 
 use std::collections::VecDeque;
-use std::fmt::{self, Write};
 
 use crate::event::Event;
-use crate::profile::Profile;
 use crate::session::{Facts, Session};
 
-use super::intake::{Counted, Step};
+use super::intake::{Counted, Step, StepKind};
 use super::report;
+use super::scribe::{Said, Saying};
 use super::stage::Stage;
-use super::{Known, Output, Settle, Settled};
+use super::{Known, Settle, Settled};
 
 /// Lines held back while it isn't settled how the stream is shown.
 const MAX_HELD_LINES: usize = 64;
 /// Bytes held back while it isn't settled how the stream is shown.
 const MAX_HELD_BYTES: usize = 1 << 20;
 
-/// From events on.
-pub(super) struct Outlet {
+/// From events to entries.
+pub struct Outlet {
     pub(super) session: Session,
     pub(super) stage: Stage,
     scout: Option<Scout>,
@@ -37,13 +36,8 @@ struct Scout {
 }
 
 impl Outlet {
-    /// `dialect`: its name, if it was decided on from outside.
-    pub(super) fn new(
-        profile: Profile,
-        output: Output,
-        settle: Option<Settle>,
-        dialect: Option<&str>,
-    ) -> Self {
+    /// `stage`: what is said. `dialect`: its name, if it was decided on from outside.
+    pub(super) fn new(stage: Stage, settle: Option<Settle>, dialect: Option<&str>) -> Self {
         let scout = settle.map(|settle| Scout {
             settle,
             held: VecDeque::new(),
@@ -52,24 +46,24 @@ impl Outlet {
             dialect: dialect.map(Into::into),
             facts: Facts::default(),
         });
-        Self { session: Session::default(), stage: Stage::new(profile, output), scout, line: 0 }
+        Self { session: Session::default(), stage, scout, line: 0 }
     }
 
-    /// Takes a step, and writes what it completes.
-    pub(super) fn take(&mut self, step: Step, out: &mut dyn Write) -> fmt::Result {
+    /// Takes a step, and says what it completes.
+    pub fn take(&mut self, step: Step, said: &mut Vec<Said>) {
         if let Some(scout) = &mut self.scout {
             scout.hold(step);
-            return self.settle(false, out);
+            return self.settle(false, said);
         }
         let report = &mut self.stage.report;
-        match step {
-            Step::Event(event) => return self.happen(event, out),
-            Step::Line(line) => {
+        match step.0 {
+            StepKind::Event(event) => self.happen(event, said),
+            StepKind::Line(line) => {
                 self.line = line;
                 report.lines += 1;
             }
-            Step::Dialect(name) => report.dialect = Some(name),
-            Step::Count(counted) => match counted {
+            StepKind::Dialect(name) => report.dialect = Some(name),
+            StepKind::Count(counted) => match counted {
                 Counted::Record => report.events += 1,
                 Counted::Blank => report.blank_lines += 1,
                 Counted::Raw => report.raw_lines += 1,
@@ -78,65 +72,54 @@ impl Outlet {
                 Counted::Foreign(name) => report.foreign = report.foreign.or(Some(name)),
             },
         }
-        Ok(())
     }
 
-    /// Ends the input: writes what is left.
-    pub(super) fn end(&mut self, out: &mut dyn Write) -> fmt::Result {
-        self.settle(true, out)?;
+    /// Ends the input: says what is left.
+    pub(super) fn end(&mut self, said: &mut Vec<Said>) {
+        self.settle(true, said);
         let Self { session, stage, line, .. } = self;
-        let mut written = Ok(());
-        session
-            .end(*line, |session, change| written = written.and_then(|()| stage.take(session, change, out)));
-        written?;
-        self.stage.end(&self.session, self.line, out)
+        session.end(*line, |session, change| stage.take(session, change, said));
+        stage.end(session, *line, said);
     }
 
-    fn happen(&mut self, event: Event, out: &mut dyn Write) -> fmt::Result {
+    fn happen(&mut self, event: Event, said: &mut Vec<Said>) {
         let Self { session, stage, .. } = self;
         match &event {
             Event::Bookkeeping(rule) => report::count(&mut stage.report.hidden, rule),
             Event::Unknown(name) => report::count(&mut stage.report.unknown, name),
             _ => {}
         }
-        let mut written = Ok(());
-        session.apply(event, |session, change| {
-            if written.is_ok() {
-                written = stage.take(session, change, out);
-            }
-        });
-        written
+        session.apply(event, |session, change| stage.take(session, change, said));
     }
 
     /// Looks whether it can be settled now how the stream is shown, and if so, takes what was held back for that.
-    fn settle(&mut self, is_end: bool, out: &mut dyn Write) -> fmt::Result {
-        let Some(mut scout) = self.scout.take() else { return Ok(()) };
+    fn settle(&mut self, is_end: bool, said: &mut Vec<Said>) {
+        let Some(mut scout) = self.scout.take() else { return };
         let is_all = is_end || scout.lines > MAX_HELD_LINES || scout.bytes > MAX_HELD_BYTES;
         let known = Known { dialect: scout.dialect.as_deref(), facts: &scout.facts, is_all };
         match (scout.settle)(&known) {
             Settled::Wait if !is_all => {
                 self.scout = Some(scout);
-                return Ok(());
+                return;
             }
             Settled::Use(choices) => {
                 let (profile, output) = *choices;
-                self.stage.choose(profile);
-                self.stage.output = output;
+                said.push(Said(Saying::Writer(self.stage.settle(profile, output))));
             }
             Settled::Wait | Settled::Keep => {}
         }
-        scout.held.into_iter().try_for_each(|step| self.take(step, out))
+        scout.held.into_iter().for_each(|step| self.take(step, said));
     }
 }
 
 impl Scout {
     fn hold(&mut self, step: Step) {
         self.bytes += step.size();
-        match &step {
-            Step::Line(_) => self.lines += 1,
-            Step::Dialect(name) => self.dialect = Some(name.clone()),
-            Step::Event(Event::Facts(news)) => self.facts.update((**news).clone()),
-            Step::Event(_) | Step::Count(_) => {}
+        match &step.0 {
+            StepKind::Line(_) => self.lines += 1,
+            StepKind::Dialect(name) => self.dialect = Some(name.clone()),
+            StepKind::Event(Event::Facts(news)) => self.facts.update((**news).clone()),
+            StepKind::Event(_) | StepKind::Count(_) => {}
         }
         self.held.push_back(step);
     }

@@ -1,7 +1,6 @@
 //! From items on: what is said of each, and to whom.
 
 use std::collections::VecDeque;
-use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
@@ -15,18 +14,47 @@ use crate::profile::{Detail, Profile, Selector};
 use crate::redact::Redactor;
 use crate::session::{Change, Session, SessionId};
 use crate::text::Text;
+use crate::writer::Writer;
 use crate::writer::json::write_item;
 
 use super::report::{Report, count};
+use super::scribe::{Said, Saying};
 use super::{Output, SHOWN_DAMAGE, Update, notice};
 
 /// Titles of calls that are remembered.
 const MOST_TITLES: usize = 16;
 
-/// From items on: the formatter chain, the clip, the writer.
+/// To whom it is said.
+#[derive(Clone, Copy)]
+enum Listener {
+    /// A writer that wants these.
+    Writer { time: bool, figures: bool },
+    /// A sink that can change what it shows.
+    Sink,
+    /// Nobody: items are told as they are.
+    Program,
+}
+
+impl Listener {
+    /// The parts of an output: who listens, who formats, who writes.
+    fn of(output: Output) -> (Self, Vec<Box<dyn Formatter>>, Option<Box<dyn Writer>>) {
+        match output {
+            Output::Entries { formatters, writer } => {
+                let listener = Self::Writer { time: writer.wants_time(), figures: writer.wants_figures() };
+                (listener, formatters, Some(writer))
+            }
+            Output::Updates { formatters } => (Self::Sink, formatters, None),
+            Output::Items => (Self::Program, Vec::new(), None),
+        }
+    }
+}
+
+/// From items to entries: the formatter chain, the clip.
 pub(super) struct Stage {
     profile: Profile,
-    pub(super) output: Output,
+    listener: Listener,
+    /// Asked in this order before the standard one.
+    formatters: Vec<Box<dyn Formatter>>,
     standard: Standard,
     /// Masks what is to be masked, if anything is.
     redactor: Option<Redactor>,
@@ -34,12 +62,12 @@ pub(super) struct Stage {
     last: Option<Id>,
     /// The call that it was inside of.
     last_parent: Option<Id>,
-    /// The titles of the calls that were written last: what belongs to one of them is told under the title it has.
+    /// With formatters, the titles of the calls that were said last: what belongs to one of them is told under the title it
+    /// has. The standard formatter says the same again.
     titles: VecDeque<(Id, Line)>,
     /// The session of the last item that has one.
     last_session: Option<SessionId>,
     pub(super) report: Report,
-    is_begun: bool,
     /// Whether the formatters were told of the beginning.
     has_met: bool,
     /// For updates: open items that have changed.
@@ -51,88 +79,82 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    pub(super) fn new(profile: Profile, output: Output) -> Self {
-        Self {
+    /// The stage, and the writer of what it says.
+    pub(super) fn new(profile: Profile, output: Output) -> (Self, Option<Box<dyn Writer>>) {
+        let (listener, formatters, writer) = Listener::of(output);
+        let stage = Self {
             standard: standard_of(&profile),
             redactor: Redactor::new(&profile.redaction),
             profile,
-            output,
+            listener,
+            formatters,
             last: None,
             last_parent: None,
             titles: VecDeque::new(),
             last_session: None,
             report: Report::default(),
-            is_begun: false,
             has_met: false,
             grown: IndexSet::new(),
             growing: IndexSet::new(),
             updates: IndexMap::new(),
-        }
+        };
+        (stage, writer)
+    }
+
+    /// Takes other choices and another output, before anything was said. Gives the writer.
+    pub(super) fn settle(&mut self, profile: Profile, output: Output) -> Option<Box<dyn Writer>> {
+        self.choose(profile);
+        let (listener, formatters, writer) = Listener::of(output);
+        (self.listener, self.formatters) = (listener, formatters);
+        writer
     }
 
     /// Takes other choices.
-    pub(super) fn choose(&mut self, profile: Profile) {
+    fn choose(&mut self, profile: Profile) {
         self.standard = standard_of(&profile);
         self.redactor = Redactor::new(&profile.redaction);
         self.profile = profile;
         self.titles.clear();
     }
 
-    pub(super) fn take(&mut self, session: &Session, change: Change<'_>, out: &mut dyn Write) -> fmt::Result {
+    pub(super) fn take(&mut self, session: &Session, change: Change<'_>, said: &mut Vec<Said>) {
         match change {
-            Change::Complete(item) => self.item(item, session, out),
-            Change::Repeated => {
-                self.report.repeated += 1;
-                Ok(())
-            }
+            Change::Complete(item) => self.item(item, session, said),
+            Change::Repeated => self.report.repeated += 1,
             Change::Grew(id) => {
-                if let Output::Updates { .. } = self.output {
+                if let Listener::Sink = self.listener {
                     self.grown.insert(id);
                 }
-                Ok(())
             }
             Change::Dropped(id) => {
-                if let Output::Updates { .. } = self.output {
+                if let Listener::Sink = self.listener {
                     self.grown.shift_remove(&id);
                     self.growing.swap_remove(&id);
                     self.updates.insert(id.clone(), Update::Drop(id));
                 }
-                Ok(())
             }
         }
     }
 
-    fn item(&mut self, item: &Item, session: &Session, out: &mut dyn Write) -> fmt::Result {
+    fn item(&mut self, item: &Item, session: &Session, said: &mut Vec<Said>) {
         if item.kind == Kind::Outcome {
             self.report.failed = item.error;
         }
-        if let Output::Items = self.output {
-            if item.fact("blank").is_none() && self.admits(item) {
-                *self.report.shown.entry(item.kind.name()).or_default() += 1;
-                match &mut self.redactor {
-                    None => write_item(item, out)?,
-                    Some(redactor) => {
-                        let mut line = String::new();
-                        write_item(item, &mut line)?;
-                        redactor.json(&mut line);
-                        out.write_str(&line)?;
-                    }
-                }
-            }
-            return Ok(());
+        if let Listener::Program = self.listener {
+            return self.tell(item, said);
         }
         if !std::mem::replace(&mut self.has_met, true) {
             let before = self.observe(Moment::Begin, session);
-            self.aside("begin", None, before, session, out)?;
+            self.aside("begin", None, before, session, said);
         }
         let mut after = self.observe(Moment::Complete(item), session);
         let Some(mut entry) = self.entry(item, session) else {
             self.hide(&item.id);
-            return self.aside("after", Some(item), after, session, out);
+            return self.aside("after", Some(item), after, session, said);
         };
         let change = self.session_change(item).and_then(|notice| self.entry(&notice, session));
         if let Some(change) = change {
-            self.write(change, out)?;
+            self.show(change, said);
         }
         if self.profile.detail != Detail::Lines {
             if let Some(redactor) = &mut self.redactor {
@@ -140,46 +162,57 @@ impl Stage {
             }
             entry.view.body.append(&mut after);
         }
-        self.write(entry, out)?;
-        self.aside("after", Some(item), after, session, out)
+        self.show(entry, said);
+        self.aside("after", Some(item), after, session, said);
     }
 
-    fn write(&mut self, entry: Entry, out: &mut dyn Write) -> fmt::Result {
+    /// Tells an item as it is.
+    fn tell(&mut self, item: &Item, said: &mut Vec<Said>) {
+        if item.fact("blank").is_some() || !self.admits(item) {
+            return;
+        }
+        *self.report.shown.entry(item.kind.name()).or_default() += 1;
+        let mut line = String::new();
+        // A string takes everything.
+        let _ = write_item(item, &mut line);
+        if let Some(redactor) = &mut self.redactor {
+            redactor.json(&mut line);
+        }
+        said.push(Said(Saying::Item(line)));
+    }
+
+    /// Says what is shown of an item.
+    fn show(&mut self, entry: Entry, said: &mut Vec<Said>) {
         *self.report.shown.entry(entry.kind.name()).or_default() += 1;
         self.last = Some(entry.id.clone());
         self.last_parent.clone_from(&entry.parent);
-        self.say(entry, out)
+        self.remember(&entry);
+        self.say(entry, said);
     }
 
-    /// Hands an entry to the writer, or keeps it for the sink.
-    fn say(&mut self, entry: Entry, out: &mut dyn Write) -> fmt::Result {
-        match &mut self.output {
-            Output::Entries { writer, .. } => {
-                if !std::mem::replace(&mut self.is_begun, true) {
-                    writer.begin(out)?;
-                }
-                writer.entry(&entry, out)?;
-                self.remember(entry);
-            }
-            Output::Updates { .. } => {
+    /// Says an entry, or keeps it for the sink.
+    fn say(&mut self, entry: Entry, said: &mut Vec<Said>) {
+        match self.listener {
+            Listener::Writer { .. } => said.push(Said(Saying::Entry(entry))),
+            Listener::Sink => {
                 self.grown.shift_remove(&entry.id);
                 self.growing.swap_remove(&entry.id);
                 self.updates.insert(entry.id.clone(), Update::Put(Box::new(entry)));
             }
-            Output::Items => {}
+            Listener::Program => {}
         }
-        Ok(())
     }
 
     /// Remembers the title of a call. One that may be masked is made anew, since each mask is counted.
-    fn remember(&mut self, entry: Entry) {
-        if entry.kind != Kind::Call || entry.view.title.is_empty() || self.redactor.is_some() {
+    fn remember(&mut self, entry: &Entry) {
+        let is_made_anew = self.formatters.is_empty() || self.redactor.is_some();
+        if is_made_anew || entry.kind != Kind::Call || entry.view.title.is_empty() {
             return;
         }
         if self.titles.len() == MOST_TITLES {
             self.titles.pop_front();
         }
-        self.titles.push_back((entry.id, entry.view.title));
+        self.titles.push_back((entry.id.clone(), entry.view.title.clone()));
     }
 
     /// Nothing is said of an item any longer: what was said while it grew is taken back.
@@ -191,18 +224,12 @@ impl Stage {
 
     /// Tells the formatters of a moment; gives what is to be said there.
     fn observe(&mut self, moment: Moment<'_>, session: &Session) -> Vec<Block> {
-        let (Output::Entries { formatters, .. } | Output::Updates { formatters }) = &self.output else {
-            return Vec::new();
-        };
-        if formatters.is_empty() {
-            return Vec::new();
-        }
-        let mut said = Vec::new();
-        for formatter in formatters {
-            said.extend(formatter.observe(moment, session));
+        let mut blocks = Vec::new();
+        for formatter in &self.formatters {
+            blocks.extend(formatter.observe(moment, session));
             note_failures(&mut self.report, &**formatter);
         }
-        said
+        blocks
     }
 
     /// Says, in an entry of its own, what no shown item can carry: at the beginning or the end, or after an
@@ -213,10 +240,10 @@ impl Stage {
         item: Option<&Item>,
         body: Vec<Block>,
         session: &Session,
-        out: &mut dyn Write,
-    ) -> fmt::Result {
+        said: &mut Vec<Said>,
+    ) {
         if body.is_empty() {
-            return Ok(());
+            return;
         }
         let id: Id = item.map_or_else(|| name.into(), |item| format!("{}/{name}", item.id).into());
         let mut view = View::of(body);
@@ -229,7 +256,7 @@ impl Stage {
             place: item.map_or(0, |item| item.place),
             ..Entry::new(id, Kind::Notice, view)
         };
-        self.say(entry, out)
+        self.say(entry, said);
     }
 
     fn admits(&mut self, item: &Item) -> bool {
@@ -270,9 +297,9 @@ impl Stage {
             fold(&mut view);
         }
         clip(&mut view, item.kind, item.error, &self.profile.limits_of(item));
-        let (wants_time, wants_figures) = match &self.output {
-            Output::Entries { writer, .. } => (writer.wants_time(), writer.wants_figures()),
-            _ => (true, false),
+        let (wants_time, wants_figures) = match self.listener {
+            Listener::Writer { time, figures } => (time, figures),
+            Listener::Sink | Listener::Program => (true, false),
         };
         Some(Entry {
             id: item.id.clone(),
@@ -295,10 +322,8 @@ impl Stage {
 
     /// What the chain says of an item; `None`: nothing.
     fn view(&mut self, item: &Item, session: &Session) -> Option<View> {
-        let (Output::Entries { formatters, .. } | Output::Updates { formatters }) = &self.output else {
-            return None;
-        };
-        let chain = formatters.iter().map(|formatter| &**formatter).chain([&self.standard as &dyn Formatter]);
+        let chain =
+            self.formatters.iter().map(|formatter| &**formatter).chain([&self.standard as &dyn Formatter]);
         for formatter in chain {
             let verdict = formatter.format(item, session);
             note_failures(&mut self.report, formatter);
@@ -398,45 +423,32 @@ impl Stage {
         std::mem::take(&mut self.updates).into_values().collect()
     }
 
-    /// See [`super::Pipeline::replace`].
+    /// See [`super::Pipeline::replace`]. Gives the writer of the new output if it is of the same kind.
     pub(super) fn replace(
         &mut self,
         profile: Profile,
         output: Output,
-        writer: bool,
         session: &Session,
-        out: &mut dyn Write,
-    ) -> fmt::Result {
+    ) -> Option<Box<dyn Writer>> {
         self.choose(profile);
-        let (Output::Entries { formatters: new, .. } | Output::Updates { formatters: new }) = &output else {
-            return Ok(());
-        };
-        if let (true, Output::Entries { formatters, .. } | Output::Updates { formatters }) =
-            (self.has_met, &self.output)
-        {
-            let mut memories = formatters.iter().map(|before| before.memory());
-            for formatter in new {
+        let (listener, new, writer) = Listener::of(output);
+        if let Listener::Program = listener {
+            return None;
+        }
+        if self.has_met {
+            let mut memories = self.formatters.iter().map(|before| before.memory());
+            for formatter in &new {
                 formatter.resume(memories.next().flatten(), session);
             }
         }
-        match (&mut self.output, output) {
-            (
-                Output::Entries { formatters, writer: before },
-                Output::Entries { formatters: new, writer: other },
-            ) => {
-                *formatters = new;
-                if writer {
-                    before.end(out)?;
-                    *before = other;
-                }
-            }
-            (Output::Updates { formatters }, Output::Updates { formatters: new }) => *formatters = new,
-            _ => {}
+        if std::mem::discriminant(&listener) != std::mem::discriminant(&self.listener) {
+            return None;
         }
-        Ok(())
+        self.formatters = new;
+        writer
     }
 
-    pub(super) fn end(&mut self, session: &Session, line: u64, out: &mut dyn Write) -> fmt::Result {
+    pub(super) fn end(&mut self, session: &Session, line: u64, said: &mut Vec<Said>) {
         self.report.open_calls = session.open_calls();
         if let Some(redactor) = &self.redactor {
             self.report.redacted = redactor.counts().clone();
@@ -446,17 +458,12 @@ impl Stage {
             let mut notice = notice(line, "damaged");
             notice.id = "damaged".into();
             notice.data.push(("count", Fact::Int(count.cast_signed())));
-            self.item(&notice, session, out)?;
+            self.item(&notice, session, said);
         }
         if self.has_met {
             let last = self.observe(Moment::End, session);
-            self.aside("end", None, last, session, out)?;
+            self.aside("end", None, last, session, said);
         }
-        let Output::Entries { writer, .. } = &mut self.output else { return Ok(()) };
-        if !std::mem::replace(&mut self.is_begun, true) {
-            writer.begin(out)?;
-        }
-        writer.end(out)
     }
 }
 

@@ -19,8 +19,8 @@ use crate::entry::Entry;
 /// Spells entries in one output format. Sees no item.
 ///
 /// Calls come in the order `begin`, any number of `entry`, `end`; what is written to `out` in between may
-/// be passed on at once, so each call leaves the output in a state that can be shown.
-pub trait Writer {
+/// be passed on at once, so each call leaves the output in a state that can be shown. For threads see [`crate::formatter::Formatter`].
+pub trait Writer: Send {
     /// Whether it writes the time of entries; else they come without.
     fn wants_time(&self) -> bool {
         false

@@ -11,10 +11,9 @@
 mod baseline;
 mod parts;
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::{self, BufRead, Read};
-use std::rc::Rc;
+use std::sync::mpsc::{Sender, channel};
 
 use streamfmt_core::dialect;
 use streamfmt_core::item::{Action, Item, Kind};
@@ -88,8 +87,8 @@ impl Drift {
     pub fn read(&mut self, name: &str, mut input: impl BufRead) -> io::Result<()> {
         self.files.push(name.to_owned());
         let mut window = Window::default();
-        let met = Rc::new(RefCell::new(Vec::new()));
-        let mut pipeline = Pipeline::new(self.observed(&met));
+        let (meet, met) = channel();
+        let mut pipeline = Pipeline::new(self.observed(meet));
         let mut number = 0;
         let mut unknown = BTreeMap::new();
         loop {
@@ -108,8 +107,9 @@ impl Drift {
                 let _ = pipeline.push(&line, &mut String::new());
                 self.note_unknown(&mut unknown, &pipeline, number);
             }
-            self.note_tools(&met, number);
-            let tool_of = met.borrow_mut().drain(..).filter_map(result_of).collect::<Vec<_>>();
+            let items: Vec<Item> = met.try_iter().collect();
+            self.note_tools(&items, number);
+            let tool_of = items.into_iter().filter_map(result_of).collect::<Vec<_>>();
             if !is_over {
                 window.push(line, number, tool_of);
             }
@@ -148,10 +148,10 @@ impl Drift {
     }
 
     /// A set-up whose items are seen as they come.
-    fn observed(&self, met: &Rc<RefCell<Vec<Item>>>) -> streamfmt_core::pipeline::Setup {
+    fn observed(&self, meet: Sender<Item>) -> streamfmt_core::pipeline::Setup {
         let mut setup = self.engine.setup();
         if let Output::Entries { formatters, .. } = &mut setup.output {
-            formatters.insert(0, Box::new(Witness(Rc::clone(met))));
+            formatters.insert(0, Box::new(Witness(meet)));
         }
         setup
     }
@@ -182,9 +182,8 @@ impl Drift {
     }
 
     /// Takes in calls of tools for which there is no formatter but the general one.
-    fn note_tools(&mut self, met: &RefCell<Vec<Item>>, line: u64) {
-        let tools: Vec<String> = met
-            .borrow()
+    fn note_tools(&mut self, items: &[Item], line: u64) {
+        let tools: Vec<String> = items
             .iter()
             .filter(|item| {
                 item.kind == Kind::Call && item.action.is_none_or(|action| action == Action::Other)

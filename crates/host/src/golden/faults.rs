@@ -4,10 +4,9 @@
 //! had nothing to say, by the layers below and in the end by the built-in formatter, and all others as before. Where
 //! the function is all that plugins say of the item, it must be told as it is without any plugin.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::rc::Rc;
+use std::sync::mpsc::{Sender, channel};
 
 use streamfmt_core::dialect;
 use streamfmt_core::entry::Entry;
@@ -103,10 +102,10 @@ pub(super) fn entries(engine: &Engine, input: &[u8]) -> Option<Told> {
 }
 
 fn entries_of(mut setup: Setup, input: &[u8]) -> Option<Told> {
-    let told = Rc::new(RefCell::new(Told::new()));
+    let (tell, told) = channel();
     setup.output = match setup.output {
         Output::Entries { formatters, .. } => {
-            Output::Entries { formatters, writer: Box::new(Collector(Rc::clone(&told))) }
+            Output::Entries { formatters, writer: Box::new(Collector(tell)) }
         }
         _ => return None,
     };
@@ -117,15 +116,13 @@ fn entries_of(mut setup: Setup, input: &[u8]) -> Option<Told> {
     if pipeline.report().dialect.as_deref().is_none_or(|name| dialect::find(name).is_none()) {
         return None;
     }
-    drop(pipeline);
-    Some(Rc::try_unwrap(told).map(RefCell::into_inner).unwrap_or_default())
+    Some(told.try_iter().map(|entry: Entry| (entry.id.clone(), entry)).collect())
 }
 
-struct Collector(Rc<RefCell<Told>>);
+struct Collector(Sender<Entry>);
 
 impl Writer for Collector {
     fn entry(&mut self, entry: &Entry, _: &mut dyn fmt::Write) -> fmt::Result {
-        self.0.borrow_mut().insert(entry.id.clone(), Entry { of: None, ..entry.clone() });
-        Ok(())
+        self.0.send(Entry { of: None, ..entry.clone() }).map_err(|_| fmt::Error)
     }
 }

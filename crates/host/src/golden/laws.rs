@@ -6,11 +6,10 @@
 //! - Every item is written, or counted under the rule that hides it.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::rc::Rc;
 use std::str::FromStr;
+use std::sync::mpsc::{Sender, channel};
 
 use streamfmt_core::entry::Entry;
 use streamfmt_core::item::Id;
@@ -194,11 +193,11 @@ fn counts(report: &Report) -> Report {
 fn undrawn(engine: &Engine, input: &[u8]) -> Option<String> {
     let engine = engine.apart();
     let mut setup = engine.setup();
-    let (met, drawn) = (Rc::new(RefCell::new(Vec::new())), Rc::new(RefCell::new(BTreeSet::new())));
+    let ((meet, met), (draw, drawn)) = (channel(), channel());
     setup.output = match setup.output {
         Output::Entries { mut formatters, .. } => {
-            formatters.insert(0, Box::new(Witness(Rc::clone(&met))));
-            Output::Entries { formatters, writer: Box::new(Marks(Rc::clone(&drawn))) }
+            formatters.insert(0, Box::new(Witness(meet)));
+            Output::Entries { formatters, writer: Box::new(Marks(draw)) }
         }
         // Nothing stands between items and what is written.
         _ => return None,
@@ -209,10 +208,11 @@ fn undrawn(engine: &Engine, input: &[u8]) -> Option<String> {
     let _ = pipeline.finish(&mut String::new());
     let report = pipeline.report();
     let mut hidden: BTreeMap<&str, (u64, Id)> = BTreeMap::new();
-    for item in met.borrow().iter() {
-        if !drawn.borrow().contains(&item.id) {
-            let rule = if filter.admits(item) { item.kind.name() } else { "filter" };
-            let (count, _) = hidden.entry(rule).or_insert((0, item.id.clone()));
+    let drawn: BTreeSet<Id> = drawn.try_iter().collect();
+    for item in met.try_iter() {
+        if !drawn.contains(&item.id) {
+            let rule = if filter.admits(&item) { item.kind.name() } else { "filter" };
+            let (count, _) = hidden.entry(rule).or_insert((0, item.id));
             *count += 1;
         }
     }
@@ -223,11 +223,10 @@ fn undrawn(engine: &Engine, input: &[u8]) -> Option<String> {
 }
 
 /// Notes which items are written.
-struct Marks(Rc<RefCell<BTreeSet<Id>>>);
+struct Marks(Sender<Id>);
 
 impl Writer for Marks {
     fn entry(&mut self, entry: &Entry, _: &mut dyn fmt::Write) -> fmt::Result {
-        self.0.borrow_mut().insert(entry.id.clone());
-        Ok(())
+        self.0.send(entry.id.clone()).map_err(|_| fmt::Error)
     }
 }

@@ -1,15 +1,14 @@
 //! Who sees the items of a run, beside those that say something of them.
 
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::mpsc::Sender;
 
 use streamfmt_core::entry::Block;
 use streamfmt_core::formatter::{FormatError, Formatter, Moment, Verdict};
 use streamfmt_core::item::Item;
 use streamfmt_core::session::Session;
 
-/// Keeps every item once it is whole, and decides nothing.
-pub(super) struct Witness(pub(super) Rc<RefCell<Vec<Item>>>);
+/// Tells of every item once it is whole, and decides nothing.
+pub(super) struct Witness(pub(super) Sender<Item>);
 
 impl Formatter for Witness {
     fn name(&self) -> &'static str {
@@ -22,7 +21,8 @@ impl Formatter for Witness {
 
     fn observe(&self, moment: Moment<'_>, _: &Session) -> Vec<Block> {
         if let Moment::Complete(item) = moment {
-            self.0.borrow_mut().push(item.clone());
+            // Nobody listens any longer once the run is over.
+            let _ = self.0.send(item.clone());
         }
         Vec::new()
     }

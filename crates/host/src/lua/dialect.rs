@@ -11,6 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use mlua::{Function, Table, Value};
+use send_wrapper::SendWrapper;
 use streamfmt_core::dialect::{Decoder, Guest, Input};
 use streamfmt_core::event::Event;
 use streamfmt_core::item::{Content, Fact, Item, Kind};
@@ -65,9 +66,9 @@ pub(crate) fn guests(plugins: &Rc<Plugins>) -> Vec<Guest> {
     let guests = registered.map(|(index, dialect)| {
         let name: Arc<str> = dialect.name.as_str().into();
         let decoder = Box::new(Scripted {
-            plugins: Rc::clone(plugins),
+            plugins: SendWrapper::new(Rc::clone(plugins)),
             who: Who::Plugin(index),
-            dialect,
+            dialect: SendWrapper::new(dialect),
             session: Session::default(),
         });
         Guest { name, decoder }
@@ -77,9 +78,9 @@ pub(crate) fn guests(plugins: &Rc<Plugins>) -> Vec<Guest> {
 
 /// A dialect in Lua.
 struct Scripted {
-    plugins: Rc<Plugins>,
+    plugins: SendWrapper<Rc<Plugins>>,
     who: Who,
-    dialect: Registration,
+    dialect: SendWrapper<Registration>,
     /// What the script may know of the run: what it told itself.
     session: Session,
 }

@@ -182,6 +182,11 @@ impl Plugins {
         self.with_layers(|mut layers| layers.all(|(_, registered)| registered.is_silent()))
     }
 
+    /// Whether what they take part in is bound to this thread.
+    pub(crate) fn is_bound(&self) -> bool {
+        !(self.all().is_empty() && self.is_silent())
+    }
+
     /// Takes in a failure: it is counted, and told if it is new.
     pub(super) fn tell(&self, plugin: &Running, failure: Failure) {
         let mut failures = self.failures.borrow_mut();

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use mlua::{Function, Lua, Table, Value};
+use send_wrapper::SendWrapper;
 use streamfmt_core::entry::{Entry, Line, View};
 use streamfmt_core::formatter::standard::Standard;
 use streamfmt_core::formatter::{FormatError, Formatter, Moment, Verdict};
@@ -71,7 +72,7 @@ pub fn run(pack: Option<Pack>, input: &[u8], line: u64, console: Console) -> Res
     }
     let is_done = Rc::new(Cell::new(false));
     let found = Rc::new(Cell::new(false));
-    let prompt = Prompt {
+    let prompt = Prompt(SendWrapper::new(Prompter {
         scripts: Scripts::new(&plugins, Detail::Compact),
         plugins,
         journal,
@@ -79,7 +80,7 @@ pub fn run(pack: Option<Pack>, input: &[u8], line: u64, console: Console) -> Res
         line,
         is_done: Rc::clone(&is_done),
         found: Rc::clone(&found),
-    };
+    }));
     let mut setup = Engine::builder().writer("text").build()?.setup();
     setup.output = Output::Entries { formatters: vec![Box::new(prompt)], writer: Box::new(plain()) };
     setup.settle = None;
@@ -101,7 +102,11 @@ fn plain() -> Terminal {
     Terminal::new(Look { paint: Paint::Plain, width: None, layout, markdown: false, timestamps: None })
 }
 
-struct Prompt {
+/// The formatter that stops at items.
+struct Prompt(SendWrapper<Prompter>);
+
+/// What asks at an item.
+struct Prompter {
     plugins: Rc<Plugins>,
     /// Nothing if the plugin says nothing of items.
     scripts: Option<Scripts>,
@@ -129,27 +134,27 @@ impl Formatter for Prompt {
     }
 
     fn format(&self, item: &Item, session: &Session) -> Result<Verdict, FormatError> {
-        if item.line >= self.line && !self.is_done.get() {
-            self.found.set(true);
-            let call =
-                item.call.as_ref().filter(|_| item.kind == Kind::Result).and_then(|id| session.call(id));
-            if let Some(plugin) = self.plugins.all().last() {
-                let stopped = || self.stop_at(item, session, plugin);
-                self.plugins
-                    .current
-                    .show(item, call, session, stopped)
-                    .map_err(|error| FormatError { message: error.to_string() })?;
-            }
-        }
+        self.0.meet(item, session).map_err(|error| FormatError { message: error.to_string() })?;
         Ok(Verdict::Hide)
     }
 
     fn observe(&self, moment: Moment<'_>, session: &Session) -> Vec<streamfmt_core::entry::Block> {
-        self.scripts.as_ref().map(|scripts| scripts.observe(moment, session)).unwrap_or_default()
+        self.0.scripts.as_ref().map(|scripts| scripts.observe(moment, session)).unwrap_or_default()
     }
 }
 
-impl Prompt {
+impl Prompter {
+    /// Stops at an item, if the line that was asked for has come.
+    fn meet(&self, item: &Item, session: &Session) -> mlua::Result<()> {
+        if item.line < self.line || self.is_done.get() {
+            return Ok(());
+        }
+        self.found.set(true);
+        let call = item.call.as_ref().filter(|_| item.kind == Kind::Result).and_then(|id| session.call(id));
+        let Some(plugin) = self.plugins.all().last() else { return Ok(()) };
+        self.plugins.current.show(item, call, session, || self.stop_at(item, session, plugin))
+    }
+
     /// Answers what is typed, until the next item is wanted or nothing more comes.
     fn stop_at(&self, item: &Item, session: &Session, plugin: &Running) -> mlua::Result<()> {
         let shown = Rc::new(RefCell::new(Vec::new()));

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 use mlua::{Function, Lua, Value};
+use send_wrapper::SendWrapper;
 use streamfmt_core::clip::fold;
 use streamfmt_core::entry::{Block, Line, Role, Span, View};
 use streamfmt_core::formatter::standard::Standard;
@@ -34,11 +35,11 @@ const SHORT: usize = 160;
 
 /// What plugins and profiles say of items, over what the built-in formatter says.
 pub(crate) struct Scripts {
-    plugins: Rc<Plugins>,
+    plugins: SendWrapper<Rc<Plugins>>,
     below: Standard,
     detail: Detail,
-    ladders: RefCell<Ladders>,
-    views: Vec<(Kind, Rc<Ladder>)>,
+    ladders: SendWrapper<RefCell<Ladders>>,
+    views: SendWrapper<Vec<(Kind, Rc<Ladder>)>>,
 }
 
 /// The walks of each tool: one, unless it does different things.
@@ -81,11 +82,11 @@ impl Scripts {
         // The pipeline folds lines once all is said.
         let below = if detail == Detail::Full { Detail::Full } else { Detail::Compact };
         Some(Self {
-            plugins: Rc::clone(plugins),
+            plugins: SendWrapper::new(Rc::clone(plugins)),
             below: Standard::new(below),
             detail,
-            ladders: RefCell::default(),
-            views: views.into(),
+            ladders: SendWrapper::new(RefCell::default()),
+            views: SendWrapper::new(views.into()),
         })
     }
 

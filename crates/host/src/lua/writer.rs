@@ -12,6 +12,7 @@ use std::fmt;
 use std::rc::{Rc, Weak};
 
 use mlua::{Function, Lua, Table, Value};
+use send_wrapper::SendWrapper;
 use streamfmt_core::entry::{Block, Entry, Line, Role, Span, View};
 use streamfmt_core::item::{Id, Kind, Status};
 use streamfmt_core::session::Facts;
@@ -125,9 +126,9 @@ impl Registration {
 /// A writer in Lua.
 pub(crate) struct Scripted {
     base: Box<dyn Writer>,
-    inner: Rc<Inner>,
+    inner: SendWrapper<Rc<Inner>>,
     /// What the functions get as `w`.
-    handle: Option<Table>,
+    handle: SendWrapper<Option<Table>>,
     words: Words,
 }
 
@@ -165,6 +166,7 @@ impl Scripted {
             active: RefCell::default(),
         });
         let handle = inner.plugin().and_then(|plugin| handle(plugin.lua(), &Rc::downgrade(&inner)).ok());
+        let (inner, handle) = (SendWrapper::new(inner), SendWrapper::new(handle));
         Ok(Self { base, inner, handle, words: Words::default() })
     }
 

@@ -1,0 +1,316 @@
+//! Formats a large input on several threads.
+//!
+//! Each thread takes some lines and goes the whole way with them, so that what is made of them stays in the caches of its
+//! processor and is freed where it was made. The stages go from hand to hand, each in the order of the lines; what a line says
+//! by itself is read outside of any turn.
+//!
+//! ```text
+//! bytes ─▶ lines ─▶ readings ─▶ steps ─▶ said ─▶ text
+//! └─ in turn ─┘     at once     in turn  in turn in turn
+//! ```
+
+use std::borrow::Cow;
+use std::io::{self, Read};
+use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use streamfmt_core::dialect;
+use streamfmt_core::frame::{Frame, Framer};
+use streamfmt_core::pipeline::{Intake, Outlet, Said, Scribe, Stages, Step};
+use streamfmt_core::reading::Reading;
+
+/// Bytes that are read at once.
+const CHUNK: usize = 128 << 10;
+
+/// Bytes of steps that are held while they wait for their turn, and of room for text that is kept.
+const MOST: usize = 1 << 20;
+
+/// How often a thread looks whether it is its turn before it sleeps: some tens of microseconds, about what waking takes.
+const LOOKS: usize = 500;
+
+/// Reads `input` to its end through the stages of a pipeline, on `threads` threads, this one among them. What comes out is what
+/// [`streamfmt_core::pipeline::Pipeline::push`] would write; the last line, if it has no line feed, waits in the pipeline.
+///
+/// `output` takes the text, piece by piece, and says whether to go on. An error of `input` ends the reading: what came before it
+/// is written.
+///
+/// # Panics
+/// If `input`, `output` or a stage does.
+pub fn relay(
+    stages: Stages<'_>,
+    threads: usize,
+    input: impl Read + Send,
+    output: impl FnMut(&str) -> ControlFlow<()> + Send,
+) -> io::Result<()> {
+    let Stages { framer, intake, outlet, scribe } = stages;
+    let source = Source { input, framer, batches: 0, end: None };
+    let relay = Relay {
+        source: Mutex::new(source),
+        intake: Turns::new(intake),
+        outlet: Turns::new(outlet),
+        pen: Turns::new(Pen { scribe, output }),
+        is_over: AtomicBool::new(false),
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            // With fewer threads it is slower, no more.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, || relay.run());
+        }
+        relay.run();
+    });
+    relay.source.into_inner().unwrap_or_else(PoisonError::into_inner).end.unwrap_or(Ok(()))
+}
+
+/// What all threads share.
+struct Relay<'a, R, W> {
+    source: Mutex<Source<'a, R>>,
+    intake: Turns<&'a mut Intake>,
+    outlet: Turns<&'a mut Outlet>,
+    pen: Turns<Pen<'a, W>>,
+    /// Whether nothing more is wanted, or a thread panicked.
+    is_over: AtomicBool,
+}
+
+/// Where lines come from.
+struct Source<'a, R> {
+    input: R,
+    framer: &'a mut Framer,
+    /// How many batches were read.
+    batches: u64,
+    /// How the input ended, if it has.
+    end: Option<io::Result<()>>,
+}
+
+/// Where text goes.
+struct Pen<'a, W> {
+    scribe: &'a mut Scribe,
+    output: W,
+}
+
+/// Some lines of the input, and what was made of them so far. Its room is used again.
+#[derive(Default)]
+struct Batch {
+    bytes: Vec<u8>,
+    lines: Vec<Line>,
+    readings: Vec<(u64, Reading)>,
+    steps: Vec<Step>,
+    said: Vec<Said>,
+    text: String,
+}
+
+/// A line of a batch.
+struct Line {
+    number: u64,
+    place: Place,
+    oversized: Option<u64>,
+}
+
+/// Where the bytes of a line are.
+enum Place {
+    /// In the bytes of the batch.
+    Batch(Range<usize>),
+    /// Here: they came in several pieces.
+    Own(Vec<u8>),
+}
+
+impl<R: Read> Source<'_, R> {
+    /// Reads the lines of the next batch; gives its number, from 0, or nothing at the end.
+    fn read(&mut self, batch: &mut Batch) -> Option<u64> {
+        let Batch { bytes, lines, .. } = batch;
+        bytes.resize(CHUNK, 0);
+        if self.end.is_some() {
+            return None;
+        }
+        let count = match read_some(&mut self.input, bytes) {
+            Ok(count) if count > 0 => count,
+            end => {
+                self.end = Some(end.map(|_| ()));
+                return None;
+            }
+        };
+        let bytes = &bytes[..count];
+        let start = bytes.as_ptr().addr();
+        self.framer.push(bytes, |Frame { line, bytes, oversized }| {
+            let place = match bytes {
+                Cow::Borrowed(bytes) => {
+                    let at = bytes.as_ptr().addr() - start;
+                    Place::Batch(at..at + bytes.len())
+                }
+                Cow::Owned(bytes) => Place::Own(bytes),
+            };
+            lines.push(Line { number: line, place, oversized });
+        });
+        self.batches += 1;
+        Some(self.batches - 1)
+    }
+}
+
+impl<W: FnMut(&str) -> ControlFlow<()>> Pen<'_, W> {
+    /// Writes what was said; nothing if nothing more is wanted.
+    fn write(&mut self, said: &mut Vec<Said>, text: &mut String) -> Option<()> {
+        for said in said.drain(..) {
+            // A string takes everything.
+            let _ = self.scribe.take(said, text);
+        }
+        let is_wanted = text.is_empty() || (self.output)(text).is_continue();
+        text.clear();
+        text.shrink_to(MOST);
+        is_wanted.then_some(())
+    }
+}
+
+impl<R: Read, W: FnMut(&str) -> ControlFlow<()>> Relay<'_, R, W> {
+    /// One thread's part.
+    fn run(&self) {
+        let _end = EndOnPanic(self);
+        let mut batch = Batch::default();
+        while !self.is_over.load(Ordering::Relaxed) {
+            let read = lock(&self.source).read(&mut batch);
+            let Some(number) = read else { return };
+            if self.format(number, &mut batch).is_none() {
+                self.end();
+            }
+        }
+    }
+
+    /// Goes the whole way with a batch; nothing if nothing more is wanted.
+    fn format(&self, number: u64, batch: &mut Batch) -> Option<()> {
+        let Batch { bytes, lines, readings, steps, said, text } = batch;
+        let read = lines.drain(..).map(|Line { number, place, oversized }| {
+            let bytes = match place {
+                Place::Batch(range) => Cow::Borrowed(&bytes[range]),
+                Place::Own(bytes) => Cow::Owned(bytes),
+            };
+            (number, Reading::of(Frame { line: number, bytes, oversized }, dialect::is_event))
+        });
+        readings.extend(read);
+
+        let mut intake = Turn::new(&self.intake, number, &self.is_over);
+        let mut outlet = Turn::new(&self.outlet, number, &self.is_over);
+        let mut pen = Turn::new(&self.pen, number, &self.is_over);
+        let mut size = 0;
+        let mut is_wanted = Some(());
+        for (line, reading) in readings.drain(..) {
+            intake.wait()?.take(line, reading, &mut |step| {
+                size += step.size();
+                steps.push(step);
+                // One line may tell a great deal, as of a sub-agent's whole file: that does not wait until all is read.
+                if size >= MOST && is_wanted.is_some() {
+                    size = 0;
+                    is_wanted = outlet.wait().and_then(|outlet| {
+                        steps.drain(..).for_each(|step| outlet.take(step, said));
+                        pen.wait()?.write(said, text)
+                    });
+                }
+            });
+            is_wanted?;
+        }
+        intake.pass()?;
+        let stage = outlet.wait()?;
+        steps.drain(..).for_each(|step| stage.take(step, said));
+        outlet.pass()?;
+        pen.wait()?.write(said, text)?;
+        pen.pass()
+    }
+}
+
+impl<R, W> Relay<'_, R, W> {
+    /// Ends all threads.
+    fn end(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.intake.wake();
+        self.outlet.wake();
+        self.pen.wake();
+    }
+}
+
+/// Ends all threads when one of them panics: nobody must wait for a turn that never comes.
+struct EndOnPanic<'a, 'b, R, W>(&'a Relay<'b, R, W>);
+
+impl<R, W> Drop for EndOnPanic<'_, '_, R, W> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.end();
+        }
+    }
+}
+
+/// What threads use in turn, in the order of their batches.
+struct Turns<T> {
+    /// Whose turn it is. It changes while `value` is locked.
+    next: AtomicU64,
+    value: Mutex<T>,
+    passed: Condvar,
+}
+
+impl<T> Turns<T> {
+    fn new(value: T) -> Self {
+        Self { next: AtomicU64::new(0), value: Mutex::new(value), passed: Condvar::new() }
+    }
+
+    /// Wakes all who wait, so that they see that it is over.
+    fn wake(&self) {
+        let _value = lock(&self.value);
+        self.passed.notify_all();
+    }
+}
+
+/// One turn, waited for when it is needed. It must be passed on, or nobody gets a later one.
+struct Turn<'a, T> {
+    turns: &'a Turns<T>,
+    number: u64,
+    is_over: &'a AtomicBool,
+    value: Option<MutexGuard<'a, T>>,
+}
+
+impl<'a, T> Turn<'a, T> {
+    fn new(turns: &'a Turns<T>, number: u64, is_over: &'a AtomicBool) -> Self {
+        Self { turns, number, is_over, value: None }
+    }
+
+    /// Waits until it is here; nothing if it is over.
+    fn wait(&mut self) -> Option<&mut T> {
+        let Self { turns, number, is_over, value } = self;
+        if value.is_none() {
+            let is_here = || turns.next.load(Ordering::Acquire) == *number;
+            for _ in 0..LOOKS {
+                if is_here() {
+                    break;
+                }
+                std::hint::spin_loop();
+            }
+            let mut guard = lock(&turns.value);
+            while !is_here() {
+                if is_over.load(Ordering::Relaxed) {
+                    return None;
+                }
+                guard = turns.passed.wait(guard).unwrap_or_else(PoisonError::into_inner);
+            }
+            *value = Some(guard);
+        }
+        value.as_deref_mut()
+    }
+
+    /// Passes it on.
+    fn pass(mut self) -> Option<()> {
+        self.wait()?;
+        self.turns.next.store(self.number + 1, Ordering::Release);
+        self.turns.passed.notify_all();
+        Some(())
+    }
+}
+
+/// Locks `mutex`. A thread that panicked ends all others, so what it left behind is used by nobody.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn read_some(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match input.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
+}

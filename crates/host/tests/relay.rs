@@ -1,0 +1,191 @@
+//! Several threads say what one says, and end when they should.
+
+use std::io::{self, Read};
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use streamfmt::core::item::Action;
+use streamfmt::core::pipeline::{Pieces, Pipeline, Report};
+use streamfmt::{Engine, relay};
+
+/// Hands out bytes in pieces of ever other sizes, then ends or fails.
+struct Drip<'a> {
+    bytes: &'a [u8],
+    size: usize,
+    fails: bool,
+}
+
+impl<'a> Drip<'a> {
+    fn of(bytes: &'a [u8]) -> Self {
+        Self { bytes, size: 1, fails: false }
+    }
+}
+
+impl Read for Drip<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.bytes.is_empty() && self.fails {
+            return Err(io::Error::other("no more"));
+        }
+        // From a few bytes to more than there is room for.
+        self.size = (self.size * 7 + 3) % 200_003;
+        let count = self.size.min(buffer.len()).min(self.bytes.len());
+        let (piece, rest) = self.bytes.split_at(count);
+        buffer[..count].copy_from_slice(piece);
+        self.bytes = rest;
+        Ok(count)
+    }
+}
+
+/// A session of `turns` calls with their results, some of them far from their calls, with long and broken lines in between
+/// and a last line without an end.
+fn session(turns: usize) -> String {
+    let mut lines = Vec::new();
+    let line = |kind: &str, uuid: String, content: String| {
+        let message = format!(r#"{{"id":"msg-{uuid}","role":"{kind}","content":[{content}]}}"#);
+        format!(r#"{{"type":"{kind}","uuid":"{uuid}","session_id":"s-{}","message":{message}}}"#, turns % 7)
+    };
+    for turn in 0..turns {
+        let words = "word ".repeat(turn % 50);
+        lines.push(line(
+            "assistant",
+            format!("t{turn}"),
+            format!(r#"{{"type":"text","text":"turn {turn}: {words}"}}"#),
+        ));
+        let input = format!(r#"{{"command":"echo {turn}","description":"say it"}}"#);
+        let call = format!(r#"{{"type":"tool_use","id":"call-{turn}","name":"Bash","input":{input}}}"#);
+        lines.push(line("assistant", format!("c{turn}"), call));
+        if turn >= 3 {
+            let text = if turn % 900 == 0 { "long ".repeat(100_000) } else { format!("{turn}\\nsaid") };
+            let result =
+                format!(r#"{{"type":"tool_result","tool_use_id":"call-{}","content":"{text}"}}"#, turn - 3);
+            lines.push(line("user", format!("r{turn}"), result));
+        }
+        match turn % 211 {
+            100 => lines.push("a warning that is no JSON".to_owned()),
+            150 => lines.push(r#"{"type":"assistant","uuid":"cut","mess"#.to_owned()),
+            200 => lines.push(String::new()),
+            _ => {}
+        }
+    }
+    lines.push(r#"{"type":"result","subtype":"success","result":"done","session_id":"s"}"#.to_owned());
+    lines.join("\n")
+}
+
+fn pipeline(writer: &str) -> Pipeline {
+    Pipeline::new(Engine::builder().writer(writer).build().unwrap().setup())
+}
+
+fn on_one_thread(writer: &str, input: &str) -> (String, Report) {
+    let (mut pipeline, mut text) = (pipeline(writer), String::new());
+    pipeline.push(input.as_bytes(), &mut text).unwrap();
+    pipeline.finish(&mut text).unwrap();
+    (text, pipeline.report().clone())
+}
+
+fn on_threads(
+    mut pipeline: Pipeline,
+    threads: usize,
+    input: impl Read + Send,
+) -> (io::Result<()>, String, Report) {
+    let mut text = String::new();
+    let read = relay(pipeline.stages().unwrap(), threads, input, |piece| {
+        text.push_str(piece);
+        ControlFlow::Continue(())
+    });
+    pipeline.finish(&mut text).unwrap();
+    (read, text, pipeline.report().clone())
+}
+
+#[test]
+fn any_number_of_threads_says_the_same() {
+    let input = session(4_000);
+    for writer in ["text", "json", "items", "html"] {
+        let (text, report) = on_one_thread(writer, &input);
+        assert!(
+            text.contains("turn 3999") && report.lines > 12_000 && report.damaged > 0 && report.raw_lines > 0
+        );
+        for threads in 1..=4 {
+            let (read, relayed, counts) = on_threads(pipeline(writer), threads, Drip::of(input.as_bytes()));
+            read.unwrap();
+            assert!(relayed == text, "{writer}, {threads} threads");
+            assert_eq!(counts, report, "{writer}, {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn what_was_read_before_an_error_is_said() {
+    let input = session(2_000);
+    let (text, _) = on_one_thread("text", &input);
+    let drip = Drip { fails: true, ..Drip::of(input.as_bytes()) };
+    let (read, relayed, _) = on_threads(pipeline("text"), 3, drip);
+    assert_eq!(read.unwrap_err().to_string(), "no more");
+    assert!(relayed == text);
+}
+
+#[test]
+fn nothing_more_is_read_once_nothing_more_is_wanted() {
+    let input = session(20_000);
+    for threads in [1, 2, 3] {
+        let mut pipeline = pipeline("text");
+        let mut drip = Drip::of(input.as_bytes());
+        let mut said = 0;
+        relay(pipeline.stages().unwrap(), threads, &mut drip, |_| {
+            said += 1;
+            if said < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })
+        .unwrap();
+        assert_eq!(said, 3, "{threads} threads");
+        assert!(drip.bytes.len() > input.len() / 2, "{} bytes left", drip.bytes.len());
+    }
+}
+
+#[test]
+fn a_panic_ends_all_threads_and_comes_out() {
+    let input = session(5_000);
+    for threads in [1, 2, 3] {
+        let mut pipeline = pipeline("text");
+        let mut said = 0;
+        let ended = catch_unwind(AssertUnwindSafe(|| {
+            relay(pipeline.stages().unwrap(), threads, Drip::of(input.as_bytes()), |_| {
+                said += 1;
+                assert!(said < 4, "on purpose");
+                ControlFlow::Continue(())
+            })
+        }));
+        assert!(ended.is_err() && said == 4, "{threads} threads");
+    }
+}
+
+#[test]
+fn a_sub_agents_file_of_any_size_is_said_at_its_place() {
+    let result = r#"{"type":"user","uuid":"u","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"task","content":"ok"}]}}"#;
+    let call = r#"{"type":"assistant","uuid":"a","message":{"id":"m","role":"assistant","content":[{"type":"tool_use","id":"task","name":"Task","input":{"prompt":"go"}}]}}"#;
+    let input = format!("{}\n{call}\n{result}\n{}", session(300).replace("call-", "one-"), session(300));
+    let nested = session(6_000).replace("call-", "inner-");
+    let with_agent = || {
+        let mut setup = Engine::builder().writer("json").build().unwrap().setup();
+        let mut nested = Some(nested.clone().into_bytes());
+        setup.subagents = Some(Box::new(move |item| {
+            let is_call = item.action == Some(Action::Delegate);
+            let bytes = nested.take_if(|_| is_call)?;
+            Some(Box::new(std::iter::once(bytes)) as Pieces)
+        }));
+        Pipeline::new(setup)
+    };
+    let (mut one, mut text) = (with_agent(), String::new());
+    one.push(input.as_bytes(), &mut text).unwrap();
+    one.finish(&mut text).unwrap();
+    assert!(text.contains("inner-5999"));
+    let (read, relayed, report) = on_threads(with_agent(), 2, Drip::of(input.as_bytes()));
+    read.unwrap();
+    assert!(relayed == text);
+    assert_eq!(&report, one.report());
+}
+
+#[test]
+fn what_scripts_take_part_in_stays_on_its_thread() {
+    let pack = streamfmt::lua::pack::Pack::from_source("x.lua", r#"sf.tool("*", { label = "x" })"#);
+    let engine = Engine::builder().pack(pack).build().unwrap();
+    assert!(Pipeline::new(engine.setup()).stages().is_none());
+}
