@@ -162,7 +162,7 @@ impl Intake {
         }
         self.dialect = claimed;
         self.release(each);
-        self.read(line, reading, None, each)
+        self.read(line, reading, None, each);
     }
 
     /// Ends the input.
@@ -171,7 +171,9 @@ impl Intake {
         let Some((_, decoder)) = &mut self.dialect else { return };
         let mut events = Vec::new();
         decoder.end(&mut events);
-        events.into_iter().for_each(|event| each(Step(StepKind::Event(event))));
+        for event in events {
+            each(Step(StepKind::Event(event)));
+        }
     }
 
     /// The dialect that is the surest that the input is its, with this record after those before.
@@ -201,7 +203,7 @@ impl Intake {
         };
         self.held.push_back((line, reading));
         if self.held.len() > MAX_HELD_LINES || self.held_bytes > MAX_HELD_BYTES {
-            return self.release(each);
+            self.release(each);
         }
     }
 
@@ -228,7 +230,7 @@ impl Intake {
                 let mut notice = notice(line, "oversized");
                 notice.data.push(("bytes", Fact::Int(size.cast_signed())));
                 each(Step(StepKind::Count(Counted::Oversized)));
-                put(notice, each)
+                put(notice, each);
             }
         }
     }
@@ -246,7 +248,7 @@ impl Intake {
         notice.data.push(("bytes", Fact::Int((text.len() as u64).cast_signed())));
         notice.data.push(("incomplete", Fact::Bool(incomplete)));
         notice.text = Content::Own(text);
-        put(notice, each)
+        put(notice, each);
     }
 
     fn record(
@@ -278,7 +280,7 @@ impl Intake {
         if record.is_cut() {
             let mut cut = notice(line, "cut");
             cut.id = format!("line-{line}/cut").into();
-            return put(cut, each);
+            put(cut, each);
         }
     }
 
@@ -335,9 +337,9 @@ fn raw(line: u64, text: String, each: Taker<'_>) {
     }
     item.text = Content::Own(text);
     each(Step(StepKind::Count(if is_blank { Counted::Blank } else { Counted::Raw })));
-    put(item, each)
+    put(item, each);
 }
 
 fn put(item: Item, each: Taker<'_>) {
-    each(Step(StepKind::Event(Event::Put(Box::new(item)))))
+    each(Step(StepKind::Event(Event::Put(Box::new(item)))));
 }

@@ -9,6 +9,7 @@ use crate::writer::Writer;
 pub struct Said(pub(super) Saying);
 
 /// One thing that is said.
+#[expect(clippy::large_enum_variant, reason = "nearly all are entries")]
 pub(super) enum Saying {
     /// What is said of an item, or beside one.
     Entry(Entry),

@@ -24,6 +24,9 @@ use super::{Output, SHOWN_DAMAGE, Update, notice};
 /// Titles of calls that are remembered.
 const MOST_TITLES: usize = 16;
 
+/// Formatters, asked in this order before the standard one.
+type Chain = Vec<Box<dyn Formatter>>;
+
 /// To whom it is said.
 #[derive(Clone, Copy)]
 enum Listener {
@@ -37,7 +40,7 @@ enum Listener {
 
 impl Listener {
     /// The parts of an output: who listens, who formats, who writes.
-    fn of(output: Output) -> (Self, Vec<Box<dyn Formatter>>, Option<Box<dyn Writer>>) {
+    fn of(output: Output) -> (Self, Chain, Option<Box<dyn Writer>>) {
         match output {
             Output::Entries { formatters, writer } => {
                 let listener = Self::Writer { time: writer.wants_time(), figures: writer.wants_figures() };
@@ -53,8 +56,7 @@ impl Listener {
 pub(super) struct Stage {
     profile: Profile,
     listener: Listener,
-    /// Asked in this order before the standard one.
-    formatters: Vec<Box<dyn Formatter>>,
+    formatters: Chain,
     standard: Standard,
     /// Masks what is to be masked, if anything is.
     redactor: Option<Redactor>,

@@ -87,8 +87,8 @@ impl Drift {
     pub fn read(&mut self, name: &str, mut input: impl BufRead) -> io::Result<()> {
         self.files.push(name.to_owned());
         let mut window = Window::default();
-        let (meet, met) = channel();
-        let mut pipeline = Pipeline::new(self.observed(meet));
+        let (tell, met) = channel();
+        let mut pipeline = Pipeline::new(self.observed(tell));
         let mut number = 0;
         let mut unknown = BTreeMap::new();
         loop {
@@ -148,10 +148,10 @@ impl Drift {
     }
 
     /// A set-up whose items are seen as they come.
-    fn observed(&self, meet: Sender<Item>) -> streamfmt_core::pipeline::Setup {
+    fn observed(&self, tell: Sender<Item>) -> streamfmt_core::pipeline::Setup {
         let mut setup = self.engine.setup();
         if let Output::Entries { formatters, .. } = &mut setup.output {
-            formatters.insert(0, Box::new(Witness(meet)));
+            formatters.insert(0, Box::new(Witness(tell)));
         }
         setup
     }

@@ -193,10 +193,10 @@ fn counts(report: &Report) -> Report {
 fn undrawn(engine: &Engine, input: &[u8]) -> Option<String> {
     let engine = engine.apart();
     let mut setup = engine.setup();
-    let ((meet, met), (draw, drawn)) = (channel(), channel());
+    let ((tell, met), (draw, drawn)) = (channel(), channel());
     setup.output = match setup.output {
         Output::Entries { mut formatters, .. } => {
-            formatters.insert(0, Box::new(Witness(meet)));
+            formatters.insert(0, Box::new(Witness(tell)));
             Output::Entries { formatters, writer: Box::new(Marks(draw)) }
         }
         // Nothing stands between items and what is written.
