@@ -8,6 +8,7 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use streamfmt::core::item::Kind;
 use streamfmt::core::pipeline::Pipeline;
 use streamfmt::engine::Engine;
 use streamfmt::lua::pack::Pack;
@@ -110,8 +111,8 @@ fn format(bytes: &[u8], engine: &Engine) -> (u64, u64) {
         sink.0.clear();
     }
     let _ = pipeline.finish(&mut sink);
-    let shown = |kind: &str| pipeline.report().shown.get(kind).copied().unwrap_or(0);
-    (shown("call"), shown("result"))
+    let shown = |kind| pipeline.report().shown.get(&kind).copied().unwrap_or(0);
+    (shown(Kind::Call), shown(Kind::Result))
 }
 
 struct Sink(String);

@@ -167,12 +167,9 @@ fn long_session(
         for (case, times) in CASES.iter().zip(&mut times) {
             times.add(cpu(|| format(&bytes, (case.setup)(engines))));
         }
+        wall.add(binary.wall(&long, "text")?);
         for (to, peak) in PEAKS.iter().zip(&mut peaks) {
-            let run = binary.run(&long, to)?;
-            if *to == "text" {
-                wall.add(run.wall);
-            }
-            *peak = run.peak.max(*peak);
+            *peak = binary.run(&long, to)?.peak.max(*peak);
         }
     }
     std::fs::remove_file(&long)?;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::measure::Times;
@@ -14,8 +14,6 @@ pub struct Binary {
 
 /// What was seen of one run over a file.
 pub struct Run {
-    /// From start to end.
-    pub wall: Duration,
     /// From start to the first byte of output.
     pub first: Duration,
     /// The most memory that it had, in bytes; zero if the system doesn't tell.
@@ -45,6 +43,16 @@ impl Binary {
             .spawn()
     }
 
+    /// How long it takes over a file, from its start to its end. Its text goes nowhere, so that nobody else needs the
+    /// processors.
+    pub fn wall(&self, file: &Path, to: &str) -> io::Result<Duration> {
+        let clock = Instant::now();
+        let mut command = Command::new(&self.path);
+        command.args(["--from", "claude", "--to", to]).arg(file);
+        ended(command.stdin(Stdio::null()).stdout(Stdio::null()).status()?)?;
+        Ok(clock.elapsed())
+    }
+
     /// Formats a file and reads all of the output.
     pub fn run(&self, file: &Path, to: &str) -> io::Result<Run> {
         let clock = Instant::now();
@@ -59,12 +67,8 @@ impl Binary {
             first.get_or_insert_with(|| clock.elapsed());
             peak = peak_memory(&status).max(peak);
         }
-        let ended = child.wait()?;
-        if !ended.success() {
-            return Err(io::Error::other(format!("the program ended with {ended}")));
-        }
-        let wall = clock.elapsed();
-        Ok(Run { wall, first: first.unwrap_or(wall), peak })
+        ended(child.wait()?)?;
+        Ok(Run { first: first.unwrap_or_else(|| clock.elapsed()), peak })
     }
 
     /// Writes `count` lines into the program, one after the other, and times each until its text comes out.
@@ -96,6 +100,10 @@ impl Binary {
         child.wait()?;
         Ok(times)
     }
+}
+
+fn ended(status: ExitStatus) -> io::Result<()> {
+    if status.success() { Ok(()) } else { Err(io::Error::other(format!("the program ended with {status}"))) }
 }
 
 /// A line with a reply, and what is to come out of it.

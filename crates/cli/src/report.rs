@@ -51,7 +51,8 @@ pub(crate) fn lines(report: &Report, bytes: u64) -> Vec<String> {
         if report.events == 1 { "event" } else { "events" },
         counts.collect::<String>()
     )];
-    let shown = if report.shown.is_empty() { "nothing".to_owned() } else { names(&report.shown) };
+    let shown: BTreeMap<_, _> = report.shown.iter().map(|(kind, count)| (kind.name(), *count)).collect();
+    let shown = if shown.is_empty() { "nothing".to_owned() } else { names(&shown) };
     lines.push(format!("shown: {shown}"));
     for (what, counts) in [
         ("hidden", &report.hidden),
@@ -101,6 +102,8 @@ fn size(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use streamfmt::core::item::Kind;
+
     use super::*;
 
     #[test]
@@ -111,7 +114,7 @@ mod tests {
             lines: 3,
             events: 1,
             damaged: 2,
-            shown: [("call", 2), ("reply", 5)].into(),
+            shown: [(Kind::Call, 2), (Kind::Reply, 5)].into(),
             unknown: [("new_type".to_owned(), 1)].into(),
             failed: true,
             ..Report::default()

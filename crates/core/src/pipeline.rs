@@ -153,13 +153,21 @@ impl Way {
     fn work(&mut self, out: &mut dyn Write) -> fmt::Result {
         self.bytes = 0;
         let Self { intake, outlet, scribe, bound, readings, steps, said, .. } = self;
-        // Scripts may remember what they saw: for them no stage is ahead of another.
-        let most = if bound.is_some() { 1 } else { STEPS };
+        let most = if intake.has_guest() { 1 } else { STEPS };
         let mut size = 0;
         let mut written = Ok(());
-        let mut apply = |steps: &mut Vec<Step>| {
-            steps.drain(..).for_each(|step| outlet.take(step, said));
+        let mut write = |said: &mut Vec<Said>| {
             written = written.and_then(|()| said.drain(..).try_for_each(|said| scribe.take(said, out)));
+        };
+        let mut apply = |steps: &mut Vec<Step>| {
+            for step in steps.drain(..) {
+                outlet.take(step, said);
+                // A script that writes may remember what it said: it sees each item to its end.
+                if bound.is_some() {
+                    write(said);
+                }
+            }
+            write(said);
         };
         for (line, reading) in readings.drain(..) {
             intake.take(line, reading, &mut |step| {

@@ -31,7 +31,7 @@ pub mod keys;
 pub mod lua;
 pub mod problem;
 pub mod profile;
-pub mod relay;
+mod relay;
 pub mod rule;
 pub mod source;
 mod template;

@@ -176,6 +176,13 @@ impl Intake {
         }
     }
 
+    /// Whether events are made, or may be, by a guest: its script may also have a say in what comes after them, so that it
+    /// must not be ahead of that.
+    pub(super) fn has_guest(&self) -> bool {
+        let is_guest = |(spoken, _): &(Spoken, _)| spoken.claim.is_none();
+        !self.guests.is_empty() || self.dialect.as_ref().is_some_and(is_guest)
+    }
+
     /// The dialect that is the surest that the input is its, with this record after those before.
     fn claiming(&mut self, record: &Record) -> Option<(Spoken, Box<dyn Decoder>)> {
         let known = dialect::claiming(record.root());

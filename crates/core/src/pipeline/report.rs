@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::clip::floor;
+use crate::item::Kind;
 use crate::text::Text;
 
 /// Names of unknown types and fields that are counted one by one.
@@ -27,7 +28,7 @@ pub struct Report {
     /// Lines over the cap.
     pub oversized: u64,
     /// Items shown, by kind.
-    pub shown: BTreeMap<&'static str, u64>,
+    pub shown: BTreeMap<Kind, u64>,
     /// Items and records hidden, by the rule that hid them.
     pub hidden: BTreeMap<String, u64>,
     /// Items that repeated one already shown.

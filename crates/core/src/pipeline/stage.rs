@@ -173,7 +173,7 @@ impl Stage {
         if item.fact("blank").is_some() || !self.admits(item) {
             return;
         }
-        *self.report.shown.entry(item.kind.name()).or_default() += 1;
+        *self.report.shown.entry(item.kind).or_default() += 1;
         let mut line = String::new();
         // A string takes everything.
         let _ = write_item(item, &mut line);
@@ -185,7 +185,7 @@ impl Stage {
 
     /// Says what is shown of an item.
     fn show(&mut self, entry: Entry, said: &mut Vec<Said>) {
-        *self.report.shown.entry(entry.kind.name()).or_default() += 1;
+        *self.report.shown.entry(entry.kind).or_default() += 1;
         self.last = Some(entry.id.clone());
         self.last_parent.clone_from(&entry.parent);
         self.remember(&entry);
@@ -227,6 +227,9 @@ impl Stage {
     /// Tells the formatters of a moment; gives what is to be said there.
     fn observe(&mut self, moment: Moment<'_>, session: &Session) -> Vec<Block> {
         let mut blocks = Vec::new();
+        if self.formatters.is_empty() {
+            return blocks;
+        }
         for formatter in &self.formatters {
             blocks.extend(formatter.observe(moment, session));
             note_failures(&mut self.report, &**formatter);

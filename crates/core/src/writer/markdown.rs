@@ -41,6 +41,9 @@ const MAX_QUOTES: u16 = 6;
 /// Bytes of a result's title that may stand behind a call.
 const SHORT: usize = 100;
 
+/// Room for a line, in bytes: most are shorter.
+const LINE: usize = 160;
+
 /// Writes entries as Markdown.
 #[derive(Debug, Default)]
 pub struct Markdown {
@@ -261,7 +264,8 @@ impl Said<'_, '_, '_> {
 
     /// A line that begins with `start`, the time and a mark.
     fn titled(&self, start: &str, mark: Option<&str>, title: &Line) -> String {
-        let mut line = start.to_owned();
+        let mut line = String::with_capacity(LINE);
+        line.push_str(start);
         if let (Some(zone), Some(at)) = (&self.body.sheet.timestamps, self.entry.at) {
             let _ = write!(line, "`{}` ", at.to_zoned(zone.clone()).strftime("%H:%M:%S"));
         }

@@ -4,6 +4,7 @@ use super::out::Out;
 use super::{Html, head};
 use crate::event::Usage;
 use crate::formatter::figures;
+use crate::item::Kind;
 use crate::pipeline::Report;
 use crate::session::Facts;
 use crate::text;
@@ -63,7 +64,7 @@ fn row(page: &Page, out: &mut Out<'_>) {
     out.raw("</td><td>");
     out.text(page.facts.model.as_deref().unwrap_or(""));
     out.raw("</td><td class=\"right\">");
-    out.number(page.report.shown.get("call").copied().unwrap_or(0));
+    out.number(page.report.shown.get(&Kind::Call).copied().unwrap_or(0));
     out.raw("</td><td class=\"right\">");
     let Usage { input, output, cache_read, cache_write } = page.usage;
     out.text(&figures::tokens(
@@ -72,7 +73,7 @@ fn row(page: &Page, out: &mut Out<'_>) {
     out.raw("</td><td>");
     out.raw(if page.report.failed {
         "<span class=\"bad\">✗ failed</span>"
-    } else if page.report.shown.contains_key("outcome") {
+    } else if page.report.shown.contains_key(&Kind::Outcome) {
         "<span class=\"good\">✓ done</span>"
     } else {
         "<span class=\"dim\">not told</span>"

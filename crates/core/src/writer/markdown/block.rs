@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::inline;
+use super::LINE;
 use super::pen::Pen;
 use super::prose;
 use crate::entry::{Block, Change, Hunk, Line, ListItem, Picture, Point, Span};
@@ -69,14 +70,15 @@ impl Body<'_, '_> {
 
     /// A line of its own.
     pub(super) fn paragraph(&mut self, line: &Line) {
-        let mut text = String::new();
+        let mut text = String::with_capacity(LINE);
         spans(line, true, &mut text);
         self.pen.line(&text);
         self.pen.gap();
     }
 
     fn point(&mut self, mark: &str, line: &Line) {
-        let mut text = mark.to_owned();
+        let mut text = String::with_capacity(LINE);
+        text.push_str(mark);
         spans(line, true, &mut text);
         self.pen.line(&text);
     }
@@ -217,7 +219,8 @@ fn is_verbatim(text: &str) -> bool {
 
 /// The lines of hunks with their marks, and where each hunk is if that is known.
 fn diff(hunks: &[Hunk]) -> String {
-    let mut text = String::new();
+    let size = |hunk: &Hunk| hunk.lines.iter().map(|line| line.text.len() + 2).sum::<usize>();
+    let mut text = String::with_capacity(hunks.iter().map(|hunk| LINE + size(hunk)).sum());
     for (at, hunk) in hunks.iter().enumerate() {
         let count =
             |changes: [Change; 2]| hunk.lines.iter().filter(|line| changes.contains(&line.change)).count();
@@ -234,7 +237,11 @@ fn diff(hunks: &[Hunk]) -> String {
                 Change::Remove => '-',
             });
             // A change of a line is one line, whatever it holds.
-            text.push_str(&line.text.replace('\n', "␊"));
+            if line.text.as_bytes().contains(&b'\n') {
+                text.push_str(&line.text.replace('\n', "␊"));
+            } else {
+                text.push_str(&line.text);
+            }
             text.push('\n');
         }
     }

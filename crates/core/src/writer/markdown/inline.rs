@@ -6,6 +6,7 @@
 //! only where it would mean something, so that the source stays readable.
 
 use std::fmt::Write;
+use std::iter;
 
 use crate::writer::commonmark;
 
@@ -150,18 +151,20 @@ fn line_start<'t>(text: &'t str, out: &mut String) -> &'t str {
 
 /// Writes `text` as code within a line.
 pub(super) fn code(text: &str, out: &mut String) {
-    let fence = "`".repeat(longest_run(text, b'`') + 1);
+    let fence = longest_run(text, b'`') + 1;
     // A blank is taken off at both ends if there is one at each; text of blanks alone stays as it is.
     let pad =
         if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) || text.is_empty() { " " } else { "" };
     let pad = if text.bytes().all(|byte| byte == b' ') && !text.is_empty() { "" } else { pad };
-    let _ = write!(out, "{fence}{pad}");
-    for part in text.split('\t') {
-        out.push_str(part);
-        out.push(' ');
+    out.extend(iter::repeat_n('`', fence));
+    out.push_str(pad);
+    if text.as_bytes().contains(&b'\t') {
+        out.push_str(&text.replace('\t', " "));
+    } else {
+        out.push_str(text);
     }
-    out.pop();
-    let _ = write!(out, "{pad}{fence}");
+    out.push_str(pad);
+    out.extend(iter::repeat_n('`', fence));
 }
 
 /// The longest run of `byte` in `text`.

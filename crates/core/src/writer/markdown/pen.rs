@@ -100,11 +100,15 @@ impl<'p> Pen<'p> {
     /// Writes `text` verbatim: in a fence that nothing in it can end.
     pub(super) fn fenced(&mut self, text: &str, language: &str) {
         let fence = "`".repeat(3.max(inline::longest_run(text, b'`') + 1));
-        let language = if is_language(language) { language } else { "" };
-        self.line(&format!("{fence}{language}"));
-        for line in text.split('\n') {
-            self.line(line);
+        self.open_line(&fence);
+        self.go_on(if is_language(language) { language } else { "" });
+        self.end_line();
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', text.as_bytes()) {
+            self.line(&text[start..end]);
+            start = end + 1;
         }
+        self.line(&text[start..]);
         self.line(&fence);
     }
 

@@ -8,6 +8,7 @@ use std::mem;
 
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Tag, TagEnd, TextMergeStream};
 
+use super::LINE;
 use super::inline;
 use super::pen::{Level, Pen};
 use crate::text;
@@ -27,7 +28,7 @@ pub(super) fn write(pen: &mut Pen<'_>, source: &str) {
     let mut definitions = Definitions::of(&parser);
     let mut prose = Prose {
         pen,
-        line: String::new(),
+        line: String::with_capacity(LINE),
         shown: Vec::new(),
         open: Vec::new(),
         links: Vec::new(),
@@ -287,10 +288,10 @@ impl Prose<'_, '_> {
         if self.line.is_empty() {
             return;
         }
-        let text = mem::take(&mut self.line);
-        for line in text.split('\n').map(str::trim_start) {
+        for line in self.line.split('\n').map(str::trim_start) {
             self.pen.line(line);
         }
+        self.line.clear();
     }
 
     fn end_row(&mut self, is_head: bool) {
