@@ -26,8 +26,8 @@ const CHUNK: usize = 128 << 10;
 /// Bytes of steps that are held while they wait for their turn, and of room for text that is kept.
 const MOST: usize = 1 << 20;
 
-/// How often a thread looks whether it is its turn before it sleeps: some tens of microseconds, about what waking takes.
-const LOOKS: usize = 500;
+/// How often a thread looks whether it is its turn before it sleeps: for some tens of microseconds, about what waking takes.
+const LOOKS: usize = 2_000;
 
 /// Reads `input` to its end through the stages of a pipeline, on `threads` threads, this one among them. What comes out is what
 /// [`streamfmt_core::pipeline::Pipeline::push`] would write; the last line, if it has no line feed, waits in the pipeline.
