@@ -99,7 +99,7 @@ impl Line {
             return;
         }
         if !self.spans.is_empty() {
-            self.spans.push(Span::new("text", Text::own(" ")));
+            self.spans.push(Span { text: Text::own(" "), role: Role::of("text"), link: None });
         }
         self.spans.push(Span::new(role, text));
     }

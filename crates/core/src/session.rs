@@ -428,11 +428,7 @@ impl Session {
     }
 
     fn count(&mut self, message: &str, usage: Usage) {
-        let message = hash(message);
-        if self.usages.last() == Some((&message, &usage)) {
-            return;
-        }
-        let before = self.usages.insert(message, usage).unwrap_or_default();
+        let before = self.usages.insert(hash(message), usage).unwrap_or_default();
         if self.usages.len() > MAX_USAGES * 2 {
             self.usages.drain(..MAX_USAGES);
         }

@@ -64,8 +64,7 @@ pub(super) struct Stage {
     last: Option<Id>,
     /// The call that it was inside of.
     last_parent: Option<Id>,
-    /// With formatters, the titles of the calls that were said last: what belongs to one of them is told under the title it
-    /// has. The standard formatter says the same again.
+    /// The titles of the calls that were said last: what belongs to one of them is told under the title it has.
     titles: VecDeque<(Id, Line)>,
     /// The session of the last item that has one.
     last_session: Option<SessionId>,
@@ -207,8 +206,7 @@ impl Stage {
 
     /// Remembers the title of a call. One that may be masked is made anew, since each mask is counted.
     fn remember(&mut self, entry: &Entry) {
-        let is_made_anew = self.formatters.is_empty() || self.redactor.is_some();
-        if is_made_anew || entry.kind != Kind::Call || entry.view.title.is_empty() {
+        if entry.kind != Kind::Call || entry.view.title.is_empty() || self.redactor.is_some() {
             return;
         }
         if self.titles.len() == MOST_TITLES {

@@ -72,7 +72,12 @@ impl Claude {
         }
         let id = id.map(|id| Id::from(&*id));
         if let (Some(id), Some(usage), false) = (&id, message.usage, is_synthetic) {
-            out.push(Event::Usage { message: id.clone(), usage });
+            // A message comes as a line for each block, and each says the same of its tokens.
+            let is_counted = |(message, counted): &(Id, Usage)| message == id && *counted == usage;
+            if !self.counted.as_ref().is_some_and(is_counted) {
+                self.counted = Some((id.clone(), usage));
+                out.push(Event::Usage { message: id.clone(), usage });
+            }
         }
         if let Some(id) = &id {
             self.threads.begin(maker.parent.as_ref(), id, out);

@@ -242,6 +242,7 @@ impl Claude {
                 current.has_delta = true;
                 if let Some(usage) = event.get("usage") {
                     out.push(Event::Usage { message: current.message.clone(), usage: usage_of(usage) });
+                    self.counted = None;
                 }
             }
             "message_stop" => {
