@@ -242,11 +242,13 @@ struct Turns<T> {
     next: AtomicU64,
     value: Mutex<T>,
     passed: Condvar,
+    /// How many sleep until it is passed on. It changes while `value` is locked, too.
+    asleep: AtomicU64,
 }
 
 impl<T> Turns<T> {
     fn new(value: T) -> Self {
-        Self { next: AtomicU64::new(0), value: Mutex::new(value), passed: Condvar::new() }
+        Self { next: AtomicU64::new(0), value: Mutex::new(value), passed: Condvar::new(), asleep: AtomicU64::new(0) }
     }
 
     /// Wakes all who wait, so that they see that it is over.
@@ -285,7 +287,9 @@ impl<'a, T> Turn<'a, T> {
                 if is_over.load(Ordering::Relaxed) {
                     return None;
                 }
+                turns.asleep.fetch_add(1, Ordering::Relaxed);
                 guard = turns.passed.wait(guard).unwrap_or_else(PoisonError::into_inner);
+                turns.asleep.fetch_sub(1, Ordering::Relaxed);
             }
             *value = Some(guard);
         }
@@ -296,7 +300,9 @@ impl<'a, T> Turn<'a, T> {
     fn pass(mut self) -> Option<()> {
         self.wait()?;
         self.turns.next.store(self.number + 1, Ordering::Release);
-        self.turns.passed.notify_all();
+        if self.turns.asleep.load(Ordering::Relaxed) > 0 {
+            self.turns.passed.notify_all();
+        }
         Some(())
     }
 }
