@@ -23,8 +23,17 @@ use streamfmt_core::reading::Reading;
 /// Bytes that are read at once.
 const CHUNK: usize = 128 << 10;
 
+/// Lines of a batch, about: beyond them it gets no more, since what is made of a line takes room however short it is.
+const LINES: usize = 1_024;
+
+/// Bytes that are cut into lines before those are counted again.
+const PIECE: usize = 4 << 10;
+
 /// Bytes of steps that are held while they wait for their turn, and of room for text that is kept.
 const MOST: usize = 1 << 20;
+
+/// What a step takes at most beside the text in it, about, in bytes.
+const STEP: usize = 512;
 
 /// How often a thread looks whether it is its turn before it sleeps: for some tens of microseconds, about what waking takes.
 const LOOKS: usize = 2_000;
@@ -44,7 +53,7 @@ pub fn relay(
     output: impl FnMut(&str) -> ControlFlow<()> + Send,
 ) -> io::Result<()> {
     let Stages { framer, intake, outlet, scribe } = stages;
-    let source = Source { input, framer, batches: 0, end: None };
+    let source = Source { input, framer, rest: Vec::new(), batches: 0, end: None };
     let relay = Relay {
         source: Mutex::new(source),
         intake: Turns::new(intake),
@@ -76,6 +85,8 @@ struct Relay<'a, R, W> {
 struct Source<'a, R> {
     input: R,
     framer: &'a mut Framer,
+    /// Bytes that were read and are left for the next batch.
+    rest: Vec<u8>,
     /// How many batches were read.
     batches: u64,
     /// How the input ended, if it has.
@@ -118,31 +129,51 @@ impl<R: Read> Source<'_, R> {
     /// Reads the lines of the next batch; gives its number, from 0, or nothing at the end.
     fn read(&mut self, batch: &mut Batch) -> Option<u64> {
         let Batch { bytes, lines, .. } = batch;
-        bytes.resize(CHUNK, 0);
+        bytes.clear();
+        std::mem::swap(bytes, &mut self.rest);
+        if bytes.is_empty() {
+            self.fill(bytes)?;
+        }
+        let start = bytes.as_ptr().addr();
+        let mut at = 0;
+        while at < bytes.len() && lines.len() < LINES {
+            // Up to the end of a line: it needs no copy then.
+            let enough = bytes.len().min(at + PIECE);
+            let end = memchr::memchr(b'\n', &bytes[enough..]).map_or(bytes.len(), |more| enough + more + 1);
+            self.framer.push(&bytes[at..end], |Frame { line, bytes, oversized }| {
+                let place = match bytes {
+                    Cow::Borrowed(bytes) => {
+                        let at = bytes.as_ptr().addr() - start;
+                        Place::Batch(at..at + bytes.len())
+                    }
+                    Cow::Owned(bytes) => Place::Own(bytes),
+                };
+                lines.push(Line { number: line, place, oversized });
+            });
+            at = end;
+        }
+        self.rest.extend_from_slice(&bytes[at..]);
+        self.batches += 1;
+        Some(self.batches - 1)
+    }
+
+    /// Reads more of the input; nothing at its end.
+    fn fill(&mut self, bytes: &mut Vec<u8>) -> Option<()> {
         if self.end.is_some() {
             return None;
         }
-        let count = match read_some(&mut self.input, bytes) {
-            Ok(count) if count > 0 => count,
-            end => {
-                self.end = Some(end.map(|_| ()));
-                return None;
+        bytes.resize(CHUNK, 0);
+        match read_some(&mut self.input, bytes) {
+            Ok(count) if count > 0 => {
+                bytes.truncate(count);
+                Some(())
             }
-        };
-        let bytes = &bytes[..count];
-        let start = bytes.as_ptr().addr();
-        self.framer.push(bytes, |Frame { line, bytes, oversized }| {
-            let place = match bytes {
-                Cow::Borrowed(bytes) => {
-                    let at = bytes.as_ptr().addr() - start;
-                    Place::Batch(at..at + bytes.len())
-                }
-                Cow::Owned(bytes) => Place::Own(bytes),
-            };
-            lines.push(Line { number: line, place, oversized });
-        });
-        self.batches += 1;
-        Some(self.batches - 1)
+            end => {
+                bytes.clear();
+                self.end = Some(end.map(|_| ()));
+                None
+            }
+        }
     }
 }
 
@@ -193,7 +224,7 @@ impl<R: Read, W: FnMut(&str) -> ControlFlow<()>> Relay<'_, R, W> {
         let mut is_wanted = Some(());
         for (line, reading) in readings.drain(..) {
             intake.wait()?.take(line, reading, &mut |step| {
-                size += step.size();
+                size += STEP + step.size();
                 steps.push(step);
                 // One line may tell a great deal, as of a sub-agent's whole file: that does not wait until all is read.
                 if size >= MOST && is_wanted.is_some() {
@@ -248,7 +279,12 @@ struct Turns<T> {
 
 impl<T> Turns<T> {
     fn new(value: T) -> Self {
-        Self { next: AtomicU64::new(0), value: Mutex::new(value), passed: Condvar::new(), asleep: AtomicU64::new(0) }
+        Self {
+            next: AtomicU64::new(0),
+            value: Mutex::new(value),
+            passed: Condvar::new(),
+            asleep: AtomicU64::new(0),
+        }
     }
 
     /// Wakes all who wait, so that they see that it is over.

@@ -116,6 +116,18 @@ fn any_number_of_threads_says_the_same() {
 }
 
 #[test]
+fn lines_of_hardly_a_byte_are_said_in_order() {
+    let tiny = "\n".repeat(150_000) + &"{}\n".repeat(20_000) + &"x\n".repeat(20_000);
+    let input = session(200).replace("call-", "one-") + "\n" + &tiny + &session(200);
+    let (text, report) = on_one_thread("json", &input);
+    assert!(report.lines > 190_000);
+    let (read, relayed, counts) = on_threads(pipeline("json"), 2, input.as_bytes());
+    read.unwrap();
+    assert!(relayed == text);
+    assert_eq!(counts, report);
+}
+
+#[test]
 fn what_was_read_before_an_error_is_said() {
     let input = session(2_000);
     let (text, _) = on_one_thread("text", &input);

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::inline;
 use super::LINE;
+use super::inline;
 use super::pen::Pen;
 use super::prose;
 use crate::entry::{Block, Change, Hunk, Line, ListItem, Picture, Point, Span};
