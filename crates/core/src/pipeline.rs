@@ -262,7 +262,7 @@ impl Pipeline {
         out: &mut dyn Write,
     ) -> fmt::Result {
         let Way { outlet: Outlet { session, stage, .. }, scribe, .. } = &mut self.way;
-        let new = stage.replace(profile, output, session).filter(|_| writer);
+        let new = stage.replace(profile, output, writer, session);
         new.map_or(Ok(()), |new| scribe.replace(new, out))
     }
 

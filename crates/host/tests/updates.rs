@@ -41,6 +41,36 @@ fn a_reply_grows_under_one_id_and_ends_whole() {
     }
 }
 
+/// Writes whether entries have a time, which it wants or not.
+struct Clock(bool);
+
+impl Writer for Clock {
+    fn wants_time(&self) -> bool {
+        self.0
+    }
+
+    fn entry(&mut self, entry: &Entry, out: &mut dyn std::fmt::Write) -> std::fmt::Result {
+        write!(out, "{} ", entry.at.is_some())
+    }
+}
+
+#[test]
+fn a_writer_in_the_middle_of_a_run_gets_what_it_wants() {
+    let setup = |writer: bool| {
+        let output = Output::Entries { formatters: Vec::new(), writer: Box::new(Clock(writer)) };
+        Setup { output, ..engine("full").setup() }
+    };
+    let line = |id: &str| whole(id, TEXT).replacen('{', r#"{"timestamp":"2026-11-20T09:14:03.435Z","#, 1);
+    let (mut pipeline, mut text) = (Pipeline::new(setup(false)), String::new());
+    pipeline.push(line("m-1").as_bytes(), &mut text).unwrap();
+    for is_writer_replaced in [false, true] {
+        let Setup { profile, output, .. } = setup(true);
+        pipeline.replace(profile, output, is_writer_replaced, &mut text).unwrap();
+        pipeline.push(line(&format!("m-2-{is_writer_replaced}")).as_bytes(), &mut text).unwrap();
+    }
+    assert_eq!(text, "false false true ");
+}
+
 #[test]
 fn a_growing_reply_is_formatted_once_a_take() {
     let mut pipeline = updating(&engine("full"));

@@ -426,11 +426,12 @@ impl Stage {
         std::mem::take(&mut self.updates).into_values().collect()
     }
 
-    /// See [`super::Pipeline::replace`]. Gives the writer of the new output if it is of the same kind.
+    /// See [`super::Pipeline::replace`]. Gives the writer that is to be used from here on, if it is another.
     pub(super) fn replace(
         &mut self,
         profile: Profile,
         output: Output,
+        is_writer_replaced: bool,
         session: &Session,
     ) -> Option<Box<dyn Writer>> {
         self.choose(profile);
@@ -448,6 +449,10 @@ impl Stage {
             return None;
         }
         self.formatters = new;
+        if !is_writer_replaced {
+            return None;
+        }
+        self.listener = listener;
         writer
     }
 
