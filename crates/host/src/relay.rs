@@ -44,6 +44,24 @@ const LOOKS: usize = 2_000;
 /// `output` takes the text, piece by piece, and says whether to go on. An error of `input` ends the reading: what came before it
 /// is written.
 ///
+/// ```
+/// use std::ops::ControlFlow;
+/// use streamfmt::{Engine, core::pipeline::Pipeline, relay};
+///
+/// let mut pipeline = Pipeline::new(Engine::builder().build()?.setup());
+/// let (input, mut text) = ("no record\n".repeat(9).into_bytes(), String::new());
+/// // Scripts stay on their thread: without stages, push the bytes.
+/// if let Some(stages) = pipeline.stages() {
+///     relay(stages, 2, &*input, |piece| {
+///         text.push_str(piece);
+///         ControlFlow::Continue(())
+///     })?;
+/// }
+/// pipeline.finish(&mut text)?;
+/// assert!(text.contains("no record"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Panics
 /// If `input`, `output` or a stage does.
 pub fn relay(
@@ -129,10 +147,11 @@ impl<R: Read> Source<'_, R> {
     /// Reads the lines of the next batch; gives its number, from 0, or nothing at the end.
     fn read(&mut self, batch: &mut Batch) -> Option<u64> {
         let Batch { bytes, lines, .. } = batch;
-        bytes.clear();
-        std::mem::swap(bytes, &mut self.rest);
-        if bytes.is_empty() {
+        if self.rest.is_empty() {
             self.fill(bytes)?;
+        } else {
+            std::mem::swap(bytes, &mut self.rest);
+            self.rest.clear();
         }
         let start = bytes.as_ptr().addr();
         let mut at = 0;
@@ -169,7 +188,6 @@ impl<R: Read> Source<'_, R> {
                 Some(())
             }
             end => {
-                bytes.clear();
                 self.end = Some(end.map(|_| ()));
                 None
             }
