@@ -47,7 +47,7 @@ impl From<&'static str> for Role {
 }
 
 /// A piece of one line. Its text holds no line feed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Span {
     /// What it says.
     pub text: Text,
@@ -56,6 +56,20 @@ pub struct Span {
     /// Where it leads, if it is a link. Writers check the scheme.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<Text>,
+}
+
+impl Clone for Span {
+    fn clone(&self) -> Self {
+        Self { text: self.text.clone(), role: self.role.clone(), link: self.link.clone() }
+    }
+
+    /// Uses its room again.
+    fn clone_from(&mut self, source: &Self) {
+        let Self { text, role, link } = self;
+        text.clone_from(&source.text);
+        role.clone_from(&source.role);
+        link.clone_from(&source.link);
+    }
 }
 
 impl Span {
@@ -76,11 +90,22 @@ impl Span {
 }
 
 /// One line of spans, written one after the other with nothing between.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Line {
     /// Its pieces.
     pub spans: Vec<Span>,
+}
+
+impl Clone for Line {
+    fn clone(&self) -> Self {
+        Self { spans: self.spans.clone() }
+    }
+
+    /// Uses its room again.
+    fn clone_from(&mut self, source: &Self) {
+        self.spans.clone_from(&source.spans);
+    }
 }
 
 impl Line {

@@ -6,7 +6,9 @@
 mod fact;
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -22,17 +24,24 @@ pub use fact::{Fact, FactRef};
 const MAX_ID: usize = 512;
 
 /// An item's id: the stream's own, or `line-<n>`. Cheap to clone, and never long.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Id(Arc<str>);
+#[derive(Clone)]
+pub struct Id {
+    text: Arc<str>,
+    /// The hash of the text, which is asked for many times.
+    hash: u64,
+}
 
 impl Id {
     /// The id as it is; foreign text, not cleaned.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
     }
-}
 
-impl Id {
+    /// The hash of its text, the same in every run: what stands for it where it would take too much room.
+    pub(crate) fn hash(&self) -> u64 {
+        self.hash
+    }
+
     /// An id below another: `call/result`.
     pub fn below(parent: &str, name: &str) -> Self {
         let mut id = String::with_capacity(parent.len() + 1 + name.len());
@@ -46,22 +55,55 @@ impl Id {
 impl From<&str> for Id {
     fn from(id: &str) -> Self {
         if id.len() <= MAX_ID {
-            return Self(id.into());
+            return Self { text: id.into(), hash: hash(id) };
         }
         let end = (0..=MAX_ID).rev().find(|&at| id.is_char_boundary(at)).unwrap_or(0);
-        Self(format!("{}…{:016x}", &id[..end], hash(id)).into())
+        let text = format!("{}…{:016x}", &id[..end], hash(id));
+        Self { hash: hash(&*text), text: text.into() }
     }
 }
 
 impl From<String> for Id {
     fn from(id: String) -> Self {
-        if id.len() <= MAX_ID { Self(id.into()) } else { Self::from(id.as_str()) }
+        Self::from(id.as_str())
     }
 }
 
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Id").field(&self.text).finish()
+    }
+}
+
+impl PartialEq for Id {
+    fn eq(&self, other: &Self) -> bool {
+        self.hash == other.hash && self.text == other.text
+    }
+}
+
+impl Eq for Id {}
+
+impl Hash for Id {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+impl PartialOrd for Id {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Id {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.text.cmp(&other.text)
     }
 }
 

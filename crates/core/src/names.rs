@@ -25,7 +25,7 @@ impl<T: Copy> Names<T> {
         debug_assert!(table.len() <= 200, "a table that would fill its slots");
         let mut slots = [0; SLOTS];
         for (index, (name, _)) in table.iter().enumerate() {
-            let mut slot = hash(name);
+            let mut slot = hash(name.as_bytes());
             while slots[slot] != 0 {
                 slot = (slot + 1) % SLOTS;
             }
@@ -35,11 +35,12 @@ impl<T: Copy> Names<T> {
     }
 
     /// What `name` means, if it is known.
-    pub(crate) fn get(&self, name: &str) -> Option<T> {
+    #[inline]
+    pub(crate) fn get(&self, name: &[u8]) -> Option<T> {
         let mut slot = hash(name);
         while let Some(index) = usize::from(self.slots[slot]).checked_sub(1) {
             let (known, meaning) = self.table[index];
-            if is_same(known, name) {
+            if is_same(known.as_bytes(), name) {
                 return Some(meaning);
             }
             slot = (slot + 1) % SLOTS;
@@ -49,13 +50,13 @@ impl<T: Copy> Names<T> {
 }
 
 /// Length and both ends tell the names of one product apart well enough.
-fn hash(name: &str) -> usize {
-    let bytes = name.as_bytes();
-    let ends = match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+#[inline]
+fn hash(name: &[u8]) -> usize {
+    let ends = match (name.first_chunk::<4>(), name.last_chunk::<4>()) {
         (Some(first), Some(last)) => u32::from_le_bytes(*first) ^ u32::from_le_bytes(*last).rotate_left(13),
-        _ => bytes.iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte)),
+        _ => name.iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte)),
     };
-    (ends ^ bytes.len() as u32).wrapping_mul(0x9e37_79b1) as usize >> 24
+    (ends ^ name.len() as u32).wrapping_mul(0x9e37_79b1) as usize >> 24
 }
 
 #[cfg(test)]
@@ -67,8 +68,8 @@ mod tests {
         static TABLE: [(&str, u8); 4] = [("a", 1), ("b", 2), ("session_id", 3), ("sessionId", 4)];
         let names = Names::new(&TABLE);
         for (name, meaning) in TABLE {
-            assert_eq!(names.get(name), Some(meaning));
+            assert_eq!(names.get(name.as_bytes()), Some(meaning));
         }
-        assert_eq!((names.get(""), names.get("c"), names.get("session_ib")), (None, None, None));
+        assert_eq!((names.get(b""), names.get(b"c"), names.get(b"session_ib")), (None, None, None));
     }
 }

@@ -203,8 +203,8 @@ impl Session {
                 }
                 self.put(notice, &mut each);
             }
-            Event::Usage { message, usage } => self.count(message.as_str(), usage),
-            Event::Totals { outcome, usage } => self.settle_usage(outcome.as_str(), usage),
+            Event::Usage { message, usage } => self.count(&message, usage),
+            Event::Totals { outcome, usage } => self.settle_usage(&outcome, usage),
             Event::Bookkeeping(_) | Event::Unknown(_) => {}
         }
     }
@@ -239,7 +239,7 @@ impl Session {
         if self.open.contains_key(&item.id) {
             return;
         }
-        if self.told.knows(hash(item.id.as_str())) {
+        if self.told.knows(item.id.hash()) {
             // It was seen whole already: what streams now is the same again.
             return each(self, Change::Repeated);
         }
@@ -292,17 +292,17 @@ impl Session {
     /// Gives the item an id that no other has, and tells what it says. `None`: it is the same as the one that has it.
     fn name(&mut self, item: &mut Item) -> Option<Said> {
         let (content, said) = content_of(item);
-        match self.told.remember(hash(item.id.as_str()), content) {
+        match self.told.remember(item.id.hash(), content) {
             Seen::Never => return Some(said),
             Seen::Same => return None,
             Seen::Other => {}
         }
         // Hostile streams give one id to everything: after some tries the line number tells them apart.
         for count in 2..64 {
-            let id = format!("{}~{count}", item.id);
-            match self.told.remember(hash(id.as_str()), content) {
+            let id = Id::from(format!("{}~{count}", item.id));
+            match self.told.remember(id.hash(), content) {
                 Seen::Never => {
-                    item.id = id.into();
+                    item.id = id;
                     return Some(said);
                 }
                 Seen::Same => return None,
@@ -427,8 +427,8 @@ impl Session {
         }
     }
 
-    fn count(&mut self, message: &str, usage: Usage) {
-        let before = self.usages.insert(hash(message), usage).unwrap_or_default();
+    fn count(&mut self, message: &Id, usage: Usage) {
+        let before = self.usages.insert(message.hash(), usage).unwrap_or_default();
         if self.usages.len() > MAX_USAGES * 2 {
             self.usages.drain(..MAX_USAGES);
         }
@@ -441,8 +441,8 @@ impl Session {
     }
 
     /// Raises what was used to what an outcome tells. It may leave out sub-agents, so that nothing is lowered.
-    fn settle_usage(&mut self, outcome: &str, usage: Usage) {
-        if self.usages.insert(hash(outcome), Usage::default()).is_some() {
+    fn settle_usage(&mut self, outcome: &Id, usage: Usage) {
+        if self.usages.insert(outcome.hash(), Usage::default()).is_some() {
             return;
         }
         let raise = |total: &mut u64, settled: &mut u64, more: u64| {

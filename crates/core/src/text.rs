@@ -16,8 +16,19 @@ use wide::u8x16;
 use crate::json::Str;
 
 /// Text that is safe to write: cleaned once, on the way in.
-#[derive(Clone, PartialEq, Eq, Default, Hash, PartialOrd, Ord)]
+#[derive(PartialEq, Eq, Default, Hash, PartialOrd, Ord)]
 pub struct Text(Cow<'static, str>);
+
+impl Clone for Text {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+
+    /// Uses its room again.
+    fn clone_from(&mut self, source: &Self) {
+        self.0.clone_from(&source.0);
+    }
+}
 
 impl Text {
     /// An empty text.
@@ -371,9 +382,15 @@ fn plain_length(bytes: &[u8]) -> usize {
             return at * 16 + marks.trailing_zeros() as usize;
         }
     }
+    if rest.is_empty() {
+        return bytes.len();
+    }
+    // What stands before the last sixteen is plain: it does no harm that some of it is looked at again.
+    if let Some(last) = bytes.last_chunk::<16>() {
+        return bytes.len() - 16 + not_plain(*last).trailing_zeros().min(16) as usize;
+    }
     let is_plain = |byte: u8| matches!(byte, 0x20..=0x7e) || byte == b'\n' || byte == b'\t';
-    let end = rest.iter().position(|&byte| !is_plain(byte)).unwrap_or(rest.len());
-    bytes.len() - rest.len() + end
+    rest.iter().position(|&byte| !is_plain(byte)).unwrap_or(rest.len())
 }
 
 /// The bytes that aren't printable ASCII; the lowest bit is the first one's.

@@ -75,7 +75,7 @@ static TOOLS: [(&str, Tool); 36] = [
 /// The row of the tool called `name`, or else that of what it does.
 pub(super) fn form(name: Option<&str>, action: Option<Action>) -> Tool {
     let by_action = |call: CallForm, result: ResultForm| Tool { name: None, call, result };
-    name.and_then(|name| NAMES.get(name)).unwrap_or_else(|| match action {
+    name.and_then(|name| NAMES.get(name.as_bytes())).unwrap_or_else(|| match action {
         Some(Action::Run) => by_action(calls::run, results::run),
         Some(Action::Read) => by_action(calls::read, results::read),
         Some(Action::Write) => by_action(calls::write, results::change),
@@ -91,7 +91,7 @@ pub(super) fn form(name: Option<&str>, action: Option<Action>) -> Tool {
 
 /// The name of a tool, cleaned.
 pub(crate) fn name(tool: &str) -> Text {
-    match NAMES.get(tool).and_then(|known| known.name) {
+    match NAMES.get(tool.as_bytes()).and_then(|known| known.name) {
         Some(known) => Text::own(known),
         None => Text::clean(tool),
     }

@@ -2,8 +2,8 @@
 
 #![expect(clippy::inline_always, reason = "the loop over a record is one function: a third faster")]
 
-use super::Damage;
 use super::marks::{BLOCK, marks};
+use super::{Damage, Kind};
 
 /// Stands for the token that isn't there.
 pub(super) const END: u8 = 0;
@@ -74,9 +74,42 @@ impl<'a> Cursor<'a> {
         if self.peek().is_none() { Ok(()) } else { Err(Misfit) }
     }
 
+    /// Passes a value that holds no others and begins with the token `first`; says what it is, and of a string
+    /// whether it has escapes.
+    #[inline(always)]
+    pub(super) fn scalar(&mut self, first: u8) -> Result<(Kind, bool), Misfit> {
+        if first == b'"' {
+            return Ok((Kind::String, self.string()?));
+        }
+        let kind = match first {
+            b't' => self.word(b"true").map(|()| Kind::True)?,
+            b'f' => self.word(b"false").map(|()| Kind::False)?,
+            b'n' => self.word(b"null").map(|()| Kind::Null)?,
+            b'-' | b'0'..=b'9' => self.number().map(|()| Kind::Number)?,
+            _ => return Err(Misfit),
+        };
+        Ok((kind, false))
+    }
+
+    /// Passes the key that begins with the token `first`; says whether it has escapes.
+    #[inline(always)]
+    pub(super) fn key(&mut self, first: u8) -> Result<bool, Misfit> {
+        if first == b'"' { self.string() } else { Err(Misfit) }
+    }
+
+    /// Passes the colon behind a key.
+    #[inline(always)]
+    pub(super) fn colon(&mut self) -> Result<(), Misfit> {
+        if self.token() != b':' {
+            return Err(Misfit);
+        }
+        self.step();
+        Ok(())
+    }
+
     /// Passes the string that begins here; says whether it has escapes.
     #[inline(always)]
-    pub(super) fn string(&mut self) -> Result<bool, Misfit> {
+    fn string(&mut self) -> Result<bool, Misfit> {
         let mut escaped = false;
         self.step();
         loop {
@@ -116,24 +149,25 @@ impl<'a> Cursor<'a> {
     #[inline(always)]
     fn escape(&mut self) -> Result<(), Misfit> {
         self.step();
-        match self.peek() {
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.step(),
-            Some(b'u') => {
-                self.step();
-                for _ in 0..4 {
-                    if !self.peek().is_some_and(|byte| byte.is_ascii_hexdigit()) {
-                        return Err(Misfit);
-                    }
-                    self.step();
+        if self.peek() == Some(b'u') {
+            self.step();
+            for _ in 0..4 {
+                if !self.peek().is_some_and(|byte| byte.is_ascii_hexdigit()) {
+                    return Err(Misfit);
                 }
+                self.step();
             }
-            _ => return Err(Misfit),
+            return Ok(());
         }
+        let Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') = self.peek() else {
+            return Err(Misfit);
+        };
+        self.step();
         Ok(())
     }
 
     #[inline(always)]
-    pub(super) fn word(&mut self, word: &[u8]) -> Result<(), Misfit> {
+    fn word(&mut self, word: &[u8]) -> Result<(), Misfit> {
         for &byte in word {
             if self.peek() != Some(byte) {
                 return Err(Misfit);
@@ -144,7 +178,7 @@ impl<'a> Cursor<'a> {
     }
 
     #[inline(always)]
-    pub(super) fn number(&mut self) -> Result<(), Misfit> {
+    fn number(&mut self) -> Result<(), Misfit> {
         if self.peek() == Some(b'-') {
             self.step();
         }

@@ -38,29 +38,192 @@ pub(super) fn whole_value(text: &str) -> Result<Scanned, Damage> {
 /// The innermost container that is open.
 ///
 /// While a container is open, its node keeps two things where its end will be known later: in `next` the
-/// container around it; in `end`, while another is open inside of it, the number of its elements so far.
+/// container around it; in `end`, while another is open inside of it, how many more elements are recorded.
+#[derive(Clone, Copy)]
 struct Open {
-    /// Its node; of one that isn't recorded, that of the innermost one around it that is.
     node: u32,
-    /// The elements of that one so far.
-    elements: u32,
-    /// How many of them are recorded.
-    limit: u32,
+    /// How many more of its elements are recorded.
+    left: u32,
     is_object: bool,
-    depth: usize,
-    /// The rest of the innermost recorded container is not recorded.
-    is_muted: bool,
 }
 
 /// No container is open.
 const NONE: u32 = u32::MAX;
 
-/// What is written while scanning, and only written.
-struct Sheet {
-    nodes: Vec<Node>,
-    /// Open containers that are checked but not recorded: whether each is an object.
-    unrecorded: Bits,
-    cut: bool,
+fn run(shared: &mut Cursor<'_>) -> Result<Scanned, Misfit> {
+    let mut at = *shared;
+    // One node for some ten bytes is usual; long texts have fewer.
+    let nodes = Vec::with_capacity((at.rest() / 10).min(4096) + 4);
+    let mut scanned = Scanned { nodes, end: 0, cut: false };
+    let done = values(&mut at, &mut scanned);
+    scanned.end = at.position();
+    *shared = at;
+    done.map(|()| scanned)
+}
+
+/// Reads a value and all that is in it.
+#[inline(always)]
+fn values(at: &mut Cursor<'_>, scanned: &mut Scanned) -> Result<(), Misfit> {
+    let mut open = Open { node: NONE, left: 1, is_object: false };
+    let mut depth = 0;
+    let mut first = at.token();
+    loop {
+        let opens = matches!(first, b'{' | b'[');
+        if open.left == 0 || opens && (depth >= MAX_DEPTH || scanned.nodes.len() > MAX_NODES) {
+            scanned.cut = true;
+            if open.is_object {
+                // Its key was recorded before the limit was seen.
+                scanned.nodes.pop();
+            }
+            let passed;
+            (passed, *at) = pass_rest(first, open.is_object, *at);
+            passed?;
+        } else if opens {
+            open = open.enter(first == b'{', depth == 0, at.position(), &mut scanned.nodes);
+            depth += 1;
+            at.step();
+            first = at.token();
+            if first != closing(open.is_object) {
+                if open.is_object {
+                    key(first, at, &mut scanned.nodes)?;
+                    first = at.token();
+                }
+                continue;
+            }
+        } else {
+            open.left -= 1;
+            scalar(first, at, &mut scanned.nodes)?;
+        }
+        loop {
+            if depth == 0 {
+                return Ok(());
+            }
+            let token = at.token();
+            if token == b',' {
+                at.step();
+                first = at.token();
+                if open.is_object {
+                    key(first, at, &mut scanned.nodes)?;
+                    first = at.token();
+                }
+                break;
+            }
+            if token != closing(open.is_object) {
+                return Err(Misfit);
+            }
+            at.step();
+            depth -= 1;
+            open = open.close(at.position(), &mut scanned.nodes);
+        }
+    }
+}
+
+/// Reads a value that holds no others. `first`: the token that it begins with.
+#[inline(always)]
+fn scalar(first: u8, at: &mut Cursor<'_>, nodes: &mut Vec<Node>) -> Result<(), Misfit> {
+    let start = at.position();
+    let (kind, escaped) = at.scalar(first)?;
+    record(kind, start, at.position(), escaped, nodes);
+    Ok(())
+}
+
+/// Reads a key and its colon. `first`: the token that it begins with.
+#[inline(always)]
+fn key(first: u8, at: &mut Cursor<'_>, nodes: &mut Vec<Node>) -> Result<(), Misfit> {
+    let start = at.position();
+    let escaped = at.key(first)?;
+    record(Kind::String, start, at.position(), escaped, nodes);
+    at.colon()
+}
+
+#[inline(always)]
+fn record(kind: Kind, start: usize, end: usize, escaped: bool, nodes: &mut Vec<Node>) {
+    let next = nodes.len() as u32 + 1;
+    nodes.push(Node { start: start as u32, end: end as u32, next, kind, escaped });
+}
+
+impl Open {
+    /// Opens the element that begins at `start`.
+    #[inline(always)]
+    fn enter(self, is_object: bool, is_outermost: bool, start: usize, nodes: &mut Vec<Node>) -> Self {
+        if let Some(around) = nodes.get_mut(self.node as usize) {
+            around.end = self.left - 1;
+        }
+        let node = nodes.len() as u32;
+        let kind = if is_object { Kind::Object } else { Kind::Array };
+        nodes.push(Node { start: start as u32, end: 0, next: self.node, kind, escaped: false });
+        // The outermost array may be a whole session on one line: its events are not cut before memory ends.
+        let left = if is_outermost && !is_object { MAX_NODES as u32 } else { MAX_ELEMENTS };
+        Self { node, left, is_object }
+    }
+
+    /// Closes it before `end`: what is open then.
+    #[inline(always)]
+    fn close(self, end: usize, nodes: &mut [Node]) -> Self {
+        let next = nodes.len() as u32;
+        let node = &mut nodes[self.node as usize];
+        node.end = end as u32;
+        let around = std::mem::replace(&mut node.next, next);
+        match nodes.get(around as usize) {
+            Some(node) => Self { node: around, left: node.end, is_object: node.kind == Kind::Object },
+            None => Self { node: NONE, left: 0, is_object: false },
+        }
+    }
+}
+
+/// Passes the rest of a container, from the element that begins with `first` up to its end, and records nothing.
+/// The cursor goes by value: that of the loop above stays in registers.
+#[cold]
+fn pass_rest(first: u8, is_object: bool, mut at: Cursor<'_>) -> (Result<(), Misfit>, Cursor<'_>) {
+    let passed = pass_elements(first, is_object, &mut at);
+    (passed, at)
+}
+
+fn pass_elements(mut first: u8, mut is_object: bool, at: &mut Cursor<'_>) -> Result<(), Misfit> {
+    // Of the containers that were opened here, whether what is around them is an object.
+    let mut around = Bits::default();
+    loop {
+        if let b'{' | b'[' = first {
+            around.push(std::mem::replace(&mut is_object, first == b'{'));
+            at.step();
+            first = at.token();
+            if first != closing(is_object) {
+                if is_object {
+                    at.key(first)?;
+                    at.colon()?;
+                    first = at.token();
+                }
+                continue;
+            }
+        } else {
+            at.scalar(first)?;
+        }
+        loop {
+            let token = at.token();
+            if token == b',' {
+                at.step();
+                first = at.token();
+                if is_object {
+                    at.key(first)?;
+                    at.colon()?;
+                    first = at.token();
+                }
+                break;
+            }
+            if token != closing(is_object) {
+                return Err(Misfit);
+            }
+            let Some(outer) = around.pop() else { return Ok(()) };
+            is_object = outer;
+            at.step();
+        }
+    }
+}
+
+/// The token that a container ends with.
+#[inline(always)]
+fn closing(is_object: bool) -> u8 {
+    if is_object { b'}' } else { b']' }
 }
 
 /// A stack of bits.
@@ -80,197 +243,8 @@ impl Bits {
         self.length += 1;
     }
 
-    fn pop(&mut self) {
-        self.length -= 1;
+    fn pop(&mut self) -> Option<bool> {
+        self.length = self.length.checked_sub(1)?;
+        Some(self.words[self.length / 64] >> (self.length % 64) & 1 == 1)
     }
-
-    fn last(&self) -> Option<bool> {
-        let top = self.length.checked_sub(1)?;
-        Some(self.words[top / 64] >> (top % 64) & 1 == 1)
-    }
-}
-
-fn run(shared: &mut Cursor<'_>) -> Result<Scanned, Misfit> {
-    let mut at = *shared;
-    // One node for some ten bytes is usual; long texts have fewer.
-    let nodes = Vec::with_capacity((at.rest() / 10).min(4096) + 4);
-    let mut sheet = Sheet { nodes, unrecorded: Bits::default(), cut: false };
-    let open =
-        Open { node: NONE, elements: 0, limit: MAX_ELEMENTS, is_object: false, depth: 0, is_muted: false };
-    let done = values(&mut at, open, &mut sheet);
-    *shared = at;
-    done.map(|()| Scanned { nodes: sheet.nodes, end: at.position(), cut: sheet.cut })
-}
-
-/// Reads values until none is open.
-#[inline(always)]
-fn values(at: &mut Cursor<'_>, mut open: Open, sheet: &mut Sheet) -> Result<(), Misfit> {
-    loop {
-        let first = at.token();
-        open.count(sheet);
-        if value(first, at, &mut open, sheet)? {
-            continue;
-        }
-        loop {
-            if open.depth == 0 {
-                return Ok(());
-            }
-            match at.token() {
-                b',' => {
-                    at.step();
-                    if open.is_object {
-                        let first = at.token();
-                        key(first, at, &open, sheet)?;
-                    }
-                    break;
-                }
-                b'}' if open.is_object => open.close(at, sheet),
-                b']' if !open.is_object => open.close(at, sheet),
-                _ => return Err(Misfit),
-            }
-        }
-    }
-}
-
-/// Reads a scalar, or opens a container and reads up to its first element (true). `first`: the token that it
-/// begins with.
-#[inline(always)]
-fn value(first: u8, at: &mut Cursor<'_>, open: &mut Open, sheet: &mut Sheet) -> Result<bool, Misfit> {
-    let start = at.position();
-    let mut escaped = false;
-    let kind = match first {
-        b'"' => {
-            escaped = at.string()?;
-            Kind::String
-        }
-        b'{' => {
-            open.enter(Kind::Object, at, sheet);
-            let first = at.token();
-            if first == b'}' {
-                open.close(at, sheet);
-                return Ok(false);
-            }
-            key(first, at, open, sheet)?;
-            return Ok(true);
-        }
-        b'[' => {
-            open.enter(Kind::Array, at, sheet);
-            if at.token() == b']' {
-                open.close(at, sheet);
-                return Ok(false);
-            }
-            return Ok(true);
-        }
-        b't' => at.word(b"true").map(|()| Kind::True)?,
-        b'f' => at.word(b"false").map(|()| Kind::False)?,
-        b'n' => at.word(b"null").map(|()| Kind::Null)?,
-        b'-' | b'0'..=b'9' => at.number().map(|()| Kind::Number)?,
-        _ => return Err(Misfit),
-    };
-    open.record(kind, start, at.position(), escaped, sheet);
-    Ok(false)
-}
-
-/// Reads a key and its colon. `first`: the token that it begins with.
-#[inline(always)]
-fn key(first: u8, at: &mut Cursor<'_>, open: &Open, sheet: &mut Sheet) -> Result<(), Misfit> {
-    let start = at.position();
-    if first != b'"' {
-        return Err(Misfit);
-    }
-    let escaped = at.string()?;
-    open.record(Kind::String, start, at.position(), escaped, sheet);
-    if at.token() != b':' {
-        return Err(Misfit);
-    }
-    at.step();
-    Ok(())
-}
-
-impl Open {
-    /// Counts an element and mutes the rest at the limit.
-    #[inline(always)]
-    fn count(&mut self, sheet: &mut Sheet) {
-        if !self.is_muted {
-            self.elements += 1;
-            if self.elements > self.limit {
-                self.mute(sheet);
-            }
-        }
-    }
-
-    /// Leaves the rest unrecorded, beginning with the value at hand.
-    #[inline(always)]
-    fn mute(&mut self, sheet: &mut Sheet) {
-        self.is_muted = true;
-        sheet.cut = true;
-        if self.is_object {
-            // Its key was recorded before the limit was seen.
-            sheet.nodes.pop();
-        }
-    }
-
-    #[inline(always)]
-    fn record(&self, kind: Kind, start: usize, end: usize, escaped: bool, sheet: &mut Sheet) {
-        if !self.is_muted {
-            let next = sheet.nodes.len() as u32 + 1;
-            sheet.nodes.push(Node { start: start as u32, end: end as u32, next, kind, escaped });
-        }
-    }
-
-    #[inline(always)]
-    fn enter(&mut self, kind: Kind, at: &mut Cursor<'_>, sheet: &mut Sheet) {
-        if !self.is_muted && (self.depth >= MAX_DEPTH || sheet.nodes.len() > MAX_NODES) {
-            self.mute(sheet);
-        }
-        self.is_object = kind == Kind::Object;
-        if self.is_muted {
-            sheet.unrecorded.push(self.is_object);
-        } else {
-            if let Some(around) = sheet.nodes.get_mut(self.node as usize) {
-                around.end = self.elements;
-            }
-            let around = std::mem::replace(&mut self.node, sheet.nodes.len() as u32);
-            let start = at.position() as u32;
-            sheet.nodes.push(Node { start, end: 0, next: around, kind, escaped: false });
-            self.elements = 0;
-        }
-        at.step();
-        self.depth += 1;
-        self.set_limit();
-    }
-
-    #[inline(always)]
-    fn close(&mut self, at: &mut Cursor<'_>, sheet: &mut Sheet) {
-        at.step();
-        self.depth -= 1;
-        if sheet.unrecorded.length > 0 {
-            self.is_object = in_object_around(self.node, sheet);
-            return;
-        }
-        self.is_muted = false;
-        let next = sheet.nodes.len() as u32;
-        let node = &mut sheet.nodes[self.node as usize];
-        node.end = at.position() as u32;
-        self.node = std::mem::replace(&mut node.next, next);
-        if let Some(around) = sheet.nodes.get(self.node as usize) {
-            self.elements = around.end;
-            self.is_object = around.kind == Kind::Object;
-        }
-        self.set_limit();
-    }
-
-    /// The outermost array may be a whole session on one line: its events are not cut before memory ends.
-    #[inline(always)]
-    fn set_limit(&mut self) {
-        self.limit = if self.depth == 1 && !self.is_object { MAX_NODES as u32 } else { MAX_ELEMENTS };
-    }
-}
-
-/// Closes a container that isn't recorded; whether the one around it is an object. `recorded`: the innermost one that is.
-#[cold]
-fn in_object_around(recorded: u32, sheet: &mut Sheet) -> bool {
-    sheet.unrecorded.pop();
-    let recorded = || sheet.nodes.get(recorded as usize).is_some_and(|node| node.kind == Kind::Object);
-    sheet.unrecorded.last().unwrap_or_else(recorded)
 }

@@ -36,7 +36,7 @@ impl<'a> Str<'a> {
     /// Whether it says `text` once decoded.
     #[inline]
     pub fn is(self, text: &str) -> bool {
-        if self.escaped { self.decode() == text } else { is_same(self.raw, text) }
+        if self.escaped { self.decode() == text } else { is_same(self.raw.as_bytes(), text.as_bytes()) }
     }
 
     /// Whether `ch` may be in it, without a look into its escapes.
@@ -64,8 +64,7 @@ impl<'a> Str<'a> {
 
 /// Whether two texts are equal. Names are short: what they begin and end with is all that is in them.
 #[inline]
-pub(crate) fn is_same(one: &str, other: &str) -> bool {
-    let (one, other) = (one.as_bytes(), other.as_bytes());
+pub(crate) fn is_same(one: &[u8], other: &[u8]) -> bool {
     if one.len() != other.len() {
         return false;
     }

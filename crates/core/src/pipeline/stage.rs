@@ -60,7 +60,7 @@ pub(super) struct Stage {
     standard: Standard,
     /// Masks what is to be masked, if anything is.
     redactor: Option<Redactor>,
-    /// The item that was written last.
+    /// The item that was written last, if it was a call.
     last: Option<Id>,
     /// The call that it was inside of.
     last_parent: Option<Id>,
@@ -185,7 +185,7 @@ impl Stage {
     /// Says what is shown of an item.
     fn show(&mut self, entry: Entry, said: &mut Vec<Said>) {
         *self.report.shown.entry(entry.kind).or_default() += 1;
-        self.last = Some(entry.id.clone());
+        self.last = (entry.kind == Kind::Call).then(|| entry.id.clone());
         self.last_parent.clone_from(&entry.parent);
         self.remember(&entry);
         self.say(entry, said);
@@ -209,10 +209,11 @@ impl Stage {
         if entry.kind != Kind::Call || entry.view.title.is_empty() || self.redactor.is_some() {
             return;
         }
-        if self.titles.len() == MOST_TITLES {
-            self.titles.pop_front();
-        }
-        self.titles.push_back((entry.id.clone(), entry.view.title.clone()));
+        // The room of the oldest one is used again.
+        let oldest = if self.titles.len() == MOST_TITLES { self.titles.pop_front() } else { None };
+        let mut title = oldest.map(|(_, title)| title).unwrap_or_default();
+        title.clone_from(&entry.view.title);
+        self.titles.push_back((entry.id.clone(), title));
     }
 
     /// Nothing is said of an item any longer: what was said while it grew is taken back.

@@ -27,27 +27,27 @@ impl Fields {
         let is_text = matches!(block.kind(), Kind::String | Kind::Null);
         let mut found =
             Self { text: if is_text { Field::of(block) } else { Field::default() }, ..Self::default() };
-        for (key, value) in block.entries() {
+        block.fields(|name, value| {
             let field = Field::of(value);
-            match &*key.decode() {
-                "type" => found.kind = field,
-                "id" => found.id = field,
-                "name" => found.name = field,
-                "input" => found.input = field,
-                "caller" => {}
+            match name {
+                b"type" => found.kind = field,
+                b"id" => found.id = field,
+                b"name" => found.name = field,
+                b"input" => found.input = field,
+                b"caller" => {}
                 name => {
                     found.is_odd_call = true;
                     match name {
-                        "text" => found.text = field,
-                        "thinking" => found.thinking = field,
-                        "tool_use_id" => found.call = field,
-                        "content" => found.content = field,
-                        "is_error" => found.is_error = value.bool() == Some(true),
+                        b"text" => found.text = field,
+                        b"thinking" => found.thinking = field,
+                        b"tool_use_id" => found.call = field,
+                        b"content" => found.content = field,
+                        b"is_error" => found.is_error = value.bool() == Some(true),
                         _ => {}
                     }
                 }
             }
-        }
+        });
         found
     }
 }

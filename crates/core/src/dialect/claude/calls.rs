@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 
-use crate::hash::hash;
 use crate::item::{Action, Id, Item};
 
 /// Calls of one generation. The one before it is kept, too.
@@ -35,7 +34,7 @@ pub(super) struct Calls {
 impl Calls {
     /// A call was made. One that is known already stays as it is.
     pub(super) fn made(&mut self, call: &Item) {
-        let id = hash(call.id.as_str());
+        let id = call.id.hash();
         if self.older.contains_key(&id) {
             return;
         }
@@ -49,7 +48,7 @@ impl Calls {
 
     /// How far a call has come; `None` if there was none, or it is long ago.
     pub(super) fn get(&self, id: &Id) -> Option<&Call> {
-        let id = hash(id.as_str());
+        let id = id.hash();
         self.newest.get(&id).or_else(|| self.older.get(&id))
     }
 
@@ -60,7 +59,7 @@ impl Calls {
 
     /// The result of a call has come.
     pub(super) fn answered(&mut self, id: &Id) {
-        let id = hash(id.as_str());
+        let id = id.hash();
         if let Some(call) = self.newest.get_mut(&id).or_else(|| self.older.get_mut(&id)) {
             *call = Call::Answered;
         }

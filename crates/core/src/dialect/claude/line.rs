@@ -79,11 +79,11 @@ impl Envelope {
         let mut found = Self::default();
         let flags = &mut found.flags;
         let names = &*NAMES;
-        for (key, field) in value.entries() {
+        value.fields(|name, field| {
             let is_true = || field.bool() == Some(true);
-            let Some(name) = names.get(&key.decode()) else {
+            let Some(name) = names.get(name) else {
                 found.has_unknown = true;
-                continue;
+                return;
             };
             let node = Field::of(field);
             match name {
@@ -116,14 +116,14 @@ impl Envelope {
                 Key::Aborted => flags.is_aborted |= is_true(),
                 Key::Beside => {}
             }
-        }
+        });
         found
     }
 
     /// Keys of `value`, whose envelope this is, that aren't known.
     pub(super) fn unknown<'a>(&self, value: Value<'a>) -> impl Iterator<Item = Str<'a>> {
         let entries = self.has_unknown.then(|| value.entries()).into_iter().flatten();
-        entries.map(|(key, _)| key).filter(|key| NAMES.get(&key.decode()).is_none())
+        entries.map(|(key, _)| key).filter(|key| NAMES.get(key.decode().as_bytes()).is_none())
     }
 }
 

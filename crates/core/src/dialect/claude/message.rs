@@ -30,7 +30,7 @@ pub(super) struct Message {
     id: Field,
     model: Field,
     content: Field,
-    usage: Option<Usage>,
+    usage: Field,
     /// The fields of the first block: most messages come as one line for each block.
     first: Fields,
 }
@@ -39,15 +39,13 @@ impl Message {
     /// Finds the fields of a message; of two with one name the last counts.
     pub(super) fn of(message: Value<'_>) -> Self {
         let mut found = Self::default();
-        for (key, value) in message.entries() {
-            match &*key.decode() {
-                "id" => found.id = Field::of(value),
-                "model" => found.model = Field::of(value),
-                "usage" => found.usage = Some(usage_of(value)),
-                "content" => found.content = Field::of(value),
-                _ => {}
-            }
-        }
+        message.fields(|name, value| match name {
+            b"id" => found.id = Field::of(value),
+            b"model" => found.model = Field::of(value),
+            b"usage" => found.usage = Field::of(value),
+            b"content" => found.content = Field::of(value),
+            _ => {}
+        });
         let first = found.content.of_record(message).and_then(|content| content.items().next());
         found.first = first.map(Fields::of).unwrap_or_default();
         found
@@ -71,12 +69,12 @@ impl Claude {
             self.history_facts(maker, model.as_deref(), out);
         }
         let id = id.map(|id| Id::from(&*id));
-        if let (Some(id), Some(usage), false) = (&id, message.usage, is_synthetic) {
+        if let (Some(id), Some(usage), false) = (&id, message.usage.of_record(value), is_synthetic) {
             // A message comes as a line for each block, and each says the same of its tokens.
-            let is_counted = |(message, counted): &(Id, Usage)| message == id && *counted == usage;
+            let is_counted = |(message, counted): &(Id, String)| message == id && counted == usage.raw();
             if !self.counted.as_ref().is_some_and(is_counted) {
-                self.counted = Some((id.clone(), usage));
-                out.push(Event::Usage { message: id.clone(), usage });
+                self.counted = Some((id.clone(), usage.raw().to_owned()));
+                out.push(Event::Usage { message: id.clone(), usage: usage_of(usage) });
             }
         }
         if let Some(id) = &id {
@@ -540,16 +538,16 @@ fn plan(maker: &Maker<'_>, of: &Item, todos: Value<'_>) -> Item {
 /// Tokens of an API message.
 pub(super) fn usage_of(usage: Value<'_>) -> Usage {
     let mut known = Usage::default();
-    for (key, count) in usage.entries() {
+    usage.fields(|name, count| {
         let count = || count.int().and_then(|count| u64::try_from(count).ok()).unwrap_or(0);
-        match &*key.decode() {
-            "input_tokens" => known.input = count(),
-            "output_tokens" => known.output = count(),
-            "cache_read_input_tokens" => known.cache_read = count(),
-            "cache_creation_input_tokens" => known.cache_write = count(),
+        match name {
+            b"input_tokens" => known.input = count(),
+            b"output_tokens" => known.output = count(),
+            b"cache_read_input_tokens" => known.cache_read = count(),
+            b"cache_creation_input_tokens" => known.cache_write = count(),
             _ => {}
         }
-    }
+    });
     known
 }
 

@@ -20,7 +20,7 @@ pub(super) mod tool;
 use std::sync::Arc;
 
 use crate::dialect::{Decoder, Input, Typed};
-use crate::event::{Event, Usage};
+use crate::event::Event;
 use crate::item::{Content, Fact, Id, Item, Kind};
 use crate::json::{self, Value};
 use crate::session::{Facts, SessionId};
@@ -71,8 +71,8 @@ pub(super) struct Claude {
     made: Made,
     session: Option<SessionId>,
     tool: Option<Arc<str>>,
-    /// The last message whose tokens were told, and how many.
-    counted: Option<(Id, Usage)>,
+    /// The last message whose tokens were told, and how they were written.
+    counted: Option<(Id, String)>,
     /// What the last line said of session, folder and version.
     known: Known,
     /// The last totals of a history file.

@@ -6,7 +6,6 @@
 //! message had both `message_delta` and `message_stop` is whole without such a line.
 
 use crate::event::Event;
-use crate::hash::hash;
 use crate::item::{Id, Kind, Status};
 use crate::json::Value;
 use crate::session::Map;
@@ -78,7 +77,8 @@ struct Current {
 /// What is remembered of messages.
 #[derive(Default)]
 pub(super) struct Threads {
-    current: Map<Option<Id>, Current>,
+    /// By what stands for the thread: see [`thread`].
+    current: Map<u64, Current>,
     /// Something was streamed since all messages were settled.
     has_streamed: bool,
     /// Hash of a message's id → hashes of its blocks, in order; 0 while only streamed.
@@ -88,9 +88,8 @@ pub(super) struct Threads {
 impl Threads {
     /// A message begins, or goes on. If it is another than the thread was at, that one is settled.
     pub(super) fn begin(&mut self, parent: Option<&Id>, message: &Id, out: &mut Vec<Event>) {
-        let parent = parent.cloned();
-        let is_replay = || self.blocks.contains_key(&hash(message.as_str()));
-        if let Some(current) = self.current.get_mut(&parent) {
+        let is_replay = || self.blocks.contains_key(&message.hash());
+        if let Some(current) = self.current.get_mut(&thread(parent)) {
             if current.message != *message {
                 current.settle(out);
                 *current = Current::at(message.clone(), is_replay());
@@ -103,12 +102,12 @@ impl Threads {
         {
             oldest.settle(out);
         }
-        self.current.insert(parent, current);
+        self.current.insert(thread(parent), current);
     }
 
     /// A user line came in a thread.
     pub(super) fn answered(&mut self, parent: Option<&Id>) {
-        if let Some(current) = self.current.get_mut(&parent.cloned()) {
+        if let Some(current) = self.current.get_mut(&thread(parent)) {
             current.is_replay = true;
         }
     }
@@ -133,7 +132,7 @@ impl Threads {
     /// Where a block stands that a whole message line tells. A replay of an earlier message gets the places that
     /// it had.
     pub(super) fn whole(&mut self, parent: Option<&Id>, message: &Id, told: &Told<'_>) -> Place {
-        let current = self.current.get_mut(&parent.cloned());
+        let current = self.current.get_mut(&thread(parent));
         let is_replay = told.is_replay || current.as_ref().is_some_and(|current| current.is_replay);
         let twin = current.and_then(|current| current.twin(told));
         let known = self.blocks_of(message);
@@ -159,8 +158,13 @@ impl Threads {
         if self.blocks.len() >= MAX_MESSAGES {
             self.blocks.drain(..MAX_MESSAGES / 2);
         }
-        self.blocks.entry(hash(message.as_str())).or_default()
+        self.blocks.entry(message.hash()).or_default()
     }
+}
+
+/// What stands for a thread: that of the call that it is inside of, or nothing for the main one.
+fn thread(parent: Option<&Id>) -> u64 {
+    parent.map_or(0, Id::hash)
 }
 
 fn block_id(message: &Id, place: usize) -> Id {
@@ -267,10 +271,10 @@ impl Claude {
 
     /// The message that the line's thread is at; one is made up for events without a start.
     fn current(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) -> &mut Current {
-        let key = maker.parent.clone();
+        let key = thread(maker.parent.as_ref());
         if !self.threads.current.contains_key(&key) {
             let id = maker.unnamed();
-            self.threads.begin(key.as_ref(), &id, out);
+            self.threads.begin(maker.parent.as_ref(), &id, out);
         }
         self.threads.current.entry(key).or_insert_with(|| Current::at(maker.unnamed(), false))
     }

@@ -112,31 +112,30 @@ pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
         _ => return,
     }
     item.data.reserve(8);
-    for (key, value) in structured.entries() {
-        let key = key.decode();
-        match &*key {
-            "file" => file_facts(item, value),
-            "type" => type_fact(item, value),
-            "content" if item.action == Some(Action::Delegate) => {
+    structured.fields(|name, value| {
+        match name {
+            b"file" => file_facts(item, value),
+            b"type" => type_fact(item, value),
+            b"content" if item.action == Some(Action::Delegate) => {
                 set(item, "answer", Fact::Made(answer, structured.node()));
             }
-            "results" => hits_fact(item, value),
-            "bashEditDiff" => {
+            b"results" => hits_fact(item, value),
+            b"bashEditDiff" => {
                 if let Some(files) = value.get("files") {
                     set(item, "files", Fact::Node(files.node()));
                 }
             }
-            "persistedOutputPath" => set(item, "persisted", Fact::Node(value.node())),
-            "matches" => set(item, "matches", Fact::Node(value.node())),
+            b"persistedOutputPath" => set(item, "persisted", Fact::Node(value.node())),
+            b"matches" => set(item, "matches", Fact::Node(value.node())),
             _ => {
-                if let Some(name) = FACT_NAMES.get(&key)
+                if let Some(name) = FACT_NAMES.get(name)
                     && !value.is_null()
                 {
                     set(item, name, Fact::Node(value.node()));
                 }
             }
         }
-    }
+    });
     let is_file =
         item.fact("original").is_some() || item.fact("patch").is_some() || item.fact("created").is_some();
     if is_file && item.fact("modified").is_none() {
