@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::event::Usage;
+use crate::find::find;
 use crate::item::{Action, Id, Kind, Status};
 use crate::json::Record;
 use crate::text::Text;
@@ -76,7 +77,7 @@ impl Span {
     /// A span; line feeds in `text` become `␊`, since a span is part of one line.
     pub fn new(role: impl Into<Role>, text: impl Into<Text>) -> Self {
         let text = text.into();
-        let has_line_feed = memchr::memchr(b'\n', text.as_bytes()).is_some();
+        let has_line_feed = find(b'\n', text.as_bytes()).is_some();
         let text = if has_line_feed { Text::clean_owned(text.replace('\n', "␊")) } else { text };
         Self { text, role: role.into(), link: None }
     }
@@ -111,8 +112,8 @@ impl Clone for Line {
 impl Line {
     /// A line of one span.
     pub fn of(role: impl Into<Role>, text: impl Into<Text>) -> Self {
-        // Room for a blank and another span: most lines are built from here.
-        let mut spans = Vec::with_capacity(3);
+        // Room for two more spans and the blanks between: most lines are built from here.
+        let mut spans = Vec::with_capacity(5);
         spans.push(Span::new(role, text));
         Self { spans }
     }

@@ -14,6 +14,7 @@ pub mod contract;
 pub mod dialect;
 pub mod entry;
 pub mod event;
+mod find;
 pub mod formatter;
 pub mod frame;
 mod hash;

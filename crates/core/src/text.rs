@@ -377,29 +377,30 @@ pub(crate) fn is_dangerous(ch: char) -> bool {
 fn plain_length(bytes: &[u8]) -> usize {
     let (sixteens, rest) = bytes.as_chunks::<16>();
     for (at, sixteen) in sixteens.iter().enumerate() {
-        let marks = not_plain(*sixteen);
-        if marks != 0 {
-            return at * 16 + marks.trailing_zeros() as usize;
+        if let Some(end) = first_odd(*sixteen) {
+            return at * 16 + end;
         }
     }
-    if rest.is_empty() {
-        return bytes.len();
-    }
     // What stands before the last sixteen is plain: it does no harm that some of it is looked at again.
-    if let Some(last) = bytes.last_chunk::<16>() {
-        return bytes.len() - 16 + not_plain(*last).trailing_zeros().min(16) as usize;
+    match bytes.last_chunk::<16>() {
+        _ if rest.is_empty() => bytes.len(),
+        Some(last) => bytes.len() - 16 + first_odd(*last).unwrap_or(16),
+        None => rest.iter().position(|&byte| is_odd(byte)).unwrap_or(rest.len()),
     }
-    let is_plain = |byte: u8| matches!(byte, 0x20..=0x7e) || byte == b'\n' || byte == b'\t';
-    rest.iter().position(|&byte| !is_plain(byte)).unwrap_or(rest.len())
 }
 
-/// The bytes that aren't printable ASCII; the lowest bit is the first one's.
-fn not_plain(bytes: [u8; 16]) -> u32 {
+fn is_odd(byte: u8) -> bool {
+    !matches!(byte, b'\n' | b'\t' | 0x20..=0x7e)
+}
+
+/// Where the first byte stands that isn't printable ASCII.
+fn first_odd(bytes: [u8; 16]) -> Option<usize> {
     let [line_feed, tab, last_control, delete] = [b'\n', b'\t', 0x1f, 0x7f].map(u8x16::splat);
     let bytes = u8x16::new(bytes);
     let is_odd = bytes.min(last_control).simd_eq(bytes) | bytes.max(delete).simd_eq(bytes);
     let is_blank = bytes.simd_eq(line_feed) | bytes.simd_eq(tab);
-    is_odd.to_bitmask() & !is_blank.to_bitmask()
+    let odd = is_odd.to_bitmask() & !is_blank.to_bitmask();
+    (odd != 0).then(|| odd.trailing_zeros() as usize)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What is said of notices: what the agent's program tells beside the conversation.
 
 use crate::entry::{Block, Line, View};
+use crate::find::find;
 use crate::formatter::standard::{Context, images};
 use crate::formatter::{figures, generic};
 use crate::item::FactRef;
@@ -35,7 +36,7 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
     if !context.full && &*event == "damaged" {
         text = runs_counted(&text);
     }
-    let first = memchr::memchr(b'\n', text.as_bytes()).unwrap_or(0);
+    let first = find(b'\n', text.as_bytes()).unwrap_or(0);
     let longest = if context.item.error { LONG_ERROR } else { 2 * generic::SHORT };
     let is_line = first == 0 && text.len() <= longest;
     match known {

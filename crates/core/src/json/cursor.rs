@@ -109,7 +109,7 @@ impl<'a> Cursor<'a> {
 
     /// Passes the string that begins here; says whether it has escapes.
     #[inline(always)]
-    fn string(&mut self) -> Result<bool, Misfit> {
+    pub(super) fn string(&mut self) -> Result<bool, Misfit> {
         let mut escaped = false;
         self.step();
         loop {

@@ -69,7 +69,12 @@ fn values(at: &mut Cursor<'_>, scanned: &mut Scanned) -> Result<(), Misfit> {
     let mut first = at.token();
     loop {
         let opens = matches!(first, b'{' | b'[');
-        if open.left == 0 || opens && (depth >= MAX_DEPTH || scanned.nodes.len() > MAX_NODES) {
+        if first == b'"' && open.left > 0 {
+            open.left -= 1;
+            let start = at.position();
+            let escaped = at.string()?;
+            record(Kind::String, start, at.position(), escaped, &mut scanned.nodes);
+        } else if open.left == 0 || opens && (depth >= MAX_DEPTH || scanned.nodes.len() > MAX_NODES) {
             scanned.cut = true;
             if open.is_object {
                 // Its key was recorded before the limit was seen.
@@ -85,8 +90,7 @@ fn values(at: &mut Cursor<'_>, scanned: &mut Scanned) -> Result<(), Misfit> {
             first = at.token();
             if first != closing(open.is_object) {
                 if open.is_object {
-                    key(first, at, &mut scanned.nodes)?;
-                    first = at.token();
+                    first = key(first, at, &mut scanned.nodes)?;
                 }
                 continue;
             }
@@ -103,8 +107,7 @@ fn values(at: &mut Cursor<'_>, scanned: &mut Scanned) -> Result<(), Misfit> {
                 at.step();
                 first = at.token();
                 if open.is_object {
-                    key(first, at, &mut scanned.nodes)?;
-                    first = at.token();
+                    first = key(first, at, &mut scanned.nodes)?;
                 }
                 break;
             }
@@ -127,13 +130,14 @@ fn scalar(first: u8, at: &mut Cursor<'_>, nodes: &mut Vec<Node>) -> Result<(), M
     Ok(())
 }
 
-/// Reads a key and its colon. `first`: the token that it begins with.
+/// Reads a key and its colon; gives the token that follows. `first`: the one that the key begins with.
 #[inline(always)]
-fn key(first: u8, at: &mut Cursor<'_>, nodes: &mut Vec<Node>) -> Result<(), Misfit> {
+fn key(first: u8, at: &mut Cursor<'_>, nodes: &mut Vec<Node>) -> Result<u8, Misfit> {
     let start = at.position();
     let escaped = at.key(first)?;
     record(Kind::String, start, at.position(), escaped, nodes);
-    at.colon()
+    at.colon()?;
+    Ok(at.token())
 }
 
 #[inline(always)]

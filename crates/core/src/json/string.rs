@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::find::find;
+
 /// A string of a record between its quotes, not yet unescaped.
 #[derive(Clone, Copy, Debug)]
 pub struct Str<'a> {
@@ -100,7 +102,7 @@ fn unescaped(raw: &str) -> String {
 /// Writes what `raw` stands for.
 fn unescape(raw: &str, out: &mut impl fmt::Write) -> fmt::Result {
     let mut rest = raw;
-    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+    while let Some(at) = find(b'\\', rest.as_bytes()) {
         let (plain, escape) = rest.split_at(at);
         out.write_str(plain)?;
         let (ch, used) = escape_at(escape);

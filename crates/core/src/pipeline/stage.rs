@@ -64,8 +64,8 @@ pub(super) struct Stage {
     last: Option<Id>,
     /// The call that it was inside of.
     last_parent: Option<Id>,
-    /// The titles of the calls that were said last: what belongs to one of them is told under the title it has.
-    titles: VecDeque<(Id, Line)>,
+    /// The titles of the calls that were said last, by the hashes of their ids: what belongs to one of them is told under the title it has.
+    titles: VecDeque<(u64, Line)>,
     /// The session of the last item that has one.
     last_session: Option<SessionId>,
     pub(super) report: Report,
@@ -213,7 +213,7 @@ impl Stage {
         let oldest = if self.titles.len() == MOST_TITLES { self.titles.pop_front() } else { None };
         let mut title = oldest.map(|(_, title)| title).unwrap_or_default();
         title.clone_from(&entry.view.title);
-        self.titles.push_back((entry.id.clone(), title));
+        self.titles.push_back((entry.id.hash(), title));
     }
 
     /// Nothing is said of an item any longer: what was said while it grew is taken back.
@@ -382,7 +382,7 @@ impl Stage {
     /// The title of a call, if it is remembered.
     fn title_of(&mut self, call: &Id, session: &Session) -> Option<Line> {
         let known = session.call(call)?;
-        if let Some((_, title)) = self.titles.iter().rev().find(|(id, _)| id == call) {
+        if let Some((_, title)) = self.titles.iter().rev().find(|(id, _)| *id == call.hash()) {
             return Some(title.clone());
         }
         let view = self.view(known, session).map(|view| match self.profile.detail {

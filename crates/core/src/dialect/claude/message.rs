@@ -71,9 +71,8 @@ impl Claude {
         let id = id.map(|id| Id::from(&*id));
         if let (Some(id), Some(usage), false) = (&id, message.usage.of_record(value), is_synthetic) {
             // A message comes as a line for each block, and each says the same of its tokens.
-            let is_counted = |(message, counted): &(Id, String)| message == id && counted == usage.raw();
-            if !self.counted.as_ref().is_some_and(is_counted) {
-                self.counted = Some((id.clone(), usage.raw().to_owned()));
+            let counted = Some((id.hash(), hash(usage.raw())));
+            if std::mem::replace(&mut self.counted, counted) != counted {
                 out.push(Event::Usage { message: id.clone(), usage: usage_of(usage) });
             }
         }

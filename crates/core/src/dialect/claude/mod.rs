@@ -71,8 +71,8 @@ pub(super) struct Claude {
     made: Made,
     session: Option<SessionId>,
     tool: Option<Arc<str>>,
-    /// The last message whose tokens were told, and how they were written.
-    counted: Option<(Id, String)>,
+    /// Hashes of the last message whose tokens were told, and of how they were written.
+    counted: Option<(u64, u64)>,
     /// What the last line said of session, folder and version.
     known: Known,
     /// The last totals of a history file.

@@ -5,6 +5,8 @@
 //! at all: its blocks are dropped when the next message of that thread begins. Text whose
 //! message had both `message_delta` and `message_stop` is whole without such a line.
 
+use smallvec::SmallVec;
+
 use crate::event::Event;
 use crate::item::{Id, Kind, Status};
 use crate::json::Value;
@@ -19,6 +21,9 @@ const MAX_THREADS: usize = 256;
 const MAX_MESSAGES: usize = 4_096;
 /// Blocks of one message that may stream at the same time, or be told by their place when it comes again.
 const MAX_BLOCKS: usize = 1_024;
+
+/// Hashes of the blocks of a message. Most messages have few.
+type Hashes = SmallVec<[u64; 2]>;
 
 /// A block that is streaming, or has streamed.
 struct Streamed {
@@ -82,7 +87,7 @@ pub(super) struct Threads {
     /// Something was streamed since all messages were settled.
     has_streamed: bool,
     /// Hash of a message's id → hashes of its blocks, in order; 0 while only streamed.
-    blocks: Map<u64, Vec<u64>>,
+    blocks: Map<u64, Hashes>,
 }
 
 impl Threads {
@@ -154,7 +159,7 @@ impl Threads {
         Place::At(place)
     }
 
-    fn blocks_of(&mut self, message: &Id) -> &mut Vec<u64> {
+    fn blocks_of(&mut self, message: &Id) -> &mut Hashes {
         if self.blocks.len() >= MAX_MESSAGES {
             self.blocks.drain(..MAX_MESSAGES / 2);
         }

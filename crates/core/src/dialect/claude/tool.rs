@@ -112,27 +112,25 @@ pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
         _ => return,
     }
     item.data.reserve(8);
-    structured.fields(|name, value| {
-        match name {
-            b"file" => file_facts(item, value),
-            b"type" => type_fact(item, value),
-            b"content" if item.action == Some(Action::Delegate) => {
-                set(item, "answer", Fact::Made(answer, structured.node()));
+    structured.fields(|name, value| match name {
+        b"file" => file_facts(item, value),
+        b"type" => type_fact(item, value),
+        b"content" if item.action == Some(Action::Delegate) => {
+            set(item, "answer", Fact::Made(answer, structured.node()));
+        }
+        b"results" => hits_fact(item, value),
+        b"bashEditDiff" => {
+            if let Some(files) = value.get("files") {
+                set(item, "files", Fact::Node(files.node()));
             }
-            b"results" => hits_fact(item, value),
-            b"bashEditDiff" => {
-                if let Some(files) = value.get("files") {
-                    set(item, "files", Fact::Node(files.node()));
-                }
-            }
-            b"persistedOutputPath" => set(item, "persisted", Fact::Node(value.node())),
-            b"matches" => set(item, "matches", Fact::Node(value.node())),
-            _ => {
-                if let Some(name) = FACT_NAMES.get(name)
-                    && !value.is_null()
-                {
-                    set(item, name, Fact::Node(value.node()));
-                }
+        }
+        b"persistedOutputPath" => set(item, "persisted", Fact::Node(value.node())),
+        b"matches" => set(item, "matches", Fact::Node(value.node())),
+        _ => {
+            if let Some(name) = FACT_NAMES.get(name)
+                && !value.is_null()
+            {
+                set(item, name, Fact::Node(value.node()));
             }
         }
     });

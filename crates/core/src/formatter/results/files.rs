@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::{Answer, TITLE};
 use crate::entry::{Block, View};
+use crate::find::find;
 use crate::formatter::calls::extension;
 use crate::formatter::changes::Changes;
 use crate::formatter::standard::images;
@@ -139,7 +140,7 @@ impl<'a> Numbered<'a> {
                 break;
             }
             let line_start = text.len() - line.len();
-            let end = memchr::memchr(b'\n', line.as_bytes()).map_or(text.len(), |end| line_start + end + 1);
+            let end = find(b'\n', line.as_bytes()).map_or(text.len(), |end| line_start + end + 1);
             bare.push_str(&text[line_start..end]);
             lines += 1;
             at = end;
@@ -182,7 +183,7 @@ pub(in crate::formatter) fn change(answer: &mut Answer<'_>) -> Option<View> {
         }
         // Without any facts the words for the model are all there is.
         let text = answer.text();
-        let first = memchr::memchr(b'\n', text.as_bytes()).unwrap_or(text.len());
+        let first = find(b'\n', text.as_bytes()).unwrap_or(text.len());
         if !context.full && !text.is_empty() && first <= TITLE {
             answer.note(text.slice(0, first));
         } else {

@@ -14,6 +14,7 @@ use std::sync::LazyLock;
 use memchr::memmem::{self, Finder};
 
 use crate::entry::{Block, Line, Span, View};
+use crate::find::find;
 use crate::formatter::changes::Changes;
 use crate::formatter::standard::{Context, images};
 use crate::formatter::{figures, generic, tools};
@@ -161,7 +162,7 @@ impl Answer<'_> {
         } else if context.is("interrupted") {
             self.title.push("result.error", Text::own("interrupted"));
         } else {
-            let end = memchr::memchr(b'\n', text.as_bytes()).unwrap_or(text.len());
+            let end = find(b'\n', text.as_bytes()).unwrap_or(text.len());
             if !context.full && text.starts_with(REJECTED) {
                 let was_running = text.contains("stopped while running");
                 let said = if was_running { "interrupted by the user" } else { "rejected by the user" };

@@ -5,10 +5,9 @@
 
 use std::fmt;
 
-use memchr::memchr;
-
 use super::wrap::{self, Piece, spaces};
 use super::{Look, Paint};
+use crate::find::find;
 use crate::theme::{self, Style};
 
 /// What is written is passed on when it is longer than this, in bytes. Longer texts are written bit by bit.
@@ -414,7 +413,7 @@ impl<'p> Pen<'p> {
 
 /// The first line of `text`, and what follows its line feed.
 pub(super) fn first_line(text: &str) -> (&str, Option<&str>) {
-    match memchr(b'\n', text.as_bytes()) {
+    match find(b'\n', text.as_bytes()) {
         Some(at) => (&text[..at], Some(&text[at + 1..])),
         None => (text, None),
     }

@@ -1,0 +1,49 @@
+//! Finds a byte that most likely stands near the start, as the end of a line does: what is found in the first few bytes
+//! costs less than the call of a function that is made for long texts.
+
+use wide::u8x16;
+
+/// Bytes that are looked at here, before the function for long texts is asked.
+const NEAR: usize = 64;
+
+/// Where `byte` stands first.
+#[inline]
+pub(crate) fn find(byte: u8, bytes: &[u8]) -> Option<usize> {
+    let near = &bytes[..bytes.len().min(NEAR)];
+    let (sixteens, rest) = near.as_chunks::<16>();
+    for (index, sixteen) in sixteens.iter().enumerate() {
+        if let Some(at) = find_in(byte, *sixteen) {
+            return Some(index * 16 + at);
+        }
+    }
+    match near.last_chunk::<16>() {
+        Some(_) if near.len() < bytes.len() => memchr::memchr(byte, &bytes[NEAR..]).map(|at| NEAR + at),
+        // It isn't in what of these was looked at already.
+        Some(last) => find_in(byte, *last).map(|at| near.len() - 16 + at),
+        None => rest.iter().position(|&other| other == byte),
+    }
+}
+
+#[inline]
+fn find_in(byte: u8, bytes: [u8; 16]) -> Option<usize> {
+    let found = u8x16::new(bytes).simd_eq(u8x16::splat(byte)).to_bitmask();
+    (found != 0).then(|| found.trailing_zeros() as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_first_one_is_found_wherever_it_stands(bytes in prop::collection::vec(b'a'..=b'c', 0..9), before in 0_usize..150) {
+            let bytes: Vec<u8> = std::iter::repeat_n(b'-', before).chain(bytes).collect();
+            for end in [bytes.len(), before] {
+                let bytes = &bytes[..end];
+                prop_assert_eq!(find(b'a', bytes), bytes.iter().position(|&byte| byte == b'a'));
+            }
+        }
+    }
+}
