@@ -353,9 +353,13 @@ impl<'a, T> Turn<'a, T> {
     /// Passes it on.
     fn pass(mut self) -> Option<()> {
         self.wait()?;
-        self.turns.next.store(self.number + 1, Ordering::Release);
-        if self.turns.asleep.load(Ordering::Relaxed) > 0 {
-            self.turns.passed.notify_all();
+        let Self { turns, number, value, .. } = self;
+        turns.next.store(number + 1, Ordering::Release);
+        let has_sleepers = turns.asleep.load(Ordering::Relaxed) > 0;
+        // Who is woken needs the lock.
+        drop(value);
+        if has_sleepers {
+            turns.passed.notify_all();
         }
         Some(())
     }
