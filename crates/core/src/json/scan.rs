@@ -75,11 +75,8 @@ fn values(at: &mut Cursor<'_>, scanned: &mut Scanned) -> Result<(), Misfit> {
             let escaped = at.string()?;
             record(Kind::String, start, at.position(), escaped, &mut scanned.nodes);
         } else if open.left == 0 || opens && (depth >= MAX_DEPTH || scanned.nodes.len() > MAX_NODES) {
+            // In an object, the key was recorded before the limit was seen: without a value it doesn't count.
             scanned.cut = true;
-            if open.is_object {
-                // Its key was recorded before the limit was seen.
-                scanned.nodes.pop();
-            }
             let passed;
             (passed, *at) = pass_rest(first, open.is_object, *at);
             passed?;

@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 fn record(text: &str) -> Record {
@@ -38,6 +40,9 @@ fn it_agrees_with_serde_json_on_what_is_json() {
         r#""a"#,
         r#""\u12""#,
         r#""\x""#,
+        r#""\0""#,
+        r#""\u00g0""#,
+        r#""\/\b\f\u00aF""#,
         r#""\ud800""#,
         "\"\t\"",
         "\"\u{7f}\"",
@@ -84,6 +89,98 @@ fn a_million_levels_and_elements_are_checked_without_recursion() {
     let keys = record(&format!(r#"{{"o":{{{}}},"after":7}}"#, pairs.join(",")));
     assert_eq!(keys.root().get("o").map(|v| v.entries().count()), Some(MAX_ELEMENTS as usize));
     assert_eq!(keys.root().get("after").and_then(Value::int), Some(7));
+}
+
+#[test]
+fn what_is_not_recorded_is_checked_all_the_same() {
+    let many = "1,".repeat(MAX_ELEMENTS as usize);
+    for (rest, is_right) in [
+        (r#"{"a":[{"b":"c"},[],{}]},2"#, true),
+        (r#"{"a":[{"b":"c"},[],{}]},"#, false),
+        (r#"{"a":[{"b":"c"},[],{}}"#, false),
+        (r#"{"a":[{"b" "c"}]}"#, false),
+        (r#"{"a":[{b:"c"}]}"#, false),
+        (r#"{"a":1]"#, false),
+        ("[1}", false),
+        (r#"["a"#, false),
+        ("tru", false),
+    ] {
+        let text = format!("[0,[{many}{rest}],true]");
+        let whole = Record::from_line(text);
+        assert_eq!(whole.is_ok(), is_right, "{rest}");
+        if let Ok(record) = whole {
+            let last = record.root().items().last();
+            assert!(record.is_cut() && last.and_then(Value::bool) == Some(true), "{rest}");
+        }
+    }
+}
+
+/// Values, with blanks that are no harm.
+fn documents() -> impl Strategy<Value = String> {
+    let blank = || prop::sample::select(vec!["", "", "", " ", "\n", "\t \r"]);
+    let string = || r#"("(é😀|\\\\|\\\"|\\n|\\u00e9|[a-c]{1,40}| ){0,6}")"#;
+    let scalar = prop_oneof![
+        string().prop_map(|text| text),
+        any::<i32>().prop_map(|number| number.to_string()),
+        prop::sample::select(vec!["true", "false", "null", "0", "-0.25e+3"]).prop_map(str::to_owned),
+    ];
+    scalar.prop_recursive(4, 40, 6, move |inside| {
+        let element = (blank(), inside.clone(), blank()).prop_map(|(a, value, b)| format!("{a}{value}{b}"));
+        let entry = (blank(), string(), blank(), inside, blank())
+            .prop_map(|(a, key, b, value, c)| format!("{a}{key}{b}:{value}{c}"));
+        prop_oneof![
+            prop::collection::vec(element, 0..6).prop_map(|elements| format!("[{}]", elements.join(","))),
+            prop::collection::vec(entry, 0..6).prop_map(|entries| format!("{{{}}}", entries.join(","))),
+        ]
+    })
+}
+
+/// Whether two values are the same. Of two equal keys the last counts, as in theirs.
+fn is_same_value(ours: Value<'_>, theirs: &serde_json::Value) -> bool {
+    match theirs {
+        serde_json::Value::Null => ours.is_null(),
+        serde_json::Value::Bool(truth) => ours.bool() == Some(*truth),
+        serde_json::Value::Number(number) => match number.as_i64() {
+            Some(whole) => ours.int() == Some(whole),
+            None => ours.float() == number.as_f64(),
+        },
+        serde_json::Value::String(text) => ours.decode().as_deref() == Some(&**text),
+        serde_json::Value::Array(list) => {
+            ours.items().count() == list.len()
+                && ours.items().zip(list).all(|(ours, theirs)| is_same_value(ours, theirs))
+        }
+        serde_json::Value::Object(map) => {
+            let mut named = Vec::new();
+            ours.fields(|name, value| named.push((name.to_vec(), value.node())));
+            named.iter().all(|(name, _)| map.keys().any(|key| key.as_bytes() == &**name))
+                && map
+                    .iter()
+                    .all(|(key, theirs)| ours.get(key).is_some_and(|ours| is_same_value(ours, theirs)))
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn values_are_those_that_serde_json_finds(text in documents()) {
+        let theirs = serde_json::from_str(&text).unwrap();
+        prop_assert!(is_same_value(record(&text).root(), &theirs), "{}", text);
+    }
+
+    #[test]
+    fn a_letter_too_many_or_too_few_is_judged_as_by_serde_json(
+        text in documents(),
+        at: prop::sample::Index,
+        put in prop::sample::select(vec!["", "\"", "\\", ",", ":", "]", "}", "[", "0", "-", "\u{1}"]),
+    ) {
+        let mut chars: Vec<String> = text.chars().map(String::from).collect();
+        let at = at.index(chars.len());
+        chars[at] = put.to_owned();
+        let text = chars.concat();
+        let ours = Record::from_line(text.clone()).is_ok();
+        let theirs = serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
+        prop_assert_eq!(ours, theirs, "{}", text);
+    }
 }
 
 #[test]
