@@ -1,5 +1,8 @@
 //! Hunks of a diff as rows: number, mark, text, and within paired lines the words that changed.
 
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -10,6 +13,9 @@ use crate::entry::{Change, DiffLine, Hunk};
 
 /// Longer lines are not compared word by word.
 const MAX_COMPARED: usize = 500;
+
+/// The first number of a word of several bytes: those of one byte are their own.
+const FIRST_NUMBER: u16 = 256;
 
 pub(super) fn write(pen: &mut Pen<'_>, hunks: &[Hunk]) {
     let digits = hunks.iter().map(last_number).max().filter(|last| *last > 0).map(digits);
@@ -147,11 +153,19 @@ pub(in crate::writer) fn changed<'a>(text: &'a str, other: &str) -> Option<Vec<(
     if text.len() > MAX_COMPARED || other.len() > MAX_COMPARED {
         return None;
     }
+    let mut numbers = Numbers::default();
     let (mine, theirs) = (words(text), words(other));
+    let (my_numbers, their_numbers) = (numbers.of(&mine), numbers.of(&theirs));
+    let all = solid(text);
+    let is_telling = |kept: usize| kept * 5 >= all * 2 && kept > 0;
+    // No more can be kept than both have in whatever order: most lines that have little in common end here.
+    if !is_telling(shared(&mine, &my_numbers, &their_numbers)) {
+        return None;
+    }
     let mut parts: Vec<(&str, bool)> = Vec::new();
     let mut rest = text;
     let mut kept = 0;
-    for operation in capture_diff_slices(Algorithm::Myers, &mine, &theirs) {
+    for operation in capture_diff_slices(Algorithm::Myers, &my_numbers, &their_numbers) {
         let range = operation.old_range();
         if range.is_empty() {
             continue;
@@ -165,33 +179,136 @@ pub(in crate::writer) fn changed<'a>(text: &'a str, other: &str) -> Option<Vec<(
         }
         parts.push((part, !same));
     }
-    (kept * 5 >= solid(text) * 2 && kept > 0).then_some(parts)
+    is_telling(kept).then_some(parts)
 }
 
 /// Bytes of `text` that aren't blank.
 fn solid(text: &str) -> usize {
-    text.split_whitespace().map(str::len).sum()
+    text.chars().filter(|ch| !ch.is_whitespace()).map(char::len_utf8).sum()
+}
+
+/// Bytes of the words that both have, however they are ordered.
+fn shared(mine: &[&str], my_numbers: &[u16], their_numbers: &[u16]) -> usize {
+    let most = my_numbers.iter().chain(their_numbers).max().copied().unwrap_or(0);
+    let mut left = vec![0_u16; usize::from(most) + 1];
+    for number in their_numbers {
+        left[usize::from(*number)] += 1;
+    }
+    let mut shared = 0;
+    for (word, number) in mine.iter().zip(my_numbers) {
+        let left = &mut left[usize::from(*number)];
+        if *left > 0 {
+            *left -= 1;
+            shared += solid(word);
+        }
+    }
+    shared
+}
+
+/// Gives numbers to words, equal ones to equal words: they are compared many times.
+#[derive(Default)]
+struct Numbers<'w> {
+    longer: HashMap<&'w str, u16, FixedState>,
+}
+
+impl<'w> Numbers<'w> {
+    /// The numbers of words; there are no more of them than a line that is compared has bytes.
+    fn of(&mut self, words: &[&'w str]) -> Vec<u16> {
+        words.iter().map(|word| self.number(word)).collect()
+    }
+
+    fn number(&mut self, word: &'w str) -> u16 {
+        // Most of what stands between words is one byte, which is a number already.
+        if let [byte] = word.as_bytes() {
+            return u16::from(*byte);
+        }
+        let next = FIRST_NUMBER + self.longer.len() as u16;
+        *self.longer.entry(word).or_insert(next)
+    }
 }
 
 /// The words of a line of code; what is between them, grapheme by grapheme.
 fn words(text: &str) -> Vec<&str> {
-    let is_word = |ch: char| ch.is_alphanumeric() || ch == '_';
-    let mut words = Vec::new();
+    let mut words = Vec::with_capacity(text.len() / 2);
     let mut rest = text;
     while !rest.is_empty() {
-        let length = rest.find(|ch| !is_word(ch)).unwrap_or(rest.len());
-        let length =
-            if length > 0 { length } else { rest.graphemes(true).next().map_or(rest.len(), str::len) };
-        let (word, behind) = rest.split_at(length);
+        let (word, behind) = rest.split_at(first_word(rest));
         words.push(word);
         rest = behind;
     }
     words
 }
 
+/// The length of the word, or else of the grapheme, that a text begins with.
+fn first_word(text: &str) -> usize {
+    let is_word = |ch: char| ch.is_alphanumeric() || ch == '_';
+    match text.as_bytes() {
+        // A character of ASCII before another is a grapheme, but for the two that end a line.
+        [first, next, ..]
+            if first.is_ascii() && next.is_ascii() && *first != b'\r' && !is_word(char::from(*first)) =>
+        {
+            1
+        }
+        _ => match text.find(|ch| !is_word(ch)) {
+            Some(0) => text.graphemes(true).next().map_or(text.len(), str::len),
+            Some(length) => length,
+            None => text.len(),
+        },
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// The same, as it would be said most simply.
+    fn changed_plainly<'a>(text: &'a str, other: &str) -> Option<Vec<(&'a str, bool)>> {
+        let (mine, theirs) = (words_plainly(text), words_plainly(other));
+        let mut parts = Vec::new();
+        let (mut at, mut kept) = (0, 0);
+        for operation in capture_diff_slices(Algorithm::Myers, &mine, &theirs) {
+            let length: usize = mine[operation.old_range()].iter().map(|word| word.len()).sum();
+            let (part, same) = (&text[at..at + length], matches!(operation, DiffOp::Equal { .. }));
+            at += length;
+            kept += if same { solid(part) } else { 0 };
+            parts.extend((length > 0).then_some((part, !same)));
+        }
+        (kept * 5 >= solid(text) * 2 && kept > 0).then_some(parts)
+    }
+
+    fn words_plainly(text: &str) -> Vec<&str> {
+        let mut words = Vec::new();
+        let mut at = 0;
+        while at < text.len() {
+            let rest = &text[at..];
+            let length = rest.find(|ch: char| !ch.is_alphanumeric() && ch != '_').unwrap_or(rest.len());
+            let length = if length > 0 { length } else { rest.graphemes(true).next().unwrap().len() };
+            words.push(&rest[..length]);
+            at += length;
+        }
+        words
+    }
+
+    proptest! {
+        #[test]
+        fn no_short_cut_changes_what_is_found(
+            text in "(a|b|ab|cd|_x|é|漢字|e\u{301}|👩\u{200d}👧|\u{301}| |  |\r\n|\u{a0}|\\(|\\)|;|->|=|1){0,24}",
+            other in "(a|b|ab|cd|_x|é|漢字|e\u{301}|👩\u{200d}👧|\u{301}| |  |\r\n|\u{a0}|\\(|\\)|;|->|=|1){0,24}",
+            cut in 0_usize..24,
+        ) {
+            prop_assert_eq!(words(&text), words_plainly(&text));
+            // What resembles it, too.
+            let words = words_plainly(&text);
+            let (start, end) = words.split_at(cut.min(words.len()));
+            let alike = [&*start.concat(), &*other, &*end.concat()].concat();
+            for other in [&other, &alike] {
+                prop_assert_eq!(changed(&text, other), changed_plainly(&text, other));
+                prop_assert_eq!(changed(other, &text), changed_plainly(other, &text));
+            }
+        }
+    }
 
     #[test]
     fn changed_words_are_found_where_lines_resemble_each_other() {
