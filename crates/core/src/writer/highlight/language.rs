@@ -17,6 +17,15 @@ pub(super) struct Language {
     pub(super) keywords: &'static [&'static str],
 }
 
+impl Language {
+    /// All that begins a comment or a string; none of it is empty.
+    pub(super) fn marks(&self) -> impl Iterator<Item = &'static str> {
+        let block = self.block.map(|(open, _)| open);
+        let quotes = self.quotes.iter().map(|quote| quote.mark);
+        self.comments.iter().copied().chain(block).chain(quotes)
+    }
+}
+
 /// How the words of a text are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {

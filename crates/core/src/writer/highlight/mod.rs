@@ -16,12 +16,11 @@ const MAX_CODE: usize = 256 * 1024;
 /// Longer lines are left plain: no one wrote them.
 const MAX_LINE: usize = 2_000;
 
+/// Parts of a line that there is room for at once: most have fewer.
+const PARTS: usize = 16;
+
 /// Most texts that a line of a shell may announce.
 const MAX_HEREDOCS: usize = 8;
-
-/// Words that mean the same nearly everywhere.
-const CONSTANTS: [&str; 13] =
-    ["False", "NULL", "None", "True", "false", "inf", "nan", "nil", "null", "true", "undefined", "yes", "no"];
 
 /// A part of a line, and its role if it has one.
 pub(super) type Part<'l> = (&'l str, Option<&'static str>);
@@ -30,6 +29,8 @@ pub(super) type Part<'l> = (&'l str, Option<&'static str>);
 #[derive(Debug)]
 pub(super) struct Lines {
     language: &'static Language,
+    /// Whether what begins a comment or a string begins with a byte.
+    has_mark: [bool; 256],
     inside: Inside,
     /// In a shell: the texts that follow, by what ends them.
     heredocs: VecDeque<Heredoc>,
@@ -66,7 +67,11 @@ pub(super) fn lines(language: &str, code: &str) -> Option<Lines> {
     }
     let has_name = |row: &&Language| row.names.iter().any(|known| known.eq_ignore_ascii_case(name));
     let language = LANGUAGES.iter().find(has_name)?;
-    Some(Lines { language, inside: Inside::Nothing, heredocs: VecDeque::new() })
+    let mut has_mark = [false; 256];
+    for mark in language.marks() {
+        has_mark[usize::from(mark.as_bytes()[0])] = true;
+    }
+    Some(Lines { language, has_mark, inside: Inside::Nothing, heredocs: VecDeque::new() })
 }
 
 impl Lines {
@@ -84,8 +89,9 @@ impl Lines {
             return Some(vec![(line, Some("syntax.string"))]);
         }
         let heredocs = &mut self.heredocs;
-        let language = self.language;
-        let mut reader = Reader { line, language, at: 0, parts: Vec::new(), command: true, heredocs };
+        let (language, has_mark) = (self.language, &self.has_mark);
+        let parts = Vec::with_capacity(PARTS);
+        let mut reader = Reader { line, language, has_mark, at: 0, parts, command: true, heredocs };
         if self.language.shape == Shape::Changes {
             reader.change();
         } else {
@@ -104,6 +110,7 @@ impl Lines {
 struct Reader<'l, 'a> {
     line: &'l str,
     language: &'static Language,
+    has_mark: &'a [bool; 256],
     at: usize,
     parts: Vec<Part<'l>>,
     /// In a shell: whether the next word is a command.
@@ -160,23 +167,17 @@ impl<'l> Reader<'l, '_> {
 
     fn outside(&mut self) -> Inside {
         let rest = self.rest();
-        if let Some((open, close)) = self.language.block.filter(|(open, _)| rest.starts_with(open)) {
-            self.take(open.len(), Some("syntax.comment"));
-            return Inside::Comment(close);
-        }
-        if self.is_comment() {
-            self.take(rest.len(), Some("syntax.comment"));
-            return Inside::Nothing;
+        let Some(first) = rest.chars().next() else { return Inside::Nothing };
+        if self.has_mark[usize::from(rest.as_bytes()[0])]
+            && let Some(inside) = self.marked()
+        {
+            return inside;
         }
         if self.language.shape == Shape::Tags {
             return self.between_tags();
         }
-        let is_open = |quote: &&Quote| rest.starts_with(quote.mark) && (!quote.single || is_character(rest));
-        if let Some(&quote) = self.language.quotes.iter().find(is_open) {
-            return self.string(quote);
-        }
-        let Some(first) = rest.chars().next() else { return Inside::Nothing };
         match first {
+            ' ' => self.take(rest.bytes().take_while(|byte| *byte == b' ').count(), None),
             '0'..='9' => self.take(number_length(rest), Some("syntax.number")),
             '$' if self.language.shape == Shape::Shell => self.variable(),
             '-' if self.language.shape == Shape::Shell && self.is_after_blank() => {
@@ -195,6 +196,22 @@ impl<'l> Reader<'l, '_> {
             _ => self.take(first.len_utf8(), None),
         }
         Inside::Nothing
+    }
+
+    /// Takes what begins a comment or a string, if such stands here.
+    fn marked(&mut self) -> Option<Inside> {
+        let rest = self.rest();
+        if let Some((open, close)) = self.language.block.filter(|(open, _)| rest.starts_with(open)) {
+            self.take(open.len(), Some("syntax.comment"));
+            return Some(Inside::Comment(close));
+        }
+        if self.is_comment() {
+            self.take(rest.len(), Some("syntax.comment"));
+            return Some(Inside::Nothing);
+        }
+        let is_open = |quote: &&Quote| rest.starts_with(quote.mark) && (!quote.single || is_character(rest));
+        let quote = self.language.quotes.iter().find(is_open)?;
+        Some(self.string(*quote))
     }
 
     fn is_after_blank(&self) -> bool {
@@ -295,7 +312,7 @@ impl<'l> Reader<'l, '_> {
         match behind.trim_start().as_bytes().first() {
             Some(b':' | b'=') if is_first => Some("syntax.attribute"),
             Some(b']') if is_first => Some("syntax.heading"),
-            _ => CONSTANTS.contains(&word).then_some("syntax.constant"),
+            _ => is_constant(word).then_some("syntax.constant"),
         }
     }
 
@@ -346,7 +363,7 @@ impl<'l> Reader<'l, '_> {
 fn named(word: &str, behind: &str) -> Option<&'static str> {
     let is_upper = word.starts_with(|ch: char| ch.is_uppercase());
     let is_loud = is_upper && word.len() > 1 && !word.contains(char::is_lowercase);
-    if is_loud || CONSTANTS.contains(&word) {
+    if is_loud || is_constant(word) {
         Some("syntax.constant")
     } else if is_upper {
         Some("syntax.type")
@@ -355,6 +372,26 @@ fn named(word: &str, behind: &str) -> Option<&'static str> {
     } else {
         None
     }
+}
+
+/// Whether a word means the same nearly everywhere.
+fn is_constant(word: &str) -> bool {
+    matches!(
+        word,
+        "False"
+            | "NULL"
+            | "None"
+            | "True"
+            | "false"
+            | "inf"
+            | "nan"
+            | "nil"
+            | "null"
+            | "true"
+            | "undefined"
+            | "yes"
+            | "no"
+    )
 }
 
 fn is_word(ch: Option<char>) -> bool {
