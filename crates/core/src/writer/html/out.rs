@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use wide::u8x16;
+
 /// What is written is passed on when it is longer than this.
 const BUFFER: usize = 64 * 1024;
 
@@ -36,10 +38,6 @@ impl<'p> Out<'p> {
 
     /// Writes clean text, in an element or between double quotes.
     pub(super) fn text(&mut self, text: &str) {
-        if !text.is_ascii() && text.contains(is_noncharacter) {
-            let shown = text.replace(is_noncharacter, "\u{fffd}");
-            return self.text(&shown);
-        }
         let mut rest = text;
         while rest.len() > BUFFER {
             let end = (BUFFER..rest.len()).find(|&at| rest.is_char_boundary(at)).unwrap_or(rest.len());
@@ -71,26 +69,98 @@ impl<'p> Out<'p> {
     }
 }
 
+/// Writes `text` so that it means nothing to a browser.
+fn escape(text: &str, out: &mut String) {
+    let mut rest = text;
+    while let Some(at) = first_special(rest.as_bytes()) {
+        let (plain, behind) = rest.split_at(at);
+        out.push_str(plain);
+        let mut behind_it = behind.chars();
+        match behind_it.next() {
+            Some('&') => out.push_str("&amp;"),
+            Some('<') => out.push_str("&lt;"),
+            Some('>') => out.push_str("&gt;"),
+            Some('"') => out.push_str("&quot;"),
+            Some('\'') => out.push_str("&#39;"),
+            Some(ch) => out.push(if is_noncharacter(ch) { '\u{fffd}' } else { ch }),
+            None => {}
+        }
+        rest = behind_it.as_str();
+    }
+    out.push_str(rest);
+}
+
 /// What is no character for good: no page may hold it, not even as a reference.
 fn is_noncharacter(ch: char) -> bool {
     matches!(ch, '\u{fdd0}'..='\u{fdef}') || ch as u32 & 0xfffe == 0xfffe
 }
 
-/// Writes `text` so that it means nothing to a browser.
-pub(super) fn escape(text: &str, out: &mut String) {
-    let mut written = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        let spelled = match byte {
-            b'&' => "&amp;",
-            b'<' => "&lt;",
-            b'>' => "&gt;",
-            b'"' => "&quot;",
-            b'\'' => "&#39;",
-            _ => continue,
-        };
-        out.push_str(&text[written..at]);
-        out.push_str(spelled);
-        written = at + 1;
+/// The first byte of the first character that may be none for good.
+const NONCHARACTERS: u8 = 0xef;
+
+/// Where the first character is that may have to be spelled otherwise.
+fn first_special(bytes: &[u8]) -> Option<usize> {
+    let (sixteens, rest) = bytes.as_chunks::<16>();
+    for (index, sixteen) in sixteens.iter().enumerate() {
+        if let Some(at) = first_special_of(*sixteen) {
+            return Some(index * 16 + at);
+        }
     }
-    out.push_str(&text[written..]);
+    match bytes.last_chunk::<16>() {
+        _ if rest.is_empty() => None,
+        // None of what was looked at already is special.
+        Some(last) => first_special_of(*last).map(|at| bytes.len() - 16 + at),
+        None => rest.iter().position(|byte| IS_SPECIAL[usize::from(*byte)]),
+    }
+}
+
+/// Whether a character may have to be spelled otherwise, by its first byte.
+static IS_SPECIAL: [bool; 256] = {
+    let mut is_special = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        is_special[byte] = matches!(byte as u8, b'&' | b'<' | b'>' | b'"' | b'\'' | NONCHARACTERS..);
+        byte += 1;
+    }
+    is_special
+};
+
+fn first_special_of(bytes: [u8; 16]) -> Option<usize> {
+    let [bit, other_bit, apostrophe, greater, quote, last] =
+        [1, 2, b'\'', b'>', b'"', NONCHARACTERS].map(u8x16::splat);
+    let bytes = u8x16::new(bytes);
+    // Two of them differ in one bit from another.
+    let is_special = (bytes | bit).simd_eq(apostrophe)
+        | (bytes | other_bit).simd_eq(greater)
+        | bytes.simd_eq(quote)
+        | bytes.max(last).simd_eq(bytes);
+    let special = is_special.to_bitmask();
+    (special != 0).then(|| special.trailing_zeros() as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn each_character_is_spelled_by_itself(text in "[a-c&<>\"'é漢😀\u{fdd0}\u{ffff}\u{1fffe}=?#$%;]{0,60}") {
+            let (mut written, mut expected) = (String::new(), String::new());
+            escape(&text, &mut written);
+            for ch in text.chars() {
+                match ch {
+                    '&' => expected.push_str("&amp;"),
+                    '<' => expected.push_str("&lt;"),
+                    '>' => expected.push_str("&gt;"),
+                    '"' => expected.push_str("&quot;"),
+                    '\'' => expected.push_str("&#39;"),
+                    '\u{fdd0}' | '\u{ffff}' | '\u{1fffe}' => expected.push('\u{fffd}'),
+                    _ => expected.push(ch),
+                }
+            }
+            prop_assert_eq!(written, expected);
+        }
+    }
 }
