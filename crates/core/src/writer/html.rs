@@ -23,12 +23,14 @@ mod timeline;
 use std::collections::VecDeque;
 use std::fmt;
 
+use jiff::tz::TimeZone;
+
 use crate::entry::{Block, Entry, Line};
 use crate::item::{Action, Id, Kind, Status};
 use crate::profile::Glyphs;
 use crate::theme;
 use crate::writer::Writer;
-use crate::writer::sheet::{self, Held, Sheet};
+use crate::writer::sheet::{self, Held, Moment, Sheet};
 
 pub use self::index::Page;
 
@@ -120,8 +122,9 @@ impl Html {
     /// Takes an entry of the activity.
     fn take(&mut self, entry: &Entry, out: &mut Out<'_>) {
         let size = sheet::size(&entry.view.body);
-        let call = call_of(entry).filter(|_| entry.kind == Kind::Result);
-        let at = call.and_then(|call| self.waiting.iter().position(|waiting| waiting.entry.id == call));
+        let call = if entry.kind == Kind::Result { call_of(entry) } else { None };
+        let at =
+            call.and_then(|call| self.waiting.iter().position(|waiting| waiting.entry.id.as_str() == call));
         if let Some(at) = at
             && self.waiting[at].result.is_none()
             && (at == 0 || self.waiting_bytes + size <= MAX_WAITING_BYTES)
@@ -304,12 +307,15 @@ impl Html {
         out.raw(anchor);
         match entry.at {
             Some(at) => {
-                let zone = self.sheet.timestamps.clone().unwrap_or(jiff::tz::TimeZone::UTC);
-                let _ = out.formatted(format_args!(
-                    "\"><time datetime=\"{}\">{}</time></a>",
-                    at.strftime("%Y-%m-%dT%H:%M:%SZ"),
-                    at.to_zoned(zone).strftime("%H:%M:%S")
-                ));
+                let utc = Moment::new(TimeZone::UTC.to_datetime(at));
+                let local = self.sheet.timestamps.as_ref().map(|zone| Moment::new(zone.to_datetime(at)));
+                let (year, behind) = utc.stamp();
+                out.raw("\"><time datetime=\"");
+                out.number(year);
+                out.raw(behind);
+                out.raw("\">");
+                out.raw(local.as_ref().unwrap_or(&utc).clock());
+                out.raw("</time></a>");
             }
             None => out.raw("\" aria-label=\"link to this\">#</a>"),
         }
@@ -434,13 +440,18 @@ fn head(title: &str, out: &mut Out<'_>) {
 
 /// The text of a title.
 fn session_title(title: &Line) -> String {
-    sheet::plain(title).trim().to_owned()
+    let mut text = sheet::plain(title);
+    text.truncate(text.trim_end().len());
+    text.drain(..text.len() - text.trim_start().len());
+    text
 }
 
 /// The call that a result is of, as the result's id tells.
-fn call_of(result: &Entry) -> Option<Id> {
-    let (call, _) = result.id.as_str().rsplit_once("/result")?;
-    Some(call.into())
+fn call_of(result: &Entry) -> Option<&str> {
+    const MARK: &str = "/result";
+    let id = result.id.as_str();
+    // Nearly always it stands at the end.
+    id.strip_suffix(MARK).or_else(|| Some(id.rsplit_once(MARK)?.0))
 }
 
 fn is_failed(entry: &Entry) -> bool {

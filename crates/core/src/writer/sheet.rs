@@ -2,11 +2,14 @@
 
 use std::collections::VecDeque;
 use std::fmt::{self, Write};
+use std::iter;
 use std::sync::Arc;
 
+use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
 use crate::entry::{Block, Entry, Line, Picture};
+use crate::find::find;
 use crate::formatter::figures;
 use crate::item::Kind;
 use crate::text::Text;
@@ -85,7 +88,41 @@ pub(super) fn anchor(id: &str) -> String {
     let hash = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    format!("e-{hash:016x}")
+    let mut anchor = *b"e-0000000000000000";
+    for (at, digit) in anchor[2..].iter_mut().rev().enumerate() {
+        *digit = b"0123456789abcdef"[(hash >> (4 * at)) as usize & 15];
+    }
+    str::from_utf8(&anchor).unwrap_or_default().to_owned()
+}
+
+/// A moment, spelled out: for pages tell thousands of them.
+pub(super) struct Moment {
+    year: i16,
+    /// `-01-31T14:05:09Z`
+    rest: [u8; 16],
+}
+
+impl Moment {
+    pub(super) fn new(at: DateTime) -> Self {
+        let mut rest = *b"-00-00T00:00:00Z";
+        let numbers = [at.month(), at.day(), at.hour(), at.minute(), at.second()];
+        for (digits, number) in rest.chunks_exact_mut(3).zip(numbers) {
+            let number = number.unsigned_abs();
+            digits[1] += number / 10;
+            digits[2] += number % 10;
+        }
+        Self { year: at.year(), rest }
+    }
+
+    /// The year and what stands behind it: `2026` and `-01-31T14:05:09Z`, if the zone is that of UTC.
+    pub(super) fn stamp(&self) -> (impl fmt::Display, &str) {
+        (fmt::from_fn(|f| write!(f, "{:04}", self.year)), str::from_utf8(&self.rest).unwrap_or_default())
+    }
+
+    /// `14:05:09`
+    pub(super) fn clock(&self) -> &str {
+        str::from_utf8(&self.rest[7..15]).unwrap_or_default()
+    }
 }
 
 /// A picture in words: `image png, 12 KB, logo.png`.
@@ -114,9 +151,22 @@ pub(super) fn lines(text: &str) -> usize {
     memchr::memchr_iter(b'\n', text.as_bytes()).count() + 1
 }
 
+/// The lines of a text, the last one too if it is empty.
+pub(super) fn split(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    iter::from_fn(move || {
+        let text = rest?;
+        let Some(end) = find(b'\n', text.as_bytes()) else { return rest.take() };
+        rest = Some(&text[end + 1..]);
+        Some(&text[..end])
+    })
+}
+
 /// The text of a line of spans.
 pub(super) fn plain(line: &Line) -> String {
-    line.spans.iter().map(|span| span.text.as_str()).collect()
+    let mut text = String::with_capacity(line.spans.iter().map(|span| span.text.len()).sum());
+    line.spans.iter().for_each(|span| text.push_str(&span.text));
+    text
 }
 
 /// Holds back what may be the answer: replies are, if nothing but notices and the outcome comes after them.

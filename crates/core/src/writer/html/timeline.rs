@@ -4,7 +4,7 @@
 //! came, and below them tokens and cost as they grew. What is kept is bounded: a long run is drawn coarser, its failures
 //! never left out before others.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use indexmap::IndexMap;
 
@@ -126,7 +126,7 @@ impl Timeline {
     fn result(&mut self, entry: &Entry, now: Moment) {
         let is_failed = entry.view.mark == Some("error");
         self.failures += u64::from(is_failed);
-        let bar = call_of(entry).and_then(|call| self.open.shift_remove(&call));
+        let bar = call_of(entry).and_then(|call| self.open.shift_remove(&Id::from(call)));
         let Some(bar) = bar.and_then(|at| self.bars.get_mut(at)) else { return };
         bar.to = now;
         if is_failed {
@@ -232,10 +232,15 @@ impl Timeline {
         let thinnest = if bar.class == "b-say" || bar.class == "b-ask" { 1.5 } else { 2.5 };
         let width = (to - from).max(thinnest);
         let from = from.min(WIDTH - width).max(0.0);
-        let _ = out.formatted(format_args!(
-            "<rect class=\"{}\" x=\"{from:.1}\" y=\"1\" width=\"{width:.1}\" height=\"8\" data-e=\"{}\"><title>",
-            bar.class, bar.anchor
-        ));
+        out.raw("<rect class=\"");
+        out.raw(bar.class);
+        out.raw("\" x=\"");
+        out.number(Tenths(from));
+        out.raw("\" y=\"1\" width=\"");
+        out.number(Tenths(width));
+        out.raw("\" height=\"8\" data-e=\"");
+        out.raw(&bar.anchor);
+        out.raw("\"><title>");
         out.text(&bar.title);
         if let (Some(from), Some(to)) = (bar.from.ms, bar.to.ms)
             && let Ok(length @ 1..) = u64::try_from(to.saturating_sub(from))
@@ -257,7 +262,7 @@ impl Timeline {
         let mut last = 40.0;
         for (moment, total, _) in &self.tokens {
             let (x, y) = (self.x(*moment), 38.0 - 36.0 * (*total as f64 / most as f64));
-            let _ = write!(path, "L{x:.1} {last:.1}L{x:.1} {y:.1}");
+            step(&mut path, x, last, y);
             last = y;
         }
         let _ = write!(path, "L1000 {last:.1}");
@@ -268,7 +273,7 @@ impl Timeline {
             let mut last = 38.0;
             for (moment, cost) in &self.costs {
                 let (x, y) = (self.x(*moment), 38.0 - 36.0 * (cost / dearest).clamp(0.0, 1.0));
-                let _ = write!(path, "L{x:.1} {last:.1}L{x:.1} {y:.1}");
+                step(&mut path, x, last, y);
                 last = y;
             }
             let _ = out.formatted(format_args!(
@@ -304,6 +309,31 @@ impl Timeline {
     }
 }
 
+/// Goes on with a curve that was at the height `last`, and is at `y` from `x` on.
+fn step(path: &mut String, x: f64, last: f64, y: f64) {
+    let (x, last, y) = (Tenths(x), Tenths(last), Tenths(y));
+    // A string takes everything.
+    let _ = write!(path, "L{x} {last}L{x} {y}");
+}
+
+/// A number of the drawing with one digit behind the point, as `{:.1}` writes it.
+struct Tenths(f64);
+
+impl fmt::Display for Tenths {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tenths = self.0 * 10.0;
+        let near = tenths.round();
+        // Up to the width, the product is off by far less than what is left to the middle between two tenths.
+        if self.0.is_sign_positive() && (0.0..=10.0 * WIDTH).contains(&near) && (tenths - near).abs() < 0.499
+        {
+            let near = near as u32;
+            write!(f, "{}.{}", near / 10, near % 10)
+        } else {
+            write!(f, "{:.1}", self.0)
+        }
+    }
+}
+
 /// Leaves out every other point if there are too many; the last one stays.
 fn thin<T>(points: &mut Vec<T>, most: usize) {
     if points.len() <= most {
@@ -320,8 +350,17 @@ fn thin<T>(points: &mut Vec<T>, most: usize) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::entry::{Line, View};
+
+    proptest! {
+        #[test]
+        fn tenths_are_rounded_as_numbers_are(number in prop_oneof![-1.0..1_100.0, (0_u32..44_000).prop_map(|it| f64::from(it) / 40.0)]) {
+            prop_assert_eq!(Tenths(number).to_string(), format!("{number:.1}"));
+        }
+    }
 
     #[test]
     fn however_much_fails_or_is_never_answered_the_drawing_stays_bounded() {
