@@ -3,12 +3,15 @@
 //! A model's text is hostile like any other, and parsers decode: `&#27;` becomes a real escape character. So every
 //! writer cleans what the parser hands out once more before it writes it.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::net::Ipv6Addr;
 use std::ops::Range;
 
 use pulldown_cmark::{Event, Options, Parser, Tag};
+
+use super::sheet;
 
 /// Longer Markdown is written as it is.
 const MAX_TEXT: usize = 256 * 1024;
@@ -19,7 +22,7 @@ const MAX_MARKS: usize = 64;
 /// Whether `text` is such that it can be laid out in time that grows with its length alone. Some
 /// constructions cost a parser more than that; no one writes them.
 pub(super) fn is_sane(text: &str) -> bool {
-    text.len() <= MAX_TEXT && text.lines().all(|line| marks(line) <= MAX_MARKS)
+    text.len() <= MAX_TEXT && sheet::split(text).all(|line| marks(line) <= MAX_MARKS)
 }
 
 /// How many marks of quotes and points a line begins with.
@@ -34,6 +37,24 @@ fn marks(line: &str) -> usize {
     };
     (0..start).filter(is_mark).count()
 }
+
+/// Whether `text`, without blanks at its end, is a line of words in which nothing can be a mark: it is a paragraph as it
+/// stands, and needs no parser to say so. Much of what agents say is.
+pub(super) fn is_words(text: &str) -> bool {
+    text.starts_with(char::is_alphabetic) && !text.bytes().any(|byte| MAY_BE_MARK[usize::from(byte)])
+}
+
+/// Whether a byte may be a mark of Markdown behind the start of a line, or end the line.
+static MAY_BE_MARK: [bool; 256] = {
+    let mut may_be_mark = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        may_be_mark[byte] =
+            matches!(byte as u8, 0..=0x1f | b'\\' | b'`' | b'*' | b'_' | b'~' | b'[' | b'<' | b'&');
+        byte += 1;
+    }
+    may_be_mark
+};
 
 /// Begins to read Markdown: with tables, task lists and struck out text.
 pub(super) fn parse(text: &str) -> Parser<'_> {
@@ -73,25 +94,43 @@ impl Definitions {
 
 /// The address of a link that may be followed: of a harmless scheme, and spelled in characters that mean nothing to
 /// HTML or Markdown. `None`: it is shown, not linked.
-pub(super) fn address(link: &str) -> Option<String> {
+pub(super) fn address(link: &str) -> Option<Cow<'_, str>> {
     const SCHEMES: [&str; 3] = ["http://", "https://", "mailto:"];
     const LONGEST: usize = 2048;
     let has = |scheme: &str| link.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
     if link.len() > LONGEST || !SCHEMES.into_iter().any(has) {
         return None;
     }
+    if link.bytes().all(|byte| IS_SAFE[usize::from(byte)]) {
+        return Some(Cow::Borrowed(link));
+    }
     let mut safe = String::with_capacity(link.len());
     let host = numeric_host(link);
     for (at, byte) in link.bytes().enumerate() {
         let is_bracket = host.start == at || host.end == at + 1;
-        if is_bracket || byte.is_ascii_alphanumeric() || b"-._~:/?#@!$&+,;=%".contains(&byte) {
+        if is_bracket || IS_SAFE[usize::from(byte)] {
             safe.push(byte as char);
         } else {
             let _ = write!(safe, "%{byte:02X}");
         }
     }
-    Some(safe)
+    Some(Cow::Owned(safe))
 }
+
+/// Whether a byte of an address stays as it is.
+static IS_SAFE: [bool; 256] = {
+    let mut is_safe = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        is_safe[byte] = matches!(
+            byte as u8,
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b':' | b'/' | b'?' | b'#' | b'@'
+                | b'!' | b'$' | b'&' | b'+' | b',' | b';' | b'=' | b'%'
+        );
+        byte += 1;
+    }
+    is_safe
+};
 
 /// Where the host stands that is an address of IPv6, with its brackets: `[::1]`. Empty and at the end if there is none.
 fn numeric_host(link: &str) -> Range<usize> {
@@ -113,7 +152,21 @@ fn numeric_host(link: &str) -> Range<usize> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use pulldown_cmark::{TagEnd, TextMergeStream};
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn a_line_of_words_is_a_paragraph_to_the_parser_too(text in "[A-Za-zé漢ª][A-Za-z0-9 !\"#$%'()+,./:;=>?@^{|}\\]é漢…\u{a0}\\-]{0,60}") {
+            let text = text.trim_end();
+            prop_assert!(is_words(text));
+            let events: Vec<_> = TextMergeStream::new(parse(text)).collect();
+            let expected = [Event::Start(Tag::Paragraph), Event::Text(text.into()), Event::End(TagEnd::Paragraph)];
+            prop_assert_eq!(events, expected);
+        }
+    }
 
     #[test]
     fn brackets_stay_around_a_numeric_host_alone() {

@@ -30,7 +30,7 @@ use crate::item::Kind;
 use crate::profile::Glyphs;
 use crate::theme;
 use crate::writer::Writer;
-use crate::writer::sheet::{self, Held, Sheet};
+use crate::writer::sheet::{self, Held, Moment, Sheet};
 
 use self::block::Body;
 use self::pen::Pen;
@@ -206,8 +206,10 @@ impl Said<'_, '_, '_> {
             self.body.pen.end_line();
             title = None;
         } else if !is_below {
-            let call = self.entry.of.clone().unwrap_or_else(|| Line::of("muted", "result"));
-            let mut line = self.titled("- ", Some("result"), &call);
+            let mut line = match &self.entry.of {
+                Some(call) => self.titled("- ", Some("result"), call),
+                None => self.titled("- ", Some("result"), &Line::of("muted", "result")),
+            };
             if let Some(note) = title.take_if(|_| is_short(self.entry)) {
                 line.push_str(" · ");
                 block::spans(note, false, &mut line);
@@ -267,7 +269,9 @@ impl Said<'_, '_, '_> {
         let mut line = String::with_capacity(LINE);
         line.push_str(start);
         if let (Some(zone), Some(at)) = (&self.body.sheet.timestamps, self.entry.at) {
-            let _ = write!(line, "`{}` ", at.to_zoned(zone.clone()).strftime("%H:%M:%S"));
+            line.push('`');
+            line.push_str(Moment::new(zone.to_datetime(at)).clock());
+            line.push_str("` ");
         }
         let shape = mark.map_or("", |mark| theme::glyph(Glyphs::Unicode, mark));
         if !shape.is_empty() {

@@ -1,11 +1,16 @@
 //! The blocks of a body as HTML.
 
+use std::mem;
+
 use super::out::Out;
 use super::prose;
 use crate::entry::{Block, Change, DiffLine, Hunk, Line, ListItem, Picture, Point};
 use crate::writer::sheet::{self, Sheet, Shown};
 use crate::writer::terminal::changed;
 use crate::writer::{commonmark, highlight};
+
+/// Folds that may lie in each other.
+const MAX_FOLDS: usize = 64;
 
 /// Writes blocks.
 pub(super) struct Body<'b, 'p> {
@@ -17,24 +22,27 @@ impl Body<'_, '_> {
     /// Writes blocks one below the other, those that are folded in a list of their own: they may lie in each other
     /// to any depth.
     pub(super) fn blocks(&mut self, blocks: &[Block]) {
-        let mut open = vec![blocks.iter()];
-        while let Some(blocks) = open.last_mut() {
+        let mut blocks = blocks.iter();
+        // Those that go on behind what is folded.
+        let mut outer = Vec::new();
+        loop {
             match blocks.next() {
                 // Browsers give up on what lies deeper.
-                Some(Block::Details { summary, body }) if open.len() > 64 => {
+                Some(Block::Details { summary, body }) if outer.len() >= MAX_FOLDS => {
                     line(self.out, summary);
-                    open.push(body.iter());
+                    outer.push(mem::replace(&mut blocks, body.iter()));
                 }
                 Some(Block::Details { summary, body }) => {
                     self.out.raw("<details class=\"fold\"><summary>");
                     label(self.out, summary);
                     self.out.raw("</summary>");
-                    open.push(body.iter());
+                    outer.push(mem::replace(&mut blocks, body.iter()));
                 }
                 Some(block) => self.block(block),
                 None => {
-                    open.pop();
-                    if !open.is_empty() && open.len() <= 64 {
+                    let Some(behind) = outer.pop() else { return };
+                    blocks = behind;
+                    if outer.len() < MAX_FOLDS {
                         self.out.raw("</details>");
                     }
                 }
@@ -314,7 +322,7 @@ pub(super) fn code_lines(out: &mut Out<'_>, text: &str, lang: Option<&str>, star
         return;
     }
     let mut number = start;
-    for (at, line) in text.split('\n').enumerate() {
+    for (at, line) in sheet::split(text).enumerate() {
         if at > 0 {
             out.raw("\n");
         }

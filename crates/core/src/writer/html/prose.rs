@@ -19,7 +19,15 @@ pub(super) fn write(out: &mut Out<'_>, source: &str) {
         return;
     }
     out.raw("<div class=\"md\">");
-    if commonmark::is_sane(source) {
+    if !commonmark::is_sane(source) {
+        out.raw("<pre class=\"wrap\" tabindex=\"0\">");
+        out.text(source);
+        out.raw("</pre>");
+    } else if commonmark::is_words(source) {
+        out.raw("<p>");
+        out.text(&text::clean(source));
+        out.raw("</p>");
+    } else {
         let parser = commonmark::parse(source);
         let mut definitions = Definitions::of(&parser);
         let mut prose = Prose {
@@ -39,10 +47,6 @@ pub(super) fn write(out: &mut Out<'_>, source: &str) {
             prose.out.text(source.get(span).unwrap_or(""));
             prose.out.raw("</p>");
         }
-    } else {
-        out.raw("<pre class=\"wrap\" tabindex=\"0\">");
-        out.text(source);
-        out.raw("</pre>");
     }
     out.raw("</div>\n");
 }
@@ -165,7 +169,8 @@ impl Prose<'_, '_> {
                     self.out.text(address);
                     self.out.raw("\">");
                 }
-                self.links.push(Link { target, is_followed: address.is_some(), shown: String::new() });
+                let is_followed = address.is_some();
+                self.links.push(Link { target, is_followed, shown: String::new() });
             }
             // Never made with the options above.
             _ => {}

@@ -1,12 +1,14 @@
 //! The blocks of a body as Markdown.
 
 use std::fmt::Write;
+use std::mem;
 
 use super::LINE;
 use super::inline;
 use super::pen::Pen;
 use super::prose;
 use crate::entry::{Block, Change, Hunk, Line, ListItem, Picture, Point, Span};
+use crate::find::find;
 use crate::formatter::figures;
 use crate::writer::sheet::{self, Sheet, Shown};
 
@@ -24,19 +26,20 @@ impl Body<'_, '_> {
     /// Writes blocks one below the other, those that are folded in a list of their own: they may lie in each other
     /// to any depth.
     pub(super) fn blocks(&mut self, blocks: &[Block]) {
-        let mut open = vec![blocks.iter()];
-        while let Some(blocks) = open.last_mut() {
+        let mut blocks = blocks.iter();
+        // Those that go on behind what is folded.
+        let mut outer = Vec::new();
+        loop {
             match blocks.next() {
                 Some(Block::Details { summary, body }) => {
                     self.begin_fold(&sheet::plain(summary));
-                    open.push(body.iter());
+                    outer.push(mem::replace(&mut blocks, body.iter()));
                 }
                 Some(block) => self.block(block),
                 None => {
-                    open.pop();
-                    if !open.is_empty() {
-                        self.end_fold();
-                    }
+                    let Some(behind) = outer.pop() else { return };
+                    blocks = behind;
+                    self.end_fold();
                 }
             }
         }
@@ -195,7 +198,7 @@ pub(super) fn spans(line: &Line, begins: bool, out: &mut String) {
 
 fn spelled(span: &Span, begins: bool, out: &mut String) {
     let text = span.text.as_str();
-    let is_blank = text.trim().is_empty();
+    let is_blank = text.chars().all(char::is_whitespace);
     match span.role.name() {
         _ if is_blank => out.push_str(if out.is_empty() { "" } else { " " }),
         "tool.name" | "plan" | "outcome.ok" | "outcome.error" | "result.error" | "notice.error" => {
@@ -211,10 +214,8 @@ fn spelled(span: &Span, begins: bool, out: &mut String) {
 
 /// Whether an argument is a path, a pattern or a command, rather than words about it.
 fn is_verbatim(text: &str) -> bool {
-    let is_word = |word: &str| {
-        word.chars().all(|ch| ch.is_alphanumeric() || matches!(ch, '-' | '\'' | ',' | '.' | '·'))
-    };
-    !text.contains(' ') || !text.split(' ').all(is_word)
+    let is_of_words = |ch: char| ch.is_alphanumeric() || matches!(ch, ' ' | '-' | '\'' | ',' | '.' | '·');
+    find(b' ', text.as_bytes()).is_none() || !text.chars().all(is_of_words)
 }
 
 /// The lines of hunks with their marks, and where each hunk is if that is known.
@@ -237,7 +238,7 @@ fn diff(hunks: &[Hunk]) -> String {
                 Change::Remove => '-',
             });
             // A change of a line is one line, whatever it holds.
-            if line.text.as_bytes().contains(&b'\n') {
+            if find(b'\n', line.text.as_bytes()).is_some() {
                 text.push_str(&line.text.replace('\n', "␊"));
             } else {
                 text.push_str(&line.text);

@@ -7,6 +7,7 @@
 
 use std::fmt::Write;
 use std::iter;
+use std::mem;
 
 use crate::writer::commonmark;
 
@@ -14,15 +15,20 @@ use crate::writer::commonmark;
 pub(super) fn text(text: &str, begins: bool, out: &mut String) {
     let mut rest = if begins { line_start(text, out) } else { text };
     let mut before = None;
-    // Dollar signs mean something in pairs only.
-    let has_formula = memchr::memchr_iter(b'$', text.as_bytes()).nth(1).is_some();
-    out.reserve(rest.len());
+    let mut has_formula = None;
     while let Some(at) = first_special(rest) {
         let (plain, behind) = rest.split_at(at);
         out.push_str(plain);
         before = plain.chars().next_back().or(before);
         let Some(ch) = behind.chars().next() else { return };
-        let used = special(ch, behind, before, has_formula, out);
+        let used = if ch == '$' {
+            // Dollar signs mean something in pairs only.
+            let is_pair = || memchr::memchr_iter(b'$', text.as_bytes()).nth(1).is_some();
+            out.push_str(if *has_formula.get_or_insert_with(is_pair) { "\\$" } else { "$" });
+            1
+        } else {
+            special(ch, behind, before, out)
+        };
         before = behind[..used].chars().next_back();
         rest = &behind[used..];
     }
@@ -52,7 +58,7 @@ static IS_SPECIAL: [bool; 256] = {
 };
 
 /// Writes the special character `ch` at the start of `text`, and what belongs to it; returns how many bytes that was.
-fn special(ch: char, text: &str, before: Option<char>, has_formula: bool, out: &mut String) -> usize {
+fn special(ch: char, text: &str, before: Option<char>, out: &mut String) -> usize {
     let next = text[ch.len_utf8()..].chars().next();
     let is_word = |ch: Option<char>| ch.is_some_and(char::is_alphanumeric);
     let is_digit = next.is_some_and(|ch| ch.is_ascii_digit());
@@ -84,8 +90,7 @@ fn special(ch: char, text: &str, before: Option<char>, has_formula: bool, out: &
             out.push('\\');
             out.push(ch);
         }
-        '$' if has_formula => out.push_str("\\$"),
-        '&' | '@' | '#' | '!' | '-' | '%' | '=' | '$' => out.push(ch),
+        '&' | '@' | '#' | '!' | '-' | '%' | '=' => out.push(ch),
         _ => {
             out.push('\\');
             out.push(ch);
@@ -114,18 +119,21 @@ fn url(text: &str, out: &mut String) -> Option<usize> {
 
 /// Whether an address is that of an issue or a change of somebody's project.
 pub(super) fn refers(url: &str) -> bool {
-    [
-        "/issues/",
-        "/pull/",
-        "/pulls/",
-        "/merge_requests/",
-        "/epics/",
-        "/work_items/",
-        "/commit/",
-        "/discussions/",
-    ]
-    .into_iter()
-    .any(|part| url.contains(part))
+    let is_referring = |part: &str| {
+        matches!(
+            part,
+            "issues"
+                | "pull"
+                | "pulls"
+                | "merge_requests"
+                | "epics"
+                | "work_items"
+                | "commit"
+                | "discussions"
+        )
+    };
+    let between = url.split_once('/').and_then(|(_, behind)| behind.rsplit_once('/'));
+    between.is_some_and(|(parts, _)| parts.split('/').any(is_referring))
 }
 
 /// Writes what would begin a block if it stood at the start of a line; returns the rest.
@@ -182,9 +190,16 @@ pub(super) fn longest_run(text: &str, byte: u8) -> usize {
 pub(super) fn link(label: &str, target: &str, shown: &str, out: &mut String) {
     match commonmark::address(target).filter(|address| !refers(address)) {
         Some(address) if !label.trim().is_empty() => {
+            out.push('[');
+            out.push_str(label);
+            out.push_str("](");
             // An entity in an address is decoded again.
-            let address = address.replace('&', "&amp;");
-            let _ = write!(out, "[{label}]({address})");
+            let mut between = "";
+            for part in address.split('&') {
+                out.push_str(mem::replace(&mut between, "&amp;"));
+                out.push_str(part);
+            }
+            out.push(')');
         }
         _ => {
             out.push_str(label);

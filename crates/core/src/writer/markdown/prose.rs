@@ -3,6 +3,7 @@
 //! What is copied is a parser's reading away from being something else in the next parser; what is written anew holds
 //! only what we chose: raw HTML as text, pictures as links, addresses of harmless schemes, headings below ours.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::mem;
 
@@ -11,8 +12,10 @@ use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Tag, TagEnd,
 use super::LINE;
 use super::inline;
 use super::pen::{Level, Pen};
+use crate::find::find;
 use crate::text;
 use crate::writer::commonmark::{self, Definitions};
+use crate::writer::sheet;
 
 /// Writes Markdown, or, if it is such that no one wrote it, its source.
 pub(super) fn write(pen: &mut Pen<'_>, source: &str) {
@@ -22,6 +25,12 @@ pub(super) fn write(pen: &mut Pen<'_>, source: &str) {
     }
     if !commonmark::is_sane(source) {
         pen.fenced(source, "");
+        return;
+    }
+    if commonmark::is_words(source) {
+        let mut line = String::with_capacity(LINE);
+        inline::text(&text::clean(source), true, &mut line);
+        pen.line(&line);
         return;
     }
     let parser = commonmark::parse(source);
@@ -91,10 +100,10 @@ impl Prose<'_, '_> {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
             Event::Code(code) => {
-                let code = text::clean(&code).replace('\n', " ");
+                let code = one_line(&code);
                 self.note_shown(&code);
                 // A bar ends a cell even inside of code.
-                let code = if self.table.is_some() { code.replace('|', "\\|") } else { code };
+                let code = if self.table.is_some() { code.replace('|', "\\|").into() } else { code };
                 inline::code(&code, &mut self.line);
             }
             Event::Text(text)
@@ -128,7 +137,7 @@ impl Prose<'_, '_> {
             return;
         }
         // A line feed here was spelled as an entity.
-        let foreign = text::clean(foreign).replace('\n', " ");
+        let foreign = one_line(foreign);
         self.note_shown(&foreign);
         let begins = self.table.is_none() && (self.line.is_empty() || self.line.ends_with('\n'));
         inline::text(&foreign, begins, &mut self.line);
@@ -148,7 +157,9 @@ impl Prose<'_, '_> {
         if target == shown && inline::refers(&target) {
             inline::code(&target, &mut self.line);
         } else if target == shown && commonmark::address(&target).as_deref() == Some(&*target) {
-            let _ = write!(self.line, "<{target}>");
+            self.line.push('<');
+            self.line.push_str(&target);
+            self.line.push('>');
         } else {
             inline::link(&label, &target, &shown, &mut self.line);
         }
@@ -192,15 +203,14 @@ impl Prose<'_, '_> {
             }
             Tag::Item => {
                 self.begin();
-                let mark = match self.lists.last_mut() {
+                let level = match self.lists.last_mut() {
                     Some(Some(number)) => {
                         let mark = format!("{number}. ");
                         *number = number.saturating_add(1);
-                        mark
+                        self.pen.open(&mark, &" ".repeat(mark.len()))
                     }
-                    _ => "- ".to_owned(),
+                    _ => self.pen.open("- ", "  "),
                 };
-                let level = self.pen.open(&mark, &" ".repeat(mark.len()));
                 self.open.push(level);
             }
             Tag::Table(aligns) => {
@@ -217,7 +227,7 @@ impl Prose<'_, '_> {
     }
 
     fn start_link(&mut self, target: &str) {
-        let target = text::clean(target).replace('\n', " ");
+        let target = one_line(target).into_owned();
         self.links.push(Link { target, start: self.line.len() });
         self.shown.push(String::new());
     }
@@ -288,7 +298,7 @@ impl Prose<'_, '_> {
         if self.line.is_empty() {
             return;
         }
-        for line in self.line.split('\n').map(str::trim_start) {
+        for line in sheet::split(&self.line).map(str::trim_start) {
             self.pen.line(line);
         }
         self.line.clear();
@@ -309,6 +319,15 @@ impl Prose<'_, '_> {
             let rule: String = table.aligns.iter().map(rule).collect();
             self.pen.line(&format!("{rule}|"));
         }
+    }
+}
+
+/// Text cleaned for a line.
+fn one_line(foreign: &str) -> Cow<'_, str> {
+    let text = text::clean(foreign);
+    match find(b'\n', text.as_bytes()) {
+        Some(_) => Cow::Owned(text.replace('\n', " ")),
+        None => text,
     }
 }
 
