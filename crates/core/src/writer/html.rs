@@ -309,10 +309,8 @@ impl Html {
             Some(at) => {
                 let utc = Moment::new(TimeZone::UTC.to_datetime(at));
                 let local = self.sheet.timestamps.as_ref().map(|zone| Moment::new(zone.to_datetime(at)));
-                let (year, behind) = utc.stamp();
                 out.raw("\"><time datetime=\"");
-                out.number(year);
-                out.raw(behind);
+                let _ = out.formatted(format_args!("{utc}"));
                 out.raw("\">");
                 out.raw(local.as_ref().unwrap_or(&utc).clock());
                 out.raw("</time></a>");

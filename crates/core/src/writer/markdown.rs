@@ -35,8 +35,11 @@ use crate::writer::sheet::{self, Held, Moment, Sheet};
 use self::block::Body;
 use self::pen::Pen;
 
-/// Deeper sub-agents are quoted no deeper.
-const MAX_QUOTES: u16 = 6;
+/// The quotes that what sub-agents do stands in; deeper ones are quoted no deeper.
+const QUOTES: &str = "> > > > > > ";
+
+/// Bytes of one of them.
+const QUOTE: usize = 2;
 
 /// Bytes of a result's title that may stand behind a call.
 const SHORT: usize = 100;
@@ -49,6 +52,7 @@ const LINE: usize = 160;
 pub struct Markdown {
     sheet: Sheet,
     buffer: String,
+    prefix: String,
     held: Held,
     before: Option<Before>,
     /// Whether the line of a call was left open for its result.
@@ -108,7 +112,7 @@ impl Markdown {
             self.end_line(out)?;
         }
         self.before = Some(now);
-        let mut pen = Pen::new(&mut self.buffer, out, before.is_none());
+        let mut pen = Pen::new(&mut self.buffer, &mut self.prefix, out, before.is_none());
         let is_next =
             before.is_some_and(|before| before.is_point && now.is_point && before.depth == now.depth);
         if let Some(before) = before.filter(|_| !is_next && !is_behind) {
@@ -149,8 +153,8 @@ impl Writer for Markdown {
 
 /// Opens the quotes of so many sub-agents.
 fn quote(pen: &mut Pen<'_>, depth: u16) -> pen::Level {
-    let quotes = "> ".repeat(usize::from(depth.min(MAX_QUOTES)));
-    pen.open(&quotes, &quotes)
+    let quotes = &QUOTES[..QUOTE * usize::from(depth).min(QUOTES.len() / QUOTE)];
+    pen.open(quotes, quotes)
 }
 
 /// Whether an entry is a point of the list of what was done, rather than something that is said.

@@ -114,14 +114,17 @@ impl Moment {
         Self { year: at.year(), rest }
     }
 
-    /// The year and what stands behind it: `2026` and `-01-31T14:05:09Z`, if the zone is that of UTC.
-    pub(super) fn stamp(&self) -> (impl fmt::Display, &str) {
-        (fmt::from_fn(|f| write!(f, "{:04}", self.year)), str::from_utf8(&self.rest).unwrap_or_default())
-    }
-
     /// `14:05:09`
     pub(super) fn clock(&self) -> &str {
         str::from_utf8(&self.rest[7..15]).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Moment {
+    /// `2026-01-31T14:05:09Z`, right for the zone of UTC.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:04}", self.year)?;
+        f.write_str(str::from_utf8(&self.rest).unwrap_or_default())
     }
 }
 
@@ -180,8 +183,12 @@ impl Held {
     /// Takes the next entry, if it may be of the answer. Gives out what is now known not to be, to be written first,
     /// and whether the entry itself is held back.
     pub(super) fn take(&mut self, entry: &Entry) -> (VecDeque<Entry>, bool) {
-        let said = if self.admits(entry) { VecDeque::new() } else { self.release() };
-        let is_held = self.admits(entry);
+        let mut said = VecDeque::new();
+        let mut is_held = self.admits(entry);
+        if !is_held && !self.entries.is_empty() {
+            said = self.release();
+            is_held = self.admits(entry);
+        }
         if is_held {
             self.bytes += size(&entry.view.body);
             self.entries.push_back(entry.clone());
@@ -196,11 +203,10 @@ impl Held {
     }
 
     fn admits(&self, entry: &Entry) -> bool {
-        let is_over = has_outcome(&self.entries);
         let is_next = match entry.kind {
-            Kind::Reply => entry.depth == 0 && !is_over,
+            Kind::Reply => entry.depth == 0 && !has_outcome(&self.entries),
             Kind::Notice => !self.entries.is_empty(),
-            Kind::Outcome => !is_over,
+            Kind::Outcome => !has_outcome(&self.entries),
             _ => false,
         };
         is_next && self.entries.len() < MAX_HELD_ENTRIES && self.bytes + size(&entry.view.body) <= MAX_HELD

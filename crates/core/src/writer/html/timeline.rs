@@ -326,7 +326,7 @@ impl fmt::Display for Tenths {
         // Up to the width, the product is off by far less than what is left to the middle between two tenths.
         if self.0.is_sign_positive() && (0.0..=10.0 * WIDTH).contains(&near) && (tenths - near).abs() < 0.499
         {
-            let near = near as u32;
+            let near = near as i64;
             write!(f, "{}.{}", near / 10, near % 10)
         } else {
             write!(f, "{:.1}", self.0)

@@ -1,8 +1,10 @@
 //! Writes lines of Markdown behind what their place wants before them: quotes, and the blanks of points.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use super::inline;
+use crate::writer::sheet;
 
 /// What is written is passed on when it is longer than this.
 const BUFFER: usize = 64 * 1024;
@@ -12,7 +14,7 @@ pub(super) struct Pen<'p> {
     out: &'p mut dyn fmt::Write,
     buffer: &'p mut String,
     /// What stands before each line.
-    prefix: String,
+    prefix: &'p mut String,
     /// What stands before the next line instead.
     once: Option<String>,
     /// Whether an empty line must come before the next one, and how much of the prefix stands in it.
@@ -27,10 +29,16 @@ pub(super) struct Pen<'p> {
 pub(super) struct Level(usize);
 
 impl<'p> Pen<'p> {
-    /// `is_fresh`: nothing stands above.
-    pub(super) fn new(buffer: &'p mut String, out: &'p mut dyn fmt::Write, is_fresh: bool) -> Self {
+    /// Uses the room of `buffer` and `prefix`. `is_fresh`: nothing stands above.
+    pub(super) fn new(
+        buffer: &'p mut String,
+        prefix: &'p mut String,
+        out: &'p mut dyn fmt::Write,
+        is_fresh: bool,
+    ) -> Self {
         buffer.clear();
-        Self { out, buffer, prefix: String::new(), once: None, gap: None, is_fresh, failed: false }
+        prefix.clear();
+        Self { out, buffer, prefix, once: None, gap: None, is_fresh, failed: false }
     }
 
     /// Passes on what is written.
@@ -99,16 +107,14 @@ impl<'p> Pen<'p> {
 
     /// Writes `text` verbatim: in a fence that nothing in it can end.
     pub(super) fn fenced(&mut self, text: &str, language: &str) {
-        let fence = "`".repeat(3.max(inline::longest_run(text, b'`') + 1));
+        let fence = match inline::longest_run(text, b'`') {
+            0..3 => Cow::Borrowed("```"),
+            longest => Cow::Owned("`".repeat(longest + 1)),
+        };
         self.open_line(&fence);
         self.go_on(if is_language(language) { language } else { "" });
         self.end_line();
-        let mut start = 0;
-        for end in memchr::memchr_iter(b'\n', text.as_bytes()) {
-            self.line(&text[start..end]);
-            start = end + 1;
-        }
-        self.line(&text[start..]);
+        sheet::split(text).for_each(|line| self.line(line));
         self.line(&fence);
     }
 
@@ -120,7 +126,7 @@ impl<'p> Pen<'p> {
             self.buffer.push('\n');
         }
         let once = self.once.take();
-        let prefix = once.as_ref().unwrap_or(&self.prefix);
+        let prefix = once.as_ref().unwrap_or(self.prefix);
         self.buffer.push_str(if is_empty { prefix.trim_end() } else { prefix });
     }
 

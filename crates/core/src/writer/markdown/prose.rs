@@ -4,7 +4,6 @@
 //! only what we chose: raw HTML as text, pictures as links, addresses of harmless schemes, headings below ours.
 
 use std::borrow::Cow;
-use std::fmt::Write;
 use std::mem;
 
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Tag, TagEnd, TextMergeStream};
@@ -262,10 +261,12 @@ impl Prose<'_, '_> {
                 self.gap = false;
             }
             TagEnd::TableCell => {
-                let cell = mem::take(&mut self.line);
                 if let Some(table) = &mut self.table {
-                    let _ = write!(table.row, "| {} ", cell.trim());
+                    table.row.push_str("| ");
+                    table.row.push_str(self.line.trim());
+                    table.row.push(' ');
                 }
+                self.line.clear();
             }
             TagEnd::TableHead | TagEnd::TableRow => self.end_row(matches!(tag, TagEnd::TableHead)),
             TagEnd::Table => {
@@ -306,9 +307,9 @@ impl Prose<'_, '_> {
 
     fn end_row(&mut self, is_head: bool) {
         let Some(table) = &mut self.table else { return };
-        let mut row = mem::take(&mut table.row);
-        row.push('|');
-        self.pen.line(&row);
+        table.row.push('|');
+        self.pen.line(&table.row);
+        table.row.clear();
         if is_head {
             let rule = |align: &Alignment| match align {
                 Alignment::None => "| --- ",
@@ -316,8 +317,8 @@ impl Prose<'_, '_> {
                 Alignment::Center => "| :-: ",
                 Alignment::Right => "| --: ",
             };
-            let rule: String = table.aligns.iter().map(rule).collect();
-            self.pen.line(&format!("{rule}|"));
+            let rule: String = table.aligns.iter().map(rule).chain(["|"]).collect();
+            self.pen.line(&rule);
         }
     }
 }
