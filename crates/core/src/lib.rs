@@ -25,6 +25,7 @@ pub mod nearest;
 pub mod pipeline;
 pub mod profile;
 pub mod reading;
+mod recent;
 pub mod redact;
 pub mod session;
 pub mod text;

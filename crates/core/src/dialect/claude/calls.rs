@@ -1,14 +1,12 @@
 //! The calls of a run, as far as decoding later lines needs them.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use foldhash::fast::FixedState;
-
 use crate::item::{Action, Id, Item};
+use crate::recent::Recent;
 
-/// Calls of one generation. The one before it is kept, too.
-const MAX_CALLS: usize = 4_096;
+/// Calls of one generation: as many as a table of 8,192 places takes. The one before it is kept, too.
+const MAX_CALLS: usize = 7_168;
 /// Longest name of a tool that is remembered, in bytes.
 const MAX_NAME: usize = 1_024;
 
@@ -21,35 +19,22 @@ pub(super) enum Call {
     Answered,
 }
 
-/// Calls by the hashes of their ids.
-type Generation = HashMap<u64, Call, FixedState>;
-
-/// The calls that were made last.
+/// The calls that were made last, by the hashes of their ids.
 #[derive(Default)]
-pub(super) struct Calls {
-    newest: Generation,
-    older: Generation,
-}
+pub(super) struct Calls(Recent<Call, MAX_CALLS, 1>);
 
 impl Calls {
     /// A call was made. One that is known already stays as it is.
     pub(super) fn made(&mut self, call: &Item) {
-        let id = call.id.hash();
-        if self.older.contains_key(&id) {
-            return;
-        }
-        if self.newest.len() >= MAX_CALLS {
-            std::mem::swap(&mut self.newest, &mut self.older);
-            self.newest.clear();
-        }
-        let tool = call.tool.clone().filter(|tool| tool.len() <= MAX_NAME);
-        self.newest.entry(id).or_insert(Call::Awaited(tool, call.action));
+        self.0.add(call.id.hash(), || {
+            let tool = call.tool.clone().filter(|tool| tool.len() <= MAX_NAME);
+            Call::Awaited(tool, call.action)
+        });
     }
 
     /// How far a call has come; `None` if there was none, or it is long ago.
     pub(super) fn get(&self, id: &Id) -> Option<&Call> {
-        let id = id.hash();
-        self.newest.get(&id).or_else(|| self.older.get(&id))
+        self.0.get(id.hash())
     }
 
     /// Whether the result of a call is still to come.
@@ -59,8 +44,7 @@ impl Calls {
 
     /// The result of a call has come.
     pub(super) fn answered(&mut self, id: &Id) {
-        let id = id.hash();
-        if let Some(call) = self.newest.get_mut(&id).or_else(|| self.older.get_mut(&id)) {
+        if let Some(call) = self.0.get_mut(id.hash()) {
             *call = Call::Answered;
         }
     }
@@ -93,6 +77,5 @@ mod tests {
         }
         assert!(calls.get(&id).is_none());
         assert!(calls.awaits(&call(2 * MAX_CALLS).id) && calls.awaits(&call(MAX_CALLS + 1).id));
-        assert!(calls.newest.len() + calls.older.len() <= 2 * MAX_CALLS);
     }
 }

@@ -15,6 +15,10 @@ use crate::session::Map;
 
 /// Lines whose items may still be taken back.
 const MAX_LINES: usize = 8_192;
+/// Lines behind which all the room is taken that may be needed, rather than grow by and by.
+const FEW_LINES: usize = 896;
+/// Bytes of the ids of a line, most often.
+const USUAL_IDS: usize = 40;
 /// Bytes of the ids of those items.
 const MAX_BYTES: usize = 4 << 20;
 
@@ -44,6 +48,10 @@ impl Made {
     /// Remembers what a line made: the items of `events`. `message` tells its message from others. True: the very same
     /// line was seen before.
     pub(super) fn remember(&mut self, uuid: Str<'_>, message: u64, events: &[Event]) -> bool {
+        if self.lines.len() == FEW_LINES {
+            self.lines.reserve(MAX_LINES + 1 - FEW_LINES);
+            self.ids.reserve(MAX_LINES * USUAL_IDS);
+        }
         let place = self.lines.entry(hash(uuid.raw()));
         if let Entry::Occupied(known) = &place
             && known.get().message == message

@@ -19,6 +19,8 @@ use super::{Claude, Maker};
 const MAX_THREADS: usize = 256;
 /// Messages whose blocks may come again.
 const MAX_MESSAGES: usize = 4_096;
+/// Messages behind which all the room is taken that may be needed, rather than grow by and by.
+const FEW_MESSAGES: usize = 448;
 /// Blocks of one message that may stream at the same time, or be told by their place when it comes again.
 const MAX_BLOCKS: usize = 1_024;
 
@@ -160,8 +162,10 @@ impl Threads {
     }
 
     fn blocks_of(&mut self, message: &Id) -> &mut Hashes {
-        if self.blocks.len() >= MAX_MESSAGES {
-            self.blocks.drain(..MAX_MESSAGES / 2);
+        match self.blocks.len() {
+            FEW_MESSAGES => self.blocks.reserve(MAX_MESSAGES - FEW_MESSAGES),
+            MAX_MESSAGES.. => drop(self.blocks.drain(..MAX_MESSAGES / 2)),
+            _ => {}
         }
         self.blocks.entry(message.hash()).or_default()
     }

@@ -1,0 +1,94 @@
+//! What came last, as far back as there is memory for it.
+
+use std::array;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use foldhash::fast::FixedState;
+
+type Generation<V> = HashMap<u64, V, FixedState>;
+
+/// Values by hashes: those that were added last, at least `OLDER * MOST` of them. When a generation of `MOST` is full, the
+/// oldest one is forgotten whole: taking out the oldest values alone would move all others.
+///
+/// `MOST` is best seven eighths of a power of two, which is what a table takes before it grows.
+#[derive(Debug)]
+pub(crate) struct Recent<V, const MOST: usize, const OLDER: usize> {
+    newest: Generation<V>,
+    /// From the newest to the oldest.
+    older: [Generation<V>; OLDER],
+}
+
+impl<V, const MOST: usize, const OLDER: usize> Default for Recent<V, MOST, OLDER> {
+    fn default() -> Self {
+        Self { newest: Generation::default(), older: array::from_fn(|_| Generation::default()) }
+    }
+}
+
+impl<V, const MOST: usize, const OLDER: usize> Recent<V, MOST, OLDER> {
+    /// Where there are so many values there will be more, and the table takes all its room. To grow by and by would touch twice
+    /// the memory.
+    const FEW: usize = MOST / 8;
+
+    /// The value that was added under `key`, while it is known.
+    pub(crate) fn get(&self, key: u64) -> Option<&V> {
+        self.newest.get(&key).or_else(|| self.older.iter().find_map(|generation| generation.get(&key)))
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn get_mut(&mut self, key: u64) -> Option<&mut V> {
+        let mut generations = std::iter::once(&mut self.newest).chain(&mut self.older);
+        generations.find_map(|generation| generation.get_mut(&key))
+    }
+
+    /// Adds a value under `key`, unless there is one: that stays as it is, and is given.
+    pub(crate) fn add(&mut self, key: u64, value: impl FnOnce() -> V) -> Option<&V> {
+        let known = self.older.iter().position(|generation| generation.contains_key(&key));
+        if let Some(generation) = known {
+            return self.older[generation].get(&key);
+        }
+        let count = self.newest.len();
+        if count == Self::FEW {
+            self.newest.reserve(MOST - count);
+        } else if count >= MOST && !self.newest.contains_key(&key) {
+            self.older.rotate_right(1);
+            std::mem::swap(&mut self.newest, &mut self.older[0]);
+            self.newest.clear();
+            self.newest.reserve(MOST);
+        }
+        match self.newest.entry(key) {
+            Entry::Occupied(known) => Some(known.into_mut()),
+            Entry::Vacant(place) => {
+                place.insert(value());
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_values_are_known_and_the_oldest_are_not() {
+        const MOST: usize = 56;
+        const COUNT: u64 = 1_000;
+        let mut recent = Recent::<u64, MOST, 3>::default();
+        for key in 0..COUNT {
+            assert!(recent.add(key, || 2 * key).is_none());
+            assert_eq!(recent.add(key, || 0), Some(&(2 * key)), "added again");
+        }
+        assert!((COUNT - 3 * MOST as u64..COUNT).all(|key| recent.get(key) == Some(&(2 * key))));
+        assert!(recent.get(0).is_none() && recent.get_mut(0).is_none());
+        for key in [COUNT - 1, COUNT - 2 * MOST as u64] {
+            *recent.get_mut(key).unwrap() = 7;
+            assert_eq!(recent.get(key), Some(&7));
+            assert_eq!(recent.add(key, || 0), Some(&7));
+        }
+        let kept: usize = recent.older.iter().map(Generation::len).sum();
+        assert!(recent.newest.len() + kept <= 4 * MOST);
+        let all = std::iter::once(&recent.newest).chain(&recent.older);
+        assert!(all.map(Generation::capacity).all(|capacity| capacity <= MOST), "a table has grown");
+    }
+}
