@@ -80,6 +80,10 @@ const CASES: &[Case] = &[
 /// What the program is run with to see how much memory that takes.
 const PEAKS: [&str; 3] = ["text", "markdown", "html"];
 
+/// Runs of the program in each round, of which the shortest counts: it needs all processors for itself, and on a shared machine they
+/// are seldom there for long.
+const WALLS: u32 = 5;
+
 /// The choices behind the cases.
 struct Engines {
     text: Engine,
@@ -167,7 +171,11 @@ fn long_session(
         for (case, times) in CASES.iter().zip(&mut times) {
             times.add(cpu(|| format(&bytes, (case.setup)(engines))));
         }
-        wall.add(binary.wall(&long, "text")?);
+        let mut walls = Times::default();
+        for _ in 0..WALLS {
+            walls.add(binary.wall(&long, "text")?);
+        }
+        wall.add(walls.min());
         for (to, peak) in PEAKS.iter().zip(&mut peaks) {
             *peak = binary.run(&long, to)?.peak.max(*peak);
         }
