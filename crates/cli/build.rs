@@ -22,7 +22,7 @@ fn main() -> io::Result<()> {
 
 /// Where the compiler has the archive, if it has it: what it doesn't have it names without a folder.
 fn archive() -> Option<PathBuf> {
-    let compiler = cc::Build::new().cpp(true).cargo_metadata(false).get_compiler();
+    let compiler = cc::Build::new().cpp(true).cargo_metadata(false).try_get_compiler().ok()?;
     let told = compiler.to_command().arg(format!("-print-file-name={ARCHIVE}")).output().ok()?;
     let path = Path::new(str::from_utf8(&told.stdout).ok()?.trim());
     path.is_absolute().then(|| path.to_owned())
