@@ -11,7 +11,7 @@ type Generation<V> = HashMap<u64, V, FixedState>;
 /// Values by hashes: those that were added last, at least `OLDER * MOST` of them. When a generation of `MOST` is full, the
 /// oldest one is forgotten whole: taking out the oldest values alone would move all others.
 ///
-/// `MOST` is best seven eighths of a power of two, which is what a table takes before it grows.
+/// `MOST` must be seven eighths of a power of two, which is what a table takes before it grows: anything else doesn't compile.
 #[derive(Debug)]
 pub(crate) struct Recent<V, const MOST: usize, const OLDER: usize> {
     newest: Generation<V>,
@@ -28,7 +28,10 @@ impl<V, const MOST: usize, const OLDER: usize> Default for Recent<V, MOST, OLDER
 impl<V, const MOST: usize, const OLDER: usize> Recent<V, MOST, OLDER> {
     /// Where there are so many values there will be more, and the table takes all its room. To grow by and by would touch twice
     /// the memory.
-    const FEW: usize = MOST / 8;
+    const FEW: usize = {
+        assert!(MOST.is_multiple_of(7) && (MOST / 7).is_power_of_two(), "a table would grow beyond its room");
+        MOST / 8
+    };
 
     /// The value that was added under `key`, while it is known.
     pub(crate) fn get(&self, key: u64) -> Option<&V> {
@@ -70,25 +73,32 @@ impl<V, const MOST: usize, const OLDER: usize> Recent<V, MOST, OLDER> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_last_values_are_known_and_the_oldest_are_not() {
-        const MOST: usize = 56;
-        const COUNT: u64 = 1_000;
-        let mut recent = Recent::<u64, MOST, 3>::default();
-        for key in 0..COUNT {
+    /// Adds far more values than are kept.
+    fn keeps_the_last<const MOST: usize, const OLDER: usize>() {
+        let (most, older) = (MOST as u64, OLDER as u64);
+        let count = 3 * (older + 1) * most + most / 2;
+        let mut recent = Recent::<u64, MOST, OLDER>::default();
+        for key in 0..count {
             assert!(recent.add(key, || 2 * key).is_none());
             assert_eq!(recent.add(key, || 0), Some(&(2 * key)), "added again");
         }
-        assert!((COUNT - 3 * MOST as u64..COUNT).all(|key| recent.get(key) == Some(&(2 * key))));
+        assert!((count - older * most..count).all(|key| recent.get(key) == Some(&(2 * key))));
         assert!(recent.get(0).is_none() && recent.get_mut(0).is_none());
-        for key in [COUNT - 1, COUNT - 2 * MOST as u64] {
+        for key in [count - 1, count - older * most] {
             *recent.get_mut(key).unwrap() = 7;
             assert_eq!(recent.get(key), Some(&7));
             assert_eq!(recent.add(key, || 0), Some(&7));
         }
         let kept: usize = recent.older.iter().map(Generation::len).sum();
-        assert!(recent.newest.len() + kept <= 4 * MOST);
+        assert!(recent.newest.len() + kept <= (OLDER + 1) * MOST);
         let all = std::iter::once(&recent.newest).chain(&recent.older);
         assert!(all.map(Generation::capacity).all(|capacity| capacity <= MOST), "a table has grown");
+    }
+
+    #[test]
+    fn the_last_values_are_known_and_the_oldest_are_not() {
+        keeps_the_last::<56, 3>();
+        keeps_the_last::<7_168, 1>();
+        keeps_the_last::<28_672, 3>();
     }
 }
