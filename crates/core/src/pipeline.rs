@@ -157,7 +157,7 @@ impl Way {
         let mut size = 0;
         let mut written = Ok(());
         let mut write = |said: &mut Vec<Said>| {
-            written = written.and_then(|()| said.drain(..).try_for_each(|said| scribe.take(said, out)));
+            written = written.and_then(|()| scribe.write(said, out));
         };
         let mut apply = |steps: &mut Vec<Step>| {
             for step in steps.drain(..) {
@@ -240,7 +240,7 @@ impl Pipeline {
         let Way { intake, outlet, scribe, said, .. } = way;
         intake.end(&mut |step| outlet.take(step, said));
         outlet.end(said);
-        said.drain(..).try_for_each(|said| scribe.take(said, out))?;
+        scribe.write(said, out)?;
         scribe.end(out)
     }
 

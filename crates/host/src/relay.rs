@@ -198,10 +198,8 @@ impl<R: Read> Source<'_, R> {
 impl<W: FnMut(&str) -> ControlFlow<()>> Pen<'_, W> {
     /// Writes what was said; nothing if nothing more is wanted.
     fn write(&mut self, said: &mut Vec<Said>, text: &mut String) -> Option<()> {
-        for said in said.drain(..) {
-            // A string takes everything.
-            let _ = self.scribe.take(said, text);
-        }
+        // A string takes everything.
+        let _ = self.scribe.write(said, text);
         let is_wanted = text.is_empty() || (self.output)(text).is_continue();
         text.clear();
         text.shrink_to(MOST);

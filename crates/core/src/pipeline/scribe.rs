@@ -30,19 +30,22 @@ impl Scribe {
         Self { writer, is_begun: false }
     }
 
-    /// Writes what is said.
-    pub fn take(&mut self, said: Said, out: &mut dyn Write) -> fmt::Result {
-        match said.0 {
+    /// Writes all that is said, and empties it.
+    pub fn write(&mut self, said: &mut Vec<Said>, out: &mut dyn Write) -> fmt::Result {
+        // Where they lie: an entry is too large to be moved without need.
+        let written = said.iter_mut().try_for_each(|Said(saying)| match saying {
             Saying::Entry(entry) => match self.begun(out)? {
-                Some(writer) => writer.entry(&entry, out),
+                Some(writer) => writer.entry(entry, out),
                 None => Ok(()),
             },
-            Saying::Item(line) => out.write_str(&line),
+            Saying::Item(line) => out.write_str(line),
             Saying::Writer(writer) => {
-                self.writer = writer;
+                self.writer = writer.take();
                 Ok(())
             }
-        }
+        });
+        said.clear();
+        written
     }
 
     /// Goes on with another writer, in the middle of what it writes.
