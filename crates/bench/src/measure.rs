@@ -1,22 +1,30 @@
 //! Times of this thread, and what is made of several of them.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long `work` took on the processor. On systems that don't tell, how long it took.
 pub fn cpu(work: impl FnOnce()) -> Duration {
-    let (clock, before) = (Instant::now(), on_cpu());
+    let before = on_cpu();
     work();
-    match (before, on_cpu()) {
-        (Some(before), Some(after)) => after.saturating_sub(before),
-        _ => clock.elapsed(),
-    }
+    on_cpu().saturating_sub(before)
 }
 
-/// Time that this thread was on the processor, to the nanosecond (Linux).
-fn on_cpu() -> Option<Duration> {
-    let line = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    let nanoseconds = line.split(' ').next()?.parse().ok()?;
-    Some(Duration::from_nanos(nanoseconds))
+/// Time that this thread was on the processor. What Linux tells of it in `/proc` goes by ticks of some milliseconds: the shortest
+/// of several times would be one that began just behind a tick and ended just before one.
+#[cfg(unix)]
+fn on_cpu() -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+}
+
+/// Time since it was first asked for.
+#[cfg(not(unix))]
+fn on_cpu() -> Duration {
+    use std::{sync::LazyLock, time::Instant};
+
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    START.elapsed()
 }
 
 /// Times of one thing, measured several times.
@@ -64,7 +72,25 @@ fn quantile(values: impl Iterator<Item = f64>, part: f64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use std::hint::black_box;
+    use std::time::Instant;
+
     use super::*;
+
+    #[test]
+    fn short_work_is_measured_and_waiting_is_not() {
+        let work = || {
+            let clock = Instant::now();
+            while clock.elapsed() < Duration::from_micros(200) {
+                black_box(clock);
+            }
+        };
+        assert!((0..20).all(|_| cpu(work) > Duration::ZERO), "counted in ticks");
+        assert!(
+            cfg!(not(unix))
+                || cpu(|| std::thread::sleep(Duration::from_millis(20))) < Duration::from_millis(20)
+        );
+    }
 
     #[test]
     fn quantiles_are_times_that_were_measured() {
