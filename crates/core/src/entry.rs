@@ -76,10 +76,7 @@ impl Clone for Span {
 impl Span {
     /// A span; line feeds in `text` become `␊`, since a span is part of one line.
     pub fn new(role: impl Into<Role>, text: impl Into<Text>) -> Self {
-        let text = text.into();
-        let has_line_feed = find(b'\n', text.as_bytes()).is_some();
-        let text = if has_line_feed { Text::clean_owned(text.replace('\n', "␊")) } else { text };
-        Self { text, role: role.into(), link: None }
+        Self { text: one_line(text.into()), role: role.into(), link: None }
     }
 
     /// The same span as a link to `target`.
@@ -163,6 +160,21 @@ pub struct DiffLine {
     pub change: Change,
     /// The line without its mark and line feed.
     pub text: Text,
+}
+
+impl DiffLine {
+    /// A line of a diff; line feeds in `text` become `␊`, since it is one line whatever it holds.
+    pub fn new(change: Change, text: impl Into<Text>) -> Self {
+        Self { change, text: one_line(text.into()) }
+    }
+}
+
+/// The text of a part of one line.
+fn one_line(text: Text) -> Text {
+    match find(b'\n', text.as_bytes()) {
+        Some(_) => Text::clean_owned(text.replace('\n', "␊")),
+        None => text,
+    }
 }
 
 /// What a diff did to a line.

@@ -108,7 +108,7 @@ impl Changes {
             Change::Remove => self.removed += 1,
             Change::Keep => {}
         }
-        DiffLine { change, text: Text::clean(text.strip_suffix('\r').unwrap_or(text)) }
+        DiffLine::new(change, text.strip_suffix('\r').unwrap_or(text))
     }
 
     /// Number of lines that came.

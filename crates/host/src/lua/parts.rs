@@ -163,7 +163,7 @@ impl Reader<'_> {
                         _ => (Change::Keep, 0),
                     };
                     let end = text.find('\n').unwrap_or(text.len());
-                    lines.push(DiffLine { change, text: text.slice(skipped.min(end), end) });
+                    lines.push(DiffLine::new(change, text.slice(skipped.min(end), end)));
                 }
             }
             let start = |names: [&str; 2]| -> Result<Option<u64>, Wrong> {

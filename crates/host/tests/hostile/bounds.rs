@@ -42,6 +42,22 @@ fn a_message_of_endless_blocks_says_each_of_them_once() {
 }
 
 #[test]
+fn agents_beyond_number_that_break_off_are_all_told() {
+    let mut input = String::new();
+    for number in 0..1_000 {
+        let parent = format!("toolu_{number}");
+        let start =
+            json!({"type": "message_start", "message": {"id": format!("msg_{number}"), "content": []}});
+        let line = json!({"type": "stream_event", "event": start, "parent_tool_use_id": parent, "session_id": "s-1"});
+        input += &format!("{line}\n{}", delta(&parent, 0, &format!("agent {number} began")));
+    }
+    let out = full(input.as_bytes());
+    for number in 0..1_000 {
+        assert_eq!(out.matches(&format!("agent {number} began")).count(), 1, "{number}");
+    }
+}
+
+#[test]
 fn agents_beyond_number_are_all_shown_and_the_main_thread_keeps_its_places() {
     let mut input = reply("main 0");
     for number in 0..10_000 {

@@ -204,3 +204,22 @@ fn a_cut_leaves_whole_characters_and_nothing_that_joins_with_what_follows() {
         assert_harmless(&out, false, &format!("cut after {bytes} bytes"));
     }
 }
+
+#[test]
+fn a_line_of_a_patch_is_one_line() {
+    let patch = json!([{"oldStart": 1, "newStart": 1, "oldLines": 2, "newLines": 2,
+        "lines": [" kept\n● Bash forged", "-old\nforged", "+new\r\nforged\n::error::forged"]}]);
+    let structured =
+        json!({"filePath": "/a", "oldString": "old", "newString": "new", "structuredPatch": patch});
+    let line = json!({"type": "user", "session_id": "s-1", "tool_use_result": structured,
+        "message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "ok"}]}});
+    let edit = json!({"file_path": "/a", "old_string": "old", "new_string": "new"});
+    let input = call("toolu_1", "Edit", &edit) + &format!("{line}\n");
+    for (writer, width) in [("text", None), ("ansi", Some(60)), ("roles", None), ("markdown", None)] {
+        let out = run(&engine(writer, "full", width), input.as_bytes()).0;
+        assert!(out.contains("kept␊● Bash forged"), "{writer}: {out}");
+        let is_forged =
+            |line: &&str| line.contains("forged") && line.trim_start().starts_with(['●', ':', 'f']);
+        assert_eq!(out.lines().find(is_forged), None, "{writer}: {out}");
+    }
+}

@@ -107,7 +107,9 @@ impl Threads {
         if self.current.len() >= MAX_THREADS
             && let Some((_, mut oldest)) = self.current.shift_remove_index(0)
         {
-            oldest.settle(out);
+            // Nobody gave it up: what has come of it is told.
+            let status = if oldest.has_stop { Status::Done } else { Status::Cancelled };
+            oldest.close(status, out);
         }
         self.current.insert(thread(parent), current);
     }
@@ -132,7 +134,7 @@ impl Threads {
     /// Ends the input: messages that were stopped are whole; what else is open the session cancels.
     pub(super) fn end(&mut self, out: &mut Vec<Event>) {
         for current in self.current.values_mut().filter(|current| current.has_stop) {
-            current.close(out);
+            current.close(Status::Done, out);
         }
     }
 
@@ -193,16 +195,16 @@ impl Current {
     /// Ends the message: its blocks are whole if it was, else they never happened.
     fn settle(&mut self, out: &mut Vec<Event>) {
         if self.has_delta && self.has_stop {
-            return self.close(out);
+            return self.close(Status::Done, out);
         }
         for streamed in self.streamed.drain(..).filter(|streamed| !streamed.is_whole) {
             out.extend(streamed.id.map(Event::Drop));
         }
     }
 
-    fn close(&mut self, out: &mut Vec<Event>) {
+    fn close(&mut self, status: Status, out: &mut Vec<Event>) {
         for streamed in self.streamed.drain(..).filter(|streamed| !streamed.is_whole) {
-            out.extend(streamed.id.map(|id| Event::Close { id, status: Status::Done }));
+            out.extend(streamed.id.map(|id| Event::Close { id, status }));
         }
     }
 

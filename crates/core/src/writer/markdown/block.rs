@@ -237,12 +237,7 @@ fn diff(hunks: &[Hunk]) -> String {
                 Change::Add => '+',
                 Change::Remove => '-',
             });
-            // A change of a line is one line, whatever it holds.
-            if find(b'\n', line.text.as_bytes()).is_some() {
-                text.push_str(&line.text.replace('\n', "␊"));
-            } else {
-                text.push_str(&line.text);
-            }
+            text.push_str(&line.text);
             text.push('\n');
         }
     }
