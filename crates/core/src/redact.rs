@@ -303,11 +303,11 @@ fn masked(text: &str, start: usize, found: &[Found<'_>]) -> String {
             }
             None => out.push('~'),
         }
-        let lines = memchr::memchr_iter(b'\n', &text.as_bytes()[begin..end]).count();
+        let lines = text[begin..end].matches(found.line_end).count();
         for line in 1..=lines {
-            out.push('\n');
+            out.push_str(found.line_end);
             // A line feed at its very end begins no line of it.
-            if line < lines || !text[begin..end].ends_with('\n') {
+            if line < lines || !text[begin..end].ends_with(found.line_end) {
                 out.push_str(GOES_ON);
             }
         }

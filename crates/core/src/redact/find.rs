@@ -18,6 +18,10 @@ const NAME: usize = 40;
 const USER: usize = 128;
 /// Bytes of an e-mail address before and behind its `@`.
 const MAIL: usize = 64;
+/// What stands between two strings of a list of JSON. No string holds it.
+const STRINGS: &str = "\",\"";
+/// Bytes of a colour sequence that is escaped.
+const COLOUR: usize = 40;
 /// Bytes of the longest private key.
 const KEY: usize = 32 << 10;
 
@@ -30,6 +34,14 @@ pub(super) struct Found<'a> {
     pub(super) name: Option<&'a str>,
     /// Whether it is a key whose end isn't in the text.
     pub(super) is_open: bool,
+    /// What stands between its lines.
+    pub(super) line_end: &'static str,
+}
+
+impl<'a> Found<'a> {
+    fn new(range: Range<usize>, name: &'a str) -> Self {
+        Self { range, name: Some(name), is_open: false, line_end: "\n" }
+    }
 }
 
 /// Finds what a [`Redaction`] wants to be masked.
@@ -81,7 +93,7 @@ impl Finder {
                 let Some(part) = captures.get(1).or_else(|| captures.get(0)) else { continue };
                 let breaks = is_json && part.as_str().contains(['"', '\\']);
                 if !part.is_empty() && !breaks {
-                    found.push(Found { range: part.range(), name: Some(name), is_open: false });
+                    found.push(Found::new(part.range(), name));
                 }
             }
         }
@@ -157,8 +169,18 @@ impl Reader<'_> {
             [] | [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f'] => true,
             [b'\\', b'u', digits @ ..] if digits.iter().all(u8::is_ascii_hexdigit) => true,
             [.., b'%', high, low] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => true,
+            [.., b'm'] => self.follows_colour(at),
             [.., last] => !Class::Alnum.has(*last),
         }
+    }
+
+    /// Whether a colour sequence ends here, as it is or escaped: what a program prints in colour begins behind one.
+    fn follows_colour(&self, at: usize) -> bool {
+        let before = &self.bytes()[at.saturating_sub(COLOUR)..at - 1];
+        let is_number = |byte: &&u8| byte.is_ascii_digit() || b";:".contains(byte);
+        let numbers = before.iter().rev().take_while(is_number).count();
+        let start = &before[..before.len() - numbers];
+        start.ends_with(b"\x1b[") || start.to_ascii_lowercase().ends_with(br"\u001b[")
     }
 
     /// Whether a text was cut here, so that what is before it may be shorter than it was.
@@ -192,11 +214,7 @@ impl Reader<'_> {
             end -= 1;
         }
         let has_digit = self.bytes()[begin..end].iter().take(LOOK).any(u8::is_ascii_digit);
-        (has_digit || !token.has_digit).then_some(Found {
-            range: at..end,
-            name: Some(token.name),
-            is_open: false,
-        })
+        (has_digit || !token.has_digit).then_some(Found::new(at..end, token.name))
     }
 
     /// A JSON Web Token: two or more parts of Base64 with dots between.
@@ -215,11 +233,7 @@ impl Reader<'_> {
             }
             end += 1;
         }
-        (parts >= 2 || (parts == 1 && self.is_cut(end))).then_some(Found {
-            range: at..end,
-            name: Some("jwt"),
-            is_open: false,
-        })
+        (parts >= 2 || (parts == 1 && self.is_cut(end))).then_some(Found::new(at..end, "jwt"))
     }
 
     fn private_key<'n>(&mut self, at: usize) -> Option<Found<'n>> {
@@ -239,14 +253,35 @@ impl Reader<'_> {
             self.next_end = end.map_or(usize::MAX, |end| head + end);
         }
         if self.next_end < limit && self.next_end - head < KEY {
-            let behind = self.next_end + 9;
-            let label = self.run(behind, 40, |byte| byte.is_ascii_uppercase() || b" -".contains(&byte));
-            return Some(Found { range: at..behind + label, name: Some("private-key"), is_open: false });
+            return Some(Found::new(at..self.end_of_label(), "private-key"));
+        }
+        if let Some(end) = self.end_in_list(head, limit) {
+            return Some(Found { line_end: STRINGS, ..Found::new(at..end, "private-key") });
         }
         let inside = |byte: u8| Class::Base64.has(byte) || b" \t\n\\:,\"'".contains(&byte);
         let end = head + 5 + self.run(head + 5, limit - head - 5, inside);
         // What follows the last line feed is not of the key unless the text ends there.
-        Some(Found { range: at..end, name: Some("private-key"), is_open: end == self.text.len() })
+        Some(Found { is_open: end == self.text.len(), ..Found::new(at..end, "private-key") })
+    }
+
+    /// Where a key ends whose lines are the strings of a list of JSON. It begins before `head`, its first line ends at `end`.
+    fn end_in_list(&self, head: usize, mut end: usize) -> Option<usize> {
+        if !self.is_json || self.next_end == usize::MAX || self.next_end - head > KEY {
+            return None;
+        }
+        while end < self.next_end {
+            if !self.text[end..].starts_with(STRINGS) {
+                return None;
+            }
+            end = self.end_of_string(end + STRINGS.len());
+        }
+        Some(self.end_of_label())
+    }
+
+    /// Where the line ends that ends the key.
+    fn end_of_label(&self) -> usize {
+        let behind = self.next_end + 9;
+        behind + self.run(behind, 40, |byte| byte.is_ascii_uppercase() || b" -".contains(&byte))
     }
 
     /// Where the string of JSON ends that `at` is in.
@@ -268,11 +303,7 @@ impl Reader<'_> {
         if self.byte(at + user) != b':' {
             // A token may stand where the user's name does.
             let is_token = user >= 20 && self.byte(at + user) == b'@';
-            return is_token.then_some(Found {
-                range: at..at + user,
-                name: Some("password"),
-                is_open: false,
-            });
+            return is_token.then_some(Found::new(at..at + user, "password"));
         }
         let begin = at + user + 1;
         let length = self.run(begin, USER, plain);
@@ -280,7 +311,7 @@ impl Reader<'_> {
         let is_port = value.bytes().all(|byte| byte.is_ascii_digit());
         let ends = self.byte(begin + length) == b'@' || (self.is_cut(begin + length) && !is_port);
         let is_secret = length > 0 && ends && !is_stand_in(value);
-        is_secret.then_some(Found { range: begin..begin + length, name: Some("password"), is_open: false })
+        is_secret.then_some(Found::new(begin..begin + length, "password"))
     }
 
     fn bearer<'n>(&self, at: usize) -> Option<Found<'n>> {
@@ -288,7 +319,7 @@ impl Reader<'_> {
         let value = &self.bytes()[at..at + length];
         let is_long = length >= 16 || (length > 4 && self.is_cut(at + length));
         let is_secret = is_long && value.iter().any(u8::is_ascii_digit);
-        is_secret.then_some(Found { range: at..at + length, name: Some("bearer-token"), is_open: false })
+        is_secret.then_some(Found::new(at..at + length, "bearer-token"))
     }
 
     /// A value that is given to a name such as `API_KEY`. `strong`: short values count too.
@@ -355,7 +386,7 @@ impl Reader<'_> {
             return None;
         }
         let end = at + if looked < LOOK { looked } else { self.run(at, usize::MAX, inside) };
-        Some(Found { range: at..end, name: Some("secret"), is_open: false })
+        Some(Found::new(at..end, "secret"))
     }
 
     /// The length of a quote, escaped or not.
@@ -377,11 +408,7 @@ impl Reader<'_> {
             && top.bytes().all(|byte| byte.is_ascii_alphabetic())
             // Not a person: the user of Git over SSH.
             && &self.text[at - local..at] != "git";
-        is_mail.then_some(Found {
-            range: at - local..at + 1 + domain.len(),
-            name: Some("email"),
-            is_open: false,
-        })
+        is_mail.then_some(Found::new(at - local..at + 1 + domain.len(), "email"))
     }
 
     fn home<'n>(&self, start: &Range<usize>) -> Option<Found<'n>> {
@@ -409,7 +436,7 @@ impl Reader<'_> {
         let name = start.end + doubled;
         let user = self.run(name, NAME, |byte| Class::Url.has(byte) || byte == b'.');
         let is_shared = matches!(&self.text[name..name + user], "Shared" | "Public");
-        (user > 0 && !is_shared).then_some(Found { range: begin..name + user, name: None, is_open: false })
+        (user > 0 && !is_shared).then_some(Found { name: None, ..Found::new(begin..name + user, "") })
     }
 }
 

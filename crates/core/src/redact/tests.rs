@@ -152,6 +152,37 @@ fn a_key_over_the_lines_of_a_diff_is_masked_and_the_lines_stay() {
 }
 
 #[test]
+fn a_key_over_the_strings_of_a_list_is_masked_and_the_json_stays() {
+    let lines: Vec<String> = key(3).lines().map(|line| format!("+{line}")).collect();
+    let around = |lines: Vec<String>| serde_json::json!({"patch": {"lines": lines}, "then": "kept"});
+    let mut line =
+        around([vec!["+before".to_owned()], lines.clone(), vec!["+after".to_owned()]].concat()).to_string();
+    redactor(&Redaction::secrets()).json(&mut line);
+    let masked: serde_json::Value = serde_json::from_str(&line).unwrap();
+    let want = ["+before", "+[redacted private-key]", "…", "…", "…", "…", "+after"];
+    assert_eq!(masked, around(want.map(str::to_owned).to_vec()));
+    // A key whose end isn't in its list takes nothing else along.
+    let mut line = serde_json::json!([[lines[0]], "kept", lines[lines.len() - 1]]).to_string();
+    redactor(&Redaction::secrets()).json(&mut line);
+    assert!(line.contains("\"kept\""), "{line}");
+}
+
+#[test]
+fn a_token_in_colour_is_masked() {
+    let token = token("ghp_", "a1B2", 9);
+    for (start, end) in [("\x1b[1m", "\x1b[0m"), ("\x1b[m", ""), ("\x1b[38;2;1;2;3m", "\x1b[39m")] {
+        let text = format!("{start}{token}{end}");
+        assert_eq!(secret(&text), format!("{start}[redacted github-token]{end}"));
+        let mut line = serde_json::json!([text]).to_string();
+        redactor(&Redaction::secrets()).json(&mut line);
+        assert!(!line.contains(&token), "{line}");
+        assert!(serde_json::from_str::<serde_json::Value>(&line).is_ok(), "{line}");
+    }
+    let word = format!("[1m{token}");
+    assert_eq!(secret(&word), word, "no colour");
+}
+
+#[test]
 fn a_secret_over_several_spans_is_masked() {
     let mut line = Line::of("a", "API_KEY=").with("b", "x");
     line.spans =

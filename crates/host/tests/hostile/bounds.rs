@@ -49,7 +49,7 @@ fn agents_beyond_number_that_break_off_are_all_told() {
         let start =
             json!({"type": "message_start", "message": {"id": format!("msg_{number}"), "content": []}});
         let line = json!({"type": "stream_event", "event": start, "parent_tool_use_id": parent, "session_id": "s-1"});
-        input += &format!("{line}\n{}", delta(&parent, 0, &format!("agent {number} began")));
+        input += &[line.to_string(), delta(&parent, 0, &format!("agent {number} began"))].join("\n");
     }
     let out = full(input.as_bytes());
     for number in 0..1_000 {
