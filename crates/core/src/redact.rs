@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use regex::{Regex, RegexBuilder};
 
 use crate::entry::{Block, Line, View};
+use crate::item::Id;
 use crate::text::Text;
 
 use find::{Finder, Found};
@@ -124,6 +125,13 @@ impl Redactor {
         }
         count(&mut self.counts, &found);
         Cow::Owned(masked(text, 0, &found))
+    }
+
+    /// Masks an id.
+    pub fn id(&mut self, id: &mut Id) {
+        if let Cow::Owned(masked) = self.text(id.as_str()) {
+            *id = masked.into();
+        }
     }
 
     /// Masks a line of JSON, which stays JSON.

@@ -192,9 +192,15 @@ impl Stage {
     }
 
     /// Says an entry, or keeps it for the sink.
-    fn say(&mut self, entry: Entry, said: &mut Vec<Said>) {
+    fn say(&mut self, mut entry: Entry, said: &mut Vec<Said>) {
         match self.listener {
-            Listener::Writer { .. } => said.push(Said(Saying::Entry(entry))),
+            Listener::Writer { .. } => {
+                if let Some(redactor) = &mut self.redactor {
+                    redactor.id(&mut entry.id);
+                    entry.parent.iter_mut().for_each(|parent| redactor.id(parent));
+                }
+                said.push(Said(Saying::Entry(entry)));
+            }
             Listener::Sink => {
                 self.grown.shift_remove(&entry.id);
                 self.growing.swap_remove(&entry.id);

@@ -169,14 +169,14 @@ impl Reader<'_> {
             [] | [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f'] => true,
             [b'\\', b'u', digits @ ..] if digits.iter().all(u8::is_ascii_hexdigit) => true,
             [.., b'%', high, low] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => true,
-            [.., b'm'] => self.follows_colour(at),
-            [.., last] => !Class::Alnum.has(*last),
+            [.., last] => !Class::Alnum.has(*last) || self.follows_colour(at),
         }
     }
 
     /// Whether a colour sequence ends here, as it is or escaped: what a program prints in colour begins behind one.
     fn follows_colour(&self, at: usize) -> bool {
-        let before = &self.bytes()[at.saturating_sub(COLOUR)..at - 1];
+        let before = &self.bytes()[at.saturating_sub(COLOUR)..at];
+        let Some(before) = before.strip_suffix(b"m") else { return false };
         let is_number = |byte: &&u8| byte.is_ascii_digit() || b";:".contains(byte);
         let numbers = before.iter().rev().take_while(is_number).count();
         let start = &before[..before.len() - numbers];
@@ -429,6 +429,7 @@ impl Reader<'_> {
                 _ => return None,
             }
         } else if !is_after_escape
+            && !self.follows_colour(begin)
             && before.last().is_some_and(|byte| Class::Url.has(*byte) || b"./~".contains(byte))
         {
             return None;
