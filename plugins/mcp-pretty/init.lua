@@ -61,7 +61,7 @@ sf.tool("mcp__*", {
 			local is_text = type(value) == "string"
 			if is_text and (string.find(value, "\n", 1, true) or (is_code_key[key] and #value > 60)) then
 				body[#body + 1] = sf.line(sf.span(key .. ":", "call.key"))
-				body[#body + 1] = sf.code(value, language(key, value), { role = "call.input" })
+				body[#body + 1] = sf.code(value, language(key, value), { role = "call.value" })
 			elseif #title < sf.options.most_args then
 				title[#title + 1] = sf.span(key .. "=" .. short(input, key, value), "call.arg")
 			else

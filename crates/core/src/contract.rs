@@ -162,6 +162,8 @@ pub struct Facts {
     pub note: Option<String>,
     /// What came under one of these names, but is of another type.
     pub odd: Option<Map<String, Value>>,
+    /// Edit: what the cell held before.
+    pub old_source: Option<String>,
     /// Retry: how many attempts at most.
     pub of: Option<i64>,
     /// Write, edit: the file before it.
@@ -257,6 +259,8 @@ pub struct Facts {
     pub url: Option<String>,
     /// Outcome: tokens of the run.
     pub usage: Option<Usage>,
+    /// Write, edit: true if a person changed what was proposed, before it was done.
+    pub user_modified: Option<bool>,
     /// Limit: the part of it that is used up.
     pub utilization: Option<f64>,
     /// The event as it came.

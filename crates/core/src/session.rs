@@ -7,6 +7,7 @@
 mod calls;
 mod told;
 
+use std::collections::VecDeque;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -28,6 +29,8 @@ const MAX_OPEN_BYTES: usize = 64 << 20;
 const MAX_OPEN: usize = 256;
 /// Calls inside which items were seen: their places and depths are remembered.
 const MAX_PARENTS: usize = 4_096;
+/// Replies that an outcome may still repeat.
+const MAX_REPLIES: usize = 64;
 /// Messages whose usage may still be corrected.
 const MAX_USAGES: usize = 64;
 
@@ -131,6 +134,9 @@ pub struct Session {
     /// Outside of all calls.
     main: Inside,
     inside: Map<Id, Inside>,
+    /// What the main thread's replies said, each until an outcome has said it too. Outcomes of several turns may come
+    /// together at the end, when jobs in the background have gone on.
+    unrepeated: VecDeque<u64>,
     /// Shown at the last `session` notice: session, model, folder, mode.
     announced: Option<[Option<Text>; 4]>,
     /// The last that happened was that a person stopped the run.
@@ -148,7 +154,7 @@ impl Session {
         self.usage
     }
 
-    /// A call whose result is awaited (or just being formatted), while it is remembered.
+    /// A call whose result is awaited (or just being formatted), or that has started a sub-agent, while it is remembered.
     pub fn call(&self, id: &Id) -> Option<&Item> {
         self.calls.get(id)
     }
@@ -323,6 +329,17 @@ impl Session {
         self.inside.entry(parent.clone()).or_insert(Inside { depth: 1, ..Inside::default() })
     }
 
+    /// Notes what was said last inside `parent`.
+    fn replied(&mut self, parent: Option<&Id>, said: Said) {
+        self.inside(parent).last_reply = said;
+        if let (None, Some(said)) = (parent, said) {
+            if self.unrepeated.len() == MAX_REPLIES {
+                self.unrepeated.pop_front();
+            }
+            self.unrepeated.push_back(said);
+        }
+    }
+
     /// Whether the last reply inside `parent` said the same.
     fn was_last_reply(&self, parent: Option<&Id>, said: Said) -> bool {
         let inside = match parent {
@@ -347,9 +364,9 @@ impl Session {
             }
             Kind::Reply => {
                 self.was_interrupted = false;
-                self.inside(item.parent.as_ref()).last_reply = said;
+                self.replied(item.parent.as_ref(), said);
             }
-            Kind::Notice if item.error => self.inside(item.parent.as_ref()).last_reply = said,
+            Kind::Notice if item.error => self.replied(item.parent.as_ref(), said),
             // A job that ended: what its sub-agent answered stands above.
             Kind::Notice if item.fact("call").is_some() => {
                 let call = item.fact("call").and_then(FactRef::str).map(|call| Id::from(&*call));
@@ -362,7 +379,9 @@ impl Session {
                 if is_interrupted {
                     item.data.push(("interrupted", Fact::Bool(true)));
                 }
-                let is_repeated = self.was_last_reply(None, said);
+                let known = self.unrepeated.iter().position(|reply| Some(*reply) == said);
+                let is_repeated = self.was_last_reply(None, said) || known.is_some();
+                known.map(|known| self.unrepeated.remove(known));
                 mark_repeated(&mut item, is_repeated);
             }
             Kind::Result if item.action == Some(Action::Delegate) => {

@@ -263,6 +263,16 @@ pub(super) fn multi_edit(call: &mut Call<'_>) -> Option<()> {
     let edits = call.input.get("edits").filter(|value| value.kind() == Kind::Array)?;
     let number = edits.items().count() as u64;
     call.title.push("call.detail", figures::count_of(number, "edit", "edits"));
+    let everywhere = |edit: &Value<'_>| edit.get("replace_all").and_then(Value::bool) == Some(true);
+    let places = || edits.items().zip(1..).filter(|(edit, _)| everywhere(edit)).map(|(_, place)| place);
+    match (places().count() as u64, number) {
+        (0, _) => {}
+        (some, all) if some == all => call.title.push("call.detail", Text::own("everywhere")),
+        _ => {
+            let places: Vec<_> = places().map(|place: usize| format!("#{place}")).collect();
+            call.title.push("call.detail", format!("({} everywhere)", places.join(", ")));
+        }
+    }
     if call.context.full {
         let mut all = Changes::default();
         for edit in edits.items() {
@@ -402,7 +412,28 @@ pub(super) fn task_update(call: &mut Call<'_>) -> Option<()> {
     if let Some(subject) = call.text(&["subject"]) {
         call.say("call.arg", subject);
     }
+    if let Some(owner) = call.text(&["owner"]) {
+        call.say("call.detail", Text::clean_owned(format!("for {}", &*owner)));
+    }
+    tasks(call, "addBlocks", "blocks");
+    tasks(call, "addBlockedBy", "blocked by");
+    if !call.context.full && call.text(&["description"]).is_some() {
+        call.say("call.detail", Text::own("with a new description"));
+    }
     Some(())
+}
+
+/// Other tasks under `key`, by their numbers.
+fn tasks(call: &mut Call<'_>, key: &str, words: &str) {
+    let Some(value) = call.input.get(key).filter(|value| !value.is_null()) else { return };
+    let ids: Vec<_> = value.items().filter_map(|id| id.str().map(Text::from_json)).collect();
+    if value.kind() != Kind::Array || ids.len() != value.items().count() {
+        call.odd = true;
+    } else if !ids.is_empty() {
+        call.know(value);
+        let ids: Vec<_> = ids.iter().map(|id| format!("#{}", &**id)).collect();
+        call.say("call.detail", Text::clean_owned(format!("{words} {}", ids.join(", "))));
+    }
 }
 
 pub(super) fn task_get(call: &mut Call<'_>) -> Option<()> {

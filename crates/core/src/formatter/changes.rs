@@ -17,6 +17,10 @@ pub(super) struct Changes {
     hunks: Vec<Hunk>,
     added: u64,
     removed: u64,
+    /// The last line of the file before ended without a line feed.
+    was_open: bool,
+    /// That of the file after does.
+    is_open: bool,
 }
 
 impl Changes {
@@ -31,8 +35,13 @@ impl Changes {
                     Some(b'+') => (Change::Add, &line[1..]),
                     Some(b'-') => (Change::Remove, &line[1..]),
                     Some(b' ') => (Change::Keep, &line[1..]),
-                    // What is said of a missing final line feed is no line of the file.
-                    Some(b'\\') => continue,
+                    // What is said of a missing final line feed is no line of the file, but of the line before.
+                    Some(b'\\') => {
+                        let before = lines.last().map(|line: &DiffLine| line.change);
+                        changes.was_open |= before != Some(Change::Add);
+                        changes.is_open |= before != Some(Change::Remove);
+                        continue;
+                    }
                     _ => (Change::Keep, &*line),
                 };
                 lines.push(changes.line(change, text));
@@ -86,6 +95,8 @@ impl Changes {
         self.hunks.extend(more.hunks);
         self.added += more.added;
         self.removed += more.removed;
+        self.was_open |= more.was_open;
+        self.is_open |= more.is_open;
     }
 
     fn push(&mut self, lines: Vec<DiffLine>) {
@@ -123,13 +134,18 @@ impl Changes {
         line
     }
 
-    /// Adds `+2 −1` to a line.
+    /// Adds `+2 −1` to a line, and what became of the final line feed: lines that differ in nothing else look the same.
     pub(super) fn tell(&self, line: &mut Line) {
         if self.added > 0 || self.removed == 0 {
             line.push("change.add", ["+", &figures::count(self.added)].concat());
         }
         if self.removed > 0 {
             line.push("change.remove", ["−", &figures::count(self.removed)].concat());
+        }
+        match (self.was_open, self.is_open) {
+            (true, false) => line.push("result.note", Text::own("· final line feed added")),
+            (false, true) => line.push("result.note", Text::own("· final line feed removed")),
+            _ => {}
         }
     }
 

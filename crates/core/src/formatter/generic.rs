@@ -69,12 +69,7 @@ pub(super) fn fields(value: Value<'_>, known: &[u32], cut: bool) -> Vec<Block> {
                     None
                 } else {
                     let lang = language(&key.decode(), &text, value);
-                    Some(Block::Code {
-                        text: text.trimmed_end(),
-                        lang,
-                        start: None,
-                        role: "call.input".into(),
-                    })
+                    Some(Block::Code { text: text.trimmed_end(), lang, start: None, role: VALUE.into() })
                 }
             }
             None => match inline(field) {
@@ -82,7 +77,7 @@ pub(super) fn fields(value: Value<'_>, known: &[u32], cut: bool) -> Vec<Block> {
                     line.push("call.value", text);
                     None
                 }
-                None => Some(Block::text("call.input", laid_out(field, cut))),
+                None => Some(Block::text(VALUE, laid_out(field, cut))),
             },
         };
         lines.push(line);
@@ -99,6 +94,9 @@ pub(super) fn fields(value: Value<'_>, known: &[u32], cut: bool) -> Vec<Block> {
     }
     blocks
 }
+
+/// What stands below a key: writers of lines set it further in than the key.
+const VALUE: &str = "call.value";
 
 const CUT: &str = "… cut after 10,000 elements";
 

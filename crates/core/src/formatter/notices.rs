@@ -223,6 +223,21 @@ fn known_record(event: &str) -> Option<()> {
     KNOWN.contains(&event).then_some(())
 }
 
+/// Whether the text of a task's notice says how it ended: `Background command "Build" completed (exit code 0)`. Of some
+/// tasks it is their description alone.
+fn tells_state(context: Context<'_>) -> bool {
+    let text = context.item.text();
+    let status = context.fact("status").and_then(FactRef::str);
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    !text.is_empty()
+        && match status.as_deref() {
+            None => true,
+            Some("completed") => has(&["completed", "finished", "ended"]),
+            Some("stopped" | "killed") => has(&["stopped", "killed"]),
+            Some(other) => has(&[other]),
+        }
+}
+
 /// What an event means, in a few words with its figures; `None` if its text or its name must do.
 fn words(context: Context<'_>, event: &str) -> Option<Text> {
     let text = |name: &str| context.fact(name).and_then(FactRef::words);
@@ -304,7 +319,8 @@ fn words(context: Context<'_>, event: &str) -> Option<Text> {
         }
         "mode" => format!("permission mode: {}", &*text("mode")?),
         // The agent's own words say it all: which models, and why.
-        "task" | "fallback" if !context.full && !context.item.text().is_empty() => return None,
+        "fallback" if !context.full && !context.item.text().is_empty() => return None,
+        "task" if !context.full && tells_state(context) => return None,
         "task" => match text("status") {
             Some(status) => format!("task {}", status.replace('_', " ")),
             None => "task".to_owned(),

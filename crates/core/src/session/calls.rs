@@ -1,14 +1,19 @@
-//! Calls whose results are awaited.
+//! Calls whose results are awaited, and those whose sub-agents may go on after it.
 
+use std::collections::VecDeque;
 use std::fmt::Write;
 
-use crate::item::{Content, Fact, Id, Item, Kind};
+use crate::item::{Action, Content, Fact, Id, Item, Kind};
 use crate::session::Map;
 
 /// Calls that are remembered while their results are awaited.
 const MAX_CALLS: usize = 4_096;
 /// Bytes of records that the remembered calls may hold together.
 const MAX_CALL_BYTES: usize = 4 << 20;
+/// Answered calls that are remembered since their sub-agents may go on.
+const MAX_STARTED: usize = 64;
+/// Bytes of records that those may hold together.
+const MAX_STARTED_BYTES: usize = 1 << 20;
 /// Longest name of a tool or session that is remembered with a call, in bytes.
 const MAX_NAME: usize = 1_024;
 /// Open calls that are listed at the end.
@@ -22,6 +27,10 @@ pub(super) struct OpenCalls {
     bytes: usize,
     seen: u64,
     forgotten: u64,
+    /// Calls that were answered and have started a sub-agent, oldest first. One in the background goes on.
+    started: VecDeque<OpenCall>,
+    /// Bytes of their records.
+    started_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -36,7 +45,8 @@ struct OpenCall {
 impl OpenCalls {
     /// A call, while it is remembered.
     pub(super) fn get(&self, id: &Id) -> Option<&Item> {
-        self.calls.get(id).map(|call| &*call.item)
+        let started = || self.started.iter().rev().find(|call| call.item.id == *id);
+        self.calls.get(id).or_else(started).map(|call| &*call.item)
     }
 
     /// How many there are, forgotten ones included.
@@ -73,10 +83,17 @@ impl OpenCalls {
         }
     }
 
-    /// Forgets a call: its result has come.
+    /// Forgets a call, unless it has started a sub-agent: its result has come.
     pub(super) fn answer(&mut self, id: &Id) {
-        if let Some(call) = self.calls.swap_remove(id) {
-            self.bytes -= call.bytes;
+        let Some(call) = self.calls.swap_remove(id) else { return };
+        self.bytes -= call.bytes;
+        if call.item.action != Some(Action::Delegate) {
+            return;
+        }
+        self.started_bytes += call.bytes;
+        self.started.push_back(call);
+        while self.started.len() > MAX_STARTED || self.started_bytes > MAX_STARTED_BYTES {
+            self.started_bytes -= self.started.pop_front().map_or(0, |oldest| oldest.bytes);
         }
     }
 

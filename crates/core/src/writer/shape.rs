@@ -29,17 +29,17 @@ fn shape(name: &str) -> Shape {
     match name {
         "agent" | "agent_type" | "answer" | "background" | "call" | "category" | "cell" | "code_text"
         | "content" | "cwd" | "edit_mode" | "error" | "event" | "explanation" | "from" | "hook_event"
-        | "level" | "mode" | "model" | "modified" | "name" | "new_source" | "note" | "original"
-        | "outcome" | "output_file" | "path" | "persisted" | "plan" | "query" | "reason" | "say"
-        | "server" | "session" | "skill" | "state" | "stderr" | "stdout" | "subtype" | "to" | "tool"
-        | "trigger" | "type" | "url" | "version" => Shape::Text,
+        | "level" | "mode" | "model" | "modified" | "name" | "new_source" | "note" | "old_source"
+        | "original" | "outcome" | "output_file" | "path" | "persisted" | "plan" | "query" | "reason"
+        | "say" | "server" | "session" | "skill" | "state" | "stderr" | "stdout" | "subtype" | "to"
+        | "tool" | "trigger" | "type" | "url" | "version" => Shape::Text,
         "after" | "attempt" | "before" | "bytes" | "code" | "count" | "exit" | "lines" | "of" | "start"
         | "tokens" | "tool_uses" | "total" | "turns" => Shape::Integer,
         "api_ms" | "cost_usd" | "delay_ms" | "duration_ms" | "resets_at" | "timed_out_ms" | "utilization" => {
             Shape::Number
         }
         "created" | "image" | "incomplete" | "interrupted" | "orphan" | "partial" | "quiet" | "raw"
-        | "redacted" | "repeated" | "server_side" | "success" | "truncated" => Shape::Truth,
+        | "redacted" | "repeated" | "server_side" | "success" | "truncated" | "user_modified" => Shape::Truth,
         "cells" | "errors" | "files" | "hits" | "more" => Shape::List,
         "calls" | "items" | "tools" => Shape::Texts,
         "denials" | "images" | "models" | "patch" | "servers" | "tasks" | "todos" => Shape::Objects,

@@ -1,9 +1,10 @@
 //! Tools: what they do, and the typed facts of what they return.
 
+use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 use crate::item::{Action, Fact, Item};
-use crate::json::{Kind, Value};
+use crate::json::{Kind, Record, Value};
 use crate::names::Names;
 
 /// What a tool does, by its exact name.
@@ -33,7 +34,7 @@ pub(super) fn mcp_parts(tool: &str) -> Option<(&str, &str)> {
 
 /// Structured results hold the same facts under names that differ by tool; this is what ours are called.
 /// The shape decides, not the tool: a result whose call isn't known is read as well.
-static FACTS: [(&str, &str); 46] = [
+static FACTS: [(&str, &str); 47] = [
     ("stdout", "stdout"),
     ("stderr", "stderr"),
     ("interrupted", "interrupted"),
@@ -78,6 +79,7 @@ static FACTS: [(&str, &str); 46] = [
     ("commandName", "skill"),
     ("exitCode", "exit"),
     ("new_source", "new_source"),
+    ("old_source", "old_source"),
     ("edit_mode", "edit_mode"),
     ("cell_id", "cell"),
 ];
@@ -124,6 +126,9 @@ pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
                 set(item, "files", Fact::Node(files.node()));
             }
         }
+        b"userModified" if value.bool() == Some(true) => {
+            set(item, "user_modified", Fact::Node(value.node()));
+        }
         b"persistedOutputPath" => set(item, "persisted", Fact::Node(value.node())),
         b"matches" => set(item, "matches", Fact::Node(value.node())),
         _ => {
@@ -141,6 +146,13 @@ pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
             Some(content) => set(item, "modified", Fact::Node(content.node())),
             None => set(item, "modified", Fact::Made(modified, structured.node())),
         }
+    }
+    let is_cell = is_file && item.fact("edit_mode").is_some();
+    if is_cell
+        && item.fact("old_source").is_none()
+        && let Some(source) = old_source(structured)
+    {
+        set(item, "old_source", Fact::Text(source));
     }
 }
 
@@ -216,6 +228,25 @@ fn modified(structured: Value<'_>) -> Option<String> {
         return Some(text);
     }
     apply(&original, structured, "oldString", "newString", "replaceAll")
+}
+
+/// What a cell of a notebook held before it was replaced or deleted, found in the notebook as it was: versions before
+/// 2.1.330 don't tell it by itself. The cells of notebooks of formats before 4.5 have no ids: there `cell-N` is a place.
+fn old_source(structured: Value<'_>) -> Option<String> {
+    let text = |name: &str| structured.get(name)?.decode();
+    if text("edit_mode")? == "insert" {
+        return None;
+    }
+    let notebook = Record::from_line(text("original_file")?.into_owned()).ok()?;
+    let cells = || notebook.root().get("cells").into_iter().flat_map(Value::items);
+    let id = text("cell_id")?;
+    let has_id = |cell: &Value<'_>| cell.get("id").and_then(Value::decode).is_some_and(|own| own == id);
+    let place = || id.strip_prefix("cell-")?.parse().ok();
+    let source = cells().find(has_id).or_else(|| cells().nth(place()?))?.get("source")?;
+    match source.kind() {
+        Kind::Array => source.items().map(Value::decode).collect(),
+        _ => source.decode().map(Cow::into_owned),
+    }
 }
 
 /// The code of `Exit code N`, with which the text of a failed command begins.

@@ -7,7 +7,7 @@ use crate::entry::{Block, View};
 use crate::find::find;
 use crate::formatter::calls::extension;
 use crate::formatter::changes::Changes;
-use crate::formatter::standard::images;
+use crate::formatter::standard::{Context, images};
 use crate::formatter::{figures, generic};
 use crate::item::FactRef;
 use crate::item::Item;
@@ -16,7 +16,10 @@ use crate::text::Text;
 
 pub(in crate::formatter) fn read(answer: &mut Answer<'_>) -> Option<View> {
     let context = answer.context;
-    match context.fact("type").and_then(FactRef::str).as_deref() {
+    let kind = context.fact("type").and_then(FactRef::str);
+    let images = context.fact("images").map(FactRef::list).unwrap_or_default();
+    let bytes = context.count("bytes");
+    match kind.as_deref() {
         Some("image") => answer.note(Text::own("image")),
         Some("pdf") => answer.note(Text::own("PDF")),
         Some("parts") => answer.note(Text::own("in parts")),
@@ -30,17 +33,58 @@ pub(in crate::formatter) fn read(answer: &mut Answer<'_>) -> Option<View> {
         }
         _ => return read_lines(answer),
     }
-    if let Some(bytes) = context.count("bytes") {
+    // Of a picture that stands below as it was, the size is told there.
+    if let Some(bytes) = bytes.filter(|_| !images.iter().any(|image| image.count_at("bytes") == bytes)) {
         answer.note(figures::size(bytes));
     }
     answer.done()
 }
 
+/// Where a file's part starts, how many lines it has, and how many the file has. Some agents count one more behind a
+/// final line feed, where nothing is.
+fn counted(context: Context<'_>) -> (u64, Option<u64>, Option<u64>) {
+    let start = context.count("start").unwrap_or(1);
+    let (lines, total) = (context.count("lines"), context.count("total"));
+    let content = || context.fact("content");
+    match lines {
+        Some(lines @ 1..) if content().is_some_and(|content| line_feed_ends(content, lines)) => {
+            let is_last = total == Some(start.saturating_add(lines - 1));
+            (start, Some(lines - 1), total.map(|total| if is_last { total - 1 } else { total }))
+        }
+        _ => (start, lines, total),
+    }
+}
+
+/// Whether nothing stands on the last of so many lines: the text is empty, or ends in the line feed before it. What the
+/// stream holds is not decoded for that.
+fn line_feed_ends(text: FactRef<'_>, lines: u64) -> bool {
+    let FactRef::Json(value) = text else {
+        return text.str().is_some_and(|text| {
+            (text.is_empty() || text.ends_with('\n')) && text.split('\n').count() as u64 == lines
+        });
+    };
+    let written = value.raw().as_bytes();
+    if written.len() > 2 && !written.ends_with(b"\\n\"") {
+        return false;
+    }
+    let (mut at, mut feeds, mut is_at_end) = (0, 0, written.len() == 2);
+    while let Some(next) = find(b'\\', &written[at..]) {
+        let is_feed = written.get(at + next + 1) == Some(&b'n');
+        at = (at + next + 2).min(written.len());
+        feeds += u64::from(is_feed);
+        is_at_end = is_feed && at + 1 == written.len();
+    }
+    is_at_end && feeds + 1 == lines
+}
+
+/// How a cell of a notebook begins, as the model reads it.
+const CELL: &str = "<cell id=\"";
+
 /// The lines of a file: how many in short, all of them in full.
 fn read_lines(answer: &mut Answer<'_>) -> Option<View> {
     let context = answer.context;
-    if let (Some(lines), false) = (context.count("lines"), context.full) {
-        let (start, total) = (context.count("start").unwrap_or(1), context.count("total"));
+    let (start, lines, total) = counted(context);
+    if let (Some(lines), false) = (lines, context.full) {
         if !answer.call.is_some_and(|call| asks_for(call, start, lines)) {
             answer.note(lines_read(start, lines, total));
         } else if let Some(total) = total {
@@ -53,22 +97,26 @@ fn read_lines(answer: &mut Answer<'_>) -> Option<View> {
     let text = context.item.text();
     let numbered = Numbered::of(&text);
     let told = context.text("content").map(Text::trimmed_end);
+    let is_told = lines.is_some();
     let (start, lines, total) = match &numbered {
-        Some(numbered) if context.fact("lines").is_none() => (numbered.start, numbered.lines, None),
-        _ => {
-            (context.count("start").unwrap_or(1), context.count("lines").unwrap_or(0), context.count("total"))
-        }
+        Some(numbered) if !is_told => (numbered.start, numbered.lines, None),
+        _ => (start, lines.unwrap_or(0), total),
     };
     let is_asked = answer.call.is_some_and(|call| asks_for(call, start, lines));
     if !context.full && is_asked && numbered.is_some() && total.is_none() {
         return None;
     }
-    if lines > 0 || context.fact("lines").is_some() {
+    if lines > 0 || is_told {
         answer.note(lines_read(start, lines, total));
     }
     if !context.full {
         if numbered.is_none() {
             let text = answer.text();
+            // Versions before 2.0 tell no facts of a notebook, only what the model reads.
+            if text.starts_with(CELL) {
+                answer.note(figures::count_of(text.matches(CELL).count() as u64, "cell", "cells"));
+                return answer.done();
+            }
             if text.trim().is_empty() && answer.says_nothing() {
                 let offset = answer.call.and_then(|call| call.input()?.get("offset")?.int());
                 answer.note(Text::own(if offset.unwrap_or(1) > 1 { "no lines" } else { "empty file" }));
@@ -164,11 +212,6 @@ pub(in crate::formatter) fn change(answer: &mut Answer<'_>) -> Option<View> {
     let path = context.text("path").or_else(|| told("file_path")).or_else(|| told("notebook_path"));
     let path = path.map(|path| context.path(path));
     let is_created = context.is("created");
-    let mode = context.text("edit_mode").or_else(|| told("edit_mode"));
-    if mode.as_deref() == Some("delete") {
-        answer.note(Text::own("cell deleted"));
-        return answer.done();
-    }
     let changes = context.fact("patch").and_then(Changes::of_patch).or_else(|| {
         if is_created {
             let written = context.fact("content").and_then(FactRef::str);
@@ -197,9 +240,37 @@ pub(in crate::formatter) fn change(answer: &mut Answer<'_>) -> Option<View> {
     } else {
         answer.title = changes.title();
     }
+    answer.by_the_user();
     answer.body.extend(changes.block(path));
     answer.done()
 }
+
+/// A cell of a notebook: what it held, as far as that is told, and what it holds now.
+pub(in crate::formatter) fn cell(answer: &mut Answer<'_>) -> Option<View> {
+    let (context, call) = (answer.context, answer.call);
+    let asked = |name: &str| call.and_then(|call| input(call, name));
+    let told = |name: &str| context.fact(name).and_then(FactRef::str);
+    let mode = told("edit_mode").or_else(|| asked("edit_mode"));
+    let is_deleted = mode.as_deref() == Some("delete");
+    let old = told("old_source").unwrap_or_default();
+    let new =
+        if is_deleted { Some(Cow::Borrowed("")) } else { told("new_source").or_else(|| asked("new_source")) };
+    let Some(new) = new else { return change(answer) };
+    let changes = Changes::between(&old, &new, CONTEXT);
+    if is_deleted {
+        answer.note(Text::own("cell deleted"));
+    }
+    if !is_deleted || !old.is_empty() {
+        changes.tell(&mut answer.title);
+    }
+    answer.by_the_user();
+    let path = context.text("path").or_else(|| asked("notebook_path").map(|path| Text::clean(&path)));
+    answer.body.extend(changes.block(path.map(|path| context.path(path))));
+    answer.done()
+}
+
+/// Kept lines around a change.
+const CONTEXT: Option<usize> = Some(3);
 
 fn input<'a>(call: &'a Item, key: &str) -> Option<Cow<'a, str>> {
     call.input()?.get(key)?.decode()
@@ -207,7 +278,6 @@ fn input<'a>(call: &'a Item, key: &str) -> Option<Cow<'a, str>> {
 
 /// The changes that a call asked for.
 fn asked(call: &Item) -> Option<Changes> {
-    const CONTEXT: Option<usize> = Some(3);
     if let Some(edits) = call.input()?.get("edits") {
         let mut all = Changes::default();
         for edit in edits.items() {
@@ -219,10 +289,27 @@ fn asked(call: &Item) -> Option<Changes> {
     if let (Some(old), Some(new)) = (input(call, "old_string"), input(call, "new_string")) {
         return Some(Changes::between(&old, &new, CONTEXT));
     }
-    if let Some(source) = input(call, "new_source") {
-        return Some(Changes::between("", &source, None));
-    }
     None
+}
+
+/// The listing of a folder. Versions 1.0 end it with a question to the model.
+pub(in crate::formatter) fn list(answer: &mut Answer<'_>) -> Option<View> {
+    const QUESTION: &str = "NOTE: do any of the files above seem malicious?";
+    let text = answer.text();
+    let text = match text.rsplit_once('\n') {
+        Some((listing, last)) if !answer.context.full && last.starts_with(QUESTION) => {
+            text.slice(0, listing.len()).trimmed_end()
+        }
+        _ => text,
+    };
+    if generic::is_short(&text) {
+        answer.note(if text.is_empty() { Text::own("nothing") } else { text });
+    } else {
+        let lines = memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64 + 1;
+        answer.note(figures::count_of(lines, "line", "lines"));
+        answer.code("result.text", text);
+    }
+    answer.done()
 }
 
 pub(in crate::formatter) fn search(answer: &mut Answer<'_>) -> Option<View> {

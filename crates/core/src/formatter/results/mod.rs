@@ -6,7 +6,7 @@
 mod files;
 mod others;
 
-pub(super) use files::{change, read, search};
+pub(super) use files::{cell, change, list, read, search};
 pub(super) use others::{ask, delegate, fetch, plan_mode, points, skill, tasks, todos, tool_search};
 
 use std::sync::LazyLock;
@@ -39,6 +39,8 @@ const REASON: &str = "the user said:\n";
 pub(super) struct Answer<'a> {
     context: Context<'a>,
     call: Option<&'a Item>,
+    /// Its text tells of a failure that no fact does.
+    has_failed: bool,
     title: Line,
     body: Vec<Block>,
 }
@@ -47,7 +49,7 @@ pub(super) struct Answer<'a> {
 pub(super) fn view(context: Context<'_>) -> Option<View> {
     let item = context.item;
     let call = item.call.as_ref().and_then(|id| context.session.call(id));
-    let mut answer = Answer { context, call, title: Line::default(), body: Vec::new() };
+    let mut answer = Answer { context, call, has_failed: false, title: Line::default(), body: Vec::new() };
     if item.error {
         answer.failure();
         return Some(answer.finish());
@@ -68,7 +70,7 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
 /// The mark of what is said of a result.
 pub(super) fn mark(item: &Item) -> Option<&'static str> {
     let is_stray = || item.call.is_none() && item.fact("orphan").and_then(FactRef::bool) == Some(true);
-    if item.error {
+    if item.error || has_failed(item) {
         Some("error")
     } else if is_without_success(item) {
         Some("warning")
@@ -76,6 +78,18 @@ pub(super) fn mark(item: &Item) -> Option<&'static str> {
         is_stray().then_some("result")
     }
 }
+
+/// Whether what was asked for was cut short or failed, though the call went well: a command that was stopped, a job in
+/// the background that is looked at.
+fn has_failed(item: &Item) -> bool {
+    let state = || item.fact("state").and_then(FactRef::str);
+    item.fact("interrupted").and_then(FactRef::bool) == Some(true)
+        || item.fact("exit").and_then(FactRef::int).is_some_and(|code| code != 0)
+        || state().is_some_and(|state| state == FAILED)
+}
+
+/// The state of a job that failed.
+const FAILED: &str = "failed";
 
 /// Whether it says that it came to nothing, though without an error.
 fn is_without_success(item: &Item) -> bool {
@@ -101,10 +115,20 @@ impl Answer<'_> {
     }
 
     fn note(&mut self, text: impl Into<Text>) {
+        self.remark("result.note", text);
+    }
+
+    /// A note on what went wrong.
+    fn trouble(&mut self, text: impl Into<Text>) {
+        self.has_failed = true;
+        self.remark("result.error", text);
+    }
+
+    fn remark(&mut self, role: &'static str, text: impl Into<Text>) {
         if !self.title.is_empty() {
             self.title.spans.push(Span::new("result.note", Text::own(" · ")));
         }
-        self.title.spans.push(Span::new("result.note", text));
+        self.title.spans.push(Span::new(role, text));
     }
 
     /// A note that ends the call's own phrase: `lines 14–17` … `of 22`.
@@ -113,6 +137,13 @@ impl Answer<'_> {
             self.title.spans.push(Span::new("result.note.of", text));
         } else {
             self.note(text);
+        }
+    }
+
+    /// Notes that a person changed what the agent had proposed, before it was done.
+    fn by_the_user(&mut self) {
+        if self.context.is("user_modified") {
+            self.note(Text::own("changed by the user"));
         }
     }
 
@@ -126,6 +157,21 @@ impl Answer<'_> {
         if !self.has(&text) {
             self.code(role, text);
         }
+    }
+
+    /// What went to standard error, said to be that, unless it is part of what stands there already.
+    fn errors(&mut self, text: Text) {
+        let start = text.len() - text.trim_start_matches('\n').len();
+        let text = text.slice(start, text.len()).trimmed_end();
+        if text.trim().is_empty() || self.has(&text) {
+            return;
+        }
+        // The agent's own remark on the folder that the next command will run in.
+        if text.starts_with("Shell cwd was reset to ") && !text.contains('\n') {
+            return self.body.push(Block::line(Line::of("result.note", text)));
+        }
+        self.body.push(Block::line(Line::of("result.note", "stderr:")));
+        self.body.push(Block::text("result.error.text", text));
     }
 
     /// Paths, one a line.
@@ -177,11 +223,10 @@ impl Answer<'_> {
             }
         }
         self.code("result.error.text", text);
-        for name in ["stdout", "stderr"] {
-            if let Some(output) = context.text(name) {
-                self.code_if_new("result.error.text", output.trimmed_end());
-            }
+        if let Some(output) = context.text("stdout") {
+            self.code_if_new("result.error.text", output.trimmed_end());
         }
+        self.errors(context.text("stderr").unwrap_or_default());
     }
 
     /// Why a call that is no error came to nothing.
@@ -277,7 +322,7 @@ impl Answer<'_> {
             }
         }
         View {
-            mark: mark(context.item),
+            mark: if self.has_failed { Some("error") } else { mark(context.item) },
             title: std::mem::take(&mut self.title),
             body: std::mem::take(&mut self.body),
         }
@@ -325,10 +370,10 @@ pub(super) fn run(answer: &mut Answer<'_>) -> Option<View> {
         output = Text::EMPTY;
     }
     if let Some(code) = context.fact("exit").and_then(FactRef::int).filter(|code| *code != 0) {
-        answer.note(Text::clean_owned(format!("exit {code}")));
+        answer.trouble(Text::clean_owned(format!("exit {code}")));
     }
     if context.is("interrupted") {
-        answer.note(Text::own("interrupted"));
+        answer.trouble(Text::own("interrupted"));
     }
     if let Some(id) = context.text("background") {
         answer.note(Text::clean_owned(format!("in the background: {}", &*id)));
@@ -346,9 +391,7 @@ pub(super) fn run(answer: &mut Answer<'_>) -> Option<View> {
     if !is_image || context.full {
         answer.code("result.text", output);
     }
-    if let Some(errors) = context.text("stderr") {
-        answer.code_if_new("result.error.text", errors.trimmed_end());
-    }
+    answer.errors(context.text("stderr").unwrap_or_default());
     if let Some(whole) = context.fact("persisted") {
         let mut line = Line::of("result.note", "whole output:");
         if let Some(bytes) = whole.count_at("bytes") {
@@ -375,22 +418,26 @@ pub(super) fn run(answer: &mut Answer<'_>) -> Option<View> {
     answer.done()
 }
 
-/// What a job in the background has written so far.
+/// How a job in the background goes, and what it has written so far. The versions tell it as facts of the command, as
+/// facts of a task, or between tags in the text.
 pub(super) fn job(answer: &mut Answer<'_>) -> Option<View> {
     let context = answer.context;
     let text = answer.text();
-    let tags = ["stdout", "stderr", "output", "status", "exit_code"];
-    let [stdout, stderr, output, status, exit] = tags.map(|name| tagged(&text, name));
-    if context.full || context.fact("stdout").is_some() || status.is_none() {
+    let task = |name: &str| context.fact("task")?.get(name)?.words();
+    let told = |name: &str| task(name).or_else(|| tagged(&text, name));
+    if let Some(state) = context.text("state").or_else(|| told("status")) {
+        if &*state == FAILED { answer.trouble(state) } else { answer.note(state) }
+    }
+    if context.full || context.fact("stdout").is_some() || answer.title.is_empty() {
         return run(answer);
     }
-    let exit = exit.map(|code| Text::clean_owned(format!("exit {}", &*code)));
-    for note in [status, exit].into_iter().flatten() {
-        answer.note(note);
+    let code = task("exitCode").or_else(|| tagged(&text, "exit_code"));
+    if let Some(code) = code.filter(|code| &**code != "0") {
+        answer.trouble(Text::clean_owned(format!("exit {}", &*code)));
     }
-    for (role, text) in [("result.text", stdout.or(output)), ("result.error.text", stderr)] {
-        answer.code(role, text.unwrap_or_default());
-    }
+    let output = tagged(&text, "stdout").or_else(|| told("output")).unwrap_or_default();
+    answer.code("result.text", output.trimmed_end());
+    answer.errors(tagged(&text, "stderr").unwrap_or_default());
     answer.done()
 }
 

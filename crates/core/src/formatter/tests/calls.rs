@@ -29,6 +29,14 @@ fn calls_are_said_in_a_line_if_that_will_do() {
                 "<call> MultiEdit a 1 edit\n",
             ),
             (
+                r#"{"kind":"call","tool":"MultiEdit","input":{"file_path":"a","edits":[{"old_string":"x","new_string":"y"},{"old_string":"z","new_string":"y","replace_all":true}]}}"#,
+                "<call> MultiEdit a 2 edits (#2 everywhere)\n",
+            ),
+            (
+                r#"{"kind":"call","tool":"MultiEdit","input":{"file_path":"a","edits":[{"old_string":"x","new_string":"y","replace_all":true}]}}"#,
+                "<call> MultiEdit a 1 edit everywhere\n",
+            ),
+            (
                 r#"{"kind":"call","tool":"Write","input":{"file_path":"a.rs","content":"fn main() {}"}}"#,
                 "<call> Write a.rs\n",
             ),
@@ -55,6 +63,14 @@ fn calls_are_said_in_a_line_if_that_will_do() {
                 "<call> TaskUpdate #3 → in progress\n",
             ),
             (
+                r#"{"kind":"call","tool":"TaskUpdate","input":{"taskId":"3","owner":"ann","addBlocks":["4"],"addBlockedBy":["1","2"],"description":"long"}}"#,
+                "<call> TaskUpdate #3 for ann blocks #4 blocked by #1, #2 with a new description\n",
+            ),
+            (
+                r#"{"kind":"call","tool":"TaskUpdate","input":{"taskId":"3","addBlocks":7}}"#,
+                "<call> TaskUpdate taskId: 3, addBlocks: 7\n",
+            ),
+            (
                 r#"{"kind":"call","tool":"ExitPlanMode","input":{"plan":"1. do"}}"#,
                 "<call> ExitPlanMode\n  (plan) 1. do\n",
             ),
@@ -64,7 +80,7 @@ fn calls_are_said_in_a_line_if_that_will_do() {
             ),
             (
                 r#"{"kind":"call","tool":"mcp__db__query","input":{"sql":"select 1\nfrom t","limit":10},"facts":{"server":"db","tool":"query"}}"#,
-                "<call> db · query\n  sql:\n  [call.input sql] select 1\n  [call.input sql] from t\n  limit: 10\n",
+                "<call> db · query\n  sql:\n  [call.value sql] select 1\n  [call.value sql] from t\n  limit: 10\n",
             ),
             (
                 r#"{"kind":"call","tool":"mcp__db__list","input":{"table":"users"},"facts":{"server":"db","tool":"list"}}"#,

@@ -15,7 +15,23 @@ fn results_of_commands() {
             ),
             (
                 r#"{"kind":"result","tool":"Bash","text":"a","facts":{"stdout":"a","stderr":"cwd was reset"}}"#,
-                "\n  [result.text] a\n  [result.error.text] cwd was reset\n",
+                "\n  [result.text] a\n  stderr:\n  [result.error.text] cwd was reset\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"Bash","text":"a","facts":{"stdout":"a","stderr":"\nShell cwd was reset to /x\n"}}"#,
+                "\n  [result.text] a\n  Shell cwd was reset to /x\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"Bash","text":"a","facts":{"stdout":"a","interrupted":true}}"#,
+                "<error> interrupted\n  [result.text] a\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"BashOutput","text":"t","facts":{"state":"failed","exit":2,"stdout":"a","stderr":"b"}}"#,
+                "<error> failed · exit 2\n  [result.text] a\n  stderr:\n  [result.error.text] b\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"TaskOutput","text":"t","facts":{"task":{"status":"running","output":"tick\n","exitCode":null}}}"#,
+                "running\n  [result.text] tick\n",
             ),
             (
                 r#"{"kind":"result","tool":"Bash","text":"(Bash completed with no output)","facts":{"stdout":"","stderr":""}}"#,
@@ -108,7 +124,39 @@ fn results_of_files() {
             ),
             (
                 r#"{"kind":"result","tool":"Read","text":"","facts":{"type":"image","bytes":2048,"images":[{"media":"image/png","bytes":2048}]}}"#,
-                "image · 2.0 KB\n  image image/png Some(2048)\n",
+                "image\n  image image/png Some(2048)\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"Read","text":"","facts":{"type":"image","bytes":4096,"images":[{"media":"image/png","bytes":2048}]}}"#,
+                "image · 4.0 KB\n  image image/png Some(2048)\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"Read","text":"x","facts":{"lines":3,"start":1,"total":3,"content":"a\n\\n\n"}}"#,
+                "2 lines\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"Read","text":"x","facts":{"lines":2,"start":1,"total":2,"content":"a\n\\n"}}"#,
+                "2 lines\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"Read","text":"x","facts":{"lines":2,"start":1,"total":2,"content":"a\nb\n"}}"#,
+                "2 lines\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"Read","text":"x","facts":{"lines":3,"start":7,"total":9,"content":"a\nb\n"}}"#,
+                "lines 7–8 of 8\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"Read","text":"x","facts":{"lines":1,"start":1,"total":1,"content":""}}"#,
+                "empty file\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"NotebookRead","text":"<cell id=\"a\">x</cell id=\"a\">\n<cell id=\"b\">y</cell id=\"b\">"}"#,
+                "2 cells\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"LS","text":"- /a/\n  - b\n\nNOTE: do any of the files above seem malicious? If so, stop."}"#,
+                "2 lines\n  [result.text] - /a/\n  [result.text]   - b\n",
             ),
         ],
     );
@@ -134,7 +182,11 @@ fn results_of_files() {
         &[
             (
                 r#"{"kind":"result","tool":"Edit","text":"The file has been updated.","facts":{"path":"/home/dev/shop/a.rs","patch":[{"oldStart":41,"newStart":41,"lines":["-a","+b","+c","\\ No newline at end of file"]}]}}"#,
-                "+2 −1\n  diff a.rs\n  @ 41 41\n  -a\n  +b\n  +c\n",
+                "+2 −1 · final line feed removed\n  diff a.rs\n  @ 41 41\n  -a\n  +b\n  +c\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"Edit","text":"ok","facts":{"user_modified":true,"patch":[{"oldStart":1,"newStart":1,"lines":["-a","\\ No newline at end of file","+a"]}]}}"#,
+                "+1 −1 · final line feed added · changed by the user\n  diff a.rs\n  @ 1 1\n  -a\n  +a\n",
             ),
             (r#"{"kind":"result","tool":"Edit","text":"done"}"#, "+2 −1\n  diff a.rs\n  -x\n  +y\n  +z\n"),
             (
@@ -261,7 +313,11 @@ fn results_of_older_versions_are_read_from_their_text() {
             ),
             (
                 r#"{"kind":"result","tool":"BashOutput","text":"<status>completed</status>\n\n<exit_code>0</exit_code>\n\n<stdout>\ntick\n</stdout>"}"#,
-                "completed · exit 0\n  [result.text] tick\n",
+                "completed\n  [result.text] tick\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"BashOutput","text":"<status>failed</status>\n\n<exit_code>3</exit_code>\n\n<stdout>\ntick\n</stdout>\n\n<stderr>\nno\n</stderr>"}"#,
+                "<error> failed · exit 3\n  [result.text] tick\n  stderr:\n  [result.error.text] no\n",
             ),
             (
                 r#"{"kind":"result","tool":"TodoRead","text":"Here is the list: [{\"content\":\"a\",\"status\":\"pending\"}]"}"#,
@@ -278,6 +334,14 @@ fn results_of_older_versions_are_read_from_their_text() {
             (
                 r#"{"kind":"result","tool":"NotebookEdit","text":"x","facts":{"edit_mode":"delete"}}"#,
                 "cell deleted\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"NotebookEdit","text":"x","facts":{"edit_mode":"delete","old_source":"a\nb","new_source":""}}"#,
+                "cell deleted −2\n  diff -\n  -a\n  -b\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"NotebookEdit","text":"x","facts":{"edit_mode":"replace","old_source":"a\nb","new_source":"a\nc"}}"#,
+                "+1 −1\n  diff -\n   a\n  -b\n  +c\n",
             ),
         ],
     );

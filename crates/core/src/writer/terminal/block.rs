@@ -8,6 +8,7 @@ use super::wrap::{self, Piece};
 use super::{Look, diff, prose, table};
 use crate::clip::FOLDED;
 use crate::entry::{Block, Line, ListItem, Point, Span};
+use crate::formatter::figures;
 use crate::profile::Glyphs;
 use crate::theme::Style;
 use crate::writer::{commonmark, highlight};
@@ -108,6 +109,9 @@ impl Body<'_, '_> {
         let level = if role == "call.command" {
             let shape = look.piece("mark.command", glyph(look, "command"));
             Some(self.pen.mark(shape, wrap::width(shape.text)))
+        } else if role == "call.value" {
+            // Below its key, and further in than the result that may follow.
+            Some(self.pen.shift(2 * look.layout.margin))
         } else {
             None
         };
@@ -172,7 +176,7 @@ impl Body<'_, '_> {
         }
         if let Some(bytes) = bytes {
             text.push_str(", ");
-            text.push_str(&size(bytes));
+            text.push_str(&figures::size(bytes));
         }
         if let Some(name) = name {
             text.push_str(", ");
@@ -189,9 +193,9 @@ impl Body<'_, '_> {
         text.push(' ');
         let more = if look.layout.glyphs == Glyphs::Words { "" } else { " more" };
         let _ = match (lines, bytes) {
-            (0, bytes) => write!(text, "{}{more}", size(bytes)),
+            (0, bytes) => write!(text, "{}{more}", &*figures::size(bytes)),
             (1, _) => write!(text, "1{more} line"),
-            (lines, _) => write!(text, "{}{more} lines", grouped(lines)),
+            (lines, _) => write!(text, "{}{more} lines", &*figures::count(lines)),
         };
         self.pen.line(&[look.piece("elided", &text)], 0);
     }
@@ -322,65 +326,9 @@ pub(super) fn digits(number: u64) -> usize {
     number.checked_ilog10().unwrap_or(0) as usize + 1
 }
 
-/// A number with its thousands parted: `1,234,567`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-/// A size as people say it: `999 bytes`, `1.2 KB`, `34 MB`.
-fn size(bytes: u64) -> String {
-    match bytes {
-        1 => "1 byte".to_owned(),
-        ..1000 => format!("{bytes} bytes"),
-        _ => {
-            let mut unit = 1000;
-            let mut names = ["KB", "MB", "GB", "TB", "PB", "EB"].into_iter();
-            let mut name = names.next().unwrap_or("");
-            // Rounded up it would read `1000 KB`.
-            while bytes.saturating_add(unit / 2) / unit >= 1000 {
-                let Some(larger) = names.next() else { break };
-                (unit, name) = (unit * 1000, larger);
-            }
-            let tenths = bytes.saturating_add(unit / 20) / (unit / 10);
-            match (tenths / 10, tenths % 10) {
-                (whole @ ..10, tenth @ 1..) => format!("{whole}.{tenth} {name}"),
-                (whole @ ..10, _) => format!("{whole} {name}"),
-                _ => format!("{} {name}", bytes.saturating_add(unit / 2) / unit),
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_and_numbers_are_said_as_people_say_them() {
-        for (bytes, text) in [
-            (0, "0 bytes"),
-            (1, "1 byte"),
-            (999, "999 bytes"),
-            (1000, "1 KB"),
-            (1234, "1.2 KB"),
-            (12_345, "12 KB"),
-            (999_499, "999 KB"),
-            (999_999, "1 MB"),
-            (u64::MAX, "18 EB"),
-        ] {
-            assert_eq!(size(bytes), text);
-        }
-        assert_eq!(grouped(1_234_567), "1,234,567");
-        assert_eq!(grouped(123), "123");
-    }
 
     #[test]
     fn only_harmless_targets_become_links() {

@@ -253,7 +253,7 @@ fn lists_tables_images_and_what_is_left_out() {
     ];
     assert_eq!(
         text(&[body(blocks.clone())]),
-        "  ✓ a\n  ☐ b\n  x     y\n  日本  1\n  a     2\n  [image png, 12 KB, a b.png]\n  … 1 more line\n  … 2,800 more lines\n  … 1.2 KB more\n"
+        "  ✓ a\n  ☐ b\n  x     y\n  日本  1\n  a     2\n  [image png, 12.1 KB, a b.png]\n  … 1 more line\n  … 2,800 more lines\n  … 1.2 KB more\n"
     );
     let table = ansi(Some(40), &[body(blocks[1..2].to_vec())]);
     assert_eq!(table, "  x    │ y\n  ─────┼──\n  日本 │ 1\n  a    │ 2\n");
