@@ -95,7 +95,9 @@ fn read_lines(answer: &mut Answer<'_>) -> Option<View> {
         return answer.done();
     }
     let text = context.item.text();
-    let numbered = Numbered::of(&text);
+    let has_limit =
+        answer.call.is_none_or(|call| call.input().is_none_or(|input| input.get("limit").is_some()));
+    let numbered = Numbered::of(&text, !has_limit);
     let told = context.text("content").map(Text::trimmed_end);
     let is_told = lines.is_some();
     let (start, lines, total) = match &numbered {
@@ -179,10 +181,12 @@ struct Numbered<'a> {
 }
 
 impl<'a> Numbered<'a> {
-    fn of(text: &'a str) -> Option<Self> {
+    /// Reads the lines. `to_end`: they are those up to the end of the file, so that nothing stands on one of them that is
+    /// empty and the last: a line feed ends the one before.
+    fn of(text: &'a str, to_end: bool) -> Option<Self> {
         let (start, _) = number_of(text)?;
         let mut bare = String::with_capacity(text.len());
-        let (mut lines, mut at) = (0, 0);
+        let (mut lines, mut at, mut is_empty) = (0, 0, false);
         while let Some((number, line)) = number_of(&text[at..]) {
             if number != start.saturating_add(lines) {
                 break;
@@ -190,8 +194,12 @@ impl<'a> Numbered<'a> {
             let line_start = text.len() - line.len();
             let end = find(b'\n', line.as_bytes()).map_or(text.len(), |end| line_start + end + 1);
             bare.push_str(&text[line_start..end]);
+            is_empty = text[line_start..end].trim_end_matches(['\n', '\r']).is_empty();
             lines += 1;
             at = end;
+        }
+        if to_end && is_empty && lines > 1 {
+            lines -= 1;
         }
         Some(Self { start, lines, bare, rest: Cow::Borrowed(&text[at..]) })
     }

@@ -117,6 +117,7 @@ fn results_of_files() {
                 r#"{"kind":"result","tool":"Read","text":"     1→a\n     2→b\n\n<system-reminder>\nhush\n</system-reminder>\n"}"#,
                 "2 lines\n",
             ),
+            (r#"{"kind":"result","tool":"Read","text":"1\ta\n2\tb\n3\t"}"#, "2 lines\n"),
             (r#"{"kind":"result","tool":"Read","text":"7\ta\n8\tb"}"#, "lines 7–8\n"),
             (
                 r#"{"kind":"result","tool":"Read","text":"<system-reminder>Warning: empty</system-reminder>"}"#,
