@@ -159,19 +159,17 @@ impl Answer<'_> {
         }
     }
 
-    /// What went to standard error, said to be that, unless it is part of what stands there already.
+    /// What went to standard error, said to be that.
     fn errors(&mut self, text: Text) {
         let start = text.len() - text.trim_start_matches('\n').len();
         let text = text.slice(start, text.len()).trimmed_end();
-        if text.trim().is_empty() || self.has(&text) {
-            return;
-        }
         // The agent's own remark on the folder that the next command will run in.
         if text.starts_with("Shell cwd was reset to ") && !text.contains('\n') {
-            return self.body.push(Block::line(Line::of("result.note", text)));
+            self.body.push(Block::line(Line::of("result.note", text)));
+        } else if !text.trim().is_empty() {
+            self.body.push(Block::line(Line::of("result.note", "stderr:")));
+            self.body.push(Block::text("result.error.text", text));
         }
-        self.body.push(Block::line(Line::of("result.note", "stderr:")));
-        self.body.push(Block::text("result.error.text", text));
     }
 
     /// Paths, one a line.
@@ -226,7 +224,9 @@ impl Answer<'_> {
         if let Some(output) = context.text("stdout") {
             self.code_if_new("result.error.text", output.trimmed_end());
         }
-        self.errors(context.text("stderr").unwrap_or_default());
+        if let Some(errors) = context.text("stderr").filter(|errors| !self.has(errors)) {
+            self.errors(errors);
+        }
     }
 
     /// Why a call that is no error came to nothing.
@@ -354,21 +354,17 @@ impl Answer<'_> {
 pub(super) fn run(answer: &mut Answer<'_>) -> Option<View> {
     let context = answer.context;
     let stdout = context.text("stdout").map(Text::trimmed_end);
+    let stderr = context.text("stderr").unwrap_or_default();
     let is_background = context.fact("background").is_some();
-    let mut output = match stdout {
-        Some(stdout) => stdout,
-        None if is_background && !context.full => Text::EMPTY,
-        None => answer.text(),
+    // What the model was told holds all that was written, and often notes after it.
+    let told = if context.full || (stdout.is_none() && !is_background) { answer.text() } else { Text::EMPTY };
+    let is_parted = stdout.as_ref().is_some_and(|stdout| is_joined(&told, stdout, &stderr));
+    let is_apart = is_parted || !holds_lines(&told, stderr.trim());
+    let output = match stdout {
+        Some(stdout) if is_parted || !holds(&told, &stdout) => stdout,
+        _ if !context.full && &*told == "(Bash completed with no output)" => Text::EMPTY,
+        _ => told,
     };
-    if context.full {
-        // What the model was told often holds the output and notes after it.
-        let text = answer.text();
-        if holds(&text, &output) {
-            output = text;
-        }
-    } else if &*output == "(Bash completed with no output)" {
-        output = Text::EMPTY;
-    }
     if let Some(code) = context.fact("exit").and_then(FactRef::int).filter(|code| *code != 0) {
         answer.trouble(Text::clean_owned(format!("exit {code}")));
     }
@@ -391,7 +387,9 @@ pub(super) fn run(answer: &mut Answer<'_>) -> Option<View> {
     if !is_image || context.full {
         answer.code("result.text", output);
     }
-    answer.errors(context.text("stderr").unwrap_or_default());
+    if is_apart {
+        answer.errors(stderr);
+    }
     if let Some(whole) = context.fact("persisted") {
         let mut line = Line::of("result.note", "whole output:");
         if let Some(bytes) = whole.count_at("bytes") {
@@ -415,7 +413,14 @@ pub(super) fn run(answer: &mut Answer<'_>) -> Option<View> {
     if answer.says_nothing() {
         answer.note(Text::own("no output"));
     }
-    answer.done()
+    if is_parted { Some(answer.finish_all_but_text()) } else { answer.done() }
+}
+
+/// Whether a text is what a command wrote, and nothing else: first to standard output, then to standard error.
+fn is_joined(text: &str, stdout: &str, stderr: &str) -> bool {
+    let stderr = stderr.trim();
+    !stderr.is_empty()
+        && text.trim_end().strip_suffix(stderr).is_some_and(|before| before.trim_end() == stdout.trim_end())
 }
 
 /// How a job in the background goes, and what it has written so far. The versions tell it as facts of the command, as
@@ -509,6 +514,15 @@ fn holds(text: &str, part: &str) -> bool {
     // Mostly it is the start or all of it, which is found much faster than any other place.
     text.starts_with(part)
         || (part.len() < text.len() && memmem::find(text.as_bytes(), part.as_bytes()).is_some())
+}
+
+/// Whether these lines stand somewhere in `text`, one below the other.
+fn holds_lines(text: &str, lines: &str) -> bool {
+    lines.is_empty()
+        || memmem::find_iter(text.as_bytes(), lines.as_bytes()).any(|at| {
+            let (before, behind) = (&text[..at], &text[at + lines.len()..]);
+            (before.is_empty() || before.ends_with('\n')) && (behind.is_empty() || behind.starts_with('\n'))
+        })
 }
 
 /// Whether a line is more than a bracket or a rule.

@@ -80,7 +80,15 @@ fn results_of_commands() {
         &[
             (
                 r#"{"kind":"result","tool":"Bash","text":"a\nShell cwd was reset","facts":{"stdout":"a","stderr":"Shell cwd was reset"}}"#,
-                "\n  [result.text] a\n  [result.text] Shell cwd was reset\n",
+                "\n  [result.text] a\n  stderr:\n  [result.error.text] Shell cwd was reset\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"Bash","text":"a\nno\nnote","facts":{"stdout":"a","stderr":"no"}}"#,
+                "\n  [result.text] a\n  [result.text] no\n  [result.text] note\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"Bash","text":"banana","facts":{"stdout":"banana","stderr":"nan"}}"#,
+                "\n  [result.text] banana\n  stderr:\n  [result.error.text] nan\n",
             ),
             (
                 r#"{"kind":"result","tool":"Bash","text":"preview","facts":{"stdout":"all"}}"#,
