@@ -85,11 +85,11 @@ fn result(mark: &'static str, title: Line, body: Vec<Block>) -> Entry {
 }
 
 fn entries() -> Vec<Entry> {
-    let line = |change, text| DiffLine { change, text: Text::clean(text) };
+    let line = |change, text| DiffLine { change, text };
     let hunk = Hunk {
         old_start: Some(39),
         new_start: Some(39),
-        lines: vec![
+        lines: [
             line(Change::Keep, "fn total(items: &[Item]) -> Money {"),
             line(Change::Keep, "    let mut sum = Money::ZERO;"),
             line(Change::Remove, "    let total = items.iter().map(|item| item.price).sum();"),
@@ -97,10 +97,15 @@ fn entries() -> Vec<Entry> {
             line(Change::Add, ""),
             line(Change::Add, "    // Rounded once, at the end."),
             line(Change::Keep, "    total"),
-        ],
+        ]
+        .into_iter()
+        .collect(),
     };
-    let far =
-        Hunk { old_start: Some(102), new_start: Some(104), lines: vec![line(Change::Remove, "old();")] };
+    let far = Hunk {
+        old_start: Some(102),
+        new_start: Some(104),
+        lines: [line(Change::Remove, "old();")].into_iter().collect(),
+    };
     let session = Line::of("session.model", "claude-opus-4-5").with("session", "· ~/shop-api · 0123abcd");
     let grep = Line::of("tool.name", "Grep").with("call.arg", "\"total\\(\" in src/");
     let point = |point, text| ListItem { point, line: Line::of("text", text) };

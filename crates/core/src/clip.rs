@@ -174,7 +174,7 @@ fn size(block: &Block) -> Size {
             Size { lines: rows.len(), bytes: rows.iter().flatten().map(line_bytes).sum() }
         }
         Block::Diff { hunks, .. } => {
-            hunks.iter().flat_map(|hunk| &hunk.lines).fold(Size::default(), |all, line| Size {
+            hunks.iter().flat_map(|hunk| hunk.lines.iter()).fold(Size::default(), |all, line| Size {
                 lines: all.lines + 1,
                 bytes: all.bytes + line.text.len(),
             })
@@ -241,7 +241,7 @@ fn rows(block: &Block) -> Rows {
         Block::List { items } => items.iter().map(|item| line_bytes(&item.line)).collect(),
         Block::Table { rows, .. } => rows.iter().map(|row| row.iter().map(line_bytes).sum()).collect(),
         Block::Diff { hunks, .. } => {
-            hunks.iter().flat_map(|hunk| &hunk.lines).map(|line| line.text.len()).collect()
+            hunks.iter().flat_map(|hunk| hunk.lines.iter()).map(|line| line.text.len()).collect()
         }
         _ => Vec::new(),
     })
@@ -311,11 +311,11 @@ fn end_of_hunks(hunks: &[Hunk], mut skipped: usize) -> Vec<Hunk> {
             continue;
         }
         let gone =
-            |other: Change| hunk.lines[..cut].iter().filter(|line| line.change != other).count() as u64;
+            |other: Change| hunk.lines.iter().take(cut).filter(|line| line.change != other).count() as u64;
         out.push(Hunk {
             old_start: hunk.old_start.map(|start| start.saturating_add(gone(Change::Add))),
             new_start: hunk.new_start.map(|start| start.saturating_add(gone(Change::Remove))),
-            lines: hunk.lines[cut..].to_vec(),
+            lines: hunk.lines.iter_from(cut).collect(),
         });
     }
     out
@@ -382,7 +382,7 @@ mod tests {
             Block::Code { text, .. } => text.as_str().replace('\n', "|"),
             Block::Elided { lines, bytes } => format!("<{lines},{bytes}>"),
             Block::Diff { hunks, .. } => {
-                hunks.iter().flat_map(|hunk| &hunk.lines).map(|line| &*line.text).collect()
+                hunks.iter().flat_map(|hunk| hunk.lines.iter()).map(|line| line.text).collect()
             }
             other => format!("{other:?}"),
         });
@@ -439,9 +439,8 @@ mod tests {
         let mut view = text_view(&["a\nb\nc"]);
         clip(&mut view, Kind::Result, true, &limits);
         assert_eq!(shown(&view), "a|b|c");
-        let lines =
-            ["1", "2", "3", "4", "5"].map(|text| DiffLine { change: Change::Add, text: Text::clean(text) });
-        let hunk = Hunk { old_start: Some(1), new_start: Some(1), lines: lines.to_vec() };
+        let lines = ["1", "2", "3", "4", "5"].map(|text| DiffLine { change: Change::Add, text });
+        let hunk = Hunk { old_start: Some(1), new_start: Some(1), lines: lines.into_iter().collect() };
         let mut view = View::of(vec![Block::Diff { path: None, hunks: vec![hunk] }]);
         clip(&mut view, Kind::Result, false, &limits);
         assert_eq!(shown(&view), "12 <3,3>");

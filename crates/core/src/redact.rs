@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use regex::{Regex, RegexBuilder};
 
-use crate::entry::{Block, Line, View};
+use crate::entry::{Block, DiffLine, Hunk, Line, View};
 use crate::item::Id;
 use crate::text::Text;
 
@@ -166,8 +166,7 @@ impl Redactor {
                         if let Some(path) = path {
                             self.whole(path);
                         }
-                        let lines = hunks.iter_mut().flat_map(|hunk| &mut hunk.lines);
-                        self.pieces(lines.map(|line| (true, &mut line.text)).collect());
+                        self.hunks(hunks);
                     }
                     Block::List { items } => {
                         for item in items {
@@ -239,8 +238,22 @@ impl Redactor {
         self.pieces(pieces.collect());
     }
 
-    /// Masks pieces of one text, each with whether it begins a line.
-    fn pieces(&mut self, mut pieces: Vec<(bool, &mut Text)>) {
+    /// Masks the lines of hunks, read as one text.
+    fn hunks(&mut self, hunks: &mut [Hunk]) {
+        let lines = hunks.iter().flat_map(|hunk| hunk.lines.iter());
+        let mut texts: Vec<Text> = lines.map(|line| Text::clean(line.text)).collect();
+        if !self.pieces(texts.iter_mut().map(|text| (true, text)).collect()) {
+            return;
+        }
+        let mut texts = texts.iter();
+        for hunk in hunks {
+            let lines = hunk.lines.iter().zip(texts.by_ref());
+            hunk.lines = lines.map(|(line, text)| DiffLine { text, ..line }).collect();
+        }
+    }
+
+    /// Masks pieces of one text, each with whether it begins a line. Tells whether there was anything.
+    fn pieces(&mut self, mut pieces: Vec<(bool, &mut Text)>) -> bool {
         let mut whole = String::with_capacity(pieces.iter().map(|(_, text)| text.len() + 1).sum());
         let mut starts = Vec::with_capacity(pieces.len());
         for (begins_line, text) in &pieces {
@@ -252,7 +265,7 @@ impl Redactor {
         }
         let mut found = self.finder.find(&whole, false);
         if found.is_empty() {
-            return;
+            return false;
         }
         count(&mut self.counts, &found);
         let mut rest = &mut found[..];
@@ -283,6 +296,7 @@ impl Redactor {
             let done = rest.iter().take_while(|found| found.range.end <= end).count();
             rest = &mut rest[done..];
         }
+        true
     }
 }
 

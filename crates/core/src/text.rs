@@ -190,6 +190,14 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// Adds foreign text to a text, made harmless by itself.
+pub(crate) fn clean_into(text: &str, out: &mut String) {
+    match dirty_at(text) {
+        None => out.push_str(text),
+        Some(_) => out.push_str(&clean(text)),
+    }
+}
+
 /// Longer texts are looked through for how long they will be: to grow as they are written takes memory twice.
 const LONG: usize = 1 << 20;
 

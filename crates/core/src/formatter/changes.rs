@@ -2,7 +2,7 @@
 
 use similar::{ChangeTag, TextDiff};
 
-use crate::entry::{Block, Change, DiffLine, Hunk, Line};
+use crate::entry::{Block, Change, DiffLines, Hunk, Line};
 use crate::formatter::figures;
 use crate::item::FactRef;
 use crate::text::Text;
@@ -28,7 +28,7 @@ impl Changes {
     pub(super) fn of_patch(patch: FactRef<'_>) -> Option<Self> {
         let mut changes = Self::default();
         for told in patch.list() {
-            let mut lines = Vec::new();
+            let mut lines = DiffLines::default();
             for line in told.get("lines").map(FactRef::list).unwrap_or_default() {
                 let Some(line) = line.str() else { continue };
                 let (change, text) = match line.as_bytes().first() {
@@ -37,14 +37,15 @@ impl Changes {
                     Some(b' ') => (Change::Keep, &line[1..]),
                     // What is said of a missing final line feed is no line of the file, but of the line before.
                     Some(b'\\') => {
-                        let before = lines.last().map(|line: &DiffLine| line.change);
+                        let last = lines.len().checked_sub(1).and_then(|last| lines.get(last));
+                        let before = last.map(|line| line.change);
                         changes.was_open |= before != Some(Change::Add);
                         changes.is_open |= before != Some(Change::Remove);
                         continue;
                     }
                     _ => (Change::Keep, &*line),
                 };
-                lines.push(changes.line(change, text));
+                changes.line(change, text, &mut lines);
             }
             let [old_start, new_start] = ["oldStart", "newStart"].map(|name| told.count_at(name));
             changes.hunks.push(Hunk { old_start, new_start, lines });
@@ -58,14 +59,15 @@ impl Changes {
         let mut changes = Self::default();
         let number = |text: &str| memchr::memchr_iter(b'\n', text.as_bytes()).count() + 1;
         if number(old) + number(new) > COMPARED || old.is_empty() || new.is_empty() {
-            let mut lines = changes.all(Change::Remove, old);
-            lines.extend(changes.all(Change::Add, new));
+            let mut lines = DiffLines::default();
+            changes.all(Change::Remove, old, &mut lines);
+            changes.all(Change::Add, new, &mut lines);
             changes.push(lines);
             return changes;
         }
         let diff = TextDiff::from_lines(old, new);
         for group in diff.grouped_ops(context.unwrap_or(usize::MAX / 4)) {
-            let mut lines = Vec::new();
+            let mut lines = DiffLines::default();
             for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
                 let tag = match change.tag() {
                     ChangeTag::Equal => Change::Keep,
@@ -73,7 +75,7 @@ impl Changes {
                     ChangeTag::Insert => Change::Add,
                 };
                 let text = change.value();
-                lines.push(changes.line(tag, text.strip_suffix('\n').unwrap_or(text)));
+                changes.line(tag, text.strip_suffix('\n').unwrap_or(text), &mut lines);
             }
             changes.push(lines);
         }
@@ -83,7 +85,8 @@ impl Changes {
     /// All lines of a new file.
     pub(super) fn created(content: &str) -> Self {
         let mut changes = Self::default();
-        let lines = changes.all(Change::Add, content);
+        let mut lines = DiffLines::default();
+        changes.all(Change::Add, content, &mut lines);
         if !lines.is_empty() {
             changes.hunks.push(Hunk { old_start: None, new_start: Some(1), lines });
         }
@@ -99,27 +102,26 @@ impl Changes {
         self.is_open |= more.is_open;
     }
 
-    fn push(&mut self, lines: Vec<DiffLine>) {
+    fn push(&mut self, lines: DiffLines) {
         if !lines.is_empty() {
             self.hunks.push(Hunk { old_start: None, new_start: None, lines });
         }
     }
 
-    fn all(&mut self, change: Change, text: &str) -> Vec<DiffLine> {
+    fn all(&mut self, change: Change, text: &str, lines: &mut DiffLines) {
         let text = text.strip_suffix('\n').unwrap_or(text);
-        if text.is_empty() {
-            return Vec::new();
+        if !text.is_empty() {
+            text.split('\n').for_each(|line| self.line(change, line, lines));
         }
-        text.split('\n').map(|line| self.line(change, line)).collect()
     }
 
-    fn line(&mut self, change: Change, text: &str) -> DiffLine {
+    fn line(&mut self, change: Change, text: &str, lines: &mut DiffLines) {
         match change {
             Change::Add => self.added += 1,
             Change::Remove => self.removed += 1,
             Change::Keep => {}
         }
-        DiffLine::new(change, text.strip_suffix('\r').unwrap_or(text))
+        lines.push(change, text.strip_suffix('\r').unwrap_or(text));
     }
 
     /// Number of lines that came.
@@ -168,14 +170,14 @@ mod tests {
         let title: String = changes.title().spans.iter().map(|span| span.text.as_str()).collect();
         let mut out = title + "\n";
         for hunk in changes.hunks {
-            for line in hunk.lines {
+            for line in hunk.lines.iter() {
                 let mark = match line.change {
                     Change::Keep => ' ',
                     Change::Add => '+',
                     Change::Remove => '-',
                 };
                 out.push(mark);
-                out.push_str(&line.text);
+                out.push_str(line.text);
                 out.push('\n');
             }
         }

@@ -97,13 +97,13 @@ fn blocks(block: &Block, out: &mut String) {
                 if let (Some(old), Some(new)) = (hunk.old_start, hunk.new_start) {
                     add(&format!("@ {old} {new}"));
                 }
-                for line in &hunk.lines {
+                for line in hunk.lines.iter() {
                     let mark = match line.change {
                         Change::Keep => ' ',
                         Change::Add => '+',
                         Change::Remove => '-',
                     };
-                    add(&format!("{mark}{}", &*line.text));
+                    add(&format!("{mark}{}", line.text));
                 }
             }
         }

@@ -140,13 +140,13 @@ fn private_keys_are_masked_line_by_line() {
 #[test]
 fn a_key_over_the_lines_of_a_diff_is_masked_and_the_lines_stay() {
     let text = format!("x = \"\"\"\n{}\n\"\"\"", key(2));
-    let line = |text: &str| DiffLine { change: Change::Add, text: text.into() };
-    let hunk = Hunk { old_start: None, new_start: Some(1), lines: text.lines().map(line).collect() };
+    let lines = text.lines().map(|text| DiffLine { change: Change::Add, text }).collect();
+    let hunk = Hunk { old_start: None, new_start: Some(1), lines };
     let mut blocks = [Block::Diff { path: None, hunks: vec![hunk] }];
     let mut redactor = redactor(&Redaction::secrets());
     redactor.blocks(&mut blocks);
     let [Block::Diff { hunks, .. }] = &blocks else { panic!("{blocks:?}") };
-    let lines: Vec<&str> = hunks[0].lines.iter().map(|line| line.text.as_str()).collect();
+    let lines: Vec<&str> = hunks[0].lines.iter().map(|line| line.text).collect();
     assert_eq!(lines, ["x = \"\"\"", "[redacted private-key]", "…", "…", "…", "\"\"\""]);
     assert_eq!(redactor.counts().iter().collect::<Vec<_>>(), [(&"private-key".to_owned(), &1)]);
 }

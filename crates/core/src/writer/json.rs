@@ -277,10 +277,10 @@ fn block(out: &mut dyn Write, block: &Block) -> fmt::Result {
                         write!(object.field(name)?, "{start}")?;
                     }
                 }
-                list(object.field("lines")?, &hunk.lines, |out, line| {
+                list(object.field("lines")?, hunk.lines.iter(), |out, line| {
                     let mut object = Object::open(out)?;
                     object.string("change", line.change.name())?;
-                    object.string("text", &line.text)?;
+                    object.string("text", line.text)?;
                     object.close()
                 })?;
                 object.close()

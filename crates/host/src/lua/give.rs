@@ -66,8 +66,8 @@ pub(super) fn block_to_lua(lua: &Lua, block: &Block, list: &Table) -> mlua::Resu
             let (table, told) = (typed(lua, "diff")?, table_in(lua)?);
             for hunk in hunks {
                 let (one, lines) = (table_in(lua)?, table_in(lua)?);
-                for line in &hunk.lines {
-                    push(lua, &lines, format!("{}{}", mark(line.change), &*line.text))?;
+                for line in hunk.lines.iter() {
+                    push(lua, &lines, format!("{}{}", mark(line.change), line.text))?;
                 }
                 put(lua, &one, "old_start", hunk.old_start.map(|start| start as f64))?;
                 put(lua, &one, "new_start", hunk.new_start.map(|start| start as f64))?;
@@ -228,9 +228,9 @@ fn unified(path: Option<&str>, hunks: &[Hunk]) -> String {
         let count = |without: Change| hunk.lines.iter().filter(|line| line.change != without).count();
         let (old, new) = (hunk.old_start.unwrap_or(1), hunk.new_start.unwrap_or(1));
         let _ = writeln!(out, "@@ -{old},{} +{new},{} @@", count(Change::Add), count(Change::Remove));
-        for line in &hunk.lines {
+        for line in hunk.lines.iter() {
             out.push(mark(line.change));
-            out.push_str(&line.text);
+            out.push_str(line.text);
             out.push('\n');
         }
     }

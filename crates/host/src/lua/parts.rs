@@ -1,7 +1,7 @@
 //! The larger parts of an answer: tables, lists, diffs.
 
 use mlua::{Table, Value};
-use streamfmt_core::entry::{Block, Change, DiffLine, Hunk, Line, ListItem, Point, Role, Span};
+use streamfmt_core::entry::{Block, Change, DiffLines, Hunk, Line, ListItem, Point, Role, Span};
 use streamfmt_core::formatter::hunks;
 use streamfmt_core::text::Text;
 
@@ -150,7 +150,7 @@ impl Reader<'_> {
             let Value::Table(hunk) = get(told, index)? else {
                 return Err("sf.patch: a hunk is a table".to_owned());
             };
-            let mut lines = Vec::new();
+            let mut lines = DiffLines::default();
             if let Value::Table(told) = get(&hunk, "lines")? {
                 for index in 1..=told.raw_len() {
                     let text = self.text(&get(&told, index)?, "a line of a hunk")?;
@@ -163,7 +163,7 @@ impl Reader<'_> {
                         _ => (Change::Keep, 0),
                     };
                     let end = text.find('\n').unwrap_or(text.len());
-                    lines.push(DiffLine::new(change, text.slice(skipped.min(end), end)));
+                    lines.push(change, &text[skipped.min(end)..end]);
                 }
             }
             let start = |names: [&str; 2]| -> Result<Option<u64>, Wrong> {

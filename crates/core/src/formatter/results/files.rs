@@ -45,9 +45,9 @@ pub(in crate::formatter) fn read(answer: &mut Answer<'_>) -> Option<View> {
 fn counted(context: Context<'_>) -> (u64, Option<u64>, Option<u64>) {
     let start = context.count("start").unwrap_or(1);
     let (lines, total) = (context.count("lines"), context.count("total"));
-    let content = || context.fact("content");
+    let text = || context.fact("content");
     match lines {
-        Some(lines @ 1..) if content().is_some_and(|content| line_feed_ends(content, lines)) => {
+        Some(lines @ 1..) if text().is_some_and(|text| line_feed_ends(text, lines)) => {
             let is_last = total == Some(start.saturating_add(lines - 1));
             (start, Some(lines - 1), total.map(|total| if is_last { total - 1 } else { total }))
         }

@@ -160,7 +160,7 @@ impl Answer<'_> {
     }
 
     /// What went to standard error, said to be that.
-    fn errors(&mut self, text: Text) {
+    fn errors(&mut self, text: &Text) {
         let start = text.len() - text.trim_start_matches('\n').len();
         let text = text.slice(start, text.len()).trimmed_end();
         // The agent's own remark on the folder that the next command will run in.
@@ -225,7 +225,7 @@ impl Answer<'_> {
             self.code_if_new("result.error.text", output.trimmed_end());
         }
         if let Some(errors) = context.text("stderr").filter(|errors| !self.has(errors)) {
-            self.errors(errors);
+            self.errors(&errors);
         }
     }
 
@@ -388,7 +388,7 @@ pub(super) fn run(answer: &mut Answer<'_>) -> Option<View> {
         answer.code("result.text", output);
     }
     if is_apart {
-        answer.errors(stderr);
+        answer.errors(&stderr);
     }
     if let Some(whole) = context.fact("persisted") {
         let mut line = Line::of("result.note", "whole output:");
@@ -442,7 +442,7 @@ pub(super) fn job(answer: &mut Answer<'_>) -> Option<View> {
     }
     let output = tagged(&text, "stdout").or_else(|| told("output")).unwrap_or_default();
     answer.code("result.text", output.trimmed_end());
-    answer.errors(tagged(&text, "stderr").unwrap_or_default());
+    answer.errors(&tagged(&text, "stderr").unwrap_or_default());
     answer.done()
 }
 

@@ -124,13 +124,13 @@ impl Body<'_, '_> {
         let mut at = 0;
         while at < hunk.lines.len() {
             let run = |from: usize, change| {
-                hunk.lines[from..].iter().take_while(|line| line.change == change).count()
+                hunk.lines.iter_from(from).take_while(|line| line.change == change).count()
             };
             let removed = run(at, Change::Remove);
             let added = run(at + removed, Change::Add);
             let paired = removed.min(added);
             for offset in 0..(removed + added).max(1) {
-                let line = &hunk.lines[at + offset];
+                let Some(line) = hunk.lines.get(at + offset) else { return };
                 let (before, after) = match line.change {
                     Change::Keep => (advance(&mut old), advance(&mut new)),
                     Change::Remove => (advance(&mut old), None),
@@ -149,8 +149,8 @@ impl Body<'_, '_> {
 
     fn diff_line(
         &mut self,
-        line: &DiffLine,
-        partner: Option<&DiffLine>,
+        line: DiffLine<'_>,
+        partner: Option<DiffLine<'_>>,
         numbers: [Option<u64>; 2],
         language: Option<&str>,
     ) {
@@ -172,7 +172,7 @@ impl Body<'_, '_> {
         self.out.raw("<td><span class=\"sign\">");
         self.out.raw(mark);
         self.out.raw("</span>");
-        match partner.and_then(|partner| changed(&line.text, &partner.text)) {
+        match partner.and_then(|partner| changed(line.text, partner.text)) {
             Some(parts) => {
                 for (part, is_changed) in parts {
                     self.out.raw(if is_changed { "<mark>" } else { "" });
@@ -180,7 +180,7 @@ impl Body<'_, '_> {
                     self.out.raw(if is_changed { "</mark>" } else { "" });
                 }
             }
-            None => code_lines(self.out, &line.text, language, None),
+            None => code_lines(self.out, line.text, language, None),
         }
         self.out.raw("</td></tr>");
     }

@@ -132,7 +132,7 @@ fn nothing_of_the_stream_becomes_an_element() {
     let hunk = Hunk {
         old_start: None,
         new_start: None,
-        lines: vec![DiffLine { change: Change::Add, text: bad.into() }],
+        lines: [DiffLine { change: Change::Add, text: bad }].into_iter().collect(),
     };
     let body = vec![
         Block::prose(

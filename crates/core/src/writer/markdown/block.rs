@@ -231,13 +231,13 @@ fn diff(hunks: &[Hunk]) -> String {
         } else if at > 0 {
             text.push_str("@@\n");
         }
-        for line in &hunk.lines {
+        for line in hunk.lines.iter() {
             text.push(match line.change {
                 Change::Keep => ' ',
                 Change::Add => '+',
                 Change::Remove => '-',
             });
-            text.push_str(&line.text);
+            text.push_str(line.text);
             text.push('\n');
         }
     }

@@ -74,14 +74,14 @@ fn write_hunk(pen: &mut Pen<'_>, hunk: &Hunk, gutter: &mut Gutter) {
     let fill = pen.room().map(|room| widest(hunk).min(room));
     let mut at = 0;
     while at < hunk.lines.len() {
-        let removed = run(&hunk.lines[at..], Change::Remove);
-        let added = run(&hunk.lines[at + removed..], Change::Add);
+        let removed = run(hunk, at, Change::Remove);
+        let added = run(hunk, at + removed, Change::Add);
         let (count, paired) = match removed + added {
             0 => (1, 0),
             count => (count, removed.min(added)),
         };
         for offset in 0..count {
-            let line = &hunk.lines[at + offset];
+            let Some(line) = hunk.lines.get(at + offset) else { return };
             let number = match line.change {
                 Change::Remove => advance(&mut old),
                 Change::Add => advance(&mut new),
@@ -91,8 +91,8 @@ fn write_hunk(pen: &mut Pen<'_>, hunk: &Hunk, gutter: &mut Gutter) {
                 }
             };
             let partner = match line.change {
-                Change::Remove if offset < paired => Some(&hunk.lines[at + removed + offset]),
-                Change::Add if offset - removed < paired => Some(&hunk.lines[at + offset - removed]),
+                Change::Remove if offset < paired => hunk.lines.get(at + removed + offset),
+                Change::Add if offset - removed < paired => hunk.lines.get(at + offset - removed),
                 _ => None,
             };
             let level = gutter.begin(number, pen);
@@ -105,8 +105,9 @@ fn write_hunk(pen: &mut Pen<'_>, hunk: &Hunk, gutter: &mut Gutter) {
     }
 }
 
-fn run(lines: &[DiffLine], change: Change) -> usize {
-    lines.iter().take_while(|line| line.change == change).count()
+/// How many lines from a position on were changed so.
+fn run(hunk: &Hunk, from: usize, change: Change) -> usize {
+    hunk.lines.iter_from(from).take_while(|line| line.change == change).count()
 }
 
 fn advance(number: &mut Option<u64>) -> Option<u64> {
@@ -117,13 +118,13 @@ fn advance(number: &mut Option<u64>) -> Option<u64> {
 
 /// Columns of the widest line, with its mark.
 fn widest(hunk: &Hunk) -> usize {
-    hunk.lines.iter().map(|line| wrap::width(&line.text)).max().unwrap_or(0) + 2
+    hunk.lines.iter().map(|line| wrap::width(line.text)).max().unwrap_or(0) + 2
 }
 
 fn write_line(
     pen: &mut Pen<'_>,
-    line: &DiffLine,
-    partner: Option<&DiffLine>,
+    line: DiffLine<'_>,
+    partner: Option<DiffLine<'_>>,
     [keep, add, remove]: &[Mark; 3],
     fill: Option<usize>,
 ) {
@@ -137,8 +138,8 @@ fn write_line(
     let ground = fill.map(|fill| (style, fill));
     let hang = mark.columns;
     let mark = Piece { text: &mark.text, role, style, link: None };
-    let parts = partner.filter(|_| look.is_ansi()).and_then(|partner| changed(&line.text, &partner.text));
-    let Some(parts) = parts else { return pen.filled(&[mark, mark.with(&line.text)], hang, ground) };
+    let parts = partner.filter(|_| look.is_ansi()).and_then(|partner| changed(line.text, partner.text));
+    let Some(parts) = parts else { return pen.filled(&[mark, mark.with(line.text)], hang, ground) };
     let mut pieces = vec![mark];
     pieces.extend(parts.into_iter().map(|(text, changed)| {
         let role = if changed { word } else { role };

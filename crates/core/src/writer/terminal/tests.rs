@@ -209,14 +209,14 @@ fn commands_have_a_prompt_and_numbered_code_a_gutter() {
 
 #[test]
 fn diffs_are_numbered_where_numbers_are_known() {
-    let line = |change, text: &str| DiffLine { change, text: text.into() };
-    let lines = vec![
+    let line = |change, text| DiffLine { change, text };
+    let lines = [
         line(Change::Keep, "k"),
         line(Change::Remove, "old"),
         line(Change::Add, "new"),
         line(Change::Add, ""),
     ];
-    let hunk = |start| Hunk { old_start: start, new_start: start, lines: lines.clone() };
+    let hunk = |start| Hunk { old_start: start, new_start: start, lines: lines.into_iter().collect() };
     let diff = |hunks| body(vec![Block::Diff { path: None, hunks }]);
     assert_eq!(text(&[diff(vec![hunk(None)])]), "    k\n  - old\n  + new\n  +\n");
     assert_eq!(
@@ -227,9 +227,12 @@ fn diffs_are_numbered_where_numbers_are_known() {
         roles(&[diff(vec![hunk(Some(9))])]).lines().nth(2),
         Some("  <<diff.number::10>> <<diff.add::+ new>>")
     );
-    let changed = vec![line(Change::Remove, "let a = one;"), line(Change::Add, "let a = two;")];
+    let changed = [line(Change::Remove, "let a = one;"), line(Change::Add, "let a = two;")];
     assert_eq!(
-        ansi(None, &[diff(vec![Hunk { old_start: None, new_start: None, lines: changed }])]),
+        ansi(
+            None,
+            &[diff(vec![Hunk { old_start: None, new_start: None, lines: changed.into_iter().collect() }])]
+        ),
         "  - let a = one;\n  ␛[44m+ let a = ␛[0m␛[46mtwo␛[0m␛[44m;␛[0m\n"
     );
 }
@@ -386,14 +389,8 @@ fn foreign() -> impl Strategy<Value = String> {
 }
 
 fn every_block(text: &str) -> Vec<Entry> {
-    let lines: Vec<DiffLine> = text
-        .lines()
-        .enumerate()
-        .map(|(at, line)| DiffLine {
-            change: [Change::Keep, Change::Remove, Change::Add][at % 3],
-            text: line.into(),
-        })
-        .collect();
+    let changes = [Change::Keep, Change::Remove, Change::Add].into_iter().cycle();
+    let lines = changes.zip(text.lines()).map(|(change, text)| DiffLine { change, text }).collect();
     let line = Line::of("call.arg", text);
     vec![
         call(text),
