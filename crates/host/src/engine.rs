@@ -174,7 +174,7 @@ impl Engine {
         &self.choice
     }
 
-    /// What is wrong in settings that were found: it was left out.
+    /// What is wrong in settings that were found: it was left out. And names of groups that may be mistakes.
     pub fn warnings(&self) -> &Problems {
         &self.warnings
     }

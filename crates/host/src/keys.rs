@@ -9,6 +9,7 @@ use streamfmt_core::profile::{Ci, Detail, Glyphs, Keep, Selector, ToolLimits};
 use crate::config::document::{Entry, Leaf, Spot, TOLD, Table, Value};
 use crate::config::switch::Switch;
 use crate::engine::WRITERS;
+use crate::group;
 use crate::problem::{Problem, nearest, suggestion};
 use crate::profile::Settings;
 use crate::rule::{self, Told};
@@ -573,9 +574,13 @@ impl<T> Key<T> {
             Form::Size(set) if leaf.text() == Some("none") => set(target, None),
             Form::Size(set) => set(target, Some(value.size().ok_or_else(wants)?)),
             Form::List(set) => set(target, leaf.names().ok_or_else(wants)?),
+            Form::Groups(_) if matches!(value, Value::Bare(text) if text.starts_with('[')) => {
+                let name = self.name;
+                return Err(one(format!("a list has commas here and no brackets: {name}=Bash,@edit")));
+            }
             Form::Groups(set) => {
                 let names = leaf.names().ok_or_else(wants)?;
-                let wrong = |named: &Named| Some(named.spot.problem(wrong_with_group(&named.name)?));
+                let wrong = |named: &Named| Some(named.spot.problem(group::wrong_with(&named.name)?));
                 let problems: Vec<Problem> = names.iter().filter_map(wrong).collect();
                 if !problems.is_empty() {
                     return Err(problems);
@@ -584,7 +589,7 @@ impl<T> Key<T> {
             }
             Form::Tool(set) => {
                 let name = leaf.text().ok_or_else(wants)?.to_owned();
-                if let Some(wrong) = wrong_with_group(&name) {
+                if let Some(wrong) = group::wrong_with(&name) {
                     return Err(one(wrong));
                 }
                 set(target, Named { name, spot: leaf.spot.clone() });
@@ -756,11 +761,6 @@ pub use crate::config::tree::split_key;
 /// The parts of a list that stands in an option: `Bash,@edit`.
 pub fn split_list(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
-}
-
-/// What is wrong with the name of a group, if something is: any name may be a tool's, but actions are known.
-pub(crate) fn wrong_with_group(name: &str) -> Option<String> {
-    rule::wrong_with_pattern(name).filter(|_| name.starts_with('@'))
 }
 
 fn selectors(list: &[Named]) -> Vec<Selector> {

@@ -25,6 +25,7 @@ pub mod explain;
 pub mod files;
 pub mod folders;
 pub mod golden;
+mod group;
 pub mod install;
 pub mod json;
 pub mod keys;

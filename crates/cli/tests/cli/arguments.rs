@@ -1,6 +1,6 @@
 //! What the command line takes and refuses.
 
-use crate::program::{FAILED_SESSION, Folder, SESSION};
+use crate::program::{FAILED_SESSION, Folder, Outcome, SESSION};
 
 #[test]
 fn help_and_version_are_no_errors() {
@@ -108,9 +108,91 @@ fn wrong_names_of_groups_and_themes_are_told_even_if_nothing_needs_them() {
     folder.run("s.jsonl --set hide=@edti").expect(2, told);
     let told = "streamfmt: --hide thinkng: taken for the name of a tool (did you mean \"thinking\"?)\n";
     assert!(folder.run("s.jsonl --hide thinkng").expect(0, told).stdout.contains("Second reply."));
-    folder.run("s.jsonl --hide bash,Task,mcp__*,plan").expect(0, "");
+    folder.run("s.jsonl --hide Bash,Task,mcp__*,plan").expect(0, "");
     let told = "streamfmt: --theme drak: no theme is called \"drak\" (did you mean \"dark\"?)\n";
     folder.run("s.jsonl --theme drak").expect(2, told);
+}
+
+#[test]
+fn names_of_groups_that_fit_nothing_are_told_by_only_and_hide_alike() {
+    let folder = Folder::with(&[("s.jsonl", SESSION)]);
+    for (name, hint) in [
+        ("replies", "(did you mean \"reply\"?)"),
+        ("Reply", "(did you mean \"reply\"?)"),
+        ("bash", "(did you mean \"Bash\"?)"),
+        ("todowrite", "(did you mean \"TodoWrite\"?)"),
+        ("Foo", "but none is known by that name (kinds: prompt, reply, "),
+    ] {
+        for option in ["--only ", "--hide ", "--set only=", "--set hide.add="] {
+            let outcome = folder.run(&format!("s.jsonl {option}{name}"));
+            let told = format!("streamfmt: {option}{name}: taken for the name of a tool");
+            assert!(outcome.stderr.starts_with(&told), "{outcome:?}");
+            assert!(outcome.stderr.contains(hint), "{outcome:?}");
+            assert_eq!((outcome.code, outcome.stderr.lines().count()), (Some(0), 1), "{outcome:?}");
+        }
+    }
+    for names in ["*", "mcp__*", "mcp__own__tool", "Bash,failed,@edit", "reply,"] {
+        folder.run(&format!("s.jsonl --only {names} --hide {names}")).expect(0, "");
+    }
+    // Who is strict with files may still name a tool of his own.
+    let outcome = folder.run("s.jsonl --strict-config --only Foo");
+    assert_eq!((outcome.code, outcome.stderr.lines().count()), (Some(0), 1), "{outcome:?}");
+}
+
+#[test]
+fn lists_of_groups_that_are_empty_or_no_lists_are_refused() {
+    let folder = Folder::with(&[("s.jsonl", SESSION)]);
+    for option in ["--only", "--hide"] {
+        for list in ["", ",", " , "] {
+            let output = folder.command("s.jsonl").args([option, list]).output().unwrap();
+            let told = format!(
+                "streamfmt: {option}: the list is empty (name kinds and tools, as in {option} reply,Bash,@edit)\n"
+            );
+            assert_eq!(Outcome::from(output).expect(2, &told).stdout, "");
+        }
+    }
+    for (option, sign) in [("--only [", '['), ("--hide [a-z]*", '['), ("--only Rea?", '?')] {
+        let told = format!(
+            "streamfmt: {option}: \"{sign}\" can't be in a name (* alone stands for other text, as in mcp__*)\n"
+        );
+        assert_eq!(folder.run(&format!("s.jsonl {option}")).expect(2, &told).stdout, "");
+    }
+    for list in ["[", "[]", "[\"reply\"]"] {
+        let told = format!(
+            "streamfmt: --set only={list}: a list has commas here and no brackets: only=Bash,@edit\n"
+        );
+        folder.run(&format!("s.jsonl --set only={list}")).expect(2, &told);
+    }
+    // To take away the profile's list is no mistake.
+    let all = folder.run("s.jsonl").stdout;
+    assert_eq!(folder.run("s.jsonl --profile quiet --set only=").expect(0, "").stdout, all);
+}
+
+#[test]
+fn names_of_groups_in_a_profile_are_told_with_their_place() {
+    let folder = Folder::with(&[
+        ("s.jsonl", SESSION),
+        ("typo.toml", "hide = []\nonly = [\"reply\", \"Foo\", \"bash\"]\n"),
+        ("alone.toml", "only = [\"Foo\"]\n"),
+        ("own.toml", "only = [\"Foo\"]\n[tool.Foo]\nlabel = \"foo\"\n"),
+        ("filter.toml", "[[filter]]\ntool = \"bash\"\naction = \"hide\"\n"),
+        ("sign.toml", "only = [\"reply\", \"[\"]\n"),
+        ("empty.toml", "only = [\"\"]\n"),
+    ]);
+    for (file, code, told) in [
+        ("typo", 0, "2:25: taken for the name of a tool (did you mean \"Bash\"?)\n  2 | only"),
+        ("alone", 0, "1:9: taken for the name of a tool, but none is known by that name (kinds: "),
+        ("filter", 0, "2:8: taken for the name of a tool (did you mean \"Bash\"?)\n  2 | tool"),
+        ("sign", 2, "1:18: \"[\" can't be in a name (* alone stands for other text, as in mcp__*)\n"),
+        ("empty", 2, "1:9: a name is empty (reply, failed, Bash, mcp__*, @edit, …)\n"),
+    ] {
+        let outcome = folder.run(&format!("s.jsonl --profile ./{file}.toml"));
+        assert_eq!((outcome.code, outcome.stderr.lines().count()), (Some(code), 3), "{outcome:?}");
+        assert!(outcome.stderr.starts_with(&format!("streamfmt: ./{file}.toml:{told}")), "{outcome:?}");
+    }
+    folder.run("s.jsonl --profile ./own.toml").expect(0, "");
+    let told = folder.run("s.jsonl --profile ./alone.toml --only reply");
+    assert!(told.expect(0, "").stdout.contains("First reply."));
 }
 
 #[test]

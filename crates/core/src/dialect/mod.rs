@@ -22,11 +22,17 @@ pub struct Dialect {
     pub claim: fn(Value<'_>) -> bool,
     /// A decoder at the start of an input.
     pub decoder: fn() -> Box<dyn Decoder>,
+    /// The names of the product's own tools, as far as they are known. A stream may have others.
+    pub tools: &'static [&'static str],
 }
 
 /// The dialects, in the order in which they are asked for a claim.
-pub const DIALECTS: &[Dialect] =
-    &[Dialect { name: "claude", claim: claude::claim, decoder: || Box::new(claude::Claude::default()) }];
+pub const DIALECTS: &[Dialect] = &[Dialect {
+    name: "claude",
+    claim: claude::claim,
+    decoder: || Box::new(claude::Claude::default()),
+    tools: claude::tool::TOOLS,
+}];
 
 /// The dialect called `name`.
 pub fn find(name: &str) -> Option<&'static Dialect> {

@@ -9,6 +9,7 @@ use super::{Config, Resolved, Told, packs};
 use crate::engine::WRITERS;
 use crate::files::Files;
 use crate::folders::Folders;
+use crate::group;
 use crate::keys::Named;
 use crate::lua::journal::{self, Journal};
 use crate::lua::pack::Pack;
@@ -100,6 +101,7 @@ impl Config {
             let message = format!("there is no output format \"{}\" {hint}", writer.name);
             told.tell(writer.spot.document.layer, [writer.spot.problem(message)]);
         }
+        told.tell(Layer::User, group::hints_in(&resolved.tree, &settings.tools, false));
         let themes = self.themes(plugins.iter().rev().map(|active| &active.pack));
         for appearance in Appearance::ALL {
             let found = self.theme_of(&settings.theme, &themes, &Background::Known(appearance));

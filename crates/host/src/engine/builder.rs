@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use streamfmt_core::dialect::{self, DIALECTS};
-use streamfmt_core::item::Kind;
 use streamfmt_core::profile::{Ci, Detail, Glyphs, Selector};
 use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::Theme;
@@ -15,13 +14,14 @@ use crate::config::document::Spot;
 use crate::config::{self, Active, Choice, Config, Request, Resolved, Told, tree};
 use crate::files::Files;
 use crate::folders::Folders;
+use crate::group;
 use crate::install::{Home, Installed};
-use crate::keys::{self, Named};
+use crate::keys::Named;
 use crate::lua::journal::Journal;
 use crate::lua::manifest;
 use crate::lua::pack::{Layer, Pack, is_source};
 use crate::lua::{self, Plugins};
-use crate::problem::{Problem, Problems, nearest, suggestion};
+use crate::problem::{Problem, Problems, suggestion};
 use crate::profile::Settings;
 use crate::rule::ToolRule;
 use crate::themes::{Background, Themes};
@@ -283,7 +283,26 @@ impl Builder {
         let (Some(mut engine), true) = (engine, told.errors.0.is_empty()) else { return Err(told.errors) };
         engine.by_stream = Arc::new(by_stream);
         engine.warnings = told.warnings;
+        // They are no mistakes for sure, so that being strict doesn't make errors of them.
+        engine.warnings.0.extend(self.group_hints(&engine));
         Ok(engine)
+    }
+
+    /// What is to be told of the names of groups that options and settings gave.
+    fn group_hints(&self, engine: &Engine) -> Vec<Problem> {
+        let own = &engine.settings.tools;
+        let mut hints = group::hints_in(&engine.resolved.tree, own, !self.only.is_empty());
+        hints.extend(group::hints(&self.only_list(), own, true));
+        hints.extend(group::hints(&self.hide_list(), own, false));
+        hints
+    }
+
+    fn only_list(&self) -> Vec<Named> {
+        named("--only", &self.only)
+    }
+
+    fn hide_list(&self) -> Vec<Named> {
+        named("--hide", &self.hide)
     }
 
     /// The profile that was asked for, if one was.
@@ -352,23 +371,14 @@ impl Builder {
         if self.ascii && settings.profile.layout.glyphs != Glyphs::Words {
             settings.profile.layout.glyphs = Glyphs::Ascii;
         }
-        for (option, groups) in [("--only", &self.only), ("--hide", &self.hide)] {
-            for group in groups {
-                if let Some(wrong) = keys::wrong_with_group(group) {
-                    let problem = Problem::of(format!("{option} {group}"), wrong);
-                    told.tell(config::document::Layer::Option, [problem]);
-                } else if let Some(kind) = kind_meant(group) {
-                    let message = format!("taken for the name of a tool (did you mean \"{kind}\"?)");
-                    told.warnings.0.push(Problem::of(format!("{option} {group}"), message));
-                }
-            }
-        }
+        let option = config::document::Layer::Option;
         let filter = &mut settings.profile.filter;
         if !self.only.is_empty() {
-            filter.only = self.only.iter().map(|group| Selector::parse(group)).collect();
+            filter.only = selectors(&self.only_list(), "--only", told);
         }
-        filter.hide.extend(self.hide.iter().map(|group| Selector::parse(group)));
-        let option = config::document::Layer::Option;
+        if !self.hide.is_empty() {
+            filter.hide.extend(selectors(&self.hide_list(), "--hide", told));
+        }
         let plugins = begun.config.all_plugins(&settings, &resolved, begun.plugins, begun.journal, told);
         let chosen: Vec<lua::Chosen> = plugins.iter().map(Active::chosen).collect();
         let dialect = self.dialect_of(&chosen).unwrap_or_else(|problem| {
@@ -521,12 +531,25 @@ impl Builder {
     }
 }
 
-/// The kind that a group which is none was probably meant to be.
-fn kind_meant(group: &str) -> Option<&'static str> {
-    let is_other = |selector: Selector| matches!(selector, Selector::Tool(_));
-    let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).chain(["failed"]).collect();
-    let is_lower = group.bytes().all(|byte| byte.is_ascii_lowercase());
-    if is_lower && is_other(Selector::parse(group)) { nearest(group, &names) } else { None }
+/// The names that an option gives, each with what was typed. A comma too many is no name.
+fn named(option: &str, groups: &[String]) -> Vec<Named> {
+    let names = groups.iter().map(|group| group.trim()).filter(|group| !group.is_empty());
+    let named =
+        |name: &str| Named { name: name.to_owned(), spot: Spot::of_option(format!("{option} {name}")) };
+    names.map(named).collect()
+}
+
+/// The groups that an option names. It was given, so it must name some.
+fn selectors(list: &[Named], option: &str, told: &mut Told) -> Vec<Selector> {
+    if list.is_empty() {
+        let message = format!("the list is empty (name kinds and tools, as in {option} reply,Bash,@edit)");
+        told.tell(config::document::Layer::Option, [Problem::of(option, message)]);
+    }
+    for named in list {
+        let wrong = group::wrong_with(&named.name).map(|wrong| named.spot.problem(wrong));
+        told.tell(config::document::Layer::Option, wrong);
+    }
+    list.iter().map(|named| Selector::parse(&named.name)).collect()
 }
 
 /// Tells that a name is not known, and before that what those plugins did wrong that may have been to bring it.

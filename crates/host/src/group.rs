@@ -1,0 +1,167 @@
+//! Names of groups of items, as `--only`, `--hide` and profiles say them: what can't be one, and what else was
+//! probably meant.
+//!
+//! Any name may be a tool's, so one that is not known holds. But it is told, since a typo hides all or nothing.
+
+use streamfmt_core::dialect::{self, DIALECTS};
+use streamfmt_core::item::{Action, Kind};
+use streamfmt_core::profile::Selector;
+
+use crate::config::document::{Layer, Leaf, Value};
+use crate::config::tree::Tree;
+use crate::keys::Named;
+use crate::problem::{Problem, nearest};
+use crate::rule::{self, ToolRule};
+
+/// Signs of globs elsewhere. Here they would fit no tool.
+const FOREIGN_SIGNS: [char; 5] = ['[', ']', '{', '}', '?'];
+
+/// What is wrong with the name of a group, if something is.
+pub(crate) fn wrong_with(name: &str) -> Option<String> {
+    if name.starts_with('@') {
+        return rule::wrong_with_pattern(name);
+    }
+    if name.is_empty() {
+        return Some("a name is empty (reply, failed, Bash, mcp__*, @edit, …)".to_owned());
+    }
+    let sign = name.chars().find(|sign| FOREIGN_SIGNS.contains(sign))?;
+    Some(format!("\"{sign}\" can't be in a name (* alone stands for other text, as in mcp__*)"))
+}
+
+/// What is to be told of the names in a list: each that is taken for a tool's though none is known by it. `own` are
+/// the tools that the settings speak of. `is_only`: nothing but what the list names is shown.
+pub(crate) fn hints(list: &[Named], own: &[ToolRule], is_only: bool) -> Vec<Problem> {
+    let is_known = |name: &str| is_known(name) || own.iter().any(|tool| tool.pattern == name);
+    let shows_nothing = is_only && !list.iter().any(|named| is_known(&named.name));
+    let unknown = list.iter().filter(|named| !is_known(&named.name));
+    let hints = unknown.filter_map(|named| {
+        let message = match meant(&named.name) {
+            Some(name) => format!("taken for the name of a tool (did you mean \"{name}\"?)"),
+            // Who has tools of other names in a file knows them, and doesn't want to hear of them each time.
+            None if named.spot.document.layer == Layer::Option || shows_nothing => {
+                let kinds: Vec<&str> = words().collect();
+                let kinds = kinds.join(", ");
+                format!("taken for the name of a tool, but none is known by that name (kinds: {kinds})")
+            }
+            None => return None,
+        };
+        Some(named.spot.problem(message))
+    });
+    hints.collect()
+}
+
+/// The same of all lists in settings; without those that say `only` if another list takes their place.
+pub(crate) fn hints_in(tree: &Tree, own: &[ToolRule], without_only: bool) -> Vec<Problem> {
+    let settings = tree.settings();
+    // What a plugin brings along is its author's to mend.
+    let said = settings.iter().filter(|setting| setting.leaf.spot.document.layer > Layer::Pack);
+    let hints = said.flat_map(|setting| match setting.name.as_str() {
+        "only" if without_only => Vec::new(),
+        name @ ("only" | "hide") => hints(&setting.leaf.names().unwrap_or_default(), own, name == "only"),
+        "filter" => hints(&tools_of_filters(setting.leaf), own, false),
+        _ => Vec::new(),
+    });
+    hints.collect()
+}
+
+/// The tools that tables `[[filter]]` name.
+fn tools_of_filters(leaf: &Leaf) -> Vec<Named> {
+    let Value::List(filters) = &leaf.value else { return Vec::new() };
+    let tables = filters.iter().filter_map(|filter| match &filter.value {
+        Value::Table(table) => Some(&table.0),
+        _ => None,
+    });
+    let tools = tables.flatten().filter(|entry| entry.key == "tool");
+    let named = tools.filter_map(|entry| {
+        Some(Named { name: entry.leaf.text()?.to_owned(), spot: entry.leaf.spot.clone() })
+    });
+    named.collect()
+}
+
+/// Whether a name is that of a kind or of a tool that is known, or stands for several.
+fn is_known(name: &str) -> bool {
+    match Selector::parse(name) {
+        Selector::Tool(tool) => {
+            tool.contains('*')
+                || dialect::action_of(&tool) != Action::Other
+                || DIALECTS.iter().any(|dialect| dialect.tools.contains(&tool.as_str()))
+        }
+        _ => true,
+    }
+}
+
+/// The word or tool that a name which is none was probably meant to be, whatever is written large in it.
+fn meant(name: &str) -> Option<&'static str> {
+    let names = || words().chain(DIALECTS.iter().flat_map(|dialect| dialect.tools.iter().copied()));
+    let lower: Vec<String> = names().map(str::to_lowercase).collect();
+    let lower: Vec<&str> = lower.iter().map(String::as_str).collect();
+    let found = nearest(name, &lower).or_else(|| {
+        // The one plural that is far from its word: replies.
+        nearest(&format!("{}y", name.strip_suffix("ies")?), &lower)
+    })?;
+    names().find(|name| name.to_lowercase() == found)
+}
+
+/// The words that are no names of tools.
+fn words() -> impl Iterator<Item = &'static str> {
+    Kind::ALL.iter().map(|kind| kind.name()).chain(["failed"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::document::Spot;
+
+    #[test]
+    fn a_name_is_no_pattern_of_another_program() {
+        for name in ["", "[", "[a-z]*", "Rea?", "{Bash", "@edti"] {
+            assert!(wrong_with(name).is_some(), "{name}");
+        }
+        for name in ["*", "mcp__*", "*__get_*", "Bash", "an own tool", "@edit", "failed"] {
+            assert_eq!(wrong_with(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_was_meant_is_found_whatever_is_written_large() {
+        for (name, wanted) in [
+            ("replies", Some("reply")),
+            ("Reply", Some("reply")),
+            ("calls", Some("call")),
+            ("bash", Some("Bash")),
+            ("bsah", Some("Bash")),
+            ("todowrite", Some("TodoWrite")),
+            ("ls", Some("LS")),
+            ("Foo", None),
+        ] {
+            assert!(!is_known(name), "{name}");
+            assert_eq!(meant(name), wanted, "{name}");
+        }
+        for name in ["Bash", "mcp__github__get", "Foo*", "reply", "failed", "@edit"] {
+            assert!(is_known(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_in_files_are_told_if_another_was_meant_or_nothing_is_shown() {
+        use crate::config::document::Document;
+        let document = std::sync::Arc::new(Document::new("x.toml", None, Layer::User, "x".to_owned()));
+        let of_file = Spot { document, span: 0..1 };
+        let of_option = Spot::of_option("--only");
+        for (spot, names, is_only, told) in [
+            (&of_option, "Foo,reply", true, 1),
+            (&of_option, "Foo", false, 1),
+            (&of_file, "Foo,reply", true, 0),
+            (&of_file, "Foo", false, 0),
+            (&of_file, "Foo", true, 1),
+            (&of_file, "bash,reply", true, 1),
+        ] {
+            let named = |name: &str| Named { name: name.to_owned(), spot: spot.clone() };
+            let list: Vec<Named> = names.split(',').map(named).collect();
+            assert_eq!(hints(&list, &[], is_only).len(), told, "{names}");
+            let own = ToolRule::new("Foo", spot.origin());
+            let of_others = hints(&list, &[own], is_only);
+            assert!(of_others.iter().all(|hint| !hint.message.contains("none is known")), "{names}");
+        }
+    }
+}
