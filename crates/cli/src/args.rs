@@ -14,10 +14,11 @@ use crate::choice::Choice;
 use crate::config::{self, ConfigCommand, ProfileCommand};
 use crate::explain::Explain;
 use crate::golden::Golden;
-use crate::message::{OK, USAGE, tell};
+use crate::message::{OK, USAGE};
 use crate::plugin::Plugin;
 use crate::theme::Theme;
 use crate::trust;
+use crate::usage::{number, tell_usage};
 
 /// Readable output for the event streams of coding agents.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -67,7 +68,7 @@ pub(crate) struct Args {
     pub(crate) color: When,
 
     /// Wrap at this many columns; 0 doesn't wrap
-    #[arg(long, value_name = "N", help_heading = "How it looks")]
+    #[arg(long, value_name = "N", value_parser = number, allow_negative_numbers = true, help_heading = "How it looks")]
     pub(crate) width: Option<usize>,
 
     /// No marks beyond ASCII
@@ -99,7 +100,7 @@ pub(crate) struct Args {
     pub(crate) summary: Option<PathBuf>,
 
     /// Write only the last N characters of the output, from the start of a line
-    #[arg(long, value_name = "N", help_heading = "Input and output")]
+    #[arg(long, value_name = "N", value_parser = number, allow_negative_numbers = true, help_heading = "Input and output")]
     pub(crate) tail: Option<usize>,
 
     /// Exit with 1 if the run that was read ended in an error
@@ -186,8 +187,10 @@ impl Args {
     /// Reads the command line. What is wrong with it, or the help it asks for, is told here: then the error
     /// is the exit code.
     pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, u8> {
+        let arguments: Vec<OsString> = arguments.into_iter().collect();
+        let mut command = command();
         let parsed =
-            command().try_get_matches_from(arguments).and_then(|found| Self::from_arg_matches(&found));
+            command.try_get_matches_from_mut(&arguments).and_then(|found| Self::from_arg_matches(&found));
         parsed.map_err(|error| match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
                 // A closed pipe is no failure.
@@ -199,7 +202,7 @@ impl Args {
                 USAGE
             }
             _ => {
-                tell(&gist(&error.to_string()));
+                tell_usage(&error, &command, &arguments);
                 USAGE
             }
         })
@@ -275,15 +278,6 @@ fn reference() -> String {
     text.push_str(&config::reference());
     text.push_str(EXIT_CODES);
     text
-}
-
-/// What a message of the argument parser says, as one line.
-fn gist(message: &str) -> String {
-    let lines = message.lines().map(str::trim).filter(|line| !line.is_empty());
-    let lines =
-        lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"));
-    let line = lines.collect::<Vec<_>>().join(" ");
-    format!("{} (see streamfmt --help)", line.strip_prefix("error: ").unwrap_or(&line))
 }
 
 #[cfg(test)]

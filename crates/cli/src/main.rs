@@ -26,6 +26,7 @@ mod tee;
 mod terminal;
 mod theme;
 mod trust;
+mod usage;
 mod watch;
 
 use std::env;

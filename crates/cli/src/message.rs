@@ -40,9 +40,14 @@ pub(crate) fn tell_problems(problems: &Problems) {
     for problem in &problems.0 {
         tell(&problem.to_string());
         for line in problem.excerpt().into_iter().flatten() {
-            let _ = writeln!(io::stderr(), "  {line}");
+            tell_below(&line);
         }
     }
+}
+
+/// Tells what belongs to the message before. The line is clean.
+pub(crate) fn tell_below(line: &str) {
+    let _ = writeln!(io::stderr(), "  {line}");
 }
 
 /// Tells what plugins did wrong and printed since the last time.

@@ -10,6 +10,7 @@ use streamfmt::{Background, Engine, Themes};
 
 use crate::args::{Args, When};
 use crate::message::{OK, USAGE, one_line, tell, tell_problems};
+use crate::usage::number;
 use crate::{folders, terminal, write_out};
 
 /// A short session that has a bit of everything.
@@ -47,7 +48,7 @@ enum Task {
         color: When,
 
         /// Wrap at this many columns
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = number, allow_negative_numbers = true)]
         width: Option<usize>,
     },
 }

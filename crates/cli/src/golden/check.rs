@@ -10,6 +10,7 @@ use streamfmt::golden::{Checker, Chunks, Report, Summary};
 use super::{Page, Wanted, bless_command, is_ci, style, threads};
 use crate::input::reason;
 use crate::message::{OUTPUT, tell};
+use crate::usage::number;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Check {
@@ -17,7 +18,7 @@ pub(crate) struct Check {
     wanted: Wanted,
 
     /// So many at once; as many as there are processors if not said
-    #[arg(short = 'j', long, value_name = "N")]
+    #[arg(short = 'j', long, value_name = "N", value_parser = number, allow_negative_numbers = true)]
     jobs: Option<usize>,
 
     /// How differences are shown: inline, unified or side

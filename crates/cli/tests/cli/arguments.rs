@@ -16,12 +16,38 @@ fn help_and_version_are_no_errors() {
 fn wrong_options_are_told_in_one_line_with_a_way_out() {
     let folder = Folder::with(&[("s.jsonl", SESSION)]);
     for (arguments, message) in [
-        ("--nope", "unexpected argument '--nope' found"),
+        ("--nope", "there is no option --nope; see streamfmt --help"),
         ("--to ansy s.jsonl", "--to ansy: there is no such output format (did you mean \"ansi\"?)"),
         ("--from claud s.jsonl", "--from claud: there is no such dialect (did you mean \"claude\"?)"),
-        ("--color blue s.jsonl", "invalid value 'blue' for '--color <WHEN>'"),
-        ("--width x s.jsonl", "invalid value 'x' for '--width <N>'"),
-        ("-f -o x s.jsonl", "the argument '--follow' cannot be used with '--output <FILE>'"),
+        (
+            "--color blue s.jsonl",
+            "--color can't be \"blue\" (one of: auto, always, never); see streamfmt --help",
+        ),
+        ("--color", "--color wants a value (one of: auto, always, never); see streamfmt --help"),
+        (
+            "--width x s.jsonl",
+            "--width can't be \"x\" (a whole number is wanted, not below 0); see streamfmt --help",
+        ),
+        ("--width -1 s.jsonl", "--width can't be \"-1\" (a whole number is wanted, not below 0)"),
+        ("--width", "--width wants a value; see streamfmt --help"),
+        ("--tail -5 s.jsonl", "--tail can't be \"-5\" (a whole number is wanted, not below 0)"),
+        ("--tail 99999999999999999999 s.jsonl", "(a smaller number is wanted)"),
+        (
+            "theme preview --width x",
+            "(a whole number is wanted, not below 0); see streamfmt theme preview --help",
+        ),
+        ("golden check -j x", "--jobs can't be \"x\" (a whole number is wanted, not below 0)"),
+        ("--width 1 --width 2 s.jsonl", "--width is given more than once; see streamfmt --help"),
+        ("--ascii=yes s.jsonl", "--ascii takes no value, so not \"yes\"; see streamfmt --help"),
+        ("-f -o x s.jsonl", "--follow and --output can't go together; see streamfmt --help"),
+        ("theme list --nope", "theme list has no option --nope; see streamfmt theme list --help"),
+        (
+            "theme sing",
+            "theme has no command \"sing\" (one of: list, show, check, preview); see streamfmt theme --help",
+        ),
+        ("theme show", "theme show wants <NAME>; see streamfmt theme show --help"),
+        ("completions zsh fish", "\"fish\" is more than completions takes; see streamfmt completions --help"),
+        ("explain", "explain wants --tool <NAME>; see streamfmt explain --help"),
         ("-f", "--follow wants one file"),
         ("-f s.jsonl s.jsonl", "--follow wants one file"),
         ("--profile reveiw s.jsonl", "--profile: there is no profile \"reveiw\" (did you mean \"review\"?)"),
@@ -40,10 +66,37 @@ fn wrong_options_are_told_in_one_line_with_a_way_out() {
 }
 
 #[test]
+fn what_was_probably_meant_is_told_below_what_is_wrong() {
+    let folder = Folder::with(&[("s.jsonl", SESSION)]);
+    for (arguments, wrong, meant) in [
+        ("--widht 80 s.jsonl", "there is no option --widht", "--width"),
+        ("--widht=80 s.jsonl", "there is no option --widht", "--width"),
+        ("--no-color s.jsonl", "there is no option --no-color", "--color"),
+        ("--out x s.jsonl", "there is no option --out", "--output"),
+        ("-width 80 s.jsonl", "there is no option -w", "--width"),
+        ("-follow s.jsonl", "--follow and --output can't go together", "--follow"),
+        ("--color allways", "--color can't be \"allways\" (one of: auto, always, never)", "\"always\""),
+    ] {
+        let told = format!("streamfmt: {wrong}; see streamfmt --help\n  did you mean {meant}?\n");
+        assert_eq!(folder.run(arguments).expect(2, &told).stdout, "");
+    }
+    let outcome = folder.run("plugin nwe");
+    assert!(
+        outcome.stderr.starts_with("streamfmt: plugin has no command \"nwe\" (one of: new, "),
+        "{outcome:?}"
+    );
+    assert!(
+        outcome.stderr.ends_with("; see streamfmt plugin --help\n  did you mean \"new\"?\n"),
+        "{outcome:?}"
+    );
+}
+
+#[test]
 fn control_characters_in_arguments_do_not_reach_the_terminal() {
     let folder = Folder::new();
     for (arguments, told) in [
-        ("--color=\u{1b}[2J", "invalid value"),
+        ("--color=\u{1b}[2J", "can't be \"␛[2J\""),
+        ("--\u{1b}[2J", "no option --␛[2J"),
         ("\u{1b}[2J.jsonl", "␛[2J.jsonl"),
         ("--set \u{1b}]0;x\u{7}=1", "␛]0;x␇"),
         ("--profile \u{1b}[2J", "␛[2J"),

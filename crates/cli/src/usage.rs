@@ -1,0 +1,156 @@
+//! What is wrong with a command line: what the argument parser found, in the words of this program.
+//!
+//! It is told in one line, which says where help is. What was probably meant stands in a line of its own below.
+
+use std::error::Error as _;
+use std::ffi::OsString;
+use std::num::IntErrorKind;
+
+use clap::Command;
+use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+use streamfmt::core::nearest::nearest;
+
+use crate::message::{tell, tell_below};
+
+/// Tells what is wrong with `arguments`, as `error` says, which `command` made of them.
+pub(crate) fn tell_usage(error: &Error, command: &Command, arguments: &[OsString]) {
+    let asked = Asked::of(command, arguments);
+    let help: Vec<&str> = [command.get_name()].into_iter().chain(asked.path.clone()).collect();
+    tell(&format!("{}; see {} --help", asked.wrong(error), help.join(" ")));
+    if let Some(meant) = asked.meant(error, arguments) {
+        tell_below(&format!("did you mean {meant}?"));
+    }
+}
+
+/// Reads the number of an option.
+pub(crate) fn number(text: &str) -> Result<usize, &'static str> {
+    text.parse().map_err(|error: std::num::ParseIntError| match error.kind() {
+        IntErrorKind::PosOverflow => "a smaller number is wanted",
+        _ => "a whole number is wanted, not below 0",
+    })
+}
+
+/// The command that is asked to do something, and the names that lead to it from the program.
+struct Asked<'c> {
+    command: &'c Command,
+    path: Vec<&'c str>,
+}
+
+impl<'c> Asked<'c> {
+    fn of(command: &'c Command, arguments: &[OsString]) -> Self {
+        let mut asked = Self { command, path: Vec::new() };
+        for argument in arguments.iter().skip(1) {
+            let Some(command) = asked.command.find_subcommand(argument) else { break };
+            asked.path.push(command.get_name());
+            asked.command = command;
+        }
+        asked
+    }
+
+    /// What is wrong, in one sentence.
+    fn wrong(&self, error: &Error) -> String {
+        let of = |kind| text(error, kind).unwrap_or_default();
+        let (argument, value) = (of(ContextKind::InvalidArg), of(ContextKind::InvalidValue));
+        let option = name(&argument);
+        let is_program = self.path.is_empty();
+        let path = if is_program { "streamfmt".to_owned() } else { self.path.join(" ") };
+        match error.kind() {
+            ErrorKind::UnknownArgument if argument.starts_with('-') && is_program => {
+                format!("there is no option {argument}")
+            }
+            ErrorKind::UnknownArgument if argument.starts_with('-') => {
+                format!("{path} has no option {argument}")
+            }
+            ErrorKind::UnknownArgument => format!("\"{argument}\" is more than {path} takes"),
+            ErrorKind::InvalidValue if value.is_empty() && !argument.starts_with('-') => {
+                format!("{option} can't be empty")
+            }
+            ErrorKind::InvalidValue if value.is_empty() => {
+                format!("{option} wants a value{}", one_of(&list(error, ContextKind::ValidValue)))
+            }
+            ErrorKind::InvalidValue => {
+                format!("{option} can't be \"{value}\"{}", one_of(&list(error, ContextKind::ValidValue)))
+            }
+            ErrorKind::ValueValidation => {
+                let why = error.source().map(|why| format!(" ({why})")).unwrap_or_default();
+                format!("{option} can't be \"{value}\"{why}")
+            }
+            ErrorKind::TooManyValues => format!("{option} takes no value, so not \"{value}\""),
+            ErrorKind::ArgumentConflict => match text(error, ContextKind::PriorArg) {
+                Some(other) if other == argument => format!("{option} is given more than once"),
+                Some(other) => format!("{option} and {} can't go together", name(&other)),
+                None => format!("{option} can't go together with the other options"),
+            },
+            ErrorKind::MissingRequiredArgument => {
+                let missing = list(error, ContextKind::InvalidArg).join(" and ");
+                format!("{path} wants {missing}")
+            }
+            ErrorKind::InvalidSubcommand => {
+                let wanted = of(ContextKind::InvalidSubcommand);
+                format!("{path} has no command \"{wanted}\"{}", one_of(&self.commands()))
+            }
+            ErrorKind::InvalidUtf8 => "an argument is no text (UTF-8)".to_owned(),
+            other => other.as_str().unwrap_or("the command line can't be understood").to_owned(),
+        }
+    }
+
+    /// What was probably meant, if something was.
+    fn meant(&self, error: &Error, arguments: &[OsString]) -> Option<String> {
+        if let Some(option) = arguments.iter().find_map(|argument| self.with_one_dash(argument.to_str()?)) {
+            return Some(option);
+        }
+        if let Some(value) = text(error, ContextKind::SuggestedValue) {
+            return Some(format!("\"{value}\""));
+        }
+        if let Some(wanted) = text(error, ContextKind::InvalidSubcommand) {
+            return Some(format!("\"{}\"", nearest(&wanted, &self.commands())?));
+        }
+        let typed = text(error, ContextKind::InvalidArg)?;
+        let typed = typed.trim_start_matches('-');
+        // The parser suggests what is but a little like it.
+        text(error, ContextKind::SuggestedArg).filter(|option| {
+            let option = option.trim_start_matches('-');
+            nearest(typed, &[option]).is_some() || typed.contains(option) || option.starts_with(typed)
+        })
+    }
+
+    /// The names of the commands below this one.
+    fn commands(&self) -> Vec<&'c str> {
+        self.command.get_subcommands().map(Command::get_name).collect()
+    }
+
+    /// The option that was typed with one dash, so that each of its letters was taken for an option.
+    fn with_one_dash(&self, argument: &str) -> Option<String> {
+        let word = argument.strip_prefix('-').filter(|word| word.len() > 1)?;
+        let mut options = self.command.get_arguments().filter_map(clap::Arg::get_long);
+        options.find(|option| *option == word).map(|option| format!("--{option}"))
+    }
+}
+
+/// What the parser says of an error; of several things the first.
+fn text(error: &Error, kind: ContextKind) -> Option<String> {
+    match error.get(kind)? {
+        ContextValue::String(text) => Some(text.clone()),
+        ContextValue::Strings(all) => all.first().cloned(),
+        _ => None,
+    }
+}
+
+/// What the parser says of an error, as a list.
+fn list(error: &Error, kind: ContextKind) -> Vec<String> {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) => vec![text.clone()],
+        Some(ContextValue::Strings(all)) => all.clone(),
+        _ => Vec::new(),
+    }
+}
+
+/// An option without what stands for its value, `--width` of `--width <N>`, or a value without its brackets.
+fn name(argument: &str) -> &str {
+    argument.split(' ').next().unwrap_or_default().trim_matches(|sign| "[<>].".contains(sign))
+}
+
+fn one_of<S: AsRef<str>>(names: &[S]) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    if names.is_empty() { String::new() } else { format!(" (one of: {})", names.join(", ")) }
+}
