@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::args::Args;
 use crate::follow::Follower;
 use crate::signal::{Signals, Woken};
+use crate::usage;
 use crate::watch::TICK;
 
 /// After Ctrl-C the program that we read from may still have something to say. It is waited for this long.
@@ -31,14 +32,24 @@ impl Input {
         }
         let mut inputs = Vec::new();
         let mut wrong = Vec::new();
-        for file in &args.files {
+        for (index, file) in args.files.iter().enumerate() {
             if file == Path::new("-") {
                 inputs.push(Self::Stdin);
                 continue;
             }
-            match check(file, args) {
-                Ok(()) => inputs.push(Self::File(file.clone())),
-                Err(message) => wrong.push(format!("{}: {message}", file.display())),
+            let Err(message) = check(file, args) else {
+                inputs.push(Self::File(file.clone()));
+                continue;
+            };
+            let meant = file.to_str().filter(|_| !file.exists()).and_then(usage::command_meant);
+            let Some(meant) = meant else {
+                wrong.push(format!("{}: {message}", file.display()));
+                continue;
+            };
+            wrong.push(format!("{}: {message} ({meant})", file.display()));
+            if index == 0 {
+                // What stands after a command is for the command.
+                break;
             }
         }
         if wrong.is_empty() { Ok(inputs) } else { Err(wrong) }

@@ -10,6 +10,7 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use streamfmt::core::nearest::nearest;
 
+use crate::args;
 use crate::message::{tell, tell_below};
 
 /// Tells what is wrong with `arguments`, as `error` says, which `command` made of them.
@@ -20,6 +21,19 @@ pub(crate) fn tell_usage(error: &Error, command: &Command, arguments: &[OsString
     if let Some(meant) = asked.meant(error, arguments) {
         tell_below(&format!("did you mean {meant}?"));
     }
+}
+
+/// What to say of a `word` that was taken for the name of a file, though none has it, if a command was meant.
+pub(crate) fn command_meant(word: &str) -> Option<String> {
+    if word == "help" {
+        return Some("did you mean --help?".to_owned());
+    }
+    let command = args::command();
+    let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+    if names.contains(&word) {
+        return Some(format!("the command \"{word}\" goes before all options and files"));
+    }
+    Some(format!("did you mean the command \"{}\"?", nearest(word, &names)?))
 }
 
 /// Reads the number of an option.

@@ -142,3 +142,30 @@ fn ctrl_c_lets_the_writer_finish_and_is_told_by_the_exit_code() {
     assert!(rest.join("\n").contains("reply number 2."), "{rest:?}");
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
+
+#[test]
+fn a_missing_file_that_is_called_much_like_a_command_is_told_so() {
+    let folder = Folder::with(&[("s.jsonl", SESSION), ("profil", SESSION)]);
+    for (arguments, told) in [
+        (
+            "completion bash",
+            "completion: no such file or directory (did you mean the command \"completions\"?)\n",
+        ),
+        ("profiles", "profiles: no such file or directory (did you mean the command \"profile\"?)\n"),
+        ("theem list", "theem: no such file or directory (did you mean the command \"theme\"?)\n"),
+        ("help", "help: no such file or directory (did you mean --help?)\n"),
+        (
+            "--only reply theme list",
+            "theme: no such file or directory (the command \"theme\" goes before all options and files)\n",
+        ),
+        ("./theem", "./theem: no such file or directory\n"),
+        ("run.jsonl", "run.jsonl: no such file or directory\n"),
+    ] {
+        folder.run(arguments).expect(2, &format!("streamfmt: {told}"));
+    }
+    // Further files are told, too, unless they are what the command was to get.
+    let told = "streamfmt: no.jsonl: no such file or directory\n\
+                streamfmt: man: no such file or directory (the command \"man\" goes before all options and files)\n";
+    folder.run("no.jsonl man").expect(2, told);
+    assert!(folder.run("profil").expect(0, "").stdout.contains("First reply."));
+}
