@@ -135,9 +135,10 @@ fn after_a_signal(signal: &str) -> (Vec<String>, String) {
     let mut child = folder.command("-o out").stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(reply(1).as_bytes()).unwrap();
-    let is_draft = |name: &String| name.starts_with(".out.");
+    let is_written =
+        |name: &String| name.starts_with(".out.") && folder.read(name).contains("reply number 1.");
     let begun = std::time::Instant::now();
-    while !folder.names().iter().any(is_draft) {
+    while !folder.names().iter().any(is_written) {
         assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", folder.names());
         thread::sleep(Duration::from_millis(5));
     }
