@@ -135,15 +135,19 @@ impl Themes {
     /// Reads the theme `name`, as it is on `background`, with what is wrong in its files: the rest of it holds.
     /// The error says that there is no such theme. A relative path is relative to the working directory.
     pub fn load(&self, name: &str, background: &Background) -> Result<(Theme, Problems), String> {
-        let (name, forced) = match name.rsplit_once(':') {
-            Some((theme, variant)) if !theme.is_empty() => match Appearance::parse(variant) {
-                Some(variant) => (theme, Some(variant)),
-                None => (name, None),
-            },
-            _ => (name, None),
-        };
+        let (name, forced) = parts(name);
         let source = self.find(name, None)?;
         Ok(self.read(&source, forced, background))
+    }
+
+    /// Looks whether there is a theme `name`, for whoever doesn't need it now. The error says that there is none.
+    pub fn check(&self, name: &str) -> Result<(), String> {
+        let (name, _) = parts(name);
+        // Whatever the user has of this name, there is one.
+        if Theme::find_builtin(name).is_ok() {
+            return Ok(());
+        }
+        self.find(name, None).map(drop)
     }
 
     /// Reads a theme that was found.
@@ -294,6 +298,17 @@ impl NamedIn {
             Some(folders) if self.project.is_none() => folders.expand(path),
             _ => PathBuf::from(path),
         }
+    }
+}
+
+/// A theme's name and the variant that is asked for: `dark`, or `dark:light`.
+fn parts(name: &str) -> (&str, Option<Appearance>) {
+    match name.rsplit_once(':') {
+        Some((theme, variant)) if !theme.is_empty() => match Appearance::parse(variant) {
+            Some(variant) => (theme, Some(variant)),
+            None => (name, None),
+        },
+        _ => (name, None),
     }
 }
 

@@ -76,3 +76,35 @@ fn themes_are_listed_shown_and_tried() {
     assert!(tried.contains("==> ansi <==") && tried.contains("==> ember:light <=="), "{tried}");
     assert!(tried.contains("\x1b[1mBash\x1b[0m"), "{tried}");
 }
+
+#[test]
+fn a_theme_that_is_not_there_is_told_whether_it_is_used_or_not() {
+    let settings = "home/.config/streamfmt/config.toml";
+    let folder = Folder::with(&[
+        ("s.jsonl", SESSION),
+        ("home/.config/streamfmt/themes/mine.toml", "[roles]\n"),
+        ("mine.toml", "detail = \"full\"\ntheme = \"drak\"\n"),
+    ]);
+    for look in ["--color never", "--color always", "--to html", "--to cast", "--to items"] {
+        let nope = "no theme is called \"drak\" (did you mean \"dark\"?)\n";
+        for option in ["--theme drak", "--set theme=drak"] {
+            let told = format!("streamfmt: {option}: {nope}");
+            assert_eq!(folder.run(&format!("s.jsonl {look} {option}")).expect(2, &told).stdout, "");
+        }
+        let told = "streamfmt: --set theme=./no.toml: ./no.toml: no such file\n";
+        folder.run(&format!("s.jsonl {look} --set theme=./no.toml")).expect(2, told);
+        let place = "  2 | theme = \"drak\"\n    |         ^^^^^^\n";
+        let told = format!("streamfmt: ./mine.toml:2:9: theme \"drak\": {nope}{place}");
+        folder.run(&format!("s.jsonl {look} --profile ./mine.toml")).expect(2, &told);
+        // What is used instead needs no other.
+        folder.run(&format!("s.jsonl {look} --profile ./mine.toml --set theme=mono:light")).expect(0, "");
+        folder.run(&format!("s.jsonl {look} --profile ./mine.toml --theme mine")).expect(0, "");
+        // In settings that were found it is left out.
+        folder.write(settings, "theme = \"drak\"\n");
+        let found = folder.run(&format!("s.jsonl {look}"));
+        let told = format!("streamfmt: ~/.config/streamfmt/config.toml:1:9: theme \"drak\": {nope}");
+        assert!(found.code == Some(0) && found.stderr.starts_with(&told), "{found:?}");
+        assert!(found.stdout.contains("First reply."), "{found:?}");
+        std::fs::remove_file(folder.path(settings)).unwrap();
+    }
+}

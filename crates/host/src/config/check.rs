@@ -126,19 +126,33 @@ impl Config {
         themes: &Themes,
         background: &Background,
     ) -> Result<(Theme, Told), Told> {
-        let by = &named.spot.document;
+        let themes = themes.named_in(&named.spot.document, Some(&self.folders), self.closure());
+        let (theme, Problems(wrong)) =
+            themes.load(&named.name, background).map_err(|message| no_theme(named, &message))?;
         let mut told = Told::default();
-        let found = themes.named_in(by, Some(&self.folders), self.closure()).load(&named.name, background);
-        match found {
-            Ok((theme, Problems(wrong))) => {
-                told.tell(Layer::User, wrong);
-                Ok((theme, told))
-            }
-            Err(message) => {
-                let message = format!("theme \"{}\": {message}", named.name);
-                told.tell(by.layer, [named.spot.problem(message)]);
-                Err(told)
-            }
-        }
+        told.tell(Layer::User, wrong);
+        Ok((theme, told))
     }
+
+    /// Looks whether there is the theme that settings name, for whoever doesn't need it now.
+    pub(crate) fn check_theme(&self, named: &Named, themes: &Themes) -> Result<(), Told> {
+        // What a project names, trusted or not, makes us open nothing that isn't needed.
+        if named.spot.document.layer == Layer::Project {
+            return Ok(());
+        }
+        let themes = themes.named_in(&named.spot.document, Some(&self.folders), self.closure());
+        themes.check(&named.name).map_err(|message| no_theme(named, &message))
+    }
+}
+
+fn no_theme(named: &Named, message: &str) -> Told {
+    let layer = named.spot.document.layer;
+    // An option is told with what was typed, so the name stands there already.
+    let message = match layer {
+        Layer::Option => message.to_owned(),
+        _ => format!("theme \"{}\": {message}", named.name),
+    };
+    let mut told = Told::default();
+    told.tell(layer, [named.spot.problem(message)]);
+    told
 }

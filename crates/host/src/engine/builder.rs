@@ -24,7 +24,7 @@ use crate::lua::{self, Plugins};
 use crate::problem::{Problem, Problems, suggestion};
 use crate::profile::Settings;
 use crate::rule::ToolRule;
-use crate::themes::{Background, Themes};
+use crate::themes::Themes;
 
 /// A plugin that was chosen.
 #[derive(Clone, Debug)]
@@ -393,15 +393,11 @@ impl Builder {
         });
         let themes = begun.config.themes(plugins.iter().rev().map(|active| &active.pack));
         let mut theme = None;
-        // A name that isn't used is looked at all the same: its typo would come out only on a terminal.
-        if let Some(Err(message)) = self.theme.as_ref().map(|name| themes.load(name, &Background::default()))
-        {
-            let problem =
-                Problem::of(format!("--theme {}", self.theme.as_deref().unwrap_or_default()), message);
-            told.tell(option, [problem]);
-        } else if writer.name == "cast" || writer.name == "ansi" && self.looks.color.is_some() {
+        if writer.name == "cast" || writer.name == "ansi" && self.looks.color.is_some() {
             let (found, wrong) = self.theme_of(&settings, &themes, begun.config);
             theme = found;
+            told.extend(wrong);
+        } else if let Err(wrong) = self.check_theme(&settings, &themes, begun.config) {
             told.extend(wrong);
         }
         settings.tools.extend(self.tools.iter().cloned());
@@ -501,6 +497,14 @@ impl Builder {
         }
     }
 
+    /// Looks whether the theme is there that would be used: its typo would otherwise come out only on a terminal.
+    fn check_theme(&self, settings: &Settings, themes: &Themes, config: &Config) -> Result<(), Told> {
+        match &self.theme {
+            None => config.check_theme(&settings.theme, themes),
+            Some(name) => themes.check(name).map_err(|message| no_theme(name, message)),
+        }
+    }
+
     /// The theme that was asked for, else that of the profile: with what is wrong in it.
     fn theme_of(&self, settings: &Settings, themes: &Themes, config: &Config) -> (Option<Theme>, Told) {
         let background = &self.looks.background;
@@ -513,11 +517,7 @@ impl Builder {
                         told.tell(config::document::Layer::User, wrong.0);
                         Ok((theme, told))
                     }
-                    Err(message) => {
-                        let problem = Problem::of(format!("--theme {name}"), message);
-                        told.tell(config::document::Layer::Option, [problem]);
-                        Err(told)
-                    }
+                    Err(message) => Err(no_theme(name, message)),
                 }
             }
         };
@@ -531,12 +531,17 @@ impl Builder {
     }
 }
 
+fn no_theme(name: &str, message: String) -> Told {
+    let mut told = Told::default();
+    told.tell(config::document::Layer::Option, [Problem::of(format!("--theme {name}"), message)]);
+    told
+}
+
 /// The names that an option gives, each with what was typed. A comma too many is no name.
 fn named(option: &str, groups: &[String]) -> Vec<Named> {
     let names = groups.iter().map(|group| group.trim()).filter(|group| !group.is_empty());
-    let named =
-        |name: &str| Named { name: name.to_owned(), spot: Spot::of_option(format!("{option} {name}")) };
-    names.map(named).collect()
+    let spot = |name: &str| Spot::of_option(format!("{option} {name}"));
+    names.map(|name| Named { name: name.to_owned(), spot: spot(name) }).collect()
 }
 
 /// The groups that an option names. It was given, so it must name some.
