@@ -53,6 +53,8 @@ pub(crate) struct Run<'a, 'w> {
     /// How many inputs were begun.
     begun: usize,
     has_unread_input: bool,
+    /// Whether a signal came before a file was read to its end. What ends by itself only then, a pipe, is whole.
+    is_cut: bool,
     /// Sums up the input that is being read.
     summary: Option<Summary<'a>>,
     /// Failures of plugins that were since replaced.
@@ -111,6 +113,7 @@ impl<'a, 'w> Run<'a, 'w> {
             bytes: 0,
             begun: 0,
             has_unread_input: false,
+            is_cut: false,
             summary: None,
             failures: 0,
             is_again,
@@ -140,6 +143,7 @@ impl<'a, 'w> Run<'a, 'w> {
         let mut pipeline = Pipeline::new(setup);
         // A failure to write is kept by the output, which is asked in the end.
         let _ = self.write_heading(input);
+        let before = self.bytes;
         // What several threads read is read for one pipeline.
         let large = source.large_file(LARGE).filter(|_| self.summary.is_none());
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
@@ -150,6 +154,8 @@ impl<'a, 'w> Run<'a, 'w> {
         if let Err(error) = fed {
             self.tell_unread(input, &error);
         }
+        let is_whole = source.size().is_none_or(|size| self.bytes - before >= size);
+        self.is_cut |= self.signals.caught().is_some() && !is_whole;
         if self.output.is_open() {
             let _ = pipeline.finish(&mut self.output);
             self.output.flush();
@@ -157,9 +163,11 @@ impl<'a, 'w> Run<'a, 'w> {
         self.unwritten.extend(self.summary.take().and_then(|summary| summary.finish().err()));
         if let Some((index, name)) = page {
             let page = std::mem::replace(&mut self.output, index);
-            match (page.finish(), &mut self.folder) {
-                (Ok(()), Some(folder)) => folder.note(name, input, &pipeline),
-                (Ok(()), None) => {}
+            let is_given_up = self.is_cut && page.replaces().is_some();
+            let written = if is_given_up { Ok(()) } else { page.finish() };
+            match (written, &mut self.folder) {
+                (Ok(()), Some(folder)) if !is_given_up => folder.note(name, input, &pipeline),
+                (Ok(()), _) => {}
                 (Err(message), _) => self.unwritten.push(message),
             }
         }
@@ -184,7 +192,12 @@ impl<'a, 'w> Run<'a, 'w> {
             folder.write_index(&mut self.output);
         }
         let mut unwritten = std::mem::take(&mut self.unwritten);
-        unwritten.extend(self.output.finish().err());
+        let is_cut = self.is_cut || self.signals.caught().is_some() && self.begun < self.args.files.len();
+        match self.output.replaces().filter(|_| is_cut) {
+            // A part of the file under its name would pass for the whole.
+            Some(file) => tell(&format!("{}: not written, since not all was read", file.display())),
+            None => unwritten.extend(self.output.finish().err()),
+        }
         unwritten.extend(self.assets.as_ref().and_then(|assets| assets.failure()));
         let uncopied = self.tee.as_mut().and_then(Tee::finish);
         for message in unwritten.iter().chain(&uncopied) {

@@ -54,6 +54,14 @@ impl Output {
         }
     }
 
+    /// The file that it will take the place of once all is written; until then that stays as it is.
+    pub(crate) fn replaces(&self) -> Option<&Path> {
+        match &self.destination {
+            Destination::File(Replacement { draft: Some(_), target, .. }) => Some(target),
+            _ => None,
+        }
+    }
+
     /// Makes room on a terminal, where something else was shown.
     pub(crate) fn clear(&mut self) {
         if !self.is_out_of_sight() {

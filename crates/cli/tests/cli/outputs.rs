@@ -7,7 +7,7 @@ use std::{thread, time::Duration};
 
 use crate::program::{FAILED_SESSION, Folder, SESSION, reply};
 #[cfg(unix)]
-use crate::program::{Running, send};
+use crate::program::{Outcome, Running, send};
 
 #[test]
 fn a_closed_pipe_is_success_and_silent() {
@@ -155,6 +155,39 @@ fn a_signal_ends_a_file_in_an_orderly_way() {
         let (names, written) = after_a_signal(signal);
         assert_eq!(names, ["out"], "{signal}");
         assert!(written.contains("reply number 1."), "{written}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_amid_a_file_leaves_the_output_as_it_was() {
+    // So long that it takes a while, and one more that is not begun.
+    let long: String = (0..60_000).map(reply).collect();
+    let folder = Folder::with(&[("long.jsonl", &long), ("s.jsonl", SESSION), ("pages/index.html", "before")]);
+    for (arguments, output, signal, code) in [
+        ("long.jsonl -o out", "out", "TERM", 143),
+        ("long.jsonl s.jsonl -o out", "out", "INT", 130),
+        ("long.jsonl s.jsonl --to html -o pages", "pages/index.html", "HUP", 129),
+    ] {
+        folder.write(output, "before");
+        let before = (folder.names(), folder.names_in("pages"));
+        let child = folder.command(arguments).spawn().unwrap();
+        let is_begun = || {
+            let names = [folder.names(), folder.names_in("pages")].concat();
+            names.iter().any(|name| name.starts_with('.'))
+        };
+        let begun = std::time::Instant::now();
+        while !is_begun() {
+            assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", folder.names());
+            thread::sleep(Duration::from_millis(1));
+        }
+        send(&child, signal);
+        let outcome = Outcome::from(child.wait_with_output().unwrap());
+        let place = folder.path(output).canonicalize().unwrap();
+        outcome
+            .expect(code, &format!("streamfmt: {}: not written, since not all was read\n", place.display()));
+        assert_eq!(folder.read(output), "before");
+        assert_eq!((folder.names(), folder.names_in("pages")), before);
     }
 }
 

@@ -69,7 +69,12 @@ impl Folder {
 
     /// Names of all files in it.
     pub(crate) fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.0).unwrap();
+        self.names_in("")
+    }
+
+    /// Names of all files in a folder in it.
+    pub(crate) fn names_in(&self, name: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.path(name)).unwrap();
         let mut names: Vec<_> =
             entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
