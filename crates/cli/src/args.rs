@@ -71,7 +71,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = number, allow_negative_numbers = true, help_heading = "How it looks")]
     pub(crate) width: Option<usize>,
 
-    /// No marks beyond ASCII
+    /// No marks beyond ASCII in texts and on a terminal; pages (markdown, html) keep theirs
     #[arg(long, help_heading = "How it looks")]
     pub(crate) ascii: bool,
 

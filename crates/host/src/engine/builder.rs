@@ -153,14 +153,15 @@ impl Builder {
         self
     }
 
-    /// Shows only items of these groups, whatever the profile says.
+    /// Shows only items of these groups, whatever the profile says. If all of the names are blank, that is an error.
     #[must_use]
     pub fn only(mut self, groups: impl IntoIterator<Item = String>) -> Self {
         self.only.extend(groups);
         self
     }
 
-    /// Shows no items of these groups, beside those that the profile hides.
+    /// Shows no items of these groups, beside those that the profile hides. If all of the names are blank, that is an
+    /// error.
     #[must_use]
     pub fn hide(mut self, groups: impl IntoIterator<Item = String>) -> Self {
         self.hide.extend(groups);
