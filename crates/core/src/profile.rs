@@ -104,6 +104,8 @@ pub struct Layout {
     pub margin: usize,
     /// Which characters glyph names become: `unicode`, `ascii`, `words` or `nerd`.
     pub glyphs: Glyphs,
+    /// Whether our own words are ASCII alone, whatever the glyphs are. With those of `ascii` they always are.
+    pub ascii: bool,
     /// Whether what is said is written as it is: with blanks at the ends of lines and blank lines around texts,
     /// without bars for sub-agents and without the calls that things belong to.
     pub bare: bool,
@@ -115,7 +117,22 @@ pub struct Layout {
 
 impl Default for Layout {
     fn default() -> Self {
-        Self { gap: 1, margin: 2, glyphs: Glyphs::Unicode, fold: Some(12), bare: false, ci: Ci::None }
+        Self {
+            gap: 1,
+            margin: 2,
+            glyphs: Glyphs::Unicode,
+            ascii: false,
+            fold: Some(12),
+            bare: false,
+            ci: Ci::None,
+        }
+    }
+}
+
+impl Layout {
+    /// Whether nothing of our own is beyond ASCII.
+    pub fn is_ascii(&self) -> bool {
+        self.ascii || self.glyphs == Glyphs::Ascii
     }
 }
 

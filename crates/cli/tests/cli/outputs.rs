@@ -92,6 +92,18 @@ fn colours_are_written_only_where_they_are_wanted() {
 }
 
 #[test]
+fn with_ascii_nothing_of_our_own_is_beyond_it_in_any_profile() {
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/samples/shop.jsonl");
+    let sample = std::fs::read_to_string(sample).unwrap().replace(|char: char| !char.is_ascii(), "?");
+    let folder = Folder::with(&[("s.jsonl", &sample)]);
+    for profile in ["default", "full", "quiet", "ci", "review", "plain"] {
+        let text = folder.run(&format!("s.jsonl --ascii --profile {profile}")).stdout;
+        let beyond = text.lines().find(|line| !line.is_ascii());
+        assert!(text.len() > 500 && beyond.is_none(), "{profile}: {beyond:?}");
+    }
+}
+
+#[test]
 fn machine_outputs_are_one_object_a_line() {
     let folder = Folder::with(&[("s.jsonl", SESSION)]);
     for to in ["json", "items"] {

@@ -144,10 +144,10 @@ impl Changes {
         if self.removed > 0 {
             line.push("change.remove", ["−", &figures::count(self.removed)].concat());
         }
-        match (self.was_open, self.is_open) {
-            (true, false) => line.push("result.note", Text::own("· final line feed added")),
-            (false, true) => line.push("result.note", Text::own("· final line feed removed")),
-            _ => {}
+        if self.was_open != self.is_open {
+            line.push("result.note", Text::own("·"));
+            let what = if self.is_open { "final line feed removed" } else { "final line feed added" };
+            line.push("result.note", Text::own(what));
         }
     }
 

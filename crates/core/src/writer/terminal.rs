@@ -239,7 +239,7 @@ fn behind<'a>(look: &Look, columns: usize, entry: &'a Entry) -> Option<Vec<Piece
         return None;
     }
     let between = match between(&entry.view.title) {
-        BEHIND if look.layout.glyphs == Glyphs::Ascii => BEHIND_ASCII,
+        BEHIND if look.layout.is_ascii() => BEHIND_ASCII,
         between => between,
     };
     let mut pieces = vec![look.piece("result.note", between)];

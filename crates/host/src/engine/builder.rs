@@ -369,8 +369,12 @@ impl Builder {
         let mut settings = Settings::of(&resolved.tree);
         settings.timestamps |= self.timestamps;
         settings.profile.redaction.add(&self.redaction);
-        if self.ascii && settings.profile.layout.glyphs != Glyphs::Words {
-            settings.profile.layout.glyphs = Glyphs::Ascii;
+        if self.ascii {
+            let layout = &mut settings.profile.layout;
+            layout.ascii = true;
+            if layout.glyphs != Glyphs::Words {
+                layout.glyphs = Glyphs::Ascii;
+            }
         }
         let option = config::document::Layer::Option;
         let filter = &mut settings.profile.filter;

@@ -76,7 +76,7 @@ impl Body<'_, '_> {
     pub(super) fn line(&mut self, line: &Line) {
         let look = self.pen.look();
         let has_long = line.spans.iter().any(|span| span.text.len() > BUFFER);
-        if self.pen.is_plain() && look.layout.glyphs != Glyphs::Ascii && !has_long {
+        if self.pen.is_plain() && !look.layout.is_ascii() && !has_long {
             return self.pen.plain_row(line.spans.iter().map(|span| &*span.text));
         }
         let targets = targets(look.links(), line);
@@ -248,7 +248,7 @@ pub(super) fn pieces<'a>(look: &Look, line: &'a Line, targets: &'a [Option<Cow<'
     for (at, span) in line.spans.iter().enumerate() {
         let leads_to = targets.get(at).and_then(|target| target.as_deref());
         let piece = Piece { link: leads_to, ..look.piece(span.role.name(), &span.text) };
-        if look.layout.glyphs == Glyphs::Ascii && is_ours(span) {
+        if look.layout.is_ascii() && is_ours(span) {
             push_in_ascii(piece, &mut pieces);
         } else {
             pieces.push(piece);
