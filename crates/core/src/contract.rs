@@ -66,6 +66,8 @@ pub struct Facts {
     pub agent_type: Option<String>,
     /// What a sub-agent, a page or a search answered.
     pub answer: Option<String>,
+    /// Ask: question → what the user noted beside the answer.
+    pub annotations: Option<Map<String, Value>>,
     /// Ask: question → answer.
     pub answers: Option<Map<String, Value>>,
     /// Milliseconds spent waiting for the model.
@@ -76,7 +78,7 @@ pub struct Facts {
     pub background: Option<String>,
     /// Compaction: tokens before it.
     pub before: Option<i64>,
-    /// Size in bytes.
+    /// Size in bytes. Run: of the whole output.
     pub bytes: Option<i64>,
     /// Notices: the id of the call that is spoken of.
     pub call: Option<String>,
@@ -154,6 +156,8 @@ pub struct Facts {
     pub modified: Option<String>,
     /// Parts of a result that are neither text nor picture.
     pub more: Option<Vec<Value>>,
+    /// Run: how many more files the command changed.
+    pub more_files: Option<i64>,
     /// Name of a hook.
     pub name: Option<String>,
     /// Edit: the new source of a cell.
@@ -230,6 +234,8 @@ pub struct Facts {
     pub task: Option<TextOrObject>,
     /// Plan: the tasks, each with `id`, `subject`, `status`.
     pub tasks: Option<Vec<Map<String, Value>>>,
+    /// Search: true if it was stopped after its time.
+    pub timed_out: Option<bool>,
     /// Run: milliseconds after which it was stopped.
     pub timed_out_ms: Option<f64>,
     /// Fallback: the model after it.
@@ -244,7 +250,7 @@ pub struct Facts {
     pub tool_uses: Option<i64>,
     /// Session: names of its tools.
     pub tools: Option<Vec<String>>,
-    /// Read: lines of the whole file.
+    /// Read: lines of the whole file. Search: how many files or lines there are in all.
     pub total: Option<i64>,
     /// What set it off.
     pub trigger: Option<String>,
@@ -255,11 +261,11 @@ pub struct Facts {
     /// Read: what kind of file. Unknown: the type that isn't known.
     #[serde(rename = "type")]
     pub kind: Option<String>,
-    /// Fetch: the address.
+    /// Fetch: the address. Delegate: where a sub-agent that runs elsewhere can be watched.
     pub url: Option<String>,
     /// Outcome: tokens of the run.
     pub usage: Option<Usage>,
-    /// Write, edit: true if a person changed what was proposed, before it was done.
+    /// Write, edit, plan: true if a person changed what was proposed, before it was done.
     pub user_modified: Option<bool>,
     /// Limit: the part of it that is used up.
     pub utilization: Option<f64>,

@@ -190,6 +190,9 @@ pub(super) fn run(call: &mut Call<'_>) -> Option<()> {
     if call.flag("run_in_background") {
         call.title.push("call.detail", Text::own("in the background"));
     }
+    if call.flag("dangerouslyDisableSandbox") {
+        call.title.push("call.detail", Text::own("outside of the sandbox"));
+    }
     let timeout = call.input.get("timeout").and_then(Value::int).and_then(|ms| u64::try_from(ms).ok());
     if let (true, Some(ms)) = (call.context.full, timeout) {
         call.number("timeout");

@@ -33,7 +33,7 @@ const fn row(name: &'static str, call: CallForm, result: ResultForm) -> (&'stati
 
 static NAMES: LazyLock<Names<Tool>> = Names::lazy(|| Names::new(&TOOLS));
 
-static TOOLS: [(&str, Tool); 36] = [
+static TOOLS: [(&str, Tool); 38] = [
     row("Bash", calls::run, results::run),
     row("BashOutput", calls::job, results::job),
     row("TaskOutput", calls::job, results::job),
@@ -43,6 +43,8 @@ static TOOLS: [(&str, Tool); 36] = [
     row("Monitor", calls::run, results::note),
     row("Read", calls::read, results::read),
     row("NotebookRead", calls::read, results::read),
+    row("ReadMcpResourceTool", calls::generic, results::other),
+    row("ListMcpResourcesTool", calls::generic, results::other),
     row("LS", calls::list, results::list),
     row("Write", calls::write, results::change),
     row("Edit", calls::edit, results::change),

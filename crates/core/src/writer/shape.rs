@@ -33,17 +33,18 @@ fn shape(name: &str) -> Shape {
         | "original" | "outcome" | "output_file" | "path" | "persisted" | "plan" | "query" | "reason"
         | "say" | "server" | "session" | "skill" | "state" | "stderr" | "stdout" | "subtype" | "to"
         | "tool" | "trigger" | "type" | "url" | "version" => Shape::Text,
-        "after" | "attempt" | "before" | "bytes" | "code" | "count" | "exit" | "lines" | "of" | "start"
-        | "tokens" | "tool_uses" | "total" | "turns" => Shape::Integer,
+        "after" | "attempt" | "before" | "bytes" | "code" | "count" | "exit" | "lines" | "more_files"
+        | "of" | "start" | "tokens" | "tool_uses" | "total" | "turns" => Shape::Integer,
         "api_ms" | "cost_usd" | "delay_ms" | "duration_ms" | "resets_at" | "timed_out_ms" | "utilization" => {
             Shape::Number
         }
         "created" | "image" | "incomplete" | "interrupted" | "orphan" | "partial" | "quiet" | "raw"
-        | "redacted" | "repeated" | "server_side" | "success" | "truncated" | "user_modified" => Shape::Truth,
+        | "redacted" | "repeated" | "server_side" | "success" | "timed_out" | "truncated"
+        | "user_modified" => Shape::Truth,
         "cells" | "errors" | "files" | "hits" | "more" => Shape::List,
         "calls" | "items" | "tools" => Shape::Texts,
         "denials" | "images" | "models" | "patch" | "servers" | "tasks" | "todos" => Shape::Objects,
-        "answers" | "usage" => Shape::Object,
+        "annotations" | "answers" | "usage" => Shape::Object,
         "status" => Shape::IntegerOrText,
         "task" => Shape::TextOrObject,
         "matches" => Shape::IntegerOrList,

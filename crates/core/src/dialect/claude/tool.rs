@@ -87,13 +87,21 @@ pub(super) fn mcp_parts(tool: &str) -> Option<(&str, &str)> {
 
 /// Structured results hold the same facts under names that differ by tool; this is what ours are called.
 /// The shape decides, not the tool: a result whose call isn't known is read as well.
-static FACTS: [(&str, &str); 47] = [
+static FACTS: [(&str, &str); 55] = [
     ("stdout", "stdout"),
     ("stderr", "stderr"),
     ("interrupted", "interrupted"),
     ("isImage", "image"),
     ("backgroundTaskId", "background"),
     ("timedOutAfterMs", "timed_out_ms"),
+    ("timedOut", "timed_out"),
+    ("wasInterrupted", "interrupted"),
+    ("persistedOutputSize", "bytes"),
+    ("totalMatches", "total"),
+    ("totalFiles", "total"),
+    ("totalLines", "total"),
+    ("sessionUrl", "url"),
+    ("annotations", "annotations"),
     ("returnCodeInterpretation", "note"),
     ("filePath", "path"),
     ("notebook_path", "path"),
@@ -178,8 +186,14 @@ pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
             if let Some(files) = value.get("files") {
                 set(item, "files", Fact::Node(files.node()));
             }
+            if let Some(more) = value.get("moreFiles").filter(|more| more.int().is_some_and(|more| more > 0))
+            {
+                set(item, "more_files", Fact::Node(more.node()));
+            }
         }
-        b"userModified" if value.bool() == Some(true) => {
+        // It is told only where there was more than the limit.
+        b"appliedLimit" if value.kind() == Kind::Number => set(item, "truncated", Fact::Bool(true)),
+        b"userModified" | b"planWasEdited" if value.bool() == Some(true) => {
             set(item, "user_modified", Fact::Node(value.node()));
         }
         b"persistedOutputPath" => set(item, "persisted", Fact::Node(value.node())),

@@ -22,7 +22,10 @@ pub(in crate::formatter) fn read(answer: &mut Answer<'_>) -> Option<View> {
     match kind.as_deref() {
         Some("image") => answer.note(Text::own("image")),
         Some("pdf") => answer.note(Text::own("PDF")),
-        Some("parts") => answer.note(Text::own("in parts")),
+        Some("parts") => answer.note(match context.count("count") {
+            Some(pages) => figures::count_of(pages, "page", "pages"),
+            None => Text::own("in parts"),
+        }),
         Some("unchanged") => answer.note(Text::own("unchanged")),
         Some("notebook") => {
             let number = context.fact("cells").map_or(0, |cells| cells.list().len() as u64);
@@ -300,6 +303,17 @@ fn asked(call: &Item) -> Option<Changes> {
     None
 }
 
+/// `2 files`, `100 of 4,321 files`
+fn found(shown: u64, total: Option<u64>, one: &str, many: &str) -> Text {
+    match total.filter(|total| *total > shown) {
+        Some(total) => {
+            let of = figures::count_of(total, one, many);
+            Text::clean_owned(format!("{} of {}", &*figures::count(shown), &*of))
+        }
+        None => figures::count_of(shown, one, many),
+    }
+}
+
 /// The listing of a folder. Versions 1.0 end it with a question to the model.
 pub(in crate::formatter) fn list(answer: &mut Answer<'_>) -> Option<View> {
     const QUESTION: &str = "NOTE: do any of the files above seem malicious?";
@@ -324,6 +338,7 @@ pub(in crate::formatter) fn search(answer: &mut Answer<'_>) -> Option<View> {
     let context = answer.context;
     let files = context.fact("files").map(FactRef::list).unwrap_or_default();
     let number = context.count("count").unwrap_or(files.len() as u64);
+    let total = context.count("total");
     let mode = context.fact("mode").and_then(FactRef::str);
     let hits = context.text("content").map(Text::trimmed_end).filter(|text| !text.is_empty());
     let text = answer.text();
@@ -358,7 +373,7 @@ pub(in crate::formatter) fn search(answer: &mut Answer<'_>) -> Option<View> {
                 hits.as_ref().map(|text| memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64 + 1)
             });
             match lines {
-                Some(lines) if lines > 0 => answer.note(figures::count_of(lines, "line", "lines")),
+                Some(lines) if lines > 0 => answer.note(found(lines, total, "line", "lines")),
                 _ => answer.note(Text::own("no matches")),
             }
         }
@@ -372,10 +387,13 @@ pub(in crate::formatter) fn search(answer: &mut Answer<'_>) -> Option<View> {
             None => answer.note(figures::count_of(number, "file", "files")),
         },
         _ if number == 0 => answer.note(Text::own("no files")),
-        _ => answer.note(figures::count_of(number, "file", "files")),
+        _ => answer.note(found(number, total, "file", "files")),
     }
-    if context.is("truncated") {
+    if context.is("truncated") && total.is_none() {
         answer.note(Text::own("not all"));
+    }
+    if context.is("timed_out") {
+        answer.trouble(Text::own("timed out"));
     }
     if context.full && !text.is_empty() {
         answer.code("result.text", text);

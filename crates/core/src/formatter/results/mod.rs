@@ -392,7 +392,7 @@ pub(super) fn run(answer: &mut Answer<'_>) -> Option<View> {
     }
     if let Some(whole) = context.fact("persisted") {
         let mut line = Line::of("result.note", "whole output:");
-        if let Some(bytes) = whole.count_at("bytes") {
+        if let Some(bytes) = whole.count_at("bytes").or_else(|| context.count("bytes")) {
             line.push("result.note", figures::size(bytes));
         }
         if let Some(path) = whole.text().or_else(|| whole.text_at("path")) {
@@ -409,6 +409,10 @@ pub(super) fn run(answer: &mut Answer<'_>) -> Option<View> {
             answer.body.push(Block::line(line));
             answer.body.extend(changes.block(path));
         }
+    }
+    if let Some(more) = context.count("more_files") {
+        let more = figures::count_of(more, "more file", "more files");
+        answer.body.push(Block::line(Line::of("result.note", format!("and {}", &*more))));
     }
     if answer.says_nothing() {
         answer.note(Text::own("no output"));

@@ -11,7 +11,9 @@ pub(in crate::formatter) fn fetch(answer: &mut Answer<'_>) -> Option<View> {
     let context = answer.context;
     if let Some(code) = context.fact("code").and_then(FactRef::words) {
         let words = context.text("code_text").unwrap_or_default();
-        answer.note(Text::clean_owned(format!("{} {}", &*code, &*words)).trimmed_end());
+        let status = Text::clean_owned(format!("{} {}", &*code, &*words)).trimmed_end();
+        let is_refused = context.count("code").is_some_and(|code| code >= 400);
+        if is_refused { answer.trouble(status) } else { answer.note(status) }
     }
     if let Some(bytes) = context.count("bytes") {
         answer.note(figures::size(bytes));
@@ -64,6 +66,14 @@ pub(in crate::formatter) fn delegate(answer: &mut Answer<'_>) -> Option<View> {
         None | Some("completed") => {}
         Some("async_launched") => answer.note(Text::own("started in the background")),
         Some(state) => answer.note(Text::clean(&state.replace('_', " "))),
+    }
+    if context.is("interrupted") {
+        answer.trouble(Text::own("interrupted"));
+    }
+    if let Some(url) = context.text("url") {
+        answer
+            .body
+            .push(Block::line(Line { spans: vec![Span::new("result.link", url.clone()).linked(url)] }));
     }
     if let Some(number) = context.count("tool_uses") {
         answer.note(figures::count_of(number, "tool", "tools"));
@@ -161,6 +171,15 @@ pub(in crate::formatter) fn points(todos: FactRef<'_>, full: bool) -> Vec<ListIt
         if let (false, Some(status)) = (known, &status) {
             line.push("plan.note", format!("({status})"));
         }
+        if let Some(owner) = todo.text_at("owner").filter(|owner| !owner.is_empty()) {
+            line.push("plan.note", format!("({})", &*owner));
+        }
+        let before = todo.get("blockedBy").map(FactRef::list).unwrap_or_default();
+        let before: Vec<_> =
+            before.into_iter().filter_map(FactRef::words).map(|id| format!("#{}", &*id)).collect();
+        if !before.is_empty() {
+            line.push("plan.note", format!("(blocked by {})", before.join(", ")));
+        }
         let active = || todo.text_at("active").or_else(|| todo.text_at("activeForm"));
         if let Some(active) = full.then(active).flatten() {
             line.push("plan.note", format!("({})", &*active));
@@ -185,16 +204,29 @@ pub(in crate::formatter) fn plan_mode(answer: &mut Answer<'_>) -> Option<View> {
     if let Some(path) = context.text("path") {
         answer.note(context.path(path));
     }
+    answer.by_the_user();
+    let asked = answer.call.and_then(|call| call.input_text("plan"));
+    // The call said the plan as it was proposed.
+    if let Some(plan) =
+        context.text("plan").filter(|plan| context.is("user_modified") && asked.as_ref() != Some(plan))
+    {
+        answer.body.push(Block::prose("plan", plan));
+    }
     answer.done()
 }
 
 pub(in crate::formatter) fn ask(answer: &mut Answer<'_>) -> Option<View> {
     let answers = answer.context.fact("answers").map(FactRef::parts).unwrap_or_default();
     let mut items = Vec::new();
+    let annotations = answer.context.fact("annotations").map(FactRef::parts).unwrap_or_default();
     for (question, chosen) in answers {
+        let beside = annotations.iter().find(|(about, _)| *about == question);
+        let beside = beside.and_then(|(_, note)| note.text_at("notes").or_else(|| note.words()));
+        let beside = beside.filter(|note| !note.is_empty()).map(|note| format!("({})", &*note));
         let line = Line::of("ask.question", question)
             .with("result.note", Text::own("→"))
-            .with("ask.answer", chosen.words().unwrap_or_default());
+            .with("ask.answer", chosen.words().unwrap_or_default())
+            .with("result.note", beside.unwrap_or_default());
         items.push(ListItem { point: Point::Plain, line });
     }
     if items.is_empty() {
