@@ -30,7 +30,7 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
     if !context.full && said_elsewhere(context, &event, &text) {
         return None;
     }
-    if !context.full && known.is_some() && TOLD.contains(&&*event) {
+    if !context.full && mark != "error" && known.is_some() && TOLD.contains(&&*event) {
         text = Text::EMPTY;
     }
     if !context.full && &*event == "damaged" {
@@ -257,6 +257,9 @@ fn words(context: Context<'_>, event: &str) -> Option<Text> {
             }
             said
         }
+        "compaction" if !context.item.text().is_empty() => {
+            "the conversation could not be compacted".to_owned()
+        }
         "compaction" => match (context.count("before"), context.count("after")) {
             (Some(before), Some(after)) => {
                 format!(
@@ -309,10 +312,11 @@ fn words(context: Context<'_>, event: &str) -> Option<Text> {
             }
             said
         }
-        "denied" => match text("tool") {
-            Some(tool) => format!("denied: {}", &*tool),
-            None => "denied".to_owned(),
-        },
+        "denied" => {
+            let told = [text("tool"), text("reason")].into_iter().flatten().map(Text::into_string);
+            let told = told.collect::<Vec<_>>().join(" · ");
+            if told.is_empty() { "denied".to_owned() } else { format!("denied: {told}") }
+        }
         "session-change" => {
             let id = context.text("session")?;
             format!("session {}", &*if context.full { id } else { short_id(id) })
@@ -363,7 +367,15 @@ fn words(context: Context<'_>, event: &str) -> Option<Text> {
         "summary" => "summary".to_owned(),
         "shell-input" => "shell".to_owned(),
         "shell-output" => "output of the shell".to_owned(),
-        "refusal" => "the model refused to answer".to_owned(),
+        "refusal" => {
+            let mut said = "the model refused to answer".to_owned();
+            for name in ["category", "explanation"] {
+                if let Some(told) = text(name).filter(|told| !context.item.text().contains(&**told)) {
+                    said = format!("{said} · {}", &*told);
+                }
+            }
+            said
+        }
         "synthetic" if context.full => "from the agent's program".to_owned(),
         "interrupt" if !context.full => "interrupted by the user".to_owned(),
         _ => return None,

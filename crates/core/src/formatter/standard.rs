@@ -212,6 +212,18 @@ fn unknown(context: Context<'_>) -> View {
     } else if let (true, Some(FactRef::Json(value))) = (context.full, context.fact("value")) {
         let is_cut = context.item.record.as_ref().is_some_and(|record| record.is_cut());
         view.body.push(Block::text("unknown", generic::laid_out(value, is_cut)));
+    } else if let Some(said) = context.fact("value").and_then(words_of) {
+        view.title.push("notice.note", Text::own("·"));
+        view.title.push("unknown", said);
     }
     view
+}
+
+/// What an event of an unknown type probably says: the first text under one of the usual names.
+fn words_of(event: FactRef<'_>) -> Option<Text> {
+    let names = ["message", "content", "text", "summary", "error", "reason", "description"];
+    names
+        .iter()
+        .find_map(|name| event.text_at(name))
+        .filter(|text| !text.is_empty() && generic::is_short(text))
 }
