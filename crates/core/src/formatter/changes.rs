@@ -93,6 +93,32 @@ impl Changes {
         changes
     }
 
+    /// Numbers the lines of the only hunk, if a snippet of the changed file, its lines numbered, holds them at one place.
+    pub(super) fn place(&mut self, snippet: &str) {
+        const MOST: usize = 400;
+        let [hunk] = &mut self.hunks[..] else { return };
+        let new = hunk.lines.iter().filter(|line| line.change != Change::Remove);
+        let new: Vec<&str> = new.map(|line| line.text).collect();
+        let [Some(first), Some(last)] = [new.first(), new.last()] else { return };
+        let snippet: Vec<(u64, &str)> = snippet.lines().map_while(number_of).take(MOST).collect();
+        // An edit may begin and end within a line.
+        let is_here = |lines: &[(u64, &str)]| match lines {
+            [(_, line)] => line.contains(first),
+            [(_, begin), .., (_, end)] => {
+                begin.ends_with(first)
+                    && end.starts_with(last)
+                    && lines.iter().zip(&new).skip(1).take(new.len() - 2).all(|((_, line), new)| line == new)
+            }
+            [] => false,
+        };
+        let mut places =
+            snippet.windows(new.len().min(MOST)).filter(|lines| lines.len() == new.len() && is_here(lines));
+        if let (Some([(number, _), ..]), None) = (places.next(), places.next()) {
+            hunk.old_start = Some(*number);
+            hunk.new_start = Some(*number);
+        }
+    }
+
     /// Takes in further changes of the same file.
     pub(super) fn extend(&mut self, more: Self) {
         self.hunks.extend(more.hunks);
@@ -160,6 +186,15 @@ impl Changes {
     pub(super) fn block(self, path: Option<Text>) -> Option<Block> {
         (!self.hunks.is_empty()).then_some(Block::Diff { path, hunks: self.hunks })
     }
+}
+
+/// The number at the start of a line, and what follows it: `    12→`, or `12` and a tab.
+pub(super) fn number_of(text: &str) -> Option<(u64, &str)> {
+    let text = text.trim_start_matches(' ');
+    let end = text.bytes().take(12).position(|byte| !byte.is_ascii_digit())?;
+    let number = text[..end].parse().ok()?;
+    let rest = text[end..].strip_prefix('\t').or_else(|| text[end..].strip_prefix('→'))?;
+    Some((number, rest))
 }
 
 #[cfg(test)]

@@ -226,7 +226,7 @@ fn known_record(event: &str) -> Option<()> {
 /// Whether the text of a task's notice says how it ended: `Background command "Build" completed (exit code 0)`. Of some
 /// tasks it is their description alone.
 fn tells_state(context: Context<'_>) -> bool {
-    let text = context.item.text();
+    let text = context.text("say").unwrap_or_else(|| context.item.clean_text());
     let status = context.fact("status").and_then(FactRef::str);
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
     !text.is_empty()
@@ -250,10 +250,12 @@ fn words(context: Context<'_>, event: &str) -> Option<Text> {
             if let Some(ms) = context.count("delay_ms") {
                 said = format!("{said} in {}", &*figures::duration(ms));
             }
-            for name in ["status", "error"] {
-                if let Some(told) = text(name) {
-                    said = format!("{said} · {}", &*told);
-                }
+            let (status, error) = (text("status"), text("error"));
+            // The error may begin with the status.
+            let status =
+                status.filter(|status| !error.as_ref().is_some_and(|error| error.starts_with(&**status)));
+            for told in [status, error].into_iter().flatten() {
+                said = format!("{said} · {}", &*told);
             }
             said
         }

@@ -15,6 +15,8 @@ pub(super) struct Marked<'a> {
     pub(super) from: Option<&'a str>,
     /// Only `full` should show it.
     pub(super) quiet: bool,
+    /// How a task ended, if it tells that.
+    pub(super) status: Option<&'a str>,
     /// It tells of a failure.
     pub(super) failed: bool,
 }
@@ -89,16 +91,18 @@ pub(super) fn read(text: &str) -> Said<'_> {
 }
 
 fn notice<'a>(event: &'static str, say: Option<Cow<'a, str>>, quiet: bool) -> Marked<'a> {
-    Marked { event, say, from: None, quiet, failed: false }
+    Marked { event, say, from: None, quiet, status: None, failed: false }
 }
 
 fn machine_made(text: &str) -> Option<Marked<'_>> {
     if !text.starts_with(['<', '[', 'T', 'B', 'S', 'C', 'O', 'Y']) {
         return None;
     }
-    if text.starts_with("<task-notification>") {
-        let say = tag(text, "summary").or_else(|| tag(text, "status")).map(Cow::Borrowed);
-        return Some(notice("task", say, false));
+    // The notification of a task stands alone or inside of a frame for the model.
+    if (text.starts_with("<task-notification>") || text.starts_with("[SYSTEM NOTIFICATION"))
+        && let Some(at) = text.find("<task-notification>")
+    {
+        return Some(task(&text[at..]));
     }
     if text.starts_with("<command-name>") || text.starts_with("<command-message>") {
         return Some(notice("command", command(text).map(Cow::Owned), false));
@@ -125,15 +129,32 @@ fn machine_made(text: &str) -> Option<Marked<'_>> {
     Some(notice(event, None, quiet))
 }
 
+/// What is told of a task in the background: how it ended, or something that happened in it.
+fn task(text: &str) -> Marked<'_> {
+    let (summary, status) = (tag(text, "summary"), tag(text, "status"));
+    let say = match (summary, tag(text, "event")) {
+        (Some(summary), Some(happened)) => Some(Cow::Owned(format!("{summary}: {happened}"))),
+        (summary, happened) => summary.or(happened).or(status).map(Cow::Borrowed),
+    };
+    Marked { status, failed: status == Some("failed"), ..notice("task", say, false) }
+}
+
 /// What a command of the user wrote. It says nothing if it wrote nothing, and failed if it wrote errors alone.
 fn output<'a>(text: &'a str, out: &str, err: &str, event: &'static str) -> Marked<'a> {
     let [out, err] = [out, err].map(|name| tag(text, name).filter(|part| !part.trim().is_empty()));
-    let say = match (out, err) {
-        (Some(out), Some(err)) => Some(Cow::Owned(format!("{out}\n{err}"))),
+    let code = tag(text, "bash-exit-code").map(str::trim).filter(|code| !matches!(*code, "" | "0"));
+    let said = match (out, err) {
+        (Some(out), Some(err)) => Some(Cow::Owned(format!("{out}\nstderr:\n{err}"))),
         (one, other) => one.or(other).map(Cow::Borrowed),
     };
+    let say = match (said, code) {
+        (said, None) => said,
+        (None, Some(code)) => Some(Cow::Owned(format!("exit {code}"))),
+        (Some(said), Some(code)) => Some(Cow::Owned(format!("exit {code}\n{said}"))),
+    };
     let is_empty = matches!(say.as_deref(), None | Some("(no content)"));
-    Marked { failed: out.is_none() && err.is_some(), ..notice(event, say, is_empty) }
+    let failed = code.is_some() || (out.is_none() && err.is_some());
+    Marked { failed, ..notice(event, say, is_empty) }
 }
 
 /// The text without the program's notes before and after it, and the event of the first of them.
@@ -246,7 +267,11 @@ mod tests {
             ),
             (
                 "<bash-stdout>a\n</bash-stdout><bash-stderr>b</bash-stderr>",
-                Some(("shell-output", Some("a\nb"))),
+                Some(("shell-output", Some("a\nstderr:\nb"))),
+            ),
+            (
+                "<bash-stdout>a</bash-stdout><bash-stderr></bash-stderr><bash-exit-code>3</bash-exit-code>",
+                Some(("shell-output", Some("exit 3\na"))),
             ),
             ("[Request interrupted by user for tool use]", Some(("interrupt", None))),
             ("<system-reminder>x</system-reminder>", Some(("reminder", None))),

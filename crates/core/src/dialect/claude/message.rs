@@ -402,8 +402,12 @@ impl Claude {
 pub(super) fn marked_notice(maker: &mut Maker<'_>, marked: Marked<'_>, text: Content) -> Item {
     let mut notice = maker.notice(marked.event, text);
     let path = marker::skill_folder(&notice.text()).map(str::to_owned);
-    let told =
-        [("say", marked.say.map(Cow::into_owned)), ("from", marked.from.map(str::to_owned)), ("path", path)];
+    let told = [
+        ("say", marked.say.map(Cow::into_owned)),
+        ("from", marked.from.map(str::to_owned)),
+        ("path", path),
+        ("status", marked.status.map(str::to_owned)),
+    ];
     notice.data.extend(told.into_iter().filter_map(|(name, text)| Some((name, Fact::Text(text?)))));
     if marked.failed || marked.event == "interrupt" {
         notice = leveled(notice, "warning");

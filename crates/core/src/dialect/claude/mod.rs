@@ -31,6 +31,8 @@ pub(super) use line::Envelope;
 use calls::Calls;
 use line::Line;
 use made::Made;
+use marker::Said;
+use message::marked_notice;
 use partial::Threads;
 use sidechain::Sidechains;
 
@@ -346,27 +348,50 @@ impl Claude {
         if kind == "queued_command" {
             let is_prompt =
                 attachment.get("commandMode").and_then(Value::str).is_none_or(|mode| mode.is("prompt"));
-            let is_blank =
-                attachment.get("prompt").and_then(Value::decode).is_none_or(|text| text.trim().is_empty());
-            if is_prompt && !is_blank {
+            let prompt = attachment.get("prompt");
+            let parts = || {
+                let parts = prompt.into_iter().flat_map(Value::items);
+                parts.filter_map(|part| part.get("text")?.decode()).collect::<Vec<_>>().join("\n").into()
+            };
+            let text = prompt.and_then(Value::decode).unwrap_or_else(parts);
+            if is_prompt && !text.trim().is_empty() {
                 let id = maker.unnamed();
                 let mut prompt = maker.item(id, Kind::Prompt);
-                prompt.text = content(attachment, "prompt");
+                prompt.text = match content(attachment, "prompt") {
+                    Content::None => Content::Own(text.into_owned()),
+                    text => text,
+                };
                 return out.push(Event::Put(Box::new(prompt)));
             }
+            if let Said::Notice(marked) = marker::read(&text) {
+                let notice = marked_notice(maker, marked, content(attachment, "prompt"));
+                return out.push(Event::Put(Box::new(notice)));
+            }
         }
-        let text = match content(attachment, "content") {
-            Content::None => content(attachment, "stderr"),
-            text => text,
-        };
+        if kind == "max_turns_reached" {
+            let most = attachment.get("maxTurns").and_then(Value::int);
+            let of = most.map(|most| format!(" ({most} allowed)")).unwrap_or_default();
+            let mut notice = maker.notice("turn-limit", Content::Own(format!("stopped: too many turns{of}")));
+            copy(&mut notice, attachment, &[("turnCount", "turns")]);
+            return out.push(Event::Put(Box::new(leveled(notice, "warning"))));
+        }
+        let told = ["content", "stderr", "message", "stopReason"].map(|key| content(attachment, key));
+        let blocking = attachment.get("blockingError").map(|error| content(error, "blockingError"));
+        let text = told.into_iter().chain(blocking).find(|text| !matches!(text, Content::None));
+        let text = text.unwrap_or(Content::None);
         let mut notice = maker.notice(if kind.starts_with("hook_") { "hook" } else { "attachment" }, text);
         copy(
             &mut notice,
             attachment,
             &[("type", "type"), ("hookName", "name"), ("hookEvent", "hook_event"), ("exitCode", "exit")],
         );
-        let is_failure =
-            matches!(&*kind, "hook_blocking_error" | "hook_non_blocking_error" | "hook_stopped_continuation");
+        let is_failure = matches!(
+            &*kind,
+            "hook_blocking_error"
+                | "hook_non_blocking_error"
+                | "hook_stopped_continuation"
+                | "hook_error_during_execution"
+        );
         let notice = if is_failure { leveled(notice, "warning") } else { quiet(notice) };
         out.push(Event::Put(Box::new(notice)));
     }

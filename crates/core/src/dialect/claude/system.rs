@@ -60,14 +60,17 @@ impl Claude {
             }
             "hook_response" => hook(maker, value),
             "permission_denied" => {
-                // The call's result tells it too.
+                // The call's result tells it too, if it is still to come.
+                let call = value.get("tool_use_id").and_then(Value::decode);
+                let is_awaited = call.is_some_and(|call| self.calls.awaits(&Id::from(&*call)));
                 let mut notice = maker.notice("denied", content(value, "message"));
                 copy(
                     &mut notice,
                     value,
                     &[("tool_name", "tool"), ("tool_use_id", "call"), ("decision_reason", "reason")],
                 );
-                quiet(leveled(notice, "warning"))
+                let notice = leveled(notice, "warning");
+                if is_awaited { quiet(notice) } else { notice }
             }
             "task_notification" => task(maker, value, &self.calls),
             "model_fallback" => {
@@ -99,7 +102,17 @@ impl Claude {
             }
             "local_command_output" => maker.notice("command-output", content(value, "content")),
             "local_command" => return self.local_command(maker, out),
-            "stop_hook_summary" => quiet(maker.notice("hook", content(value, "stopReason"))),
+            "stop_hook_summary" => {
+                let errors =
+                    value.get("hookErrors").into_iter().flat_map(Value::items).filter_map(Value::decode);
+                let is_stopped = value.get("preventedContinuation").and_then(Value::bool) == Some(true);
+                let reason = value.get("stopReason").and_then(Value::decode);
+                let said: Vec<_> = errors.chain(reason).filter(|text| !text.trim().is_empty()).collect();
+                let is_wrong = is_stopped
+                    || value.get("hookErrors").is_some_and(|errors| errors.items().next().is_some());
+                let notice = maker.notice("hook", Content::Own(said.join("\n")));
+                if is_wrong { leveled(notice, "warning") } else { quiet(notice) }
+            }
             "away_summary" | "scheduled_task_fire" | "agents_killed" | "permission_retry" => {
                 maker.notice("info", content(value, "content"))
             }
@@ -203,7 +216,8 @@ fn retry(maker: &mut Maker<'_>, value: Value<'_>) -> crate::item::Item {
     let reason = value
         .get("error")
         .filter(|error| error.kind() == json::Kind::String)
-        .or_else(|| error?.get("message"));
+        // The message holds the JSON of the API's answer.
+        .or_else(|| error?.get("formatted").or_else(|| error?.get("message")));
     let mut notice = maker.notice("retry", Content::None);
     let facts = [("attempt", attempt), ("of", most), ("status", status)];
     notice.data.extend(facts.into_iter().filter_map(|(name, number)| Some((name, Fact::Int(number?)))));

@@ -6,7 +6,7 @@ use super::{Answer, TITLE};
 use crate::entry::{Block, View};
 use crate::find::find;
 use crate::formatter::calls::extension;
-use crate::formatter::changes::Changes;
+use crate::formatter::changes::{Changes, number_of};
 use crate::formatter::standard::{Context, images};
 use crate::formatter::{figures, generic};
 use crate::item::FactRef;
@@ -208,34 +208,35 @@ impl<'a> Numbered<'a> {
     }
 }
 
-/// The number at the start of a line, and what follows it.
-fn number_of(text: &str) -> Option<(u64, &str)> {
-    let text = text.trim_start_matches(' ');
-    let end = text.bytes().take(12).position(|byte| !byte.is_ascii_digit())?;
-    let number = text[..end].parse().ok()?;
-    let rest = text[end..].strip_prefix('\t').or_else(|| text[end..].strip_prefix('→'))?;
-    Some((number, rest))
-}
-
 pub(in crate::formatter) fn change(answer: &mut Answer<'_>) -> Option<View> {
     let context = answer.context;
     let told = |name: &str| answer.call.and_then(|call| call.input_text(name));
     let path = context.text("path").or_else(|| told("file_path")).or_else(|| told("notebook_path"));
     let path = path.map(|path| context.path(path));
-    let is_created = context.is("created");
+    let is_patched = context.fact("patch").is_some();
+    // Versions 1.0 tell no facts in the stream, only what the model reads.
+    let text = if is_patched { Text::EMPTY } else { answer.text() };
+    let is_created = match context.fact("created") {
+        Some(created) => created.bool() == Some(true),
+        None => text.starts_with("File created successfully at:"),
+    };
     let changes = context.fact("patch").and_then(Changes::of_patch).or_else(|| {
         if is_created {
             let written = context.fact("content").and_then(FactRef::str);
             return Some(Changes::created(&written.or_else(|| input(answer.call?, "content"))?));
         }
-        asked(answer.call?)
+        let mut changes = asked(answer.call?)?;
+        if let Some((_, snippet)) = text.split_once("on a snippet of the edited file:\n") {
+            changes.place(snippet);
+        }
+        Some(changes)
     });
     let Some(changes) = changes else {
         if is_created {
             answer.note(Text::own("created, empty"));
             return answer.done();
         }
-        // Without any facts the words for the model are all there is.
+        // Without any changes the words for the model are all there is.
         let text = answer.text();
         let first = find(b'\n', text.as_bytes()).unwrap_or(text.len());
         if !context.full && !text.is_empty() && first <= TITLE {
@@ -248,7 +249,7 @@ pub(in crate::formatter) fn change(answer: &mut Answer<'_>) -> Option<View> {
     if is_created {
         let lines = figures::count_of(changes.added(), "line", "lines");
         answer.note(Text::clean_owned(format!("created, {}", &*lines)));
-    } else {
+    } else if is_patched || !answer.call.is_some_and(is_everywhere) {
         answer.title = changes.title();
     }
     answer.by_the_user();
@@ -285,6 +286,13 @@ const CONTEXT: Option<usize> = Some(3);
 
 fn input<'a>(call: &'a Item, key: &str) -> Option<Cow<'a, str>> {
     call.input()?.get(key)?.decode()
+}
+
+/// Whether a call asked for a change of every place, of which there may be any number.
+fn is_everywhere(call: &Item) -> bool {
+    let Some(input) = call.input() else { return false };
+    let has_all = |edit: Value<'_>| edit.get("replace_all").and_then(Value::bool) == Some(true);
+    has_all(input) || input.get("edits").into_iter().flat_map(Value::items).any(has_all)
 }
 
 /// The changes that a call asked for.

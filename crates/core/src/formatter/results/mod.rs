@@ -33,6 +33,9 @@ const LONG_TITLE: usize = 500;
 /// How the agent tells the model that a person stopped a call: a paragraph for the model, not for people.
 const REJECTED: &str = "The user doesn't want to proceed with this tool use.";
 
+/// How results end that a person's interruption cut short.
+const INTERRUPTED: &str = "[Request interrupted by user for tool use]";
+
 /// What stands before the person's own words in it.
 const REASON: &str = "the user said:\n";
 
@@ -197,8 +200,18 @@ impl Answer<'_> {
                 text = text.slice(start, text.len());
             }
         }
+        let rest = text.trim_end().strip_suffix(INTERRUPTED).filter(|_| !context.full);
+        let is_interrupted = rest.is_some();
+        if let Some(rest) = rest {
+            text = Text::clean(rest.trim_end());
+        }
         if let Some(code) = exit {
             self.title.push("result.error", format!("exit {code}"));
+            if is_interrupted {
+                self.trouble(Text::own("interrupted by the user"));
+            }
+        } else if is_interrupted {
+            self.title.push("result.error", Text::own("interrupted by the user"));
         } else if let Some(ms) = context.count("timed_out_ms") {
             self.title.push("result.error", format!("timed out after {}", &*figures::duration(ms)));
         } else if let Some(by) = context.fact("denied") {

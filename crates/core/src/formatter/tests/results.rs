@@ -199,6 +199,14 @@ fn results_of_files() {
             ),
             (r#"{"kind":"result","tool":"Edit","text":"done"}"#, "+2 −1\n  diff a.rs\n  -x\n  +y\n  +z\n"),
             (
+                r#"{"kind":"result","tool":"Edit","text":"Updated: `cat -n` on a snippet of the edited file:\n     6→y\n     7→a y\n     8→z();\n"}"#,
+                "+2 −1\n  diff a.rs\n  @ 7 7\n  -x\n  +y\n  +z\n",
+            ),
+            (
+                r#"{"kind":"result","tool":"Edit","text":"Updated: `cat -n` on a snippet of the edited file:\n     6→y\n     7→z\n     8→y\n     9→z\n"}"#,
+                "+2 −1\n  diff a.rs\n  -x\n  +y\n  +z\n",
+            ),
+            (
                 r#"{"kind":"result","tool":"Edit","error":1,"text":"<tool_use_error>String to replace not found\nString: x</tool_use_error>"}"#,
                 "<error> String to replace not found\n  [result.error.text] String: x\n",
             ),
@@ -215,7 +223,7 @@ fn results_of_files() {
             ),
             (
                 r#"{"kind":"result","tool":"Write","text":"File created successfully at: b.rs"}"#,
-                "File created successfully at: b.rs\n",
+                "created, 2 lines\n  diff b.rs\n  +1\n  +2\n",
             ),
         ],
     );
