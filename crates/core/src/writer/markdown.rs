@@ -64,6 +64,8 @@ pub struct Markdown {
 struct Before {
     depth: u16,
     is_point: bool,
+    /// A line right below would go on with the last point of its list.
+    ends_in_list: bool,
 }
 
 impl Markdown {
@@ -90,7 +92,7 @@ impl Markdown {
         if self.before.is_some() {
             out.write_char('\n')?;
         }
-        self.before = Some(Before { depth: 0, is_point: false });
+        self.before = Some(Before { depth: 0, is_point: false, ends_in_list: false });
         writeln!(out, "## {text}")
     }
 
@@ -103,7 +105,8 @@ impl Markdown {
             self.heading("Prompt", out)?;
         }
         let before = self.before;
-        let now = Before { depth: entry.depth, is_point: is_point(entry) };
+        let ends_in_list = matches!(entry.view.body.last(), Some(Block::List { .. }));
+        let now = Before { depth: entry.depth, is_point: is_point(entry), ends_in_list };
         // A result whose call stands right above goes on in the call's point.
         let is_below =
             entry.kind == Kind::Result && entry.of.is_none() && before.is_some_and(|it| it.is_point);
@@ -121,10 +124,18 @@ impl Markdown {
             pen.close(level);
         }
         quote(&mut pen, now.depth);
-        let body = Body { pen: &mut pen, sheet: &self.sheet, id: entry.id.as_str(), pictures: 0 };
+        let body = Body {
+            pen: &mut pen,
+            sheet: &self.sheet,
+            id: entry.id.as_str(),
+            pictures: 0,
+            bullet: if entry.kind == Kind::Result { "* " } else { "- " },
+        };
         let mut said = Said { entry, body };
         self.is_open = match entry.kind {
-            Kind::Result => said.result(is_below, is_behind),
+            Kind::Result => {
+                said.result(is_below, is_behind, before.is_some_and(|before| before.ends_in_list))
+            }
             _ if now.is_point => said.point(),
             _ => said.prose(before.is_none()),
         };
@@ -200,7 +211,8 @@ impl Said<'_, '_, '_> {
     }
 
     /// A result: below its call, or with the call's name. `is_behind`: its title goes behind the call.
-    fn result(&mut self, is_below: bool, is_behind: bool) -> bool {
+    /// `is_after_list`: a list stands right above.
+    fn result(&mut self, is_below: bool, is_behind: bool, is_after_list: bool) -> bool {
         let view = &self.entry.view;
         let mut title = Some(&view.title).filter(|title| !title.is_empty());
         if is_behind {
@@ -223,6 +235,9 @@ impl Said<'_, '_, '_> {
         if let Some(title) = title {
             let line = self.titled("", view.mark, title);
             let level = self.body.pen.open("  ", "  ");
+            if is_below && is_after_list {
+                self.body.pen.gap();
+            }
             self.body.pen.line(&line);
             self.body.pen.close(level);
         }

@@ -20,6 +20,8 @@ pub(super) struct Body<'b, 'p> {
     pub(super) id: &'b str,
     /// How many were named.
     pub(super) pictures: usize,
+    /// What begins the points of lists. One right below another of the same mark would go on with it.
+    pub(super) bullet: &'static str,
 }
 
 impl Body<'_, '_> {
@@ -48,7 +50,7 @@ impl Body<'_, '_> {
     fn block(&mut self, block: &Block) {
         match block {
             Block::Lines { lines } if lines.len() == 1 => self.paragraph(&lines[0]),
-            Block::Lines { lines } => lines.iter().for_each(|line| self.point("- ", line)),
+            Block::Lines { lines } => lines.iter().for_each(|line| self.point("", line)),
             Block::Prose { text, .. } => {
                 self.pen.gap();
                 prose::write(self.pen, text);
@@ -56,7 +58,13 @@ impl Body<'_, '_> {
             }
             Block::Code { text, lang, .. } => self.verbatim(text, lang.as_deref().unwrap_or("")),
             Block::Diff { hunks, .. } => self.verbatim(&diff(hunks), "diff"),
-            Block::List { items } => items.iter().for_each(|item| self.list_item(item)),
+            Block::List { items } => {
+                for item in items {
+                    self.list_item(item);
+                }
+                // What followed at once would be taken for a part of the last point.
+                self.pen.gap();
+            }
             Block::Table { head, rows } => self.table(head, rows),
             Block::Image { media, bytes, name, picture } => {
                 self.image(media, *bytes, name.as_deref(), picture.as_ref());
@@ -81,6 +89,7 @@ impl Body<'_, '_> {
 
     fn point(&mut self, mark: &str, line: &Line) {
         let mut text = String::with_capacity(LINE);
+        text.push_str(self.bullet);
         text.push_str(mark);
         spans(line, true, &mut text);
         self.pen.line(&text);
@@ -121,11 +130,11 @@ impl Body<'_, '_> {
 
     fn list_item(&mut self, item: &ListItem) {
         match item.point {
-            Point::Plain => self.point("- ", &item.line),
-            Point::Open => self.point("- [ ] ", &item.line),
-            Point::Active => self.point("- [ ] ▸ ", &item.line),
-            Point::Done => self.point("- [x] ", &item.line),
-            Point::Failed => self.point("- [ ] ✗ ", &item.line),
+            Point::Plain => self.point("", &item.line),
+            Point::Open => self.point("[ ] ", &item.line),
+            Point::Active => self.point("[ ] ▸ ", &item.line),
+            Point::Done => self.point("[x] ", &item.line),
+            Point::Failed => self.point("[ ] ✗ ", &item.line),
         }
     }
 
