@@ -64,8 +64,8 @@ pub struct Markdown {
 struct Before {
     depth: u16,
     is_point: bool,
-    /// A line right below would go on with the last point of its list.
-    ends_in_list: bool,
+    /// A line right below would go on with its last line.
+    ends_in_lines: bool,
 }
 
 impl Markdown {
@@ -92,7 +92,7 @@ impl Markdown {
         if self.before.is_some() {
             out.write_char('\n')?;
         }
-        self.before = Some(Before { depth: 0, is_point: false, ends_in_list: false });
+        self.before = Some(Before { depth: 0, is_point: false, ends_in_lines: false });
         writeln!(out, "## {text}")
     }
 
@@ -105,8 +105,8 @@ impl Markdown {
             self.heading("Prompt", out)?;
         }
         let before = self.before;
-        let ends_in_list = matches!(entry.view.body.last(), Some(Block::List { .. }));
-        let now = Before { depth: entry.depth, is_point: is_point(entry), ends_in_list };
+        let ends_in_lines = matches!(entry.view.body.last(), Some(Block::List { .. } | Block::Lines { .. }));
+        let now = Before { depth: entry.depth, is_point: is_point(entry), ends_in_lines };
         // A result whose call stands right above goes on in the call's point.
         let is_below =
             entry.kind == Kind::Result && entry.of.is_none() && before.is_some_and(|it| it.is_point);
@@ -134,7 +134,7 @@ impl Markdown {
         let mut said = Said { entry, body };
         self.is_open = match entry.kind {
             Kind::Result => {
-                said.result(is_below, is_behind, before.is_some_and(|before| before.ends_in_list))
+                said.result(is_below, is_behind, before.is_some_and(|before| before.ends_in_lines))
             }
             _ if now.is_point => said.point(),
             _ => said.prose(before.is_none()),
@@ -211,8 +211,8 @@ impl Said<'_, '_, '_> {
     }
 
     /// A result: below its call, or with the call's name. `is_behind`: its title goes behind the call.
-    /// `is_after_list`: a list stands right above.
-    fn result(&mut self, is_below: bool, is_behind: bool, is_after_list: bool) -> bool {
+    /// `is_after_lines`: lines or a list stand right above.
+    fn result(&mut self, is_below: bool, is_behind: bool, is_after_lines: bool) -> bool {
         let view = &self.entry.view;
         let mut title = Some(&view.title).filter(|title| !title.is_empty());
         if is_behind {
@@ -235,7 +235,7 @@ impl Said<'_, '_, '_> {
         if let Some(title) = title {
             let line = self.titled("", view.mark, title);
             let level = self.body.pen.open("  ", "  ");
-            if is_below && is_after_list {
+            if is_below && is_after_lines {
                 self.body.pen.gap();
             }
             self.body.pen.line(&line);
