@@ -204,12 +204,11 @@ pub(in crate::formatter) fn plan_mode(answer: &mut Answer<'_>) -> Option<View> {
     if let Some(path) = context.text("path") {
         answer.note(context.path(path));
     }
-    answer.by_the_user();
+    // The call said the plan as it was proposed. The agent tells of changes where there are none, too.
     let asked = answer.call.and_then(|call| call.input_text("plan"));
-    // The call said the plan as it was proposed.
-    if let Some(plan) =
-        context.text("plan").filter(|plan| context.is("user_modified") && asked.as_ref() != Some(plan))
-    {
+    let plan = context.text("plan").filter(|_| context.is("user_modified"));
+    if let Some(plan) = plan.filter(|plan| asked.as_ref() != Some(plan)) {
+        answer.by_the_user();
         answer.body.push(Block::prose("plan", plan));
     }
     answer.done()
