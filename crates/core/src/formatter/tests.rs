@@ -11,9 +11,10 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
 
+use crate::dialect::DIALECTS;
 use crate::entry::{Block, Change, Line, Point, View};
 use crate::formatter::standard::Standard;
-use crate::formatter::{Formatter, Verdict};
+use crate::formatter::{Formatter, Verdict, tools};
 use crate::item::{Action, Content, Fact, Id, Item, Kind};
 use crate::json::{Record, Value};
 use crate::profile::Detail;
@@ -250,4 +251,11 @@ fn lines_can_be_searched() {
         format!(r#"{{"kind":"result","tool":"Bash","text":"{}"}}"#, "some words of output\\n".repeat(100));
     let line = said(Detail::Lines, None, &long);
     assert!(line.len() < 400 && line.ends_with("(+85 lines)\n"), "{line}");
+}
+
+#[test]
+fn whoever_writes_the_name_of_a_tool_wrong_can_be_told_of_all_that_have_a_look_of_their_own() {
+    let known: Vec<&str> = DIALECTS.iter().flat_map(|dialect| dialect.tools).copied().collect();
+    let unknown: Vec<&str> = tools::names().filter(|name| !known.contains(name)).collect();
+    assert_eq!(unknown, [""; 0]);
 }

@@ -354,6 +354,11 @@ impl Claude {
                 parts.filter_map(|part| part.get("text")?.decode()).collect::<Vec<_>>().join("\n").into()
             };
             let text = prompt.and_then(Value::decode).unwrap_or_else(parts);
+            // What the program says is told from a person's words as elsewhere: not all versions tell whose they are.
+            if let Said::Notice(marked) = marker::read(&text) {
+                let notice = marked_notice(maker, marked, content(attachment, "prompt"));
+                return out.push(Event::Put(Box::new(notice)));
+            }
             if is_prompt && !text.trim().is_empty() {
                 let id = maker.unnamed();
                 let mut prompt = maker.item(id, Kind::Prompt);
@@ -362,10 +367,6 @@ impl Claude {
                     text => text,
                 };
                 return out.push(Event::Put(Box::new(prompt)));
-            }
-            if let Said::Notice(marked) = marker::read(&text) {
-                let notice = marked_notice(maker, marked, content(attachment, "prompt"));
-                return out.push(Event::Put(Box::new(notice)));
             }
         }
         if kind == "max_turns_reached" {

@@ -84,12 +84,23 @@ pub(super) fn mark(item: &Item) -> Option<&'static str> {
 }
 
 /// Whether what was asked for was cut short or failed, though the call went well: a command that was stopped, a job in
-/// the background that is looked at.
+/// the background that is looked at, a page that isn't there.
 fn has_failed(item: &Item) -> bool {
-    let state = || item.fact("state").and_then(FactRef::str);
-    item.fact("interrupted").and_then(FactRef::bool) == Some(true)
-        || item.fact("exit").and_then(FactRef::int).is_some_and(|code| code != 0)
-        || state().is_some_and(|state| state == FAILED)
+    item.data.iter().any(|(name, _)| {
+        let fact = || item.fact(name);
+        match *name {
+            "interrupted" | "timed_out" => fact().and_then(FactRef::bool) == Some(true),
+            "exit" => fact().and_then(FactRef::int).is_some_and(|code| code != 0),
+            "code" => fact().and_then(FactRef::count).is_some_and(is_refusal),
+            "state" => fact().and_then(FactRef::str).is_some_and(|state| state == FAILED),
+            _ => false,
+        }
+    })
+}
+
+/// Whether a status of HTTP says that the address gave nothing.
+fn is_refusal(status: u64) -> bool {
+    status >= 400
 }
 
 /// The state of a job that failed.

@@ -1,6 +1,6 @@
 //! Results from elsewhere: the web, sub-agents, lists of tasks, the user.
 
-use super::{Answer, holds, say_text};
+use super::{Answer, holds, is_refusal, say_text};
 use crate::entry::{Block, Line, ListItem, Point, Span, View};
 use crate::formatter::figures;
 use crate::item::FactRef;
@@ -12,7 +12,7 @@ pub(in crate::formatter) fn fetch(answer: &mut Answer<'_>) -> Option<View> {
     if let Some(code) = context.fact("code").and_then(FactRef::words) {
         let words = context.text("code_text").unwrap_or_default();
         let status = Text::clean_owned(format!("{} {}", &*code, &*words)).trimmed_end();
-        let is_refused = context.count("code").is_some_and(|code| code >= 400);
+        let is_refused = context.count("code").is_some_and(is_refusal);
         if is_refused { answer.trouble(status) } else { answer.note(status) }
     }
     if let Some(bytes) = context.count("bytes") {
