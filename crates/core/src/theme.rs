@@ -15,6 +15,7 @@ mod color;
 mod file;
 mod glyph;
 mod parse;
+mod role;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -23,6 +24,7 @@ use std::ops::Range;
 pub use color::{Color, ColorDepth};
 pub(crate) use glyph::glyph;
 pub use glyph::mark;
+pub use role::{roles, wrong_role};
 
 use crate::nearest::nearest;
 use crate::profile::Glyphs;

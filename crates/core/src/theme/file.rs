@@ -34,6 +34,9 @@ const KEYS: [&str; 11] = [
 /// The keys of a variant.
 const VARIANT_KEYS: &[&str] = KEYS.split_at(4).0;
 
+/// The keys of a style that is a table.
+const STYLE_KEYS: [&str; 8] = ["fg", "bg", "like", "bold", "dim", "italic", "underline", "reverse"];
+
 /// What a theme says of a colour.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Ink {
@@ -71,6 +74,8 @@ pub(super) struct Draft {
     reverse: Option<bool>,
     /// The role that it is like.
     pub(super) like: Option<Spanned<String>>,
+    /// The place of its role in the file; empty if it comes from another theme, where that was looked at.
+    pub(super) at: Range<usize>,
 }
 
 impl Draft {
@@ -84,7 +89,7 @@ impl Draft {
             italic: Some(style.italic),
             underline: Some(style.underline),
             reverse: Some(style.reverse),
-            like: None,
+            ..Self::default()
         }
     }
 
@@ -121,6 +126,18 @@ pub(super) enum Syntax<'a> {
     Of(String, Range<usize>),
     /// From a table: `keyword = "bold"`.
     Words(&'a DeTable<'a>),
+}
+
+/// A role and the place of its key.
+struct Named {
+    role: String,
+    span: Range<usize>,
+}
+
+impl Named {
+    fn of(key: &Spanned<Cow<'_, str>>, role: impl Into<String>) -> Self {
+        Self { role: role.into(), span: key.span() }
+    }
 }
 
 /// A file that was read.
@@ -251,7 +268,7 @@ impl<'a> File<'a> {
         for table in self.tables(wanted) {
             let section = section(table, "roles");
             self.styles(
-                section.into_iter().map(|(key, value)| (key.to_string(), value)),
+                section.into_iter().map(|(key, value)| (Named::of(key, key.get_ref().as_ref()), value)),
                 palette,
                 problems,
                 &mut roles,
@@ -286,7 +303,7 @@ impl<'a> File<'a> {
         let mut roles = Vec::new();
         let words = sorted(table).into_iter().filter(|(key, _)| &**key.get_ref() != "extends");
         self.styles(
-            words.map(|(key, value)| (format!("syntax.{}", key.get_ref()), value)),
+            words.map(|(key, value)| (Named::of(key, format!("syntax.{}", key.get_ref())), value)),
             palette,
             problems,
             &mut roles,
@@ -296,27 +313,32 @@ impl<'a> File<'a> {
 
     fn styles<'v>(
         &self,
-        entries: impl DoubleEndedIterator<Item = (String, &'v Spanned<DeValue<'v>>)>,
+        entries: impl DoubleEndedIterator<Item = (Named, &'v Spanned<DeValue<'v>>)>,
         palette: &Palette,
         problems: &mut Vec<Problem>,
         roles: &mut Vec<(String, Draft)>,
     ) {
-        let mut waiting: Vec<(String, &Spanned<DeValue<'_>>)> = entries.rev().collect();
+        let mut waiting: Vec<(Named, &Spanned<DeValue<'_>>)> = entries.rev().collect();
         // Tables nest as roles do (`tool.name = …` without quotes is a table in a table), to any depth.
-        while let Some((role, value)) = waiting.pop() {
+        while let Some((named, value)) = waiting.pop() {
             let Some(table) = value.get_ref().as_table() else {
-                roles.push((role, self.style_of_text(value, palette, problems)));
+                let draft = self.style_of_text(value, palette, problems);
+                roles.push((named.role, Draft { at: named.span, ..draft }));
                 continue;
             };
-            let (own, parts): (Vec<_>, Vec<_>) = sorted(table)
-                .into_iter()
-                .partition(|(key, value)| is_style_key(key.get_ref()) && !value.get_ref().is_table());
+            // A table in braces is a style; one under a header may hold the roles below it, too.
+            let is_style = self.source.text.get(value.span()).is_some_and(|text| text.starts_with('{'));
+            let (own, parts): (Vec<_>, Vec<_>) = sorted(table).into_iter().partition(|(key, value)| {
+                !value.get_ref().is_table() && (is_style || is_style_key(key.get_ref()))
+            });
             if !own.is_empty() {
-                roles.push((role.clone(), self.style_of_table(&own, palette, problems)));
+                let draft = self.style_of_table(&own, palette, problems);
+                roles.push((named.role.clone(), Draft { at: named.span.clone(), ..draft }));
             }
-            waiting.extend(
-                parts.into_iter().rev().map(|(key, value)| (format!("{role}.{}", key.get_ref()), value)),
-            );
+            let below = |(key, value): Entry<'v>| {
+                (Named::of(key, format!("{}.{}", named.role, key.get_ref())), value)
+            };
+            waiting.extend(parts.into_iter().rev().map(below));
         }
     }
 
@@ -364,7 +386,14 @@ impl<'a> File<'a> {
                 ("like", _) => self.tell(problems, value.span(), "like is the name of a role, in quotes"),
                 (name, value_of) => match (draft.switch(name), value_of.as_bool()) {
                     (Some(switch), Some(on)) => *switch = Some(on),
-                    _ => self.tell(problems, value.span(), format!("{name} is true or false")),
+                    (Some(_), None) => self.tell(problems, value.span(), format!("{name} is true or false")),
+                    (None, _) => {
+                        self.tell(
+                            problems,
+                            key.span(),
+                            format!("unknown key {name:?} {}", hint(name, &STYLE_KEYS)),
+                        );
+                    }
                 },
             }
         }
@@ -465,7 +494,7 @@ fn hint(name: &str, known: &[&str]) -> String {
 }
 
 fn is_style_key(name: &str) -> bool {
-    matches!(name, "fg" | "bg" | "like") || Draft::default().switch(name).is_some()
+    STYLE_KEYS.contains(&name)
 }
 
 fn is_glyph(spelling: &str) -> bool {

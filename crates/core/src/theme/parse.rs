@@ -9,10 +9,12 @@
 //! All palettes come before all roles, so that a theme can change a colour that its base uses. What a role is
 //! like (`@muted`) is looked up when all is merged, so that it can change a role that others are like, too.
 
+use std::collections::HashSet;
+
 use toml::de::DeTable;
 
 use super::file::{Draft, File, Palette, Syntax};
-use super::{Appearance, ByName, Lookup, Problem, Source, Style, Theme};
+use super::{Appearance, ByName, Lookup, Problem, Source, Style, Theme, wrong_role};
 use crate::profile::Glyphs;
 
 /// What every theme lies over that doesn't say otherwise.
@@ -95,10 +97,22 @@ fn merge(
             theme.glyphs.extend(file.glyphs(set, &mut problems).map(|(name, shape)| ((set, name), shape)));
         }
     }
+    let liked: HashSet<&str> =
+        drafts.values().filter_map(|(_, draft)| Some(draft.like.as_ref()?.get_ref().as_str())).collect();
     for (role, (index, draft)) in &drafts {
+        // A name that nothing but other roles of the theme refer to is its own affair.
+        if !draft.at.is_empty()
+            && !liked.contains(role.as_str())
+            && let Some(message) = wrong_role(role)
+        {
+            files[*index].tell(&mut problems, draft.at.clone(), message);
+        }
         let (style, message) = resolve(role, draft, &drafts);
-        if let (Some(message), Some(like)) = (message, &draft.like) {
-            files[*index].tell(&mut problems, like.span(), message);
+        if let Some(like) = &draft.like {
+            let misspelled = || (!drafts.contains_key(like.get_ref())).then(|| wrong_role(like.get_ref()))?;
+            if let Some(message) = message.or_else(misspelled) {
+                files[*index].tell(&mut problems, like.span(), message);
+            }
         }
         theme.roles.insert(role.clone(), style);
     }
@@ -123,7 +137,7 @@ fn resolve(role: &str, draft: &Draft, drafts: &Drafts) -> (Style, Option<String>
             }
         };
         match found {
-            None => problem = Some(format!("no role is called {like:?}")),
+            None => problem = Some(wrong_role(like).unwrap_or_else(|| format!("no role is called {like:?}"))),
             Some(_) if steps.len() >= MOST_STEPS => problem = Some(format!("{role:?} is like itself")),
             Some(draft) => {
                 steps.push(draft);

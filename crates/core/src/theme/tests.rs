@@ -61,18 +61,18 @@ fn a_theme_of_a_palette_alone_is_whole() {
 #[test]
 fn what_is_like_a_role_follows_it() {
     let (theme, problems) = read(
-        "[roles]\nmuted = \"italic #010203\"\nmine = \"@muted bold default\"\nother = { like = \"mine\", italic = false }\n",
+        "[roles]\nmuted = \"italic #010203\"\nmine = \"@muted bold default\"\nnest = { like = \"mine\", italic = false }\n",
     );
     assert_eq!(problems, [""; 0]);
     assert_eq!(fg(&theme, "result.text"), Some(Color::Rgb(1, 2, 3)), "the base says that it is like muted");
     assert_eq!(theme.style("mine"), Style { bold: true, italic: true, ..Style::default() });
-    assert_eq!(theme.style("other"), Style { bold: true, ..Style::default() });
+    assert_eq!(theme.style("nest"), Style { bold: true, ..Style::default() });
     assert_eq!(
-        read("[roles]\na = \"@b\"\nb = \"@a\"\nc = \"@gone\"\n").1,
+        read("[roles]\na = \"@b\"\nb = \"@a\"\nok = \"@gone\"\n").1,
         [
             "mine:2:5: \"a\" is like itself",
             "mine:3:5: \"b\" is like itself",
-            "mine:4:5: no role is called \"gone\""
+            "mine:4:6: unknown role \"gone\" (a role of your own goes below a known one, as in \"tool.name.mine\")"
         ]
     );
 }
@@ -133,6 +133,29 @@ fn a_bad_line_is_told_and_the_rest_holds() {
     );
     assert!(theme.style("reply").italic);
     assert!(theme.style("tool").bold, "the part that can be read holds");
+}
+
+#[test]
+fn misspelled_roles_and_keys_are_told_with_their_place() {
+    let source = "[roles]\nreplyy = \"red\"\n\"tool.nam\" = \"red\"\nreply = { fgg = \"red\", colour = \"red\" }\nok = \"@mutd\"\n\
+                  \"tool.name.mine\" = \"red\"\ntool.mine = { fg = \"red\" }\n[roles.diff]\nad = \"red\"\n[roles.notice]\nerorr = \"red\"\n\
+                  [syntax]\nkeywrd = \"red\"\n[dark.roles.session]\nfolderr = { bold = true }\n";
+    let (theme, problems) = read(source);
+    assert_eq!(
+        problems,
+        [
+            "mine:2:1: unknown role \"replyy\" (did you mean \"reply\"?)",
+            "mine:3:1: unknown role \"tool.nam\" (did you mean \"tool.name\"?)",
+            "mine:4:11: unknown key \"fgg\" (did you mean \"fg\"?)",
+            "mine:4:24: unknown key \"colour\" (one of: fg, bg, like, bold, dim, italic, underline, reverse)",
+            "mine:5:6: unknown role \"mutd\" (did you mean \"muted\"?)",
+            "mine:9:1: unknown role \"diff.ad\" (did you mean \"diff.add\"?)",
+            "mine:11:1: unknown role \"notice.erorr\" (did you mean \"notice.error\"?)",
+            "mine:13:1: unknown role \"syntax.keywrd\" (did you mean \"syntax.keyword\"?)",
+            "mine:15:1: unknown role \"session.folderr\" (did you mean \"session.folder\"?)",
+        ]
+    );
+    assert_eq!(theme.style("tool.name.mine").fg, Color::parse("red"));
 }
 
 #[test]

@@ -1,0 +1,146 @@
+//! The roles in use, to find misspelled ones.
+//!
+//! The set is open below each of them: `tool.name.mine` is painted as `tool.name`. So a name is questioned only if
+//! nothing of it is known, or if the part where it leaves the known names is spelled almost like one of them.
+
+use super::glyph;
+use crate::nearest::nearest;
+
+/// All roles that entries, writers and the built-in themes use, except those of marks.
+#[rustfmt::skip]
+const ROLES: &[&str] = &[
+    "text", "strong", "muted", "faint", "accent", "code", "link", "path", "time", "nest", "elided", "image",
+    "ok", "warning", "error", "id", "unknown",
+    "tool", "tool.name", "tool.server", "tool.agent", "tool.icon", "tool.note",
+    "call", "call.arg", "call.command", "call.input", "call.detail", "call.key", "call.value", "call.note",
+    "plan", "plan.point", "plan.note",
+    "ask", "ask.question", "ask.option", "ask.answer",
+    "details", "details.summary", "details.folded",
+    "result", "result.text", "result.ok", "result.ok.note", "result.error", "result.error.text", "result.note",
+    "result.note.of", "result.answer", "result.file", "result.link", "result.structured",
+    "change", "change.add", "change.remove",
+    "diff.add", "diff.remove", "diff.keep", "diff.add.word", "diff.remove.word", "diff.number", "diff.hunk",
+    "code.number",
+    "list.plain", "list.open", "list.active", "list.done", "list.failed",
+    "table.head", "table.border",
+    "outcome", "outcome.ok", "outcome.warning", "outcome.error", "outcome.note", "outcome.figure",
+    "prompt", "reply", "thinking",
+    "notice", "notice.info", "notice.warning", "notice.error", "notice.text", "notice.note", "notice.record",
+    "session", "session.model", "session.id", "session.version", "session.mode", "session.folder", "session.tool",
+    "session.note",
+    "markdown.heading", "markdown.heading.1", "markdown.heading.2", "markdown.heading.3", "markdown.heading.4",
+    "markdown.strong", "markdown.emphasis", "markdown.strike", "markdown.code", "markdown.block", "markdown.quote",
+    "markdown.bar", "markdown.rule", "markdown.bullet", "markdown.url", "markdown.html",
+    "syntax.keyword", "syntax.string", "syntax.comment", "syntax.number", "syntax.constant", "syntax.function",
+    "syntax.type", "syntax.variable", "syntax.tag", "syntax.attribute", "syntax.operator", "syntax.heading",
+    "syntax.inserted", "syntax.deleted", "syntax.invalid",
+    "mark",
+];
+
+/// Shorter parts of a name are near to too many others.
+const SHORTEST: usize = 3;
+
+/// The names of all roles in use.
+pub fn roles() -> impl Iterator<Item = String> {
+    let marks = glyph::names().map(|name| format!("mark.{name}"));
+    ROLES.iter().map(|role| (*role).to_owned()).chain(marks)
+}
+
+/// What is probably wrong with the name of a role, if anything is: it is known by no part, or one letter off.
+pub fn wrong_role(role: &str) -> Option<String> {
+    if ROLES.contains(&role) {
+        return None;
+    }
+    let known: Vec<String> = roles().collect();
+    let is_known = |name: &str| known.iter().any(|role| role == name);
+    let is_group = |name: &str| known.iter().any(|role| is_below(role, name));
+    let mut parent = "";
+    let part = loop {
+        let rest = if parent.is_empty() { role } else { role.get(parent.len() + 1..)? };
+        let part = rest.split('.').next().unwrap_or_default();
+        let longer = &role[..role.len() - rest.len() + part.len()];
+        if !is_known(longer) && !is_group(longer) {
+            break part;
+        }
+        parent = longer;
+    };
+    let beside: Vec<&str> = known.iter().filter_map(|role| part_below(role, parent)).collect();
+    let near = nearest(part, &beside).filter(|_| !is_known(parent) || part.len() >= SHORTEST);
+    let near = near.map(|near| if parent.is_empty() { near.to_owned() } else { format!("{parent}.{near}") });
+    let whole = || {
+        let all: Vec<&str> = known.iter().map(String::as_str).collect();
+        let is_end = |known: &&&str| known.strip_suffix(role).is_some_and(|before| before.ends_with('.'));
+        let near = || nearest(role, &all).filter(|_| parent.is_empty());
+        all.iter().find(is_end).copied().or_else(near).map(str::to_owned)
+    };
+    let hint = match near {
+        Some(near) => format!("did you mean {near:?}?"),
+        None if is_known(parent) => return None,
+        None => match whole() {
+            Some(near) => format!("did you mean {near:?}?"),
+            None => "a role of your own goes below a known one, as in \"tool.name.mine\"".to_owned(),
+        },
+    };
+    Some(format!("unknown role {role:?} ({hint})"))
+}
+
+fn is_below(role: &str, parent: &str) -> bool {
+    role.strip_prefix(parent).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// The part of `role` that follows `parent`.
+fn part_below<'r>(role: &'r str, parent: &str) -> Option<&'r str> {
+    let rest = if parent.is_empty() { role } else { role.strip_prefix(parent)?.strip_prefix('.')? };
+    rest.split('.').next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::theme::{Appearance, Theme};
+
+    #[test]
+    fn typos_are_found_and_roles_of_plugins_are_not() {
+        for (role, meant) in [
+            ("tool", ""),
+            ("tool.name.mine", ""),
+            ("tool.mine", ""),
+            ("result.mine", ""),
+            ("result.error.text.a.b", ""),
+            ("markdown", ""),
+            ("markdown.heading.5", ""),
+            ("mark.call", ""),
+            ("replyy", "\"reply\""),
+            ("Tool.name", "\"tool\""),
+            ("tool.nam", "\"tool.name\""),
+            ("tool.nam.mine", "\"tool.name\""),
+            ("tool_name", "\"tool.name\""),
+            ("result.error.txt", "\"result.error.text\""),
+            ("syntax.keywrd", "\"syntax.keyword\""),
+            ("syntax.mine", "goes below a known one"),
+            ("keyword", "\"syntax.keyword\""),
+            ("mark.cal", "\"mark.call\""),
+            ("zzz", "goes below a known one"),
+            ("zzz.tool", "goes below a known one"),
+            ("ä.ö", "goes below a known one"),
+        ] {
+            let wrong = wrong_role(role);
+            assert_eq!(wrong.is_none(), meant.is_empty(), "{role}: {wrong:?}");
+            assert!(wrong.unwrap_or_default().contains(meant), "{role}");
+        }
+    }
+
+    #[test]
+    fn the_roles_of_the_built_in_themes_are_known_and_all_are_in_the_list_for_users() {
+        let page = include_str!("../../../../docs/roles.md");
+        for name in Theme::builtin_names() {
+            let theme = Theme::builtin(name, Appearance::Dark).unwrap();
+            for (role, _) in theme.roles() {
+                assert_eq!(wrong_role(role), None, "{name}");
+            }
+        }
+        for role in ROLES {
+            assert!(page.contains(&format!("`{role}`")) || role.starts_with("markdown.heading."), "{role}");
+        }
+    }
+}
