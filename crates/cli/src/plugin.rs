@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{self, IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
@@ -10,14 +9,13 @@ use streamfmt::install::examine::{Examined, examine};
 use streamfmt::install::tree::Tree;
 use streamfmt::install::{Added, Installed, starter};
 use streamfmt::lua::manifest::Manifest;
-use streamfmt::lua::pack::{Layer, Pack};
-use streamfmt::lua::repl::{self, Console};
+use streamfmt::lua::pack::Layer;
 use streamfmt::{Files, Folders, Problem, Problems};
 
 use crate::choice::{Choice, build};
 use crate::folders::folders;
 use crate::golden;
-use crate::message::{OK, OUTPUT, RUN_FAILED, USAGE, one_line, tell, tell_problems};
+use crate::message::{OUTPUT, RUN_FAILED, USAGE, one_line, tell, tell_problems};
 use crate::write_out;
 
 /// Makes, checks, tries, installs and lists plugins.
@@ -44,14 +42,6 @@ enum Command {
     /// Try its golden cases, in `tests`; each call of the plugin fails once, to see that only its own words are lost
     #[command(after_help = golden::CODES)]
     Test(golden::Check),
-    /// Try things at a prompt, where the plugin's own functions run; lines come from standard input
-    Repl {
-        /// The plugin: a folder or a Lua file; without it there is only the interface
-        path: Option<PathBuf>,
-        /// A stream, and the line at whose item to stop; without it a short sample
-        #[arg(long, value_name = "FILE:LINE")]
-        event: Option<String>,
-    },
     /// Write what an editor needs to know the interface
     Types {
         /// Where to
@@ -70,7 +60,7 @@ enum Command {
     },
     /// Install a plugin
     Add {
-        /// A folder, or an archive: .tar.gz, .tgz or .zip
+        /// A folder, a Lua file, or an archive: .tar.gz, .tgz or .zip
         source: PathBuf,
         /// Replace one of this name even if it was edited
         #[arg(long)]
@@ -106,7 +96,6 @@ impl Plugin {
             Command::New { folder } => new(folder),
             Command::Check { path } => check(path),
             Command::Test(check) => check.run_for_plugin(),
-            Command::Repl { path, event } => repl(path.as_deref(), event.as_deref()),
             Command::Types { folder } => types(folder),
             Command::List { choice } => list(&installed, choice),
             Command::Show { name } => show(&installed, &folders, name),
@@ -180,63 +169,6 @@ fn plural(count: usize, what: &str) -> String {
 
 fn named(name: &str, version: Option<&str>) -> String {
     version.map_or_else(|| name.to_owned(), |version| format!("{name} {version}"))
-}
-
-fn repl(path: Option<&Path>, event: Option<&str>) -> Result<u8, u8> {
-    let files = Files::default();
-    let read = |path: &Path| {
-        Pack::read(&files, path).map_err(|why| refuse(Problem::of(path.display().to_string(), why)))
-    };
-    let here = Path::new(".");
-    let path = path.or_else(|| here.join("plugin.toml").is_file().then_some(here));
-    let pack = path.map(read).transpose()?;
-    let (input, line) = match event {
-        None => (starter::SAMPLE.as_bytes().to_vec(), 2),
-        Some(event) => {
-            let (file, line) = event.rsplit_once(':').unwrap_or((event, "1"));
-            let line = line.parse().map_err(|_| {
-                refuse(Problem::of(
-                    format!("--event {event}"),
-                    "a file and a line are wanted, as in case.ndjson:12",
-                ))
-            })?;
-            let bytes = fs::read(file).map_err(|error| {
-                refuse(Problem::of(format!("--event {event}"), crate::input::reason(&error)))
-            })?;
-            (bytes, line)
-        }
-    };
-    let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
-    if is_terminal {
-        say(":help says what there is")?;
-    }
-    let console = Console {
-        ask: Box::new(move || {
-            if is_terminal {
-                print("> ");
-            }
-            let mut typed = String::new();
-            match io::stdin().read_line(&mut typed) {
-                Ok(0) | Err(_) => None,
-                Ok(_) => Some(typed),
-            }
-        }),
-        tell: Box::new(|text| print(&format!("{text}\n"))),
-    };
-    let has_stopped = repl::run(pack, &input, line, console).map_err(|problems| {
-        tell_problems(&problems);
-        USAGE
-    })?;
-    if has_stopped {
-        return Ok(OK);
-    }
-    Err(refuse(Problem::of(event.unwrap_or_default(), "there is no item at that line or after it")))
-}
-
-/// Writes a piece of a conversation. Nobody is left to be told that it failed.
-fn print(text: &str) {
-    let mut stdout = io::stdout();
-    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
 }
 
 fn types(folder: &Path) -> Result<u8, u8> {

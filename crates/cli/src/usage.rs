@@ -117,7 +117,11 @@ impl<'c> Asked<'c> {
             return Some(format!("\"{value}\""));
         }
         if let Some(wanted) = text(error, ContextKind::InvalidSubcommand) {
-            return Some(format!("\"{}\"", nearest(&wanted, &self.commands())?));
+            let commands = self.commands();
+            let known = |name: &&str| commands.contains(name);
+            let same = SYNONYMS.iter().find(|(word, _)| *word == wanted).map(|(_, name)| *name).filter(known);
+            let name = same.or_else(|| nearest(&wanted, &commands))?;
+            return Some(format!("\"{}\"", [self.path.clone(), vec![name]].concat().join(" ")));
         }
         let typed = text(error, ContextKind::InvalidArg)?;
         let typed = typed.trim_start_matches('-');
@@ -140,6 +144,17 @@ impl<'c> Asked<'c> {
         options.find(|option| *option == word).map(|option| format!("--{option}"))
     }
 }
+
+/// What commands are called elsewhere, and here.
+const SYNONYMS: [(&str, &str); 7] = [
+    ("install", "add"),
+    ("get", "add"),
+    ("uninstall", "remove"),
+    ("delete", "remove"),
+    ("rm", "remove"),
+    ("ls", "list"),
+    ("create", "new"),
+];
 
 /// What the parser says of an error; of several things the first.
 fn text(error: &Error, kind: ContextKind) -> Option<String> {

@@ -1,11 +1,12 @@
-//! Names of groups of items, as `--only`, `--hide` and profiles say them: what can't be one, and what else was
-//! probably meant.
+//! Names in open sets, as `--only`, `--hide` and profiles give them: groups of items, and roles. What can't be one,
+//! and what else was probably meant.
 //!
 //! Any name may be a tool's, so one that is not known holds. But it is told, since a typo hides all or nothing.
 
 use streamfmt_core::dialect::{self, DIALECTS};
 use streamfmt_core::item::{Action, Kind};
 use streamfmt_core::profile::Selector;
+use streamfmt_core::theme::wrong_role;
 
 use crate::config::document::{Layer, Leaf, Value};
 use crate::config::tree::Tree;
@@ -50,7 +51,7 @@ pub(crate) fn hints(list: &[Named], own: &[ToolRule], is_only: bool) -> Vec<Prob
     hints.collect()
 }
 
-/// The same of all lists in settings; without those that say `only` if another list takes their place.
+/// The same of all lists in settings, and the roles that their rules name and that are probably misspelled; without those that say `only` if another list takes their place.
 pub(crate) fn hints_in(tree: &Tree, own: &[ToolRule], without_only: bool) -> Vec<Problem> {
     let settings = tree.settings();
     // What a plugin brings along is its author's to mend.
@@ -59,6 +60,10 @@ pub(crate) fn hints_in(tree: &Tree, own: &[ToolRule], without_only: bool) -> Vec
         "only" if without_only => Vec::new(),
         name @ ("only" | "hide") => hints(&setting.leaf.names().unwrap_or_default(), own, name == "only"),
         "filter" => hints(&tools_of_filters(setting.leaf), own, false),
+        name if name.starts_with("tool.") && name.ends_with(".role") => {
+            let wrong = setting.leaf.text().and_then(wrong_role);
+            wrong.map(|wrong| setting.leaf.spot.problem(wrong)).into_iter().collect()
+        }
         _ => Vec::new(),
     });
     hints.collect()

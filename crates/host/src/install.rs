@@ -1,7 +1,7 @@
 //! The plugins that can be chosen by name.
 //!
 //! ```text
-//! plugins = ["github"]  ─▶  your own:    <config>/plugins/github/     yours to edit, never checked
+//! plugins = ["github"]  ─▶  your own:    <config>/plugins/github/     yours to edit, never checked; or github.lua
 //!                           installed:   <data>/plugins/github/       read-only, checked against plugins.lock
 //!                           built in:    part of the program
 //! ```
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use crate::files::Files;
 use crate::folders::Folders;
 use crate::lua::manifest::{self, Manifest};
-use crate::lua::pack::Pack;
+use crate::lua::pack::{Pack, is_source};
 use crate::problem::{Problem, suggestion};
 use crate::trust::disk;
 use built_in::BUILT_IN;
@@ -58,7 +58,7 @@ pub struct Listed {
     pub name: String,
     /// Where it comes from.
     pub home: Home,
-    /// Its folder, if it has one.
+    /// Its folder, or its one file, if it has one.
     pub folder: Option<PathBuf>,
     /// What it was installed from.
     pub source: Option<String>,
@@ -101,12 +101,7 @@ impl Installed {
     /// Loads the plugin `name`. The error says what is wrong with it, or which name may have been meant.
     pub fn find(&self, files: &Files, name: &str) -> Result<Pack, String> {
         let home = self.home(name).ok_or_else(|| self.no_such(name))?;
-        let pack = match home {
-            Home::Own => Pack::read(files, &self.folder(home, name).unwrap_or_default()),
-            Home::Installed => self.intact(files, name)?.pack(),
-            Home::BuiltIn => built_in::tree(name).unwrap_or_default().pack(),
-        };
-        pack.and_then(|pack| {
+        self.read(files, home, name).and_then(|pack| {
             if pack.name == name {
                 Ok(pack)
             } else {
@@ -115,19 +110,26 @@ impl Installed {
         })
     }
 
+    fn read(&self, files: &Files, home: Home, name: &str) -> Result<Pack, String> {
+        let folder = self.folder(home, name).unwrap_or_default();
+        match home {
+            Home::Own => Pack::read(files, &folder),
+            Home::Installed => Ok(self.intact(files, name)?.pack()?.at(folder)),
+            Home::BuiltIn => built_in::tree(name).unwrap_or_default().pack(),
+        }
+    }
+
     /// All plugins, by name. One that is hidden by another of its name comes after that.
     pub fn list(&self, files: &Files) -> Vec<Listed> {
         let mut listed = Vec::new();
         let locked = self.data.as_deref().and_then(|data| Lock::read(data).ok()).unwrap_or_default();
         for home in [Home::Own, Home::Installed, Home::BuiltIn] {
             for name in self.names(home) {
-                let told = |pack: Pack| Manifest::parse(pack.manifest().unwrap_or_default());
-                let pack = match home {
-                    Home::Own => Pack::read(files, &self.folder(home, &name).unwrap_or_default()),
-                    Home::Installed => self.intact(files, &name).and_then(|tree| tree.pack()),
-                    Home::BuiltIn => built_in::tree(&name).unwrap_or_default().pack(),
+                let told = |pack: Pack| match pack.manifest() {
+                    Some(text) => Manifest::parse(text).map_err(|problems| problems.to_string()),
+                    None => Ok(Manifest { name: pack.name, ..Manifest::default() }),
                 };
-                let manifest = pack.and_then(|pack| told(pack).map_err(|problems| problems.to_string()));
+                let manifest = self.read(files, home, &name).and_then(told);
                 let entry = locked.get(&name).filter(|_| home == Home::Installed);
                 listed.push(Listed {
                     folder: self.folder(home, &name),
@@ -143,7 +145,7 @@ impl Installed {
         listed
     }
 
-    /// Installs a plugin from a folder, or an archive (`.tar.gz`, `.tgz`, `.zip`). One of the same name is replaced,
+    /// Installs a plugin from a folder, an archive (`.tar.gz`, `.tgz`, `.zip`) or a Lua file. One of the same name is replaced,
     /// unless it was edited; `discard` replaces that too.
     pub fn add(&self, source: &Path, discard: bool) -> Result<Added, Problem> {
         let complain = |message: String| Problem::of(source.display().to_string(), message);
@@ -236,8 +238,10 @@ impl Installed {
 
     /// Where the plugin `name` comes from.
     pub fn home(&self, name: &str) -> Option<Home> {
-        let is_own =
-            || self.folder(Home::Own, name).is_some_and(|folder| folder.join(manifest::FILE).is_file());
+        let is_own = || {
+            let own = self.folder(Home::Own, name);
+            own.is_some_and(|own| own.is_file() || own.join(manifest::FILE).is_file())
+        };
         if !manifest::is_name(name) {
             None
         } else if is_own() {
@@ -253,9 +257,15 @@ impl Installed {
         manifest::is_name(name) && self.folder(Home::Installed, name).is_some_and(|folder| folder.is_dir())
     }
 
+    /// Where a plugin lies: its folder, or its one file.
     fn folder(&self, home: Home, name: &str) -> Option<PathBuf> {
         match home {
-            Home::Own => Some(self.own.as_ref()?.join(name)),
+            Home::Own => {
+                let folder = self.own.as_ref()?.join(name);
+                let scripts = ["lua", "luau"].map(|end| folder.with_file_name(format!("{name}.{end}")));
+                let script = || scripts.into_iter().find(|script| script.is_file());
+                Some(if folder.join(manifest::FILE).is_file() { folder } else { script().unwrap_or(folder) })
+            }
             Home::Installed => Some(self.data.as_ref()?.join("plugins").join(name)),
             Home::BuiltIn => None,
         }
@@ -271,11 +281,17 @@ impl Installed {
         let entries =
             folder.into_iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten()).flatten();
         let mut names: Vec<String> = entries
-            .filter(|entry| entry.path().is_dir())
-            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter_map(|entry| {
+                let path = entry.path();
+                let name =
+                    if home == Home::Own && is_source(&path) { path.file_stem() } else { path.file_name() };
+                let is_plugin = path.is_dir() || home == Home::Own && is_source(&path);
+                Some(name?.to_str()?.to_owned()).filter(|_| is_plugin)
+            })
             .filter(|name| manifest::is_name(name))
             .collect();
         names.sort();
+        names.dedup();
         names
     }
 

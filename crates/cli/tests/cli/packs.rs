@@ -40,9 +40,9 @@ fn everything_that_is_wrong_is_told_with_its_place() {
         "name = \"bad\"\napi = 7\nlicence = \"MIT\"\n[options.x]\ntype = \"number\"\n",
     );
     folder.write("bad/init.lua", "sf.tool(\"Bash\", { label = 3 })\n");
-    let told = "streamfmt: plugin.toml:2:7: it needs another api than 1, which this program has\n  2 | api = 7\n    |       ^\n\
-                streamfmt: plugin.toml:4:10: the option x has no default\n  4 | [options.x]\n    |          ^\n\
-                streamfmt: plugin.toml:3:1: there is no key \"licence\" (did you mean \"license\"?)\n  3 | licence = \
+    let told = "streamfmt: bad/plugin.toml:2:7: it needs another api than 1, which this program has\n  2 | api = 7\n    |       ^\n\
+                streamfmt: bad/plugin.toml:4:10: the option x has no default\n  4 | [options.x]\n    |          ^\n\
+                streamfmt: bad/plugin.toml:3:1: there is no key \"licence\" (did you mean \"license\"?)\n  3 | licence = \
                 \"MIT\"\n    | ^^^^^^^\n";
     assert_eq!(folder.run("plugin check bad").expect(1, told).stdout, "");
 
@@ -264,38 +264,40 @@ fn an_installed_plugin_that_was_edited_is_refused_until_it_is_decided_on() {
 }
 
 #[test]
-fn the_prompt_answers_what_is_piped_into_it() {
-    let folder = Folder::new();
-    folder.run("plugin new demo").expect(0, "");
-    let event = "plugin repl demo --event demo/tests/a-command/input.ndjson:2";
-    let typed = "call.tool\ninput\nx = 1\nx + 1\nshow(sf.text('\\27[2J'))\n:told\nwhile true do end\nnope()\n1 +\n:what\n\
-                 :next\nresult.text\n:told\n";
-    let told = folder.pipe(event, typed).expect(0, "").stdout;
-    let expected = [
-        "call Bash (line 2)",
-        "\"Bash\"",
-        "{\"command\":\"git status --short\",\"description\":\"See what changed\"}",
-        "2",
-        "● ␛[2J",
-        "● sh git status --short",
-        "stopped after 1000000 steps or 250 ms",
-        "prompt:1: attempt to call a nil value",
-    ];
-    assert_eq!(told.lines().take(expected.len()).collect::<Vec<_>>(), expected);
-    assert!(
-        told.ends_with("result Bash (line 3)\n\" M src/cart.rs\\n M src/main.rs\"\n    2 lines\n"),
-        "{told}"
-    );
+fn a_lua_file_is_installed_and_found_by_its_name() {
+    let loud = "sf.view('reply', function(reply) return reply.text:upper() end)\n";
+    let folder = Folder::with(&[("s.jsonl", SESSION), ("loud.lua", loud), ("a b.lua", loud)]);
+    let told = folder.run("plugin add loud.lua").expect(0, "").stdout;
+    assert!(told.starts_with("added loud: 2 files in ~/.local/share/streamfmt/plugins/loud, "), "{told}");
+    let text = folder.run("--plugin loud s.jsonl").expect(0, "").stdout;
+    assert!(text.contains("FIRST REPLY."), "{text}");
+    assert!(folder.run("plugin add loud.lua").expect(0, "").stdout.starts_with("replaced loud: "));
+    let told = "streamfmt: a b.lua: \"a b\" can't be the name of a plugin: ";
+    let outcome = folder.command("plugin add").arg("a b.lua").output().unwrap();
+    assert!(String::from_utf8(outcome.stderr).unwrap().starts_with(told));
+    folder.run("plugin remove loud").expect(0, "");
 
-    folder.pipe("plugin repl --event demo/plugin.toml:x", "").expect(
-        2,
-        "streamfmt: --event demo/plugin.toml:x: a file and a line are wanted, as in case.ndjson:12\n",
-    );
-    let told = folder.pipe("plugin repl demo --event demo/tests/a-command/input.ndjson:9", "1\n");
-    assert_eq!((told.code, &*told.stdout), (Some(2), ""));
-    folder.write("broken.lua", "sf.tool(\n");
-    let told = folder.pipe("plugin repl broken.lua", "1\n");
-    assert!(told.code == Some(2) && told.stderr.contains("broken.lua:2:1: "), "{told:?}");
+    // One's own may be a lone file, too.
+    folder.write("home/.config/streamfmt/plugins/loud.lua", loud);
+    let text = folder.run("--plugin loud s.jsonl").expect(0, "").stdout;
+    assert!(text.contains("FIRST REPLY."), "{text}");
+    let listed = folder.run("plugin list").expect(0, "").stdout;
+    assert!(listed.lines().any(|line| line.split_whitespace().eq(["loud", "own"])), "{listed}");
+    let shown = folder.run("plugin show loud").expect(0, "").stdout;
+    assert!(shown.contains("folder    ~/.config/streamfmt/plugins/loud.lua\n"), "{shown}");
+}
+
+#[test]
+fn what_can_be_added_is_told_to_whoever_tries_something_else() {
+    let folder = Folder::with(&[("x.txt", "")]);
+    let what = "a plugin is installed from a folder, a Lua file or an archive (.tar.gz, .tgz or .zip) on this computer";
+    let url = "https://example.com/x.tar.gz";
+    folder
+        .run(&format!("plugin add {url}"))
+        .expect(2, &format!("streamfmt: {url}: nothing is downloaded: {what}\n"));
+    folder.run("plugin add x.txt").expect(2, &format!("streamfmt: x.txt: {what}\n"));
+    let told = folder.run("plugin install x.lua").stderr;
+    assert!(told.ends_with("\n  did you mean \"plugin add\"?\n"), "{told}");
 }
 
 #[test]

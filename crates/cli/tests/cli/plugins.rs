@@ -77,3 +77,92 @@ fn a_function_with_a_wrong_name_is_told_with_the_right_one() {
     let why = "attempt to call a nil value: there is no sf.tol (did you mean sf.tool?)\n";
     assert!(outcome.stderr.contains(why), "{outcome:?}");
 }
+
+#[test]
+fn misspelled_roles_are_told_once_with_their_place() {
+    let plugin = "sf.tool('Bash', { role = 'tool.nam' })\nsf.view('reply', function(reply)\n  return sf.line(\n    \
+                  sf.span('>', 'tool.name.mine'),\n    sf.span(reply.text, \"mutedd\"))\nend)\n";
+    let folder = Folder::with(&[("s.jsonl", SESSION), ("lib/p.lua", plugin)]);
+    let warning = |line: usize, source: &str, before: &str, message: &str| {
+        format!(
+            "warning[plugin]: p uses an unknown role\n  --> lib/p.lua:{line}\n  |\n{line} | {before}{source}\n  | \
+             {before}^ unknown role {message}\n  = painted like the role above it, or like text (told once)\n"
+        )
+    };
+    let of_tool = "\"tool.nam\" (did you mean \"tool.name\"?)";
+    let told = warning(1, "sf.tool('Bash', { role = 'tool.nam' })", "", of_tool)
+        + &warning(5, "sf.span(reply.text, \"mutedd\"))", "    ", "\"mutedd\" (did you mean \"muted\"?)");
+    folder.run("s.jsonl s.jsonl --plugin lib/p.lua --strict-plugins").expect(0, &told);
+    let checked = folder.run("plugin check lib/p.lua");
+    assert_eq!(checked.code, Some(1));
+    let told = format!("streamfmt: lib/p.lua:1:1: unknown role {of_tool}\n");
+    assert!(checked.stderr.starts_with(&told), "{checked:?}");
+}
+
+#[test]
+fn a_misspelled_role_in_settings_is_told_with_its_place() {
+    let rule = "[tool.Bash]\nrole = \"replyy\"\n[tool.Read]\nrole = \"tool.name.mine\"\n";
+    let folder = Folder::with(&[("s.jsonl", SESSION), ("home/.config/streamfmt/config.toml", rule)]);
+    let told = "streamfmt: ~/.config/streamfmt/config.toml:2:8: unknown role \"replyy\" (did you mean \"reply\"?)\n  \
+                2 | role = \"replyy\"\n    |        ^^^^^^^^\n";
+    folder.run("s.jsonl").expect(0, told);
+    folder.run("config check").expect(1, told);
+    let told = "streamfmt: --set tool.Bash.role=nest.a: ";
+    assert!(!folder.run("s.jsonl --set tool.Bash.role=nest.a").stderr.contains(told));
+    let told = "streamfmt: --set tool.Bash.role=nst.a: unknown role \"nst.a\" (did you mean \"nest\"?)\n";
+    folder.run("s.jsonl --set tool.Bash.role=nst.a").expect(0, told);
+}
+
+#[test]
+fn messages_lead_to_the_file_on_the_disk() {
+    let folder = Folder::with(&[("s.jsonl", SESSION)]);
+    folder.write("a/b/plugin.toml", "name = 'other'\napi = 1\n");
+    folder.write("a/b/init.lua", "require('lib.names')\n");
+    folder.write(
+        "a/b/lib/names.lua",
+        "\nlocal _ = pcall(error, 'x')\nprint(select(2, pcall(error, 'x', 1)))\nerror('no')\n",
+    );
+    let outcome = folder.run("--plugin a/b s.jsonl");
+    assert!(outcome.stderr.contains("\n  --> a/b/lib/names.lua:4\n"), "{outcome:?}");
+    let outcome =
+        folder.command("--plugin . ../../s.jsonl").current_dir(folder.path("a/b")).output().unwrap();
+    let told = String::from_utf8(outcome.stderr).unwrap();
+    assert!(told.contains("\n  --> lib/names.lua:4\n"), "{told}");
+    let outcome = folder.run("plugin check a/b");
+    assert!(outcome.stderr.contains("a/b/lib/names.lua:4:1: no"), "{outcome:?}");
+    folder.write("a/b/plugin.toml", "name = 'other'\napi = 1\nentyr = 'x'\n");
+    let outcome = folder.run("plugin check a/b");
+    assert!(outcome.stderr.contains("a/b/plugin.toml:3:1: "), "{outcome:?}");
+}
+
+#[test]
+fn a_folder_that_is_no_plugin_is_told_and_the_script_in_it_is_hinted_at() {
+    let folder = Folder::with(&[("s.jsonl", SESSION), ("dollar/a.lua", LOUD), ("dollar/README.md", "")]);
+    let why = "the folder has no plugin.toml (did you mean dollar/a.lua?)";
+    let told = folder.run("--plugin dollar s.jsonl").stderr;
+    assert!(told.contains(&format!("  = {why}\n")), "{told}");
+    for command in ["plugin check dollar", "plugin add dollar", "plugin pack dollar"] {
+        let outcome = folder.run(command);
+        assert!(outcome.stderr.starts_with(&format!("streamfmt: dollar: {why}\n")), "{outcome:?}");
+    }
+}
+
+#[test]
+fn the_users_own_script_may_ask_for_others_beside_it() {
+    let folder = Folder::with(&[("s.jsonl", SESSION), ("home/.config/lib.lua", "error('outside')")]);
+    let own = "home/.config/streamfmt";
+    folder.write(
+        &format!("{own}/init.lua"),
+        "local up = require('lib.up')\nsf.view('reply', function(it) return up(it.text) end)\n",
+    );
+    folder.write(&format!("{own}/lib/up.lua"), "return string.upper\n");
+    folder.write(&format!("{own}/plugins/other/names.lua"), "return 1\n");
+    let text = folder.run("s.jsonl").expect(0, "").stdout;
+    assert!(text.contains("FIRST REPLY."), "{text}");
+    for name in ["plugins.other.names", "..lib", "../lib", "lib"] {
+        folder.write(&format!("{own}/init.lua"), format!("require('{name}')\n"));
+        let told = folder.run("s.jsonl").stderr;
+        let why = format!("require: the plugin has no module \"{name}\"");
+        assert!(told.contains(&why) && told.contains("/.config/streamfmt/init.lua:1\n"), "{told}");
+    }
+}

@@ -3,6 +3,11 @@
 //! The set is open below each of them: `tool.name.mine` is painted as `tool.name`. So a name is questioned only if
 //! nothing of it is known, or if the part where it leaves the known names is spelled almost like one of them.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use foldhash::fast::FixedState;
+
 use super::glyph;
 use crate::nearest::nearest;
 
@@ -40,42 +45,46 @@ const ROLES: &[&str] = &[
 /// Shorter parts of a name are near to too many others.
 const SHORTEST: usize = 3;
 
-/// The names of all roles in use.
-pub fn roles() -> impl Iterator<Item = String> {
+/// All roles in use.
+static KNOWN: LazyLock<HashSet<String, FixedState>> = LazyLock::new(|| {
     let marks = glyph::names().map(|name| format!("mark.{name}"));
-    ROLES.iter().map(|role| (*role).to_owned()).chain(marks)
+    ROLES.iter().map(|role| (*role).to_owned()).chain(marks).collect()
+});
+
+/// Whether a role is one of those in use.
+pub fn is_role(role: &str) -> bool {
+    KNOWN.contains(role)
 }
 
 /// What is probably wrong with the name of a role, if anything is: it is known by no part, or one letter off.
 pub fn wrong_role(role: &str) -> Option<String> {
-    if ROLES.contains(&role) {
+    if is_role(role) {
         return None;
     }
-    let known: Vec<String> = roles().collect();
-    let is_known = |name: &str| known.iter().any(|role| role == name);
+    let mut known: Vec<&str> = KNOWN.iter().map(String::as_str).collect();
+    known.sort_unstable();
     let is_group = |name: &str| known.iter().any(|role| is_below(role, name));
     let mut parent = "";
     let part = loop {
         let rest = if parent.is_empty() { role } else { role.get(parent.len() + 1..)? };
         let part = rest.split('.').next().unwrap_or_default();
         let longer = &role[..role.len() - rest.len() + part.len()];
-        if !is_known(longer) && !is_group(longer) {
+        if !is_role(longer) && !is_group(longer) {
             break part;
         }
         parent = longer;
     };
     let beside: Vec<&str> = known.iter().filter_map(|role| part_below(role, parent)).collect();
-    let near = nearest(part, &beside).filter(|_| !is_known(parent) || part.len() >= SHORTEST);
+    let near = nearest(part, &beside).filter(|_| !is_role(parent) || part.len() >= SHORTEST);
     let near = near.map(|near| if parent.is_empty() { near.to_owned() } else { format!("{parent}.{near}") });
     let whole = || {
-        let all: Vec<&str> = known.iter().map(String::as_str).collect();
         let is_end = |known: &&&str| known.strip_suffix(role).is_some_and(|before| before.ends_with('.'));
-        let near = || nearest(role, &all).filter(|_| parent.is_empty());
-        all.iter().find(is_end).copied().or_else(near).map(str::to_owned)
+        let near = || nearest(role, &known).filter(|_| parent.is_empty());
+        known.iter().find(is_end).copied().or_else(near).map(str::to_owned)
     };
     let hint = match near {
         Some(near) => format!("did you mean {near:?}?"),
-        None if is_known(parent) => return None,
+        None if is_role(parent) => return None,
         None => match whole() {
             Some(near) => format!("did you mean {near:?}?"),
             None => "a role of your own goes below a known one, as in \"tool.name.mine\"".to_owned(),

@@ -78,14 +78,15 @@ impl Config {
         })
     }
 
-    /// The user's own script, `init.lua` beside the user's settings.
+    /// The user's own script, `init.lua` beside the user's settings. It may ask for others there, but for those of
+    /// the plugins, which are none of its own.
     pub(crate) fn user_pack(&self) -> Option<Result<Pack, String>> {
         let folder = self.folders.config.as_ref().filter(|_| !self.is_chosen())?;
         let path = ["init.lua", "init.luau"]
             .map(|name| folder.join(name))
             .into_iter()
             .find(|it| self.files.has(it))?;
-        Some(Pack::read(&self.files, &path))
+        Some(Pack::read_script(&self.files, &path, &["plugins"]))
     }
 
     fn pack_beside(&self, by: &Document, path: &str) -> Result<Pack, Unusable> {

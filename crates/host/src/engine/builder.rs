@@ -564,6 +564,6 @@ fn selectors(list: &[Named], option: &str, told: &mut Told) -> Vec<Selector> {
 
 /// Tells that a name is not known, and before that what those plugins did wrong that may have been to bring it.
 fn tell_unknown(told: &mut Told, layer: config::document::Layer, problem: Problem, plugins: &[lua::Chosen]) {
-    let failed = plugins.iter().filter_map(|(_, pack)| Plugins::hooks_of(pack).err());
+    let failed = plugins.iter().filter_map(|(_, pack)| Plugins::hooks_of(pack, &Journal::default()).err());
     told.tell(layer, failed.map(|warning| warning.problem()).chain([problem]));
 }

@@ -59,9 +59,13 @@ impl Run {
             match one {
                 Told::Warning(warning) => {
                     warnings += 1;
+                    let place = match (&warning.path, &warning.place) {
+                        (Some(path), Some((_, line, _))) => format!("{path}:{line}"),
+                        (None, Some((file, line, _))) => format!("{file}:{line}"),
+                        (_, None) => warning.plugin.clone(),
+                    };
+                    let warning = warning.anywhere();
                     told.extend([&warning.to_string(), "\n"]);
-                    let place =
-                        warning.place.map_or(warning.plugin, |(file, line, _)| format!("{file}:{line}"));
                     failures.push(format!("{place}: {}", warning.message.replace('\n', " ")));
                 }
                 Told::Printed(plugin, line) => told.extend([&plugin, ": ", &line, "\n"]),

@@ -211,9 +211,13 @@ fn the_files_of_a_plugins_writer_end_as_it_says() {
     // What the plugin did wrong tells more than what is missing for that.
     fs::write(folder.0.join("init.lua"), writer.replace("markdown", "markdwon")).unwrap();
     let told = folder.cells()[0].check().problems;
+    let place = folder.0.join("init.lua");
     assert_eq!(
         told[0],
-        "p/init.lua:1:1: sf.writer: a writer can't stand on \"markdwon\" (did you mean \"markdown\"?)"
+        format!(
+            "{}:1:1: sf.writer: a writer can't stand on \"markdwon\" (did you mean \"markdown\"?)",
+            place.display()
+        )
     );
     assert!(told[1].starts_with("--to wiki: there is no such output format"), "{told:?}");
 }

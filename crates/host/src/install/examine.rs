@@ -8,6 +8,7 @@ use crate::config::Config;
 use crate::files::{FileError, Files};
 use crate::folders::Folders;
 use crate::golden::Suite;
+use crate::lua::journal::{Journal, Told};
 use crate::lua::manifest::{self, Manifest};
 use crate::lua::pack::Pack;
 use crate::lua::{Hook, Plugins};
@@ -35,17 +36,20 @@ pub struct Examined {
 /// Its profiles may name plugins that are in `folders`.
 pub fn examine(files: &Files, folders: &Folders, path: &Path) -> Examined {
     let mut found = Examined::default();
-    match files.read(&path.join(manifest::FILE), LARGEST) {
+    let about = path.join(manifest::FILE);
+    let origin = about.strip_prefix(".").unwrap_or(&about).display().to_string();
+    let placed = |problem: Problem| Problem { origin: origin.clone(), ..problem };
+    match files.read(&about, LARGEST) {
         Ok(source) => {
             let text = String::from_utf8_lossy(&source.bytes);
             match Manifest::parse(&text) {
                 Ok(manifest) => found.manifest = Some(manifest),
-                Err(problems) => found.problems.extend(problems.0),
+                Err(problems) => found.problems.extend(problems.0.into_iter().map(placed)),
             }
-            found.flaws.extend(Manifest::unknown(&text));
+            found.flaws.extend(Manifest::unknown(&text).into_iter().map(placed));
         }
-        Err(FileError::Missing) if !path.is_dir() => {}
-        Err(error) => found.problems.push(Problem::of(manifest::FILE, error.to_string())),
+        Err(FileError::Missing) => {}
+        Err(error) => found.problems.push(Problem::of(&origin, error.to_string())),
     }
     if !found.problems.is_empty() {
         return found;
@@ -55,8 +59,16 @@ pub fn examine(files: &Files, folders: &Folders, path: &Path) -> Examined {
             let pack = Arc::new(pack);
             found.load(&pack);
             found.flaws.extend(Config::check_pack(files, folders, &pack));
+            for problem in found.problems.iter_mut().chain(&mut found.flaws) {
+                if let Some(path) = pack.path_of(&problem.origin) {
+                    problem.origin = path;
+                }
+            }
         }
-        Err(message) => found.problems.push(problem_of(path, &message)),
+        Err(message) => {
+            found.problems.push(Problem::of(path.display().to_string(), message));
+            return found;
+        }
     }
     if path.is_dir() {
         found.look_for_cases(path);
@@ -75,10 +87,15 @@ impl Examined {
 
     /// Loads the plugin.
     fn load(&mut self, pack: &Arc<Pack>) {
-        match Plugins::hooks_of(pack) {
+        let journal = Journal::default();
+        match Plugins::hooks_of(pack, &journal) {
             Ok(hooks) => self.hooks = hooks,
             Err(warning) => return self.problems.push(warning.problem()),
         }
+        self.flaws.extend(journal.take().into_iter().filter_map(|told| match told {
+            Told::Warning(warning) => Some(warning.problem()),
+            Told::Printed(..) => None,
+        }));
         if self.hooks.is_empty() && pack.profiles().next().is_none() && pack.themes().next().is_none() {
             let message =
                 "it registers nothing: sf.tool, sf.view, sf.on and the like are to be called while it loads";
@@ -97,13 +114,5 @@ impl Examined {
             self.flaws.push(Problem::of("tests", message));
         }
         self.flaws.extend(suite.problems.0);
-    }
-}
-
-/// A problem of a plugin that could not be read.
-fn problem_of(path: &Path, message: &str) -> Problem {
-    match message.split_once(": ") {
-        Some((file, message)) if file == manifest::FILE => Problem::of(file, message),
-        _ => Problem::of(path.display().to_string(), message),
     }
 }

@@ -7,7 +7,7 @@ use streamfmt_core::pipeline::Pipeline;
 
 use super::tree::Tree;
 use crate::engine::Engine;
-use crate::lua::manifest::is_name;
+use crate::lua::manifest::{NAMES, is_name};
 use crate::lua::{declare, reference};
 use crate::problem::{Problem, Problems};
 
@@ -30,12 +30,7 @@ const EXPECTED: &str = "tests/a-command/expected/default.text.txt";
 pub fn create(folder: &Path) -> Result<Vec<String>, Problems> {
     let complain = |message: String| Problems::from(Problem::of(folder.display().to_string(), message));
     let name = folder.file_name().and_then(|name| name.to_str()).filter(|name| is_name(name));
-    let name = name.ok_or_else(|| {
-        complain(
-            "a plugin's name is made of letters, digits, - _ and . and begins with one of the first two"
-                .to_owned(),
-        )
-    })?;
+    let name = name.ok_or_else(|| complain(NAMES.to_owned()))?;
     if folder.exists() || folder.is_symlink() {
         return Err(complain("it is there already".to_owned()));
     }

@@ -17,8 +17,9 @@ use tar::{Archive, Builder, EntryType, Header};
 use zip::ZipArchive;
 
 use crate::files::{FileError, Files};
+use crate::lua::api::API;
 use crate::lua::manifest;
-use crate::lua::pack::Pack;
+use crate::lua::pack::{Pack, is_source, no_manifest};
 use crate::trust::{disk, hash_of};
 
 /// Largest archive, in bytes.
@@ -32,6 +33,10 @@ const MOST_FILES: usize = 2_000;
 /// Most parts of a path inside a plugin.
 const DEEPEST: usize = 12;
 
+/// What a plugin can be installed from.
+const SOURCES: &str =
+    "a plugin is installed from a folder, a Lua file or an archive (.tar.gz, .tgz or .zip) on this computer";
+
 /// The files of a plugin, by path inside its folder with `/` between the parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
@@ -40,25 +45,45 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The files of a plugin in a folder, or in an archive (`.tar.gz`, `.tgz`, `.zip`). What begins with a dot
-    /// doesn't belong to it, nor do archives beside its `plugin.toml`.
+    /// The files of a plugin in a folder, in an archive (`.tar.gz`, `.tgz`, `.zip`), or made of a lone Lua file. What
+    /// begins with a dot doesn't belong to it, nor do archives beside its `plugin.toml`.
     pub fn read(files: &Files, path: &Path) -> Result<Self, String> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         let source = match files.read(path, LARGEST_ARCHIVE) {
             Err(FileError::OtherKind(_)) => return Self::read_folder(files, path),
+            Err(FileError::Missing) if path.to_string_lossy().contains("://") => {
+                return Err(format!("nothing is downloaded: {SOURCES}"));
+            }
             read => read.map_err(|error| error.to_string())?,
         };
+        if is_source(path) {
+            return Self::of_script(path, &source.bytes);
+        }
         let unpacked = if [".tar.gz", ".tgz"].iter().any(|end| name.ends_with(end)) {
             untar(&source.bytes)
         } else if Path::new(&name).extension().is_some_and(|end| end == "zip") {
             unzip(&source.bytes)
         } else {
-            Err("a plugin is installed from a folder or from an archive (.tar.gz, .tgz or .zip)".to_owned())
+            Err(SOURCES.to_owned())
         };
         unpacked.map(Unpacked::into_tree)
     }
 
+    /// The plugin of one script, which is named like it.
+    fn of_script(path: &Path, source: &[u8]) -> Result<Self, String> {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        if !manifest::is_name(&name) {
+            return Err(format!("\"{}\" can't be the name of a plugin: {}", clean(&name), manifest::NAMES));
+        }
+        let about = format!("name = \"{name}\"\napi = {API}\n");
+        let files = [(manifest::FILE, about.as_bytes()), ("init.lua", source)];
+        Ok(Self { files: files.map(|(name, bytes)| (name.to_owned(), bytes.into())).into() })
+    }
+
     fn read_folder(files: &Files, folder: &Path) -> Result<Self, String> {
+        if let Err(FileError::Missing) = files.read(&folder.join(manifest::FILE), LARGEST_FILE) {
+            return Err(no_manifest(folder));
+        }
         let names = files.walk(folder, belongs).map_err(|error| error.to_string())?;
         let mut unpacked = Unpacked::default();
         for name in names {

@@ -4,14 +4,14 @@
 //! a list. Tables are read raw, so that reading them runs no script, and with a list of open tables, so that
 //! one inside another, or inside itself, costs nothing but an error.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use mlua::{Either, Lua, LuaString, Table, Value};
 use streamfmt_core::entry::{Block, Line, Role, Span, View};
 use streamfmt_core::item::{Item, Kind};
 use streamfmt_core::session::Facts;
 use streamfmt_core::text::Text;
-use streamfmt_core::theme;
+use streamfmt_core::theme::{self, is_role};
 
 use super::item::{Handle, type_name};
 
@@ -38,6 +38,8 @@ pub(super) struct Reader<'a> {
     parts: Cell<usize>,
     bytes: Cell<usize>,
     pub(super) compared: Cell<usize>,
+    /// Roles that it met and that are none of ours.
+    pub(super) own_roles: RefCell<Vec<String>>,
 }
 
 /// A part of an answer: one that may become the title, or a block.
@@ -121,7 +123,15 @@ impl Fields {
 impl<'a> Reader<'a> {
     /// A reader of one answer.
     pub(super) fn new(lua: &'a Lua, facts: &'a Facts, label: &'a dyn Fn() -> Line) -> Self {
-        Self { lua, facts, label, parts: Cell::new(0), bytes: Cell::new(0), compared: Cell::new(0) }
+        Self {
+            lua,
+            facts,
+            label,
+            parts: Cell::new(0),
+            bytes: Cell::new(0),
+            compared: Cell::new(0),
+            own_roles: RefCell::default(),
+        }
     }
 
     /// An answer as the whole view of an item.
@@ -421,7 +431,13 @@ impl<'a> Reader<'a> {
 
     fn role(&self, fields: &mut Fields, usual: &Role) -> Result<Role, Wrong> {
         match self.optional(&fields.take("role"), "role")? {
-            Some(name) => Role::parse(&name).ok_or_else(|| format!("\"{name}\" is no name of a role")),
+            Some(name) => {
+                let role = Role::parse(&name).ok_or_else(|| format!("\"{name}\" is no name of a role"))?;
+                if !is_role(role.name()) {
+                    self.own_roles.borrow_mut().push(role.name().to_owned());
+                }
+                Ok(role)
+            }
             None => Ok(usual.clone()),
         }
     }

@@ -282,22 +282,6 @@ pub(super) fn type_name(value: &Value) -> &'static str {
     if value.is_light_userdata() { "userdata" } else { value.type_name() }
 }
 
-/// What a value of the host's is, in words; `None` if it is one of a script's own.
-pub(super) fn describe(value: &Value) -> Option<String> {
-    if let Some(handle) = Handle::of(value) {
-        return Some(handle.look(|item| Ok(named(item))).unwrap_or_else(|_| "an item of before".to_owned()));
-    }
-    let value = value.as_userdata()?;
-    Some(if let Ok(input) = value.borrow::<Json>() {
-        input.look(|value| Ok(value.raw().to_owned())).unwrap_or_default()
-    } else if let Ok(data) = value.borrow::<Data>() {
-        let names = data.0.look(|item| Ok(item.data.iter().map(|(name, _)| *name).collect::<Vec<_>>()));
-        format!("data: {}", names.unwrap_or_default().join(", "))
-    } else {
-        "a value of the program's".to_owned()
-    })
-}
-
 /// An item in words.
 fn named(item: &Item) -> String {
     format!("{} {}", item.kind.name(), item.tool.as_deref().unwrap_or(item.id.as_str()))

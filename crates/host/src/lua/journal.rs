@@ -1,6 +1,6 @@
 //! What plugins did wrong, and what they print: kept until somebody asks, each thing told once.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,10 +27,12 @@ const LONGEST_PRINT: usize = 400;
 pub struct Warning {
     /// The plugin.
     pub plugin: String,
-    /// What it was doing: `loading`, `telling Bash (line 412)`.
+    /// What it did: `failed while loading`, `failed while telling Bash (line 412)`.
     pub doing: String,
     /// The file of the plugin, the number of the line, and the line itself.
     pub place: Option<(String, usize, String)>,
+    /// Where that file lies on the disk, if it does.
+    pub path: Option<String>,
     /// What went wrong.
     pub message: String,
     /// What became of it.
@@ -43,14 +45,20 @@ impl Warning {
         let Some((file, line, text)) = &self.place else { return Problem::of(&self.plugin, &self.message) };
         let column = text.chars().take_while(|ch| ch.is_whitespace()).count() + 1;
         let place = Place { line: *line, column, text: text.clone(), length: text.trim().chars().count() };
-        Problem { origin: file.clone(), place: Some(place), message: self.message.clone() }
+        let origin = self.path.as_ref().unwrap_or(file).clone();
+        Problem { origin, place: Some(place), message: self.message.clone() }
+    }
+
+    /// The same wherever the plugin lies, for whoever compares it.
+    pub(crate) fn anywhere(self) -> Self {
+        Self { path: None, ..self }
     }
 }
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let message = short(&self.message);
-        write!(f, "warning[plugin]: {} failed while {}", short(&self.plugin), short(&self.doing))?;
+        write!(f, "warning[plugin]: {} {}", short(&self.plugin), short(&self.doing))?;
         match &self.place {
             None => write!(f, "\n  = {message}")?,
             Some((file, number, source)) => {
@@ -58,7 +66,7 @@ impl fmt::Display for Warning {
                 let blank = " ".repeat(number.len());
                 let source = source.replace('\t', "    ");
                 let indent = " ".repeat(source.len() - source.trim_start().len());
-                write!(f, "\n{blank} --> {}:{number}\n{blank} |", short(file))?;
+                write!(f, "\n{blank} --> {}:{number}\n{blank} |", clean(self.path.as_ref().unwrap_or(file)))?;
                 write!(f, "\n{number} | {}", short(source.trim_end()))?;
                 write!(f, "\n{blank} | {indent}^ {message}")?;
             }
@@ -86,6 +94,8 @@ struct Inner {
     /// How often each failure happened.
     known: BTreeMap<(String, String), u64>,
     failures: u64,
+    /// What was questioned: the plugin and the message.
+    doubts: BTreeSet<(String, String)>,
     printed: usize,
     /// Steps that plugins took, by name.
     spent: BTreeMap<String, u64>,
@@ -174,8 +184,17 @@ impl Journal {
     pub(crate) fn note_unread(&self, path: &Path, message: String) {
         let plugin = path.file_name().map_or_else(|| path.to_string_lossy(), |name| name.to_string_lossy());
         let plugin = plugin.into_owned();
-        let (doing, outcome) = ("loading".to_owned(), "the plugin is left out");
-        self.fail(Warning { plugin, doing, place: None, message, outcome }, false);
+        let (doing, outcome) = ("failed while loading".to_owned(), "the plugin is left out");
+        self.fail(Warning { plugin, doing, place: None, path: None, message, outcome }, false);
+    }
+
+    /// Takes in what is probably a mistake, but keeps nothing from being shown.
+    pub(super) fn doubt(&self, warning: Warning) {
+        let mut inner = self.inner();
+        let key = (warning.plugin.clone(), warning.message.clone());
+        if inner.doubts.len() < MOST_KNOWN && inner.doubts.insert(key) {
+            inner.fresh.push_back(Told::Warning(warning));
+        }
     }
 
     /// Takes in a line that a plugin printed.

@@ -342,6 +342,16 @@ impl Registered {
         Ok(())
     }
 
+    /// The roles that it names, with where it does.
+    pub(super) fn roles(&self) -> impl Iterator<Item = (&str, Option<&Origin>)> {
+        let fields = self.rules.iter().flat_map(|rule| &rule.fields);
+        let of_tools = fields.filter_map(|(field, answer, source)| match answer {
+            Answer::Word(role) if *field == Field::Role => Some((role.as_str(), source.origin.as_ref())),
+            _ => None,
+        });
+        of_tools.chain(self.writers.iter().flat_map(writer::Registration::roles).map(|role| (role, None)))
+    }
+
     /// The writers, in the order registered.
     pub(super) fn writers(&self) -> &[writer::Registration] {
         &self.writers

@@ -76,6 +76,10 @@ impl Choice {
     }
 }
 
+/// What is said of a name that none may have.
+pub(crate) const NAMES: &str =
+    "a plugin's name is made of letters, digits, - _ and . and begins with one of the first two";
+
 /// Whether a plugin may have this name: it becomes the name of a folder, too.
 pub fn is_name(name: &str) -> bool {
     name.len() <= LONGEST_NAME
@@ -137,10 +141,7 @@ impl Reader<'_> {
             None if !table.contains_key("name") => self.complain(0..0, "it has no name (name = \"…\")"),
             Some(name) if !is_name(name) => {
                 let span = table.get("name").map_or(0..0, Spanned::span);
-                self.complain(
-                    span,
-                    "a name is made of letters, digits, - _ and . and begins with one of the first two",
-                );
+                self.complain(span, NAMES);
             }
             _ => {}
         }
@@ -277,7 +278,7 @@ mod tests {
             Ok(manifest) => panic!("{manifest:?}"),
         };
         for (place, what) in [
-            ("1:8", "a name is made of"),
+            ("1:8", "name is made of"),
             ("2:7", "another api"),
             ("3:11", "version must be a text"),
             ("4:17", "\"teleport\", which this version doesn't have"),

@@ -17,7 +17,6 @@ pub mod journal;
 pub mod manifest;
 mod memory;
 pub mod pack;
-pub mod repl;
 
 mod block;
 mod dialect;

@@ -19,6 +19,8 @@ const LARGEST: usize = 4 << 20;
 /// Most files of a plugin that are read to run it.
 const MOST_FILES: usize = 256;
 
+const TOO_LARGE: &str = "its files are larger than 4 MiB together";
+
 /// How high a plugin stands: a higher one is asked first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Layer {
@@ -61,7 +63,11 @@ pub struct Pack {
     entry: String,
     /// Its files, by path inside the folder.
     files: BTreeMap<String, String>,
+    /// Its folder on the disk, or that of its one file, if it was read from there.
+    root: Option<PathBuf>,
     is_folder: bool,
+    /// Whether `require` finds its other files.
+    has_modules: bool,
     bytecodes: Shared,
 }
 
@@ -86,6 +92,7 @@ impl Pack {
                 let text = String::from_utf8_lossy(&source.bytes);
                 Ok(Self {
                     name: lossy(path.file_stem()),
+                    root: path.parent().map(Path::to_owned),
                     ..Self::from_source(&lossy(path.file_name()), text)
                 })
             }
@@ -102,15 +109,45 @@ impl Pack {
             options: BTreeMap::new(),
             entry: name.to_owned(),
             files: [(name.to_owned(), source.into())].into(),
+            root: None,
             is_folder: false,
+            has_modules: false,
             bytecodes: Shared::default(),
         }
     }
 
+    /// Reads a script that may ask for the others beside it and in the folders there, those with a name in `apart`
+    /// excepted.
+    pub(crate) fn read_script(files: &Files, path: &Path, apart: &[&str]) -> Result<Self, String> {
+        let script = Self::read(files, path)?;
+        let Some(folder) = path.parent().filter(|_| script.says("require")) else { return Ok(script) };
+        let is_apart = |name: &str| apart.iter().any(|apart| name.strip_suffix('/') == Some(apart));
+        let names =
+            files.walk(folder, |name| !is_apart(name) && takes_part(name) && !name.ends_with(".toml"));
+        let sources = Self::read_all(files, folder, names.map_err(|error| error.to_string())?)?;
+        Ok(Self { files: sources, has_modules: true, ..script })
+    }
+
+    /// The same plugin, whose files lie in the folder `root`.
+    #[must_use]
+    pub(crate) fn at(self, root: PathBuf) -> Self {
+        Self { root: Some(root), ..self }
+    }
+
     fn read_folder(files: &Files, folder: &Path) -> Result<Self, String> {
-        let told = files.read(&folder.join(manifest::FILE), LARGEST);
-        told.map_err(|error| format!("{}: {error}", manifest::FILE))?;
+        files.read(&folder.join(manifest::FILE), LARGEST).map_err(|error| match error {
+            FileError::Missing => no_manifest(folder),
+            error => format!("{}: {error}", manifest::FILE),
+        })?;
         let names = Self::names(files, folder).map_err(|error| error.to_string())?;
+        Ok(Self::from_files(Self::read_all(files, folder, names)?)?.at(folder.to_owned()))
+    }
+
+    fn read_all(
+        files: &Files,
+        folder: &Path,
+        names: Vec<String>,
+    ) -> Result<BTreeMap<String, String>, String> {
         if names.len() > MOST_FILES {
             return Err(format!("it has more than {MOST_FILES} files"));
         }
@@ -120,7 +157,10 @@ impl Pack {
             let source = source.map_err(|error| format!("{name}: {error}"))?;
             sources.insert(name, String::from_utf8_lossy(&source.bytes).into_owned());
         }
-        Self::from_files(sources)
+        if sources.values().map(String::len).sum::<usize>() > LARGEST {
+            return Err(TOO_LARGE.to_owned());
+        }
+        Ok(sources)
     }
 
     /// The files of a plugin's folder that take part in a run, by path inside of it.
@@ -133,7 +173,7 @@ impl Pack {
     pub fn from_files(mut files: BTreeMap<String, String>) -> Result<Self, String> {
         files.retain(|name, _| takes_part(name));
         if files.values().map(String::len).sum::<usize>() > LARGEST {
-            return Err("its files are larger than 4 MiB together".to_owned());
+            return Err(TOO_LARGE.to_owned());
         }
         let Some(about) = files.get(manifest::FILE) else {
             return Err(format!("{}: {}", manifest::FILE, FileError::Missing));
@@ -144,7 +184,8 @@ impl Pack {
             return Err(format!("{}: there is no file {entry} in its folder to be run", manifest::FILE));
         }
         let bytecodes = Shared::default();
-        Ok(Self { name, version, options, entry, files, is_folder: true, bytecodes })
+        let (root, is_folder, has_modules) = (None, true, true);
+        Ok(Self { name, version, options, entry, files, root, is_folder, has_modules, bytecodes })
     }
 
     /// Functions of single files, told by the `entry` that asks for them with `require`.
@@ -157,7 +198,9 @@ impl Pack {
             options: BTreeMap::new(),
             entry: init,
             files,
+            root: None,
             is_folder: true,
+            has_modules: true,
             bytecodes: Shared::default(),
         }
     }
@@ -205,7 +248,7 @@ impl Pack {
 
     /// Whether it may ask for files of its own.
     pub(super) fn has_modules(&self) -> bool {
-        self.is_folder
+        self.has_modules
     }
 
     /// The file that `require(name)` means, by its name in messages, and its text.
@@ -244,10 +287,44 @@ impl Pack {
         })
     }
 
-    /// How a file is called in messages: never with a path of the machine.
+    /// The first place at which a word stands in quotes, from a line of one of its files on, else anywhere in it.
+    pub(super) fn quoted(&self, word: &str, from: Option<(&str, usize)>) -> Option<(String, usize)> {
+        let forms = [format!("\"{word}\""), format!("'{word}'")];
+        let find = |file: &str, source: &str, from: usize| {
+            let says = |line: &str| forms.iter().any(|form| line.contains(form));
+            let at = source.lines().skip(from).position(says)?;
+            Some((self.shown(file), from + at + 1))
+        };
+        let all = || self.files.iter().filter(|(file, _)| is_source(file));
+        let near = from.and_then(|(shown, line)| {
+            let (file, source) = all().find(|(file, _)| self.shown(file) == shown)?;
+            find(file, source, line.saturating_sub(1))
+        });
+        near.or_else(|| all().find_map(|(file, source)| find(file, source, 0)))
+    }
+
+    /// Where a file lies on the disk, by its name in messages, for an editor to open.
+    pub(crate) fn path_of(&self, shown: &str) -> Option<String> {
+        let file = self.files.keys().find(|file| self.shown(file) == shown)?;
+        let path = self.root.as_ref()?.join(file);
+        Some(path.strip_prefix(".").unwrap_or(&path).display().to_string())
+    }
+
+    /// How a script sees the name of a file, and those who compare what was told: never with a path of the machine.
     fn shown(&self, file: &str) -> String {
         if self.is_folder { format!("{}/{file}", self.name) } else { file.to_owned() }
     }
+}
+
+/// Says of a folder that isn't a plugin what would be one.
+pub(crate) fn no_manifest(folder: &Path) -> String {
+    let is_script = |path: &PathBuf| is_source(path);
+    let scripts = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let hint = match scripts.filter(is_script).min() {
+        Some(script) => format!("did you mean {}?", script.display()),
+        None => "a plugin is a Lua file, or a folder with one".to_owned(),
+    };
+    format!("the folder has no {} ({hint})", manifest::FILE)
 }
 
 fn is_of_type(value: &Value, like: &Value) -> bool {

@@ -1,12 +1,14 @@
 //! One plugin that runs: its machine, what it registered, and how often it failed.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use mlua::{Function, IntoLua, IntoLuaMulti, Lua, Table, Value};
 use streamfmt_core::profile::Limits;
 use streamfmt_core::redact::Redaction;
+use streamfmt_core::theme::wrong_role;
 
 use super::api::{self, Plugin};
 use super::item::{self, Reach};
@@ -22,6 +24,8 @@ use super::vm::{self, Stop, Trip, Vm};
 const MOST_TRIPS: u32 = 3;
 /// So many failures of any kind.
 const MOST_FAILURES: u32 = 20;
+/// Roles of its own that are remembered, to look at each once.
+const MOST_ROLES: usize = 256;
 
 /// A plugin that runs.
 pub(crate) struct Running {
@@ -36,6 +40,8 @@ pub(crate) struct Running {
     failures: Cell<u32>,
     /// Whether any of its files may ask for `default()`.
     asks_below: bool,
+    /// Roles of its own that were looked at.
+    roles: RefCell<BTreeSet<String>>,
 }
 
 /// Why a plugin gave no answer.
@@ -60,7 +66,7 @@ impl Running {
         let made = Self::make(pack, current, limits, journal, &plugin);
         let (vm, context, state) = made.map_err(|error| {
             let stop = Stop::of(error);
-            Box::new(failure(pack, &pack.name, &stop, "loading".to_owned(), LEFT_OUT))
+            Box::new(failure(pack, &pack.name, &stop, "loading", LEFT_OUT))
         })?;
         let running = Self {
             layer,
@@ -73,12 +79,15 @@ impl Running {
             trips: Cell::new(0),
             failures: Cell::new(0),
             asks_below: pack.says("default"),
+            roles: RefCell::default(),
         };
         let (name, source) = pack.entry();
-        running.vm.load(&name, source, pack.bytecodes()).map_err(|stop| {
-            Box::new(failure(pack, &running.name(), &stop, "loading".to_owned(), LEFT_OUT))
-        })?;
+        running
+            .vm
+            .load(&name, source, pack.bytecodes())
+            .map_err(|stop| Box::new(failure(pack, &running.name(), &stop, "loading", LEFT_OUT)))?;
         running.plugin.is_loaded.set(true);
+        running.question_roles(journal);
         Ok(running)
     }
 
@@ -226,19 +235,57 @@ impl Running {
     /// Makes a failure of a stopped run, and counts it.
     pub(super) fn failed(&self, function: &Function, stop: &Stop, doing: String) -> Failure {
         self.count(stop.trip);
-        let mut failure = failure(&self.pack, &self.name(), stop, doing, BELOW);
-        failure.warning.place = failure.warning.place.take().or_else(|| self.place(function));
+        let mut failure = failure(&self.pack, &self.name(), stop, &doing, BELOW);
+        if failure.warning.place.is_none() {
+            let warning = failure.warning;
+            failure.warning = placed(&self.pack, Warning { place: self.place(function), ..warning });
+        }
         failure
     }
 
     /// Makes a failure of an answer that can't be used, at the function that gave it, and counts it.
     pub(super) fn answered_wrong(&self, function: &Function, wrong: String, doing: String) -> Failure {
         self.count(None);
-        let place = self.place(function);
-        Failure {
-            warning: Warning { plugin: self.name(), doing, place, message: wrong, outcome: BELOW },
-            trip: None,
+        let (place, doing) = (self.place(function), format!("failed while {doing}"));
+        let warning =
+            Warning { plugin: self.name(), doing, place, path: None, message: wrong, outcome: BELOW };
+        Failure { warning: placed(&self.pack, warning), trip: None }
+    }
+
+    /// Tells of roles that it registered and that are probably misspelled.
+    fn question_roles(&self, journal: &Journal) {
+        for (role, origin) in self.registered().roles() {
+            self.question_role(journal, role, origin.map(|origin| (origin.file.as_str(), origin.line)));
         }
+    }
+
+    /// Tells of a role that one of its functions gave, if it is probably misspelled.
+    pub(super) fn question_role_of(&self, journal: &Journal, role: &str, function: &Function) {
+        if !self.roles.borrow().contains(role) {
+            if self.roles.borrow().len() < MOST_ROLES {
+                self.roles.borrow_mut().insert(role.to_owned());
+            }
+            let place = self.place(function);
+            self.question_role(journal, role, place.as_ref().map(|(file, line, _)| (file.as_str(), *line)));
+        }
+    }
+
+    fn question_role(&self, journal: &Journal, role: &str, from: Option<(&str, usize)>) {
+        let Some(message) = wrong_role(role) else { return };
+        let place = self.pack.quoted(role, from).or_else(|| from.map(|(file, line)| (file.to_owned(), line)));
+        let place = place.map(|(file, line)| {
+            let source = self.pack.line(&file, line).unwrap_or_default().to_owned();
+            (file, line, source)
+        });
+        let warning = Warning {
+            plugin: self.name(),
+            doing: "uses an unknown role".to_owned(),
+            place,
+            path: None,
+            message,
+            outcome: "painted like the role above it, or like text",
+        };
+        journal.doubt(placed(&self.pack, warning));
     }
 
     /// Where a function of it begins.
@@ -337,7 +384,7 @@ fn option(lua: &Lua, value: &toml::Value) -> mlua::Result<Value> {
 }
 
 /// What is told of a run that was stopped.
-fn failure(pack: &Pack, name: &str, stop: &Stop, doing: String, outcome: &'static str) -> Failure {
+fn failure(pack: &Pack, name: &str, stop: &Stop, doing: &str, outcome: &'static str) -> Failure {
     let (place, message) = match &stop.error {
         Some(error) => explain(pack, error),
         None => (None, String::new()),
@@ -350,7 +397,15 @@ fn failure(pack: &Pack, name: &str, stop: &Stop, doing: String, outcome: &'stati
     if let (Some((.., source)), "attempt to call a nil value") = (&place, message.as_str()) {
         message.push_str(&api::misnamed(source).unwrap_or_default());
     }
-    Failure { warning: Warning { plugin: name.to_owned(), doing, place, message, outcome }, trip: stop.trip }
+    let (plugin, doing) = (name.to_owned(), format!("failed while {doing}"));
+    let warning = Warning { plugin, doing, place, path: None, message, outcome };
+    Failure { warning: placed(pack, warning), trip: stop.trip }
+}
+
+/// The warning with the path of its file on the disk.
+fn placed(pack: &Pack, warning: Warning) -> Warning {
+    let path = warning.place.as_ref().and_then(|(file, ..)| pack.path_of(file));
+    Warning { path, ..warning }
 }
 
 /// Where an error came from, and what it says.

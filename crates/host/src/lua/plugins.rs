@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use mlua::Function;
 use streamfmt_core::entry::Line;
 use streamfmt_core::formatter::FormatError;
 use streamfmt_core::profile::Limits;
@@ -129,10 +130,11 @@ impl Plugins {
         &self.all
     }
 
-    /// Loads a plugin to see what it registers. The error is what it did wrong.
-    pub(crate) fn hooks_of(pack: &Arc<Pack>) -> Result<Vec<Hook>, Box<Warning>> {
-        let (current, journal) = (Rc::new(Current::default()), Journal::default());
-        match Running::load(Layer::Run, pack, &current, &Limits::default(), &journal, &Rc::default()) {
+    /// Loads a plugin to see what it registers. What it prints and what is doubtful goes to the journal. The error is
+    /// what it did wrong.
+    pub(crate) fn hooks_of(pack: &Arc<Pack>, journal: &Journal) -> Result<Vec<Hook>, Box<Warning>> {
+        let current = Rc::new(Current::default());
+        match Running::load(Layer::Run, pack, &current, &Limits::default(), journal, &Rc::default()) {
             Ok(plugin) => {
                 let mut hooks = plugin.registered().hooks_of_all();
                 let Redaction { secrets, emails, home, own } = plugin.redaction();
@@ -187,6 +189,13 @@ impl Plugins {
         !(self.all().is_empty() && self.is_silent())
     }
 
+    /// Takes in the roles that a function of a plugin gave and that are its own.
+    pub(super) fn question_roles(&self, plugin: &Running, function: &Function, roles: &[String]) {
+        for role in roles {
+            plugin.question_role_of(&self.journal, role, function);
+        }
+    }
+
     /// Takes in a failure: it is counted, and told if it is new.
     pub(super) fn tell(&self, plugin: &Running, failure: Failure) {
         let mut failures = self.failures.borrow_mut();
@@ -205,8 +214,9 @@ impl Plugins {
             };
             let warning = Warning {
                 plugin: plugin.name(),
-                doing: "it ran".to_owned(),
+                doing: "failed while it ran".to_owned(),
                 place: None,
+                path: None,
                 message: why.to_owned(),
                 outcome: "it is off for the rest of the run",
             };

@@ -90,12 +90,6 @@ impl Scripts {
         })
     }
 
-    /// The label of a call or of a result's call.
-    pub(super) fn label(&self, item: &Item, session: &Session) -> Line {
-        let call = item.call.as_ref().filter(|_| item.kind == Kind::Result).and_then(|id| session.call(id));
-        self.labelled(&Asked { item, session, call, ladder: self.ladder(item, call) })
-    }
-
     fn ladder(&self, item: &Item, call: Option<&Item>) -> Rc<Ladder> {
         if !matches!(item.kind, Kind::Call | Kind::Result) {
             let known = self.views.iter().find(|(kind, _)| *kind == item.kind);
@@ -170,7 +164,9 @@ impl Scripts {
         };
         let label = || self.labelled(asked);
         let reader = Reader::new(plugin.lua(), asked.session.facts(), &label);
-        match read(&reader, value) {
+        let answer = read(&reader, value);
+        self.plugins.question_roles(plugin, function, &reader.own_roles.take());
+        match answer {
             Ok(used) => Given::Use(used),
             Err(wrong) => {
                 self.plugins.tell(plugin, plugin.answered_wrong(function, wrong, asked.doing()));

@@ -55,6 +55,11 @@ pub(crate) struct Registration {
 }
 
 impl Registration {
+    /// The roles whose texts it spells.
+    pub(super) fn roles(&self) -> impl Iterator<Item = &str> {
+        self.spans.iter().map(|(role, _)| role.as_str())
+    }
+
     /// The function that was written first, if there is one.
     pub(super) fn first(&self) -> Option<&Function> {
         let spans = self.spans.iter().map(|(_, function)| function);
