@@ -1,26 +1,40 @@
-//! `streamfmt explain`: who says what of a tool or a kind, with the place where it was told to.
+//! `streamfmt explain`: which layers apply to a tool, a kind or a line of a stream, and where each is defined.
 
 use std::fmt::Write;
+use std::fs::File;
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use streamfmt::core::item::Kind;
-use streamfmt::explain::{Candidate, Explanation, Question, Turn};
+use streamfmt::explain::{At, Candidate, Explanation, Question, Turn};
+use streamfmt::{Builder, Engine};
 
 use crate::choice::{Choice, build};
+use crate::input::reason;
 use crate::message::{USAGE, one_line, tell, tell_journal};
 
-/// Says for each property of a tool, or for a kind of item, which plugins and profiles are asked, in which
-/// order, and where each of them was told to.
+/// Characters of what a layer gives that are shown.
+const LONGEST: usize = 120;
+
+/// Show which plugins and profile rules apply to a tool, a kind of item or a line of a stream, in which order, where
+/// each is defined, what hides the items, and which functions listen to them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Explain {
+    /// A kind of item, or a tool; with --at the stream
+    #[arg(value_name = "KIND|TOOL|FILE", required_unless_present_any = ["tool", "kind"])]
+    what: Option<String>,
+
     /// The tool, by its exact name
-    #[arg(long, value_name = "NAME", required_unless_present = "kind")]
+    #[arg(long, value_name = "NAME", conflicts_with = "at")]
     tool: Option<String>,
 
     /// The kind of item; for `call` and `result` also name the tool
-    #[arg(long, value_name = "KIND", value_parser = kinds())]
+    #[arg(long, value_name = "KIND", value_parser = kinds(), conflicts_with = "at")]
     kind: Option<String>,
+
+    /// Show what each layer says of the items that begin at this line of the stream FILE
+    #[arg(long, value_name = "LINE", value_parser = clap::value_parser!(u64).range(1..), requires = "what")]
+    at: Option<u64>,
 
     /// For programs: one JSON object
     #[arg(long)]
@@ -41,56 +55,153 @@ fn kinds() -> PossibleValuesParser {
 impl Explain {
     /// Writes the answer.
     pub(crate) fn run(&self) -> Result<Vec<u8>, u8> {
-        let mut builder = self.choice.builder();
-        for path in &self.plugin {
-            builder = builder.plugin(path);
+        if let (Some(line), Some(file)) = (self.at, &self.what) {
+            return self.at_line(file, line);
         }
-        let kind = self.kind.as_deref().and_then(|name| Kind::ALL.into_iter().find(|it| it.name() == name));
-        if matches!(kind, Some(Kind::Call | Kind::Result)) && self.tool.is_none() {
-            tell("a call or result belongs to a tool: name it with --tool");
-            return Err(USAGE);
-        }
-        let engine = build(builder)?;
-        let explanation = engine.explain(&Question { tool: self.tool.clone(), kind });
+        let question = self.question()?;
+        let engine = build(self.builder())?;
+        let explanation = engine.explain(&question);
         tell_journal(engine.journal());
-        if self.json {
-            return Ok(explanation.to_json().into_bytes());
+        if let (Some(tool), Some(doubt)) = (&explanation.tool, &explanation.doubt) {
+            tell(&format!("{tool}: {doubt}"));
         }
-        let mut text = told(&explanation);
-        text.truncate(text.trim_end().len());
-        Ok(text.into_bytes())
+        let text = if self.json { explanation.to_json() } else { told(&explanation) };
+        Ok(text.trim_end().as_bytes().to_vec())
+    }
+
+    fn builder(&self) -> Builder {
+        self.plugin.iter().fold(self.choice.builder(), |builder, path| builder.plugin(path))
+    }
+
+    /// What is asked about. A word alone is a kind, or else a tool.
+    fn question(&self) -> Result<Question, u8> {
+        let named = |name: &str| Kind::ALL.into_iter().find(|kind| kind.name() == name);
+        let (mut tool, mut kind) = (self.tool.clone(), self.kind.as_deref().and_then(named));
+        if let Some(what) = &self.what {
+            match named(what) {
+                Some(found) if kind.is_none() => kind = Some(found),
+                None if tool.is_none() => tool = Some(what.clone()),
+                _ => {
+                    tell(&format!("\"{what}\" is more than explain takes: one tool and one kind"));
+                    return Err(USAGE);
+                }
+            }
+        }
+        match (kind, &tool) {
+            (Some(Kind::Call | Kind::Result), None) => {
+                tell("a call or result belongs to a tool: name it with --tool");
+                Err(USAGE)
+            }
+            (Some(kind), Some(tool)) if !matches!(kind, Kind::Call | Kind::Result) => {
+                tell(&format!("a {} belongs to no tool, so not to {tool}", kind.name()));
+                Err(USAGE)
+            }
+            _ => Ok(Question { tool, kind }),
+        }
+    }
+
+    fn at_line(&self, file: &str, line: u64) -> Result<Vec<u8>, u8> {
+        let complain = |message: &str| {
+            tell(&format!("{file}: {message}"));
+            USAGE
+        };
+        let mut input = File::open(file).map_err(|error| complain(&reason(&error)))?;
+        let engine: Engine = build(self.builder())?;
+        let at = engine.explain_line(&mut input, line).map_err(|error| complain(&reason(&error)))?;
+        tell_journal(engine.journal());
+        if at.items.is_empty() {
+            let next =
+                at.next.map_or_else(String::new, |next| format!(" (the next one begins at line {next})"));
+            return Err(complain(&format!("no item begins at line {line}{next}")));
+        }
+        let text = if self.json { at.to_json() } else { told_at(&at, line) };
+        Ok(text.trim_end().as_bytes().to_vec())
     }
 }
 
-fn told(explanation: &Explanation) -> String {
+fn told_at(at: &At, line: u64) -> String {
     let mut text = String::new();
     // Writing to a string can't fail.
-    if let Some(tool) = &explanation.tool {
-        let action = explanation.action.map_or(String::new(), |action| format!(" (@{action})"));
-        let _ = writeln!(text, "{}{action}\n", one_line(tool));
+    for item in &at.items {
+        let kind = item.kind.unwrap_or_default();
+        let tool = item.tool.as_ref().map_or_else(String::new, |tool| format!(" of {}", one_line(tool)));
+        let _ = writeln!(text, "line {line}: {kind}{tool}\n");
+        text.push_str(&properties(item));
     }
-    if let (None, Some(kind)) = (&explanation.tool, explanation.kind) {
-        let _ = writeln!(text, "{kind}\n");
+    text.push_str("shown\n");
+    if at.shown.is_empty() {
+        text.push_str("  (nothing)\n");
     }
+    for line in at.shown.lines() {
+        let _ = writeln!(text, "{}", format!("  {line}").trim_end());
+    }
+    text
+}
+
+fn told(explanation: &Explanation) -> String {
+    let head = match (&explanation.tool, explanation.action, explanation.kind) {
+        (Some(tool), Some(action), _) => format!("{} (@{action})", one_line(tool)),
+        (_, _, kind) => kind.unwrap_or_default().to_owned(),
+    };
+    format!("{head}\n\n{}", properties(explanation))
+}
+
+fn properties(explanation: &Explanation) -> String {
+    let mut text = String::new();
+    // Writing to a string can't fail.
     for walk in &explanation.properties {
         let _ = writeln!(text, "{}", walk.name);
         let rows: Vec<[String; 4]> = walk.candidates.iter().map(row).collect();
-        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        let mut widths = [0, 1, 2].map(width);
         // As wide as the word for the layer that answers.
-        widths[0] = "answers".len();
-        for row in &rows {
-            let mut line = String::new();
-            for (cell, width) in row.iter().zip(widths) {
-                let _ = write!(line, "  {cell:<width$}");
+        let widths = widths(&rows, "answers".len());
+        for (row, candidate) in rows.iter().zip(&walk.candidates) {
+            text.push_str(&line(row, &widths));
+            for (index, given) in candidate.gives.iter().flat_map(|gives| gives.lines()).enumerate() {
+                let arrow = if index == 0 { "=>" } else { "  " };
+                let _ = writeln!(text, "  {:<1$}  {arrow} {2}", "", widths[0], short(given));
             }
-            let _ = writeln!(text, "{line}  {}", row[3]);
         }
         let is_answered = walk.candidates.iter().any(|candidate| candidate.turn == Turn::Answers);
         let built_in = if is_answered { "never" } else { "answers" };
         let _ = writeln!(text, "  {built_in:<0$}  built-in: {1}\n", widths[0], walk.built_in);
     }
+    let hiding = explanation.hiding.iter();
+    let hiding = hiding.map(|it| [it.does.to_owned(), it.place.clone(), it.to.clone(), it.says.clone()]);
+    table("hiding", hiding.collect(), &mut text);
+    let listeners = explanation.listeners.iter().map(|listener| {
+        let whose = format!("({} {})", listener.layer, listener.plugin);
+        ["sees".to_owned(), place(listener.file.as_deref(), listener.line), listener.kind.to_owned(), whose]
+    });
+    table("listening with sf.on", listeners.collect(), &mut text);
     text
+}
+
+/// Rows under a title, if there are any.
+fn table(title: &str, rows: Vec<[String; 4]>, text: &mut String) {
+    if rows.is_empty() {
+        return;
+    }
+    let rows: Vec<[String; 4]> = rows.into_iter().map(|row| row.map(|cell| one_line(&cell))).collect();
+    let widths = widths(&rows, 0);
+    let _ = writeln!(text, "{title}");
+    for row in &rows {
+        text.push_str(&line(row, &widths));
+    }
+    text.push('\n');
+}
+
+fn widths(rows: &[[String; 4]], least: usize) -> [usize; 3] {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let [first, others @ ..] = [0, 1, 2].map(width);
+    [first.max(least), others[0], others[1]]
+}
+
+fn line(row: &[String; 4], widths: &[usize; 3]) -> String {
+    let mut line = String::new();
+    for (cell, width) in row.iter().zip(widths) {
+        let _ = write!(line, "  {cell:<width$}");
+    }
+    format!("{line}  {}\n", row[3])
 }
 
 /// A candidate in four columns.
@@ -100,14 +211,27 @@ fn row(candidate: &Candidate) -> [String; 4] {
         Turn::Answers => "answers",
         Turn::Never => "never",
     };
-    let place = match (&candidate.file, candidate.line) {
-        (Some(file), Some(line)) => format!("{}:{line}", one_line(file)),
-        _ => "-".to_owned(),
-    };
     let whose = match &candidate.plugin {
         Some(plugin) => format!("({} {})", candidate.layer, one_line(plugin)),
         None => format!("({})", candidate.layer),
     };
     let says = format!("{}  {whose}", one_line(&candidate.says));
+    let place = place(candidate.file.as_deref(), candidate.line);
     [turn.to_owned(), place, one_line(&candidate.pattern), says]
+}
+
+fn place(file: Option<&str>, line: Option<usize>) -> String {
+    match (file, line) {
+        (Some(file), Some(line)) => format!("{}:{line}", one_line(file)),
+        _ => "-".to_owned(),
+    }
+}
+
+/// A line of a text of the stream.
+fn short(text: &str) -> String {
+    let text = one_line(text);
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
 }

@@ -7,6 +7,7 @@
 mod builder;
 mod writers;
 
+use std::io::{self, Read};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use streamfmt_core::writer::summary::Summary;
 use crate::banner::Banner;
 use crate::config::switch::Switch;
 use crate::config::{self, Active, Choice, Config, Resolved, tree};
-use crate::explain::{Explanation, Question};
+use crate::explain::{self, At, Explanation, Question};
 use crate::files::Files;
 use crate::folders::Folders;
 use crate::lua::journal::Journal;
@@ -88,14 +89,17 @@ impl Engine {
 
     /// The set-up of a pipeline for one input.
     pub fn setup(&self) -> Setup {
-        let plugins = self.load_plugins();
+        self.setup_with(&self.load_plugins())
+    }
+
+    fn setup_with(&self, plugins: &Rc<Plugins>) -> Setup {
         let mut profile = self.settings.profile.clone();
         plugins.redact(&mut profile.redaction);
         let output = match (self.writer.make)(self) {
             Made::Items => Output::Items,
             Made::Writer(writer) => {
-                let writer = self.over(writer, &plugins);
-                Output::Entries { formatters: self.formatters_of(&plugins), writer }
+                let writer = self.over(writer, plugins);
+                Output::Entries { formatters: self.formatters_of(plugins), writer }
             }
         };
         let settle = self.settle();
@@ -103,7 +107,7 @@ impl Engine {
         let is_bound = settle.is_some() || plugins.is_bound();
         Setup {
             dialect: self.dialect.clone(),
-            guests: lua::guests(&plugins),
+            guests: lua::guests(plugins),
             max_line: self.settings.max_line,
             profile,
             output,
@@ -240,9 +244,13 @@ impl Engine {
         if !changes.is_empty() && self.writer.is_for_people() {
             formatters.push(Box::new(Banner::new(self.config.project(), &changes)));
         }
-        let scripts = Scripts::new(plugins, self.settings.profile.detail);
+        let scripts = self.scripts_of(plugins);
         formatters.extend(scripts.map(|scripts| Box::new(scripts) as Box<dyn Formatter>));
         formatters
+    }
+
+    fn scripts_of(&self, plugins: &Rc<Plugins>) -> Option<Scripts> {
+        Scripts::new(plugins, self.settings.profile.detail)
     }
 
     /// The themes that can be chosen.
@@ -267,9 +275,16 @@ impl Engine {
         self.folders.as_ref()
     }
 
-    /// Tells who says what of a tool or a kind.
+    /// Which layers apply to a tool or a kind.
     pub fn explain(&self, question: &Question) -> Explanation {
-        Explanation::of(question, &self.load_plugins())
+        Explanation::of(&question.about(), &self.load_plugins(), self)
+    }
+
+    /// What each layer says of the items that begin at a line of a stream. The error is why it can't be read.
+    pub fn explain_line(&self, input: &mut dyn Read, line: u64) -> io::Result<At> {
+        let plugins = self.load_plugins();
+        let setup = self.setup_with(&plugins);
+        explain::at(self, &plugins, self.scripts_of(&plugins), setup, input, line)
     }
 
     /// What plugins did wrong and printed.

@@ -1,14 +1,37 @@
-//! Tells who says what of a tool or a kind: each layer that may, with the place where it was told to.
+//! Which layers apply to a tool, a kind or the items of a line: each that may say something, where it is defined, what
+//! hides or folds it, and who listens.
 
+use std::cell::RefCell;
+use std::io::{self, Read};
+use std::rc::Rc;
+
+use send_wrapper::SendWrapper;
 use serde::Serialize;
 use streamfmt_core::dialect;
-use streamfmt_core::item::Kind;
+use streamfmt_core::entry::Block;
+use streamfmt_core::formatter::standard::Standard;
+use streamfmt_core::formatter::{FormatError, Formatter, Moment, Verdict};
+use streamfmt_core::item::{Action, Content, Item, Kind, Status};
+use streamfmt_core::pipeline::{Bound, Output, Pipeline, Setup};
+use streamfmt_core::profile::{Detail, Filter, Layout, Profile};
+use streamfmt_core::redact::Redactor;
+use streamfmt_core::session::Session;
 
+use crate::config::document::{Leaf, Spot, Value};
+use crate::config::tree::{Change, Path, Said, Tree};
+use crate::engine::Engine;
+use crate::group;
 use crate::json;
 use crate::lua::layers::{Answer, Field, Ladder, Step};
-use crate::lua::{Plugins, Running};
+use crate::lua::{Plugins, Running, Scripts, plain};
+use crate::profile::Settings;
 
-/// Who says what, for each property.
+/// Bytes that are read at once.
+const PIECE: usize = 64 * 1024;
+/// Most items of one line that are explained.
+const MOST_ITEMS: usize = 64;
+
+/// What applies to a tool or a kind, for each property.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Explanation {
     /// The tool, if it is about one.
@@ -20,8 +43,30 @@ pub struct Explanation {
     /// The kind of item, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<&'static str>,
+    /// The id of the item, if it is about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Why the tool may not be the one that is meant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<String>,
     /// The walk for each property.
     pub properties: Vec<Walk>,
+    /// What hides or folds it.
+    pub hiding: Vec<Hiding>,
+    /// The functions that see it, by `sf.on`.
+    pub listeners: Vec<Listener>,
+}
+
+/// The items that begin at a line, and what comes out of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct At {
+    /// What applies to each of them.
+    pub items: Vec<Explanation>,
+    /// What is shown, as plain text.
+    pub shown: String,
+    /// The first line after it at which an item begins, if none does here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
 }
 
 /// Who is asked for one property, from the top down.
@@ -55,6 +100,39 @@ pub struct Candidate {
     pub pattern: String,
     /// What it says: a text in quotes, or `function` with the line where that begins.
     pub says: String,
+    /// What that gives for the item, if it is about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gives: Option<String>,
+}
+
+/// A setting that hides or folds something.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Hiding {
+    /// `hides`, `folds`, or `shows` where nothing but what it names is shown.
+    pub does: &'static str,
+    /// To which items: `calls`, `results`, `failures`, …
+    pub to: String,
+    /// The setting as it is written.
+    pub says: String,
+    /// Where it is written.
+    pub place: String,
+}
+
+/// A function that sees items without saying how they look.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Listener {
+    /// What it listens to: `call`.
+    pub kind: &'static str,
+    /// Whose it is: `plugin`, `user script`, …
+    pub layer: &'static str,
+    /// The plugin.
+    pub plugin: String,
+    /// The file in which it begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line in it, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
 }
 
 /// Whether the turn of a candidate comes.
@@ -78,6 +156,30 @@ pub struct Question {
     pub kind: Option<Kind>,
 }
 
+/// A tool with what it does, or a kind, or both.
+pub(crate) struct About {
+    tool: Option<String>,
+    action: Action,
+    kind: Option<Kind>,
+}
+
+impl Question {
+    pub(crate) fn about(&self) -> About {
+        let Self { tool, kind } = self.clone();
+        About { action: dialect::action_of(tool.as_deref().unwrap_or_default()), tool, kind }
+    }
+}
+
+impl About {
+    fn is_of_tools(&self) -> bool {
+        self.kind.is_none_or(|kind| matches!(kind, Kind::Call | Kind::Result))
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        self.kind.map_or_else(|| vec![Kind::Call, Kind::Result], |kind| vec![kind])
+    }
+}
+
 impl Explanation {
     /// The answer for programs: one JSON object.
     pub fn to_json(&self) -> String {
@@ -85,34 +187,56 @@ impl Explanation {
         json::pretty(self)
     }
 
-    pub(crate) fn of(question: &Question, plugins: &Plugins) -> Self {
-        let Question { tool, kind } = question;
-        if let Some(kind) = kind.filter(|kind| !matches!(kind, Kind::Call | Kind::Result)) {
+    pub(crate) fn of(about: &About, plugins: &Plugins, engine: &Engine) -> Self {
+        let (hiding, listeners) = (hiding(about, engine), listeners(about, plugins));
+        if let Some(kind) = about.kind.filter(|_| !about.is_of_tools()) {
             let ladder = plugins.with_layers(|layers| Ladder::of_kind(layers, kind));
             let walk = Walk {
-                name: "view",
+                name: VIEW,
                 candidates: candidates(&ladder.views, plugins),
                 built_in: "the built-in formatter's view",
             };
-            return Self { tool: None, action: None, kind: Some(kind.name()), properties: vec![walk] };
+            let (kind, properties) = (Some(kind.name()), vec![walk]);
+            return Self {
+                tool: None,
+                action: None,
+                kind,
+                id: None,
+                doubt: None,
+                properties,
+                hiding,
+                listeners,
+            };
         }
-        let name = tool.clone().unwrap_or_default();
-        let action = dialect::action_of(&name);
-        let ladder = plugins.with_layers(|layers| Ladder::of_tool(layers, &name, Some(action)));
-        let walks = Field::ALL.into_iter().filter(|(field, _)| concerns(*field, *kind));
+        let name = about.tool.clone().unwrap_or_default();
+        let ladder = plugins.with_layers(|layers| Ladder::of_tool(layers, &name, Some(about.action)));
+        let walks = Field::ALL.into_iter().filter(|(field, _)| concerns(*field, about.kind));
         let properties = walks.map(|(field, name)| Walk {
             name,
             candidates: candidates(ladder.field(field), plugins),
             built_in: built_in(field),
         });
         Self {
-            tool: tool.clone(),
-            action: Some(action.name()),
-            kind: kind.map(Kind::name),
+            doubt: group::doubt_of_tool(&name).filter(|_| !ladder.names(&name)),
+            tool: about.tool.clone(),
+            action: Some(about.action.name()),
+            kind: about.kind.map(Kind::name),
+            id: None,
             properties: properties.collect(),
+            hiding,
+            listeners,
         }
     }
 }
+
+impl At {
+    /// The answer for programs: one JSON object.
+    pub fn to_json(&self) -> String {
+        json::pretty(self)
+    }
+}
+
+const VIEW: &str = "view";
 
 fn concerns(field: Field, kind: Option<Kind>) -> bool {
     match kind {
@@ -154,15 +278,286 @@ fn candidates(steps: &[Step], plugins: &Plugins) -> Vec<Candidate> {
         };
         is_answered |= is_sure;
         let plugin = plugins.get(step.who);
+        let origin = step.source.origin.as_ref();
         candidates.push(Candidate {
             turn,
             layer: plugin.map_or("profile", |plugin| plugin.layer().name()),
             plugin: plugin.map(Running::name),
-            file: step.source.origin.as_ref().map(|origin| origin.file.clone()),
-            line: step.source.origin.as_ref().map(|origin| origin.line),
+            file: origin.map(|origin| file_of(plugin, &origin.file)),
+            line: origin.map(|origin| origin.line),
             pattern: step.source.pattern.clone(),
             says,
+            gives: None,
         });
     }
     candidates
+}
+
+/// A file of a plugin, or of settings, as an editor opens it.
+fn file_of(plugin: Option<&Running>, file: &str) -> String {
+    plugin.and_then(|plugin| plugin.path_of(file)).unwrap_or_else(|| file.to_owned())
+}
+
+fn listeners(about: &About, plugins: &Plugins) -> Vec<Listener> {
+    let mut listeners = Vec::new();
+    for plugin in plugins.all().iter().rev() {
+        for hook in plugin.registered().hooks_of_all() {
+            let kind = about.kinds().into_iter().find(|kind| hook.what == format!("on {}", kind.name()));
+            let Some(kind) = kind else { continue };
+            let (file, line) = hook.place.unzip();
+            listeners.push(Listener {
+                kind: kind.name(),
+                layer: plugin.layer().name(),
+                plugin: plugin.name(),
+                file: file.map(|file| file_of(Some(plugin), &file)),
+                line,
+            });
+        }
+    }
+    listeners
+}
+
+/// An item to try settings on, and what its like is called.
+struct Probe {
+    item: Item,
+    name: &'static str,
+}
+
+/// Items of each kind that is asked about, and their failures.
+fn probes(about: &About) -> Vec<Probe> {
+    let probe = |kind: Kind, failed: bool| {
+        let mut item = Item::new("probe", kind, 1);
+        item.text = Content::Own("x".to_owned());
+        if about.is_of_tools() {
+            item.tool = about.tool.as_deref().map(Into::into);
+            item.action = Some(about.action);
+        }
+        if failed {
+            (item.error, item.status) = (true, Status::Failed);
+        }
+        let name = match (kind, failed) {
+            (Kind::Call, _) => "calls",
+            (Kind::Result, false) => "results that went well",
+            (Kind::Result, true) => "failures",
+            (_, false) => "all",
+            (_, true) => "failures",
+        };
+        Probe { item, name }
+    };
+    let mut probes = Vec::new();
+    for kind in about.kinds() {
+        probes.push(probe(kind, false));
+        if matches!(kind, Kind::Result | Kind::Outcome) {
+            probes.push(probe(kind, true));
+        }
+    }
+    probes
+}
+
+/// What hides or folds the items that are asked about: `only`, `hide`, each `[[filter]]`, and the detail.
+fn hiding(about: &About, engine: &Engine) -> Vec<Hiding> {
+    let probes = probes(about);
+    let names = |does: &dyn Fn(&Item) -> bool| {
+        let met: Vec<&str> = probes.iter().filter(|it| does(&it.item)).map(|it| it.name).collect();
+        if met.len() == probes.len() { "all".to_owned() } else { met.join(", ") }
+    };
+    let mut found = Vec::new();
+    let whole = &engine.settings().profile;
+    for (key, element) in elements(engine) {
+        let says = match key {
+            "filter" => format!("[[filter]] {}", element.value),
+            key => format!("{key} = [{}]", element.value),
+        };
+        let place = element.spot.to_string();
+        let filter = alone(key, element).filter;
+        if !filter.only.is_empty() {
+            // It hides whatever neither it nor another one of its kind names.
+            let only = Filter { hide: Vec::new(), ..whole.filter.clone() };
+            let to = names(&|item| !only.admits(item));
+            if !to.is_empty() {
+                found.push(Hiding { does: "hides", to, says, place });
+            }
+            continue;
+        }
+        let hidden = names(&|item| !filter.admits(item));
+        let folded = names(&|item| filter.collapses(item));
+        for (does, to) in [("hides", hidden), ("folds", folded)] {
+            if !to.is_empty() {
+                found.push(Hiding { does, to, says: says.clone(), place: place.clone() });
+            }
+        }
+    }
+    let session = Session::default();
+    let standard = Standard::of(whole);
+    let is_hidden = |item: &Item| {
+        let kind = item.kind;
+        !matches!(kind, Kind::Call | Kind::Result)
+            && matches!(standard.format(item, &session), Ok(Verdict::Hide))
+    };
+    let settings = engine.resolved().tree.settings();
+    let detail = settings.iter().find(|setting| setting.name == "detail").map(|setting| setting.leaf);
+    let place = detail.map_or_else(|| "built-in".to_owned(), |leaf| leaf.spot.to_string());
+    let to = names(&is_hidden);
+    if !to.is_empty() && about.kind == Some(Kind::Record) {
+        let says = "records are shown with --only record".to_owned();
+        found.push(Hiding { does: "hides", to, says, place: "built-in".to_owned() });
+    } else if !to.is_empty() {
+        let says = detail
+            .map_or_else(|| "detail = \"compact\"".to_owned(), |leaf| format!("detail = {}", leaf.value));
+        found.push(Hiding { does: "hides", to, says, place });
+    } else if whole.detail == Detail::Lines {
+        found.push(Hiding {
+            does: "folds",
+            to: "all".to_owned(),
+            says: "detail = \"lines\"".to_owned(),
+            place,
+        });
+    }
+    found
+}
+
+/// What the settings say of hiding, each thing apart.
+fn elements(engine: &Engine) -> Vec<(&'static str, Leaf)> {
+    let settings = engine.resolved().tree.settings();
+    let of_key = |key: &'static str| {
+        let leaf = settings.iter().find(|setting| setting.name == key).map(|setting| setting.leaf);
+        let elements: Vec<Leaf> = match leaf.map(|leaf| &leaf.value) {
+            Some(Value::List(list)) => list.clone(),
+            // Of an option: names with commas between them.
+            Some(_) => {
+                let names = leaf.and_then(Leaf::names).unwrap_or_default();
+                let text =
+                    |named: crate::keys::Named| Leaf { value: Value::Text(named.name), spot: named.spot };
+                names.into_iter().map(text).collect()
+            }
+            None => Vec::new(),
+        };
+        elements.into_iter().map(move |element| (key, element))
+    };
+    ["only", "hide", "filter"].into_iter().flat_map(of_key).collect()
+}
+
+/// The profile that says nothing but one element of a list.
+fn alone(key: &'static str, element: Leaf) -> Profile {
+    let spot: Spot = element.spot.clone();
+    let mut tree = Tree::default();
+    let leaf = Leaf { value: Value::List(vec![element]), spot };
+    tree.say(&Said { path: Path::Key(key), change: Change::Replace, leaf });
+    Settings::of(&tree).profile
+}
+
+/// Reads a stream and explains the items that begin at a line.
+pub(crate) fn at(
+    engine: &Engine,
+    plugins: &Rc<Plugins>,
+    scripts: Option<Scripts>,
+    mut setup: Setup,
+    input: &mut dyn Read,
+    line: u64,
+) -> io::Result<At> {
+    let found = Rc::new(RefCell::new(At::default()));
+    let looker = Looker {
+        line,
+        engine: engine.clone(),
+        plugins: Rc::clone(plugins),
+        redactor: RefCell::new(Redactor::new(&setup.profile.redaction)),
+        scripts,
+        found: Rc::clone(&found),
+    };
+    let formatters: Vec<Box<dyn Formatter>> = vec![Box::new(AtLine(SendWrapper::new(looker)))];
+    setup.output = Output::Entries { formatters, writer: Box::new(plain(Layout::default().margin)) };
+    (setup.settle, setup.bound) = (None, Some(Bound::default()));
+    let (mut pipeline, mut out) = (Pipeline::new(setup), String::new());
+    let mut piece = vec![0; PIECE];
+    loop {
+        let length = match input.read(&mut piece) {
+            Ok(0) => break,
+            Ok(length) => length,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        // Writing to a string doesn't fail.
+        let _ = pipeline.push(&piece[..length], &mut out);
+    }
+    let _ = pipeline.finish(&mut out);
+    drop(pipeline);
+    let mut found = found.take();
+    found.shown = out.trim_end().to_owned();
+    Ok(found)
+}
+
+/// The formatter that lets nothing out but what is said of the items of a line, and explains those.
+struct AtLine(SendWrapper<Looker>);
+
+struct Looker {
+    line: u64,
+    engine: Engine,
+    plugins: Rc<Plugins>,
+    /// Nothing if no layer says anything of items.
+    scripts: Option<Scripts>,
+    redactor: RefCell<Option<Redactor>>,
+    found: Rc<RefCell<At>>,
+}
+
+impl Formatter for AtLine {
+    fn name(&self) -> &'static str {
+        "explain"
+    }
+
+    fn format(&self, item: &Item, session: &Session) -> Result<Verdict, FormatError> {
+        if item.line != self.0.line {
+            return Ok(Verdict::Hide);
+        }
+        self.0.scripts.as_ref().map_or(Ok(Verdict::Pass), |scripts| scripts.format(item, session))
+    }
+
+    // Items that a filter hides are formatted by nobody: here they are all seen.
+    fn observe(&self, moment: Moment<'_>, session: &Session) -> Vec<Block> {
+        let said = self.0.scripts.as_ref().map(|scripts| scripts.observe(moment, session));
+        let Moment::Complete(item) = moment else { return Vec::new() };
+        if item.line != self.0.line {
+            self.0.pass(item.line);
+            return Vec::new();
+        }
+        self.0.meet(item, session);
+        said.unwrap_or_default()
+    }
+}
+
+impl Looker {
+    /// Remembers where the next item begins.
+    fn pass(&self, line: u64) {
+        let mut found = self.found.borrow_mut();
+        if line > self.line && found.next.is_none_or(|next| line < next) {
+            found.next = Some(line);
+        }
+    }
+
+    fn meet(&self, item: &Item, session: &Session) {
+        if self.found.borrow().items.len() == MOST_ITEMS {
+            return;
+        }
+        let call = item.call.as_ref().filter(|_| item.kind == Kind::Result).and_then(|id| session.call(id));
+        let tool = item.tool.as_deref().or_else(|| call?.tool.as_deref());
+        let action = item.action.or_else(|| call?.action).unwrap_or(Action::Other);
+        let about = About { tool: tool.map(str::to_owned), action, kind: Some(item.kind) };
+        let mut explained = Explanation::of(&about, &self.plugins, &self.engine);
+        (explained.id, explained.doubt) = (Some(self.masked(item.id.as_str())), None);
+        for walk in &mut explained.properties {
+            let field = Field::ALL.into_iter().find(|(_, name)| *name == walk.name).map(|(field, _)| field);
+            let answers = self.scripts.as_ref().map(|scripts| scripts.answers(item, session, field));
+            for (candidate, answer) in walk.candidates.iter_mut().zip(answers.unwrap_or_default()) {
+                candidate.gives = answer.map(|answer| self.masked(&answer));
+            }
+        }
+        self.found.borrow_mut().items.push(explained);
+    }
+
+    /// A text of the stream, as far as it may be shown.
+    fn masked(&self, text: &str) -> String {
+        match &mut *self.redactor.borrow_mut() {
+            Some(redactor) => redactor.text(text).into_owned(),
+            None => text.to_owned(),
+        }
+    }
 }

@@ -83,6 +83,16 @@ fn tools_of_filters(leaf: &Leaf) -> Vec<Named> {
     named.collect()
 }
 
+/// Why a name is probably not that of the tool that is meant: no dialect has it.
+pub(crate) fn doubt_of_tool(tool: &str) -> Option<String> {
+    if is_known(tool) {
+        return None;
+    }
+    let meant = meant(tool).filter(|meant| words().all(|word| word != *meant));
+    let hint = meant.map_or_else(String::new, |meant| format!(" (did you mean \"{meant}\"?)"));
+    Some(format!("no known agent has a tool of this name, and no setting or plugin names it{hint}"))
+}
+
 /// Whether a name is that of a kind or of a tool that is known, or stands for several.
 fn is_known(name: &str) -> bool {
     match Selector::parse(name) {

@@ -4,7 +4,7 @@ use crate::entry::{Block, Line, View};
 use crate::formatter::{FormatError, Formatter, Verdict, calls, generic, lines, notices, outcome, results};
 use crate::item::FactRef;
 use crate::item::{Item, Kind, Status};
-use crate::profile::Detail;
+use crate::profile::{Detail, Profile, Selector};
 use crate::session::Session;
 use crate::text::Text;
 
@@ -20,6 +20,12 @@ impl Standard {
     /// A formatter that says so much.
     pub fn new(detail: Detail) -> Self {
         Self { detail, shows_records: false, keeps_long: false }
+    }
+
+    /// The formatter that a profile wants.
+    pub fn of(profile: &Profile) -> Self {
+        let wants_records = profile.filter.only.contains(&Selector::Kind(Kind::Record));
+        Self::new(profile.detail).with_records(wants_records).with_long(profile.layout.ci.has_groups())
     }
 
     /// Says records too. Without this they are left to others, since their text stands in the reply they are of.

@@ -10,7 +10,7 @@ use crate::entry::{Block, Entry, Figures, Line, View};
 use crate::formatter::standard::Standard;
 use crate::formatter::{Formatter, Moment, Verdict, tools};
 use crate::item::{Fact, FactRef, Id, Item, Kind};
-use crate::profile::{Detail, Profile, Selector};
+use crate::profile::{Detail, Profile};
 use crate::redact::Redactor;
 use crate::session::{Change, Session, SessionId};
 use crate::text::Text;
@@ -84,7 +84,7 @@ impl Stage {
     pub(super) fn new(profile: Profile, output: Output) -> (Self, Option<Box<dyn Writer>>) {
         let (listener, formatters, writer) = Listener::of(output);
         let stage = Self {
-            standard: standard_of(&profile),
+            standard: Standard::of(&profile),
             redactor: Redactor::new(&profile.redaction),
             profile,
             listener,
@@ -112,7 +112,7 @@ impl Stage {
 
     /// Takes other choices.
     fn choose(&mut self, profile: Profile) {
-        self.standard = standard_of(&profile);
+        self.standard = Standard::of(&profile);
         self.redactor = Redactor::new(&profile.redaction);
         self.profile = profile;
         self.titles.clear();
@@ -487,10 +487,4 @@ fn note_failures(report: &mut Report, formatter: &dyn Formatter) {
     for failure in formatter.take_failures() {
         count(&mut report.failures, &format!("{}: {failure}", formatter.name()));
     }
-}
-
-/// The formatter that decides everything, for these choices.
-fn standard_of(profile: &Profile) -> Standard {
-    let wants_records = profile.filter.only.contains(&Selector::Kind(Kind::Record));
-    Standard::new(profile.detail).with_records(wants_records).with_long(profile.layout.ci.has_groups())
 }

@@ -281,7 +281,7 @@ impl Registered {
     }
 
     /// All of it, in the order registered: tools, other kinds, what waits for events, dialects, writers.
-    pub(super) fn hooks_of_all(&self) -> Vec<Hook> {
+    pub(crate) fn hooks_of_all(&self) -> Vec<Hook> {
         let place = |origin: Option<&Origin>| origin.map(|origin| (origin.file.clone(), origin.line));
         let tools = self.rules.iter().map(|rule| {
             let source = rule.fields.first().map(|(.., source)| source);
@@ -430,6 +430,18 @@ impl Ladder {
             }));
         }
         Rc::new(ladder)
+    }
+
+    /// A walk of one step for `field`.
+    pub(super) fn of_step(field: Field, step: &Step) -> Rc<Self> {
+        let mut ladder = Self::default();
+        ladder.fields[field as usize].push(step.clone());
+        Rc::new(ladder)
+    }
+
+    /// Whether a layer gives a whole tool or kind its rule by exact name.
+    pub(crate) fn names(&self, tool: &str) -> bool {
+        self.fields.iter().flatten().any(|step| step.source.pattern == tool)
     }
 
     /// Who is asked for `field`.

@@ -49,4 +49,4 @@ pub use layers::Hook;
 pub(crate) use meter::Fault;
 pub(crate) use plugin::Running;
 pub(crate) use plugins::{Chosen, Plugins, WriterName};
-pub(crate) use scripts::Scripts;
+pub(crate) use scripts::{Scripts, plain};

@@ -124,7 +124,7 @@ impl Running {
     }
 
     /// What it registered.
-    pub(super) fn registered(&self) -> std::cell::Ref<'_, Registered> {
+    pub(crate) fn registered(&self) -> std::cell::Ref<'_, Registered> {
         self.plugin.registered.borrow()
     }
 
@@ -230,6 +230,11 @@ impl Running {
     /// The file or folder's own name, by which a later version of it is known.
     pub(super) fn pack_name(&self) -> &str {
         &self.pack.name
+    }
+
+    /// Where a file of it lies on the disk, by its name in messages.
+    pub(crate) fn path_of(&self, file: &str) -> Option<String> {
+        self.pack.path_of(file)
     }
 
     /// Makes a failure of a stopped run, and counts it.

@@ -126,7 +126,7 @@ impl Plugins {
     }
 
     /// The plugins, the lowest first.
-    pub(super) fn all(&self) -> &[Running] {
+    pub(crate) fn all(&self) -> &[Running] {
         &self.all
     }
 

@@ -1,5 +1,7 @@
 //! The formatter that asks plugins and the profile, one layer after the other, and the built-in one below them.
 
+mod answers;
+
 use std::any::Any;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -27,6 +29,8 @@ use super::plugin::Running;
 use super::plugins::Plugins;
 use super::templates::filled;
 use super::vm::Stop;
+
+pub(crate) use answers::plain;
 
 /// Walks that are remembered, by tool.
 const MOST_LADDERS: usize = 1_024;
