@@ -3,7 +3,9 @@
 mod key;
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use streamfmt::config::document::Layer;
@@ -13,11 +15,15 @@ use streamfmt::{Engine, Problems};
 
 use crate::choice::{Choice, build};
 use crate::folders::folders;
-use crate::message::{OK, RUN_FAILED, USAGE, one_line, tell, tell_problems};
+use crate::input::reason;
+use crate::message::{OK, OUTPUT, RUN_FAILED, USAGE, one_line, tell, tell_problems};
 use crate::write_out;
 use key::{explain, is_known, is_of, unknown};
 
 pub(crate) use key::reference;
+
+/// What `config init` writes.
+const STARTER: &str = include_str!("config/starter.toml");
 
 /// Tells what the settings are, where each was said, and what is wrong with them.
 #[derive(Debug, clap::Args)]
@@ -28,6 +34,11 @@ pub(crate) struct ConfigCommand {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Write a file of settings to begin with, in which everything is commented out
+    Init {
+        /// The file, which must not be there yet; without one it is your own
+        file: Option<PathBuf>,
+    },
     /// Write the settings that hold, as TOML
     Show {
         /// Only this key, or the keys of this group
@@ -90,6 +101,7 @@ impl ConfigCommand {
     /// Does what it says. An error is an exit code whose reason was told.
     pub(crate) fn run(&self) -> Result<u8, u8> {
         match &self.command {
+            Command::Init { file } => init(file.as_deref()),
             Command::Show { key, origin, all, choice } => {
                 let engine = build(choice.builder())?;
                 let settings = engine.resolved().tree.settings();
@@ -166,6 +178,35 @@ fn lines(settings: &[&Setting<'_>], origin: bool, all: bool) -> String {
         }
     }
     text
+}
+
+/// Writes a commented file of settings. One that is there stays as it is.
+fn init(file: Option<&Path>) -> Result<u8, u8> {
+    let folders = folders();
+    let own = || Some(folders.config.as_ref()?.join("config.toml"));
+    let Some(path) = file.map(Path::to_owned).or_else(own) else {
+        tell("there is no folder for your settings: no home directory is known");
+        return Err(USAGE);
+    };
+    let shown = folders.shown(&path);
+    let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| {
+        // Nobody's settings are lost, not even to a second run at the same time.
+        let mut file = File::options().write(true).create_new(true).open(&path)?;
+        file.write_all(STARTER.as_bytes())
+    });
+    match written {
+        Ok(()) => write_out(format!("wrote {}", one_line(&shown)).as_bytes()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            tell(&format!(
+                "{shown}: it is there already (streamfmt config show --origin tells what it says)"
+            ));
+            Err(USAGE)
+        }
+        Err(error) => {
+            tell(&format!("can't write {shown}: {}", reason(&error)));
+            Err(OUTPUT)
+        }
+    }
 }
 
 /// Tells what is wrong with files, or with those that are found.

@@ -398,3 +398,31 @@ fn a_check_finds_themes_that_are_not_there_and_broken_plugins() {
         assert!(outcome.stderr.contains(part), "{part}: {}", outcome.stderr);
     }
 }
+
+#[test]
+fn a_file_to_begin_with_is_written_once_and_says_nothing_until_it_is_changed() {
+    let folder = Folder::with(&[("s.jsonl", CALLS)]);
+    let before = folder.run("s.jsonl").expect(0, "").stdout;
+    let told = folder.run("config init").expect(0, "").stdout;
+    assert_eq!(told, "wrote ~/.config/streamfmt/config.toml\n");
+    let file = "home/.config/streamfmt/config.toml";
+    let text = folder.read(file);
+    assert!(text.lines().all(|line| line.is_empty() || line.starts_with('#')), "{text}");
+    folder.run("config check").expect(0, "");
+    assert_eq!(folder.run("s.jsonl").expect(0, "").stdout, before);
+    // Each key in it is one that may be set.
+    let set: String = text
+        .lines()
+        .map(|line| line.strip_prefix('#').filter(|rest| !rest.starts_with([' ', ':'])).unwrap_or(line))
+        .fold(String::new(), |all, line| all + line + "\n");
+    folder.write(file, &set);
+    folder.run("config check").expect(0, "");
+    assert!(
+        folder.run("config show limits.result-lines --profile brief").expect(0, "").stdout.contains("= 3")
+    );
+    let told = "streamfmt: ~/.config/streamfmt/config.toml: it is there already (streamfmt config show --origin tells what it says)\n";
+    folder.run("config init").expect(2, told);
+    assert_eq!(folder.read(file), set);
+    assert_eq!(folder.run("config init a/b.toml").expect(0, "").stdout, "wrote a/b.toml\n");
+    assert_eq!(folder.read("a/b.toml"), text);
+}
