@@ -18,12 +18,12 @@ function sf.plugin(about) end
 function sf.tool(pattern, spec) end
 
 ---Says how items of another kind are told: prompt, reply, thinking, plan, notice, outcome, record, unknown.
----@param kind string
+---@param kind sf.Kind
 ---@param fn fun(item: sf.Item, ctx: sf.Context): sf.Answer
 function sf.view(kind, fn) end
 
 ---Sees each item of a kind once, when it is whole; also session.start and session.end. May write ctx.state and give blocks to add after the item.
----@param kind string
+---@param kind sf.Event
 ---@param fn fun(item: sf.Item, ctx: sf.Context): sf.Answer
 function sf.on(kind, fn) end
 
@@ -44,13 +44,13 @@ function sf.has(feature) end
 
 ---Text as it is: one line, or verbatim lines.
 ---@param text string
----@param role string?
+---@param role sf.Role?
 ---@return sf.Block
 function sf.text(text, role) end
 
 ---A piece of a line.
 ---@param text string
----@param role string?
+---@param role sf.Role?
 ---@return sf.Span
 function sf.span(text, role) end
 
@@ -61,14 +61,14 @@ function sf.line(...) end
 
 ---Markdown.
 ---@param text string
----@param role string?
+---@param role sf.Role?
 ---@return sf.Block
 function sf.prose(text, role) end
 
 ---Verbatim text, highlighted if its language is known; `start` numbers its lines, `exact` keeps the blanks at its end.
 ---@param text string
 ---@param lang string?
----@param opts {start: number?, role: string?, exact: boolean?}?
+---@param opts {start: number?, role: sf.Role?, exact: boolean?}?
 ---@return sf.Block
 function sf.code(text, lang, opts) end
 
@@ -110,14 +110,14 @@ function sf.details(summary, blocks) end
 
 ---A path, told relative to the session's folder.
 ---@param path string
----@param role string?
+---@param role sf.Role?
 ---@return sf.Span
 function sf.path(path, role) end
 
 ---A text that leads somewhere, where links can be followed.
 ---@param text string
 ---@param url string
----@param role string?
+---@param role sf.Role?
 ---@return sf.Span
 function sf.link(text, url, role) end
 
@@ -281,13 +281,13 @@ function sf.sorted(table) end
 
 ---What a function is given: read as it is asked for, and good until the function returns.
 ---@class sf.Item
----@field kind string prompt, reply, thinking, call, result, plan, notice, outcome, record or unknown
+---@field kind sf.Kind prompt, reply, thinking, call, result, plan, notice, outcome, record or unknown
 ---@field id string unique within the stream
 ---@field parent string? the call that it is inside of, if a sub-agent said it
 ---@field text string its text, as the stream has it
 ---@field error boolean whether it tells of a failure
----@field status string open, done, failed or cancelled
----@field data table typed facts: stdout, stderr, exit, patch, lines, …
+---@field status sf.Status open, done, failed or cancelled
+---@field data sf.Data typed facts: stdout, stderr, exit, patch, lines, …
 ---@field line number number of its first line in the stream
 ---@field time string? when it happened, as the stream tells
 ---@field raw string? the record that it came with, as written
@@ -300,8 +300,8 @@ function sf.sorted(table) end
 ---@field tool string the tool; of an MCP server its own name
 ---@field name string the tool as the stream names it
 ---@field server string? the MCP server
----@field action string run, read, write, edit, search, fetch, delegate, plan, ask, mcp or other
----@field input table its input, read as it is asked for; input:table() is a copy, input:raw() the text
+---@field action sf.Action run, read, write, edit, search, fetch, delegate, plan, ask, mcp or other
+---@field input sf.Input its input, read as it is asked for; input:table() is a copy, input:raw() the text
 ---@field partial boolean whether the input isn't whole
 ---@field result sf.Result? what came of it, once that is known: while a call is told it isn't yet
 
@@ -330,12 +330,12 @@ function sf.sorted(table) end
 ---What `sf.tool` says; each field stands for itself.
 ---@class sf.ToolSpec
 ---@field label? string|fun(call: sf.Call, ctx: sf.Context): any the tool's name as shown: a template or a function
----@field arg? string|fun(input: table, call: sf.Call, ctx: sf.Context): any the one-line argument: a template, a JSON pointer or a function
+---@field arg? string|fun(input: sf.Input, call: sf.Call, ctx: sf.Context): any the one-line argument: a template, a JSON pointer or a function
 ---@field summary? string|fun(result: sf.Result, call: sf.Call, ctx: sf.Context): any the one-line summary of a result; a failure keeps its own words, and this stands behind them
 ---@field call? fun(call: sf.Call, ctx: sf.Context): sf.Answer the whole view of a call: replaces label and arg
 ---@field result? fun(result: sf.Result, call: sf.Call, ctx: sf.Context): sf.Answer the whole view of a result: replaces summary
 ---@field icon? string the name of a glyph, or a text in front of the name
----@field role? string the role of the name
+---@field role? sf.Role the role of the name
 ---@field collapse? boolean|"call"|"result"|"both"|"none" whose body is folded away; true is both
 
 ---What `sf.dialect` says.
@@ -353,11 +353,11 @@ function sf.sorted(table) end
 ---@field time? string when it happened, in the form of RFC 3339
 ---@field session? string the id of its session
 ---@field tool? string on calls: the tool; one of an MCP server is mcp__SERVER__TOOL
----@field action? string on calls: run, read, write, edit, search, fetch, delegate, plan, ask, mcp or other
----@field input? table on calls: the input, a table or a part of the record
+---@field action? sf.Action on calls: run, read, write, edit, search, fetch, delegate, plan, ask, mcp or other
+---@field input? sf.Input on calls: the input, a table or a part of the record
 ---@field call? string on results: the id of the call
 ---@field open? boolean whether it will grow, by sf.item.append, until sf.item.close
----@field data? table typed facts whose names are taken by other fields
+---@field data? sf.Data typed facts whose names are taken by other fields
 
 ---What `sf.writer` says. Each function gives a text; nil leaves the part to the base, false writes nothing.
 ---@class sf.WriterSpec
@@ -395,11 +395,11 @@ function sf.sorted(table) end
 
 ---What is said of one item, for the `entry` of a writer.
 ---@class sf.Entry
----@field kind string the kind of the item
+---@field kind sf.Kind the kind of the item
 ---@field id string the item's id
 ---@field parent? string the call that it is inside of
 ---@field tool? string the tool
----@field action? string what the tool does
+---@field action? sf.Action what the tool does
 ---@field failed boolean whether it tells of a failure
 ---@field mark? string the name of the glyph in front
 ---@field depth number how many sub-agents it is inside of
@@ -428,8 +428,158 @@ function sf.sorted(table) end
 ---@field all fun(self, text: string): table[] all matches
 ---@field replace fun(self, text: string, with: string): string the text with each match replaced; $1 or ${name} is a group
 
+---a kind of item
+---@alias sf.Kind "prompt"|"reply"|"thinking"|"call"|"result"|"plan"|"notice"|"outcome"|"record"|"unknown"
+
+---what sf.on listens to
+---@alias sf.Event "session.start"|"session.end"|sf.Kind
+
+---what a tool does
+---@alias sf.Action "run"|"read"|"write"|"edit"|"search"|"fetch"|"delegate"|"plan"|"ask"|"mcp"|"other"
+
+---where an item is in its life
+---@alias sf.Status "open"|"done"|"failed"|"cancelled"
+
+---what a text is; a role of your own goes below a known one
+---@alias sf.Role "accent"|"ask"|"ask.answer"|"ask.option"|"ask.question"|"call"|"call.arg"|"call.command"|"call.detail"|"call.input"|"call.key"|"call.note"|"call.value"|"change"|"change.add"|"change.remove"|"code"|"code.number"|"details"|"details.folded"|"details.summary"|"diff.add"|"diff.add.word"|"diff.hunk"|"diff.keep"|"diff.number"|"diff.remove"|"diff.remove.word"|"elided"|"error"|"faint"|"id"|"image"|"link"|"list.active"|"list.done"|"list.failed"|"list.open"|"list.plain"|"mark"|"mark.active"|"mark.arrow"|"mark.call"|"mark.column"|"mark.command"|"mark.cross"|"mark.diff-add"|"mark.diff-hunk"|"mark.diff-keep"|"mark.diff-remove"|"mark.done"|"mark.elided"|"mark.error"|"mark.failed"|"mark.image"|"mark.inside"|"mark.nest"|"mark.notice"|"mark.ok"|"mark.open"|"mark.outcome-error"|"mark.outcome-ok"|"mark.plain"|"mark.plan"|"mark.prompt"|"mark.quote"|"mark.reply"|"mark.result"|"mark.row"|"mark.session"|"mark.thinking"|"mark.warning"|"markdown.bar"|"markdown.block"|"markdown.bullet"|"markdown.code"|"markdown.emphasis"|"markdown.heading"|"markdown.heading.1"|"markdown.heading.2"|"markdown.heading.3"|"markdown.heading.4"|"markdown.html"|"markdown.quote"|"markdown.rule"|"markdown.strike"|"markdown.strong"|"markdown.url"|"muted"|"nest"|"notice"|"notice.error"|"notice.info"|"notice.note"|"notice.record"|"notice.text"|"notice.warning"|"ok"|"outcome"|"outcome.error"|"outcome.figure"|"outcome.note"|"outcome.ok"|"outcome.warning"|"path"|"plan"|"plan.note"|"plan.point"|"prompt"|"reply"|"result"|"result.answer"|"result.error"|"result.error.text"|"result.file"|"result.link"|"result.note"|"result.note.of"|"result.ok"|"result.ok.note"|"result.structured"|"result.text"|"session"|"session.folder"|"session.id"|"session.mode"|"session.model"|"session.note"|"session.tool"|"session.version"|"strong"|"syntax.attribute"|"syntax.comment"|"syntax.constant"|"syntax.deleted"|"syntax.function"|"syntax.heading"|"syntax.inserted"|"syntax.invalid"|"syntax.keyword"|"syntax.number"|"syntax.operator"|"syntax.string"|"syntax.tag"|"syntax.type"|"syntax.variable"|"table.border"|"table.head"|"text"|"thinking"|"time"|"tool"|"tool.agent"|"tool.icon"|"tool.name"|"tool.note"|"tool.server"|"unknown"|"warning"|string
+
+---Typed facts, as far as they are known: docs/facts.md tells when.
+---@class sf.Data
+---@field agent? string
+---@field agent_type? string
+---@field answer? string
+---@field background? string
+---@field call? string
+---@field category? string
+---@field cell? string
+---@field code_text? string
+---@field content? string
+---@field cwd? string
+---@field edit_mode? string
+---@field error? string
+---@field event? string
+---@field explanation? string
+---@field from? string
+---@field hook_event? string
+---@field level? string
+---@field mode? string
+---@field model? string
+---@field modified? string
+---@field name? string
+---@field new_source? string
+---@field note? string
+---@field old_source? string
+---@field original? string
+---@field outcome? string
+---@field output_file? string
+---@field path? string
+---@field persisted? string
+---@field plan? string
+---@field query? string
+---@field reason? string
+---@field say? string
+---@field server? string
+---@field session? string
+---@field skill? string
+---@field state? string
+---@field stderr? string
+---@field stdout? string
+---@field subtype? string
+---@field to? string
+---@field tool? string
+---@field trigger? string
+---@field type? string
+---@field url? string
+---@field version? string
+---@field after? number
+---@field attempt? number
+---@field before? number
+---@field bytes? number
+---@field code? number
+---@field count? number
+---@field exit? number
+---@field lines? number
+---@field more_files? number
+---@field of? number
+---@field start? number
+---@field tokens? number
+---@field tool_uses? number
+---@field total? number
+---@field turns? number
+---@field api_ms? number
+---@field cost_usd? number
+---@field delay_ms? number
+---@field duration_ms? number
+---@field resets_at? number
+---@field timed_out_ms? number
+---@field utilization? number
+---@field created? boolean
+---@field image? boolean
+---@field incomplete? boolean
+---@field interrupted? boolean
+---@field orphan? boolean
+---@field partial? boolean
+---@field quiet? boolean
+---@field raw? boolean
+---@field redacted? boolean
+---@field repeated? boolean
+---@field server_side? boolean
+---@field success? boolean
+---@field timed_out? boolean
+---@field truncated? boolean
+---@field user_modified? boolean
+---@field cells? any[]
+---@field errors? any[]
+---@field files? any[]
+---@field hits? any[]
+---@field more? any[]
+---@field calls? string[]
+---@field items? string[]
+---@field tools? string[]
+---@field denials? table[]
+---@field images? table[]
+---@field models? table[]
+---@field patch? table[]
+---@field servers? table[]
+---@field tasks? table[]
+---@field todos? table[]
+---@field annotations? table
+---@field answers? table
+---@field usage? table
+---@field status? number|string
+---@field task? string|table
+---@field matches? number|any[]
+---@field structured? any
+---@field value? any
+---@field [string] any
+
+---A call's input, as the tool takes it: what common tools have is named, and may be of another type all the same.
+---@class sf.Input
+---@field table fun(self): table
+---@field raw fun(self): string
+---@field command? string
+---@field description? string
+---@field file_path? string
+---@field path? string
+---@field pattern? string
+---@field glob? string
+---@field url? string
+---@field query? string
+---@field prompt? string
+---@field content? string
+---@field old_string? string
+---@field new_string? string
+---@field offset? number
+---@field limit? number
+---@field subagent_type? string
+---@field todos? table[]
+---@field [string] any
+
 ---nil: the layer below decides; false: nothing is shown
----@alias sf.Answer nil|false|string|sf.Span|sf.Block|(string|sf.Span|sf.Block)[]
+---@alias sf.Answer nil|false|string|sf.Span|sf.Block|sf.Answer[]
 ---@class sf.Span
+---@field type string
 ---@class sf.Block
+---@field type string
 ---@class sf.Made
+---@field type string

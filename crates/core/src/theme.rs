@@ -24,7 +24,7 @@ use std::ops::Range;
 pub use color::{Color, ColorDepth};
 pub(crate) use glyph::glyph;
 pub use glyph::mark;
-pub use role::{is_role, wrong_role};
+pub use role::{is_role, roles, wrong_role};
 
 use crate::nearest::nearest;
 use crate::profile::Glyphs;

@@ -51,6 +51,11 @@ static KNOWN: LazyLock<HashSet<String, FixedState>> = LazyLock::new(|| {
     ROLES.iter().map(|role| (*role).to_owned()).chain(marks).collect()
 });
 
+/// The roles in use, in no order.
+pub fn roles() -> impl Iterator<Item = &'static str> {
+    KNOWN.iter().map(String::as_str)
+}
+
 /// Whether a role is one of those in use.
 pub fn is_role(role: &str) -> bool {
     KNOWN.contains(role)

@@ -158,6 +158,11 @@ fn list<T>(
     out.write_char(']')
 }
 
+/// The names of typed facts, each with what it is in the words of Lua's declarations: `stdout`, `string`.
+pub fn fact_types() -> impl Iterator<Item = (&'static str, &'static str)> {
+    shape::facts()
+}
+
 /// The typed facts. What is not of the kind that its name promises stands apart, under `odd`.
 fn data(out: &mut dyn Write, item: &Item) -> fmt::Result {
     let fits = |name: &str, known: &Fact| shape::fits(item, name, known);

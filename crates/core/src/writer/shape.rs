@@ -3,8 +3,16 @@
 //! Facts that are values of the record come from outside: any field may hold anything.
 //! `contract.rs` says the same in types; a test holds both together.
 
+use std::sync::LazyLock;
+
 use crate::item::{Fact, Item};
 use crate::json::{Kind, Value};
+use crate::names::Names;
+
+use Shape::{
+    Any, Integer, IntegerOrList, IntegerOrText, List, Number, Object, Objects, Text, TextOrObject, Texts,
+    Truth,
+};
 
 /// The kind of value that a fact has.
 #[derive(Clone, Copy)]
@@ -24,32 +32,61 @@ enum Shape {
     Any,
 }
 
+/// Facts by name.
+#[rustfmt::skip]
+static FACTS: &[(&str, Shape)] = &[
+    ("agent", Text), ("agent_type", Text), ("answer", Text), ("background", Text), ("call", Text), ("category", Text),
+    ("cell", Text), ("code_text", Text), ("content", Text), ("cwd", Text), ("edit_mode", Text), ("error", Text),
+    ("event", Text), ("explanation", Text), ("from", Text), ("hook_event", Text), ("level", Text), ("mode", Text),
+    ("model", Text), ("modified", Text), ("name", Text), ("new_source", Text), ("note", Text), ("old_source", Text),
+    ("original", Text), ("outcome", Text), ("output_file", Text), ("path", Text), ("persisted", Text), ("plan", Text),
+    ("query", Text), ("reason", Text), ("say", Text), ("server", Text), ("session", Text), ("skill", Text),
+    ("state", Text), ("stderr", Text), ("stdout", Text), ("subtype", Text), ("to", Text), ("tool", Text),
+    ("trigger", Text), ("type", Text), ("url", Text), ("version", Text),
+    ("after", Integer), ("attempt", Integer), ("before", Integer), ("bytes", Integer), ("code", Integer),
+    ("count", Integer), ("exit", Integer), ("lines", Integer), ("more_files", Integer), ("of", Integer),
+    ("start", Integer), ("tokens", Integer), ("tool_uses", Integer), ("total", Integer), ("turns", Integer),
+    ("api_ms", Number), ("cost_usd", Number), ("delay_ms", Number), ("duration_ms", Number), ("resets_at", Number),
+    ("timed_out_ms", Number), ("utilization", Number),
+    ("created", Truth), ("image", Truth), ("incomplete", Truth), ("interrupted", Truth), ("orphan", Truth),
+    ("partial", Truth), ("quiet", Truth), ("raw", Truth), ("redacted", Truth), ("repeated", Truth),
+    ("server_side", Truth), ("success", Truth), ("timed_out", Truth), ("truncated", Truth), ("user_modified", Truth),
+    ("cells", List), ("errors", List), ("files", List), ("hits", List), ("more", List),
+    ("calls", Texts), ("items", Texts), ("tools", Texts),
+    ("denials", Objects), ("images", Objects), ("models", Objects), ("patch", Objects), ("servers", Objects),
+    ("tasks", Objects), ("todos", Objects),
+    ("annotations", Object), ("answers", Object), ("usage", Object),
+    ("status", IntegerOrText),
+    ("task", TextOrObject),
+    ("matches", IntegerOrList),
+    ("structured", Any), ("value", Any),
+];
+
+static SHAPES: LazyLock<Names<Shape>> = Names::lazy(|| Names::new(FACTS));
+
+/// The facts that are known by name, each with what it is in the words of Lua's declarations.
+pub(super) fn facts() -> impl Iterator<Item = (&'static str, &'static str)> {
+    FACTS.iter().map(|(name, shape)| {
+        let kind = match shape {
+            Text => "string",
+            Integer | Number => "number",
+            Truth => "boolean",
+            List => "any[]",
+            Texts => "string[]",
+            Objects => "table[]",
+            Object => "table",
+            IntegerOrText => "number|string",
+            TextOrObject => "string|table",
+            IntegerOrList => "number|any[]",
+            Any => "any",
+        };
+        (*name, kind)
+    })
+}
+
 /// The shape of the fact called `name`; what isn't listed is open.
 fn shape(name: &str) -> Shape {
-    match name {
-        "agent" | "agent_type" | "answer" | "background" | "call" | "category" | "cell" | "code_text"
-        | "content" | "cwd" | "edit_mode" | "error" | "event" | "explanation" | "from" | "hook_event"
-        | "level" | "mode" | "model" | "modified" | "name" | "new_source" | "note" | "old_source"
-        | "original" | "outcome" | "output_file" | "path" | "persisted" | "plan" | "query" | "reason"
-        | "say" | "server" | "session" | "skill" | "state" | "stderr" | "stdout" | "subtype" | "to"
-        | "tool" | "trigger" | "type" | "url" | "version" => Shape::Text,
-        "after" | "attempt" | "before" | "bytes" | "code" | "count" | "exit" | "lines" | "more_files"
-        | "of" | "start" | "tokens" | "tool_uses" | "total" | "turns" => Shape::Integer,
-        "api_ms" | "cost_usd" | "delay_ms" | "duration_ms" | "resets_at" | "timed_out_ms" | "utilization" => {
-            Shape::Number
-        }
-        "created" | "image" | "incomplete" | "interrupted" | "orphan" | "partial" | "quiet" | "raw"
-        | "redacted" | "repeated" | "server_side" | "success" | "timed_out" | "truncated"
-        | "user_modified" => Shape::Truth,
-        "cells" | "errors" | "files" | "hits" | "more" => Shape::List,
-        "calls" | "items" | "tools" => Shape::Texts,
-        "denials" | "images" | "models" | "patch" | "servers" | "tasks" | "todos" => Shape::Objects,
-        "annotations" | "answers" | "usage" => Shape::Object,
-        "status" => Shape::IntegerOrText,
-        "task" => Shape::TextOrObject,
-        "matches" => Shape::IntegerOrList,
-        _ => Shape::Any,
-    }
+    SHAPES.get(name.as_bytes()).unwrap_or(Any)
 }
 
 /// Whether a fact is of the kind that its name promises. What a dialect made itself is.
@@ -66,17 +103,17 @@ pub(super) fn fits(item: &Item, name: &str, fact: &Fact) -> bool {
 fn is_of(shape: Shape, value: Value<'_>) -> bool {
     let kind = value.kind();
     match shape {
-        Shape::Text => kind == Kind::String,
-        Shape::Integer => kind == Kind::Number && value.raw().parse::<i64>().is_ok(),
-        Shape::Number => value.float().is_some(),
-        Shape::Truth => value.bool().is_some(),
-        Shape::List => kind == Kind::Array,
-        Shape::Texts => kind == Kind::Array && value.items().all(|item| item.kind() == Kind::String),
-        Shape::Objects => kind == Kind::Array && value.items().all(|item| item.kind() == Kind::Object),
-        Shape::Object => kind == Kind::Object,
-        Shape::IntegerOrText => is_of(Shape::Integer, value) || is_of(Shape::Text, value),
-        Shape::TextOrObject => is_of(Shape::Text, value) || is_of(Shape::Object, value),
-        Shape::IntegerOrList => is_of(Shape::Integer, value) || is_of(Shape::List, value),
-        Shape::Any => true,
+        Text => kind == Kind::String,
+        Integer => kind == Kind::Number && value.raw().parse::<i64>().is_ok(),
+        Number => value.float().is_some(),
+        Truth => value.bool().is_some(),
+        List => kind == Kind::Array,
+        Texts => kind == Kind::Array && value.items().all(|item| item.kind() == Kind::String),
+        Objects => kind == Kind::Array && value.items().all(|item| item.kind() == Kind::Object),
+        Object => kind == Kind::Object,
+        IntegerOrText => is_of(Integer, value) || is_of(Text, value),
+        TextOrObject => is_of(Text, value) || is_of(Object, value),
+        IntegerOrList => is_of(Integer, value) || is_of(List, value),
+        Any => true,
     }
 }

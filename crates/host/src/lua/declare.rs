@@ -55,7 +55,11 @@ pub fn luau(declarations: &str) -> String {
                     name => format!("{}: {}", name.trim_end_matches('?'), type_of(kind).0),
                 })
                 .collect();
-            let result = if gives.is_empty() { "()".to_owned() } else { type_of(gives).0 };
+            let result = match &several(gives)[..] {
+                [] => "()".to_owned(),
+                [one] => one.clone(),
+                all => format!("({})", all.join(", ")),
+            };
             let (target, name, indent) = match name.strip_prefix("item.") {
                 Some(name) => (&mut items, name, "    "),
                 None => (&mut functions, name, "  "),
@@ -104,6 +108,17 @@ fn type_of(text: &str) -> (String, &str) {
         rest = after;
     }
     (kind, rest)
+}
+
+/// The types of several values, with commas between them.
+fn several(text: &str) -> Vec<String> {
+    let (mut kinds, mut rest) = (Vec::new(), text);
+    while !rest.is_empty() {
+        let (kind, after) = type_of(rest);
+        kinds.push(kind);
+        rest = after.strip_prefix(',').unwrap_or_default();
+    }
+    kinds
 }
 
 /// One type of several that may stand side by side.
@@ -204,6 +219,24 @@ mod tests {
     #[test]
     fn what_comes_out_is_luau_and_has_every_function() {
         let text = luau(&crate::lua::reference::types());
+        for part in [
+            "\nexport type Kind = \"prompt\" | \"reply\" | ",
+            "\nexport type Role = \"accent\" | ",
+            " | \"tool.name\" | ",
+            "\nexport type Answer = nil | false | string | Span | Block | { Answer }\n",
+            "\n  kind: Kind,\n",
+            "\n  data: Data,\n",
+            "\n  stdout: string?,\n",
+            "\n  matches: (number | { any })?,\n",
+            "\n  input: Input,\n",
+            "arg: (string | ((input: Input, call: Call, ctx: Context) -> any))?,",
+            "\n  [string]: any,\n",
+            " on: (kind: Event, fn: ",
+            " span: (text: string, role: Role?) -> Span,",
+            ") -> (string, boolean),",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
         for row in crate::lua::api::FUNCTIONS {
             let name = row.name.rsplit('.').next().unwrap_or_default();
             assert!(text.contains(&format!(" {name}: (")), "{name}: {text}");

@@ -2,6 +2,10 @@
 
 use std::fmt::Write;
 
+use streamfmt_core::item::{Action, Kind};
+use streamfmt_core::theme;
+use streamfmt_core::writer::json::fact_types;
+
 use super::api::{API, CLASSES, FIELDS, FUNCTIONS, OLD};
 
 /// The types for editors (`LuaLS`).
@@ -23,16 +27,57 @@ pub fn types() -> String {
         let base = class.base.map_or_else(String::new, |base| format!(": sf.{base}"));
         let _ = writeln!(out, "\n---{}\n---@class sf.{}{base}", class.doc, class.name);
         for field in FIELDS.iter().filter(|field| field.of == class.name) {
-            let _ = writeln!(out, "---@field {} {} {}", field.name, field.kind, field.doc);
+            let kind = refined(field.name.trim_end_matches('?'), field.kind);
+            let _ = writeln!(out, "---@field {} {kind} {}", field.name, field.doc);
         }
     }
+    let names: Vec<_> = Kind::ALL.map(Kind::name).into();
+    alias(&mut out, "a kind of item", "Kind", &names, "");
+    alias(&mut out, "what sf.on listens to", "Event", &["session.start", "session.end"], "sf.Kind");
+    alias(&mut out, "what a tool does", "Action", &Action::ALL.map(Action::name), "");
+    alias(&mut out, "where an item is in its life", "Status", &["open", "done", "failed", "cancelled"], "");
+    let mut roles: Vec<&str> = theme::roles().collect();
+    roles.sort_unstable();
+    alias(&mut out, "what a text is; a role of your own goes below a known one", "Role", &roles, "string");
+    out.push_str(
+        "\n---Typed facts, as far as they are known: docs/facts.md tells when.\n---@class sf.Data\n",
+    );
+    for (name, kind) in fact_types() {
+        let _ = writeln!(out, "---@field {name}? {kind}");
+    }
+    out.push_str("---@field [string] any\n");
     out.push_str(OTHERS);
     out
 }
 
+/// An alias for one of these texts, or something else.
+fn alias(out: &mut String, about: &str, name: &str, texts: &[&str], or: &str) {
+    let texts: Vec<String> = texts.iter().map(|text| format!("\"{text}\"")).collect();
+    let or = if or.is_empty() { String::new() } else { format!("|{or}") };
+    let _ = write!(out, "\n---{about}\n---@alias sf.{name} {}{or}\n", texts.join("|"));
+}
+
+/// The type of a parameter or field as editors have it: narrower than what is checked when a script runs.
+fn refined(name: &str, kind: &str) -> String {
+    let narrow = match (name, kind) {
+        ("kind", "string") => "sf.Kind",
+        ("event", "string") => "sf.Event",
+        ("action", "string") => "sf.Action",
+        ("action", "string?") => "sf.Action?",
+        ("status", "string") => "sf.Status",
+        ("data", "table") => "sf.Data",
+        ("input", "table") => "sf.Input",
+        ("role", "string") => "sf.Role",
+        ("role", "string?") => "sf.Role?",
+        (_, kind) => kind,
+    };
+    narrow.replace("role: string?", "role: sf.Role?").replace("input: table", "input: sf.Input")
+}
+
 fn declare(out: &mut String, name: &str, params: &[(&str, &str)], gives: &str) {
-    for (name, kind) in params {
-        let _ = writeln!(out, "---@param {name} {kind}");
+    for (param, kind) in params {
+        let kind = refined(if name == "on" && *param == "kind" { "event" } else { param }, kind);
+        let _ = writeln!(out, "---@param {param} {kind}");
     }
     if gives != "nil" {
         let _ = writeln!(out, "---@return {gives}");
@@ -41,13 +86,38 @@ fn declare(out: &mut String, name: &str, params: &[(&str, &str)], gives: &str) {
     let _ = writeln!(out, "function sf.{name}({}) end", names.join(", "));
 }
 
-/// Types without fields.
+/// What isn't in the table of the interface: the inputs of common tools, and what functions of `sf` make.
 const OTHERS: &str = "
+---A call's input, as the tool takes it: what common tools have is named, and may be of another type all the same.
+---@class sf.Input
+---@field table fun(self): table
+---@field raw fun(self): string
+---@field command? string
+---@field description? string
+---@field file_path? string
+---@field path? string
+---@field pattern? string
+---@field glob? string
+---@field url? string
+---@field query? string
+---@field prompt? string
+---@field content? string
+---@field old_string? string
+---@field new_string? string
+---@field offset? number
+---@field limit? number
+---@field subagent_type? string
+---@field todos? table[]
+---@field [string] any
+
 ---nil: the layer below decides; false: nothing is shown
----@alias sf.Answer nil|false|string|sf.Span|sf.Block|(string|sf.Span|sf.Block)[]
+---@alias sf.Answer nil|false|string|sf.Span|sf.Block|sf.Answer[]
 ---@class sf.Span
+---@field type string
 ---@class sf.Block
+---@field type string
 ---@class sf.Made
+---@field type string
 ";
 
 /// What is found in `sf`, in parts.
