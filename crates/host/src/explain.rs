@@ -11,7 +11,7 @@ use streamfmt_core::dialect;
 use streamfmt_core::entry::Block;
 use streamfmt_core::formatter::standard::Standard;
 use streamfmt_core::formatter::{FormatError, Formatter, Moment, Verdict};
-use streamfmt_core::item::{Action, Content, Item, Kind, Status};
+use streamfmt_core::item::{Action, Content, Id, Item, Kind, Status};
 use streamfmt_core::pipeline::{Bound, Output, Pipeline, Setup};
 use streamfmt_core::profile::{Detail, Filter, Layout, Profile};
 use streamfmt_core::redact::Redactor;
@@ -462,6 +462,7 @@ pub(crate) fn at(
         plugins: Rc::clone(plugins),
         redactor: RefCell::new(Redactor::new(&setup.profile.redaction)),
         scripts,
+        current: RefCell::default(),
         found: Rc::clone(&found),
     };
     let formatters: Vec<Box<dyn Formatter>> = vec![Box::new(AtLine(SendWrapper::new(looker)))];
@@ -496,6 +497,8 @@ struct Looker {
     /// Nothing if no layer says anything of items.
     scripts: Option<Scripts>,
     redactor: RefCell<Option<Redactor>>,
+    /// The item that is about to be formatted.
+    current: RefCell<Option<Id>>,
     found: Rc<RefCell<At>>,
 }
 
@@ -505,7 +508,8 @@ impl Formatter for AtLine {
     }
 
     fn format(&self, item: &Item, session: &Session) -> Result<Verdict, FormatError> {
-        if item.line != self.0.line {
+        // Calls before it may be asked for again, for their titles.
+        if item.line != self.0.line && self.0.current.borrow().as_ref() == Some(&item.id) {
             return Ok(Verdict::Hide);
         }
         self.0.scripts.as_ref().map_or(Ok(Verdict::Pass), |scripts| scripts.format(item, session))
@@ -515,6 +519,7 @@ impl Formatter for AtLine {
     fn observe(&self, moment: Moment<'_>, session: &Session) -> Vec<Block> {
         let said = self.0.scripts.as_ref().map(|scripts| scripts.observe(moment, session));
         let Moment::Complete(item) = moment else { return Vec::new() };
+        self.0.current.replace(Some(item.id.clone()));
         if item.line != self.0.line {
             self.0.pass(item.line);
             return Vec::new();

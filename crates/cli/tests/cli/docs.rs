@@ -45,6 +45,11 @@ fn the_tutorial_goes_as_it_says() {
 }
 
 #[test]
+fn the_commands_of_the_page_on_plugins_go_as_it_says() {
+    assert_eq!(follow(include_str!("../../../../docs/plugins.md"), &folder()), 2);
+}
+
+#[test]
 fn the_settings_and_the_script_of_the_readme_work() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let folder = folder();

@@ -16,11 +16,11 @@ use streamfmt_core::theme::{self, is_role};
 use super::item::{Handle, type_name};
 
 /// Blocks and spans of one answer.
-const MOST_PARTS: usize = 20_000;
+pub(super) const MOST_PARTS: usize = 20_000;
 /// Bytes of text of one answer.
-const MOST_BYTES: usize = 8 << 20;
+pub(super) const MOST_BYTES: usize = 8 << 20;
 /// Tables inside one another.
-const DEEPEST: usize = 32;
+pub(super) const DEEPEST: usize = 32;
 /// Longest text that stands in a title, in bytes.
 const SHORT: usize = 300;
 /// Fields of one table with a type.

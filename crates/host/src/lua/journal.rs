@@ -14,11 +14,11 @@ use crate::problem::{Place, Problem};
 /// Different failures that are remembered, to tell each once.
 const MOST_KNOWN: usize = 1_000;
 /// Lines that plugins may print in one run.
-const MOST_PRINTED: usize = 1_000;
+pub(super) const MOST_PRINTED: usize = 1_000;
 /// Longest message, in characters.
 const LONGEST: usize = 200;
 /// Longest line that is printed, in characters.
-const LONGEST_PRINT: usize = 400;
+pub(super) const LONGEST_PRINT: usize = 400;
 
 /// What one plugin did wrong.
 ///

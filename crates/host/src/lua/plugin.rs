@@ -21,9 +21,9 @@ use super::sight::Current;
 use super::vm::{self, Stop, Trip, Vm};
 
 /// So many limits are run into before a plugin is off for the run.
-const MOST_TRIPS: u32 = 3;
+pub(super) const MOST_TRIPS: u32 = 3;
 /// So many failures of any kind.
-const MOST_FAILURES: u32 = 20;
+pub(super) const MOST_FAILURES: u32 = 20;
 /// Roles of its own that are remembered, to look at each once.
 const MOST_ROLES: usize = 256;
 

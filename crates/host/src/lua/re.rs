@@ -8,11 +8,11 @@ use regex::bytes::{Regex, RegexBuilder};
 use super::api::{Plugin, wrong};
 
 /// Longest text that a regular expression is run on, in bytes.
-const MOST_SUBJECT: usize = 1 << 20;
+pub(super) const MOST_SUBJECT: usize = 1 << 20;
 /// Regular expressions of one plugin.
-const MOST_PATTERNS: usize = 64;
+pub(super) const MOST_PATTERNS: usize = 64;
 /// Longest pattern, in bytes.
-const MOST_PATTERN: usize = 256;
+pub(super) const MOST_PATTERN: usize = 256;
 /// Bytes that a compiled pattern may take.
 const MOST_COMPILED: usize = 128 << 10;
 

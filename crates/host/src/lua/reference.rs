@@ -7,6 +7,7 @@ use streamfmt_core::theme;
 use streamfmt_core::writer::json::fact_types;
 
 use super::api::{API, CLASSES, FIELDS, FUNCTIONS, OLD};
+use super::{block, journal, plugin, re, vm};
 
 /// The types for editors (`LuaLS`).
 pub fn types() -> String {
@@ -140,6 +141,67 @@ const CHAPTERS: [(&str, &str, &[&str]); 5] = [
     ("What functions get and give", "", &[]),
 ];
 
+/// What there is besides `sf`, with the limits that hold.
+fn language() -> String {
+    let (steps, time, memory) = (grouped(vm::FUEL), vm::TIME.as_millis(), vm::MEMORY >> 20);
+    let (subject, pattern, patterns) = (re::MOST_SUBJECT >> 20, re::MOST_PATTERN, re::MOST_PATTERNS);
+    let (parts, bytes, depth) = (grouped(block::MOST_PARTS as u64), block::MOST_BYTES >> 20, block::DEEPEST);
+    let (trips, failures) = (plugin::MOST_TRIPS, plugin::MOST_FAILURES);
+    let (printed, longest) = (grouped(journal::MOST_PRINTED as u64), journal::LONGEST_PRINT);
+    format!(
+        "
+## The language
+
+Scripts are [Luau](https://luau.org): Lua 5.1 with `+=`, `continue`, `if … then … else` as an expression, `` `text {{value}}` ``, type
+annotations and `for _, x in list do`. There are its libraries `string`, `table`, `math`, `utf8`, `bit32` and `coroutine`, and
+`pcall`, `error`, `assert`, `select`, `type`, `typeof`, `tostring`, `tonumber`, `setmetatable` and the like. There is no `io`, `os`, `debug` or
+`loadstring`: no files, network, processes, clock or environment. `math.random` gives the same numbers in every run.
+
+- `require(\"lib.names\")` runs `lib/names.lua` or `lib/names/init.lua` of the plugin's own folder, once, and returns what it returns. A
+  plugin of one file has none. The user's own `init.lua` finds the scripts beside it.
+- `print(…)` writes a line to standard error, with the plugin's name in front: at most {printed} lines of {longest} characters in a run.
+
+| limit | of | what happens then |
+|---|---|---|
+| {steps} steps (loop turns and calls), {time} ms | one call of a function, and loading | it is stopped, which no `pcall` can catch |
+| {memory} MiB | the memory of a plugin | the same |
+| {subject} MiB of text, {pattern} bytes of pattern | `string.find`, `match`, `gmatch`, `gsub`, and `sf.re` | an error |
+| {patterns} patterns | `sf.re` in one plugin | an error |
+| {parts} parts, {bytes} MiB, {depth} levels | one answer | an error |
+| {trips} stops or {failures} failures | a plugin in one run | it is off for the rest of the run |
+
+Whatever fails is reported once, at its line, and the layer below says what the function was to say.
+
+## What default() returns
+
+`item:default()` asks the layers below. It returns `false` if they show nothing, else a list of tables that a function may change and return:
+first, if there is a title, `{{ type = \"header\", mark = \"call\", line = … }}` (`mark = false`: none), then a table for each
+block: `line` (spans at its indices, each `{{ type = \"span\", text = …, role = … }}`), `prose`, `code` (`text`, `lang`, `start`, `role`), `diff` (`path`, `hunks`), `list` (`items`), `table` (`head`, `rows`),
+`details` (`summary`, `blocks`), `image` or `elided`. A list in a list is taken apart, so `{{ item:default(), sf.text(\"more\") }}` adds a line.
+
+## What is shown without a script
+
+What `detail` and filters hide is decided apart. Items that `only`, `hide` or a `[[filter]]` leaves out are given to no function but those of
+`sf.on`. All others are given to the functions for them, whatever `detail` is: it says what the built-in formatter shows below them.
+
+| `detail` | the built-in formatter |
+|---|---|
+| `compact` | leaves out thinking, notices of little weight, and results that add nothing to their call |
+| `full` | shows all of it; a `summary` or `arg` of a script then stands before the whole text instead of replacing it |
+| `lines` | is as in `compact`; each view, a script's too, is folded into one line |
+
+`streamfmt explain thinking` and `streamfmt explain --at LINE FILE` show which of all this applies.
+"
+    )
+}
+
+/// A number with commas.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let comma = |at: usize| if at > 0 && (digits.len() - at).is_multiple_of(3) { "," } else { "" };
+    digits.char_indices().map(|(at, digit)| format!("{}{digit}", comma(at))).collect()
+}
+
 /// The page of the whole interface, in Markdown.
 pub fn page() -> String {
     let mut out = format!(
@@ -147,6 +209,7 @@ pub fn page() -> String {
          without `require`. A function that says how something is told gives back a text, a span, a block or a list of these; `nil` leaves it to \
          the layer below, `false` shows nothing. Whatever fails is told once and said by the layer below.\n"
     );
+    out.push_str(&language());
     let placed: Vec<&str> = CHAPTERS.iter().flat_map(|(_, _, names)| names.iter().copied()).collect();
     let is_of = |name: &str, of: &str| name == of || of.ends_with('.') && name.starts_with(of);
     for (title, about, names) in CHAPTERS {

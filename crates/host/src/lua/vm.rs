@@ -19,13 +19,13 @@ use mlua::chunk::{ChunkMode, Compiler};
 use mlua::{Function, Lua, LuaOptions, LuaString, StdLib, Table, Value, VmState};
 
 /// Steps (loop turns and calls) that one run of a script may take.
-const FUEL: u64 = 1_000_000;
+pub(super) const FUEL: u64 = 1_000_000;
 /// How long one run of a script may take, if its steps are slow.
-const TIME: Duration = Duration::from_millis(250);
+pub(super) const TIME: Duration = Duration::from_millis(250);
 /// The clock is read once in so many steps.
 const CLOCK: u64 = 16;
 /// Bytes that a machine may use beyond what it has when it is new.
-const MEMORY: usize = 32 << 20;
+pub(super) const MEMORY: usize = 32 << 20;
 /// Parts that a text may be split into at once.
 const MOST_PARTS: usize = 1_000_000;
 
