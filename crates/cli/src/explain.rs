@@ -70,7 +70,7 @@ impl Explain {
     }
 
     fn builder(&self) -> Builder {
-        self.plugin.iter().fold(self.choice.builder(), |builder, path| builder.plugin(path))
+        self.plugin.iter().fold(self.choice.builder(), Builder::plugin)
     }
 
     /// What is asked about. A word alone is a kind, or else a tool.

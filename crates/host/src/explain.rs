@@ -338,7 +338,6 @@ fn probes(about: &About) -> Vec<Probe> {
         let name = match (kind, failed) {
             (Kind::Call, _) => "calls",
             (Kind::Result, false) => "results that went well",
-            (Kind::Result, true) => "failures",
             (_, false) => "all",
             (_, true) => "failures",
         };
@@ -483,7 +482,7 @@ pub(crate) fn at(
     let _ = pipeline.finish(&mut out);
     drop(pipeline);
     let mut found = found.take();
-    found.shown = out.trim_end().to_owned();
+    out.trim_end().clone_into(&mut found.shown);
     Ok(found)
 }
 

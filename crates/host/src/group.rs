@@ -60,7 +60,7 @@ pub(crate) fn hints_in(tree: &Tree, own: &[ToolRule], without_only: bool) -> Vec
         "only" if without_only => Vec::new(),
         name @ ("only" | "hide") => hints(&setting.leaf.names().unwrap_or_default(), own, name == "only"),
         "filter" => hints(&tools_of_filters(setting.leaf), own, false),
-        name if name.starts_with("tool.") && name.ends_with(".role") => {
+        name if name.strip_prefix("tool.").is_some_and(|rule| rule.rsplit('.').next() == Some("role")) => {
             let wrong = setting.leaf.text().and_then(wrong_role);
             wrong.map(|wrong| setting.leaf.spot.problem(wrong)).into_iter().collect()
         }

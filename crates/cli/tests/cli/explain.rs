@@ -117,9 +117,12 @@ fn each_layer_is_asked_about_the_items_of_a_line() {
     }
     assert!(text.ends_with("\n\nshown\n  ● sh 1 ls\n"), "{text}");
     let outcome = folder.run("explain --at 2 s.jsonl --plugin p.lua");
-    for part in
-        ["=> nil: the next layer is asked\n", "=> fails: ", "=> one\n              two\n", "shown\n  ↳ sh 2 ls\n      one\n      two\n"]
-    {
+    for part in [
+        "=> nil: the next layer is asked\n",
+        "=> fails: ",
+        "=> one\n              two\n",
+        "shown\n  ↳ sh 2 ls\n      one\n      two\n",
+    ] {
         assert!(outcome.stdout.contains(part), "{part}\nin\n{}", outcome.stdout);
     }
     assert!(

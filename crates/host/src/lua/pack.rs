@@ -122,8 +122,8 @@ impl Pack {
         let script = Self::read(files, path)?;
         let Some(folder) = path.parent().filter(|_| script.says("require")) else { return Ok(script) };
         let is_apart = |name: &str| apart.iter().any(|apart| name.strip_suffix('/') == Some(apart));
-        let names =
-            files.walk(folder, |name| !is_apart(name) && takes_part(name) && !name.ends_with(".toml"));
+        let is_script = |name: &str| takes_part(name) && (name.ends_with('/') || is_source(name));
+        let names = files.walk(folder, |name| is_script(name) && !is_apart(name));
         let sources = Self::read_all(files, folder, names.map_err(|error| error.to_string())?)?;
         Ok(Self { files: sources, has_modules: true, ..script })
     }

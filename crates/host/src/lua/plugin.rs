@@ -66,7 +66,7 @@ impl Running {
         let made = Self::make(pack, current, limits, journal, &plugin);
         let (vm, context, state) = made.map_err(|error| {
             let stop = Stop::of(error);
-            Box::new(failure(pack, &pack.name, &stop, "loading", LEFT_OUT))
+            Box::new(failure(pack, &pack.name, &stop, "loading".to_owned(), LEFT_OUT))
         })?;
         let running = Self {
             layer,
@@ -82,10 +82,9 @@ impl Running {
             roles: RefCell::default(),
         };
         let (name, source) = pack.entry();
-        running
-            .vm
-            .load(&name, source, pack.bytecodes())
-            .map_err(|stop| Box::new(failure(pack, &running.name(), &stop, "loading", LEFT_OUT)))?;
+        running.vm.load(&name, source, pack.bytecodes()).map_err(|stop| {
+            Box::new(failure(pack, &running.name(), &stop, "loading".to_owned(), LEFT_OUT))
+        })?;
         running.plugin.is_loaded.set(true);
         running.question_roles(journal);
         Ok(running)
@@ -240,7 +239,7 @@ impl Running {
     /// Makes a failure of a stopped run, and counts it.
     pub(super) fn failed(&self, function: &Function, stop: &Stop, doing: String) -> Failure {
         self.count(stop.trip);
-        let mut failure = failure(&self.pack, &self.name(), stop, &doing, BELOW);
+        let mut failure = failure(&self.pack, &self.name(), stop, doing, BELOW);
         if failure.warning.place.is_none() {
             let warning = failure.warning;
             failure.warning = placed(&self.pack, Warning { place: self.place(function), ..warning });
@@ -251,7 +250,7 @@ impl Running {
     /// Makes a failure of an answer that can't be used, at the function that gave it, and counts it.
     pub(super) fn answered_wrong(&self, function: &Function, wrong: String, doing: String) -> Failure {
         self.count(None);
-        let (place, doing) = (self.place(function), format!("failed while {doing}"));
+        let (place, doing) = (self.place(function), while_doing(doing));
         let warning =
             Warning { plugin: self.name(), doing, place, path: None, message: wrong, outcome: BELOW };
         Failure { warning: placed(&self.pack, warning), trip: None }
@@ -389,7 +388,7 @@ fn option(lua: &Lua, value: &toml::Value) -> mlua::Result<Value> {
 }
 
 /// What is told of a run that was stopped.
-fn failure(pack: &Pack, name: &str, stop: &Stop, doing: &str, outcome: &'static str) -> Failure {
+fn failure(pack: &Pack, name: &str, stop: &Stop, doing: String, outcome: &'static str) -> Failure {
     let (place, message) = match &stop.error {
         Some(error) => explain(pack, error),
         None => (None, String::new()),
@@ -402,9 +401,15 @@ fn failure(pack: &Pack, name: &str, stop: &Stop, doing: &str, outcome: &'static 
     if let (Some((.., source)), "attempt to call a nil value") = (&place, message.as_str()) {
         message.push_str(&api::misnamed(source).unwrap_or_default());
     }
-    let (plugin, doing) = (name.to_owned(), format!("failed while {doing}"));
+    let (plugin, doing) = (name.to_owned(), while_doing(doing));
     let warning = Warning { plugin, doing, place, path: None, message, outcome };
     Failure { warning: placed(pack, warning), trip: stop.trip }
+}
+
+/// What is told of a failure, by what was being done.
+fn while_doing(mut doing: String) -> String {
+    doing.insert_str(0, "failed while ");
+    doing
 }
 
 /// The warning with the path of its file on the disk.

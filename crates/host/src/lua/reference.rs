@@ -197,9 +197,11 @@ What `detail` and filters hide is decided apart. Items that `only`, `hide` or a 
 
 /// A number with commas.
 fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let comma = |at: usize| if at > 0 && (digits.len() - at).is_multiple_of(3) { "," } else { "" };
-    digits.char_indices().map(|(at, digit)| format!("{}{digit}", comma(at))).collect()
+    let mut digits = number.to_string();
+    for at in (1..digits.len()).rev().filter(|at| (digits.len() - at).is_multiple_of(3)).collect::<Vec<_>>() {
+        digits.insert(at, ',');
+    }
+    digits
 }
 
 /// The page of the whole interface, in Markdown.
