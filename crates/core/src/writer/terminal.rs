@@ -44,6 +44,9 @@ const MIN_WIDTH: usize = 20;
 /// Deeper sub-agents stand no further in.
 const MAX_NEST: u16 = 8;
 
+/// Columns that the further rows of a line with a tag are set in.
+const TAGGED: usize = 2;
+
 /// Columns of a time and the blank behind it.
 const TIME: usize = 9;
 
@@ -154,6 +157,10 @@ impl Terminal {
     pub fn new(mut look: Look) -> Self {
         if let Paint::Ansi { theme, depth, .. } = &mut look.paint {
             *theme = std::mem::take(theme).at(*depth);
+        }
+        if let Some(width) = look.width {
+            // What takes more than half of a row is not set in at all, and a body stands in twice the margin.
+            look.layout.margin = look.layout.margin.min(width.max(MIN_WIDTH) / 4);
         }
         Self { look, paper: Paper::default(), before: None, open: None }
     }
@@ -382,7 +389,9 @@ fn titled(mark: Option<&'static str>, title: &Line, body: &mut block::Body<'_, '
         let role = look.mark_role(name);
         body.pen.mark(look.piece(&role, shape), wrap::width(shape))
     };
-    body.line(title);
+    // Where a tag stands for the mark, it alone is in column 0, in whatever rows the line is broken into.
+    let has_tag = title.spans.first().is_some_and(|span| span.role.name() == "tag");
+    body.hanging(title, if has_tag { TAGGED } else { 0 });
     body.pen.dedent(level);
 }
 

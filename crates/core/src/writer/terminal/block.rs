@@ -74,6 +74,11 @@ impl Body<'_, '_> {
 
     /// A line of spans.
     pub(super) fn line(&mut self, line: &Line) {
+        self.hanging(line, 0);
+    }
+
+    /// A line of spans whose rows after the first stand so many columns further in.
+    pub(super) fn hanging(&mut self, line: &Line, hang: usize) {
         let look = self.pen.look();
         let has_long = line.spans.iter().any(|span| span.text.len() > BUFFER);
         if self.pen.is_plain() && !look.layout.is_ascii() && !has_long {
@@ -81,7 +86,7 @@ impl Body<'_, '_> {
         }
         let targets = targets(look.links(), line);
         let pieces = pieces(look, line, &targets);
-        self.pen.line(&pieces, 0);
+        self.pen.line(&pieces, hang);
     }
 
     fn prose(&mut self, text: &str, role: &str) {

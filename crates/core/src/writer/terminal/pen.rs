@@ -128,6 +128,8 @@ impl<'p> Pen<'p> {
         let level = self.level();
         let limit = self.indent_limit();
         let look = self.look;
+        let fits = self.before_row().width + wrap::width_of(first) <= limit;
+        let first = if fits { first } else { rest };
         let Paper { prefix, once, .. } = self.part_once();
         once.extend(look, first, wrap::width_of(first), limit);
         prefix.extend(look, rest, wrap::width_of(rest), limit);
@@ -135,12 +137,15 @@ impl<'p> Pen<'p> {
     }
 
     /// From here on, a mark of so many columns and a blank stand before the next row, and as many blanks before
-    /// those after it.
+    /// those after it. Where there is no room for it, text has the margin before it, as without a mark.
     pub(super) fn mark(&mut self, mark: Piece<'_>, columns: usize) -> Level {
         let level = self.level();
         let limit = self.indent_limit();
         let look = self.look;
         let columns = columns + 1;
+        if self.before_row().width + columns > limit {
+            return self.shift(look.layout.margin);
+        }
         let Paper { prefix, once, .. } = self.part_once();
         once.extend(look, &[mark, Piece::blank(1)], columns, limit);
         prefix.shift(spaces(columns), limit);
