@@ -12,7 +12,8 @@ use crate::text::Text;
 
 /// Cuts the view of an item of this kind. `error`: it tells of a failure.
 ///
-/// The limit of bytes holds for whatever has one of lines. A cut that would hide a single line shows it.
+/// The limit of bytes holds for whatever has one of lines, and for results that went well without one, too. A cut that
+/// would hide a single line shows it.
 pub fn clip(view: &mut View, kind: Kind, error: bool, limits: &Limits) {
     let lines = match kind {
         Kind::Reply | Kind::Outcome | Kind::Plan | Kind::Record => return,
@@ -32,12 +33,15 @@ pub fn clip(view: &mut View, kind: Kind, error: bool, limits: &Limits) {
         return;
     }
     let keep = if kind == Kind::Result { limits.keep } else { Keep::Head };
-    let bytes = limits.result_bytes;
+    let is_result = kind == Kind::Result && !error;
+    let bytes = |lines: Option<usize>| limits.result_bytes.filter(|_| lines.is_some());
+    let own_bytes = if is_result { limits.result_bytes } else { bytes(lines) };
     let mut open = Vec::new();
     let mut next = Some(&mut view.body);
     while let Some(body) = next {
-        Cut { diffs: false, lines, bytes, keep }.apply(body);
-        Cut { diffs: true, lines: limits.diff_lines, bytes, keep: Keep::Head }.apply(body);
+        Cut { diffs: false, lines, bytes: own_bytes, keep }.apply(body);
+        let diff_lines = limits.diff_lines;
+        Cut { diffs: true, lines: diff_lines, bytes: bytes(diff_lines), keep: Keep::Head }.apply(body);
         open.extend(body.iter_mut().filter_map(|block| match block {
             Block::Details { body, .. } => Some(body),
             _ => None,
@@ -444,6 +448,39 @@ mod tests {
         let mut view = View::of(vec![Block::Diff { path: None, hunks: vec![hunk] }]);
         clip(&mut view, Kind::Result, false, &limits);
         assert_eq!(shown(&view), "12 <3,3>");
+    }
+
+    #[test]
+    fn what_has_no_limit_of_lines_has_none_of_bytes() {
+        let few = Limits {
+            result_lines: Some(9),
+            error_lines: Some(9),
+            diff_lines: Some(9),
+            call_lines: Some(9),
+            prompt_lines: Some(9),
+            thinking_lines: Some(9),
+            notice_lines: Some(9),
+            result_bytes: Some(3),
+            keep: Keep::Head,
+        };
+        let line = DiffLine { change: Change::Add, text: "abcdefgh" };
+        let hunk = Hunk { old_start: Some(1), new_start: Some(1), lines: [line].into_iter().collect() };
+        let diff = vec![Block::Diff { path: None, hunks: vec![hunk] }];
+        let text = vec![Block::text("text", "abcdefgh")];
+        for (kind, error, body, none) in [
+            (Kind::Result, true, &text, Limits { error_lines: None, ..few }),
+            (Kind::Result, false, &diff, Limits { diff_lines: None, ..few }),
+            (Kind::Call, false, &text, Limits { call_lines: None, ..few }),
+            (Kind::Prompt, false, &text, Limits { prompt_lines: None, ..few }),
+            (Kind::Thinking, false, &text, Limits { thinking_lines: None, ..few }),
+            (Kind::Notice, false, &text, Limits { notice_lines: None, ..few }),
+        ] {
+            for (limits, is_cut) in [(few, true), (none, false)] {
+                let mut view = View::of(body.clone());
+                clip(&mut view, kind, error, &limits);
+                assert_eq!(&view.body != body, is_cut, "{kind:?} {limits:?}");
+            }
+        }
     }
 
     #[test]

@@ -108,6 +108,13 @@ impl Spot {
         self.document.ends.partition_point(|end| *end < self.span.start) + 1
     }
 
+    /// Whether both stand in one file, or both are options.
+    pub(crate) fn is_beside(&self, other: &Self) -> bool {
+        let layer = self.document.layer;
+        Arc::ptr_eq(&self.document, &other.document)
+            || (layer == Layer::Option && other.document.layer == layer)
+    }
+
     /// The file's name and the line, for rules of tools.
     pub(crate) fn origin(&self) -> Origin {
         Origin { file: self.document.name.clone(), line: self.line() }

@@ -45,6 +45,16 @@ impl fmt::Display for Path {
 }
 
 impl Path {
+    /// The limit of bytes of what this is the limit of lines of.
+    fn bytes_beside(&self) -> Option<Self> {
+        const NAME: &str = "limits.result-bytes";
+        match self {
+            Self::Key("limits.result-lines") => Some(Self::Key(NAME)),
+            Self::Tool(tool, "limits.result-lines") => Some(Self::Tool(tool.clone(), NAME)),
+            _ => None,
+        }
+    }
+
     fn row(&self) -> Option<Row> {
         match self {
             Self::Key(name) => keys::find(KEYS, name).map(Row::Key),
@@ -358,6 +368,13 @@ impl Tree {
         // The same word of the same place comes twice when a profile is extended twice.
         if values.last() != Some(&leaf) {
             values.push(leaf);
+        }
+        // Who wants no limit of lines wants nothing to be cut: a limit of bytes counts only if it stands beside or above.
+        if let (Some(path), Some("none")) = (said.path.bytes_beside(), said.leaf.text()) {
+            let values = self.leaves.entry(path).or_default();
+            if !values.last().is_some_and(|bytes| bytes.spot.is_beside(&said.leaf.spot)) {
+                values.push(said.leaf.clone());
+            }
         }
     }
 
