@@ -47,11 +47,59 @@ impl From<&'static str> for Role {
     }
 }
 
-/// A piece of one line. Its text holds no line feed.
+/// A text without line feeds: those of what it is made from become `␊`, so that no text can begin a line of its own
+/// where it is a part of one.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct OneLine(Text);
+
+impl Clone for OneLine {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+
+    /// Uses its room again.
+    fn clone_from(&mut self, source: &Self) {
+        self.0.clone_from(&source.0);
+    }
+}
+
+impl OneLine {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::ops::Deref for OneLine {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for OneLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl<T: Into<Text>> From<T> for OneLine {
+    fn from(text: T) -> Self {
+        let text = text.into();
+        Self(match find(b'\n', text.as_bytes()) {
+            Some(_) => Text::clean_owned(text.replace('\n', "␊")),
+            None => text,
+        })
+    }
+}
+
+/// A piece of one line.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Span {
     /// What it says.
-    pub text: Text,
+    pub text: OneLine,
     /// What it is.
     pub role: Role,
     /// Where it leads, if it is a link. Writers check the scheme.
@@ -74,9 +122,9 @@ impl Clone for Span {
 }
 
 impl Span {
-    /// A span; line feeds in `text` become `␊`, since a span is part of one line.
-    pub fn new(role: impl Into<Role>, text: impl Into<Text>) -> Self {
-        Self { text: one_line(text.into()), role: role.into(), link: None }
+    /// A span.
+    pub fn new(role: impl Into<Role>, text: impl Into<OneLine>) -> Self {
+        Self { text: text.into(), role: role.into(), link: None }
     }
 
     /// The same span as a link to `target`.
@@ -108,7 +156,7 @@ impl Clone for Line {
 
 impl Line {
     /// A line of one span.
-    pub fn of(role: impl Into<Role>, text: impl Into<Text>) -> Self {
+    pub fn of(role: impl Into<Role>, text: impl Into<OneLine>) -> Self {
         // Room for two more spans and the blanks between: most lines are built from here.
         let mut spans = Vec::with_capacity(5);
         spans.push(Span::new(role, text));
@@ -116,20 +164,20 @@ impl Line {
     }
 
     /// Adds a span, after a blank if there is something before it. Empty text adds nothing.
-    pub fn push(&mut self, role: impl Into<Role>, text: impl Into<Text>) {
+    pub fn push(&mut self, role: impl Into<Role>, text: impl Into<OneLine>) {
         let text = text.into();
         if text.is_empty() {
             return;
         }
         if !self.spans.is_empty() {
-            self.spans.push(Span { text: Text::own(" "), role: Role::of("text"), link: None });
+            self.spans.push(Span::new("text", Text::own(" ")));
         }
         self.spans.push(Span::new(role, text));
     }
 
     /// [`Line::push`] for building in one expression.
     #[must_use]
-    pub fn with(mut self, role: impl Into<Role>, text: impl Into<Text>) -> Self {
+    pub fn with(mut self, role: impl Into<Role>, text: impl Into<OneLine>) -> Self {
         self.push(role, text);
         self
     }
@@ -176,7 +224,7 @@ impl DiffLines {
     pub fn push(&mut self, change: Change, text: &str) {
         match find(b'\n', text.as_bytes()) {
             None => clean_into(text, &mut self.text),
-            Some(_) => self.text.push_str(&one_line(Text::clean(text))),
+            Some(_) => self.text.push_str(&OneLine::from(text)),
         }
         self.ends.push((change, self.text.len()));
     }
@@ -244,14 +292,6 @@ impl fmt::Debug for DiffLines {
 impl Serialize for DiffLines {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.iter())
-    }
-}
-
-/// The text of a part of one line.
-fn one_line(text: Text) -> Text {
-    match find(b'\n', text.as_bytes()) {
-        Some(_) => Text::clean_owned(text.replace('\n', "␊")),
-        None => text,
     }
 }
 

@@ -198,8 +198,12 @@ pub enum Selector {
     Tool(String),
     /// `failed`: whatever tells of a failure.
     Failed,
+    /// What is inside of a sub-agent.
+    Inside,
     /// What is in each of these groups.
     All(Vec<Selector>),
+    /// What isn't in this group.
+    Not(Box<Selector>),
 }
 
 impl Selector {
@@ -224,7 +228,18 @@ impl Selector {
             Self::Action(name) => item.action.is_some_and(|action| action.name() == name),
             Self::Tool(pattern) => item.tool.as_deref().is_some_and(|tool| glob(pattern, tool)),
             Self::Failed => item.error || item.status == Status::Failed,
+            Self::Inside => item.parent.is_some(),
             Self::All(groups) => groups.iter().all(|group| group.matches(item)),
+            Self::Not(group) => !group.matches(item),
+        }
+    }
+
+    /// Whether all of its items are of this kind.
+    fn is_of(&self, kind: Kind) -> bool {
+        match self {
+            Self::Kind(own) => *own == kind,
+            Self::All(groups) => groups.iter().any(|group| group.is_of(kind)),
+            _ => false,
         }
     }
 
@@ -256,6 +271,8 @@ pub struct Filter {
     pub only: Vec<Selector>,
     /// No items of these groups.
     pub hide: Vec<Selector>,
+    /// Items of these groups even where the detail would leave them out.
+    pub show: Vec<Selector>,
     /// Items of these groups with their bodies folded away.
     pub collapse: Vec<Selector>,
 }
@@ -265,6 +282,14 @@ impl Filter {
     pub fn admits(&self, item: &Item) -> bool {
         let wanted = self.only.is_empty() || self.only.iter().any(|group| group.matches(item));
         wanted && !self.hide.iter().any(|group| group.matches(item))
+    }
+
+    /// The groups of which the standard formatter leaves nothing out. Who asks for nothing but a kind that it leaves out
+    /// altogether wants to see it.
+    pub fn shown(&self) -> Vec<Selector> {
+        let is_asked_for =
+            |group: &&Selector| [Kind::Thinking, Kind::Record].into_iter().any(|kind| group.is_of(kind));
+        self.show.iter().chain(self.only.iter().filter(is_asked_for)).cloned().collect()
     }
 
     /// Whether the body of `item` is folded away. A failure is not, unless a group speaks of failures.

@@ -13,6 +13,7 @@ mod shape;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::Deref;
 
 use regex::{Regex, RegexBuilder};
 
@@ -212,14 +213,14 @@ impl Redactor {
         self.view(view);
     }
 
-    fn whole(&mut self, text: &mut Text) {
+    fn whole<T: Deref<Target = str> + From<String>>(&mut self, text: &mut T) {
         let found = self.finder.find(text, false);
         if found.is_empty() {
             return;
         }
         count(&mut self.counts, &found);
         self.open = if found.last().is_some_and(|found| found.is_open) { MOST_KEY_LINES } else { 0 };
-        *text = Text::clean_owned(masked(text, 0, &found));
+        *text = T::from(masked(text, 0, &found));
     }
 
     /// Masks lines of spans, read as one text.
@@ -253,7 +254,7 @@ impl Redactor {
     }
 
     /// Masks pieces of one text, each with whether it begins a line. Tells whether there was anything.
-    fn pieces(&mut self, mut pieces: Vec<(bool, &mut Text)>) -> bool {
+    fn pieces<T: Deref<Target = str> + From<String>>(&mut self, mut pieces: Vec<(bool, &mut T)>) -> bool {
         let mut whole = String::with_capacity(pieces.iter().map(|(_, text)| text.len() + 1).sum());
         let mut starts = Vec::with_capacity(pieces.len());
         for (begins_line, text) in &pieces {
@@ -292,7 +293,7 @@ impl Redactor {
             } else {
                 new = masked(text, start, &inside);
             }
-            **text = Text::clean_owned(new);
+            **text = T::from(new);
             let done = rest.iter().take_while(|found| found.range.end <= end).count();
             rest = &mut rest[done..];
         }

@@ -250,7 +250,7 @@ impl Engine {
     }
 
     fn scripts_of(&self, plugins: &Rc<Plugins>) -> Option<Scripts> {
-        Scripts::new(plugins, self.settings.profile.detail)
+        Scripts::new(plugins, &self.settings.profile)
     }
 
     /// The themes that can be chosen.

@@ -265,7 +265,7 @@ fn candidates(steps: &[Step], plugins: &Plugins) -> Vec<Candidate> {
     for step in steps {
         let (says, is_sure) = match &step.answer {
             Answer::Word(word) => (format!("{word:?}"), true),
-            Answer::Template(template) => (format!("{:?}", template.to_string()), template.is_constant()),
+            Answer::Template(template) => (format!("{:?}", template.to_string()), template.always_answers()),
             Answer::Function(function) => {
                 let line = function.info().line_defined;
                 (line.map_or("function".to_owned(), |line| format!("function at line {line}")), false)

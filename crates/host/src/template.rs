@@ -1,6 +1,10 @@
 //! Texts with fields in them: `{command}`, `{owner}/{repo}`, or a JSON pointer alone: `/number`.
+//!
+//! A field may name others to take its place, filters, and what to say if there is nothing: `{url?path|path|"none"}`.
 
 use std::fmt;
+
+use crate::problem::suggestion;
 
 /// A text with fields in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,61 +16,210 @@ pub(crate) struct Template {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
     Text(String),
-    /// The keys that lead to a value.
-    Field(Vec<String>),
+    Field(Field),
 }
 
+/// `{a?b.c|first|"none"}`
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Field {
+    /// The keys that lead to a value, and those that lead to others in its place.
+    alternatives: Vec<Vec<String>>,
+    /// What is done with the value, in this order.
+    filters: Vec<Filter>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Filter {
+    /// `|path`: relative to the session's folder.
+    Path,
+    /// `|first`: its first line that isn't blank.
+    First,
+    /// `|"text"`: this, if there is nothing.
+    Default(String),
+}
+
+/// The filters that have a name.
+const FILTERS: [(&str, Filter); 2] = [("path", Filter::Path), ("first", Filter::First)];
+
 impl Template {
-    /// Reads a template; the error says what is wrong with it.
+    /// Reads a template; the error says what is wrong with it, and in which column.
     pub(crate) fn parse(source: &str) -> Result<Self, String> {
-        if let Some(pointer) = source.strip_prefix('/') {
-            let keys = pointer.split('/').map(|key| key.replace("~1", "/").replace("~0", "~"));
-            let pieces = vec![Piece::Field(keys.collect())];
-            return Ok(Self { source: source.to_owned(), pieces });
-        }
-        let mut pieces = Vec::new();
-        let mut text = String::new();
-        let mut rest = source;
-        while let Some(at) = rest.find(['{', '}']) {
-            text.push_str(&rest[..at]);
-            let brace = &rest[at..=at];
-            rest = &rest[at + 1..];
-            if let Some(after) = rest.strip_prefix(brace) {
-                text.push_str(brace);
-                rest = after;
-                continue;
+        let pieces = match source.strip_prefix('/') {
+            Some(pointer) => {
+                let keys = pointer.split('/').map(|key| key.replace("~1", "/").replace("~0", "~"));
+                vec![Piece::Field(Field { alternatives: vec![keys.collect()], filters: Vec::new() })]
             }
-            let field = rest.split_once('}').filter(|(name, _)| brace == "{" && !name.contains('{'));
-            let Some((name, after)) = field else {
-                return Err(format!("a brace without its partner in \"{source}\" (write {{{{ for a brace)"));
-            };
-            if !text.is_empty() {
-                pieces.push(Piece::Text(std::mem::take(&mut text)));
-            }
-            pieces.push(Piece::Field(name.trim().split('.').map(str::to_owned).collect()));
-            rest = after;
-        }
-        text.push_str(rest);
-        if !text.is_empty() {
-            pieces.push(Piece::Text(text));
-        }
+            None => Reader { source, at: 0 }.pieces()?,
+        };
         Ok(Self { source: source.to_owned(), pieces })
     }
 
-    /// Whether it has no fields.
-    pub(crate) fn is_constant(&self) -> bool {
-        self.pieces.iter().all(|piece| matches!(piece, Piece::Text(_)))
+    /// Whether it says something whatever it is filled with.
+    pub(crate) fn always_answers(&self) -> bool {
+        self.pieces.iter().all(|piece| match piece {
+            Piece::Text(_) => true,
+            Piece::Field(field) => field.filters.iter().any(|filter| matches!(filter, Filter::Default(_))),
+        })
     }
 
-    /// The text with its fields filled in; `None` if one of them isn't there.
-    pub(crate) fn fill(&self, field: impl Fn(&[String]) -> Option<String>) -> Option<String> {
+    /// The text with its fields filled in; `None` if one of them isn't there. `value` gives what keys lead to, `relative`
+    /// a path as it is shown.
+    pub(crate) fn fill(
+        &self,
+        value: impl Fn(&[String]) -> Option<String>,
+        relative: impl Fn(String) -> String,
+    ) -> Option<String> {
         self.pieces
             .iter()
             .map(|piece| match piece {
                 Piece::Text(text) => Some(text.clone()),
-                Piece::Field(keys) => field(keys),
+                Piece::Field(field) => field.fill(&value, &relative),
             })
             .collect()
+    }
+}
+
+impl Field {
+    /// The first value that says something, else the first that is there at all.
+    fn fill(
+        &self,
+        value: impl Fn(&[String]) -> Option<String>,
+        relative: impl Fn(String) -> String,
+    ) -> Option<String> {
+        let mut found: Option<String> = None;
+        for keys in &self.alternatives {
+            match value(keys) {
+                Some(text) if !text.trim().is_empty() => {
+                    found = Some(text);
+                    break;
+                }
+                blank => found = found.or(blank),
+            }
+        }
+        for filter in &self.filters {
+            found = match filter {
+                Filter::Path => found.map(&relative),
+                Filter::First => found
+                    .map(|text| text.trim_start().lines().next().unwrap_or_default().trim_end().to_owned()),
+                Filter::Default(text) => {
+                    found.filter(|text| !text.trim().is_empty()).or_else(|| Some(text.clone()))
+                }
+            };
+        }
+        found
+    }
+}
+
+/// Reads a template from its start to its end.
+struct Reader<'s> {
+    source: &'s str,
+    at: usize,
+}
+
+impl<'s> Reader<'s> {
+    fn pieces(mut self) -> Result<Vec<Piece>, String> {
+        let mut pieces = Vec::new();
+        let mut text = String::new();
+        while let Some(length) = self.rest().find(['{', '}']) {
+            let at = self.at + length;
+            text.push_str(&self.source[self.at..at]);
+            let brace = &self.source[at..=at];
+            self.at = at + 1;
+            if self.take(brace) {
+                text.push_str(brace);
+                continue;
+            }
+            if brace == "}" {
+                return Err(self.wrong(at, "a brace without its partner (write }} for a brace)"));
+            }
+            if !text.is_empty() {
+                pieces.push(Piece::Text(std::mem::take(&mut text)));
+            }
+            pieces.push(Piece::Field(self.field(at)?));
+        }
+        text.push_str(self.rest());
+        if !text.is_empty() {
+            pieces.push(Piece::Text(text));
+        }
+        Ok(pieces)
+    }
+
+    /// The rest of a field whose brace is at byte `open`.
+    fn field(&mut self, open: usize) -> Result<Field, String> {
+        let mut field = Field { alternatives: Vec::new(), filters: Vec::new() };
+        loop {
+            let (start, name) = self.word();
+            if name.is_empty() || name.starts_with(['"', '\'']) {
+                let what = if name.is_empty() {
+                    "a name is missing"
+                } else {
+                    "a text in quotes stands behind a bar, as in {a?b|\"none\"}"
+                };
+                return Err(self.wrong(start, what));
+            }
+            field.alternatives.push(name.split('.').map(str::to_owned).collect());
+            if !self.take("?") {
+                break;
+            }
+        }
+        while self.take("|") {
+            field.filters.push(self.filter()?);
+        }
+        if self.take("}") {
+            return Ok(field);
+        }
+        Err(match self.rest().chars().next() {
+            None | Some('{') => self.wrong(open, "a brace without its partner (write {{ for a brace)"),
+            Some(_) => self.wrong(self.at, "\"}\" or \"|\" is wanted here"),
+        })
+    }
+
+    fn filter(&mut self) -> Result<Filter, String> {
+        self.skip_blanks();
+        let start = self.at;
+        let Some(quote) = self.rest().chars().next().filter(|ch| matches!(ch, '"' | '\'')) else {
+            let (start, name) = self.word();
+            let known = FILTERS.into_iter().find(|(known, _)| *known == name);
+            return known.map(|(_, filter)| filter).ok_or_else(|| {
+                let hint = suggestion(name, FILTERS.map(|(known, _)| known));
+                self.wrong(start, &format!("there is no filter \"{name}\" {hint}"))
+            });
+        };
+        let inside = &self.source[start + 1..];
+        let Some(end) = inside.find(quote) else {
+            return Err(self.wrong(start, "a quote without its partner"));
+        };
+        self.at = start + 1 + end + 1;
+        self.skip_blanks();
+        Ok(Filter::Default(inside[..end].to_owned()))
+    }
+
+    /// What stands before the next sign, without the blanks around it, and where it begins.
+    fn word(&mut self) -> (usize, &'s str) {
+        self.skip_blanks();
+        let start = self.at;
+        let length = self.rest().find(['{', '}', '?', '|']).unwrap_or(self.rest().len());
+        self.at += length;
+        (start, self.source[start..self.at].trim_end())
+    }
+
+    fn rest(&self) -> &'s str {
+        &self.source[self.at..]
+    }
+
+    fn skip_blanks(&mut self) {
+        self.at = self.source.len() - self.rest().trim_start().len();
+    }
+
+    /// Goes past `sign`, if it comes next.
+    fn take(&mut self, sign: &str) -> bool {
+        let is_next = self.rest().starts_with(sign);
+        self.at += if is_next { sign.len() } else { 0 };
+        is_next
+    }
+
+    fn wrong(&self, at: usize, message: &str) -> String {
+        format!("column {}: {message}", self.source[..at].chars().count() + 1)
     }
 }
 
@@ -82,12 +235,17 @@ mod tests {
     use super::*;
 
     fn filled(source: &str) -> Option<String> {
-        Template::parse(source).unwrap().fill(|keys| match keys.join("|").as_str() {
+        let value = |keys: &[String]| match keys.join("|").as_str() {
             "a" => Some("A".to_owned()),
             "a|b" => Some("B".to_owned()),
             "x/y" => Some("XY".to_owned()),
+            "blank" => Some(" ".to_owned()),
+            "lines" => Some("\n  one \r\ntwo".to_owned()),
+            "file" => Some("/home/x".to_owned()),
             _ => None,
-        })
+        };
+        let relative = |path: String| path.trim_start_matches("/home/").to_owned();
+        Template::parse(source).unwrap().fill(value, relative)
     }
 
     #[test]
@@ -101,10 +259,56 @@ mod tests {
             ("/x~1y", Some("XY")),
             ("{nope}", None),
             ("", Some("")),
+            ("{nope?a}", Some("A")),
+            ("{a?nope}", Some("A")),
+            ("{ nope ? a.b }", Some("B")),
+            ("{blank?a}", Some("A")),
+            ("{blank?nope}", Some(" ")),
+            ("{nope?blank}", Some(" ")),
+            ("{nope?nope}", None),
+            ("{lines|first}", Some("one")),
+            ("{blank|first}", Some("")),
+            ("{nope|first}", None),
+            ("{file|path}", Some("x")),
+            ("in {nope?file|path|first}", Some("in x")),
+            ("{nope|\"none\"}", Some("none")),
+            ("{blank|'it is \"}\" | ?'}", Some("it is \"}\" | ?")),
+            ("{a|\"none\"}", Some("A")),
+            ("{nope|path|'/home/y'}", Some("/home/y")),
+            ("{nope|'/home/y'|path}", Some("y")),
+            ("{nope| '' }", Some("")),
         ] {
             assert_eq!(filled(source).as_deref(), expected, "{source}");
         }
-        assert!(Template::parse("{a").is_err() && Template::parse("a}").is_err());
-        assert!(Template::parse("{a{b}").is_err());
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_column() {
+        for (source, expected) in [
+            ("{a", "column 1: a brace without its partner (write {{ for a brace)"),
+            ("é {a", "column 3: a brace without its partner (write {{ for a brace)"),
+            ("a}", "column 2: a brace without its partner (write }} for a brace)"),
+            ("{a{b}", "column 1: a brace without its partner (write {{ for a brace)"),
+            ("x {}", "column 4: a name is missing"),
+            ("{a?}", "column 4: a name is missing"),
+            ("{?a}", "column 2: a name is missing"),
+            ("{a?\"none\"}", "column 4: a text in quotes stands behind a bar, as in {a?b|\"none\"}"),
+            ("{a|pth}", "column 4: there is no filter \"pth\" (did you mean \"path\"?)"),
+            ("{a| }", "column 5: there is no filter \"\" (one of: path, first)"),
+            ("{a|'none}", "column 4: a quote without its partner"),
+            ("{a|'none' x}", "column 11: \"}\" or \"|\" is wanted here"),
+            ("{a|first?b}", "column 9: \"}\" or \"|\" is wanted here"),
+        ] {
+            assert_eq!(Template::parse(source).unwrap_err(), expected, "{source}");
+        }
+    }
+
+    #[test]
+    fn a_template_whose_fields_have_defaults_always_answers() {
+        for (source, answers) in
+            [("sh", true), ("{a|'none'}", true), ("{a|'none'} {b}", false), ("/a", false)]
+        {
+            assert_eq!(Template::parse(source).unwrap().always_answers(), answers, "{source}");
+        }
     }
 }

@@ -9,42 +9,41 @@ use crate::session::Session;
 use crate::text::Text;
 
 /// Says something of every item: it never passes and never fails.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Standard {
     detail: Detail,
-    shows_records: bool,
+    /// Of these groups it leaves nothing out.
+    shown: Vec<Selector>,
     keeps_long: bool,
 }
 
 impl Standard {
     /// A formatter that says so much.
     pub fn new(detail: Detail) -> Self {
-        Self { detail, shows_records: false, keeps_long: false }
+        Self { detail, shown: Vec::new(), keeps_long: false }
     }
 
     /// The formatter that a profile wants.
     pub fn of(profile: &Profile) -> Self {
-        let wants_records = profile.filter.only.contains(&Selector::Kind(Kind::Record));
-        Self::new(profile.detail).with_records(wants_records).with_long(profile.layout.ci.has_groups())
+        Self {
+            detail: profile.detail,
+            shown: profile.filter.shown(),
+            keeps_long: profile.layout.ci.has_groups(),
+        }
     }
 
-    /// Says records too. Without this they are left to others, since their text stands in the reply they are of.
+    /// The same without folding anything into one line, for who amends what it says: the pipeline folds that later.
     #[must_use]
-    pub fn with_records(mut self, on: bool) -> Self {
-        self.shows_records = on;
-        self
-    }
-
-    /// Leaves long results below the line that [`Standard::fold`] makes of them: for logs that fold them away.
-    #[must_use]
-    pub fn with_long(mut self, on: bool) -> Self {
-        self.keeps_long = on;
+    pub fn unfolded(mut self) -> Self {
+        if self.detail == Detail::Lines {
+            self.detail = Detail::Compact;
+        }
         self
     }
 
     /// The name of a call's tool, as it begins the call's title.
     pub fn label(&self, call: &Item, session: &Session) -> Line {
-        calls::name(Context { item: call, session, full: self.detail == Detail::Full })
+        calls::name(self.context(call, session))
     }
 
     /// The mark of what it says of a result.
@@ -53,15 +52,39 @@ impl Standard {
     }
 
     /// Folds what is said of an item into one line, as [`Detail::Lines`] wants it. The pipeline does so, once all
-    /// is said and masked.
+    /// is said and masked. Where the log can fold long results away, they stay below that line.
     pub fn fold(&self, item: &Item, session: &Session, view: View) -> View {
-        let call = Context { item, session, full: false }.call_title();
+        let call = Context { full: false, ..self.context(item, session) }.call_title();
         lines::fold(item, view, call, self.keeps_long)
     }
 
     /// Whether what it says of a result names the call.
-    pub(crate) fn names_calls(self) -> bool {
+    pub(crate) fn names_calls(&self) -> bool {
         self.detail == Detail::Lines
+    }
+
+    /// Says a result whose call others say, so that nothing is left out because the call's title tells it.
+    pub fn format_apart(&self, result: &Item, session: &Session) -> Verdict {
+        self.verdict(Context { is_apart: true, ..self.context(result, session) })
+    }
+
+    fn context<'a>(&self, item: &'a Item, session: &'a Session) -> Context<'a> {
+        Context { item, session, full: self.detail == Detail::Full, is_apart: false }
+    }
+
+    /// What is said of an item: in full, if it is to be shown and would be left out.
+    fn verdict(&self, context: Context<'_>) -> Verdict {
+        let is_shown = || self.shown.iter().any(|group| group.matches(context.item));
+        match view(context) {
+            Some(view) => Verdict::Show(view),
+            // Its text stands in the reply that it is of, in full too.
+            None if context.item.kind == Kind::Record && is_shown() => Verdict::Show(record(context.item)),
+            None if !context.full && is_shown() => match view(Context { full: true, ..context }) {
+                Some(view) => Verdict::Show(view),
+                None => Verdict::Hide,
+            },
+            None => Verdict::Hide,
+        }
     }
 }
 
@@ -71,30 +94,31 @@ impl Formatter for Standard {
     }
 
     fn format(&self, item: &Item, session: &Session) -> Result<Verdict, FormatError> {
-        let context = Context { item, session, full: self.detail == Detail::Full };
-        let said = match item.kind {
-            Kind::Reply => context.said("reply", None),
-            Kind::Prompt if context.full && context.is_task_of_call() => return Ok(Verdict::Hide),
-            Kind::Prompt => context.said("prompt", Some("prompt")),
-            Kind::Thinking => thinking(context),
-            Kind::Call => calls::view(context),
-            Kind::Result => results::view(context),
-            Kind::Plan => Some(plan(context)),
-            Kind::Notice => notices::view(context),
-            Kind::Outcome => Some(outcome::view(context)),
-            Kind::Record if !self.shows_records => return Ok(Verdict::Hide),
-            Kind::Record => Some(record(item)),
-            Kind::Unknown if context.is("blank") => return Ok(Verdict::Hide),
-            Kind::Unknown => Some(unknown(context)),
-        };
-        Ok(match said {
-            Some(view) => Verdict::Show(view),
-            None if context.full && !item.clean_text().trim().is_empty() => {
-                Verdict::Show(View::of(vec![Block::text("text", item.clean_text())]))
-            }
-            None => Verdict::Hide,
-        })
+        Ok(self.verdict(self.context(item, session)))
     }
+}
+
+/// What is said of an item; `None` hides it.
+fn view(context: Context<'_>) -> Option<View> {
+    let item = context.item;
+    let said = match item.kind {
+        Kind::Reply => context.said("reply", None),
+        Kind::Prompt if context.full && context.is_task_of_call() => return None,
+        Kind::Prompt => context.said("prompt", Some("prompt")),
+        Kind::Thinking => thinking(context),
+        Kind::Call => calls::view(context),
+        Kind::Result => results::view(context),
+        Kind::Plan => Some(plan(context)),
+        Kind::Notice => notices::view(context),
+        Kind::Outcome => Some(outcome::view(context)),
+        Kind::Record => return None,
+        Kind::Unknown if context.is("blank") => return None,
+        Kind::Unknown => Some(unknown(context)),
+    };
+    said.or_else(|| {
+        let text = item.clean_text();
+        (context.full && !text.trim().is_empty()).then(|| View::of(vec![Block::text("text", text)]))
+    })
 }
 
 /// What the parts of this formatter know when they decide. `None` from one of them hides the item.
@@ -106,6 +130,8 @@ pub(super) struct Context<'a> {
     pub(super) session: &'a Session,
     /// Whether everything is said.
     pub(super) full: bool,
+    /// On a result: whether others say its call, so that the call's title may tell nothing of what was asked for.
+    pub(super) is_apart: bool,
 }
 
 impl<'a> Context<'a> {

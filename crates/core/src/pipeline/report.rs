@@ -31,6 +31,8 @@ pub struct Report {
     pub shown: BTreeMap<Kind, u64>,
     /// Items and records hidden, by the rule that hid them.
     pub hidden: BTreeMap<String, u64>,
+    /// Items that the filters admit and of which nothing is said. They are among the hidden.
+    pub unsaid: u64,
     /// Items that repeated one already shown.
     pub repeated: u64,
     /// Types, blocks and fields that the dialect doesn't know, by name.

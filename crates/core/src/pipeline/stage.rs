@@ -284,6 +284,7 @@ impl Stage {
         }
         let Some(mut view) = self.view(item, session) else {
             count(&mut self.report.hidden, item.kind.name());
+            self.report.unsaid += 1;
             return None;
         };
         let mut of = match item.kind {

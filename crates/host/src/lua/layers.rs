@@ -451,7 +451,14 @@ impl Ladder {
 
     /// Whether nobody says anything of this item.
     pub(super) fn is_silent(&self, item: &Item) -> bool {
-        self.steps(item).next().is_none()
+        // What is said of a call changes what is left to be said of its result.
+        let is_call_retold = item.kind == Kind::Result && self.retells_call().next().is_some();
+        !is_call_retold && self.steps(item).next().is_none()
+    }
+
+    /// Who says what a call was asked to do.
+    pub(super) fn retells_call(&self) -> impl Iterator<Item = &Step> {
+        self.field(Field::Arg).iter().chain(self.field(Field::Call))
     }
 
     /// Whether one function is all that plugins say of this item.

@@ -15,7 +15,7 @@ use streamfmt_core::entry::{Block, Line, Role, Span, View};
 use streamfmt_core::formatter::standard::Standard;
 use streamfmt_core::formatter::{FormatError, Formatter, Moment, Verdict};
 use streamfmt_core::item::{Action, Item, Kind};
-use streamfmt_core::profile::Detail;
+use streamfmt_core::profile::{Detail, Profile};
 use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
 use streamfmt_core::theme;
@@ -69,6 +69,22 @@ impl Asked<'_> {
     }
 }
 
+/// An argument: part of the title, or told under it.
+enum Argument {
+    Short(Line),
+    Long(Text),
+}
+
+impl Argument {
+    fn of(role: &Role, text: Text) -> Self {
+        if text.len() > SHORT || text.contains('\n') {
+            Self::Long(text)
+        } else {
+            Self::Short(Line::of(role.clone(), text))
+        }
+    }
+}
+
 /// What one step of a walk gave.
 enum Given<T> {
     Use(T),
@@ -78,17 +94,15 @@ enum Given<T> {
 
 impl Scripts {
     /// A formatter that asks all layers; `None` if none of them says anything of items.
-    pub(crate) fn new(plugins: &Rc<Plugins>, detail: Detail) -> Option<Self> {
+    pub(crate) fn new(plugins: &Rc<Plugins>, profile: &Profile) -> Option<Self> {
         if plugins.is_silent() {
             return None;
         }
         let views = Kind::ALL.map(|kind| (kind, plugins.with_layers(|all| Ladder::of_kind(all, kind))));
-        // The pipeline folds lines once all is said.
-        let below = if detail == Detail::Full { Detail::Full } else { Detail::Compact };
         Some(Self {
             plugins: SendWrapper::new(Rc::clone(plugins)),
-            below: Standard::new(below),
-            detail,
+            below: Standard::of(profile).unfolded(),
+            detail: profile.detail,
             ladders: SendWrapper::new(RefCell::default()),
             views: SendWrapper::new(views.into()),
         })
@@ -191,15 +205,38 @@ impl Scripts {
     }
 
     fn built_in(&self, asked: &Asked<'_>) -> Option<View> {
-        match self.below.format(asked.item, asked.session) {
+        let verdict = if self.is_call_retold(asked) {
+            Ok(self.below.format_apart(asked.item, asked.session))
+        } else {
+            self.below.format(asked.item, asked.session)
+        };
+        match verdict {
             Ok(Verdict::Show(view)) => Some(view),
             _ => None,
         }
     }
 
+    /// Whether plugins or the profile say what the call of a result was asked to do. Of a function it isn't known
+    /// whether it said something.
+    fn is_call_retold(&self, asked: &Asked<'_>) -> bool {
+        // In a line of its own a result names its call in the built-in words.
+        if asked.item.kind != Kind::Result || self.detail == Detail::Lines {
+            return false;
+        }
+        let Some(call) = asked.call else { return false };
+        let is_said = |step: &Step| match &step.answer {
+            Answer::Template(template) => {
+                filled(template, Field::Arg, call, asked.tool(), asked.session.facts()).is_some()
+            }
+            Answer::Function(_) => !self.plugins.get(step.who).is_some_and(Running::is_off),
+            Answer::Word(_) => false,
+        };
+        asked.ladder.retells_call().any(is_said)
+    }
+
     /// A call's view with the plugins' label, icon and argument.
     fn titled(&self, asked: &Asked<'_>, mut view: View) -> View {
-        let arg = self.line(asked, Field::Arg, &Role::of("call.arg"));
+        let arg = self.argument(asked);
         let icon = self.word(asked, Field::Icon);
         let is_label_said = !asked.ladder.field(Field::Label).is_empty()
             || !asked.ladder.field(Field::Role).is_empty()
@@ -223,18 +260,17 @@ impl Scripts {
             Given::Use(arg) => {
                 view.title.spans.truncate(end);
                 let before = take_argument(&mut view.body, self.detail);
-                let length: usize = arg.spans.iter().map(|span| span.text.len()).sum();
-                let has_breaks = arg.spans.iter().any(|span| span.text.contains('\n'));
-                if length > SHORT || has_breaks {
-                    let text: String = arg.spans.iter().map(|span| span.text.as_str()).collect();
-                    let (lang, role) = before.unwrap_or((None, Role::of("call.input")));
-                    let text = Text::clean_owned(text);
-                    view.body.insert(0, Block::Code { text, lang, start: None, role });
-                } else if !arg.is_empty() {
-                    if !view.title.is_empty() {
-                        view.title.spans.push(Span::new("text", Text::own(" ")));
+                match arg {
+                    Argument::Long(text) => {
+                        let (lang, role) = before.unwrap_or((None, Role::of("call.input")));
+                        view.body.insert(0, Block::Code { text, lang, start: None, role });
                     }
-                    view.title.spans.extend(arg.spans);
+                    Argument::Short(line) => {
+                        if !view.title.is_empty() && !line.is_empty() {
+                            view.title.spans.push(Span::new("text", Text::own(" ")));
+                        }
+                        view.title.spans.extend(line.spans);
+                    }
                 }
             }
         }
@@ -304,6 +340,36 @@ impl Scripts {
 
     /// The first answer to a field, as one line.
     fn line(&self, asked: &Asked<'_>, field: Field, role: &Role) -> Given<Line> {
+        let of_text = |text| Line::of(role.clone(), text);
+        self.first(asked, field, of_text, |reader, value| reader.line(&value, role))
+    }
+
+    /// The first answer to what a call's argument is.
+    fn argument(&self, asked: &Asked<'_>) -> Given<Argument> {
+        let role = Role::of("call.arg");
+        let of_text = |text| Argument::of(&role, text);
+        self.first(asked, Field::Arg, of_text, |reader, value| match value {
+            Value::String(text) => Ok(Argument::of(&role, Text::clean_owned(string(&text)))),
+            value => {
+                let line = reader.line(&value, &role)?;
+                let length: usize = line.spans.iter().map(|span| span.text.len()).sum();
+                if length <= SHORT {
+                    return Ok(Argument::Short(line));
+                }
+                let text: String = line.spans.iter().map(|span| span.text.as_str()).collect();
+                Ok(Argument::Long(Text::clean_owned(text)))
+            }
+        })
+    }
+
+    /// The first answer to a field: made of the text of a template, or of what a function gives.
+    fn first<T>(
+        &self,
+        asked: &Asked<'_>,
+        field: Field,
+        of_text: impl Fn(Text) -> T,
+        of_value: impl Fn(&Reader<'_>, Value) -> Result<T, Wrong>,
+    ) -> Given<T> {
         for step in asked.ladder.field(field) {
             let plugin = self.plugins.get(step.who);
             if plugin.is_some_and(Running::is_off) {
@@ -311,10 +377,12 @@ impl Scripts {
             }
             let given = match &step.answer {
                 Answer::Word(_) => Given::Nothing,
-                Answer::Template(template) => match filled(template, field, asked.item, asked.tool()) {
-                    Some(text) => Given::Use(Line { spans: vec![whole_span(role, text)] }),
-                    None => Given::Nothing,
-                },
+                Answer::Template(template) => {
+                    let item =
+                        if field == Field::Label { asked.call.unwrap_or(asked.item) } else { asked.item };
+                    let text = filled(template, field, item, asked.tool(), asked.session.facts());
+                    text.map_or(Given::Nothing, |text| Given::Use(of_text(text)))
+                }
                 Answer::Function(function) => {
                     let Some(plugin) = plugin else { continue };
                     let context = plugin.context();
@@ -327,13 +395,7 @@ impl Scripts {
                         Field::Label => plugin.call(function, (called, context)),
                         _ => plugin.call(function, (Handle::item(), Handle::call(), context)),
                     };
-                    self.used(asked, plugin, function, answer, |reader, value| match value {
-                        // A long text is told under the title.
-                        Value::String(text) if field == Field::Arg => {
-                            Ok(Line { spans: vec![whole_span(role, Text::clean_owned(string(&text)))] })
-                        }
-                        value => reader.line(&value, role),
-                    })
+                    self.used(asked, plugin, function, answer, &of_value)
                 }
             };
             if !matches!(given, Given::Nothing) {
@@ -495,9 +557,4 @@ fn take_argument(body: &mut Vec<Block>, detail: Detail) -> Option<(Option<Text>,
         _ => true,
     });
     first
-}
-
-/// A span that keeps its line feeds: it is told under the title then.
-fn whole_span(role: &Role, text: Text) -> Span {
-    Span { text, role: role.clone(), link: None }
 }

@@ -2,14 +2,21 @@
 
 use streamfmt_core::item::{Action, Item};
 use streamfmt_core::json;
+use streamfmt_core::session::Facts;
 use streamfmt_core::text::Text;
 
 use super::layers::Field;
 use crate::template::Template;
 
 /// A template with the fields of an item, `tool` being the one that it is about; `None` if one of them isn't there.
-pub(super) fn filled(template: &Template, field: Field, item: &Item, tool: Option<&str>) -> Option<Text> {
-    let filled = template.fill(|keys| {
+pub(super) fn filled(
+    template: &Template,
+    field: Field,
+    item: &Item,
+    tool: Option<&str>,
+    facts: &Facts,
+) -> Option<Text> {
+    let value = |keys: &[String]| {
         let simple = match (field, keys) {
             (Field::Label, [name]) => of_call(item, tool, name),
             (Field::Summary, [name]) => of_result(item, name),
@@ -19,8 +26,9 @@ pub(super) fn filled(template: &Template, field: Field, item: &Item, tool: Optio
             let input = if field == Field::Summary { None } else { item.input() };
             of_value(input?, keys)
         })
-    })?;
-    Some(Text::clean_owned(filled))
+    };
+    let relative = |path: String| facts.relative(Text::clean_owned(path)).into_string();
+    template.fill(value, relative).map(Text::clean_owned)
 }
 
 fn of_call(item: &Item, tool: Option<&str>, name: &str) -> Option<String> {

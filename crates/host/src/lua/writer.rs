@@ -381,7 +381,7 @@ impl Inner {
             return line.clone();
         }
         let spans = line.spans.iter().map(|span| match self.painted(span) {
-            Some(said) => Span { text: words.stand_for(said), ..span.clone() },
+            Some(said) => Span { text: words.stand_for(said).into(), ..span.clone() },
             None => span.clone(),
         });
         Line { spans: spans.collect() }

@@ -88,7 +88,7 @@ fn read_lines(answer: &mut Answer<'_>) -> Option<View> {
     let context = answer.context;
     let (start, lines, total) = counted(context);
     if let (Some(lines), false) = (lines, context.full) {
-        if !answer.call.is_some_and(|call| asks_for(call, start, lines)) {
+        if !asks_for(answer, start, lines) {
             answer.note(lines_read(start, lines, total));
         } else if let Some(total) = total {
             answer.goes_on(Text::clean_owned(format!("of {}", &*figures::count(total))));
@@ -107,7 +107,7 @@ fn read_lines(answer: &mut Answer<'_>) -> Option<View> {
         Some(numbered) if !is_told => (numbered.start, numbered.lines, None),
         _ => (start, lines.unwrap_or(0), total),
     };
-    let is_asked = answer.call.is_some_and(|call| asks_for(call, start, lines));
+    let is_asked = asks_for(answer, start, lines);
     if !context.full && is_asked && numbered.is_some() && total.is_none() {
         return None;
     }
@@ -152,10 +152,11 @@ fn read_lines(answer: &mut Answer<'_>) -> Option<View> {
     }
 }
 
-/// Whether a call named just these lines: its own line told them.
-fn asks_for(call: &Item, start: u64, lines: u64) -> bool {
-    let told = |key: &str| call.input()?.get(key)?.int().and_then(|number| u64::try_from(number).ok());
-    told("offset") == Some(start) && told("limit") == Some(lines) && lines > 0
+/// Whether the call named just these lines: its own line told them.
+fn asks_for(answer: &Answer<'_>, start: u64, lines: u64) -> bool {
+    let told =
+        |key: &str| answer.call?.input()?.get(key)?.int().and_then(|number| u64::try_from(number).ok());
+    !answer.context.is_apart && told("offset") == Some(start) && told("limit") == Some(lines) && lines > 0
 }
 
 /// `lines 1–50 of 533`, `11 lines`, `empty file`

@@ -300,7 +300,7 @@ impl Answer<'_> {
     /// Whether a text already stands in the body or in the title.
     fn has(&self, text: &str) -> bool {
         let text = text.trim();
-        let within = |shown: &Text| holds(shown, text);
+        let within = |shown: &str| holds(shown, text);
         self.title.spans.iter().any(|span| within(&span.text))
             || self.body.iter().any(|block| match block {
                 Block::Code { text: shown, .. } | Block::Prose { text: shown, .. } => within(shown),

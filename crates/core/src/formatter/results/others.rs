@@ -125,8 +125,8 @@ pub(in crate::formatter) fn tasks(answer: &mut Answer<'_>) -> Option<View> {
             line.push("result.note", format!("#{}", &*id));
         }
         let asked = answer.call.and_then(|call| call.input_text("subject"));
-        let subject =
-            task.text_at("subject").filter(|subject| context.full || Some(subject) != asked.as_ref());
+        let is_new = |subject: &Text| context.full || context.is_apart || Some(subject) != asked.as_ref();
+        let subject = task.text_at("subject").filter(is_new);
         line.push("result.note", subject.unwrap_or_default());
         line.push("result.note", task.text_at("status").map(|status| spaced(&status)).unwrap_or_default());
         answer.title = line;
