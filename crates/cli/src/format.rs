@@ -8,6 +8,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use streamfmt::core::pipeline::{Pipeline, Report, Stages};
+use streamfmt::core::profile::Ci;
+use streamfmt::core::writer::ci::parted;
 use streamfmt::{Engine, relay, subagents};
 
 use crate::args::Args;
@@ -191,6 +193,7 @@ impl<'a, 'w> Run<'a, 'w> {
         if let Some(folder) = &self.folder {
             folder.write_index(&mut self.output);
         }
+        let nothing_of_only = self.nothing_of_only();
         let mut unwritten = std::mem::take(&mut self.unwritten);
         let is_cut = self.is_cut || self.signals.caught().is_some() && self.begun < self.args.files.len();
         match self.output.replaces().filter(|_| is_cut) {
@@ -208,6 +211,9 @@ impl<'a, 'w> Run<'a, 'w> {
             let failures = if journal.untold() == 1 { "failure" } else { "failures" };
             tell(&format!("{} more {failures} of plugins, like those told", journal.untold()));
         }
+        if let Some(message) = nothing_of_only {
+            tell(&message);
+        }
         if self.args.report {
             for line in report::lines(&self.total, self.bytes) {
                 tell(&line);
@@ -222,6 +228,24 @@ impl<'a, 'w> Run<'a, 'w> {
             None if self.args.fail && self.total.failed => RUN_FAILED,
             None => OK,
         }
+    }
+
+    /// What to say if there is something of what alone was to be shown, and yet nothing of it is.
+    fn nothing_of_only(&self) -> Option<String> {
+        let only = self.args.only.join(",");
+        let is_limited = !only.is_empty() || !self.engine.settings().profile.filter.only.is_empty();
+        if !is_limited || self.total.unsaid == 0 || !self.total.shown.is_empty() {
+            return None;
+        }
+        let (option, way) = if only.is_empty() {
+            ("only".to_owned(), "a list show".to_owned())
+        } else {
+            (format!("--only {only}"), format!("--set show={only}"))
+        };
+        Some(format!(
+            "{option}: nothing is shown: the detail or a plugin leaves out all that matches ({way} shows what the \
+             detail leaves out)"
+        ))
     }
 
     /// Reads `source` to its end: every byte into the copy first, then through the pipeline into the output.
@@ -310,7 +334,10 @@ impl<'a, 'w> Run<'a, 'w> {
             return Ok(());
         }
         let gap = if self.begun > 1 { "\n" } else { "" };
-        writeln!(self.output, "{gap}==> {} <==", one_line(&input.name()))
+        let name = one_line(&input.name());
+        let is_log = self.engine.settings().profile.layout.ci != Ci::None;
+        let name = if is_log { parted(&name) } else { name.into() };
+        writeln!(self.output, "{gap}==> {name} <==")
     }
 
     fn tell_unread(&mut self, input: &Input, error: &std::io::Error) {

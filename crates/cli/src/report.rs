@@ -15,6 +15,7 @@ pub(crate) fn add(total: &mut Report, report: &Report) {
     total.raw_lines += report.raw_lines;
     total.damaged += report.damaged;
     total.oversized += report.oversized;
+    total.unsaid += report.unsaid;
     total.repeated += report.repeated;
     total.open_calls += report.open_calls;
     total.failed |= report.failed;

@@ -58,7 +58,9 @@ pub(crate) fn hints_in(tree: &Tree, own: &[ToolRule], without_only: bool) -> Vec
     let said = settings.iter().filter(|setting| setting.leaf.spot.document.layer > Layer::Pack);
     let hints = said.flat_map(|setting| match setting.name.as_str() {
         "only" if without_only => Vec::new(),
-        name @ ("only" | "hide") => hints(&setting.leaf.names().unwrap_or_default(), own, name == "only"),
+        name @ ("only" | "hide" | "show") => {
+            hints(&setting.leaf.names().unwrap_or_default(), own, name == "only")
+        }
         "filter" => hints(&tools_of_filters(setting.leaf), own, false),
         name if name.strip_prefix("tool.").is_some_and(|rule| rule.rsplit('.').next() == Some("role")) => {
             let wrong = setting.leaf.text().and_then(wrong_role);

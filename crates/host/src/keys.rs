@@ -107,8 +107,13 @@ pub static KEYS: &[Key<Settings>] = &[
         form: Form::Groups(|s, list| s.profile.filter.hide = selectors(&list)),
     },
     Key {
+        name: "show",
+        about: "show these though detail leaves them out, such as \"thinking\": kinds, tools, globs of tools, @actions",
+        form: Form::Groups(|s, list| s.profile.filter.show = selectors(&list)),
+    },
+    Key {
         name: "filter",
-        about: "what is hidden, folded away or shown alone, by kind and tool",
+        about: "what is hidden, folded away or shown alone: items for which all that a table names holds",
         form: Form::Filters(|s, rules| s.filters = rules),
     },
     Key {
@@ -123,12 +128,12 @@ pub static KEYS: &[Key<Settings>] = &[
     },
     Key {
         name: "limits.result-lines",
-        about: "lines of a result that went well",
+        about: "lines of a result that went well; with \"none\" no limit of bytes holds that stands below this",
         form: Form::Lines(|s, limit| s.profile.limits.result_lines = limit),
     },
     Key {
         name: "limits.result-bytes",
-        about: "bytes of a result",
+        about: "bytes of a result, and of whatever else has a limit of lines",
         form: Form::Size(|s, limit| s.profile.limits.result_bytes = limit),
     },
     Key {
@@ -265,7 +270,7 @@ pub static TOOL_KEYS: &[Key<ToolTable>] = &[
     },
     Key {
         name: "arg",
-        about: "the one-line argument: a template such as \"{command}\", or a JSON pointer into the input such as \"/number\"",
+        about: "the one-line argument: a template such as \"{file_path|path}\", or a JSON pointer into the input such as \"/number\"",
         form: Form::Rule(|t, told| t.rules.push(("arg", told))),
     },
     Key {
@@ -290,12 +295,12 @@ pub static TOOL_KEYS: &[Key<ToolTable>] = &[
     },
     Key {
         name: "limits.result-lines",
-        about: "lines of a result that went well",
+        about: "lines of a result that went well; with \"none\" no limit of bytes holds that stands below this",
         form: Form::Lines(|t, limit| t.limits().result_lines = Some(limit)),
     },
     Key {
         name: "limits.result-bytes",
-        about: "bytes of a result",
+        about: "bytes of a result, and of whatever else has a limit of lines",
         form: Form::Size(|t, limit| t.limits().result_bytes = Some(limit)),
     },
     Key {
@@ -399,8 +404,13 @@ pub static FILTER_KEYS: &[Key<FilterRule>] = &[
     },
     Key {
         name: "failed",
-        about: "with true: what tells of a failure",
-        form: Form::Flag(|f, on| f.groups.extend(on.then_some(Selector::Failed))),
+        about: "whether they tell of a failure",
+        form: Form::Flag(|f, on| f.groups.push(if_so(Selector::Failed, on))),
+    },
+    Key {
+        name: "inside",
+        about: "whether a sub-agent said or did them",
+        form: Form::Flag(|f, on| f.groups.push(if_so(Selector::Inside, on))),
     },
     Key {
         name: "action",
@@ -761,6 +771,11 @@ pub use crate::config::tree::split_key;
 /// The parts of a list that stands in an option: `Bash,@edit`.
 pub fn split_list(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
+}
+
+/// What is in a group, or what isn't.
+fn if_so(group: Selector, on: bool) -> Selector {
+    if on { group } else { Selector::Not(Box::new(group)) }
 }
 
 fn selectors(list: &[Named]) -> Vec<Selector> {

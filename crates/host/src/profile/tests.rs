@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use streamfmt_core::item::Kind;
+use streamfmt_core::item::{Action, Item, Kind};
 use streamfmt_core::profile::{Detail, Glyphs, Keep};
 
 use super::*;
@@ -89,7 +89,7 @@ bad.toml:7:16: limits.result-lines must be a number of lines, or \"none\", not -
 bad.toml:8:8: limits.keep can't be \"haed\" (did you mean \"head\"?)
 bad.toml:9:8: limits.line must be a number of bytes (\"8KiB\"), or \"none\", not 1.5
 bad.toml:11:10: layout.margin must be a number from 0 to 40, not 400
-bad.toml:12:2: there is no key \"colours\" (one of: extends, writer, theme, plugins, detail, only, hide, filter, markdown, timestamps, limits, layout, redact, tool, plugin)
+bad.toml:12:2: there is no key \"colours\" (one of: extends, writer, theme, plugins, detail, only, hide, show, filter, markdown, timestamps, limits, layout, redact, tool, plugin)
 ";
     let told = folder.load("bad.toml").unwrap_err() + "\n";
     assert_eq!(told, expected);
@@ -176,4 +176,117 @@ fn of_many_problems_the_first_are_told() {
     let source = keys.join("\n");
     let folder = Folder::new("most", &[("mine.toml", &source)]);
     assert_eq!(folder.load("mine.toml").unwrap_err().lines().count(), 20);
+}
+
+#[test]
+fn each_condition_of_a_filter_counts() {
+    let item = |kind, tool: Option<&str>, action, failed, inside: bool| {
+        let mut item = Item::new("x", kind, 1);
+        item.tool = tool.map(Into::into);
+        (item.action, item.error) = (action, failed);
+        item.parent = inside.then(|| "parent".into());
+        item
+    };
+    let mut items = Vec::new();
+    for kind in [Kind::Call, Kind::Result, Kind::Reply] {
+        for (tool, action) in
+            [(Some("Read"), Some(Action::Read)), (Some("Bash"), Some(Action::Run)), (None, None)]
+        {
+            for failed in [false, true] {
+                items.extend([false, true].map(|inside| item(kind, tool, action, failed, inside)));
+            }
+        }
+    }
+    type Holds = fn(&Item) -> bool;
+    let conditions: [&[(&str, Holds)]; 4] = [
+        &[("", |_| true), ("kind = 'result'\n", |item| item.kind == Kind::Result)],
+        &[
+            ("", |_| true),
+            ("tool = '@read'\n", |item| item.action == Some(Action::Read)),
+            ("tool = 'Ba*'\n", |item| item.tool.as_deref() == Some("Bash")),
+        ],
+        &[("", |_| true), ("failed = true\n", |item| item.error), ("failed = false\n", |item| !item.error)],
+        &[
+            ("", |_| true),
+            ("inside = true\n", |item| item.parent.is_some()),
+            ("inside = false\n", |item| item.parent.is_none()),
+        ],
+    ];
+    let mut tried = 0;
+    for kind in conditions[0] {
+        for tool in conditions[1] {
+            for failed in conditions[2] {
+                for inside in conditions[3] {
+                    let all = [kind, tool, failed, inside];
+                    let text: String = all.iter().map(|(text, _)| *text).collect();
+                    for action in ["hide", "only", "collapse"] {
+                        let source = format!("[[filter]]\n{text}action = '{action}'\n");
+                        let settings = Settings::parse("x.toml", &source);
+                        assert_eq!(settings.is_err(), text.is_empty(), "{source}");
+                        let Ok(settings) = settings else { continue };
+                        let filter = settings.profile.filter;
+                        for item in &items {
+                            let holds = all.iter().all(|(_, holds)| holds(item));
+                            let expected = match action {
+                                "hide" => (!holds, false),
+                                "only" => (holds, false),
+                                // A failure stays open unless it is asked for.
+                                _ => (true, holds && (!item.error || failed.0.contains("true"))),
+                            };
+                            assert_eq!(
+                                (filter.admits(item), filter.collapses(item)),
+                                expected,
+                                "{source}{item:?}"
+                            );
+                            tried += 1;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(tried, (2 * 3 * 3 * 3 - 1) * 3 * items.len());
+}
+
+#[test]
+fn what_detail_leaves_out_is_shown_to_who_asks_for_it() {
+    let thinking = Selector::Kind(Kind::Thinking);
+    for (source, shown) in [
+        ("", vec![]),
+        ("only = ['thinking', 'reply']", vec![thinking.clone()]),
+        ("show = ['thinking']", vec![thinking.clone()]),
+        ("hide = ['thinking']", vec![]),
+        ("only = ['call']", vec![]),
+        (
+            "[[filter]]\nkind = 'thinking'\ninside = true\naction = 'only'",
+            vec![Selector::All(vec![thinking, Selector::Inside])],
+        ),
+    ] {
+        assert_eq!(Settings::parse("x.toml", source).unwrap().profile.filter.shown(), shown, "{source}");
+    }
+}
+
+#[test]
+fn without_a_limit_of_lines_a_limit_of_bytes_below_goes_too() {
+    for (source, bytes) in [
+        ("", Some(8192)),
+        ("limits.result-lines = 3", Some(8192)),
+        ("limits.result-lines = 'none'", None),
+        ("[limits]\nresult-lines = 'none'\nresult-bytes = '1KiB'", Some(1024)),
+        ("[limits]\nresult-bytes = '1KiB'\nresult-lines = 'none'", Some(1024)),
+        ("limits.error-lines = 'none'", Some(8192)),
+    ] {
+        let settings = Settings::parse("x.toml", source).unwrap();
+        assert_eq!(settings.profile.limits.result_bytes, bytes, "{source}");
+        let source = format!("[tool.Bash]\n{}", source.replace("[limits]", "[tool.Bash.limits]"));
+        let tools = Settings::parse("x.toml", &source).unwrap().profile.tools;
+        let own = tools.first().and_then(|limits| limits.result_bytes);
+        let expected = if bytes == Some(8192) { None } else { Some(bytes) };
+        assert_eq!(own, expected, "{source}");
+    }
+    let mut settings = Settings::load("ci").unwrap();
+    settings.set("limits.result-lines=none").unwrap();
+    assert_eq!(settings.profile.limits.result_bytes, None);
+    settings.set("limits.result-bytes=7").unwrap();
+    assert_eq!(settings.profile.limits.result_bytes, Some(7));
 }
