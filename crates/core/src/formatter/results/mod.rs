@@ -334,6 +334,13 @@ impl Answer<'_> {
         if context.full {
             self.structured();
         }
+        let is_blank = |block: &Block| match block {
+            Block::Code { text, .. } | Block::Prose { text, .. } => text.trim().is_empty(),
+            _ => false,
+        };
+        if self.title.is_empty() && self.body.iter().all(is_blank) {
+            self.note(Text::own("no output"));
+        }
         if context.is("again") {
             self.note(Text::own("another result of the call"));
         } else if context.is("orphan") && context.item.call.is_some() {
@@ -411,9 +418,6 @@ fn has_its_type(name: &str, kind: Kind) -> bool {
 /// Any tool.
 pub(super) fn other(answer: &mut Answer<'_>) -> Option<View> {
     say_text(answer);
-    if answer.says_nothing() {
-        answer.note(Text::own("no output"));
-    }
     answer.done()
 }
 
