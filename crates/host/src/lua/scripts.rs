@@ -274,6 +274,10 @@ impl Scripts {
                 }
             }
         }
+        // A mark alone would say that there is a call, but not which.
+        if is_blank(&view.title) && view.body.is_empty() {
+            view.title = self.below.label(asked.item, asked.session);
+        }
         view
     }
 
@@ -298,27 +302,29 @@ impl Scripts {
         line
     }
 
-    /// A result's view with the plugins' summary: instead of its own words, or behind those of a failure.
+    /// A result's view with the plugins' summary: instead of its own words, or behind those of a failure. A blank one says
+    /// nothing, and hides a result that has no more to say.
     fn summarised(&self, asked: &Asked<'_>) -> Verdict {
         let view = match self.line(asked, Field::Summary, &Role::of("result.note")) {
             Given::Hide => None,
             Given::Nothing => self.built_in(asked),
-            // All that the built-in formatter would say is replaced.
-            Given::Use(title) if !asked.item.error && self.detail != Detail::Full => {
-                Some(View { mark: self.below.mark(asked.item), title, body: Vec::new() })
-            }
             Given::Use(title) => {
+                let is_error = asked.item.error;
                 // It may speak where the built-in formatter has nothing to say.
-                let mut view = self.built_in(asked).unwrap_or_default();
-                if asked.item.error {
+                let mut view = if is_error || self.detail == Detail::Full {
+                    self.built_in(asked).unwrap_or_default()
+                } else {
+                    View { mark: self.below.mark(asked.item), ..View::default() }
+                };
+                if !is_error {
+                    view.title = title;
+                } else if !is_blank(&title) {
                     if !view.title.is_empty() {
                         view.title.spans.push(Span::new("result.note", Text::own(" · ")));
                     }
                     view.title.spans.extend(title.spans);
-                } else {
-                    view.title = title;
                 }
-                Some(view)
+                Some(view).filter(|view| !is_blank(&view.title) || !view.body.is_empty())
             }
         };
         view.map_or(Verdict::Hide, |view| Verdict::Show(self.collapsed(asked, view)))
@@ -530,6 +536,11 @@ impl Scripts {
             Given::Hide | Given::Nothing => Vec::new(),
         }
     }
+}
+
+/// Whether a line shows nothing.
+fn is_blank(line: &Line) -> bool {
+    line.spans.iter().all(|span| span.text.trim().is_empty())
 }
 
 /// Where the name of the tool ends in a title: after its span.
