@@ -94,7 +94,7 @@ fn line() -> impl Strategy<Value = Vec<u8>> {
 
 /// An input, shown as text when it breaks a law.
 #[derive(Clone)]
-struct Input(Vec<u8>);
+pub(crate) struct Input(pub(crate) Vec<u8>);
 
 impl fmt::Debug for Input {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -102,7 +102,7 @@ impl fmt::Debug for Input {
     }
 }
 
-fn stream() -> impl Strategy<Value = Input> {
+pub(crate) fn stream() -> impl Strategy<Value = Input> {
     let end = prop_oneof![6 => Just("\n"), 1 => Just("\r\n"), 1 => Just("\n\n")];
     (vec((line(), end), 0..12), any::<bool>()).prop_map(|(lines, is_ended)| {
         let mut bytes: Vec<u8> =

@@ -4,12 +4,16 @@
 //! - what the file says comes out, each reply, call and result exactly once;
 //! - a session is the same with and without its partial messages, live and from its history;
 //! - nothing that comes out could steer a terminal, a page or a log;
-//! - every line is an event, passed through, or counted as damaged.
+//! - every line is an event, passed through, or counted as damaged;
+//! - no text of the stream begins in column 0;
+//! - whatever plugins and rules say, each item is shown with content or counted, and what they aren't about stays.
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
 mod chunks;
+mod custom;
 mod generated;
+mod margin;
 mod recordings;
 mod said;
 mod sessions;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
@@ -63,6 +64,20 @@ pub(crate) fn recordings() -> Vec<Recording> {
         }
     }
     found
+}
+
+/// The samples, and of each `step` other recordings one: another one for another `at`. Long ones are left out, since it is
+/// for laws that are tried in many ways.
+pub(crate) fn sample(at: usize, step: usize) -> Vec<(String, Vec<u8>)> {
+    const LONG: usize = 64 << 10;
+    static ALL: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
+        let all = recordings();
+        let forms = all.iter().flat_map(|recording| recording.forms());
+        forms.map(|(name, bytes)| (name, bytes.to_vec())).filter(|(_, bytes)| bytes.len() < LONG).collect()
+    });
+    let (samples, others): (Vec<_>, Vec<_>) = ALL.iter().partition(|(name, _)| name.starts_with("samples/"));
+    let few = others.into_iter().skip(at % step).step_by(step);
+    samples.into_iter().chain(few).cloned().collect()
 }
 
 /// Files made to do harm, with their names; none if this checkout has none beside it.
