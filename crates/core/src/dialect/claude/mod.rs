@@ -7,6 +7,7 @@
 
 mod block;
 mod calls;
+mod edit;
 mod line;
 mod made;
 mod marker;

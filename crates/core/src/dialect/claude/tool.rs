@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
+use super::edit;
 use crate::item::{Action, Fact, Item};
 use crate::json::{Kind, Record, Value};
 use crate::names::Names;
@@ -175,7 +176,9 @@ pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
         _ => return,
     }
     item.data.reserve(8);
+    let mut is_edit = false;
     structured.fields(|name, value| match name {
+        _ if edit::is_told_by(name) => is_edit = true,
         b"file" => file_facts(item, value),
         b"type" => type_fact(item, value),
         b"content" if item.action == Some(Action::Delegate) => {
@@ -206,13 +209,16 @@ pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
             }
         }
     });
-    let is_file =
-        item.fact("original").is_some() || item.fact("patch").is_some() || item.fact("created").is_some();
+    let is_file = is_edit
+        || item.fact("original").is_some()
+        || item.fact("patch").is_some()
+        || item.fact("created").is_some();
     if is_file && item.fact("modified").is_none() {
-        match structured.get("content") {
-            Some(content) => set(item, "modified", Fact::Node(content.node())),
-            None => set(item, "modified", Fact::Made(modified, structured.node())),
-        }
+        let fact = match structured.get("content").filter(|content| content.kind() == Kind::String) {
+            Some(content) => Fact::Node(content.node()),
+            None => Fact::Made(edit::modified, structured.node()),
+        };
+        set(item, "modified", fact);
     }
     let is_cell = is_file && item.fact("edit_mode").is_some();
     if is_cell
@@ -272,29 +278,6 @@ fn hits_fact(item: &mut Item, results: Value<'_>) {
     if !texts.is_empty() {
         set(item, "answer", Fact::Text(texts.join("\n")));
     }
-}
-
-/// The file after an edit, made from the file before it.
-fn modified(structured: Value<'_>) -> Option<String> {
-    let original =
-        structured.get("originalFile").or_else(|| structured.get("originalFileContents"))?.decode()?;
-    let apply = |text: &str, edit: Value<'_>, old: &str, new: &str, all: &str| {
-        let old = edit.get(old)?.decode()?;
-        let new = edit.get(new)?.decode()?;
-        if old.is_empty() {
-            return Some(if text.is_empty() { new.into_owned() } else { text.to_owned() });
-        }
-        let all = edit.get(all).and_then(Value::bool) == Some(true);
-        Some(if all { text.replace(&*old, &new) } else { text.replacen(&*old, &new, 1) })
-    };
-    if let Some(edits) = structured.get("edits") {
-        let mut text = original.into_owned();
-        for edit in edits.items() {
-            text = apply(&text, edit, "old_string", "new_string", "replace_all")?;
-        }
-        return Some(text);
-    }
-    apply(&original, structured, "oldString", "newString", "replaceAll")
 }
 
 /// What a cell of a notebook held before it was replaced or deleted, found in the notebook as it was: versions before
