@@ -513,6 +513,49 @@ impl View {
     pub fn of(body: Vec<Block>) -> Self {
         Self { mark: None, title: Line::default(), body }
     }
+
+    /// Whether it shows nothing of its item: neither its title nor its body holds anything but blanks.
+    pub fn is_blank(&self) -> bool {
+        // The sign stands for a line feed.
+        !self.holds(|text| text.chars().any(|ch| !ch.is_whitespace() && ch != '␊'))
+    }
+
+    /// Whether there is nothing in it, not even blanks.
+    pub fn is_empty(&self) -> bool {
+        !self.holds(|text| !text.is_empty())
+    }
+
+    /// Whether any of its texts is one that counts; what is no text always does.
+    fn holds(&self, counts: impl Fn(&str) -> bool) -> bool {
+        let line = |line: &Line| line.spans.iter().any(|span| counts(&span.text));
+        if line(&self.title) {
+            return true;
+        }
+        // A list of its own, not the stack: details may nest to any depth.
+        let mut open = vec![self.body.iter()];
+        while let Some(blocks) = open.last_mut() {
+            let is_found = match blocks.next() {
+                None => {
+                    open.pop();
+                    false
+                }
+                Some(Block::Details { summary, body }) => {
+                    open.push(body.iter());
+                    line(summary)
+                }
+                Some(Block::Lines { lines }) => lines.iter().any(line),
+                Some(Block::Prose { text, .. } | Block::Code { text, .. }) => counts(text),
+                Some(Block::Diff { hunks, .. }) => hunks.iter().any(|hunk| !hunk.lines.is_empty()),
+                Some(Block::List { items }) => items.iter().any(|item| line(&item.line)),
+                Some(Block::Table { head, rows }) => head.iter().chain(rows.iter().flatten()).any(line),
+                Some(Block::Image { .. } | Block::Elided { .. }) => true,
+            };
+            if is_found {
+                return true;
+            }
+        }
+        false
+    }
 }
 
 /// What is said of one item, under the item's id.

@@ -237,8 +237,8 @@ fn unknown(context: Context<'_>) -> View {
     if context.is("raw") {
         return View::of(vec![Block::text("unknown", text.trimmed_end())]);
     }
-    let mut view =
-        View::titled("notice", Line::of("unknown", context.text("type").unwrap_or(Text::own("unknown"))));
+    let kind = context.text("type").filter(|kind| !kind.trim().is_empty());
+    let mut view = View::titled("notice", Line::of("unknown", kind.unwrap_or(Text::own("unknown"))));
     if !text.is_empty() {
         view.body.push(Block::text("unknown", text.trimmed_end()));
     } else if let (true, Some(FactRef::Json(value))) = (context.full, context.fact("value")) {

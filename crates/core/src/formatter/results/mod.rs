@@ -65,10 +65,11 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
     let tool = item.tool.as_deref().or_else(|| call?.tool.as_deref());
     let action = item.action.or_else(|| call?.action);
     let form = tools::form(tool, action);
-    match (form.result)(&mut answer) {
-        None if context.full => Some(answer.finish()),
-        said => said,
-    }
+    let said = match (form.result)(&mut answer) {
+        None if context.full => answer.finish(),
+        said => said?,
+    };
+    Some(if said.is_blank() { View { title: Line::of("result.note", "no output"), ..said } } else { said })
 }
 
 /// The mark of what is said of a result.
