@@ -234,7 +234,9 @@ impl<'a, 'w> Run<'a, 'w> {
     fn nothing_of_only(&self) -> Option<String> {
         let only = self.args.only.join(",");
         let is_limited = !only.is_empty() || !self.engine.settings().profile.filter.only.is_empty();
-        if !is_limited || self.total.unsaid == 0 || !self.total.shown.is_empty() {
+        // What the filters let through, and yet something hides.
+        let is_hidden = self.total.hidden.keys().any(|rule| rule != "filter");
+        if !is_limited || !is_hidden || !self.total.shown.is_empty() {
             return None;
         }
         let (option, way) = if only.is_empty() {

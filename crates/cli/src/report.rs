@@ -1,8 +1,8 @@
 //! Tells what was counted, for `--report`.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 
+use streamfmt::core::item::Kind;
 use streamfmt::core::pipeline::Report;
 
 /// Most names of one kind that are told; the rest are counted.
@@ -10,20 +10,47 @@ const MOST_NAMES: usize = 20;
 
 /// Adds the counts of one input to those of the others.
 pub(crate) fn add(total: &mut Report, report: &Report) {
-    total.lines += report.lines;
-    total.events += report.events;
-    total.raw_lines += report.raw_lines;
-    total.damaged += report.damaged;
-    total.oversized += report.oversized;
-    total.unsaid += report.unsaid;
-    total.repeated += report.repeated;
-    total.open_calls += report.open_calls;
-    total.failed |= report.failed;
-    add_names(&mut total.shown, &report.shown);
-    add_names(&mut total.hidden, &report.hidden);
-    add_names(&mut total.redacted, &report.redacted);
-    add_names(&mut total.unknown, &report.unknown);
-    add_names(&mut total.failures, &report.failures);
+    let Report {
+        lines,
+        events,
+        blank_lines,
+        raw_lines,
+        damaged,
+        oversized,
+        items,
+        shown,
+        hidden,
+        elided,
+        repeated,
+        dropped,
+        bookkeeping,
+        unknown,
+        redacted,
+        failures,
+        open_calls,
+        failed,
+        // Of one input alone.
+        dialect: _,
+        foreign: _,
+    } = report;
+    total.lines += lines;
+    total.events += events;
+    total.blank_lines += blank_lines;
+    total.raw_lines += raw_lines;
+    total.damaged += damaged;
+    total.oversized += oversized;
+    total.items += items;
+    total.repeated += repeated;
+    total.dropped += dropped;
+    total.open_calls += open_calls;
+    total.failed |= failed;
+    add_names(&mut total.shown, shown);
+    add_names(&mut total.hidden, hidden);
+    add_names(&mut total.elided, elided);
+    add_names(&mut total.bookkeeping, bookkeeping);
+    add_names(&mut total.unknown, unknown);
+    add_names(&mut total.redacted, redacted);
+    add_names(&mut total.failures, failures);
 }
 
 fn add_names<K: Ord + Clone>(total: &mut BTreeMap<K, u64>, counts: &BTreeMap<K, u64>) {
@@ -39,25 +66,29 @@ pub(crate) fn lines(report: &Report, bytes: u64) -> Vec<String> {
         (report.damaged, "damaged"),
         (report.oversized, "too long"),
         (report.repeated, "repeated"),
+        (report.dropped, "given up"),
         (report.open_calls, "calls without a result"),
     ];
     let counts =
         counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!(", {count} {what}"));
     let mut lines = vec![format!(
-        "read: {} {} ({}), {} {}{}",
+        "read: {} {} ({}), {} {}, {} {}{}",
         report.lines,
         if report.lines == 1 { "line" } else { "lines" },
         size(bytes),
         report.events,
         if report.events == 1 { "event" } else { "events" },
+        report.items,
+        if report.items == 1 { "item" } else { "items" },
         counts.collect::<String>()
     )];
-    let shown: BTreeMap<_, _> = report.shown.iter().map(|(kind, count)| (kind.name(), *count)).collect();
-    let shown = if shown.is_empty() { "nothing".to_owned() } else { names(&shown) };
+    let shown = if report.shown.is_empty() { "nothing".to_owned() } else { names(&by_name(&report.shown)) };
     lines.push(format!("shown: {shown}"));
     for (what, counts) in [
         ("hidden", &report.hidden),
+        ("elided", &by_name(&report.elided)),
         ("redacted", &report.redacted),
+        ("bookkeeping", &report.bookkeeping),
         ("unknown", &report.unknown),
         ("failures of formatters", &report.failures),
     ] {
@@ -71,8 +102,12 @@ pub(crate) fn lines(report: &Report, bytes: u64) -> Vec<String> {
     lines
 }
 
+fn by_name(counts: &BTreeMap<Kind, u64>) -> BTreeMap<String, u64> {
+    counts.iter().map(|(kind, count)| (kind.name().to_owned(), *count)).collect()
+}
+
 /// Names with their counts, the most frequent first.
-fn names<K: Display + Ord>(counts: &BTreeMap<K, u64>) -> String {
+fn names(counts: &BTreeMap<String, u64>) -> String {
     let mut sorted: Vec<_> = counts.iter().collect();
     sorted.sort_by_key(|(name, count)| (u64::MAX - **count, *name));
     let rest = sorted.len().saturating_sub(MOST_NAMES);
@@ -103,19 +138,22 @@ fn size(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use streamfmt::core::item::Kind;
-
     use super::*;
 
     #[test]
     fn only_what_happened_is_told() {
         let mut total = Report::default();
-        assert_eq!(lines(&total, 0), ["read: 0 lines (0 bytes), 0 events", "shown: nothing"]);
+        assert_eq!(lines(&total, 0), ["read: 0 lines (0 bytes), 0 events, 0 items", "shown: nothing"]);
         let one = Report {
             lines: 3,
             events: 1,
             damaged: 2,
+            items: 8,
             shown: [(Kind::Call, 2), (Kind::Reply, 5)].into(),
+            hidden: [("filter".to_owned(), 1)].into(),
+            elided: [(Kind::Call, 1)].into(),
+            dropped: 1,
+            bookkeeping: [("mode".to_owned(), 3)].into(),
             unknown: [("new_type".to_owned(), 1)].into(),
             failed: true,
             ..Report::default()
@@ -125,8 +163,11 @@ mod tests {
         assert_eq!(
             lines(&total, 4096),
             [
-                "read: 6 lines (4.0 KiB), 2 events, 4 damaged",
+                "read: 6 lines (4.0 KiB), 2 events, 16 items, 4 damaged, 2 given up",
                 "shown: 10 reply, 4 call",
+                "hidden: 2 filter",
+                "elided: 2 call",
+                "bookkeeping: 6 mode",
                 "unknown: 2 new_type",
                 "the run ended in an error",
             ]

@@ -102,7 +102,14 @@ impl Eq for Own {}
 /// Masks what a [`Redaction`] says.
 pub struct Redactor {
     finder: Finder,
-    counts: BTreeMap<String, u64>,
+    noted: Noted,
+}
+
+/// What a [`Redactor`] knows of what it masked.
+#[derive(Clone, Debug, Default)]
+pub struct Noted {
+    /// What was masked, by what it was.
+    found: BTreeMap<String, u64>,
     /// How many more lines that come one by one may be of a key that has begun.
     open: u32,
 }
@@ -110,12 +117,22 @@ pub struct Redactor {
 impl Redactor {
     /// A redactor, or none if nothing is masked.
     pub fn new(redaction: &Redaction) -> Option<Self> {
-        redaction.is_on().then(|| Self { finder: Finder::new(redaction), counts: BTreeMap::new(), open: 0 })
+        redaction.is_on().then(|| Self { finder: Finder::new(redaction), noted: Noted::default() })
     }
 
-    /// How much was masked so far, by what it was.
-    pub fn counts(&self) -> &BTreeMap<String, u64> {
-        &self.counts
+    /// Takes how much was masked since this was last asked, by what it was.
+    pub fn take_counts(&mut self) -> BTreeMap<String, u64> {
+        std::mem::take(&mut self.noted.found)
+    }
+
+    /// What it knows of what it masked.
+    pub fn noted(&self) -> &Noted {
+        &self.noted
+    }
+
+    /// Goes on as if nothing had been masked since it knew this.
+    pub fn restore(&mut self, noted: Noted) {
+        self.noted = noted;
     }
 
     /// Masks a text that stands alone.
@@ -124,7 +141,7 @@ impl Redactor {
         if found.is_empty() {
             return Cow::Borrowed(text);
         }
-        count(&mut self.counts, &found);
+        count(&mut self.noted.found, &found);
         Cow::Owned(masked(text, 0, &found))
     }
 
@@ -139,7 +156,7 @@ impl Redactor {
     pub fn json(&mut self, line: &mut String) {
         let found = self.finder.find(line, true);
         if !found.is_empty() {
-            count(&mut self.counts, &found);
+            count(&mut self.noted.found, &found);
             *line = masked(line, 0, &found);
         }
     }
@@ -199,12 +216,12 @@ impl Redactor {
     /// Masks a view whose text is one line of several that come one by one: a key may run on over them.
     pub fn raw_line(&mut self, view: &mut View) {
         if let [Block::Code { text, .. } | Block::Prose { text, .. }] = &mut view.body[..]
-            && self.open > 0
+            && self.noted.open > 0
         {
             let ends = text.contains("-----END ");
             let is_inside =
                 text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=:,- \t".contains(&byte));
-            self.open = if is_inside && !ends { self.open - 1 } else { 0 };
+            self.noted.open = if is_inside && !ends { self.noted.open - 1 } else { 0 };
             if is_inside {
                 *text = Text::own(GOES_ON);
                 return;
@@ -218,8 +235,8 @@ impl Redactor {
         if found.is_empty() {
             return;
         }
-        count(&mut self.counts, &found);
-        self.open = if found.last().is_some_and(|found| found.is_open) { MOST_KEY_LINES } else { 0 };
+        count(&mut self.noted.found, &found);
+        self.noted.open = if found.last().is_some_and(|found| found.is_open) { MOST_KEY_LINES } else { 0 };
         *text = T::from(masked(text, 0, &found));
     }
 
@@ -268,7 +285,7 @@ impl Redactor {
         if found.is_empty() {
             return false;
         }
-        count(&mut self.counts, &found);
+        count(&mut self.noted.found, &found);
         let mut rest = &mut found[..];
         for ((begins_line, text), start) in pieces.iter_mut().zip(starts) {
             let end = start + text.len();

@@ -100,8 +100,10 @@ pub enum Change<'a> {
     Complete(&'a Item),
     /// An item is open and has changed: see [`Session::open_item`].
     Grew(Id),
-    /// An item is no more.
+    /// An item that was open is no more: it never became whole.
     Dropped(Id),
+    /// What was said of an item, if it was, is taken back.
+    Retracted(Id),
     /// An item came again as it was.
     Repeated,
 }
@@ -127,6 +129,8 @@ pub struct Session {
     /// Hash of a message's id → what it used, oldest first.
     usages: Map<u64, Usage>,
     open: Map<Id, Box<Item>>,
+    /// Items that began again after they were whole: they are counted, and may still come whole again.
+    again: Map<Id, ()>,
     /// Bytes that the open items grew to.
     open_bytes: usize,
     calls: OpenCalls,
@@ -134,6 +138,8 @@ pub struct Session {
     /// Outside of all calls.
     main: Inside,
     inside: Map<Id, Inside>,
+    /// Where the places inside of a call begin that isn't remembered: it may have been, and given away those before.
+    first_place: u32,
     /// What the main thread's replies said, each until an outcome has said it too. Outcomes of several turns may come
     /// together at the end, when jobs in the background have gone on.
     unrepeated: VecDeque<u64>,
@@ -205,7 +211,7 @@ impl Session {
             }
             Event::Retract { ids, notice } => {
                 for id in ids {
-                    each(self, Change::Dropped(id));
+                    each(self, Change::Retracted(id));
                 }
                 self.put(notice, &mut each);
             }
@@ -223,21 +229,24 @@ impl Session {
         }
         if self.open_calls() > 0 {
             let notice = self.calls.notice(line);
-            each(self, Change::Complete(&notice));
+            self.put(Box::new(notice), &mut each);
         }
     }
 
     fn put(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, Change<'_>)) {
-        if let Some(open) = self.take_open(&item.id) {
-            item.place = open.place;
-            item.line = open.line;
-            return match self.name(&mut item) {
-                Some(said) => self.finish(item, said, each),
-                None => each(self, Change::Repeated),
-            };
-        }
-        let Some(said) = self.name(&mut item) else { return each(self, Change::Repeated) };
-        item.place = self.next_place(item.parent.as_ref());
+        let open = self.take_open(&item.id);
+        let began_again = self.again.shift_remove(&item.id).is_some();
+        let Some(said) = self.name(&mut item) else {
+            if !began_again {
+                each(self, Change::Repeated);
+            }
+            return;
+        };
+        item.line = open.as_ref().map_or(item.line, |open| open.line);
+        item.place = match open.filter(|open| open.parent == item.parent) {
+            Some(open) => open.place,
+            None => self.next_place(item.parent.as_ref()),
+        };
         self.finish(item, said, each);
     }
 
@@ -246,8 +255,14 @@ impl Session {
             return;
         }
         if self.told.knows(item.id.hash()) {
-            // It was seen whole already: what streams now is the same again.
-            return each(self, Change::Repeated);
+            // It was seen whole already: what streams now is the same again, and so is the whole that may follow.
+            if self.again.len() >= MAX_OPEN {
+                self.again.shift_remove_index(0);
+            }
+            if self.again.insert(item.id.clone(), ()).is_none() {
+                each(self, Change::Repeated);
+            }
+            return;
         }
         if self.open.len() >= MAX_OPEN {
             let oldest = self.open.first().map(|(id, _)| id.clone());
@@ -291,6 +306,11 @@ impl Session {
         };
         let text = std::mem::take(&mut longest.text);
         let part = Box::new(Item { text, ..(**longest).clone() });
+        let id = part.id.clone();
+        let place = self.next_place(part.parent.as_ref());
+        if let Some(rest) = self.open.get_mut(&id) {
+            rest.place = place;
+        }
         self.open_bytes -= grown(&part);
         self.close(part, Status::Cancelled, each);
     }
@@ -326,7 +346,8 @@ impl Session {
             return &mut self.inside[known];
         }
         self.forget_insides();
-        self.inside.entry(parent.clone()).or_insert(Inside { depth: 1, ..Inside::default() })
+        let new = Inside { depth: 1, places: self.first_place, ..Inside::default() };
+        self.inside.entry(parent.clone()).or_insert(new)
     }
 
     /// Notes what was said last inside `parent`.
@@ -423,9 +444,13 @@ impl Session {
             let mut item = Item::new(id, Kind::Record, reply.line);
             item.parent.clone_from(&reply.parent);
             item.session.clone_from(&reply.session);
-            item.place = self.next_place(reply.parent.as_ref());
             item.data.push(("value", Fact::Node(record.root().node())));
             item.record = Some(Arc::new(record));
+            if self.name(&mut item).is_none() {
+                each(self, Change::Repeated);
+                continue;
+            }
+            item.place = self.next_place(item.parent.as_ref());
             each(self, Change::Complete(&item));
         }
     }
@@ -434,15 +459,15 @@ impl Session {
     fn enter(&mut self, call: &Item) {
         if call.action == Some(Action::Delegate) {
             let depth = self.depth(call.parent.as_ref()).saturating_add(1);
-            self.forget_insides();
-            self.inside.entry(call.id.clone()).or_default().depth = depth;
+            self.inside(Some(&call.id)).depth = depth;
         }
     }
 
     /// Makes room for one more parent, if there are too many.
     fn forget_insides(&mut self) {
         if self.inside.len() >= MAX_PARENTS {
-            self.inside.drain(..MAX_PARENTS / 2);
+            let forgotten = self.inside.drain(..MAX_PARENTS / 2).map(|(_, inside)| inside.places);
+            self.first_place = forgotten.fold(self.first_place, u32::max);
         }
     }
 

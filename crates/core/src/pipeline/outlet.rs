@@ -3,13 +3,14 @@
 use std::collections::VecDeque;
 
 use crate::event::Event;
+use crate::item::Fact;
 use crate::session::{Facts, Session};
 
 use super::intake::{Counted, Step, StepKind};
 use super::report;
 use super::scribe::{Said, Saying};
 use super::stage::Stage;
-use super::{Known, Settle, Settled};
+use super::{Known, SHOWN_DAMAGE, Settle, Settled, notice};
 
 /// Lines held back while it isn't settled how the stream is shown.
 const MAX_HELD_LINES: usize = 64;
@@ -79,13 +80,20 @@ impl Outlet {
         self.settle(true, said);
         let Self { session, stage, line, .. } = self;
         session.end(*line, |session, change| stage.take(session, change, said));
-        stage.end(session, *line, said);
+        let damaged = stage.report.damaged;
+        if damaged > SHOWN_DAMAGE {
+            let mut notice = notice(*line, "damaged");
+            notice.id = "damaged".into();
+            notice.data.push(("count", Fact::Int(damaged.cast_signed())));
+            self.happen(Event::Put(Box::new(notice)), said);
+        }
+        self.stage.end(&self.session, said);
     }
 
     fn happen(&mut self, event: Event, said: &mut Vec<Said>) {
         let Self { session, stage, .. } = self;
         match &event {
-            Event::Bookkeeping(rule) => report::count(&mut stage.report.hidden, rule),
+            Event::Bookkeeping(name) => report::count(&mut stage.report.bookkeeping, name),
             Event::Unknown(name) => report::count(&mut stage.report.unknown, name),
             _ => {}
         }

@@ -27,19 +27,26 @@ pub struct Report {
     pub damaged: u64,
     /// Lines over the cap.
     pub oversized: u64,
-    /// Items shown, by kind.
+    /// Items that became whole: each is shown or hidden.
+    pub items: u64,
+    /// Items shown, by kind, those included that were taken back later.
     pub shown: BTreeMap<Kind, u64>,
-    /// Items and records hidden, by the rule that hid them.
+    /// Items hidden, by the rule that hid them: `filter`; `empty`, where what a formatter showed held nothing; else
+    /// their kind, as a formatter decided.
     pub hidden: BTreeMap<String, u64>,
-    /// Items that the filters admit and of which nothing is said. They are among the hidden.
-    pub unsaid: u64,
-    /// Items that repeated one already shown.
+    /// Items shown of which a limit left out a part, by kind.
+    pub elided: BTreeMap<Kind, u64>,
+    /// Items that came again as they were: they are no further items.
     pub repeated: u64,
+    /// Items that began and never became whole, since the stream gave them up.
+    pub dropped: u64,
+    /// Records that no item is made of, by what they are.
+    pub bookkeeping: BTreeMap<String, u64>,
     /// Types, blocks and fields that the dialect doesn't know, by name.
     pub unknown: BTreeMap<String, u64>,
-    /// What was masked, by what it was.
+    /// Items in which something was masked, by what it was.
     pub redacted: BTreeMap<String, u64>,
-    /// Failures of formatters, by message.
+    /// Items that formatters failed at, by message.
     pub failures: BTreeMap<String, u64>,
     /// Calls whose result never came.
     pub open_calls: u64,

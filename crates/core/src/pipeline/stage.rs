@@ -1,6 +1,6 @@
 //! From items on: what is said of each, and to whom.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
@@ -19,7 +19,7 @@ use crate::writer::json::write_item;
 
 use super::report::{Report, count};
 use super::scribe::{Said, Saying};
-use super::{Output, SHOWN_DAMAGE, Update, notice};
+use super::{Output, Update};
 
 /// Titles of calls that are remembered.
 const MOST_TITLES: usize = 16;
@@ -69,6 +69,8 @@ pub(super) struct Stage {
     /// The session of the last item that has one.
     last_session: Option<SessionId>,
     pub(super) report: Report,
+    /// What formatters failed at since something was counted last.
+    failures: BTreeSet<String>,
     /// Whether the formatters were told of the beginning.
     has_met: bool,
     /// For updates: open items that have changed.
@@ -94,6 +96,7 @@ impl Stage {
             titles: VecDeque::new(),
             last_session: None,
             report: Report::default(),
+            failures: BTreeSet::new(),
             has_met: false,
             grown: IndexSet::new(),
             growing: IndexSet::new(),
@@ -128,12 +131,19 @@ impl Stage {
                 }
             }
             Change::Dropped(id) => {
-                if let Listener::Sink = self.listener {
-                    self.grown.shift_remove(&id);
-                    self.growing.swap_remove(&id);
-                    self.updates.insert(id.clone(), Update::Drop(id));
-                }
+                self.report.dropped += 1;
+                self.take_back(id);
             }
+            Change::Retracted(id) => self.take_back(id),
+        }
+    }
+
+    /// What was said of an item, if it was, holds no longer.
+    fn take_back(&mut self, id: Id) {
+        if let Listener::Sink = self.listener {
+            self.grown.shift_remove(&id);
+            self.growing.swap_remove(&id);
+            self.updates.insert(id.clone(), Update::Drop(id));
         }
     }
 
@@ -141,38 +151,81 @@ impl Stage {
         if item.kind == Kind::Outcome {
             self.report.failed = item.error;
         }
-        if let Listener::Program = self.listener {
-            return self.tell(item, said);
-        }
-        if !std::mem::replace(&mut self.has_met, true) {
+        if !matches!(self.listener, Listener::Program) && !std::mem::replace(&mut self.has_met, true) {
             let before = self.observe(Moment::Begin, session);
             self.aside("begin", None, before, session, said);
+            self.count_once();
         }
-        let mut after = self.observe(Moment::Complete(item), session);
-        let Some(mut entry) = self.entry(item, session) else {
-            self.hide(&item.id);
-            return self.aside("after", Some(item), after, session, said);
+        self.report.items += 1;
+        let outcome = match self.listener {
+            Listener::Program => self.tell(item, said),
+            Listener::Writer { .. } | Listener::Sink => self.say_item(item, session, said),
         };
-        let change = self.session_change(item).and_then(|notice| self.entry(&notice, session));
-        if let Some(change) = change {
-            self.show(change, said);
+        match outcome {
+            Ok(()) => *self.report.shown.entry(item.kind).or_default() += 1,
+            Err(rule) => count(&mut self.report.hidden, rule),
         }
-        if self.profile.detail != Detail::Lines {
-            if let Some(redactor) = &mut self.redactor {
-                redactor.blocks(&mut after);
-            }
-            entry.view.body.append(&mut after);
-        }
-        self.show(entry, said);
-        self.aside("after", Some(item), after, session, said);
+        self.count_once();
     }
 
-    /// Tells an item as it is.
-    fn tell(&mut self, item: &Item, said: &mut Vec<Said>) {
-        if item.fact("blank").is_some() || !self.admits(item) {
-            return;
+    /// Counts what failed and what was masked, each kind of it once, whatever it took to say what it happened at.
+    fn count_once(&mut self) {
+        for failure in std::mem::take(&mut self.failures) {
+            count(&mut self.report.failures, &failure);
         }
-        *self.report.shown.entry(item.kind).or_default() += 1;
+        for name in self.redactor.iter_mut().flat_map(|redactor| redactor.take_counts().into_keys()) {
+            count(&mut self.report.redacted, &name);
+        }
+    }
+
+    /// Does something of which nothing is to be counted: it is counted elsewhere.
+    fn uncounted<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
+        let failures = std::mem::take(&mut self.failures);
+        let noted = self.redactor.as_ref().map(|redactor| redactor.noted().clone());
+        let result = work(self);
+        self.failures = failures;
+        if let (Some(redactor), Some(noted)) = (&mut self.redactor, noted) {
+            redactor.restore(noted);
+        }
+        result
+    }
+
+    /// Says what is to be said of an item that is whole. The error is the rule that hides it.
+    fn say_item(&mut self, item: &Item, session: &Session, said: &mut Vec<Said>) -> Result<(), &'static str> {
+        let mut after = self.observe(Moment::Complete(item), session);
+        let entry = self.entry(item, session);
+        let outcome = match entry {
+            Ok(mut entry) => {
+                if is_elided(&entry.view) {
+                    *self.report.elided.entry(item.kind).or_default() += 1;
+                }
+                if let Some(change) = self.session_change(item, session) {
+                    self.show(change, said);
+                }
+                if self.profile.detail != Detail::Lines {
+                    if let Some(redactor) = &mut self.redactor {
+                        redactor.blocks(&mut after);
+                    }
+                    entry.view.body.append(&mut after);
+                }
+                self.show(entry, said);
+                Ok(())
+            }
+            Err(rule) => {
+                self.hide(&item.id);
+                Err(rule)
+            }
+        };
+        self.aside("after", Some(item), after, session, said);
+        outcome
+    }
+
+    /// Tells an item as it is. The error is the rule that hides it.
+    fn tell(&mut self, item: &Item, said: &mut Vec<Said>) -> Result<(), &'static str> {
+        self.admits(item)?;
+        if item.fact("blank").is_some() {
+            return Err(item.kind.name());
+        }
         let mut line = String::new();
         // A string takes everything.
         let _ = write_item(item, &mut line);
@@ -180,11 +233,11 @@ impl Stage {
             redactor.json(&mut line);
         }
         said.push(Said(Saying::Item(line)));
+        Ok(())
     }
 
     /// Says what is shown of an item.
     fn show(&mut self, entry: Entry, said: &mut Vec<Said>) {
-        *self.report.shown.entry(entry.kind).or_default() += 1;
         self.last = (entry.kind == Kind::Call).then(|| entry.id.clone());
         self.last_parent.clone_from(&entry.parent);
         self.remember(&entry);
@@ -210,9 +263,9 @@ impl Stage {
         }
     }
 
-    /// Remembers the title of a call. One that may be masked is made anew, since each mask is counted.
+    /// Remembers the title of a call.
     fn remember(&mut self, entry: &Entry) {
-        if entry.kind != Kind::Call || entry.view.title.is_empty() || self.redactor.is_some() {
+        if entry.kind != Kind::Call || entry.view.title.is_empty() {
             return;
         }
         // The room of the oldest one is used again.
@@ -237,7 +290,7 @@ impl Stage {
         }
         for formatter in &self.formatters {
             blocks.extend(formatter.observe(moment, session));
-            note_failures(&mut self.report, &**formatter);
+            note_failures(&mut self.failures, &**formatter);
         }
         blocks
     }
@@ -252,11 +305,11 @@ impl Stage {
         session: &Session,
         said: &mut Vec<Said>,
     ) {
-        if body.is_empty() {
+        let mut view = View::of(body);
+        if view.is_empty() {
             return;
         }
         let id: Id = item.map_or_else(|| name.into(), |item| format!("{}/{name}", item.id).into());
-        let mut view = View::of(body);
         if let Some(redactor) = &mut self.redactor {
             redactor.view(&mut view);
         }
@@ -269,25 +322,18 @@ impl Stage {
         self.say(entry, said);
     }
 
-    fn admits(&mut self, item: &Item) -> bool {
-        let is_admitted = self.profile.filter.admits(item);
-        if !is_admitted {
-            count(&mut self.report.hidden, "filter");
-        }
-        is_admitted
+    fn admits(&self, item: &Item) -> Result<(), &'static str> {
+        if self.profile.filter.admits(item) { Ok(()) } else { Err("filter") }
     }
 
-    /// What is said of an item, cut to the limits; `None`: nothing.
-    fn entry(&mut self, item: &Item, session: &Session) -> Option<Entry> {
-        if !self.admits(item) {
-            return None;
+    /// What is said of an item, cut to the limits. The error is the rule that hides it.
+    fn entry(&mut self, item: &Item, session: &Session) -> Result<Entry, &'static str> {
+        self.admits(item)?;
+        let mut view = self.view(item, session).ok_or(item.kind.name())?;
+        if view.is_empty() {
+            return Err("empty");
         }
-        let Some(mut view) = self.view(item, session) else {
-            count(&mut self.report.hidden, item.kind.name());
-            self.report.unsaid += 1;
-            return None;
-        };
-        let mut of = match item.kind {
+        let of = match item.kind {
             Kind::Result => self.named_call(item, session),
             _ => self.named_parent(item, session),
         };
@@ -297,9 +343,6 @@ impl Stage {
                 redactor.raw_line(&mut view);
             } else {
                 redactor.view(&mut view);
-            }
-            if let Some(line) = &mut of {
-                redactor.line(line);
             }
             tool = tool.map(|tool| Text::clean_owned(redactor.text(&tool).into_owned()));
         }
@@ -312,7 +355,7 @@ impl Stage {
             Listener::Writer { time, figures } => (time, figures),
             Listener::Sink | Listener::Program => (true, false),
         };
-        Some(Entry {
+        Ok(Entry {
             id: item.id.clone(),
             parent: item.parent.clone(),
             place: item.place,
@@ -337,12 +380,12 @@ impl Stage {
             self.formatters.iter().map(|formatter| &**formatter).chain([&self.standard as &dyn Formatter]);
         for formatter in chain {
             let verdict = formatter.format(item, session);
-            note_failures(&mut self.report, formatter);
+            note_failures(&mut self.failures, formatter);
             match verdict {
                 Ok(Verdict::Show(view)) => return Some(view),
                 Ok(Verdict::Hide) => return None,
                 Ok(Verdict::Pass) => {}
-                Err(error) => count(&mut self.report.failures, &format!("{}: {error}", formatter.name())),
+                Err(error) => drop(self.failures.insert(format!("{}: {error}", formatter.name()))),
             }
         }
         None
@@ -386,22 +429,29 @@ impl Stage {
         )
     }
 
-    /// The title of a call, if it is remembered.
+    /// The title of a call, masked, if the call is remembered. What it takes to make it anew is the call's.
     fn title_of(&mut self, call: &Id, session: &Session) -> Option<Line> {
         let known = session.call(call)?;
         if let Some((_, title)) = self.titles.iter().rev().find(|(id, _)| *id == call.hash()) {
             return Some(title.clone());
         }
-        let view = self.view(known, session).map(|view| match self.profile.detail {
-            Detail::Lines => self.standard.fold(known, session, view),
-            _ => view,
-        });
-        let title = view.map(|view| view.title).filter(|title| !title.is_empty());
-        Some(title.unwrap_or_else(|| Line::of("tool.name", known.tool.as_deref().unwrap_or("call"))))
+        Some(self.uncounted(|stage| {
+            let view = stage.view(known, session).map(|view| match stage.profile.detail {
+                Detail::Lines => stage.standard.fold(known, session, view),
+                _ => view,
+            });
+            let title = view.map(|view| view.title).filter(|title| !title.is_empty());
+            let mut title =
+                title.unwrap_or_else(|| Line::of("tool.name", known.tool.as_deref().unwrap_or("call")));
+            if let Some(redactor) = &mut stage.redactor {
+                redactor.line(&mut title);
+            }
+            title
+        }))
     }
 
-    /// A notice that tells of which session an item is, if that isn't the session of those above.
-    fn session_change(&mut self, item: &Item) -> Option<Item> {
+    /// Tells of which session an item is, if that isn't the session of those above. It stands beside the item, and is none.
+    fn session_change(&mut self, item: &Item, session: &Session) -> Option<Entry> {
         let now = item.session.as_ref()?;
         if self.last_session.as_ref().is_some_and(|before| Arc::ptr_eq(before, now)) {
             return None;
@@ -417,14 +467,16 @@ impl Stage {
             ("event", Fact::Text("session-change".to_owned())),
             ("session", Fact::Text((**now).to_owned())),
         ];
-        Some(notice)
+        let entry = self.entry(&notice, session).ok()?;
+        Some(Entry { parent: item.parent.clone(), place: item.place, ..entry })
     }
 
     /// See [`super::Pipeline::take_updates`].
     pub(super) fn take_updates(&mut self, session: &Session) -> Vec<Update> {
         for id in std::mem::take(&mut self.grown) {
             let Some(item) = session.open_item(&id) else { continue };
-            if let Some(entry) = self.entry(item, session) {
+            // It is counted once, when it is whole: how often it is formatted until then is a matter of pace.
+            if let Ok(entry) = self.uncounted(|stage| stage.entry(item, session)) {
                 self.growing.insert(id.clone());
                 self.updates.insert(id, Update::Put(Box::new(entry)));
             } else {
@@ -464,28 +516,34 @@ impl Stage {
         writer
     }
 
-    pub(super) fn end(&mut self, session: &Session, line: u64, said: &mut Vec<Said>) {
+    pub(super) fn end(&mut self, session: &Session, said: &mut Vec<Said>) {
         self.report.open_calls = session.open_calls();
-        if let Some(redactor) = &self.redactor {
-            self.report.redacted = redactor.counts().clone();
-        }
-        if self.report.damaged > SHOWN_DAMAGE {
-            let count = self.report.damaged;
-            let mut notice = notice(line, "damaged");
-            notice.id = "damaged".into();
-            notice.data.push(("count", Fact::Int(count.cast_signed())));
-            self.item(&notice, session, said);
-        }
         if self.has_met {
             let last = self.observe(Moment::End, session);
             self.aside("end", None, last, session, said);
+            self.count_once();
         }
     }
 }
 
-/// Counts what a formatter contained.
-fn note_failures(report: &mut Report, formatter: &dyn Formatter) {
+/// Notes what a formatter contained.
+fn note_failures(failures: &mut BTreeSet<String>, formatter: &dyn Formatter) {
     for failure in formatter.take_failures() {
-        count(&mut report.failures, &format!("{}: {failure}", formatter.name()));
+        failures.insert(format!("{}: {failure}", formatter.name()));
     }
+}
+
+/// Whether a limit left something out.
+fn is_elided(view: &View) -> bool {
+    let mut open = vec![&view.body];
+    while let Some(body) = open.pop() {
+        for block in body {
+            match block {
+                Block::Elided { .. } => return true,
+                Block::Details { body, .. } => open.push(body),
+                _ => {}
+            }
+        }
+    }
+    view.title.spans.iter().any(|span| span.role.name() == "elided")
 }

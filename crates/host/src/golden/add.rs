@@ -118,7 +118,7 @@ pub fn add(
     fs::create_dir_all(&folder).map_err(told(&folder.display()))?;
     let input = folder.join("input.ndjson");
     fs::write(&input, kept).map_err(told(&input.display()))?;
-    let taken = redactor.map(|redactor| redactor.counts().clone()).unwrap_or_default();
+    let taken = redactor.map(|mut redactor| redactor.take_counts()).unwrap_or_default();
     Ok(Added { input, lines: count, taken })
 }
 

@@ -59,7 +59,7 @@ fn objects_become_items_and_are_told_as_those_of_any_agent() {
             assert!(text.contains(part), "{part} in {text}");
         }
         assert_eq!(ran.report.dialect.as_deref(), Some("acme-agent"));
-        assert_eq!(ran.report.hidden.get("acme-agent"), Some(&1));
+        assert_eq!(ran.report.bookkeeping.get("acme-agent"), Some(&1));
         assert_eq!(ran.report.unknown.get("new"), Some(&1), "the line nobody knows is counted");
         assert!(text.contains("what"), "and kept: {text}");
     }
