@@ -91,6 +91,35 @@ fn what_was_masked_is_counted_and_the_copy_is_whole() {
 }
 
 #[test]
+fn what_is_masked_in_several_places_of_an_item_counts_once() {
+    let call = |id: &str, command: &str| {
+        format!(
+            r#"{{"type":"assistant","message":{{"id":"m-{id}","role":"assistant","content":[{{"type":"tool_use","id":"{id}","name":"Bash","input":{{"command":"{command}"}}}}]}}}}"#
+        )
+    };
+    let result = |id: &str| {
+        format!(
+            r#"{{"type":"user","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{id}","content":"one\ntwo"}}]}}}}"#
+        )
+    };
+    // The results stand far from their calls, whose titles are told again.
+    let calls = [
+        call("a", "mail ada@example.org ada@example.org"),
+        call("b", "mail bob@example.org"),
+        call("c", "ls"),
+    ];
+    let results = [result("a"), result("c"), result("b")];
+    let folder = Folder::with(&[("s.jsonl", &*[calls.join("\n"), results.join("\n")].join("\n"))]);
+    for writer in ["text", "json", "html", "items"] {
+        for profile in ["default", "full", "ci"] {
+            let output = folder.run(&format!("s.jsonl --redact --report --profile {profile} --to {writer}"));
+            assert!(output.stderr.contains("redacted: 2 email\n"), "{profile}, {writer}: {}", output.stderr);
+            assert!(output.stderr.contains(" 6 items\n"), "{}", output.stderr);
+        }
+    }
+}
+
+#[test]
 fn a_profile_masks_addresses_and_home_folders() {
     let folder = Folder::with(&[("s.log", "ada@example.org in /home/ada/shop\n")]);
     let output = folder.run("s.log --set redact.emails=true --set redact.home=true");

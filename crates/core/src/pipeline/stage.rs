@@ -398,9 +398,12 @@ impl Stage {
             return view;
         }
         let mut view = self.standard.fold(item, session, view);
-        if let Some(redactor) = &mut self.redactor {
-            redactor.view(&mut view);
-        }
+        // What of the line isn't masked yet is the call's, and counted there.
+        self.uncounted(|stage| {
+            if let Some(redactor) = &mut stage.redactor {
+                redactor.view(&mut view);
+            }
+        });
         view
     }
 
