@@ -20,3 +20,86 @@ fn an_outcome_raises_what_messages_told_too_early_and_counts_once() {
     // A sub-agent's are not among them.
     assert_eq!(apply(outcome("o-2", used(5, 40))), (30, 340));
 }
+
+fn item(id: &str, kind: Kind, parent: Option<&str>) -> Box<Item> {
+    let mut item = Item::new(id, kind, 1);
+    item.parent = parent.map(Id::from);
+    Box::new(item)
+}
+
+/// The items that events complete, each with its place, and how many were repeated.
+fn completed(events: Vec<Event>) -> (Vec<Item>, usize) {
+    let (mut session, mut items, mut repeated) = (Session::default(), Vec::new(), 0);
+    let mut note = |change: Change<'_>| match change {
+        Change::Complete(item) => items.push(item.clone()),
+        Change::Repeated => repeated += 1,
+        Change::Grew(_) | Change::Dropped(_) | Change::Retracted(_) => {}
+    };
+    for event in events {
+        session.apply(event, |_, change| note(change));
+    }
+    session.end(9, |_, change| note(change));
+    (items, repeated)
+}
+
+fn assert_own_places(items: &[Item]) {
+    let mut places: Vec<_> = items.iter().map(|item| (&item.parent, item.place)).collect();
+    let mut ids: Vec<_> = items.iter().map(|item| &item.id).collect();
+    (places.sort(), ids.sort());
+    places.dedup();
+    ids.dedup();
+    assert_eq!((places.len(), ids.len()), (items.len(), items.len()), "{items:?}");
+}
+
+#[test]
+fn what_is_told_at_the_end_has_an_id_and_a_place_of_its_own() {
+    let (items, _) = completed(vec![
+        Event::Put(item("a", Kind::Call, None)),
+        Event::Put(item("open-calls", Kind::Call, None)),
+        Event::Put(item("b", Kind::Notice, None)),
+    ]);
+    assert_eq!(items.len(), 4);
+    assert_own_places(&items);
+}
+
+#[test]
+fn an_item_that_turns_out_to_be_inside_of_a_call_has_a_place_there() {
+    let (items, _) = completed(vec![
+        Event::Put(item("a", Kind::Reply, Some("call"))),
+        Event::Open(item("b", Kind::Reply, None)),
+        Event::Put(item("b", Kind::Reply, Some("call"))),
+    ]);
+    assert_own_places(&items);
+}
+
+#[test]
+fn the_rest_of_an_item_that_is_parted_has_a_place_of_its_own() {
+    let text = "x".repeat(MAX_OPEN_BYTES / 2 + 1);
+    let append = || Event::Append { id: "a".into(), text: text.clone() };
+    let (items, _) = completed(vec![
+        Event::Open(item("a", Kind::Reply, None)),
+        append(),
+        append(),
+        Event::Append { id: "a".into(), text: "rest".into() },
+    ]);
+    assert_eq!(items.len(), 2);
+    assert_own_places(&items);
+}
+
+#[test]
+fn places_go_on_inside_of_a_call_that_was_forgotten() {
+    let one_each = |name: &str| {
+        let items = (0..=MAX_PARENTS)
+            .map(|call| item(&format!("{name}-{call}"), Kind::Reply, Some(&format!("call-{call}"))));
+        items.map(Event::Put).collect::<Vec<_>>()
+    };
+    let (items, _) = completed([one_each("first"), one_each("second")].concat());
+    assert_own_places(&items);
+}
+
+#[test]
+fn what_streams_again_and_comes_whole_again_is_repeated_once() {
+    let again = || vec![Event::Open(item("a", Kind::Reply, None)), Event::Put(item("a", Kind::Reply, None))];
+    let (items, repeated) = completed([again(), again(), again()].concat());
+    assert_eq!((items.len(), repeated), (1, 2));
+}
