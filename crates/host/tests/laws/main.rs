@@ -6,15 +6,14 @@
 //! - nothing that comes out could steer a terminal, a page or a log;
 //! - every line is an event, passed through, or counted as damaged;
 //! - no text of the stream begins in column 0;
-//! - whatever plugins and rules say, each item is shown with content or counted, and what they aren't about stays.
-//! - every line is an event, passed through, or counted as damaged;
+//! - whatever plugins and rules say, each item is shown with content or counted, and what they aren't about stays;
 //! - every item has an id and a place of its own, and is counted once, as shown or as hidden.
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
 mod chunks;
-mod custom;
 mod counts;
+mod custom;
 mod generated;
 mod margin;
 mod recordings;
