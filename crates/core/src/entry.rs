@@ -165,14 +165,18 @@ impl Line {
 
     /// Adds a span, after a blank if there is something before it. Empty text adds nothing.
     pub fn push(&mut self, role: impl Into<Role>, text: impl Into<OneLine>) {
-        let text = text.into();
-        if text.is_empty() {
+        self.push_span(Span::new(role, text));
+    }
+
+    /// [`Line::push`] for a span that may be a link.
+    pub fn push_span(&mut self, span: Span) {
+        if span.text.is_empty() {
             return;
         }
         if !self.spans.is_empty() {
             self.spans.push(Span::new("text", Text::own(" ")));
         }
-        self.spans.push(Span::new(role, text));
+        self.spans.push(span);
     }
 
     /// [`Line::push`] for building in one expression.

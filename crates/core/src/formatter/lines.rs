@@ -16,7 +16,7 @@ pub(super) fn fold(item: &Item, view: View, of: Option<Line>, keeps_long: bool) 
     let mut line = Line::of("tag", format!("[{}]", tag(item, &view)));
     if let Some(of) = of {
         for span in of.spans.into_iter().filter(|span| &*span.text != " ") {
-            line.push(span.role, span.text);
+            line.push_span(span);
         }
         line.spans.push(Span::new("result.note", Text::own(":")));
     }
@@ -24,7 +24,8 @@ pub(super) fn fold(item: &Item, view: View, of: Option<Line>, keeps_long: bool) 
         outcome::figures_first(view.title, &mut line);
     } else {
         for span in view.title.spans.into_iter().filter(|span| &*span.text != " ") {
-            line.push(span.role, Text::clean(span.text.trim()));
+            let text = Text::clean(span.text.trim());
+            line.push_span(Span { text, ..span });
         }
     }
     let whole = if keeps_long && item.kind == Kind::Result { view.body.clone() } else { Vec::new() };
@@ -98,7 +99,7 @@ fn fold_block(block: Block, keep: Keep, room: &mut usize, hidden: &mut u64, line
                 let mut told = Line::of("plan.note", state(item.point));
                 told.spans.retain(|span| !span.text.is_empty());
                 for span in item.line.spans.into_iter().filter(|span| &*span.text != " ") {
-                    told.push(span.role, span.text);
+                    told.push_span(span);
                 }
                 add(told, room, hidden, line);
             }

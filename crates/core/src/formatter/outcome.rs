@@ -167,6 +167,6 @@ pub(super) fn figures_first(title: Line, line: &mut Line) {
         if index > 0 {
             line.push("outcome.note", Text::own("·"));
         }
-        line.push(span.role, span.text);
+        line.push_span(span);
     }
 }

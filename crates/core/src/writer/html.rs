@@ -248,7 +248,11 @@ impl Html {
         out.raw("</span>");
         if let Some(note) = result.map(|result| &result.view.title).filter(|title| !title.is_empty()) {
             out.raw(" <span class=\"note\">");
-            block::label(out, note);
+            if is_folded {
+                block::label(out, note);
+            } else {
+                block::line(out, note);
+            }
             out.raw("</span>");
         } else if entry.kind == Kind::Call && result.is_none() && entry.action != Some(Action::Delegate) {
             out.raw(" <span class=\"note dim\">…</span>");
@@ -269,6 +273,8 @@ impl Html {
                 out.raw("<p class=\"line\">");
                 block::line(out, &result.view.title);
                 out.raw("</p>");
+            } else {
+                block::links(out, &result.view.title);
             }
             self.body(&result.view.body, out);
             out.raw("</div>");

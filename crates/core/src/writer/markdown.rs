@@ -28,6 +28,7 @@ use std::fmt::{self, Write};
 use crate::entry::{Block, Entry, Line};
 use crate::item::Kind;
 use crate::profile::Glyphs;
+use crate::text::Text;
 use crate::theme;
 use crate::writer::Writer;
 use crate::writer::sheet::{self, Held, Moment, Sheet};
@@ -255,7 +256,7 @@ impl Said<'_, '_, '_> {
         }
         let is_folded = self.entry.kind == Kind::Thinking && !view.body.is_empty();
         if is_folded {
-            self.body.begin_fold("Thinking");
+            self.body.begin_fold(&Line::of("text", Text::own("Thinking")));
         }
         if view.mark == Some("session") {
             let line = self.titled(if is_first { "# " } else { "## " }, None, &view.title);

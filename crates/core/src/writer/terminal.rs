@@ -184,7 +184,10 @@ impl Writer for Terminal {
         let before = self.before.replace(now);
         let open = self.open.take();
         let Self { look, paper, .. } = self;
-        let joined = open.and_then(|columns| behind(look, columns, entry));
+        let title = block::addressed(look, &entry.view.title);
+        let targets = block::targets(look.links(), &title);
+        let joined =
+            open.and_then(|columns| behind(look, columns, entry, block::pieces(look, &title, &targets)));
         let mut pen = Pen::new(look, paper, out);
         match (open, &joined) {
             (Some(_), Some(pieces)) => pen.go_on(pieces),
@@ -237,11 +240,11 @@ fn title_width(look: &Look, view: &View) -> usize {
         return 0;
     }
     let mark = view.mark.map_or(0, |mark| wrap::width(glyph(look, mark)) + 1);
-    mark + view.title.spans.iter().map(|span| wrap::width(&span.text)).sum::<usize>()
+    mark + block::addressed(look, &view.title).spans.iter().map(|span| wrap::width(&span.text)).sum::<usize>()
 }
 
-/// The title of a result as it stands behind the row of its call, if it may and if there is room.
-fn behind<'a>(look: &Look, columns: usize, entry: &'a Entry) -> Option<Vec<Piece<'a>>> {
+/// The title of a result, as these pieces, as it stands behind the row of its call, if it may and if there is room.
+fn behind<'a>(look: &Look, columns: usize, entry: &Entry, title: Vec<Piece<'a>>) -> Option<Vec<Piece<'a>>> {
     if entry.kind != Kind::Result || entry.of.is_some() || !is_short_result(look, entry) {
         return None;
     }
@@ -250,7 +253,7 @@ fn behind<'a>(look: &Look, columns: usize, entry: &'a Entry) -> Option<Vec<Piece
         between => between,
     };
     let mut pieces = vec![look.piece("result.note", between)];
-    pieces.extend(block::pieces(look, &entry.view.title, &[]));
+    pieces.extend(title);
     let fits = look.width.is_none_or(|width| columns + wrap::width_of(&pieces) <= width);
     fits.then_some(pieces)
 }

@@ -36,6 +36,7 @@ impl Body<'_, '_> {
                     self.out.raw("<details class=\"fold\"><summary>");
                     label(self.out, summary);
                     self.out.raw("</summary>");
+                    links(self.out, summary);
                     outer.push(mem::replace(&mut blocks, body.iter()));
                 }
                 Some(block) => self.block(block),

@@ -34,7 +34,7 @@ impl Body<'_, '_> {
         loop {
             match blocks.next() {
                 Some(Block::Details { summary, body }) => {
-                    self.begin_fold(&sheet::plain(summary));
+                    self.begin_fold(summary);
                     outer.push(mem::replace(&mut blocks, body.iter()));
                 }
                 Some(block) => self.block(block),
@@ -100,7 +100,7 @@ impl Body<'_, '_> {
         let lines = sheet::lines(text);
         let is_folded = self.sheet.folds(lines);
         if is_folded {
-            self.begin_fold(&figures::count_of(lines as u64, "line", "lines"));
+            self.begin_fold(&Line::of("text", figures::count_of(lines as u64, "line", "lines")));
         } else {
             // A fence needs no empty line before it.
             self.pen.no_gap();
@@ -112,9 +112,11 @@ impl Body<'_, '_> {
     }
 
     /// Begins what is folded behind a summary.
-    pub(super) fn begin_fold(&mut self, summary: &str) {
+    pub(super) fn begin_fold(&mut self, summary: &Line) {
         let mut line = String::from("<details><summary>");
-        inline::html(summary, &mut line);
+        for span in &summary.spans {
+            inline::html_span(&span.text, span.link.as_deref(), &mut line);
+        }
         line.push_str("</summary>");
         self.pen.line(&line);
         // Up to an empty line all is HTML.

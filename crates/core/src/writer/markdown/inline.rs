@@ -211,6 +211,18 @@ pub(super) fn link(label: &str, target: &str, shown: &str, out: &mut String) {
     }
 }
 
+/// Writes a span into a line of HTML, as a link if it leads to a place that may be linked.
+pub(super) fn html_span(text: &str, link: Option<&str>, out: &mut String) {
+    let address = link.and_then(commonmark::address).filter(|address| !refers(address));
+    let Some(address) = address else { return html(text, out) };
+    out.push_str("<a href=\"");
+    // Of characters that mean nothing in quotes, but for this one.
+    out.push_str(&address.replace('&', "&amp;"));
+    out.push_str("\">");
+    html(text, out);
+    out.push_str("</a>");
+}
+
 /// Writes text into a line of HTML, as a summary is: entities instead of backslashes.
 pub(super) fn html(text: &str, out: &mut String) {
     let mut before = None;

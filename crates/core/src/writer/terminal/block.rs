@@ -80,6 +80,7 @@ impl Body<'_, '_> {
     /// A line of spans whose rows after the first stand so many columns further in.
     pub(super) fn hanging(&mut self, line: &Line, hang: usize) {
         let look = self.pen.look();
+        let line = &addressed(look, line);
         let has_long = line.spans.iter().any(|span| span.text.len() > BUFFER);
         if self.pen.is_plain() && !look.layout.is_ascii() && !has_long {
             return self.pen.plain_row(line.spans.iter().map(|span| &*span.text));
@@ -156,8 +157,9 @@ impl Body<'_, '_> {
         };
         let shape = look.piece(mark, glyph(look, name));
         let level = self.pen.mark(shape, wrap::width(shape.text));
-        let targets = targets(look.links(), &item.line);
-        let mut pieces = pieces(look, &item.line, &targets);
+        let line = addressed(look, &item.line);
+        let targets = targets(look.links(), &line);
+        let mut pieces = pieces(look, &line, &targets);
         // The state shows in the words too, unless they have a look of their own.
         for piece in pieces.iter_mut().filter(|piece| piece.role == "text") {
             piece.style = look.style(role);
@@ -303,6 +305,28 @@ pub(super) fn targets(links: bool, line: &Line) -> Vec<Option<Cow<'_, str>>> {
         return Vec::new();
     }
     line.spans.iter().map(|span| span.link.as_deref().and_then(target)).collect()
+}
+
+/// The line with the address behind each link that it doesn't show yet, where links can't be followed.
+pub(super) fn addressed<'l>(look: &Look, line: &'l Line) -> Cow<'l, Line> {
+    if look.links() || line.spans.iter().all(|span| span.link.is_none()) {
+        return Cow::Borrowed(line);
+    }
+    let is_shown = |link: &str| {
+        let bare = link.strip_prefix("mailto:").unwrap_or(link);
+        line.spans.iter().any(|span| [link, bare].contains(&&*span.text))
+    };
+    let mut all = Line::default();
+    for (at, span) in line.spans.iter().enumerate() {
+        all.spans.push(span.clone());
+        let goes_on = line.spans.get(at + 1).is_some_and(|next| next.link == span.link);
+        if let Some(link) =
+            span.link.as_ref().filter(|link| !goes_on && !is_shown(link) && target(link).is_some())
+        {
+            all.push("link.address", format!("({link})"));
+        }
+    }
+    Cow::Owned(all)
 }
 
 /// A link's target as it may be written: of a harmless scheme, printable ASCII, not too long for terminals.

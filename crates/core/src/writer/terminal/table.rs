@@ -1,6 +1,6 @@
 //! Tables: columns that stand below each other and fit the width.
 
-use super::block::{pieces, targets};
+use super::block::{addressed, pieces, targets};
 use super::pen::{Pen, glyph};
 use super::wrap::{self, Piece};
 use crate::entry::Line;
@@ -26,7 +26,8 @@ pub(super) type Cell<'a> = Vec<Piece<'a>>;
 /// Writes a table of lines.
 pub(super) fn write(pen: &mut Pen<'_>, head: &[Line], rows: &[Vec<Line>]) {
     let look = pen.look();
-    let all = || head.iter().chain(rows.iter().flatten());
+    let lines: Vec<_> = head.iter().chain(rows.iter().flatten()).map(|line| addressed(look, line)).collect();
+    let all = || lines.iter().map(|line| &**line);
     let targets: Vec<_> = all().map(|line| targets(look.links(), line)).collect();
     let mut cells = all().zip(&targets).map(|(line, targets)| pieces(look, line, targets));
     let mut head: Vec<Cell<'_>> = cells.by_ref().take(head.len()).collect();
