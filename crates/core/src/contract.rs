@@ -58,6 +58,8 @@ pub struct ItemLine {
 /// Typed facts of an item. Which there are depends on its kind and action; new ones may come.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Facts {
+    /// Write, edit: lines that were added.
+    pub added: Option<i64>,
     /// Compaction: tokens after it.
     pub after: Option<i64>,
     /// Delegate: the sub-agent's id.
@@ -198,6 +200,8 @@ pub struct Facts {
     pub reason: Option<String>,
     /// Thinking: true if its text isn't there.
     pub redacted: Option<bool>,
+    /// Write, edit: lines that were removed.
+    pub removed: Option<i64>,
     /// True if the text is that of the last reply.
     pub repeated: Option<bool>,
     /// Limit: when it ends, in seconds since 1970.
@@ -250,6 +254,8 @@ pub struct Facts {
     pub tool_uses: Option<i64>,
     /// Session: names of its tools.
     pub tools: Option<Vec<String>>,
+    /// Results: milliseconds since the call, where the stream tells both times.
+    pub took_ms: Option<i64>,
     /// Read: lines of the whole file. Search: how many files or lines there are in all.
     pub total: Option<i64>,
     /// What set it off.
@@ -367,6 +373,8 @@ pub struct EntryLine {
     /// When it happened, in UTC, if the stream says so.
     #[schemars(extend("format" = "date-time"))]
     pub at: Option<String>,
+    /// On results: milliseconds since the call, if the stream tells both times.
+    pub took_ms: Option<u64>,
     /// On what doesn't directly follow the call that it belongs to: that call's title.
     pub of: Option<LineShape>,
     /// Name of the glyph in front; a theme spells it. Absent: none.

@@ -581,6 +581,8 @@ pub struct Entry {
     pub status: Status,
     /// When it happened, by the stream.
     pub at: Option<Timestamp>,
+    /// On a result: the milliseconds since its call, by the stream.
+    pub took: Option<u64>,
     /// How many sub-agents it is inside of.
     pub depth: u16,
     /// On a result that doesn't directly follow its call in the output: the call's title. On anything else that is
@@ -604,6 +606,7 @@ impl Entry {
             action: None,
             status: Status::Done,
             at: None,
+            took: None,
             depth: 0,
             of: None,
             figures: None,

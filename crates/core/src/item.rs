@@ -405,8 +405,13 @@ impl Item {
 
     /// When it happened, if the stream says so in a form that can be read.
     pub fn at(&self) -> Option<Timestamp> {
-        self.string(self.at?)?.decode().parse().ok()
+        time_of(self.value(self.at?)?)
     }
+}
+
+/// The time that a value tells.
+fn time_of(value: Value<'_>) -> Option<Timestamp> {
+    value.str()?.decode().parse().ok()
 }
 
 /// Takes text in which a character does not stand.

@@ -378,6 +378,9 @@ impl Session {
     }
 
     fn finish(&mut self, mut item: Box<Item>, said: Said, each: &mut impl FnMut(&mut Self, Change<'_>)) {
+        if item.kind == Kind::Result {
+            self.time(&mut item);
+        }
         match item.kind {
             Kind::Call => {
                 self.was_interrupted = false;
@@ -429,6 +432,15 @@ impl Session {
             (Kind::Call, _) => self.calls.open(item),
             (Kind::Result, Some(call)) => self.calls.answer(call),
             _ => {}
+        }
+    }
+
+    /// Notes how long a result took to come, if the stream tells its time and its call's.
+    fn time(&self, result: &mut Item) {
+        let call = result.call.as_ref().filter(|_| result.at.is_some()).and_then(|id| self.calls.get(id));
+        let Some((at, record)) = call.and_then(|call| call.at.zip(call.record.as_ref())) else { return };
+        if result.fact("took_ms").is_none() {
+            result.data.push(("took_ms", Fact::Since(Arc::clone(record), at)));
         }
     }
 

@@ -1,10 +1,11 @@
 //! An item's facts: a fact may be a value of the record or one that the decoder made, and both read alike.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::entry::Picture;
-use crate::item::Item;
-use crate::json::{Kind, Value};
+use crate::item::{Item, time_of};
+use crate::json::{Kind, Record, Value};
 use crate::text::Text;
 
 /// A typed fact of an item's `data`.
@@ -22,6 +23,10 @@ pub enum Fact {
     Node(u32),
     /// A text that is made, when it is asked for, from a value of the item's record.
     Made(fn(Value<'_>) -> Option<String>, u32),
+    /// A whole number that is counted, when it is asked for, in a value of the item's record.
+    Count(fn(Value<'_>) -> Option<i64>, u32),
+    /// The milliseconds to the item's time from one of another record, by node, when they are asked for.
+    Since(Arc<Record>, u32),
     /// The Base64 of a picture: a string of the item's record, by node. Machine output leaves it out.
     Bytes(u32),
     /// Several facts.
@@ -132,10 +137,9 @@ impl<'a> FactRef<'a> {
         self.text().or_else(|| match self {
             Self::Json(value) => matches!(value.kind(), Kind::Number | Kind::True | Kind::False)
                 .then(|| Text::clean(value.raw())),
-            Self::Made(_, Fact::Int(number)) => Some(Text::clean_owned(number.to_string())),
             Self::Made(_, Fact::Float(number)) => Some(Text::clean_owned(number.to_string())),
             Self::Made(_, Fact::Bool(truth)) => Some(Text::own(if *truth { "true" } else { "false" })),
-            Self::Made(..) => None,
+            Self::Made(..) => self.int().map(|number| Text::clean_owned(number.to_string())),
         })
     }
 
@@ -149,6 +153,11 @@ impl<'a> FactRef<'a> {
         match self {
             Self::Json(value) => value.int(),
             Self::Made(_, Fact::Int(number)) => Some(*number),
+            Self::Made(item, Fact::Count(count, node)) => count(item.record.as_deref()?.value(*node)),
+            Self::Made(item, Fact::Since(record, node)) => {
+                let passed = item.at()?.duration_since(time_of(record.value(*node))?).as_millis();
+                i64::try_from(passed).ok().filter(|passed| *passed >= 0)
+            }
             Self::Made(_, Fact::Float(number)) if number.fract() == 0.0 && number.abs() < 9e15 => {
                 Some(*number as i64)
             }
@@ -161,8 +170,7 @@ impl<'a> FactRef<'a> {
         match self {
             Self::Json(value) => value.float(),
             Self::Made(_, Fact::Float(number)) => Some(*number),
-            Self::Made(_, Fact::Int(number)) => Some(*number as f64),
-            Self::Made(..) => None,
+            Self::Made(..) => self.int().map(|number| number as f64),
         }
     }
 

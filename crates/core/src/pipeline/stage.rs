@@ -364,6 +364,11 @@ impl Stage {
             action: item.action,
             status: item.status,
             at: if wants_time { item.at() } else { None },
+            took: if wants_time && item.kind == Kind::Result {
+                item.fact("took_ms").and_then(FactRef::count)
+            } else {
+                None
+            },
             depth: session.depth(item.parent.as_ref()),
             of,
             figures: wants_figures.then(|| Figures {

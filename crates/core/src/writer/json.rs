@@ -6,7 +6,7 @@
 use std::fmt::{self, Write};
 
 use crate::entry::{Block, Entry, Line};
-use crate::item::{Content, Fact, Item};
+use crate::item::{Content, Fact, FactRef, Item};
 use crate::json::{Kind, Str, Value};
 use crate::text::{is_dangerous, is_joiner};
 use crate::writer::{Writer, shape};
@@ -39,6 +39,9 @@ impl Writer for Json {
         object.string("status", status_name(entry.status))?;
         if let Some(at) = entry.at {
             object.string("at", &at.to_string())?;
+        }
+        if let Some(took) = entry.took {
+            write!(object.field("took_ms")?, "{took}")?;
         }
         if let Some(of) = &entry.of {
             line(object.field("of")?, of)?;
@@ -200,6 +203,11 @@ fn named(
                     object.string(name, &text)?;
                 }
             }
+            Fact::Count(..) | Fact::Since(..) => {
+                if let Some(number) = FactRef::Made(item, known).int() {
+                    write!(object.field(name)?, "{number}")?;
+                }
+            }
             Fact::Node(node) if value(*node).is_none_or(Value::is_null) => {}
             Fact::Float(number) if !number.is_finite() => {}
             Fact::Bytes(_) => {}
@@ -216,6 +224,10 @@ fn fact(out: &mut dyn Write, item: &Item, known: &Fact) -> fmt::Result {
         Fact::Int(number) => write!(out, "{number}"),
         Fact::Float(number) if number.is_finite() => write!(out, "{number}"),
         Fact::Float(_) | Fact::Bytes(_) => out.write_str("null"),
+        Fact::Count(..) | Fact::Since(..) => match FactRef::Made(item, known).int() {
+            Some(number) => write!(out, "{number}"),
+            None => out.write_str("null"),
+        },
         Fact::Text(text) => string(out, text),
         Fact::Node(node) => match &item.record {
             Some(record) => value(out, record.value(*node)),

@@ -102,6 +102,8 @@ impl Markdown {
     }
 
     fn write(&mut self, entry: &Entry, out: &mut dyn Write) -> fmt::Result {
+        let timed = self.sheet.timestamps.as_ref().and_then(|_| sheet::timed(entry));
+        let entry = timed.as_ref().unwrap_or(entry);
         if entry.kind == Kind::Prompt && entry.depth == 0 {
             self.heading("Prompt", out)?;
         }

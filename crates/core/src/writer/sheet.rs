@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-use crate::entry::{Block, Entry, Line, Picture};
+use crate::entry::{Block, Entry, Line, Picture, Span};
 use crate::find::find;
 use crate::formatter::figures;
 use crate::item::Kind;
@@ -170,6 +170,18 @@ pub(super) fn plain(line: &Line) -> String {
     let mut text = String::with_capacity(line.spans.iter().map(|span| span.text.len()).sum());
     line.spans.iter().for_each(|span| text.push_str(&span.text));
     text
+}
+
+/// A result with the time since its call behind its title, if that is known: for writers that show times.
+pub(super) fn timed(entry: &Entry) -> Option<Entry> {
+    let took = figures::duration(entry.took?);
+    let mut entry = entry.clone();
+    let title = &mut entry.view.title;
+    if !title.is_empty() {
+        title.spans.push(Span::new("time", Text::own(" · ")));
+    }
+    title.spans.push(Span::new("time", took));
+    Some(entry)
 }
 
 /// Holds back what may be the answer: replies are, if nothing but notices and the outcome comes after them.

@@ -32,7 +32,7 @@ use crate::item::Kind;
 use crate::profile::{Glyphs, Layout};
 use crate::text::Text;
 use crate::theme::{ColorDepth, Style, Theme};
-use crate::writer::Writer;
+use crate::writer::{Writer, sheet};
 
 pub(super) use self::diff::changed;
 use self::pen::{Paper, Pen, glyph};
@@ -175,6 +175,8 @@ impl Writer for Terminal {
         if !says_something(entry) {
             return Ok(());
         }
+        let timed = self.look.timestamps.as_ref().and_then(|_| sheet::timed(entry));
+        let entry = timed.as_ref().unwrap_or(entry);
         let now = Before { group: group(entry), depth: entry.depth };
         let gap = self.before.is_some_and(|before| {
             // What a sub-agent was asked stands right below the call that asks.

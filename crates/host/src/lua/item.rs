@@ -189,6 +189,9 @@ impl Handle {
             Fact::Made(make, node) => {
                 optional(lua, item.record.as_deref().and_then(|record| make(record.value(*node))).as_deref())
             }
+            Fact::Count(..) | Fact::Since(..) => {
+                Ok(FactRef::Made(item, fact).int().and_then(whole).unwrap_or(Value::Nil))
+            }
             Fact::Bytes(_) => Ok(Value::Nil),
             Fact::List(facts) => {
                 let list = lua.create_table()?;

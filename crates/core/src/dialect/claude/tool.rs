@@ -175,7 +175,7 @@ pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
         Kind::Array => return item.data.push(("structured", Fact::Node(structured.node()))),
         _ => return,
     }
-    item.data.reserve(8);
+    item.data.reserve(10);
     let mut is_edit = false;
     structured.fields(|name, value| match name {
         _ if edit::is_told_by(name) => is_edit = true,
@@ -219,6 +219,10 @@ pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
             None => Fact::Made(edit::modified, structured.node()),
         };
         set(item, "modified", fact);
+    }
+    if item.fact("patch").is_some() || item.fact("created").is_some() {
+        set(item, "added", Fact::Count(added, structured.node()));
+        set(item, "removed", Fact::Count(removed, structured.node()));
     }
     let is_cell = is_file && item.fact("edit_mode").is_some();
     if is_cell
@@ -278,6 +282,29 @@ fn hits_fact(item: &mut Item, results: Value<'_>) {
     if !texts.is_empty() {
         set(item, "answer", Fact::Text(texts.join("\n")));
     }
+}
+
+/// How many lines a change of a file added.
+fn added(structured: Value<'_>) -> Option<i64> {
+    changed(structured, b'+')
+}
+
+/// How many lines a change of a file removed.
+fn removed(structured: Value<'_>) -> Option<i64> {
+    changed(structured, b'-')
+}
+
+/// How many lines of the hunks have this mark. A new file has no hunks: all its lines were added.
+fn changed(structured: Value<'_>, mark: u8) -> Option<i64> {
+    if structured.get("type").and_then(Value::decode).as_deref() == Some("create") {
+        let content = structured.get("content")?.decode()?;
+        return i64::try_from(if mark == b'+' { content.lines().count() } else { 0 }).ok();
+    }
+    let patch = structured.get("structuredPatch").filter(|patch| patch.kind() == Kind::Array)?;
+    let lines = patch.items().filter_map(|hunk| hunk.get("lines")).flat_map(Value::items);
+    let is_marked =
+        |line: &Value<'_>| line.kind() == Kind::String && line.raw().as_bytes().get(1) == Some(&mark);
+    i64::try_from(lines.filter(is_marked).count()).ok()
 }
 
 /// What a cell of a notebook held before it was replaced or deleted, found in the notebook as it was: versions before

@@ -187,6 +187,42 @@ fn times_have_a_column_of_their_own() {
 }
 
 #[test]
+fn results_have_the_time_they_took_behind_their_titles_where_times_are_shown() {
+    let at = |entry: Entry| Entry { at: "2026-01-02T03:04:05Z".parse().ok(), ..entry };
+    let took = |view: View| at(Entry { took: Some(3_400), ..entry(Kind::Result, view) });
+    let titled = || took(View { title: Line::of("result.note", "2 lines"), ..View::default() });
+    let untitled = || took(View::of(vec![Block::text("result.text", "fine")]));
+    let look = Look { timestamps: Some(TimeZone::UTC), ..Look::default() };
+    assert_eq!(
+        written(look, &[at(call("a")), titled(), at(call("b")), untitled()]),
+        "03:04:05 ● Bash a\n03:04:05     2 lines · 3.4s\n03:04:05 ● Bash b\n03:04:05     3.4s\n             fine\n"
+    );
+    assert_eq!(text(&[call("a"), titled()]), "● Bash a\n    2 lines\n");
+}
+
+#[test]
+fn a_link_is_followed_or_its_address_told_behind_a_call_too() {
+    let link = |text: &str, url: &str| Line { spans: vec![Span::new("link", text).linked(url)] };
+    let result = |line: Line| entry(Kind::Result, View { title: line, ..View::default() });
+    let paint = |hyperlinks| {
+        let theme = Theme::builtin("mono", Appearance::Dark).unwrap_or_default();
+        Look { paint: Paint::Ansi { theme, depth: ColorDepth::None, hyperlinks }, ..Look::default() }
+    };
+    let entries = |text, url| [call("ls"), result(link(text, url))];
+    let docs = entries("docs", "https://a.example/");
+    assert_eq!(text(&docs), "● Bash ls\n    docs (https://a.example/)\n");
+    assert_eq!(strip(&written(paint(false), &docs)), "● Bash ls · docs (https://a.example/)\n");
+    assert!(written(paint(true), &docs).contains("\u{1b}]8;;https://a.example/"));
+    for (shown, url) in [
+        ("https://a.example/", "https://a.example/"),
+        ("a@b.example", "mailto:a@b.example"),
+        ("x", "javascript:x"),
+    ] {
+        assert_eq!(text(&entries(shown, url)), format!("● Bash ls\n    {shown}\n"));
+    }
+}
+
+#[test]
 fn an_entry_that_says_nothing_leaves_no_trace() {
     assert_eq!(
         text(&[call("a"), prose(Kind::Reply, " \n\n"), body(vec![]), call("b")]),
