@@ -86,7 +86,7 @@ function sf.diff(old, new, opts) end
 function sf.patch(hunks, opts) end
 
 ---Rows and columns.
----@param head any[]
+---@param head any[]?
 ---@param rows any[][]
 ---@param opts {title: string?}?
 ---@return sf.Block
@@ -114,7 +114,7 @@ function sf.details(summary, blocks) end
 ---@return sf.Span
 function sf.path(path, role) end
 
----A text that leads somewhere, where links can be followed.
+---A link: an address of http, https, mailto or file behind a text. Where links can't be followed, the address stands behind the text: `text (url)`.
 ---@param text string
 ---@param url string
 ---@param role sf.Role?
@@ -123,7 +123,7 @@ function sf.link(text, url, role) end
 
 ---A remark with the mark of its level.
 ---@param level "info"|"warning"|"error"
----@param text string
+---@param text string|sf.Span|sf.Block
 ---@return sf.Block
 function sf.note(level, text) end
 
@@ -209,7 +209,7 @@ function sf.item.usage(fields) end
 function sf.redact(what) end
 
 ---The JSON text, as written, of a value that was handed over, or of a part of it; nil if there is no such part.
----@param value table
+---@param value any
 ---@param key string|number|nil
 ---@return string?
 function sf.raw(value, key) end
@@ -222,9 +222,19 @@ function sf.raw(value, key) end
 function sf.cut(text, most, unit) end
 
 ---Reads JSON into plain tables; nil if it is none.
----@param text string
+---@param text string?
 ---@return any
 function sf.json(text) end
+
+---A value as JSON: a table with elements from 1 on is an array, any other one an object with its keys in order. What is no JSON, such as a function, is an error.
+---@param value any
+---@return string
+function sf.json_encode(value) end
+
+---A value as it would be written in Lua, in one line of at most 4,000 characters, to be printed while a plugin is made: `print(sf.inspect(call.input))`.
+---@param value any
+---@return string
+function sf.inspect(value) end
 
 ---A regular expression that runs in linear time: test, find, all, replace.
 ---@param pattern string
@@ -246,6 +256,11 @@ function sf.basename(path) end
 ---@param most number
 ---@return string
 function sf.truncate(text, most) end
+
+---The text without the blanks and line feeds around it.
+---@param text string
+---@return string
+function sf.trim(text) end
 
 ---The text up to its first line feed.
 ---@param text string
@@ -293,7 +308,7 @@ function sf.sorted(table) end
 ---@field raw string? the record that it came with, as written
 ---@field frame table? the same, read as it is asked for
 ---@field block table|string|nil the part of a message that it was made from, read as it is asked for
----@field default fun(self): sf.Answer what the layers below say: to wrap or amend
+---@field default fun(self): sf.Answer what the layers below say, to wrap or amend; in the function of a result, `call:default()` is what they say of the call
 
 ---A use of a tool.
 ---@class sf.Call: sf.Item
@@ -303,11 +318,14 @@ function sf.sorted(table) end
 ---@field action sf.Action run, read, write, edit, search, fetch, delegate, plan, ask, mcp or other
 ---@field input sf.Input its input, read as it is asked for; input:table() is a copy, input:raw() the text
 ---@field partial boolean whether the input isn't whole
----@field result sf.Result? what came of it, once that is known: while a call is told it isn't yet
+---@field result sf.Result? always nil: a call is shown before its result is known
 
 ---What came of a call.
 ---@class sf.Result: sf.Item
 ---@field tool string? the tool
+---@field name string? the tool as the stream names it
+---@field action string? what the tool does
+---@field took number? milliseconds since the call, where the stream tells both times
 ---@field call sf.Call? the call that it answers
 
 ---What stands around an item, as `ctx`.
@@ -362,7 +380,7 @@ function sf.sorted(table) end
 ---What `sf.writer` says. Each function gives a text; nil leaves the part to the base, false writes nothing.
 ---@class sf.WriterSpec
 ---@field base? "text"|"markdown"|"roles" the writer that it stands on
----@field ext? string what the name of a file of it ends in
+---@field ext? string what the name of a file of it ends in: of pages in a folder (`-o DIR/`), too
 ---@field log? boolean it is for the log of a CI service: what the base, `w:block` and `w:inlines` write is no command there, wherever it runs
 ---@field begin? fun(_: nil, w: sf.Writing): string? what stands before the first entry
 ---@field finish? fun(_: nil, w: sf.Writing): string? what stands after the last entry
@@ -378,7 +396,7 @@ function sf.sorted(table) end
 ---@field image? fun(b: sf.Part, w: sf.Writing): string|false|nil a picture that is told of
 ---@field details? fun(b: sf.Part, w: sf.Writing): string|false|nil something that may be folded
 ---@field elided? fun(b: sf.Part, w: sf.Writing): string|false|nil what was left out, in lines and bytes
----@field span? {[string]: fun(text: string): string?} how the texts of a role are spelled; a role without a function has that of its parent
+---@field span? {[string]: fun(text: string): string?} how the texts of a role are spelled, in place of the base's own marks; a role without a function has that of its parent
 
 ---What the functions of a writer are given: the table that the block's function makes, such as `text` and `lang` of code; a heading has `level`, a diff `b:unified()`, lines are a list.
 ---@class sf.Part

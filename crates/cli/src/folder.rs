@@ -16,7 +16,10 @@ use crate::output::Output;
 /// A folder that each input gets a page of its own in.
 pub(crate) struct Folder {
     path: PathBuf,
-    ending: &'static str,
+    /// What the names of the pages end in.
+    ending: String,
+    /// What the name of the index ends in: a plugin's writer doesn't spell it.
+    index_ending: &'static str,
     names: HashSet<String>,
     pages: Vec<Page>,
     count: usize,
@@ -45,7 +48,8 @@ impl Folder {
         }
         Ok(is_folder.then(|| Self {
             path: path.to_owned(),
-            ending: writer.ending,
+            ending: engine.plugin_writer().map_or(writer.ending, |(_, ending)| ending).to_owned(),
+            index_ending: writer.ending,
             names: HashSet::from(["index".to_owned()]),
             pages: Vec::new(),
             count: args.files.len().max(1),
@@ -56,7 +60,7 @@ impl Folder {
     pub(crate) fn create(&self) -> Result<PathBuf, String> {
         fs::create_dir_all(&self.path)
             .map_err(|error| format!("can't make the folder {}: {}", self.path.display(), reason(&error)))?;
-        Ok(self.path.join(format!("index.{}", self.ending)))
+        Ok(self.path.join(format!("index.{}", self.index_ending)))
     }
 
     /// Opens the page of an input; gives its name too.
@@ -110,7 +114,7 @@ impl Folder {
 
     /// Writes the index. A failure is kept by the output.
     pub(crate) fn write_index(&self, out: &mut Output) {
-        let _ = match self.ending {
+        let _ = match self.index_ending {
             "html" => out.write_str(&Html::index(&self.pages)),
             _ => self.write_list(out),
         };

@@ -397,6 +397,12 @@ impl Item {
         }
     }
 
+    /// Whether it is of a kind that speaks by its text, and the text holds nothing but blanks.
+    pub fn is_blank(&self) -> bool {
+        matches!(self.kind, Kind::Prompt | Kind::Reply | Kind::Thinking | Kind::Result)
+            && self.text().trim().is_empty()
+    }
+
     /// The fact called `name`, unless it is `null`.
     pub fn fact(&self, name: &str) -> Option<FactRef<'_>> {
         let (_, fact) = self.data.iter().find(|(key, _)| *key == name)?;

@@ -131,6 +131,16 @@ fn several_files_become_pages_and_an_index_in_a_folder() {
 }
 
 #[test]
+fn pages_of_a_plugins_writer_end_as_it_says() {
+    let writer = "sf.writer('wiki', { base = 'markdown', ext = 'wiki', prose = function(b) return b.text:upper() end })";
+    let folder = Folder::with(&[("one.jsonl", SESSION), ("two.jsonl", SESSION), ("w.lua", writer)]);
+    folder.run("--to wiki --plugin w.lua -o pages/ one.jsonl two.jsonl").expect(0, "");
+    let page = |name: &str| std::fs::read_to_string(folder.path("pages").join(name)).unwrap();
+    assert!(page("one.wiki").contains("SECOND REPLY.") && page("two.wiki").contains("SECOND REPLY."));
+    assert!(page("index.md").contains("- [one.wiki](one.wiki)\n"));
+}
+
+#[test]
 fn several_files_are_no_single_page() {
     let folder = Folder::with(&[("one.jsonl", SESSION), ("two.jsonl", SESSION)]);
     let output = folder.command("--to html one.jsonl two.jsonl").output().unwrap();

@@ -59,6 +59,30 @@ fn everything_that_is_wrong_is_told_with_its_place() {
 }
 
 #[test]
+fn functions_are_tried_on_a_sample_when_a_plugin_is_checked() {
+    let plugin = "sf.tool('*', { summary = function(r) return r.txt end })\n\
+                  sf.tool('deploy', { arg = function(i, c) return c.env end })\n\
+                  sf.tool('mcp__*__x', { arg = function(i) return i.env:upper() end })\n\
+                  sf.view('outcome', function(o) return { text = o.text } end)\n\
+                  sf.on('call', function(c, ctx) ctx.state.n = ctx.sate end)\n\
+                  sf.on('plan', function(p) error('no') end)\n";
+    let folder = Folder::with(&[("p.lua", plugin)]);
+    let told = folder.run("plugin check p.lua");
+    assert_eq!(told.code, Some(1));
+    let lines: Vec<&str> = told.stderr.lines().filter(|line| line.starts_with("streamfmt: ")).collect();
+    assert_eq!(
+        lines,
+        [
+            "streamfmt: p.lua:1:1: a result has no field `txt` (did you mean `text`?)",
+            "streamfmt: p.lua:2:1: a call has no field `env` (did you mean `input.env`?)",
+            "streamfmt: p.lua:4:1: a table with the key \"text\" is neither a block nor a list: return a text, a block such as \
+             sf.text(…), or a list of these",
+            "streamfmt: p.lua:5:1: there is no ctx.sate (did you mean `ctx.state`?)",
+        ]
+    );
+}
+
+#[test]
 fn what_is_packed_can_be_installed_listed_shown_and_removed() {
     let folder = Folder::new();
     folder.run("plugin new demo").expect(0, "");

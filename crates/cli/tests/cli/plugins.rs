@@ -74,7 +74,7 @@ fn a_name_means_the_plugin_that_the_user_has_and_no_folder_that_lies_here() {
 fn a_function_with_a_wrong_name_is_told_with_the_right_one() {
     let folder = Folder::with(&[("s.jsonl", SESSION), ("p.lua", "sf.item.reply {}\nsf.tol('Bash', {})\n")]);
     let outcome = folder.run("--plugin p.lua s.jsonl");
-    let why = "attempt to call a nil value: there is no sf.tol (did you mean sf.tool?)\n";
+    let why = "there is no sf.tol (did you mean `sf.tool`?)\n";
     assert!(outcome.stderr.contains(why), "{outcome:?}");
 }
 

@@ -25,7 +25,7 @@ pub(super) fn fold(item: &Item, view: View, of: Option<Line>, keeps_long: bool) 
     } else {
         for span in view.title.spans.into_iter().filter(|span| &*span.text != " ") {
             let text = Text::clean(span.text.trim());
-            line.push_span(Span { text, ..span });
+            line.push_span(Span { text: text.into(), ..span });
         }
     }
     let whole = if keeps_long && item.kind == Kind::Result { view.body.clone() } else { Vec::new() };

@@ -6,7 +6,7 @@
 //! - Every item is written, or counted under the rule that hides it.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::mpsc::{Sender, channel};
@@ -14,7 +14,7 @@ use std::sync::mpsc::{Sender, channel};
 use streamfmt_core::entry::Entry;
 use streamfmt_core::item::Id;
 use streamfmt_core::json::Record;
-use streamfmt_core::pipeline::{Output, Pipeline, Report};
+use streamfmt_core::pipeline::{Output, Pipeline, Report, Setup};
 use streamfmt_core::text::clean;
 use streamfmt_core::writer::Writer;
 
@@ -79,7 +79,7 @@ pub(super) fn broken(cell: &Cell, engine: &Engine, run: &Run, chunks: Chunks) ->
     if cell.is_first {
         let bare = engine.without_plugins();
         broken.extend(unseen_line(&bare, &bytes, &Run::of(&bare, [&*bytes])));
-        broken.extend(undrawn(engine, &bytes));
+        broken.extend(undrawn(engine.apart().setup(), &bytes));
     }
     broken
 }
@@ -190,9 +190,7 @@ fn counts(report: &Report) -> Report {
 }
 
 /// Finds an item that is neither written nor counted as hidden.
-fn undrawn(engine: &Engine, input: &[u8]) -> Option<String> {
-    let engine = engine.apart();
-    let mut setup = engine.setup();
+pub(super) fn undrawn(mut setup: Setup, input: &[u8]) -> Option<String> {
     let ((tell, met), (draw, drawn)) = (channel(), channel());
     setup.output = match setup.output {
         Output::Entries { mut formatters, .. } => {
@@ -208,9 +206,10 @@ fn undrawn(engine: &Engine, input: &[u8]) -> Option<String> {
     let _ = pipeline.finish(&mut String::new());
     let report = pipeline.report();
     let mut hidden: BTreeMap<&str, (u64, Id)> = BTreeMap::new();
-    let drawn: BTreeSet<Id> = drawn.try_iter().collect();
+    let drawn: BTreeMap<Id, bool> = drawn.try_iter().collect();
     for item in met.try_iter() {
-        if !drawn.contains(&item.id) {
+        // An entry in which there is nothing to see is none, unless there is nothing to see in its item.
+        if drawn.get(&item.id).is_none_or(|is_blank| *is_blank && !item.is_blank()) {
             let rule = if filter.admits(&item) { item.kind.name() } else { "filter" };
             let (count, _) = hidden.entry(rule).or_insert((0, item.id));
             *count += 1;
@@ -222,11 +221,11 @@ fn undrawn(engine: &Engine, input: &[u8]) -> Option<String> {
     Some(format!("{count} items are not drawn, {first} first, and not counted as hidden by \"{rule}\""))
 }
 
-/// Notes which items are written.
-struct Marks(Sender<Id>);
+/// Notes which items are written, and whether there is nothing to see in what is written of them.
+struct Marks(Sender<(Id, bool)>);
 
 impl Writer for Marks {
     fn entry(&mut self, entry: &Entry, _: &mut dyn fmt::Write) -> fmt::Result {
-        self.0.send(entry.id.clone()).map_err(|_| fmt::Error)
+        self.0.send((entry.id.clone(), entry.view.is_blank())).map_err(|_| fmt::Error)
     }
 }

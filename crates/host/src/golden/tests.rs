@@ -3,6 +3,12 @@ use std::path::PathBuf;
 
 use super::run::{Run, visible};
 use super::*;
+use streamfmt_core::entry::{Line, View};
+use streamfmt_core::formatter::{FormatError, Formatter, Verdict};
+use streamfmt_core::item::Item;
+use streamfmt_core::pipeline::Output;
+use streamfmt_core::session::Session;
+
 use crate::engine::Engine;
 use crate::lua::pack::Pack;
 
@@ -370,4 +376,29 @@ fn laws_that_are_broken_are_noticed() {
     assert_eq!(laws::harm("fine \u{202e} not fine", false).as_deref(), Some("fine <U+202E> not fine"));
     assert_eq!(laws::harm("a\u{1b}[1;31mb\u{1b}[0m", true), None);
     assert_eq!(laws::harm("a\u{1b}[2J", true).as_deref(), Some("a␛[2J"));
+}
+
+/// Says something of everything, in which there is nothing to see.
+struct Blank;
+
+impl Formatter for Blank {
+    fn name(&self) -> &'static str {
+        "blank"
+    }
+
+    fn format(&self, _: &Item, _: &Session) -> Result<Verdict, FormatError> {
+        Ok(Verdict::Show(View::titled("call", Line::of("text", " "))))
+    }
+}
+
+#[test]
+fn an_entry_without_content_is_a_lost_item() {
+    let engine = Engine::builder().dialect("claude").build().unwrap();
+    let mut setup = engine.setup();
+    assert_eq!(laws::undrawn(engine.setup(), REPLY.as_bytes()), None);
+    if let Output::Entries { formatters, .. } = &mut setup.output {
+        formatters.insert(0, Box::new(Blank));
+    }
+    let told = laws::undrawn(setup, REPLY.as_bytes()).unwrap();
+    assert!(told.starts_with("1 items are not drawn, "), "{told}");
 }

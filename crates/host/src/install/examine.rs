@@ -11,7 +11,7 @@ use crate::golden::Suite;
 use crate::lua::journal::{Journal, Told};
 use crate::lua::manifest::{self, Manifest};
 use crate::lua::pack::Pack;
-use crate::lua::{Hook, Plugins};
+use crate::lua::{Hook, Plugins, trial};
 use crate::problem::Problem;
 
 /// Largest manifest, in bytes.
@@ -58,6 +58,7 @@ pub fn examine(files: &Files, folders: &Folders, path: &Path) -> Examined {
         Ok(pack) => {
             let pack = Arc::new(pack);
             found.load(&pack);
+            found.flaws.extend(trial::faults(&pack, &found.hooks));
             found.flaws.extend(Config::check_pack(files, folders, &pack));
             for problem in found.problems.iter_mut().chain(&mut found.flaws) {
                 if let Some(path) = pack.path_of(&problem.origin) {

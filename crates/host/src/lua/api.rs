@@ -11,8 +11,8 @@ use streamfmt_core::formatter::figures;
 use streamfmt_core::redact::Redaction;
 
 use super::layers::Registered;
+use super::spell::{inspected, spelled};
 use super::{exact, item, re, shell, vm};
-use crate::problem::nearest;
 use crate::rule::Origin;
 
 /// The level of the interface: a plugin that needs a higher one is told so.
@@ -75,7 +75,7 @@ pub static FUNCTIONS: &[Row] = &[
         doc: "What changed from one text to another.", body: Luau("return { type = 'diff', old = old, new = new, path = opts and opts.path, context = opts and opts.context }") },
     Row { name: "patch", params: &[("hunks", "sf.Hunk[]"), ("opts", "{path: string?}?")], gives: "sf.Block", since: 1,
         doc: "Changes that are known as hunks, such as result.data.patch.", body: Luau("return { type = 'diff', hunks = hunks, path = opts and opts.path }") },
-    Row { name: "table", params: &[("head", "any[]"), ("rows", "any[][]"), ("opts", "{title: string?}?")], gives: "sf.Block", since: 1,
+    Row { name: "table", params: &[("head", "any[]?"), ("rows", "any[][]"), ("opts", "{title: string?}?")], gives: "sf.Block", since: 1,
         doc: "Rows and columns.", body: Luau("return { type = 'table', head = head, rows = rows, title = opts and opts.title }") },
     Row { name: "kv", params: &[("pairs", "table")], gives: "sf.Block", since: 1,
         doc: "Keys and values, one pair a line: a list of pairs, or a table, which is sorted.", body: Luau("return { type = 'kv', pairs = pairs }") },
@@ -86,8 +86,8 @@ pub static FUNCTIONS: &[Row] = &[
     Row { name: "path", params: &[("path", "string"), ("role", "string?")], gives: "sf.Span", since: 1,
         doc: "A path, told relative to the session's folder.", body: Luau("return { type = 'path', path = path, role = role }") },
     Row { name: "link", params: &[("text", "string"), ("url", "string"), ("role", "string?")], gives: "sf.Span", since: 1,
-        doc: "A text that leads somewhere, where links can be followed.", body: Luau("return { type = 'link', text = text, url = url, role = role }") },
-    Row { name: "note", params: &[("level", "\"info\"|\"warning\"|\"error\""), ("text", "string")], gives: "sf.Block", since: 1,
+        doc: "A link: an address of http, https, mailto or file behind a text. Where links can't be followed, the address stands behind the text: `text (url)`.", body: Luau("return { type = 'link', text = text, url = url, role = role }") },
+    Row { name: "note", params: &[("level", "\"info\"|\"warning\"|\"error\""), ("text", "string|sf.Span|sf.Block")], gives: "sf.Block", since: 1,
         doc: "A remark with the mark of its level.", body: Luau("return { type = 'note', level = level, text = text }") },
     Row { name: "header", params: &[("call", "sf.Call?"), ("arg", "any"), ("opts", "{mark: string|false|nil}?")], gives: "sf.Block", since: 1,
         doc: "The title of a view: the label of the call and what it is about. `mark` names the glyph in front; `false` is none.", body: Luau("return { type = 'header', call = call, arg = arg, mark = opts and opts.mark }") },
@@ -123,12 +123,16 @@ pub static FUNCTIONS: &[Row] = &[
 
     Row { name: "redact", params: &[("what", "{secrets: boolean?, emails: boolean?, home: boolean?, patterns: table?}")], gives: "nil", since: 1,
         doc: "Masks in all that is written, whoever says it: secrets of known shapes, e-mail addresses, home folders, and patterns of one's own by name. Where a pattern has a group, that alone is masked.", body: Native(exact::redact) },
-    Row { name: "raw", params: &[("value", "table"), ("key", "string|number|nil")], gives: "string?", since: 1,
+    Row { name: "raw", params: &[("value", "any"), ("key", "string|number|nil")], gives: "string?", since: 1,
         doc: "The JSON text, as written, of a value that was handed over, or of a part of it; nil if there is no such part.", body: Native(exact::raw) },
     Row { name: "cut", params: &[("text", "string"), ("most", "number"), ("unit", "\"bytes\"|\"utf16\"|\"characters\"|nil")], gives: "string, boolean", since: 1,
         doc: "The beginning of a text, at most so long by a measure, never ending inside a character; and whether something was cut.", body: Native(exact::cut) },
-    Row { name: "json", params: &[("text", "string")], gives: "any", since: 1,
+    Row { name: "json", params: &[("text", "string?")], gives: "any", since: 1,
         doc: "Reads JSON into plain tables; nil if it is none.", body: Native(json) },
+    Row { name: "json_encode", params: &[("value", "any")], gives: "string", since: 1,
+        doc: "A value as JSON: a table with elements from 1 on is an array, any other one an object with its keys in order. What is no JSON, such as a function, is an error.", body: Native(json_encode) },
+    Row { name: "inspect", params: &[("value", "any")], gives: "string", since: 1,
+        doc: "A value as it would be written in Lua, in one line of at most 4,000 characters, to be printed while a plugin is made: `print(sf.inspect(call.input))`.", body: Native(inspect) },
     Row { name: "re", params: &[("pattern", "string")], gives: "sf.Regex", since: 1,
         doc: "A regular expression that runs in linear time: test, find, all, replace.", body: Native(re::re) },
     Row { name: "commands", params: &[("text", "string")], gives: "sf.Command[]?", since: 1,
@@ -137,6 +141,8 @@ pub static FUNCTIONS: &[Row] = &[
         doc: "The last part of a path.", body: Luau("local whole = string.gsub(path, '/+$', '') return (string.match(whole, '[^/]*$'))") },
     Row { name: "truncate", params: &[("text", "string"), ("most", "number")], gives: "string", since: 1,
         doc: "The text, cut with an ellipsis to so many characters.", body: Native(truncate) },
+    Row { name: "trim", params: &[("text", "string")], gives: "string", since: 1,
+        doc: "The text without the blanks and line feeds around it.", body: Native(trim) },
     Row { name: "first_line", params: &[("text", "string")], gives: "string", since: 1,
         doc: "The text up to its first line feed.", body: Native(first_line) },
     Row { name: "count_lines", params: &[("text", "string")], gives: "number", since: 1,
@@ -231,15 +237,18 @@ pub static FIELDS: &[Field] = &[
     Field { of: "Item", name: "raw", kind: "string?", doc: "the record that it came with, as written" },
     Field { of: "Item", name: "frame", kind: "table?", doc: "the same, read as it is asked for" },
     Field { of: "Item", name: "block", kind: "table|string|nil", doc: "the part of a message that it was made from, read as it is asked for" },
-    Field { of: "Item", name: "default", kind: "fun(self): sf.Answer", doc: "what the layers below say: to wrap or amend" },
+    Field { of: "Item", name: "default", kind: "fun(self): sf.Answer", doc: "what the layers below say, to wrap or amend; in the function of a result, `call:default()` is what they say of the call" },
     Field { of: "Call", name: "tool", kind: "string", doc: "the tool; of an MCP server its own name" },
     Field { of: "Call", name: "name", kind: "string", doc: "the tool as the stream names it" },
     Field { of: "Call", name: "server", kind: "string?", doc: "the MCP server" },
     Field { of: "Call", name: "action", kind: "string", doc: "run, read, write, edit, search, fetch, delegate, plan, ask, mcp or other" },
     Field { of: "Call", name: "input", kind: "table", doc: "its input, read as it is asked for; input:table() is a copy, input:raw() the text" },
     Field { of: "Call", name: "partial", kind: "boolean", doc: "whether the input isn't whole" },
-    Field { of: "Call", name: "result", kind: "sf.Result?", doc: "what came of it, once that is known: while a call is told it isn't yet" },
+    Field { of: "Call", name: "result", kind: "sf.Result?", doc: "always nil: a call is shown before its result is known" },
     Field { of: "Result", name: "tool", kind: "string?", doc: "the tool" },
+    Field { of: "Result", name: "name", kind: "string?", doc: "the tool as the stream names it" },
+    Field { of: "Result", name: "action", kind: "string?", doc: "what the tool does" },
+    Field { of: "Result", name: "took", kind: "number?", doc: "milliseconds since the call, where the stream tells both times" },
     Field { of: "Result", name: "call", kind: "sf.Call?", doc: "the call that it answers" },
     Field { of: "Context", name: "session", kind: "sf.Session", doc: "the facts of the run" },
     Field { of: "Context", name: "state", kind: "table", doc: "what the plugin keeps; only functions of sf.on may write it" },
@@ -276,7 +285,7 @@ pub static FIELDS: &[Field] = &[
     Field { of: "ItemFields", name: "open?", kind: "boolean", doc: "whether it will grow, by sf.item.append, until sf.item.close" },
     Field { of: "ItemFields", name: "data?", kind: "table", doc: "typed facts whose names are taken by other fields" },
     Field { of: "WriterSpec", name: "base?", kind: "\"text\"|\"markdown\"|\"roles\"", doc: "the writer that it stands on" },
-    Field { of: "WriterSpec", name: "ext?", kind: "string", doc: "what the name of a file of it ends in" },
+    Field { of: "WriterSpec", name: "ext?", kind: "string", doc: "what the name of a file of it ends in: of pages in a folder (`-o DIR/`), too" },
     Field { of: "WriterSpec", name: "log?", kind: "boolean", doc: "it is for the log of a CI service: what the base, `w:block` and `w:inlines` write is no command there, wherever it runs" },
     Field { of: "WriterSpec", name: "begin?", kind: "fun(_: nil, w: sf.Writing): string?", doc: "what stands before the first entry" },
     Field { of: "WriterSpec", name: "finish?", kind: "fun(_: nil, w: sf.Writing): string?", doc: "what stands after the last entry" },
@@ -292,7 +301,7 @@ pub static FIELDS: &[Field] = &[
     Field { of: "WriterSpec", name: "image?", kind: "fun(b: sf.Part, w: sf.Writing): string|false|nil", doc: "a picture that is told of" },
     Field { of: "WriterSpec", name: "details?", kind: "fun(b: sf.Part, w: sf.Writing): string|false|nil", doc: "something that may be folded" },
     Field { of: "WriterSpec", name: "elided?", kind: "fun(b: sf.Part, w: sf.Writing): string|false|nil", doc: "what was left out, in lines and bytes" },
-    Field { of: "WriterSpec", name: "span?", kind: "{[string]: fun(text: string): string?}", doc: "how the texts of a role are spelled; a role without a function has that of its parent" },
+    Field { of: "WriterSpec", name: "span?", kind: "{[string]: fun(text: string): string?}", doc: "how the texts of a role are spelled, in place of the base's own marks; a role without a function has that of its parent" },
     Field { of: "Part", name: "type?", kind: "string", doc: "which part it is" },
     Field { of: "Part", name: "text?", kind: "string", doc: "the text of code, prose and headings" },
     Field { of: "Part", name: "lang?", kind: "string", doc: "the language of code" },
@@ -360,15 +369,73 @@ static WRITTEN: vm::Compiled = vm::Compiled::new("=sf", || {
     let mut source = String::from(
         "local sf = ... local string, sort, pairs, type, tostring = string, table.sort, pairs, type, tostring\n",
     );
+    source.push_str(ARGUMENT);
+    // Writing to a string can't fail.
     for row in FUNCTIONS {
-        if let Luau(body) = row.body {
-            let params: Vec<_> = row.params.iter().map(|(name, _)| *name).collect();
-            // Writing to a string can't fail.
-            let _ = writeln!(source, "sf.{} = function({}) {body} end", row.name, params.join(", "));
-        }
+        let names: Vec<_> = row.params.iter().map(|(name, _)| *name).collect();
+        let (name, params) = (row.name, names.join(", "));
+        let checks: String =
+            row.params.iter().enumerate().map(|(at, param)| check(name, at + 1, param)).collect();
+        let _ = match row.body {
+            Luau(body) => writeln!(source, "sf.{name} = function({params}) {checks} {body} end"),
+            Native(_) if checks.is_empty() => Ok(()),
+            Native(_) => writeln!(
+                source,
+                "do local native = sf.{name} sf.{name} = function({params}) {checks} return native({params}) end end"
+            ),
+        };
     }
     source
 });
+
+/// Refuses an argument, at the place of whoever gave it.
+const ARGUMENT: &str = "local error, tonumber = error, tonumber \
+    local function refuse(name, at, expected, got) \
+    error(`sf.{name}: argument {at} must be {expected}, got {type(got)}`, 3) end\n";
+
+/// Luau that refuses an argument of another type than its declaration says; nothing where any may come.
+fn check(function: &str, at: usize, (name, kind): &(&str, &str)) -> String {
+    let mut words = Vec::new();
+    let mut tests = Vec::new();
+    let (kind, is_optional) = kind.strip_suffix('?').map_or((*kind, false), |kind| (kind, true));
+    for part in alternatives(kind).into_iter().chain(is_optional.then_some("nil")) {
+        let (word, test) = match part {
+            _ if *name == "..." => return String::new(),
+            "any" | "sf.Answer" => return String::new(),
+            "nil" => ("nil", "NAME ~= nil"),
+            "boolean" => ("a boolean", "type(NAME) ~= 'boolean'"),
+            // What can be read as a number counts as one, as everywhere in Lua.
+            "number" => ("a number", "tonumber(NAME) == nil"),
+            "sf.Call" => ("a call", "type(NAME) ~= 'userdata'"),
+            _ if part == "string" || part.starts_with('"') => {
+                ("a string", "type(NAME) ~= 'string' and type(NAME) ~= 'number'")
+            }
+            _ if part.starts_with("fun(") => ("a function", "type(NAME) ~= 'function'"),
+            // Some take what is handed over, such as a call's input, like a table.
+            _ => ("a table", "type(NAME) ~= 'table' and type(NAME) ~= 'userdata'"),
+        };
+        if !words.contains(&word) {
+            words.push(word);
+            tests.push(test.replace("NAME", name));
+        }
+    }
+    let (tests, words) = (tests.join(" and "), words.join(" or "));
+    format!("if {tests} then refuse('{function}', {at}, '{words}', {name}) end ")
+}
+
+/// The types that `|` stands between, outside of all brackets.
+fn alternatives(kind: &str) -> Vec<&str> {
+    let mut depth = 0_i32;
+    let parts = kind.split(move |ch| {
+        depth += match ch {
+            '(' | '{' => 1,
+            ')' | '}' => -1,
+            _ => 0,
+        };
+        ch == '|' && depth == 0
+    });
+    parts.collect()
+}
 
 /// Puts `sf` into a machine.
 pub(super) fn install(lua: &Lua, globals: &Table, plugin: &Rc<Plugin>, options: &Table) -> mlua::Result<()> {
@@ -383,9 +450,11 @@ pub(super) fn install(lua: &Lua, globals: &Table, plugin: &Rc<Plugin>, options: 
     for old in OLD {
         sf.raw_set(old.name, old_name(lua, old, sf.raw_get(old.now)?)?)?;
     }
+    item::close(lua, &items, "sf.item", &[], "")?;
     items.set_readonly(true);
     sf.raw_set("api", API)?;
     sf.raw_set("options", options)?;
+    item::close(lua, &sf, "sf", &[], " (sf.has tells whether this version has a function)")?;
     sf.set_readonly(true);
     globals.raw_set("sf", sf)
 }
@@ -471,27 +540,25 @@ pub(super) fn has_feature(name: &str) -> bool {
     FUNCTIONS.iter().any(|row| row.name == name)
 }
 
-/// What a line of a script calls `sf` to do that it can't: the first such name, and the one that may be meant.
-pub(super) fn misnamed(line: &str) -> Option<String> {
-    line.match_indices("sf.").find_map(|(at, _)| {
-        let rest = &line[at + 3..];
-        let end = rest.find(|ch: char| !ch.is_ascii_alphanumeric() && ch != '_').unwrap_or(rest.len());
-        let (name, behind) = rest.split_at(end);
-        let names = || FUNCTIONS.iter().map(|row| row.name);
-        if name.is_empty() || behind.starts_with('.') || names().any(|known| known == name) {
-            return None;
-        }
-        let meant = nearest(name, &names().collect::<Vec<_>>());
-        let hint = meant.map_or_else(String::new, |meant| format!(" (did you mean sf.{meant}?)"));
-        Some(format!(": there is no sf.{name}{hint}"))
-    })
-}
-
 fn json(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
     lua.create_function(|lua, text: Option<LuaString>| match text {
         Some(text) => item::parse(lua, &text.to_string_lossy()),
         None => Ok(Value::Nil),
     })
+}
+
+fn json_encode(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
+    lua.create_function(|_, value: Value| {
+        spelled(&value).map_err(|error| wrong(format!("sf.json_encode: {error}")))
+    })
+}
+
+fn inspect(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
+    lua.create_function(|_, value: Value| Ok(inspected(&value)))
+}
+
+fn trim(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
+    lua.create_function(|lua, text: LuaString| lua.create_string(text.as_bytes().trim_ascii()))
 }
 
 fn truncate(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {

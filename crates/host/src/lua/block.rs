@@ -5,6 +5,7 @@
 //! one inside another, or inside itself, costs nothing but an error.
 
 use std::cell::{Cell, RefCell};
+use std::vec;
 
 use mlua::{Either, Lua, LuaString, Table, Value};
 use streamfmt_core::entry::{Block, Line, Role, Span, View};
@@ -25,6 +26,10 @@ pub(super) const DEEPEST: usize = 32;
 const SHORT: usize = 300;
 /// Fields of one table with a type.
 const MOST_FIELDS: usize = 32;
+
+/// What is wrong with a table that is neither a block nor a list, for [`list_of`].
+const NO_LIST: &str = "a table with the key {} is neither a block nor a list: return a text, a block such as sf.text(…), or a \
+                       list of these";
 
 /// What is wrong with an answer.
 pub(super) type Wrong = String;
@@ -58,40 +63,85 @@ impl Piece {
 
 /// A table that is being read.
 struct Open {
-    items: Table,
-    at: usize,
+    items: vec::IntoIter<Value>,
     /// What stands for it if it is a `details`; else it is a list.
     summary: Option<Line>,
     out: Vec<Piece>,
 }
 
-/// What a table is, read in one pass.
+/// What a table is, with what it holds.
 enum Told {
     /// A list of parts, or of blocks.
-    List,
-    /// A `line`, whose parts are read one by one.
-    Line,
+    List(Vec<Value>),
+    /// The parts of a `line`.
+    Line(Vec<Value>),
     /// One with another type.
     Typed(String, Fields),
 }
 
 impl Told {
     fn of(table: &Table) -> Result<Self, Wrong> {
-        // What has elements is a list or a `line`, as a rule, and may be long.
-        if table.raw_len() > 0 {
-            match kind_of(table).as_deref() {
-                None => return Ok(Self::List),
-                Some("line") => return Ok(Self::Line),
-                Some(_) => {}
-            }
-        }
-        let mut fields = Fields::of(table)?;
-        let kind = fields.take("type").as_string().map(string);
-        Ok(match kind {
-            None => Self::List,
-            Some(kind) if kind == "line" => Self::Line,
-            Some(kind) => Self::Typed(kind, fields),
+        Ok(match kind_of(table) {
+            None => Self::List(list_of(table, NO_LIST)?),
+            Some(kind) if kind == "line" => Self::Line(bare(places(table, |_| Ok(()))?)),
+            Some(kind) => Self::Typed(kind, Fields::of(table)?),
         })
+    }
+}
+
+/// The elements of a list in order, without the gaps that `nil` and `false` leave. A table that has other keys is no list:
+/// that is what `wrong` says, with the key in place of its `{}`.
+pub(super) fn list_of(table: &Table, wrong: &str) -> Result<Vec<Value>, Wrong> {
+    Ok(bare(places(table, |key| Err(wrong.replace("{}", &key)))?))
+}
+
+/// The elements without their places.
+fn bare(elements: Vec<(i64, Value)>) -> Vec<Value> {
+    elements.into_iter().map(|(_, value)| value).collect()
+}
+
+/// The elements of a table with their places from 1 on, in order; `nil` and `false` are none. `other` decides about a key
+/// that is no place in a list.
+pub(super) fn places(
+    table: &Table,
+    other: impl Fn(String) -> Result<(), Wrong>,
+) -> Result<Vec<(i64, Value)>, Wrong> {
+    let mut found: Vec<(i64, Value)> = Vec::with_capacity(table.raw_len().min(MOST_PARTS));
+    let mut refused = None;
+    let walked = table.for_each(|key: Value, value: Value| {
+        let place = match &key {
+            Value::Integer(place) => Some(*place),
+            Value::Number(place) if place.fract() == 0.0 && place.abs() < 9e15 => Some(*place as i64),
+            _ => None,
+        };
+        match place.filter(|place| *place > 0) {
+            Some(_) if matches!(value, Value::Boolean(false)) => {}
+            Some(_) if found.len() == MOST_PARTS => {
+                refused = Some(format!("more than {MOST_PARTS} parts were returned"));
+            }
+            Some(place) => found.push((place, value)),
+            None => refused = other(key_name(&key)).err(),
+        }
+        // Only an error ends the walk; what it says is what was refused.
+        if refused.is_none() { Ok(()) } else { Err(mlua::Error::runtime("")) }
+    });
+    if let Some(refused) = refused {
+        return Err(refused);
+    }
+    walked.map_err(|error| error.to_string())?;
+    if !found.is_sorted_by_key(|(place, _)| *place) {
+        found.sort_by_key(|(place, _)| *place);
+    }
+    Ok(found)
+}
+
+/// A key of a table as a script may write it.
+fn key_name(key: &Value) -> String {
+    match key {
+        Value::String(name) => format!("\"{}\"", string(name)),
+        Value::Integer(number) => number.to_string(),
+        Value::Number(number) => number.to_string(),
+        other => format!("of type {}", type_name(other)),
     }
 }
 
@@ -169,14 +219,14 @@ impl<'a> Reader<'a> {
     /// An answer as one line. A list is written with blanks between.
     pub(super) fn line(&self, answer: &Value, role: &Role) -> Result<Line, Wrong> {
         let Value::Table(table) = answer else { return Ok(Line { spans: self.spans(answer, role)? }) };
-        match Told::of(table)? {
-            Told::List => {}
-            Told::Line => return Ok(Line { spans: self.spans_in(table, role)? }),
+        let parts = match Told::of(table)? {
+            Told::List(parts) => parts,
+            Told::Line(parts) => return Ok(Line { spans: self.spans_in(&parts, role)? }),
             Told::Typed(kind, fields) => return Ok(Line { spans: vec![self.span(&kind, fields, role)?] }),
-        }
+        };
         let mut line = Line::default();
-        for index in 1..=table.raw_len() {
-            let spans = self.spans(&get(table, index)?, role)?;
+        for part in &parts {
+            let spans = self.spans(part, role)?;
             if !line.spans.is_empty() && !spans.is_empty() {
                 line.spans.push(Span::new("text", Text::own(" ")));
             }
@@ -194,20 +244,21 @@ impl<'a> Reader<'a> {
                 Some(value) => value,
                 None => match open.last_mut() {
                     None => return Ok(out),
-                    Some(list) if list.at < list.items.raw_len() => {
-                        list.at += 1;
-                        get(&list.items, list.at)?
-                    }
-                    Some(_) => {
-                        let Some(done) = open.pop() else { return Ok(out) };
-                        let into = open.last_mut().map_or(&mut out, |list| &mut list.out);
-                        match done.summary {
-                            Some(summary) => {
-                                into.push(Piece::Block(Block::Details { summary, body: blocks(done.out) }));
+                    Some(list) => {
+                        if let Some(value) = list.items.next() {
+                            value
+                        } else {
+                            let Some(done) = open.pop() else { return Ok(out) };
+                            let into = open.last_mut().map_or(&mut out, |list| &mut list.out);
+                            match done.summary {
+                                Some(summary) => {
+                                    let body = blocks(done.out);
+                                    into.push(Piece::Block(Block::Details { summary, body }));
+                                }
+                                None => into.extend(done.out),
                             }
-                            None => into.extend(done.out),
+                            continue;
                         }
-                        continue;
                     }
                 },
             };
@@ -217,20 +268,23 @@ impl<'a> Reader<'a> {
                 continue;
             };
             let (items, summary) = match Told::of(table)? {
-                Told::List => (table.clone(), None),
+                Told::List(items) => (items, None),
                 Told::Typed(kind, mut fields) if kind == "details" => {
                     let summary = self.line(&fields.take("summary"), &Role::of("details.summary"))?;
                     let inside = match fields.take("blocks") {
-                        Value::Table(list) if kind_of(&list).is_none() => list,
-                        one => self.lua.create_sequence_from([one]).map_err(|error| error.to_string())?,
+                        Value::Nil | Value::Boolean(false) => Vec::new(),
+                        Value::Table(list) if kind_of(&list).is_none() => list_of(&list, NO_LIST)?,
+                        one => vec![one],
                     };
                     (inside, Some(summary))
                 }
-                other => {
-                    let piece = match other {
-                        Told::Typed(kind, fields) => self.piece(&kind, fields)?,
-                        _ => Piece::of(self.spans_in(table, &Role::of("text"))?),
-                    };
+                Told::Typed(kind, fields) => {
+                    let piece = self.piece(&kind, fields)?;
+                    open.last_mut().map_or(&mut out, |list| &mut list.out).push(piece);
+                    continue;
+                }
+                Told::Line(parts) => {
+                    let piece = Piece::of(self.spans_in(&parts, &Role::of("text"))?);
                     open.last_mut().map_or(&mut out, |list| &mut list.out).push(piece);
                     continue;
                 }
@@ -239,7 +293,7 @@ impl<'a> Reader<'a> {
                 return Err(format!("tables are nested more than {DEEPEST} deep"));
             }
             self.count(0)?;
-            open.push(Open { items, at: 0, summary, out: Vec::new() });
+            open.push(Open { items: items.into_iter(), summary, out: Vec::new() });
         }
     }
 
@@ -363,9 +417,9 @@ impl<'a> Reader<'a> {
             return Ok(vec![Span::new(role.clone(), self.text(value, "a span")?)]);
         };
         match Told::of(table)? {
-            Told::Line => self.spans_in(table, role),
+            Told::Line(parts) => self.spans_in(&parts, role),
             Told::Typed(kind, fields) => Ok(vec![self.span(&kind, fields, role)?]),
-            Told::List => Err("a list can't stand inside a line".to_owned()),
+            Told::List(_) => Err("a list can't stand inside a line".to_owned()),
         }
     }
 
@@ -390,12 +444,11 @@ impl<'a> Reader<'a> {
     }
 
     /// The parts of a `line`.
-    fn spans_in(&self, line: &Table, role: &Role) -> Result<Vec<Span>, Wrong> {
+    fn spans_in(&self, parts: &[Value], role: &Role) -> Result<Vec<Span>, Wrong> {
         let mut spans = Vec::new();
-        for index in 1..=line.raw_len() {
-            let part = get(line, index)?;
-            let Value::Table(inner) = &part else {
-                spans.extend(self.spans(&part, role)?);
+        for part in parts {
+            let Value::Table(inner) = part else {
+                spans.extend(self.spans(part, role)?);
                 continue;
             };
             match Told::of(inner)? {

@@ -18,6 +18,7 @@ use streamfmt_core::item::{Content, Fact, Item, Kind};
 use streamfmt_core::json::Record;
 use streamfmt_core::session::Session;
 
+use super::block::list_of;
 use super::item::{Handle, type_name};
 use super::layers::Who;
 use super::made::Maker;
@@ -28,6 +29,9 @@ use super::vm::Stop;
 const LONGEST: usize = 64 << 10;
 /// Items that one record may become.
 const MOST_ITEMS: usize = 1_000;
+/// What is wrong with a table that is neither an item nor a list of items.
+const NO_ITEMS: &str = "a table with the key {} is neither an item nor a list of items: return an item such as sf.item.reply {…}";
+const NOTHING: &str = "a list without items: return false to hide the line, or nil to keep it as it is";
 const KEPT: &str = "the line is kept as it is";
 
 /// What a plugin registered as a dialect.
@@ -119,7 +123,12 @@ impl Scripted {
             match Handle::item().value(plugin.lua(), input.value) {
                 Ok(object) => self.ask(&self.dialect.parse, doing, object).and_then(|answer| {
                     let mut maker = Maker::new(input, &self.session);
-                    self.events(&self.dialect.parse, answer, &mut maker, doing)
+                    let events = self.events(&self.dialect.parse, answer, &mut maker, doing)?;
+                    if events.is_empty() {
+                        self.fail(&self.dialect.parse, Ok(NOTHING.to_owned()), doing());
+                        return None;
+                    }
+                    Some(events)
                 }),
                 Err(error) => {
                     let stop = Stop::of(error);
@@ -145,14 +154,15 @@ impl Scripted {
                 return Some(vec![Event::Bookkeeping(self.dialect.name.clone().into())]);
             }
             Value::Table(table) if Maker::is_item(&table) => maker.make(&table, &mut out),
-            Value::Table(list) if list.raw_len() <= MOST_ITEMS => {
-                (1..=list.raw_len()).try_for_each(|index| match list.raw_get(index) {
-                    Ok(Value::Table(table)) if Maker::is_item(&table) => maker.make(&table, &mut out),
-                    Ok(other) => Err(format!("an item of sf.item was expected, not a {}", type_name(&other))),
-                    Err(error) => Err(error.to_string()),
+            Value::Table(list) => list_of(&list, NO_ITEMS).and_then(|items| {
+                if items.len() > MOST_ITEMS {
+                    return Err(format!("more than {MOST_ITEMS} items for one record"));
+                }
+                items.into_iter().try_for_each(|item| match item {
+                    Value::Table(table) if Maker::is_item(&table) => maker.make(&table, &mut out),
+                    other => Err(format!("an item of sf.item was expected, not a {}", type_name(&other))),
                 })
-            }
-            Value::Table(_) => Err(format!("more than {MOST_ITEMS} items for one record")),
+            }),
             other => Err(format!("an item of sf.item was expected, not a {}", type_name(&other))),
         };
         match made {

@@ -6,19 +6,23 @@
 //! when they come back.
 
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::ptr;
 use std::rc::Rc;
 
 use mlua::{
-    Function, IntoLua, LightUserData, Lua, LuaString, MetaMethod, MultiValue, UserData, UserDataMethods,
-    UserDataRef, Value,
+    Function, IntoLua, LightUserData, Lua, LuaString, MetaMethod, MultiValue, Table, UserData,
+    UserDataMethods, UserDataRef, Value,
 };
 use streamfmt_core::event::Usage;
 use streamfmt_core::item::{Action, Fact, FactRef, Id, Item, Kind, Status};
 use streamfmt_core::json::{self, Record};
 
+use super::api;
+use super::made::FACTS;
 use super::sight::{Current, Sight};
 use super::vm::unlimited;
+use crate::problem::nearest;
 
 /// Whole numbers up to here are the same as a Lua number; larger ones are handed over as text.
 const EXACT: i64 = 1 << 53;
@@ -26,7 +30,7 @@ const EXACT: i64 = 1 << 53;
 /// What a machine keeps at hand for its handles.
 pub(super) struct Reach {
     pub(super) current: Rc<Current>,
-    /// The function behind `default()`: what the layers below say.
+    /// The function behind `default()`: what the layers below say of the item at hand or, given `true`, of its call.
     pub(super) below: RefCell<Option<Function>>,
     /// The text that was asked for last: scripts ask for its length and then for itself.
     text: RefCell<Option<(Sight, LuaString)>>,
@@ -43,10 +47,14 @@ impl Reach {
     /// Puts what handles need into a machine.
     pub(super) fn install(lua: &Lua, current: &Rc<Current>) -> mlua::Result<()> {
         let methods = Methods {
-            default: lua.create_function(|lua, _: Value| {
+            default: lua.create_function(|lua, this: Value| {
+                let of_call = match Handle::of(&this) {
+                    Some(handle) => handle.look(|_| Ok(handle.0.is_call()))?,
+                    None => false,
+                };
                 let below = reach(lua)?.below.borrow().clone();
                 match below {
-                    Some(below) => below.call::<Value>(()),
+                    Some(below) => below.call::<Value>(of_call),
                     None => Err(error("default() is there only while a call, result or view function runs")),
                 }
             })?,
@@ -81,6 +89,93 @@ pub(super) fn reach(lua: &Lua) -> mlua::Result<Rc<Reach>> {
 fn error(message: &str) -> mlua::Error {
     mlua::Error::runtime(message)
 }
+
+/// A fault that a script has whatever the stream says, such as a name that nothing has.
+#[derive(Debug)]
+pub(super) struct Misuse(String);
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Misuse {}
+
+fn misuse(message: impl Into<String>) -> mlua::Error {
+    mlua::Error::external(Misuse(message.into()))
+}
+
+/// A name that may have been meant, as a remark in brackets.
+fn hint(meant: Option<impl fmt::Display>) -> String {
+    meant.map_or_else(String::new, |meant| format!(" (did you mean `{meant}`?)"))
+}
+
+/// Makes a table, which is called `what`, refuse the names that it doesn't have, for which Lua would give `nil`. Those in
+/// `absent` belong to it even where they are `nil`; `about` is added where no name is near.
+pub(super) fn close(
+    lua: &Lua,
+    table: &Table,
+    what: &'static str,
+    absent: &'static [&'static str],
+    about: &'static str,
+) -> mlua::Result<()> {
+    let index = lua.create_function(move |_, (table, key): (Table, Value)| {
+        let name = key.as_string().map(LuaString::to_string_lossy).unwrap_or_default();
+        if absent.contains(&name.as_str()) {
+            return Ok(Value::Nil);
+        }
+        let mut names: Vec<String> = absent.iter().map(|name| (*name).to_owned()).collect();
+        table.for_each(|key: Value, _: Value| {
+            names.extend(key.as_string().map(LuaString::to_string_lossy));
+            Ok(())
+        })?;
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let meant = nearest(&name, &names).map(|meant| format!("{what}.{meant}"));
+        let more = if meant.is_some() { hint(meant) } else { about.to_owned() };
+        Err(misuse(format!("there is no {what}.{name}{more}")))
+    })?;
+    let meta = lua.create_table()?;
+    meta.raw_set(MetaMethod::Index.name(), index)?;
+    meta.set_readonly(true);
+    table.set_metatable(Some(meta))
+}
+
+/// The fields of a class of [`api`].
+fn fields_of(class: &'static str) -> impl Iterator<Item = &'static str> {
+    api::FIELDS.iter().filter(move |field| field.of == class).map(|field| field.name.trim_end_matches('?'))
+}
+
+/// Why an item has no field called `name`.
+fn no_field(item: &Item, name: &str) -> mlua::Error {
+    let own = match item.kind {
+        Kind::Call => "Call",
+        Kind::Result => "Result",
+        _ => "",
+    };
+    let names: Vec<&str> = fields_of("Item").chain(fields_of(own)).collect();
+    // The same for every item of a kind, so that it is reported once.
+    let meant = match nearest(name, &names) {
+        _ if item.kind != Kind::Call && FACTS.contains(&name) => Some(format!("data.{name}")),
+        Some(near) => Some(near.to_owned()),
+        None if item.kind == Kind::Call => Some(format!("input.{name}")),
+        None => None,
+    };
+    let kind = match item.kind {
+        Kind::Outcome => "an outcome",
+        Kind::Unknown => "an unknown item",
+        kind => &format!("a {}", kind.name()),
+    };
+    misuse(format!("{kind} has no field `{name}`{}", hint(meant)))
+}
+
+/// Refuses to write what the host hands over.
+fn refuse_write(lua: &Lua, why: &'static str) -> mlua::Result<Function> {
+    lua.create_function(move |_, _: MultiValue| Err::<(), _>(misuse(why)))
+}
+
+const NO_ITEM_WRITE: &str = "an item can't be changed: return what is to be shown of it";
+const NO_INPUT_WRITE: &str = "what the stream says can't be changed: `:table()` of an input gives a copy that can, and `arg` says what is shown of it";
 
 /// An item, as scripts have it.
 #[derive(Clone, Copy, Debug)]
@@ -117,6 +212,7 @@ impl Handle {
         let named =
             lua.create_function(move |lua, this: Value| of(this)?.look(|item| text(lua, &named(item))))?;
         meta.raw_set(MetaMethod::Index.name(), index)?;
+        meta.raw_set(MetaMethod::NewIndex.name(), refuse_write(lua, NO_ITEM_WRITE)?)?;
         meta.raw_set(MetaMethod::ToString.name(), named)?;
         meta.raw_set("__metatable", false)?;
         meta.set_readonly(true);
@@ -172,7 +268,18 @@ impl Handle {
                 None => Ok(Value::Nil),
             },
             "default" => Ok(Value::Function(reach.methods.default.clone())),
-            _ => Ok(Value::Nil),
+            "took" => match item.fact("took_ms").and_then(FactRef::float) {
+                Some(took) => Ok(Value::Number(took)),
+                None => Ok(Value::Nil),
+            },
+            // One function may serve several kinds: what only another one has is absent here.
+            name if ["Call", "Result"]
+                .into_iter()
+                .any(|class| fields_of(class).any(|known| known == name)) =>
+            {
+                Ok(Value::Nil)
+            }
+            name => Err(no_field(item, name)),
         })
     }
 
@@ -271,6 +378,9 @@ impl Json {
 impl UserData for Json {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         methods.add_meta_method(MetaMethod::Index, |lua, this, key: Value| this.index(lua, &key));
+        methods.add_meta_method(MetaMethod::NewIndex, |_, _, _: MultiValue| {
+            Err::<(), _>(misuse(NO_INPUT_WRITE))
+        });
         methods.add_meta_method(MetaMethod::Len, |_, this, ()| {
             this.look(|value| Ok(value.items().count().max(value.entries().count())))
         });
@@ -283,6 +393,22 @@ impl UserData for Json {
 /// What a value is called, as `type` says.
 pub(super) fn type_name(value: &Value) -> &'static str {
     if value.is_light_userdata() { "userdata" } else { value.type_name() }
+}
+
+/// What a value of the host's is, in words; `None` if it is one of a script's own.
+pub(super) fn describe(value: &Value) -> Option<String> {
+    if let Some(handle) = Handle::of(value) {
+        return Some(handle.look(|item| Ok(named(item))).unwrap_or_else(|_| "an item of before".to_owned()));
+    }
+    let value = value.as_userdata()?;
+    Some(if let Ok(input) = value.borrow::<Json>() {
+        input.look(|value| Ok(value.raw().to_owned())).unwrap_or_default()
+    } else if let Ok(data) = value.borrow::<Data>() {
+        let names = data.0.look(|item| Ok(item.data.iter().map(|(name, _)| *name).collect::<Vec<_>>()));
+        format!("data: {}", names.unwrap_or_default().join(", "))
+    } else {
+        "a value of the program's".to_owned()
+    })
 }
 
 /// An item in words.
@@ -303,6 +429,9 @@ impl UserData for Data {
                 None => Ok(Value::Nil),
             })
         });
+        methods.add_meta_method(MetaMethod::NewIndex, |_, _, _: MultiValue| {
+            Err::<(), _>(misuse(NO_INPUT_WRITE))
+        });
         methods.add_meta_method(MetaMethod::Iter, |lua, this, ()| {
             let handle = this.0;
             let at = Cell::new(0);
@@ -322,6 +451,9 @@ pub(super) struct Run;
 
 impl UserData for Run {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
+        methods.add_meta_method(MetaMethod::NewIndex, |_, _, _: MultiValue| {
+            Err::<(), _>(misuse(NO_INPUT_WRITE))
+        });
         methods.add_meta_method(MetaMethod::Index, |lua, _, name: LuaString| {
             let name = name.to_str()?;
             reach(lua)?.current.facts(|facts, usage| {
@@ -333,7 +465,11 @@ impl UserData for Run {
                     "id" => &facts.session,
                     "mode" => &facts.mode,
                     "usage" => return used(lua, usage),
-                    _ => &None,
+                    name => {
+                        let names: Vec<&str> = fields_of("Session").collect();
+                        let meant = hint(nearest(name, &names).map(|meant| format!("ctx.session.{meant}")));
+                        return Err(misuse(format!("there is no ctx.session.{name}{meant}")));
+                    }
                 };
                 optional(lua, told.as_deref())
             })
@@ -351,6 +487,7 @@ fn used(lua: &Lua, usage: Usage) -> mlua::Result<Value> {
     ] {
         table.raw_set(name, number as f64)?;
     }
+    close(lua, &table, "ctx.session.usage", &[], "")?;
     Ok(Value::Table(table))
 }
 

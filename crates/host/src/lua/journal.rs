@@ -35,6 +35,8 @@ pub struct Warning {
     pub path: Option<String>,
     /// What went wrong.
     pub message: String,
+    /// Whether it is wrong whatever the stream says: a name that nothing has, an answer of no use.
+    pub is_misuse: bool,
     /// What became of it.
     pub outcome: &'static str,
 }
@@ -185,7 +187,7 @@ impl Journal {
         let plugin = path.file_name().map_or_else(|| path.to_string_lossy(), |name| name.to_string_lossy());
         let plugin = plugin.into_owned();
         let (doing, outcome) = ("failed while loading".to_owned(), "the plugin is left out");
-        self.fail(Warning { plugin, doing, place: None, path: None, message, outcome }, false);
+        self.fail(Warning { plugin, doing, place: None, path: None, message, is_misuse: false, outcome }, false);
     }
 
     /// Takes in what is probably a mistake, but keeps nothing from being shown.

@@ -37,6 +37,7 @@ mod shell;
 mod sight;
 mod spell;
 mod templates;
+pub(crate) mod trial;
 mod vm;
 mod words;
 pub(crate) mod writer;

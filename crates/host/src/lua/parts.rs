@@ -5,12 +5,14 @@ use streamfmt_core::entry::{Block, Change, DiffLines, Hunk, Line, ListItem, Poin
 use streamfmt_core::formatter::hunks;
 use streamfmt_core::text::Text;
 
-use super::block::{Fields, Piece, Reader, Wrong, get, kind_of, number};
+use super::block::{Fields, Piece, Reader, Wrong, get, kind_of, list_of, number, places};
 use super::item::type_name;
 use super::vm::bounded;
 
 /// Lines of all diffs of one answer that are compared.
 const MOST_COMPARED: usize = 20_000;
+/// Cells of one row.
+const MOST_CELLS: usize = 1_000;
 
 impl Reader<'_> {
     pub(super) fn table(&self, mut fields: Fields) -> Result<Piece, Wrong> {
@@ -19,8 +21,8 @@ impl Reader<'_> {
         let Value::Table(told) = fields.take("rows") else {
             return Err("sf.table: the rows must be a list of lists".to_owned());
         };
-        for index in 1..=told.raw_len() {
-            rows.push(self.cells(&get(&told, index)?, &Role::of("text"))?);
+        for row in list_of(&told, "sf.table: the rows are a list, without a key {}")? {
+            rows.push(self.cells(&row, &Role::of("text"))?);
         }
         let block = Block::Table { head, rows };
         Ok(Piece::Block(match fields.take("title") {
@@ -36,7 +38,19 @@ impl Reader<'_> {
         match row {
             Value::Nil => Ok(Vec::new()),
             Value::Table(row) => {
-                (1..=row.raw_len()).map(|index| self.line(&get(row, index)?, role)).collect()
+                let mut cells = Vec::new();
+                for (place, cell) in
+                    places(row, |key| Err(format!("sf.table: a row is a list, without a key {key}")))?
+                {
+                    let place = usize::try_from(place).unwrap_or(usize::MAX);
+                    if place > MOST_CELLS {
+                        return Err(format!("sf.table: a row has more than {MOST_CELLS} cells"));
+                    }
+                    // A gap is an empty cell: what follows stays in its column.
+                    cells.resize(place - 1, Line::default());
+                    cells.push(self.line(&cell, role)?);
+                }
+                Ok(cells)
             }
             other => Err(format!("sf.table: a row is a list of cells, not a {}", type_name(other))),
         }
@@ -48,8 +62,8 @@ impl Reader<'_> {
         };
         let mut told: Vec<(Line, Line)> = Vec::new();
         if pairs.raw_len() > 0 {
-            for index in 1..=pairs.raw_len() {
-                let Value::Table(pair) = get(pairs, index)? else {
+            for pair in list_of(pairs, "sf.kv: a list of pairs has no key {}")? {
+                let Value::Table(pair) = pair else {
                     return Err("sf.kv: each element is a pair of a key and a value".to_owned());
                 };
                 told.push((
@@ -85,8 +99,7 @@ impl Reader<'_> {
             return Err("sf.list: a list was expected".to_owned());
         };
         let mut items = Vec::new();
-        for index in 1..=told.raw_len() {
-            let value = get(told, index)?;
+        for value in list_of(told, "sf.list: a list has no key {}")? {
             let state = match &value {
                 Value::Table(item) if kind_of(item).is_none() => {
                     self.optional(&get(item, "point")?, "point")?.map(|it| (item, it))

@@ -157,12 +157,13 @@ impl Running {
         self.asked(function, arguments, false)
     }
 
-    /// Calls one of its functions, which may ask `default()` for what `below` says.
+    /// Calls one of its functions, which may ask `default()` for what `below` says of the item or, given `true`, of the call
+    /// that it answers.
     pub(super) fn call_over(
         &self,
         function: &Function,
         arguments: impl IntoLuaMulti,
-        below: &dyn Fn(&Lua) -> mlua::Result<Value>,
+        below: &dyn Fn(&Lua, bool) -> mlua::Result<Value>,
     ) -> Result<Value, Stop> {
         if !self.asks_below {
             return self.call(function, arguments);
@@ -174,7 +175,7 @@ impl Running {
         self.vm.run(|| {
             let reach = item::reach(lua)?;
             lua.scope(|scope| {
-                let below = scope.create_function(|lua, ()| below(lua))?;
+                let below = scope.create_function(|lua, of_call| below(lua, of_call))?;
                 let before = reach.below.replace(Some(below));
                 let answer = function.call(arguments);
                 reach.below.replace(before);
@@ -252,7 +253,7 @@ impl Running {
         self.count(None);
         let (place, doing) = (self.place(function), while_doing(doing));
         let warning =
-            Warning { plugin: self.name(), doing, place, path: None, message: wrong, outcome: BELOW };
+            Warning { plugin: self.name(), doing, place, path: None, message: wrong, is_misuse: true, outcome: BELOW };
         Failure { warning: placed(&self.pack, warning), trip: None }
     }
 
@@ -287,6 +288,7 @@ impl Running {
             place,
             path: None,
             message,
+            is_misuse: false,
             outcome: "painted like the role above it, or like text",
         };
         journal.doubt(placed(&self.pack, warning));
@@ -339,32 +341,49 @@ fn options(lua: &Lua, pack: &Pack) -> mlua::Result<Table> {
     for (name, choice) in &pack.options {
         options.raw_set(name.as_str(), option(lua, &choice.value)?)?;
     }
+    let about = " (a plugin declares its options in plugin.toml)";
+    item::close(lua, &options, "ctx.options", &[], about)?;
     options.set_readonly(true);
     Ok(options)
 }
+
+/// The names in `ctx.limits`; one that is off is `nil`.
+const LIMITS: &[&str] = &[
+    "result_lines",
+    "error_lines",
+    "result_bytes",
+    "diff_lines",
+    "call_lines",
+    "prompt_lines",
+    "thinking_lines",
+    "notice_lines",
+];
 
 /// The tables `ctx` and `ctx.state`.
 fn context(lua: &Lua, options: Table, limits: &Limits) -> mlua::Result<(Table, Table)> {
     let (context, state) = (lua.create_table()?, lua.create_table()?);
     let told = lua.create_table()?;
-    for (name, limit) in [
-        ("result_lines", limits.result_lines),
-        ("error_lines", limits.error_lines),
-        ("result_bytes", limits.result_bytes),
-        ("diff_lines", limits.diff_lines),
-        ("call_lines", limits.call_lines),
-        ("prompt_lines", limits.prompt_lines),
-        ("thinking_lines", limits.thinking_lines),
-        ("notice_lines", limits.notice_lines),
-    ] {
-        told.raw_set(name, api::limit(lua, limit)?)?;
+    let limits = [
+        limits.result_lines,
+        limits.error_lines,
+        limits.result_bytes,
+        limits.diff_lines,
+        limits.call_lines,
+        limits.prompt_lines,
+        limits.thinking_lines,
+        limits.notice_lines,
+    ];
+    for (name, limit) in LIMITS.iter().zip(limits) {
+        told.raw_set(*name, api::limit(lua, limit)?)?;
     }
+    item::close(lua, &told, "ctx.limits", LIMITS, "")?;
     told.set_readonly(true);
     state.set_readonly(true);
     context.raw_set("session", item::Run)?;
     context.raw_set("state", state.clone())?;
     context.raw_set("options", options)?;
     context.raw_set("limits", told)?;
+    item::close(lua, &context, "ctx", &[], "")?;
     context.set_readonly(true);
     Ok((context, state))
 }
@@ -398,11 +417,15 @@ fn failure(pack: &Pack, name: &str, stop: &Stop, doing: String, outcome: &'stati
         let source = pack.line(&file, line).unwrap_or_default().to_owned();
         (file, line, source)
     });
-    if let (Some((.., source)), "attempt to call a nil value") = (&place, message.as_str()) {
-        message.push_str(&api::misnamed(source).unwrap_or_default());
+    if let Some(hint) = place.as_ref().and_then(|(.., source)| hint(&message, source)) {
+        message.push_str(hint);
     }
+    let is_misuse = stop
+        .error
+        .as_ref()
+        .is_some_and(|error| error.chain().any(<dyn std::error::Error>::is::<item::Misuse>));
     let (plugin, doing) = (name.to_owned(), while_doing(doing));
-    let warning = Warning { plugin, doing, place, path: None, message, outcome };
+    let warning = Warning { plugin, doing, place, path: None, message, is_misuse, outcome };
     Failure { warning: placed(pack, warning), trip: stop.trip }
 }
 
@@ -418,6 +441,52 @@ fn placed(pack: &Pack, warning: Warning) -> Warning {
     Warning { path, ..warning }
 }
 
+/// What scripts look for in vain, and what there is instead.
+const ABSENT: [(&str, &str); 8] = [
+    (
+        "os",
+        ": there is no `os`: a plugin has neither a clock nor the environment; item.time and result.took are the times that the stream tells, and plugin.toml declares options",
+    ),
+    (
+        "io",
+        ": there is no `io`: a plugin reads and writes no files; what its functions return is shown, and print writes to standard error",
+    ),
+    (
+        "require",
+        ": there is no `require` in a plugin of one file: make it a folder with a plugin.toml (streamfmt plugin new NAME)",
+    ),
+    ("package", ": there is no `package`: a plugin that is a folder has `require` for its own files"),
+    ("debug", ": there is no `debug`: print and sf.inspect show values"),
+    ("load", ": there is no `load`: no text is run as code"),
+    ("loadstring", ": there is no `loadstring`: no text is run as code"),
+    ("dofile", ": there is no `dofile`: a plugin that is a folder has `require` for its own files"),
+];
+const NO_INPUT: &str =
+    ": only a call has an input; result.call is the call of a result, and a function's second argument";
+const READ_ONLY: &str =
+    " (only functions of sf.on may write ctx.state; nothing of sf, ctx and the libraries can be changed)";
+
+/// What to do instead, where an error of Luau's own comes of something that a plugin hasn't got or mustn't do.
+fn hint(message: &str, source: &str) -> Option<&'static str> {
+    if message == "attempt to modify a readonly table" {
+        return Some(READ_ONLY);
+    }
+    let key = message.strip_prefix("attempt to index nil with '").and_then(|key| key.strip_suffix('\''));
+    if key.is_some_and(|key| source.contains(&format!(".input.{key}"))) {
+        return Some(NO_INPUT);
+    }
+    let is_nil = message == "attempt to call a nil value" || key.is_some();
+    let is_named = |name: &str| {
+        source.match_indices(name).any(|(at, _)| {
+            let is_part = |ch: char| ch.is_ascii_alphanumeric() || ch == '_';
+            let before = source[..at].chars().next_back();
+            let after = source[at + name.len()..].chars().next();
+            !before.is_some_and(|ch| is_part(ch) || matches!(ch, '.' | ':')) && !after.is_some_and(is_part)
+        })
+    };
+    ABSENT.iter().find(|(name, _)| is_nil && is_named(name)).map(|(_, hint)| *hint)
+}
+
 /// Where an error came from, and what it says.
 fn explain(pack: &Pack, error: &mlua::Error) -> (Option<(String, usize)>, String) {
     let mut error = error;
@@ -429,15 +498,34 @@ fn explain(pack: &Pack, error: &mlua::Error) -> (Option<(String, usize)>, String
     let text = match error {
         mlua::Error::RuntimeError(text) | mlua::Error::MemoryError(text) => text.clone(),
         mlua::Error::SyntaxError { message, .. } => message.clone(),
+        mlua::Error::BadArgument { to, pos, cause, .. } => bad_argument(to.as_deref(), *pos, cause),
         other => other.to_string(),
     };
     let (message, trace) = text.split_once("\nstack traceback:").unwrap_or((&text, ""));
+    // What our own Luau hands on to a library is the plugin's, whose place stands further down.
+    let message = message.strip_prefix("prelude:").map_or(message, |rest| {
+        rest.trim_start_matches(|ch: char| ch.is_ascii_digit() || matches!(ch, ':' | ' '))
+    });
     if let Some((file, line, rest)) = pack.place(message) {
         return (Some((file, line)), rest.to_owned());
     }
     traces.insert(0, trace);
     let place = traces.iter().flat_map(|trace| trace.lines()).find_map(|line| pack.place(line.trim_start()));
     (place.map(|(file, line, _)| (file, line)), message.to_owned())
+}
+
+/// A wrong argument of a method of the host's, in the words of those who write Lua. `self` is the first for mlua.
+fn bad_argument(to: Option<&str>, position: usize, cause: &mlua::Error) -> String {
+    let (method, position) = match to.and_then(|name| name.strip_prefix("Pattern.")) {
+        Some(method) => (format!("re:{method}: "), position.saturating_sub(1)),
+        None => (String::new(), position),
+    };
+    match cause {
+        mlua::Error::FromLuaConversionError { from, to, .. } => {
+            format!("{method}argument {position} must be a {}, got {from}", to.to_lowercase())
+        }
+        other => format!("{method}argument {position}: {other}"),
+    }
 }
 
 /// Checks the name of a dialect or writer: what could stand in an option.

@@ -150,6 +150,16 @@ impl Plugins {
         }
     }
 
+    /// Whether the layer `one` is below `other`.
+    pub(super) fn is_below(&self, one: Who, other: Who) -> bool {
+        let height = |who| match who {
+            Who::Plugin(index) if index < self.below_rules => index,
+            Who::Profile => self.below_rules,
+            Who::Plugin(index) => index + 1,
+        };
+        height(one) < height(other)
+    }
+
     /// The plugin that `who` is.
     pub(crate) fn get(&self, who: Who) -> Option<&Running> {
         match who {
@@ -218,6 +228,7 @@ impl Plugins {
                 place: None,
                 path: None,
                 message: why.to_owned(),
+                is_misuse: false,
                 outcome: "it is off for the rest of the run",
             };
             self.journal.fail(warning, false);

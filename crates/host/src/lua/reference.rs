@@ -204,6 +204,31 @@ fn grouped(number: u64) -> String {
     digits
 }
 
+/// What becomes of what functions return.
+const ANSWERS: &str = r#"
+## What a function may return
+
+| returned | means |
+|---|---|
+| `nil` | the layer below decides |
+| `false` | the item is hidden, and counted as hidden; of `arg` and `label`: there is none |
+| a text, a span, a block, or a list of these | this is shown. `nil` and `false` inside a list are skipped, so that `{ title, failed and note }` works |
+| a table with other keys, such as `{ text = "x" }` | an error, reported with the function's file and line; the layer below shows the item |
+| an empty text or table, a block or list without content | an error of the same kind: only `false` hides. Where the item's own text is empty, as that of a command without output, it means `nil` |
+
+An empty `arg` or `label` leaves that part of a title out; a call whose whole title would be empty keeps its own. A function of `sf.on`
+may return an empty text or table: it adds nothing. `parse` of a dialect returns items: an empty list, or a table with other
+keys, is an error, and the line becomes an unknown item. A writer's `entry` that returns an empty text is an error, and the
+base writes the entry.
+
+## Names that don't exist
+
+Reading a field that no item has is an error: "a result has no field `txt` (did you mean `text`?)". The same holds for names in
+`ctx`, its parts (`ctx.state` is the plugin's own) and `sf`. A field that only another kind of item has, such as `tool` of a reply, is `nil`.
+So is any name that isn't in an `input` or in `data`: they are data. `streamfmt plugin check` tries a plugin's functions on a
+sample with every kind of item, and on a call of each tool that it names, and reports such errors.
+"#;
+
 /// The page of the whole interface, in Markdown.
 pub fn page() -> String {
     let mut out = format!(
@@ -211,6 +236,7 @@ pub fn page() -> String {
          without `require`. A function that says how something is told gives back a text, a span, a block or a list of these; `nil` leaves it to \
          the layer below, `false` shows nothing. Whatever fails is told once and said by the layer below.\n"
     );
+    out.push_str(ANSWERS);
     out.push_str(&language());
     let placed: Vec<&str> = CHAPTERS.iter().flat_map(|(_, _, names)| names.iter().copied()).collect();
     let is_of = |name: &str, of: &str| name == of || of.ends_with('.') && name.starts_with(of);

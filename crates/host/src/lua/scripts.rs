@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use foldhash::fast::RandomState;
 use indexmap::IndexMap;
-use mlua::{Function, Lua, Value};
+use mlua::{Function, Lua, Table, Value};
 use send_wrapper::SendWrapper;
 use streamfmt_core::clip::fold;
 use streamfmt_core::entry::{Block, Line, Role, Span, View};
@@ -20,10 +20,10 @@ use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
 use streamfmt_core::theme;
 
-use super::block::{Reader, Wrong, string};
+use super::block::{Reader, Wrong, kind_of, string};
 use super::give::to_lua;
-use super::item::Handle;
-use super::layers::{Answer, Event, Field, Ladder, Step};
+use super::item::{Handle, close};
+use super::layers::{Answer, Event, Field, Ladder, Step, Who};
 use super::memory::Memory;
 use super::plugin::Running;
 use super::plugins::Plugins;
@@ -150,26 +150,44 @@ impl Scripts {
         let Some(plugin) = self.plugins.get(step.who).filter(|plugin| !plugin.is_off()) else {
             return Given::Nothing;
         };
-        let below = |lua: &Lua| match self.whole(asked, next) {
-            Verdict::Show(view) => to_lua(lua, &view),
-            Verdict::Hide | Verdict::Pass => Ok(Value::Boolean(false)),
+        let below = |lua: &Lua, of_call: bool| {
+            let said = match asked.call.filter(|_| of_call) {
+                Some(call) => self.below_of_call(call, asked.session, step.who),
+                None => self.whole(asked, next),
+            };
+            match said {
+                Verdict::Show(view) => to_lua(lua, &view),
+                Verdict::Hide | Verdict::Pass => Ok(Value::Boolean(false)),
+            }
         };
         let context = plugin.context();
         let answer = match asked.item.kind {
             Kind::Result => plugin.call_over(function, (Handle::item(), Handle::call(), context), &below),
             _ => plugin.call_over(function, (Handle::item(), context), &below),
         };
-        self.used(asked, plugin, function, answer, |reader, value| reader.view(value, asked.item))
+        self.used(asked, plugin, function, answer, |reader, value| {
+            let what = shown_as(&value);
+            seen(asked.item, reader.view(value, asked.item)?, what)
+        })
     }
 
-    /// Makes use of an answer; one that can't be used is told, and as good as none.
+    /// What the layers below `who` say of the call that the result at hand answers.
+    fn below_of_call(&self, call: &Item, session: &Session, who: Who) -> Verdict {
+        let asked = Asked { item: call, session, call: None, ladder: self.ladder(call, None) };
+        let steps = asked.ladder.field(Field::Call);
+        let from = steps.iter().position(|step| self.plugins.is_below(step.who, who)).unwrap_or(steps.len());
+        self.plugins.current.show(call, None, session, || self.whole(&asked, from))
+    }
+
+    /// Makes use of an answer; one that can't be used is reported, and as good as none. `read` gives `None` for one that
+    /// leaves the item to the layer below.
     fn used<T>(
         &self,
         asked: &Asked<'_>,
         plugin: &Running,
         function: &Function,
         answer: Result<Value, Stop>,
-        read: impl FnOnce(&Reader<'_>, Value) -> Result<T, Wrong>,
+        read: impl FnOnce(&Reader<'_>, Value) -> Result<Option<T>, Wrong>,
     ) -> Given<T> {
         let value = match answer {
             Ok(Value::Nil) => return Given::Nothing,
@@ -185,7 +203,8 @@ impl Scripts {
         let answer = read(&reader, value);
         self.plugins.question_roles(plugin, function, &reader.own_roles.take());
         match answer {
-            Ok(used) => Given::Use(used),
+            Ok(Some(used)) => Given::Use(used),
+            Ok(None) => Given::Nothing,
             Err(wrong) => {
                 self.plugins.tell(plugin, plugin.answered_wrong(function, wrong, asked.doing()));
                 Given::Nothing
@@ -197,9 +216,12 @@ impl Scripts {
     fn amended(&self, asked: &Asked<'_>) -> Verdict {
         match asked.item.kind {
             Kind::Result => self.summarised(asked),
-            Kind::Call => self
-                .built_in(asked)
-                .map_or(Verdict::Hide, |view| Verdict::Show(self.collapsed(asked, self.titled(asked, view)))),
+            Kind::Call => self.built_in(asked).map_or(Verdict::Hide, |view| {
+                let titled = self.titled(asked, view);
+                // A label and an argument may be empty, but not all that there is to see of a call.
+                let view = if titled.is_blank() { self.built_in(asked).unwrap_or(titled) } else { titled };
+                Verdict::Show(self.collapsed(asked, view))
+            }),
             _ => self.built_in(asked).map_or(Verdict::Hide, Verdict::Show),
         }
     }
@@ -347,7 +369,14 @@ impl Scripts {
     /// The first answer to a field, as one line.
     fn line(&self, asked: &Asked<'_>, field: Field, role: &Role) -> Given<Line> {
         let of_text = |text| Line::of(role.clone(), text);
-        self.first(asked, field, of_text, |reader, value| reader.line(&value, role))
+        self.first(asked, field, of_text, |reader, value| {
+            let line = reader.line(&value, role)?;
+            if field != Field::Summary {
+                return Ok(Some(line));
+            }
+            let view = View { title: line, ..View::default() };
+            Ok(seen(asked.item, view, shown_as(&value))?.map(|view| view.title))
+        })
     }
 
     /// The first answer to what a call's argument is.
@@ -355,15 +384,15 @@ impl Scripts {
         let role = Role::of("call.arg");
         let of_text = |text| Argument::of(&role, text);
         self.first(asked, Field::Arg, of_text, |reader, value| match value {
-            Value::String(text) => Ok(Argument::of(&role, Text::clean_owned(string(&text)))),
+            Value::String(text) => Ok(Some(Argument::of(&role, Text::clean_owned(string(&text))))),
             value => {
                 let line = reader.line(&value, &role)?;
                 let length: usize = line.spans.iter().map(|span| span.text.len()).sum();
                 if length <= SHORT {
-                    return Ok(Argument::Short(line));
+                    return Ok(Some(Argument::Short(line)));
                 }
                 let text: String = line.spans.iter().map(|span| span.text.as_str()).collect();
-                Ok(Argument::Long(Text::clean_owned(text)))
+                Ok(Some(Argument::Long(Text::clean_owned(text))))
             }
         })
     }
@@ -374,7 +403,7 @@ impl Scripts {
         asked: &Asked<'_>,
         field: Field,
         of_text: impl Fn(Text) -> T,
-        of_value: impl Fn(&Reader<'_>, Value) -> Result<T, Wrong>,
+        of_value: impl Fn(&Reader<'_>, Value) -> Result<Option<T>, Wrong>,
     ) -> Given<T> {
         for step in asked.ladder.field(field) {
             let plugin = self.plugins.get(step.who);
@@ -386,8 +415,12 @@ impl Scripts {
                 Answer::Template(template) => {
                     let item =
                         if field == Field::Label { asked.call.unwrap_or(asked.item) } else { asked.item };
-                    let text = filled(template, field, item, asked.tool(), asked.session.facts());
-                    text.map_or(Given::Nothing, |text| Given::Use(of_text(text)))
+                    match filled(template, field, item, asked.tool(), asked.session.facts()) {
+                        // An empty summary would be all that is shown of a result.
+                        Some(text) if field == Field::Summary && text.trim().is_empty() => Given::Nothing,
+                        Some(text) => Given::Use(of_text(text)),
+                        None => Given::Nothing,
+                    }
                 }
                 Answer::Function(function) => {
                     let Some(plugin) = plugin else { continue };
@@ -524,16 +557,17 @@ impl Scripts {
         let context = plugin.context();
         let answer = match moment {
             Moment::Complete(_) => plugin.call_hook(function, (Handle::item(), context)),
-            _ => match plugin.lua().create_table_from([("kind", event.name())]) {
+            _ => match event_table(plugin.lua(), event) {
                 Ok(event) => plugin.call_hook(function, (event, context)),
                 Err(error) => Err(Stop::of(error)),
             },
         };
-        #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is less general")]
-        let used = self.used(&asked, plugin, function, answer, |reader, value| reader.body(value));
+        let used = self.used(&asked, plugin, function, answer, |reader, value| {
+            reader.body(value).map(|body| Some(View::of(body)))
+        });
         match used {
-            Given::Use(blocks) => blocks,
-            Given::Hide | Given::Nothing => Vec::new(),
+            Given::Use(said) if !said.is_blank() => said.body,
+            Given::Use(_) | Given::Hide | Given::Nothing => Vec::new(),
         }
     }
 }
@@ -541,6 +575,35 @@ impl Scripts {
 /// Whether a line shows nothing.
 fn is_blank(line: &Line) -> bool {
     line.spans.iter().all(|span| span.text.trim().is_empty())
+}
+
+/// What functions for the beginning and the end of a session are given.
+fn event_table(lua: &Lua, event: Event) -> mlua::Result<Table> {
+    let table = lua.create_table_from([("kind", event.name())])?;
+    close(lua, &table, "event", &[], " (it has a kind and nothing else)")?;
+    Ok(table)
+}
+
+/// A view if there is something to see in it; `what` came back. If there isn't, it is an error, since `false` is the word for
+/// hiding. But not where the item has no text itself, such as the result of a command without output: then blanks
+/// are shown as they are, and of nothing at all the layer below knows more.
+fn seen(item: &Item, view: View, what: &str) -> Result<Option<View>, Wrong> {
+    if view.is_blank() && !item.is_blank() {
+        return Err(format!(
+            "{what} shows nothing: return false to hide the item, or nil to leave it to the layer below"
+        ));
+    }
+    Ok((!view.is_empty()).then_some(view))
+}
+
+/// An answer in words, if there is nothing to see in it.
+fn shown_as(answer: &Value) -> &'static str {
+    match answer {
+        Value::Table(table) if table.is_empty() => "an empty table",
+        Value::Table(table) if kind_of(table).is_some() => "a block without content",
+        Value::Table(_) => "a list without content",
+        _ => "an empty text",
+    }
 }
 
 /// Where the name of the tool ends in a title: after its span.

@@ -1,4 +1,6 @@
-//! Lua values as JSON.
+//! Lua values as text: as JSON, and as they would be written in Lua.
+
+use std::fmt::Write;
 
 use mlua::{Table, Value};
 
@@ -10,6 +12,11 @@ const DEEPEST: usize = 64;
 const MOST_VALUES: usize = 100_000;
 /// Bytes of one text.
 const MOST_BYTES: usize = 8 << 20;
+
+/// Tables inside one another that are inspected.
+const DEEPEST_SHOWN: usize = 6;
+/// Longest text of a value that is inspected, in characters.
+const LONGEST_SHOWN: usize = 4_000;
 
 /// A table that is being spelled.
 struct Open {
@@ -105,4 +112,75 @@ fn opened(table: &Table) -> Result<Open, String> {
 fn push_string(out: &mut String, text: &str) {
     // A text can always be spelled.
     out.push_str(&serde_json::to_string(text).unwrap_or_default());
+}
+
+/// A value as it would be written in Lua, in one line: for people, so that it is cut where it is long or deep.
+pub(super) fn inspected(value: &Value) -> String {
+    let mut out = String::new();
+    inspect(value, DEEPEST_SHOWN, &mut out);
+    if let Some((end, _)) = out.char_indices().nth(LONGEST_SHOWN) {
+        out.truncate(end);
+        out.push('…');
+    }
+    out
+}
+
+/// Goes no deeper than `depth` tables.
+fn inspect(value: &Value, depth: usize, out: &mut String) {
+    // Writing to a string can't fail.
+    let _ = match value {
+        Value::Nil => write!(out, "nil"),
+        Value::Boolean(truth) => write!(out, "{truth}"),
+        Value::Integer(number) => write!(out, "{number}"),
+        Value::Number(number) => write!(out, "{number}"),
+        Value::String(text) => write!(out, "{:?}", text.to_string_lossy()),
+        Value::Table(table) if table.is_empty() => write!(out, "{{}}"),
+        Value::Table(_) if depth == 0 => write!(out, "{{…}}"),
+        Value::Table(table) => {
+            out.push('{');
+            let mut comma = " ";
+            for (key, value) in pairs(table) {
+                if out.len() > LONGEST_SHOWN * 4 {
+                    break;
+                }
+                out.push_str(std::mem::replace(&mut comma, ", "));
+                out.push_str(&key);
+                inspect(&value, depth - 1, out);
+            }
+            write!(out, " }}")
+        }
+        other => {
+            write!(out, "{}", item::describe(other).unwrap_or_else(|| item::type_name(other).to_owned()))
+        }
+    };
+}
+
+/// The parts of a table, each with what stands before its value: the elements first, then by key, since the order of a Lua
+/// table may differ from run to run.
+fn pairs(table: &Table) -> Vec<(String, Value)> {
+    let length = table.raw_len();
+    let mut parts = Vec::new();
+    // A key that can't be written as a text is written as its type.
+    let _ = table.for_each(|key: Value, value: Value| {
+        let place = key.as_usize().filter(|place| (1..=length).contains(place));
+        let is_name = |name: &str| {
+            name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+                && name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit())
+        };
+        let before = match &key {
+            _ if place.is_some() => String::new(),
+            Value::String(name) if is_name(&name.to_string_lossy()) => {
+                format!("{} = ", name.to_string_lossy())
+            }
+            key => {
+                let mut before = String::from("[");
+                inspect(key, 0, &mut before);
+                before + "] = "
+            }
+        };
+        parts.push((place.unwrap_or(usize::MAX), before, value));
+        Ok(())
+    });
+    parts.sort_by(|(one, name, _), (other, another, _)| (one, name).cmp(&(other, another)));
+    parts.into_iter().map(|(_, before, value)| (before, value)).collect()
 }

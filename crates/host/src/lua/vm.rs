@@ -312,11 +312,15 @@ pub(super) fn chunk(lua: &Lua, name: &str, source: &str, known: &Bytecodes) -> m
     chunk.set_name(format!("={name}")).into_function()
 }
 
+/// The names of what is written in Luau by ourselves.
+const OWN: [&str; 2] = ["prelude", "sf"];
+
 /// Where a script is: the file and the line.
 pub(super) fn place(lua: &Lua) -> Option<(String, usize)> {
-    (0..4).find_map(|level| {
+    (0..6).find_map(|level| {
         lua.inspect_stack(level, |frame| {
-            Some((frame.source().short_src?.into_owned(), frame.current_line()?))
+            let file = frame.source().short_src.filter(|file| !OWN.contains(&file.as_ref()))?;
+            Some((file.into_owned(), frame.current_line()?))
         })?
     })
 }

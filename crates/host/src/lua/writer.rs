@@ -19,7 +19,7 @@ use streamfmt_core::session::Facts;
 use streamfmt_core::text::Text;
 use streamfmt_core::writer::{Writer, ci};
 
-use super::block::{self, Reader, Wrong};
+use super::block::{Reader, Wrong, string};
 use super::give;
 use super::layers::Who;
 use super::plugin::{Running, check_keys, check_name};
@@ -38,6 +38,8 @@ pub(super) const BASES: [&str; 3] = ["text", "markdown", "roles"];
 /// `w:block` inside of what `w:block` asks for.
 const DEEPEST: usize = 8;
 const BY_BASE: &str = "spelled by the base";
+const EMPTY: &str =
+    "an empty text shows nothing: return false to leave the entry out, or nil to leave it to the base";
 
 /// What a plugin registered as a writer.
 #[derive(Clone)]
@@ -250,8 +252,11 @@ impl Inner {
         let wrong = match answer {
             Ok(Value::Nil) => return None,
             Ok(Value::Boolean(false)) => return Some(String::new()),
+            Ok(Value::String(text)) if part == "entry" && string(&text).trim().is_empty() => {
+                Ok(EMPTY.to_owned())
+            }
             Ok(Value::String(text)) => {
-                return Some(Text::clean_owned(block::string(&text)).into_string());
+                return Some(Text::clean_owned(string(&text)).into_string());
             }
             Ok(other) => Ok(format!("a text was expected, not a {}", super::item::type_name(&other))),
             Err(stop) => Err(stop),
@@ -381,7 +386,11 @@ impl Inner {
             return line.clone();
         }
         let spans = line.spans.iter().map(|span| match self.painted(span) {
-            Some(said) => Span { text: words.stand_for(said).into(), ..span.clone() },
+            Some(said) => {
+                // What the script says stands for the marks of the base too, which come of the role. Plain text has none.
+                let role = if self.spec.base == "text" { span.role.clone() } else { Role::of("text") };
+                Span { text: words.stand_for(said).into(), role, link: span.link.clone() }
+            }
             None => span.clone(),
         });
         Line { spans: spans.collect() }

@@ -143,6 +143,10 @@ fn failures_keep_the_line_and_are_told_once() {
         ("while true do end", "stopped after"),
         ("return 5", "an item of sf.item was expected"),
         ("return { 5 }", "an item of sf.item was expected"),
+        ("return { text = 'x' }", "a table with the key \"text\" is neither an item nor a list of items"),
+        ("return { sf.item.reply { text = 'x' }, text = 'y' }", "a table with the key \"text\""),
+        ("return {}", "a list without items: return false to hide the line"),
+        ("return { nil, false }", "a list without items"),
         ("return sf.item.reply { txt = 'x' }", "did you mean \"text\"?"),
         ("return sf.item.reply { text = {} }", "text: a text was expected"),
         ("return sf.item.call { tool = 'X', action = 'rum' }", "did you mean \"run\"?"),
@@ -158,6 +162,16 @@ fn failures_keep_the_line_and_are_told_once() {
         let told = ran.warnings[0].to_string();
         assert!(told.contains(message) && told.contains("the line is kept as it is"), "{parse}: {told}");
     }
+}
+
+#[test]
+fn gaps_between_items_are_skipped() {
+    let source =
+        "sf.dialect('d', { parse = function(o) return { nil, sf.item.reply { text = 'one' }, false, nil,
+        sf.item.reply { text = 'two' } } end })";
+    let ran = run_from("d", &[("d.lua", source)], "text", &["{}"]);
+    assert_eq!(ran.warnings, []);
+    assert!(ran.text.contains("one") && ran.text.contains("two"), "{}", ran.text);
 }
 
 #[test]

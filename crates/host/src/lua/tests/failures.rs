@@ -68,10 +68,14 @@ fn wrong_answers_are_refused_at_the_function_that_gave_them() {
         ("true", "not a boolean"),
         ("{ type = 'nope' }", "no block of type \"nope\""),
         ("call", "a text was expected, not a userdata"),
-        ("(function() local t = {} for n = 2, 99 do t[{}] = n end return t end)()", "more than 32 fields"),
+        ("(function() local t = {} for n = 2, 99 do t[{}] = n end return t end)()", "the key of type table"),
+        (
+            "(function() local t = { type = 'text' } for n = 2, 99 do t[{}] = n end return t end)()",
+            "more than 32 fields",
+        ),
         ("sf.span('a', 'a b')", "no name of a role"),
         ("sf.note('loud', 'a')", "the level is"),
-        ("sf.table({ 'a' }, 5)", "list of lists"),
+        ("sf.table({ 'a' }, { 5 })", "a row is a list of cells"),
         ("sf.details('a', function() end)", "not a function"),
         ("sf.list { { text = 'a', point = 'lost' } }", "no point"),
         ("(function() local t = {} t[1] = t return t end)()", "nested more than"),
@@ -95,6 +99,114 @@ fn wrong_answers_are_refused_at_the_function_that_gave_them() {
         assert!(ran.warnings[0].message.contains(message), "{answer}: {}", ran.warnings[0]);
         assert_eq!(ran.warnings[0].place.as_ref().map(|place| place.1), Some(2), "{answer}");
     }
+}
+
+#[test]
+fn an_answer_without_content_is_refused_and_hides_nothing() {
+    let empty = "shows nothing: return false to hide the item";
+    let named = "a table with the key \"text\" is neither a block nor a list";
+    for (answer, message) in [
+        ("{ text = 'x' }", named),
+        ("{ { text = 'x' } }", named),
+        ("{ 'a', text = 'b' }", named),
+        ("{ sf.text('a'), { 'b', { text = 'x' } } }", named),
+        ("{ [0] = 'a' }", "the key 0"),
+        ("{ [1.5] = 'a' }", "the key 1.5"),
+        ("{}", empty),
+        ("{ nil }", empty),
+        ("{ nil, false, {}, { {} } }", empty),
+        ("''", empty),
+        ("' \\n\\t'", empty),
+        ("{ '', '' }", empty),
+        ("sf.text('')", empty),
+        ("sf.line()", empty),
+        ("sf.line(sf.span(' '))", empty),
+        ("sf.prose('\\n')", empty),
+        ("sf.code('')", empty),
+        ("sf.list {}", empty),
+        ("sf.kv {}", empty),
+        ("sf.table({}, {})", empty),
+        ("sf.diff('a', 'a')", empty),
+        ("sf.details('', { sf.text('') })", empty),
+        ("sf.header(nil)", empty),
+    ] {
+        for (hook, kind) in [
+            ("sf.tool('Bash', { call = function(it)\nreturn ANSWER end })", "call"),
+            ("sf.tool('Bash', { result = function(it)\nreturn ANSWER end })", "result"),
+            ("sf.tool('Bash', { summary = function(it)\nreturn ANSWER end })", "summary"),
+            ("sf.view('reply', function(it)\nreturn ANSWER end)", "reply"),
+        ] {
+            // A summary is one line, where some of these can't stand in the first place.
+            let refused = if kind == "summary" && (answer.contains("sf.") || answer.contains("{ {")) {
+                ""
+            } else {
+                message
+            };
+            let ran = run(&hook.replace("ANSWER", answer), &strs(&bash()));
+            assert_eq!(trimmed(&ran.text), BASH, "{kind}: {answer}");
+            assert_eq!(ran.report.hidden.values().sum::<u64>(), 0, "{kind}: {answer}");
+            assert_eq!(ran.warnings.len(), 1, "{kind}: {answer}: {:?}", ran.warnings);
+            assert!(ran.warnings[0].message.contains(refused), "{kind}: {answer}: {}", ran.warnings[0]);
+            assert_eq!(ran.warnings[0].place.as_ref().map(|place| place.1), Some(1), "{kind}: {answer}");
+        }
+    }
+    for field in ["label", "arg"] {
+        let ran = run(
+            &format!("sf.tool('Bash', {{ {field} = function() return {{ text = 'x' }} end }})"),
+            &strs(&bash()),
+        );
+        assert_eq!(trimmed(&ran.text), BASH, "{field}");
+        assert!(ran.warnings[0].message.contains(named), "{field}: {}", ran.warnings[0]);
+    }
+    let ran = run("sf.on('call', function() return { text = 'x' } end)", &strs(&bash()));
+    assert!(ran.text.starts_with("<<mark.call") && ran.warnings[0].message.contains(named), "{}", ran.text);
+}
+
+#[test]
+fn what_may_be_empty_leaves_the_rest_to_be_seen() {
+    let call = "<<mark.call::●>> <<tool.name::Bash>>\n<<result.text::fine>>\n<<reply::Bye.>>";
+    for nothing in ["''", "{}", "{ nil }", "false"] {
+        let arg = format!("sf.tool('Bash', {{ arg = function() return {nothing} end }})");
+        check(&arg, &strs(&bash()), call);
+        let both = format!(
+            "sf.tool('Bash', {{ arg = function() return {nothing} end, label = function() return {nothing} end }})"
+        );
+        check(&both, &strs(&bash()), BASH);
+        let after = format!("sf.on('call', function() return {nothing} end)");
+        check(&after, &strs(&bash()), BASH);
+    }
+    check("sf.tool('Bash', { label = '', arg = '', summary = '' })", &strs(&bash()), BASH);
+    // Where there is nothing to say of, an empty answer is no fault, and what is below says so.
+    let silent = [self::call("1", "Bash", r#"{"command":"cargo test"}"#), result("1", "", false)];
+    for hook in
+        ["result = function(it) return sf.code(it.text) end", "summary = function(it) return it.text end"]
+    {
+        let said =
+            "<<mark.call::●>> <<tool.name::Bash>> <<call.command::cargo test>>\n<<result.note::no output>>";
+        check(&format!("sf.tool('Bash', {{ {hook} }})"), &strs(&silent), said);
+    }
+}
+
+#[test]
+fn gaps_in_answers_are_skipped() {
+    for answer in [
+        "{ sf.text('a'), nil, sf.text('b') }",
+        "{ sf.text('a'), false, sf.text('b') }",
+        "{ nil, nil, { false, sf.text('a') }, nil, nil, sf.text('b'), nil }",
+        "(function() local t = { sf.text('a') } t[9] = sf.text('b') return t end)()",
+        "{ sf.line(nil, 'a', false), sf.line('b') }",
+    ] {
+        let plugin = format!("sf.view('reply', function() return {answer} end)");
+        check(&plugin, &[&reply("Hello")], "a\nb");
+    }
+    let row =
+        "sf.view('reply', function() return sf.table({ 'x', 'y', 'z' }, { { 'a', nil, 'c' }, false }) end)";
+    check(row, &[&reply("Hello")], "<<table.head::x>>  <<table.head::y>>  <<table.head::z>>\na     c");
+    check(
+        "sf.view('reply', function() return sf.list { 'a', nil, 'b' } end)",
+        &[&reply("Hello")],
+        "<<mark.plain::•>> a\n<<mark.plain::•>> b",
+    );
 }
 
 #[test]

@@ -124,6 +124,225 @@ fn blocks_of_hooks_stand_under_their_item_and_views_may_not_write() {
     assert!(ran.warnings[0].message.contains("readonly"), "{}", ran.warnings[0]);
 }
 
+/// What is wrong with a script, and the line of it.
+fn misused(source: &str) -> (String, usize) {
+    let lines = bash();
+    let init = r#"{"type":"system","subtype":"init","model":"m-1","session_id":"s"}"#;
+    let outcome = r#"{"type":"result","subtype":"success","is_error":false,"result":"x","session_id":"s"}"#;
+    let ran = run(source, &[init, &lines[0], &lines[1], &lines[2], outcome]);
+    assert_eq!(ran.warnings.len(), 1, "{source}: {:?}", ran.warnings);
+    let warning = ran.warnings.into_iter().next().unwrap();
+    (warning.message, warning.place.unwrap().1)
+}
+
+#[test]
+fn a_field_that_nothing_has_is_an_error_with_the_one_that_may_be_meant() {
+    for (hook, read, message) in [
+        (
+            "sf.tool('Bash', { result = function(it, call, ctx)",
+            "it.txt",
+            "a result has no field `txt` (did you mean `text`?)",
+        ),
+        (
+            "sf.tool('Bash', { result = function(it, call, ctx)",
+            "it.stdout",
+            "a result has no field `stdout` (did you mean `data.stdout`?)",
+        ),
+        ("sf.tool('Bash', { result = function(it, call, ctx)", "it.xyzzy", "a result has no field `xyzzy`"),
+        (
+            "sf.tool('Bash', { result = function(it, call, ctx)",
+            "call.nme",
+            "a call has no field `nme` (did you mean `name`?)",
+        ),
+        (
+            "sf.tool('Bash', { summary = function(it, call, ctx)",
+            "it.call.tol",
+            "a call has no field `tol` (did you mean `tool`?)",
+        ),
+        (
+            "sf.tool('Bash', { call = function(it, ctx)",
+            "it.command",
+            "a call has no field `command` (did you mean `input.command`?)",
+        ),
+        (
+            "sf.tool('Bash', { label = function(it, ctx)",
+            "ctx.sesion",
+            "there is no ctx.sesion (did you mean `ctx.session`?)",
+        ),
+        (
+            "sf.tool('Bash', { label = function(it, ctx)",
+            "ctx.session.vesion",
+            "there is no ctx.session.vesion (did you mean `ctx.session.version`?)",
+        ),
+        (
+            "sf.tool('Bash', { label = function(it, ctx)",
+            "ctx.session.usage.inputs",
+            "there is no ctx.session.usage.inputs (did you mean `ctx.session.usage.input`?)",
+        ),
+        (
+            "sf.tool('Bash', { label = function(it, ctx)",
+            "ctx.limits.result_line",
+            "there is no ctx.limits.result_line (did you mean `ctx.limits.result_lines`?)",
+        ),
+        (
+            "sf.tool('Bash', { label = function(it, ctx)",
+            "ctx.options.columns",
+            "there is no ctx.options.columns (a plugin declares its options in plugin.toml)",
+        ),
+        (
+            "sf.tool('Bash', { label = function(it, ctx)",
+            "sf.tabel",
+            "there is no sf.tabel (did you mean `sf.table`?)",
+        ),
+        (
+            "sf.tool('Bash', { label = function(it, ctx)",
+            "sf.item.repl",
+            "there is no sf.item.repl (did you mean `sf.item.reply`?)",
+        ),
+        ("sf.view('reply', function(it)", "it.texts", "a reply has no field `texts` (did you mean `text`?)"),
+        (
+            "sf.view('outcome', function(it)",
+            "it.turns",
+            "an outcome has no field `turns` (did you mean `data.turns`?)",
+        ),
+        ("sf.on('call', function(it)", "it.inputs", "a call has no field `inputs` (did you mean `input`?)"),
+        ("sf.on('session.end', function(it)", "it.time", "there is no event.time"),
+    ] {
+        let end = if hook.contains("sf.tool") { "})" } else { ")" };
+        let source = format!("{hook}\nlocal x = {read}\nend {end}");
+        let (told, line) = misused(&source);
+        assert!(told.starts_with(message), "{source}: {told}");
+        assert_eq!(line, 2, "{source}");
+    }
+}
+
+#[test]
+fn inputs_and_facts_stay_open_and_kinds_share_functions() {
+    let plugin = r#"
+        local seen = {}
+        local function see(item, ctx)
+          assert(item.data.nothing == nil and item.took == nil and item.result == nil)
+          assert(ctx.state.nothing == nil and (ctx.limits.notice_lines == nil or ctx.limits.notice_lines > 0))
+          if item.kind == "call" then assert(item.input.nothing == nil and item.call == nil) end
+          if item.kind == "reply" then assert(item.tool == nil and item.input == nil and item.call == nil) end
+        end
+        for _, kind in { "call", "result", "reply" } do sf.on(kind, see) end"#;
+    check(plugin, &strs(&bash()), BASH);
+}
+
+#[test]
+fn arguments_are_refused_in_the_words_of_lua() {
+    for (call, message) in [
+        ("sf.first_line(nil)", "sf.first_line: argument 1 must be a string, got nil"),
+        ("sf.first_line({})", "sf.first_line: argument 1 must be a string, got table"),
+        ("sf.truncate('a')", "sf.truncate: argument 2 must be a number, got nil"),
+        ("sf.text(it)", "sf.text: argument 1 must be a string, got userdata"),
+        ("sf.text('a', {})", "sf.text: argument 2 must be a string or nil, got table"),
+        ("sf.code('a', 'b', 'c')", "sf.code: argument 3 must be a table or nil, got string"),
+        ("sf.prose(nil)", "sf.prose: argument 1 must be a string, got nil"),
+        ("sf.link('a')", "sf.link: argument 2 must be a string, got nil"),
+        ("sf.header('a')", "sf.header: argument 1 must be a call or nil, got string"),
+        ("sf.list('a')", "sf.list: argument 1 must be a table, got string"),
+        ("sf.duration('soon')", "sf.duration: argument 1 must be a number, got string"),
+        ("sf.trim()", "sf.trim: argument 1 must be a string, got nil"),
+        ("sf.json_encode(print)", "sf.json_encode: a function can't be kept"),
+        ("sf.re('a'):test(nil)", "re:test: argument 1 must be a string, got nil"),
+        ("string.split(nil, ',')", "invalid argument #1 to 'split' (string expected, got nil)"),
+        ("string.find(nil, 'a', 1, true)", "invalid argument #1 to 'find' (string expected, got nil)"),
+    ] {
+        let (told, line) =
+            misused(&format!("sf.tool('Bash', {{ label = function(it)\nlocal x = {call}\nend }})"));
+        assert_eq!((told.as_str(), line), (message, 2), "{call}");
+    }
+    for (call, message) in [
+        ("sf.tool({}, 'Bash')", "sf.tool: argument 1 must be a string, got table"),
+        ("sf.tool('Bash')", "sf.tool: argument 2 must be a table, got nil"),
+        ("sf.view('reply', {})", "sf.view: argument 2 must be a function, got table"),
+        ("sf.on('reply', nil)", "sf.on: argument 2 must be a function, got nil"),
+        ("sf.plugin('name')", "sf.plugin: argument 1 must be a table, got string"),
+    ] {
+        let ran = run(&format!("\n{call}"), &[]);
+        let place = ran.warnings[0].place.as_ref().map(|place| place.1);
+        assert_eq!((ran.warnings[0].message.as_str(), place), (message, Some(2)), "{call}");
+    }
+}
+
+#[test]
+fn what_is_missing_or_forbidden_says_what_to_do_instead() {
+    for (line, message) in [
+        ("local x = os.time()", "there is no `os`"),
+        ("local x = io.open('x')", "there is no `io`"),
+        ("local x = require('x')", "there is no `require` in a plugin of one file"),
+        ("local x = load('x')", "there is no `load`"),
+        ("ctx.state.n = 1", "only functions of sf.on may write ctx.state"),
+        ("sf.text = 1", "nothing of sf, ctx and the libraries can be changed"),
+        ("call.input.command = 'x'", "`:table()` of an input gives a copy"),
+        ("call.input = {}", "an item can't be changed"),
+        ("call.tool = 'x'", "an item can't be changed"),
+        ("call.data.stdout = 'x'", "what the stream says can't be changed"),
+        ("ctx.session.model = 'x'", "can't be changed"),
+        (
+            "local x = call.default().input.command",
+            "attempt to index nil with 'command': only a call has an input",
+        ),
+    ] {
+        let (told, place) =
+            misused(&format!("sf.tool('Bash', {{ call = function(call, ctx)\n{line}\nend }})"));
+        assert!(told.contains(message), "{line}: {told}");
+        assert_eq!(place, 2, "{line}");
+    }
+    // A nil of the script's own is not taken for one of these.
+    let (told, _) =
+        misused("sf.tool('Bash', { call = function(call)\nlocal chaos = nil return chaos.time end })");
+    assert_eq!(told, "attempt to index nil with 'time'");
+}
+
+#[test]
+fn values_are_written_as_json_and_as_lua() {
+    let plugin = r#"
+        sf.tool("T", { label = function(call)
+          assert(sf.json_encode({ 1, "a\n", { b = true } }) == '[1,"a\\n",{"b":true}]')
+          assert(sf.json_encode(call.input) == '{"z":1.50,"a":[]}' and sf.json_encode(nil) == "null")
+          assert(sf.json_encode({ x = call.input.a, c = 1 }) == '{"c":1,"x":[]}' and sf.json_encode({}) == "{}")
+          assert(sf.inspect({ 1, "a", z = { true }, b = 2, ["x y"] = {} }) == '{ 1, "a", ["x y"] = {}, b = 2, z = { true } }')
+          assert(sf.inspect(nil) == "nil" and sf.inspect(call) == "call T" and sf.inspect(call.input.a) == "[]")
+          local deep = {} deep.deep = deep
+          assert(#sf.inspect(deep) < 100 and #sf.inspect(string.rep("x", 100000)) < 4010)
+          assert(sf.trim(" \t a b\r\n") == "a b" and sf.trim("") == "")
+          return "fine"
+        end })"#;
+    let ran = run(plugin, &[&call("1", "T", r#"{"z":1.50,"a":[]}"#)]);
+    assert_eq!(ran.warnings, []);
+    assert!(ran.text.contains("<<tool.name::fine>>"), "{}", ran.text);
+}
+
+#[test]
+fn results_know_how_long_they_took_and_changes_their_lines() {
+    let at =
+        |line: &str, time: &str| format!(r#"{},"timestamp":"{time}"}}"#, line.strip_suffix('}').unwrap());
+    let plugin = r#"sf.tool("*", { summary = function(r, c)
+        assert(c.took == nil and r.data.took_ms == r.took)
+        return `{r.took} {r.data.added} {r.data.removed}` end })"#;
+    let structured = |rest: &str| {
+        format!(r#"{},"tool_use_result":{rest}}}"#, result("1", "ok", false).strip_suffix('}').unwrap())
+    };
+    let patch = r#"{"filePath":"/a","structuredPatch":[{"lines":["-1","+2","+3"," 4"]},{"lines":["-5"]}]}"#;
+    let new = r#"{"type":"create","filePath":"/a","content":"1\n2\n3","structuredPatch":[]}"#;
+    let edit = call("1", "Edit", r#"{"file_path":"/a"}"#);
+    let (start, end) = ("2026-01-02T03:04:05.250Z", "2026-01-02T04:04:07+01:00");
+    for (call, result, expected) in [
+        (at(&edit, start), at(&structured(patch), end), "1750 2 2"),
+        (edit.clone(), at(&structured(new), end), "nil 3 0"),
+        (at(&edit, end), at(&structured("{}"), start), "nil nil nil"),
+        (at(&edit, "soon"), at(&structured("[1]"), end), "nil nil nil"),
+        (at(&edit, start), structured(r#"{"structuredPatch":5}"#), "nil nil nil"),
+    ] {
+        let ran = run(plugin, &[&call, &result]);
+        assert_eq!(ran.warnings, []);
+        assert!(ran.text.contains(&format!("<<result.note::{expected}>>")), "{expected}: {}", ran.text);
+    }
+}
+
 #[test]
 fn every_function_and_field_is_described() {
     let types = reference::types();

@@ -38,7 +38,7 @@ fn a_call_and_a_result_are_the_same_whoever_asks() {
           arg = function(input, call) last = call assert(input ~= call) return type(call) end,
           label = function(call) assert(call == last) return tostring(call) end,
           result = function(result, call)
-            assert(result.call == call and call.call == nil and result ~= call and result.x == nil)
+            assert(result.call == call and call.call == nil and call.result == nil and result ~= call)
             for _, wrong in {
               function() call.x = 1 end, function() setmetatable(call, {}) end, function() return pairs(call) end,
               function() for _ in call do end end, function() return #call end, function() return last.tool end,
@@ -245,5 +245,89 @@ fn default_is_what_the_layers_below_say() {
     for profile in ["default", "full", "ci"] {
         let with = |source| run_with(profile, "roles", &[("p", source)], &[&edit]).text;
         assert_eq!(with(same), with(""), "{profile}");
+    }
+}
+
+#[test]
+fn default_of_a_call_inside_its_result_is_that_of_the_call() {
+    let low = r#"sf.tool("Bash", { call = function(call) return sf.header(call, `{call.kind} low`) end })"#;
+    let high = r#"sf.tool("Bash", {
+        arg = function(input, call) return call.kind end,
+        result = function(result, call)
+          local before = result.text
+          local said = { sf.text("was:"), call:default(), result.call:default(), result:default() }
+          assert(result.text == before and call.input.command == "cargo test")
+          return said
+        end })"#;
+    let title = "<<mark.call::●>> <<tool.name::Bash>> <<call.arg::call>>";
+    let ran = run_with("default", "roles", &[("high", high)], &strs(&bash()[..2]));
+    assert_eq!(ran.warnings, []);
+    assert_eq!(
+        trimmed(&ran.text),
+        format!("{title}\nwas:\n{0}\n{0}\n<<result.text::fine>>", "<<tool.name::Bash>> <<call.arg::call>>")
+    );
+    // What a plugin below says of calls is below a plugin above, and not the other way round.
+    let low_title = "<<tool.name::Bash>> <<call.arg::call low>>";
+    let both = run_with("default", "roles", &[("low", low), ("high", high)], &strs(&bash()[..2]));
+    assert!(both.text.contains(&format!("was:\n    {low_title}\n")), "{}", both.text);
+    let turned = run_with("default", "roles", &[("high", high), ("low", low)], &strs(&bash()[..2]));
+    assert!(turned.text.contains("was:\n    <<tool.name::Bash>> <<call.arg::call>>\n"), "{}", turned.text);
+    assert_eq!((both.warnings.len(), turned.warnings.len()), (0, 0));
+}
+
+#[test]
+fn links_lead_somewhere_in_every_output() {
+    let plugin = r#"
+        sf.tool("Bash", { summary = function() return { sf.link("docs", "https://a.example/x?a=1&b=2"), "ok" } end })
+        sf.view("reply", function() return {
+          sf.line("see ", sf.link("here", "https://b.example"), "."),
+          sf.list { sf.link("point", "mailto:a@b.example"), sf.link("bad", "javascript:alert(1)") },
+          sf.table({ "cell" }, { { sf.link("c", "https://c.example") } }),
+          sf.details(sf.link("more", "https://d.example"), { sf.link("https://e.example", "https://e.example") }),
+        } end)"#;
+    for (profile, writer, parts) in [
+        (
+            "default",
+            "text",
+            &[
+                "● Bash cargo test\n    docs (https://a.example/x?a=1&b=2) ok\n",
+                "see here (https://b.example).",
+                "• point (mailto:a@b.example)\n  • bad\n",
+                "c (https://c.example)",
+                "more (https://d.example)\n    https://e.example\n",
+            ][..],
+        ),
+        (
+            "default",
+            "markdown",
+            &[
+                "· [docs](https://a.example/x?a=1&amp;b=2) ok\n",
+                "see [here](https://b.example).",
+                "- [point](mailto:a@b.example)\n- bad `javascript:alert(1)`\n",
+                "[c](https://c.example)",
+                "<summary><a href=\"https://d.example\">more</a></summary>",
+                "[https://e.example](https://e.example)",
+            ],
+        ),
+        (
+            "default",
+            "html",
+            &[
+                "href=\"https://a.example/x?a=1&amp;b=2\">",
+                "href=\"https://b.example\">",
+                "href=\"mailto:a@b.example\">",
+                "href=\"https://c.example\">",
+                "href=\"https://d.example\">",
+                "href=\"https://e.example\">",
+            ],
+        ),
+        ("plain", "text", &["docs (https://a.example/x?a=1&b=2) ok", "here (https://b.example)"]),
+    ] {
+        let ran = run_with(profile, writer, &[("p.lua", plugin)], &strs(&bash()));
+        assert_eq!(ran.warnings, []);
+        for part in parts {
+            assert!(ran.text.contains(part), "{profile} {writer}: {part:?} in {}", ran.text);
+        }
+        assert!(!ran.text.contains("href=\"javascript"), "{}", ran.text);
     }
 }

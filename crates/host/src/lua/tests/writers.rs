@@ -91,12 +91,41 @@ fn whole_entries_titles_and_edges_may_be_said() {
 }
 
 #[test]
+fn what_a_span_becomes_stands_for_the_marks_of_the_base() {
+    let plugin = |base: &str| {
+        format!(
+            "sf.writer('w', {{ base = '{base}', span = {{ ['tool.name'] = function(s) return '*' .. s .. '*' end,
+             ['call.command'] = function(s) return '{{{{' .. s .. '}}}}' end }} }})"
+        )
+    };
+    for (base, expected) in [
+        ("markdown", "- *Bash* {{cargo test}}"),
+        ("text", "● *Bash* {{cargo test}}"),
+        ("roles", "<<mark.call::●>> *Bash* {{cargo test}}"),
+    ] {
+        let ran = run_to(&[("w.lua", &plugin(base))], "w", &strs(&bash()));
+        assert_eq!(ran.warnings, []);
+        assert_eq!(ran.text.lines().next(), Some(expected), "{base}");
+    }
+}
+
+#[test]
+fn an_entry_is_left_out_by_false_alone() {
+    for (said, text) in [("''", "  Bye.\n"), ("' \\n'", "  Bye.\n"), ("false", "")] {
+        let plugin = format!("sf.writer('w', {{ entry = function() return {said} end }})");
+        let ran = run_to(&[("w.lua", &plugin)], "w", &[&reply("Bye.")]);
+        assert_eq!((ran.text.as_str(), ran.warnings.is_empty()), (text, text.is_empty()), "{said}");
+    }
+}
+
+#[test]
 fn what_is_said_is_cleaned_and_failures_fall_back_to_the_base() {
     for (body, message) in [
         ("error('no')", "no"),
         ("while true do end", "stopped after"),
         ("return {}", "a text was expected"),
-        ("return w:block(5 .. sf.nope)", "attempt to"),
+        ("return w:block(5 .. nope)", "attempt to"),
+        ("return w:block(5 .. sf.nope)", "there is no sf.nope"),
         ("return w:block({ type = 'nope' })", "no block of type"),
     ] {
         let plugin = format!("sf.writer('w', {{\ncode = function(b, w) {body} end }})");

@@ -1,0 +1,99 @@
+//! Tries a plugin on a stream of ours that has items of every kind, to find what is wrong with it whatever a stream says: a
+//! field that no item has, an answer that is of no use.
+//!
+//! Other failures say nothing of the plugin: what it was made for may not be in the sample.
+
+use std::fmt::Write;
+
+use streamfmt_core::pipeline::Pipeline;
+
+use super::Hook;
+use super::journal::Told;
+use super::pack::Pack;
+use crate::engine::Engine;
+use crate::problem::{Problem, Problems};
+
+/// Items of every kind, and calls of each action.
+const SAMPLE: &str = include_str!("trial.ndjson");
+/// Tools that are tried beside those of the sample.
+const MOST_TOOLS: usize = 100;
+/// What a tool is called with that isn't in the sample: the fields that many have.
+const INPUT: &str = r#"{"command":"ls","description":"List files","file_path":"/work/a.rs","path":"/work","pattern":"a","query":"a","url":"https://example.com/","prompt":"Look","content":"a\nb\n","old_string":"a","new_string":"b","name":"a","title":"A","text":"a","number":1}"#;
+
+/// What is wrong with a plugin that registers `hooks`, as far as a trial shows.
+pub(crate) fn faults(pack: &Pack, hooks: &[Hook]) -> Vec<Problem> {
+    let Ok(engine) = Engine::builder().dialect("claude").pack(pack.clone()).build() else {
+        return Vec::new();
+    };
+    // Each in a run of its own: what fails again and again is off for the rest of a run.
+    for part in parts(&stream(hooks)) {
+        let mut pipeline = Pipeline::new(engine.setup());
+        // Writing to a string doesn't fail.
+        let _ = pipeline.push(part.as_bytes(), &mut String::new());
+        let _ = pipeline.finish(&mut String::new());
+    }
+    let faults = engine.journal().take().into_iter().filter_map(|told| match told {
+        Told::Warning(warning) if warning.is_misuse => Some(warning.problem()),
+        _ => None,
+    });
+    let mut faults = Problems(faults.collect());
+    faults.sort();
+    faults.0
+}
+
+/// The lines of a stream, those of results together with the one before, where their calls are.
+fn parts(stream: &str) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    for line in stream.split_inclusive('\n') {
+        match parts.last_mut().filter(|_| line.contains("\"tool_result\"")) {
+            Some(part) => part.push_str(line),
+            None => parts.push(line.to_owned()),
+        }
+    }
+    parts
+}
+
+/// The sample, with a call of each tool that is registered, once with success and once with none.
+fn stream(hooks: &[Hook]) -> String {
+    let mut stream = SAMPLE.to_owned();
+    let tools =
+        hooks.iter().filter_map(|hook| hook.what.strip_prefix("tool ")).filter(|tool| !tool.starts_with('@'));
+    for (number, tool) in tools.take(MOST_TOOLS).enumerate() {
+        // A name is a text, which can always be spelled.
+        let name = serde_json::to_string(&tool.replace('*', "x")).unwrap_or_default();
+        for (id, is_error) in [(format!("own-{number}"), false), (format!("own-{number}-failed"), true)] {
+            // Writing to a string doesn't fail.
+            let _ = writeln!(
+                stream,
+                r#"{{"type":"assistant","message":{{"role":"assistant","content":[{{"type":"tool_use","id":"{id}","name":{name},"input":{INPUT}}}]}},"session_id":"s"}}
+{{"type":"user","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{id}","content":"one\ntwo","is_error":{is_error}}}]}},"session_id":"s"}}"#
+            );
+        }
+    }
+    stream
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use streamfmt_core::item::{Action, Kind};
+
+    use super::*;
+
+    #[test]
+    fn the_sample_has_every_kind_and_every_action() {
+        let engine = Engine::builder().writer("items").dialect("claude").build().unwrap();
+        let mut pipeline = Pipeline::new(engine.setup());
+        let mut text = String::new();
+        pipeline.push(SAMPLE.as_bytes(), &mut text).unwrap();
+        pipeline.finish(&mut text).unwrap();
+        let items: Vec<serde_json::Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let all = |name: &str| -> BTreeSet<String> {
+            items.iter().filter_map(|item| item[name].as_str().map(str::to_owned)).collect()
+        };
+        assert_eq!(all("kind"), Kind::ALL.map(|kind| kind.name().to_owned()).into());
+        assert_eq!(all("action"), Action::ALL.map(|action| action.name().to_owned()).into());
+    }
+}
