@@ -145,15 +145,18 @@ fn readable(bytes: &[u8]) -> Option<String> {
 fn recover(text: String, scanned: usize, claim: fn(Value<'_>) -> bool) -> Reading {
     let mut found = Vec::new();
     let mut is_found = false;
-    let mut at = 0;
+    // In a log a time may stand before the record.
+    let start = stamp(&text);
+    let mut at = start;
     let mut damage_from = 0;
     // Each try at a false start may read far: the sum is bounded, so that the whole stays linear.
     let mut budget = text.len() * 8 + 4096 - scanned.min(text.len());
     let mut incomplete = false;
-    while let Some(next) = next_start(&text, at, damage_from) {
+    while let Some(next) = next_start(&text, at, damage_from.max(start)) {
         at = next;
+        let is_boundary = at == damage_from || at == start;
         match Record::read(&text[at..]) {
-            Ok((record, used)) if at == damage_from && is_container(&record) || claim(record.root()) => {
+            Ok((record, used)) if is_boundary && is_container(&record) || claim(record.root()) => {
                 push_damage(&mut found, &text, damage_from..at, false);
                 is_found = true;
                 found.push(Found { span: at..at + used, kind: FoundKind::Record });
@@ -168,7 +171,7 @@ fn recover(text: String, scanned: usize, claim: fn(Value<'_>) -> bool) -> Readin
                 at += 1;
             }
             Err(damage) => {
-                incomplete |= damage.incomplete && at == damage_from;
+                incomplete |= damage.incomplete && is_boundary;
                 budget = budget.saturating_sub(damage.at + 1);
                 at += 1;
             }
@@ -183,6 +186,32 @@ fn recover(text: String, scanned: usize, claim: fn(Value<'_>) -> bool) -> Readin
     push_damage(&mut found, &text, damage_from..text.len(), incomplete);
     found.reverse();
     Reading::Parts(Parts { text, found })
+}
+
+/// Where the rest of a line of a log begins: behind a time in the form of RFC 3339 and a tab or blank, else at 0.
+fn stamp(text: &str) -> usize {
+    const FORM: &[u8] = b"0000-00-00T00:00:00";
+    let is_digit = |byte: &u8| byte.is_ascii_digit();
+    let bytes = text.as_bytes();
+    let fits = |(byte, form): (&u8, &u8)| {
+        if *form == b'0' { is_digit(byte) } else { byte.eq_ignore_ascii_case(form) }
+    };
+    if bytes.len() < FORM.len() || !bytes.iter().zip(FORM).all(fits) {
+        return 0;
+    }
+    let mut rest = &bytes[FORM.len()..];
+    if let [b'.', fraction @ ..] = rest {
+        rest = &fraction[fraction.iter().take_while(|byte| is_digit(byte)).count()..];
+    }
+    rest = match rest {
+        [b'Z' | b'z', rest @ ..] => rest,
+        [b'+' | b'-', zone @ ..] if zone.len() > 5 && zone[2] == b':' => &zone[5..],
+        _ => return 0,
+    };
+    match rest {
+        [b'\t' | b' ', rest @ ..] => bytes.len() - rest.len(),
+        _ => 0,
+    }
 }
 
 /// Where the next record may begin: at the end of the last one, else at a brace and a quote.
@@ -262,6 +291,15 @@ mod tests {
             ),
             (format!("\0\0{user}"), vec!["damage \0\0".to_owned(), format!("record {user}")]),
             (format!("{user} tail"), vec![format!("record {user}"), "damage tail".to_owned()]),
+            (
+                r#"2026-02-14T10:00:00.5Z	{ "a": 1 }"#.replace("\\t", "\t"),
+                vec!["damage 2026-02-14T10:00:00.5Z\t".to_owned(), r#"record { "a": 1 }"#.to_owned()],
+            ),
+            (
+                r#"2026-02-14T10:00:00+01:00 [{"a":1}]"#.to_owned(),
+                vec!["damage 2026-02-14T10:00:00+01:00 ".to_owned(), r#"record [{"a":1}]"#.to_owned()],
+            ),
+            ("2026-02-14T10:00:00Z plain".to_owned(), vec!["text 2026-02-14T10:00:00Z plain".to_owned()]),
             (r#"{"type":"us"#.to_owned(), vec![r#"incomplete {"type":"us"#.to_owned()]),
             ("warning: {x}".to_owned(), vec!["text warning: {x}".to_owned()]),
             (r#"ssage","id":"m"}"#.to_owned(), vec![r#"damage ssage","id":"m"}"#.to_owned()]),
