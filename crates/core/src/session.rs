@@ -105,7 +105,7 @@ pub enum Change<'a> {
     /// What was said of an item, if it was, is taken back.
     Retracted(Id),
     /// An item came again as it was.
-    Repeated,
+    Repeated(&'a Item),
 }
 
 /// What is remembered of the inside of a call.
@@ -238,7 +238,7 @@ impl Session {
         let began_again = self.again.shift_remove(&item.id).is_some();
         let Some(said) = self.name(&mut item) else {
             if !began_again {
-                each(self, Change::Repeated);
+                each(self, Change::Repeated(&item));
             }
             return;
         };
@@ -260,7 +260,7 @@ impl Session {
                 self.again.shift_remove_index(0);
             }
             if self.again.insert(item.id.clone(), ()).is_none() {
-                each(self, Change::Repeated);
+                each(self, Change::Repeated(&item));
             }
             return;
         }
@@ -292,7 +292,7 @@ impl Session {
         settle_input(&mut item);
         match self.name(&mut item) {
             Some(said) => self.finish(item, said, each),
-            None => each(self, Change::Repeated),
+            None => each(self, Change::Repeated(&item)),
         }
     }
 
@@ -459,7 +459,7 @@ impl Session {
             item.data.push(("value", Fact::Node(record.root().node())));
             item.record = Some(Arc::new(record));
             if self.name(&mut item).is_none() {
-                each(self, Change::Repeated);
+                each(self, Change::Repeated(&item));
                 continue;
             }
             item.place = self.next_place(item.parent.as_ref());

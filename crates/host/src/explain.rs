@@ -22,7 +22,7 @@ use crate::config::tree::{Change, Path, Said, Tree};
 use crate::engine::Engine;
 use crate::group;
 use crate::json;
-use crate::lua::layers::{Answer, Field, Ladder, Step};
+use crate::lua::layers::{Answer, Field, Ladder, Step, Viewed};
 use crate::lua::{Plugins, Running, Scripts, plain};
 use crate::profile::Settings;
 
@@ -190,7 +190,7 @@ impl Explanation {
     pub(crate) fn of(about: &About, plugins: &Plugins, engine: &Engine) -> Self {
         let (hiding, listeners) = (hiding(about, engine), listeners(about, plugins));
         if let Some(kind) = about.kind.filter(|_| !about.is_of_tools()) {
-            let ladder = plugins.with_layers(|layers| Ladder::of_kind(layers, kind));
+            let ladder = plugins.with_layers(|layers| Ladder::of_views(layers, Viewed::Items(kind)));
             let walk = Walk {
                 name: VIEW,
                 candidates: candidates(&ladder.views, plugins),

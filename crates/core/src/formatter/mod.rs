@@ -77,6 +77,17 @@ pub trait Formatter: Send {
     /// Says what to show of `item`. Depends on its arguments alone, so that a replay says the same.
     fn format(&self, item: &Item, session: &Session) -> Result<Verdict, FormatError>;
 
+    /// Whether [`Self::frame`] says anything.
+    fn reads_frames(&self) -> bool {
+        false
+    }
+
+    /// Says what to show of a whole record of the stream, in place of all items that are made of it. `frame` is an item that
+    /// has nothing but the record. If all formatters pass, the items are formatted.
+    fn frame(&self, _frame: &Item, _session: &Session) -> Result<Verdict, FormatError> {
+        Ok(Verdict::Pass)
+    }
+
     /// Sees each moment once, before the item of it is formatted; gives what is to be said after that item.
     fn observe(&self, _moment: Moment<'_>, _session: &Session) -> Vec<Block> {
         Vec::new()

@@ -41,6 +41,8 @@ pub(super) enum StepKind {
     Line(u64),
     /// It was, or an item of a line was, one of these.
     Count(Counted),
+    /// A record of a dialect begins: the events up to the next line or record are what it tells.
+    Record(Framed),
     /// From here on records are of this dialect.
     Dialect(Arc<str>),
     /// Something happened.
@@ -52,13 +54,26 @@ impl Step {
     pub fn size(&self) -> usize {
         match &self.0 {
             StepKind::Event(Event::Put(item) | Event::Open(item)) => {
-                let own = if let Content::Own(text) = &item.text { text.len() } else { 0 };
-                own + item.record.as_ref().map_or(0, |record| record.text().len())
+                if let Content::Own(text) = &item.text {
+                    text.len()
+                } else {
+                    0
+                }
             }
+            StepKind::Record(framed) => framed.record.text().len(),
             StepKind::Event(Event::Append { text, .. }) => text.len(),
             _ => 0,
         }
     }
+}
+
+/// A record of a dialect, as it came.
+#[derive(Debug)]
+pub(super) struct Framed {
+    pub(super) line: u64,
+    pub(super) record: Arc<Record>,
+    /// The event in it, by node: its root, or an element of it.
+    pub(super) node: u32,
 }
 
 /// What is counted of the input.
@@ -72,8 +87,6 @@ pub(super) enum Counted {
     Damaged,
     /// A line over the limit.
     Oversized,
-    /// A record of a dialect.
-    Record,
     /// A record that seems to be of this program, whose dialect isn't known.
     Foreign(&'static str),
 }
@@ -245,10 +258,11 @@ impl Intake {
     fn damage(&mut self, line: u64, index: usize, text: String, incomplete: bool, each: Taker<'_>) {
         each(Step(StepKind::Count(Counted::Damaged)));
         self.damaged += 1;
-        if self.damaged > SHOWN_DAMAGE {
-            return;
-        }
         let mut notice = notice(line, "damaged");
+        if self.damaged > SHOWN_DAMAGE {
+            // Only a plugin may have something to say of it.
+            notice.data.push(("counted", Fact::Bool(true)));
+        }
         if index > 0 {
             notice.id = format!("line-{line}/damage-{index}").into();
         }
@@ -295,7 +309,8 @@ impl Intake {
         let Some((_, decoder)) = &mut self.dialect else { return };
         let mut events = std::mem::take(&mut self.events);
         decoder.decode(input, &mut events);
-        each(Step(StepKind::Count(Counted::Record)));
+        let Input { record, value, line, .. } = input;
+        each(Step(StepKind::Record(Framed { line, record: Arc::clone(record), node: value.node() })));
         for event in events.drain(..) {
             let subagent = self.subagent(&event);
             each(Step(StepKind::Event(event)));

@@ -56,22 +56,34 @@ impl Outlet {
             scout.hold(step);
             return self.settle(false, said);
         }
-        let report = &mut self.stage.report;
+        let Self { session, stage, .. } = self;
         match step.0 {
             StepKind::Event(event) => self.happen(event, said),
             StepKind::Line(line) => {
+                stage.end_frame(session, said);
                 self.line = line;
-                report.lines += 1;
+                stage.report.lines += 1;
             }
-            StepKind::Dialect(name) => report.dialect = Some(name),
-            StepKind::Count(counted) => match counted {
-                Counted::Record => report.events += 1,
-                Counted::Blank => report.blank_lines += 1,
-                Counted::Raw => report.raw_lines += 1,
-                Counted::Damaged => report.damaged += 1,
-                Counted::Oversized => report.oversized += 1,
-                Counted::Foreign(name) => report.foreign = report.foreign.or(Some(name)),
-            },
+            StepKind::Dialect(name) => stage.report.dialect = Some(name),
+            StepKind::Record(framed) => {
+                stage.report.events += 1;
+                stage.begin_frame(framed, session, said);
+            }
+            StepKind::Count(counted) => {
+                stage.end_frame(session, said);
+                self.count(counted);
+            }
+        }
+    }
+
+    fn count(&mut self, counted: Counted) {
+        let report = &mut self.stage.report;
+        match counted {
+            Counted::Blank => report.blank_lines += 1,
+            Counted::Raw => report.raw_lines += 1,
+            Counted::Damaged => report.damaged += 1,
+            Counted::Oversized => report.oversized += 1,
+            Counted::Foreign(name) => report.foreign = report.foreign.or(Some(name)),
         }
     }
 
@@ -79,6 +91,7 @@ impl Outlet {
     pub(super) fn end(&mut self, said: &mut Vec<Said>) {
         self.settle(true, said);
         let Self { session, stage, line, .. } = self;
+        stage.end_frame(session, said);
         session.end(*line, |session, change| stage.take(session, change, said));
         let damaged = stage.report.damaged;
         if damaged > SHOWN_DAMAGE {
@@ -127,7 +140,7 @@ impl Scout {
             StepKind::Line(_) => self.lines += 1,
             StepKind::Dialect(name) => self.dialect = Some(name.clone()),
             StepKind::Event(Event::Facts(news)) => self.facts.update((**news).clone()),
-            StepKind::Event(_) | StepKind::Count(_) => {}
+            StepKind::Event(_) | StepKind::Count(_) | StepKind::Record(_) => {}
         }
         self.held.push_back(step);
     }

@@ -10,6 +10,7 @@ use crate::entry::{Block, Entry, Figures, Line, View};
 use crate::formatter::standard::Standard;
 use crate::formatter::{Formatter, Moment, Verdict, tools};
 use crate::item::{Fact, FactRef, Id, Item, Kind};
+use crate::json::Record;
 use crate::profile::{Detail, Profile};
 use crate::redact::Redactor;
 use crate::session::{Change, Session, SessionId};
@@ -17,6 +18,7 @@ use crate::text::Text;
 use crate::writer::Writer;
 use crate::writer::json::write_item;
 
+use super::intake::Framed;
 use super::report::{Report, count};
 use super::scribe::{Said, Saying};
 use super::{Output, Update};
@@ -52,6 +54,18 @@ impl Listener {
     }
 }
 
+/// A record of which something is said in place of its items.
+struct Restated {
+    /// Stands for the record.
+    frame: Item,
+    /// What its items share with it.
+    record: Arc<Record>,
+    /// What is said, until it is: as the entry of the first item of the record that may be shown.
+    view: Option<View>,
+    /// Whether an item was made of the record.
+    has_items: bool,
+}
+
 /// From items to entries: the formatter chain, the clip.
 pub(super) struct Stage {
     profile: Profile,
@@ -66,6 +80,8 @@ pub(super) struct Stage {
     last_parent: Option<Id>,
     /// The titles of the calls that were said last, by the hashes of their ids: what belongs to one of them is told under the title it has.
     titles: VecDeque<(u64, Line)>,
+    /// The record at hand, if a formatter says something of it in place of its items.
+    frame: Option<Restated>,
     /// The session of the last item that has one.
     last_session: Option<SessionId>,
     pub(super) report: Report,
@@ -94,6 +110,7 @@ impl Stage {
             last: None,
             last_parent: None,
             titles: VecDeque::new(),
+            frame: None,
             last_session: None,
             report: Report::default(),
             failures: BTreeSet::new(),
@@ -124,9 +141,12 @@ impl Stage {
     pub(super) fn take(&mut self, session: &Session, change: Change<'_>, said: &mut Vec<Said>) {
         match change {
             Change::Complete(item) => self.item(item, session, said),
-            Change::Repeated => self.report.repeated += 1,
+            Change::Repeated(item) => {
+                self.report.repeated += 1;
+                self.item_again(item, session, said);
+            }
             Change::Grew(id) => {
-                if let Listener::Sink = self.listener {
+                if let (Listener::Sink, None) = (self.listener, &self.frame) {
                     self.grown.insert(id);
                 }
             }
@@ -151,10 +171,8 @@ impl Stage {
         if item.kind == Kind::Outcome {
             self.report.failed = item.error;
         }
-        if !matches!(self.listener, Listener::Program) && !std::mem::replace(&mut self.has_met, true) {
-            let before = self.observe(Moment::Begin, session);
-            self.aside("begin", None, before, session, said);
-            self.count_once();
+        if !matches!(self.listener, Listener::Program) {
+            self.meet(session, said);
         }
         self.report.items += 1;
         let outcome = match self.listener {
@@ -193,13 +211,21 @@ impl Stage {
     /// Says what is to be said of an item that is whole. The error is the rule that hides it.
     fn say_item(&mut self, item: &Item, session: &Session, said: &mut Vec<Said>) -> Result<(), &'static str> {
         let mut after = self.observe(Moment::Complete(item), session);
-        let entry = self.entry(item, session);
+        let (entry, is_restated) = match self.frame.take() {
+            Some(mut restated) => {
+                let entry = self.restated(&mut restated, item, session);
+                self.frame = Some(restated);
+                (entry, true)
+            }
+            None => (self.entry(item, session), false),
+        };
         let outcome = match entry {
             Ok(mut entry) => {
                 if is_elided(&entry.view) {
                     *self.report.elided.entry(item.kind).or_default() += 1;
                 }
-                if let Some(change) = self.session_change(item, session) {
+                let change = if is_restated { None } else { self.session_change(item, session) };
+                if let Some(change) = change {
                     self.show(change, said);
                 }
                 if self.profile.detail != Detail::Lines {
@@ -220,10 +246,75 @@ impl Stage {
         outcome
     }
 
+    /// Tells the formatters of the beginning, once.
+    fn meet(&mut self, session: &Session, said: &mut Vec<Said>) {
+        if !std::mem::replace(&mut self.has_met, true) {
+            let before = self.observe(Moment::Begin, session);
+            self.aside("begin", None, before, session, said);
+            self.count_once();
+        }
+    }
+
+    /// A record begins: asks the formatters whether they say something of it in place of its items.
+    pub(super) fn begin_frame(&mut self, framed: Framed, session: &Session, said: &mut Vec<Said>) {
+        self.end_frame(session, said);
+        if !self.formatters.iter().any(|formatter| formatter.reads_frames()) {
+            return;
+        }
+        self.meet(session, said);
+        let Some(frame) = frame_of(&framed) else { return };
+        let answers = self.formatters.iter().find_map(|formatter| {
+            let verdict = formatter.frame(&frame, session);
+            note_failures(&mut self.failures, &**formatter);
+            match verdict {
+                Ok(Verdict::Show(view)) => Some(Some(view)),
+                Ok(Verdict::Hide) => Some(None),
+                Ok(Verdict::Pass) | Err(_) => None,
+            }
+        });
+        let record = framed.record;
+        self.frame = answers.map(|view| Restated { frame, record, view, has_items: false });
+    }
+
+    /// A record has ended: says of it what none of its items could stand for.
+    pub(super) fn end_frame(&mut self, session: &Session, said: &mut Vec<Said>) {
+        let Some(Restated { mut frame, view, has_items: false, .. }) = self.frame.take() else { return };
+        frame.kind = Kind::Notice;
+        if let Some(view) = view.filter(|_| self.admits(&frame).is_ok()) {
+            let entry = self.entry_of(&frame, view, session);
+            self.show(entry, said);
+            self.count_once();
+        }
+    }
+
+    /// What is said of a record, as the entry of its first item that may be shown. The error is the rule that hides the item.
+    fn restated(
+        &mut self,
+        restated: &mut Restated,
+        item: &Item,
+        session: &Session,
+    ) -> Result<Entry, &'static str> {
+        let is_of_record = item.record.as_ref().is_some_and(|record| Arc::ptr_eq(record, &restated.record));
+        restated.has_items |= is_of_record;
+        self.admits(item)?;
+        let view = restated.view.take_if(|_| is_of_record).ok_or(item.kind.name())?;
+        Ok(self.entry_of(item, view, session))
+    }
+
+    /// An item came again: what is said of its record is said again, too, under the id of the record.
+    fn item_again(&mut self, item: &Item, session: &Session, said: &mut Vec<Said>) {
+        let Some(mut restated) = self.frame.take() else { return };
+        let item = Item { id: restated.frame.id.clone(), ..item.clone() };
+        if let Ok(entry) = self.restated(&mut restated, &item, session) {
+            self.show(entry, said);
+        }
+        self.frame = Some(restated);
+    }
+
     /// Tells an item as it is. The error is the rule that hides it.
     fn tell(&mut self, item: &Item, said: &mut Vec<Said>) -> Result<(), &'static str> {
         self.admits(item)?;
-        if item.fact("blank").is_some() {
+        if ["blank", "counted"].iter().any(|name| item.fact(name).is_some()) {
             return Err(item.kind.name());
         }
         let mut line = String::new();
@@ -329,10 +420,15 @@ impl Stage {
     /// What is said of an item, cut to the limits. The error is the rule that hides it.
     fn entry(&mut self, item: &Item, session: &Session) -> Result<Entry, &'static str> {
         self.admits(item)?;
-        let mut view = self.view(item, session).ok_or(item.kind.name())?;
+        let view = self.view(item, session).ok_or(item.kind.name())?;
         if view.is_empty() {
             return Err("empty");
         }
+        Ok(self.entry_of(item, view, session))
+    }
+
+    /// The entry that says this of an item, cut to the limits.
+    fn entry_of(&mut self, item: &Item, mut view: View, session: &Session) -> Entry {
         let of = match item.kind {
             Kind::Result => self.named_call(item, session),
             _ => self.named_parent(item, session),
@@ -355,7 +451,7 @@ impl Stage {
             Listener::Writer { time, figures } => (time, figures),
             Listener::Sink | Listener::Program => (true, false),
         };
-        Ok(Entry {
+        Entry {
             id: item.id.clone(),
             parent: item.parent.clone(),
             place: item.place,
@@ -376,7 +472,7 @@ impl Stage {
                 cost: item.fact("cost_usd").filter(|_| item.kind == Kind::Outcome).and_then(FactRef::float),
             }),
             view,
-        })
+        }
     }
 
     /// What the chain says of an item; `None`: nothing.
@@ -532,6 +628,19 @@ impl Stage {
             self.count_once();
         }
     }
+}
+
+/// An item that has nothing but a record. An element of a record is one of its own.
+fn frame_of(framed: &Framed) -> Option<Item> {
+    let Framed { line, record, node } = framed;
+    let is_whole = *node == record.root().node();
+    let mut frame = Item::new(format!("line-{line}/frame"), Kind::Unknown, *line);
+    frame.record = Some(if is_whole {
+        Arc::clone(record)
+    } else {
+        Arc::new(Record::from_line(record.value(*node).raw().to_owned()).ok()?)
+    });
+    Some(frame)
 }
 
 /// Notes what a formatter contained.

@@ -32,7 +32,7 @@ fn completed(events: Vec<Event>) -> (Vec<Item>, usize) {
     let (mut session, mut items, mut repeated) = (Session::default(), Vec::new(), 0);
     let mut note = |change: Change<'_>| match change {
         Change::Complete(item) => items.push(item.clone()),
-        Change::Repeated => repeated += 1,
+        Change::Repeated(_) => repeated += 1,
         Change::Grew(_) | Change::Dropped(_) | Change::Retracted(_) => {}
     };
     for event in events {

@@ -187,7 +187,10 @@ impl Journal {
         let plugin = path.file_name().map_or_else(|| path.to_string_lossy(), |name| name.to_string_lossy());
         let plugin = plugin.into_owned();
         let (doing, outcome) = ("failed while loading".to_owned(), "the plugin is left out");
-        self.fail(Warning { plugin, doing, place: None, path: None, message, is_misuse: false, outcome }, false);
+        self.fail(
+            Warning { plugin, doing, place: None, path: None, message, is_misuse: false, outcome },
+            false,
+        );
     }
 
     /// Takes in what is probably a mistake, but keeps nothing from being shown.

@@ -160,7 +160,7 @@ pub(crate) struct Source {
 #[derive(Default)]
 pub(crate) struct Registered {
     rules: Vec<Rule>,
-    views: Vec<(Kind, Function, Rc<Source>)>,
+    views: Vec<(Viewed, Function, Rc<Source>)>,
     hooks: Vec<(Event, Function)>,
     dialects: Vec<dialect::Registration>,
     writers: Vec<writer::Registration>,
@@ -184,6 +184,25 @@ pub(crate) enum Who {
     Plugin(usize),
     /// The profile.
     Profile,
+}
+
+/// What a view is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Viewed {
+    /// Items of a kind.
+    Items(Kind),
+    /// Whole records of the stream.
+    Frames,
+}
+
+impl Viewed {
+    /// Its name.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Items(kind) => kind.name(),
+            Self::Frames => "frame",
+        }
+    }
 }
 
 /// What a plugin may wait for.
@@ -257,14 +276,16 @@ impl Registered {
         origin: Option<Origin>,
     ) -> Result<(), String> {
         let source = Source { pattern: kind.to_owned(), origin };
-        match kind_named(kind) {
-            Some(Kind::Call | Kind::Result) => Err(format!("a {kind} belongs to a tool: sf.tool(\"*\", …)")),
-            Some(kind) => {
-                self.views.push((kind, function, Rc::new(source)));
-                Ok(())
+        let of = match kind_named(kind) {
+            Some(Kind::Call | Kind::Result) => {
+                return Err(format!("a {kind} belongs to a tool: sf.tool(\"*\", …)"));
             }
-            None => Err(format!("there is no kind \"{kind}\" (one of: {})", kinds())),
-        }
+            Some(kind) => Viewed::Items(kind),
+            None if kind == Viewed::Frames.name() => Viewed::Frames,
+            None => return Err(format!("there is no kind \"{kind}\" (one of: {}, frame)", kinds())),
+        };
+        self.views.push((of, function, Rc::new(source)));
+        Ok(())
     }
 
     /// Takes `sf.on`.
@@ -296,8 +317,8 @@ impl Registered {
                 place: source.and_then(|source| place(source.origin.as_ref())),
             }
         });
-        let views = self.views.iter().map(|(kind, _, source)| Hook {
-            what: format!("view {}", kind.name()),
+        let views = self.views.iter().map(|(of, _, source)| Hook {
+            what: format!("view {}", of.name()),
             fields: Vec::new(),
             place: place(source.origin.as_ref()),
         });
@@ -385,7 +406,7 @@ pub(crate) struct Step {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ladder {
     fields: [Vec<Step>; 8],
-    /// For other kinds than calls and results.
+    /// For whole records and for other kinds than calls and results.
     pub(crate) views: Vec<Step>,
 }
 
@@ -415,14 +436,14 @@ impl Ladder {
         Rc::new(ladder)
     }
 
-    /// The walk for a kind.
-    pub(crate) fn of_kind<'a>(
+    /// The walk for what views are of.
+    pub(crate) fn of_views<'a>(
         layers: impl DoubleEndedIterator<Item = (Who, &'a Registered)>,
-        kind: Kind,
+        viewed: Viewed,
     ) -> Rc<Self> {
         let mut ladder = Self::default();
         for (who, registered) in layers.rev() {
-            let fitting = registered.views.iter().rev().filter(|(of, ..)| *of == kind);
+            let fitting = registered.views.iter().rev().filter(|(of, ..)| *of == viewed);
             ladder.views.extend(fitting.map(|(_, function, source)| Step {
                 who,
                 answer: Answer::Function(function.clone()),

@@ -252,8 +252,15 @@ impl Running {
     pub(super) fn answered_wrong(&self, function: &Function, wrong: String, doing: String) -> Failure {
         self.count(None);
         let (place, doing) = (self.place(function), while_doing(doing));
-        let warning =
-            Warning { plugin: self.name(), doing, place, path: None, message: wrong, is_misuse: true, outcome: BELOW };
+        let warning = Warning {
+            plugin: self.name(),
+            doing,
+            place,
+            path: None,
+            message: wrong,
+            is_misuse: true,
+            outcome: BELOW,
+        };
         Failure { warning: placed(&self.pack, warning), trip: None }
     }
 

@@ -23,7 +23,7 @@ use streamfmt_core::theme;
 use super::block::{Reader, Wrong, kind_of, string};
 use super::give::to_lua;
 use super::item::{Handle, close};
-use super::layers::{Answer, Event, Field, Ladder, Step, Who};
+use super::layers::{Answer, Event, Field, Ladder, Step, Viewed, Who};
 use super::memory::Memory;
 use super::plugin::Running;
 use super::plugins::Plugins;
@@ -44,6 +44,8 @@ pub(crate) struct Scripts {
     detail: Detail,
     ladders: SendWrapper<RefCell<Ladders>>,
     views: SendWrapper<Vec<(Kind, Rc<Ladder>)>>,
+    /// The walk of whole records.
+    frames: SendWrapper<Rc<Ladder>>,
 }
 
 /// The walks of each tool: one, unless it does different things.
@@ -55,11 +57,17 @@ struct Asked<'a> {
     session: &'a Session,
     call: Option<&'a Item>,
     ladder: Rc<Ladder>,
+    /// Whether the item only stands for a whole record: nothing below the plugins says anything of it then.
+    is_frame: bool,
 }
 
 impl Asked<'_> {
     fn doing(&self) -> String {
-        let what = self.tool().unwrap_or(self.item.kind.name());
+        let what = match self.tool() {
+            Some(tool) => tool,
+            None if self.is_frame => "frame",
+            None => self.item.kind.name(),
+        };
         let result = if self.item.kind == Kind::Result { "the result of " } else { "" };
         format!("telling {result}{what} (line {})", self.item.line)
     }
@@ -98,13 +106,15 @@ impl Scripts {
         if plugins.is_silent() {
             return None;
         }
-        let views = Kind::ALL.map(|kind| (kind, plugins.with_layers(|all| Ladder::of_kind(all, kind))));
+        let of = |viewed| plugins.with_layers(|all| Ladder::of_views(all, viewed));
+        let views = Kind::ALL.map(|kind| (kind, of(Viewed::Items(kind))));
         Some(Self {
             plugins: SendWrapper::new(Rc::clone(plugins)),
             below: Standard::of(profile).unfolded(),
             detail: profile.detail,
             ladders: SendWrapper::new(RefCell::default()),
             views: SendWrapper::new(views.into()),
+            frames: SendWrapper::new(of(Viewed::Frames)),
         })
     }
 
@@ -143,7 +153,22 @@ impl Scripts {
                 Given::Nothing => {}
             }
         }
-        self.amended(asked)
+        if asked.is_frame { Verdict::Pass } else { self.amended(asked) }
+    }
+
+    /// What plugins and the layers below them say.
+    fn asked(&self, asked: &Asked<'_>) -> Verdict {
+        let Asked { item, call, session, .. } = *asked;
+        match self.plugins.current.show(item, call, session, || self.whole(asked, 0)) {
+            Verdict::Show(mut view) => {
+                let notes = self.plugins.take_notes();
+                if !notes.is_empty() {
+                    view.body.push(Block::Lines { lines: notes });
+                }
+                Verdict::Show(view)
+            }
+            verdict => verdict,
+        }
     }
 
     fn ask_whole(&self, asked: &Asked<'_>, step: &Step, function: &Function, next: usize) -> Given<View> {
@@ -173,7 +198,8 @@ impl Scripts {
 
     /// What the layers below `who` say of the call that the result at hand answers.
     fn below_of_call(&self, call: &Item, session: &Session, who: Who) -> Verdict {
-        let asked = Asked { item: call, session, call: None, ladder: self.ladder(call, None) };
+        let asked =
+            Asked { item: call, session, call: None, ladder: self.ladder(call, None), is_frame: false };
         let steps = asked.ladder.field(Field::Call);
         let from = steps.iter().position(|step| self.plugins.is_below(step.who, who)).unwrap_or(steps.len());
         self.plugins.current.show(call, None, session, || self.whole(&asked, from))
@@ -465,19 +491,20 @@ impl Formatter for Scripts {
         if ladder.is_silent(item) {
             return Ok(Verdict::Pass);
         }
-        self.plugins.meter().enter(&item.id, || ladder.is_lone(item));
-        let asked = Asked { item, session, call, ladder };
-        let verdict = self.plugins.current.show(item, call, session, || self.whole(&asked, 0));
-        Ok(match verdict {
-            Verdict::Show(mut view) => {
-                let notes = self.plugins.take_notes();
-                if !notes.is_empty() {
-                    view.body.push(Block::Lines { lines: notes });
-                }
-                Verdict::Show(view)
-            }
-            verdict => verdict,
-        })
+        self.plugins.meter().enter(&item.id, || !self.reads_frames() && ladder.is_lone(item));
+        let asked = Asked { item, session, call, ladder, is_frame: false };
+        Ok(self.asked(&asked))
+    }
+
+    fn reads_frames(&self) -> bool {
+        !self.frames.views.is_empty()
+    }
+
+    fn frame(&self, frame: &Item, session: &Session) -> Result<Verdict, FormatError> {
+        self.plugins.meter().enter(&frame.id, || false);
+        let ladder = Rc::clone(&self.frames);
+        let asked = Asked { item: frame, session, call: None, ladder, is_frame: true };
+        Ok(self.asked(&asked))
     }
 
     fn observe(&self, moment: Moment<'_>, session: &Session) -> Vec<Block> {
@@ -553,7 +580,7 @@ impl Scripts {
             Moment::Complete(item) => item,
             _ => &nothing,
         };
-        let asked = Asked { item, session, call: None, ladder: Rc::default() };
+        let asked = Asked { item, session, call: None, ladder: Rc::default(), is_frame: false };
         let context = plugin.context();
         let answer = match moment {
             Moment::Complete(_) => plugin.call_hook(function, (Handle::item(), context)),

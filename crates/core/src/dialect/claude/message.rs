@@ -91,6 +91,7 @@ impl Claude {
             }
             _ => return maker.unknown("assistant".into(), value, out),
         }
+        nothing_in_it(first, out);
         if let Some(uuid) = maker.line.uuid() {
             // Its length tells it well enough from another under the same uuid: nothing is left out for that.
             let length = maker.line.message().map_or(0, |message| message.raw().len());
@@ -273,6 +274,7 @@ impl Claude {
             }
             _ => return maker.unknown("user".into(), maker.line.value, out),
         }
+        nothing_in_it(first, out);
         let is_result = |event: &Event| matches!(event, Event::Put(item) if item.kind == Kind::Result);
         let alone = maker.line.structured().filter(|value| !value.is_null());
         if let Some(alone) = alone.filter(|_| !out[first..].iter().any(is_result)) {
@@ -479,6 +481,13 @@ fn result_content(item: &mut Item, content: Option<Value<'_>>) {
         }
         json::Kind::Null => {}
         _ => item.data.push(("more", Fact::List(vec![Fact::Node(body.node())]))),
+    }
+}
+
+/// Counts a message that nothing came of since there were `first` events.
+fn nothing_in_it(first: usize, out: &mut Vec<Event>) {
+    if out.len() == first {
+        out.push(Event::Bookkeeping("empty message".into()));
     }
 }
 

@@ -25,7 +25,7 @@ impl Scripts {
         let call = item.call.as_ref().and_then(|id| session.call(id));
         let ladder = self.ladder(item, call);
         let steps = field.map_or(&ladder.views[..], |field| ladder.field(field));
-        let asked = Asked { item, session, call, ladder: Rc::clone(&ladder) };
+        let asked = Asked { item, session, call, ladder: Rc::clone(&ladder), is_frame: false };
         let give = |(at, step)| {
             self.plugins.current.show(item, call, session, || self.given(&asked, field, at, step))
         };
