@@ -265,9 +265,9 @@ impl Engine {
 
     fn load_plugins(&self) -> Rc<Plugins> {
         let rules = &self.settings.tools;
-        let limits = &self.settings.profile.limits;
+        let shown = lua::Shown { limits: self.settings.profile.limits, is_page: self.writer.is_page() };
         let chosen: Vec<lua::Chosen> = self.plugins.iter().map(Active::chosen).collect();
-        Rc::new(Plugins::load(&chosen, rules, limits, &self.journal, self.inline_plugin_errors))
+        Rc::new(Plugins::load(&chosen, rules, shown, &self.journal, self.inline_plugin_errors))
     }
 
     /// Where things were looked for, if anywhere.

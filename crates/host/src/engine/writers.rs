@@ -31,6 +31,11 @@ pub struct WriterRow {
 }
 
 impl WriterRow {
+    /// Whether it is laid out as a page, not as lines.
+    pub fn is_page(&self) -> bool {
+        matches!(self.name, "markdown" | "html")
+    }
+
     /// Whether people read it. A recording is played to them.
     pub fn is_for_people(&self) -> bool {
         !self.is_data || self.name == "cast"

@@ -48,6 +48,6 @@ mod tests;
 pub(crate) use dialect::guests;
 pub use layers::Hook;
 pub(crate) use meter::Fault;
-pub(crate) use plugin::Running;
+pub(crate) use plugin::{Running, Shown};
 pub(crate) use plugins::{Chosen, Plugins, WriterName};
 pub(crate) use scripts::{Scripts, plain};

@@ -44,6 +44,15 @@ pub(crate) struct Running {
     roles: RefCell<BTreeSet<String>>,
 }
 
+/// What a plugin may know of how that is shown which it says.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Shown {
+    /// The profile's limits.
+    pub(crate) limits: Limits,
+    /// Whether it is a page, not lines.
+    pub(crate) is_page: bool,
+}
+
 /// Why a plugin gave no answer.
 pub(super) struct Failure {
     /// What is told.
@@ -58,12 +67,12 @@ impl Running {
         layer: Layer,
         pack: &Arc<Pack>,
         current: &Rc<Current>,
-        limits: &Limits,
+        shown: Shown,
         journal: &Journal,
         meter: &Rc<Meter>,
     ) -> Result<Self, Box<Failure>> {
         let plugin = Rc::new(Plugin::default());
-        let made = Self::make(pack, current, limits, journal, &plugin);
+        let made = Self::make(pack, current, shown, journal, &plugin);
         let (vm, context, state) = made.map_err(|error| {
             let stop = Stop::of(error);
             Box::new(failure(pack, &pack.name, &stop, "loading".to_owned(), LEFT_OUT))
@@ -93,7 +102,7 @@ impl Running {
     fn make(
         pack: &Arc<Pack>,
         current: &Rc<Current>,
-        limits: &Limits,
+        shown: Shown,
         journal: &Journal,
         plugin: &Rc<Plugin>,
     ) -> mlua::Result<(Vm, Table, Table)> {
@@ -110,7 +119,7 @@ impl Running {
             if pack.has_modules() {
                 globals.raw_set("require", require(lua, pack)?)?;
             }
-            tables = Some(context(lua, options, limits)?);
+            tables = Some(context(lua, options, shown)?);
             Ok(())
         })?;
         let (context, state) = tables.ok_or_else(|| mlua::Error::runtime("the machine was not furnished"))?;
@@ -367,7 +376,8 @@ const LIMITS: &[&str] = &[
 ];
 
 /// The tables `ctx` and `ctx.state`.
-fn context(lua: &Lua, options: Table, limits: &Limits) -> mlua::Result<(Table, Table)> {
+fn context(lua: &Lua, options: Table, shown: Shown) -> mlua::Result<(Table, Table)> {
+    let Shown { limits, is_page } = shown;
     let (context, state) = (lua.create_table()?, lua.create_table()?);
     let told = lua.create_table()?;
     let limits = [
@@ -390,6 +400,7 @@ fn context(lua: &Lua, options: Table, limits: &Limits) -> mlua::Result<(Table, T
     context.raw_set("state", state.clone())?;
     context.raw_set("options", options)?;
     context.raw_set("limits", told)?;
+    context.raw_set("page", is_page)?;
     item::close(lua, &context, "ctx", &[], "")?;
     context.set_readonly(true);
     Ok((context, state))

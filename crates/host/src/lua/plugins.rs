@@ -10,14 +10,13 @@ use std::sync::Arc;
 use mlua::Function;
 use streamfmt_core::entry::Line;
 use streamfmt_core::formatter::FormatError;
-use streamfmt_core::profile::Limits;
 use streamfmt_core::redact::Redaction;
 
 use super::journal::{Journal, Warning, short};
 use super::layers::{Hook, Registered, Who};
 use super::meter::Meter;
 use super::pack::{Layer, Pack};
-use super::plugin::{Failure, Running};
+use super::plugin::{Failure, Running, Shown};
 use super::sight::Current;
 use crate::rule::ToolRule;
 
@@ -76,7 +75,7 @@ impl Drop for Plugins {
 impl Plugins {
     /// What plugins add to the names that may be chosen. They are loaded for it, and nothing is told.
     pub(crate) fn names(chosen: &[Chosen]) -> Names {
-        let plugins = Self::load(chosen, &[], &Limits::default(), &Journal::default(), false);
+        let plugins = Self::load(chosen, &[], Shown::default(), &Journal::default(), false);
         let (mut dialects, mut writers) = (Vec::new(), Vec::new());
         for plugin in &plugins.all {
             let registered = plugin.registered();
@@ -95,7 +94,7 @@ impl Plugins {
     pub(crate) fn load(
         chosen: &[Chosen],
         rules: &[ToolRule],
-        limits: &Limits,
+        shown: Shown,
         journal: &Journal,
         is_inline: bool,
     ) -> Self {
@@ -113,7 +112,7 @@ impl Plugins {
             notes: RefCell::default(),
         };
         for (layer, pack) in chosen {
-            match Running::load(*layer, pack, &plugins.current, limits, journal, &plugins.meter) {
+            match Running::load(*layer, pack, &plugins.current, shown, journal, &plugins.meter) {
                 Ok(plugin) => plugins.all.push(plugin),
                 Err(failure) => {
                     plugins.failures.borrow_mut().push(error_of(&failure.warning));
@@ -134,7 +133,7 @@ impl Plugins {
     /// what it did wrong.
     pub(crate) fn hooks_of(pack: &Arc<Pack>, journal: &Journal) -> Result<Vec<Hook>, Box<Warning>> {
         let current = Rc::new(Current::default());
-        match Running::load(Layer::Run, pack, &current, &Limits::default(), journal, &Rc::default()) {
+        match Running::load(Layer::Run, pack, &current, Shown::default(), journal, &Rc::default()) {
             Ok(plugin) => {
                 let mut hooks = plugin.registered().hooks_of_all();
                 let Redaction { secrets, emails, home, own } = plugin.redaction();

@@ -29,6 +29,68 @@ fn inputs_are_read_lazily_and_walked_like_tables() {
 }
 
 #[test]
+fn a_view_of_frames_takes_the_place_of_all_items_of_a_record() {
+    let plugin = r#"
+        sf.view("frame", function(item)
+          local frame = item.frame
+          assert(item.raw == sf.raw(frame) and item.line > 0)
+          if frame.type == "user" then return nil end
+          if frame.type == "result" then return false end
+          return sf.text(frame.type .. " " .. (frame.subtype or frame.message and #frame.message.content or "-"))
+        end)
+        sf.view("unknown", function(item) return sf.text("no frame: " .. item.text) end)"#;
+    let [call, result, reply] = bash();
+    let retry = r#"{"type":"system","subtype":"api_retry","attempt":1}"#;
+    let status = r#"{"type":"system","subtype":"status"}"#;
+    let two = said(r#"{"type":"text","text":"One."},{"type":"text","text":"Two."}"#);
+    let message = r#"{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"x"}]}}"#;
+    let outcome = r#"{"type":"result","subtype":"success","result":"x"}"#;
+    let lines = [&call, &result, &reply, retry, retry, status, &two, message, message, outcome, "no JSON"]
+        .map(str::to_owned);
+    check(
+        plugin,
+        &strs(&lines),
+        "assistant 1\n<<result.text::fine>>\nassistant 1\nsystem api_retry\n\
+         system api_retry\nsystem status\nassistant 2\nassistant 1\n\
+         assistant 1\nno frame: no JSON",
+    );
+}
+
+#[test]
+fn what_is_said_of_a_frame_is_filtered_like_its_first_item() {
+    let plugin = r#"sf.view("frame", function(item) return sf.text("frame " .. item.line) end)"#;
+    let [call, result, reply] = bash();
+    let lines = [&call, &result, &reply, r#"{"type":"system","subtype":"status"}"#, &call, &reply];
+    for (setting, expected) in [
+        ("hide=Bash", "frame 3\nframe 4\nframe 6"),
+        ("only=reply", "frame 3\nframe 6"),
+        ("hide=notice", "frame 1\nframe 2\nframe 3\nframe 5\nframe 6"),
+    ] {
+        let engine = Engine::builder().writer("roles").set("layout.gap=0").set(setting);
+        let engine = engine.pack(Pack::from_source("p.lua", plugin)).build().unwrap();
+        assert_eq!(trimmed(&ran(&engine, &lines).text), expected, "{setting}");
+    }
+}
+
+#[test]
+fn a_view_of_frames_that_fails_leaves_the_record_to_its_items() {
+    let plugin = r#"sf.view("frame", function(item) return sf.text(item.frame.message.content[1].name) end)"#;
+    let ran = run(plugin, &strs(&bash()));
+    assert_eq!(ran.warnings.len(), 1, "{:?}", ran.warnings);
+    assert_eq!(trimmed(&ran.text), "Bash\n<<result.text::fine>>\n<<reply::Bye.>>");
+}
+
+#[test]
+fn plugins_know_whether_they_write_a_page() {
+    let plugin =
+        r#"sf.view("reply", function(_, ctx) return sf.text(if ctx.page then "page" else "lines") end)"#;
+    for (writer, expected) in [("text", "lines"), ("json", "lines"), ("markdown", "page"), ("html", "page")] {
+        let ran = run_with("default", writer, &[("p.lua", plugin)], &[&reply("Hello.")]);
+        assert!(ran.text.contains(expected), "{writer}: {}", ran.text);
+    }
+}
+
+#[test]
 fn an_item_that_was_kept_is_no_longer_good() {
     let plugin = r#"
         local kept
