@@ -1,9 +1,11 @@
 //! Where the text goes: standard output or a file, whole or only its end.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, Stdout, Write};
 use std::path::{Path, PathBuf};
+
+use streamfmt::Tail;
 
 use crate::input::reason;
 
@@ -37,7 +39,7 @@ impl Output {
             Some(path) if path != Path::new("-") => Destination::File(Replacement::create(path)?),
             _ => Destination::Stdout(io::stdout()),
         };
-        let tail = tail.map(Tail::new);
+        let tail = tail.map(Tail::lines);
         Ok(Self { buffer: String::with_capacity(PIECE * 2), tail, destination, state: State::Open })
     }
 
@@ -96,7 +98,7 @@ impl Output {
             return Err(fmt::Error);
         }
         if let Some(tail) = &mut self.tail {
-            tail.push(&self.buffer);
+            tail.write_str(&self.buffer)?;
         } else {
             let written = write_pieces(&mut self.destination, self.buffer.as_bytes());
             self.judge(written);
@@ -202,86 +204,5 @@ impl Drop for Replacement {
         if let Some(draft) = &self.draft {
             let _ = fs::remove_file(draft);
         }
-    }
-}
-
-/// Keeps the end of a text.
-struct Tail {
-    /// How many characters are wanted.
-    wanted: usize,
-    kept: String,
-    /// Whether something before `kept` was dropped.
-    is_cut: bool,
-}
-
-impl Tail {
-    fn new(wanted: usize) -> Self {
-        Self { wanted, kept: String::new(), is_cut: false }
-    }
-
-    fn push(&mut self, text: &str) {
-        self.kept.push_str(text);
-        // Four bytes for a character at most, and one character before them to see whether a line begins.
-        let enough = self.wanted.saturating_mul(4).saturating_add(4);
-        if self.kept.len() > enough.saturating_mul(2).max(PIECE) {
-            let cut = self.kept.len() - enough;
-            let cut = (0..=cut).rev().find(|&at| self.kept.is_char_boundary(at)).unwrap_or(0);
-            self.kept.drain(..cut);
-            self.is_cut = true;
-        }
-    }
-
-    /// The last characters that were wanted, from the start of a line. A last line that is longer is left out.
-    fn text(&self) -> &str {
-        let Some(beyond) = self.kept.char_indices().rev().nth(self.wanted).map(|(at, _)| at) else {
-            // All of it fits; `is_cut` can't be then, since more than is wanted stays.
-            return &self.kept;
-        };
-        // The line may begin right after the first character beyond what is wanted.
-        match self.kept[beyond..].find('\n') {
-            Some(end) => &self.kept[beyond + end + 1..],
-            None => "",
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn tail(wanted: usize, text: &str) -> String {
-        let mut tail = Tail::new(wanted);
-        for piece in text.as_bytes().chunks(1000) {
-            tail.push(std::str::from_utf8(piece).unwrap());
-        }
-        tail.text().to_owned()
-    }
-
-    #[test]
-    fn a_tail_begins_at_the_start_of_a_line() {
-        for (wanted, text, expected) in [
-            (8, "one\ntwo\nsix\n", "two\nsix\n"),
-            (7, "one\ntwo\nsix\n", "six\n"),
-            (12, "one\ntwo\nsix\n", "one\ntwo\nsix\n"),
-            (99, "one\ntwo\nsix\n", "one\ntwo\nsix\n"),
-            (5, "äöü\näöü\n", "äöü\n"),
-            (3, "a long line\n", ""),
-            (0, "one\n", ""),
-            (3, "", ""),
-        ] {
-            assert_eq!(tail(wanted, text), expected, "{wanted} of {text:?}");
-        }
-    }
-
-    #[test]
-    fn a_tail_of_a_long_text_is_kept_in_bounded_memory() {
-        let text = "0123456789\n".repeat(100_000);
-        assert_eq!(tail(25, &text), "0123456789\n0123456789\n");
-        let mut tail = Tail::new(25);
-        for _ in 0..100_000 {
-            tail.push("0123456789\n");
-            assert!(tail.kept.len() <= PIECE + 11);
-        }
-        assert!(tail.is_cut);
     }
 }

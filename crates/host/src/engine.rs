@@ -5,6 +5,7 @@
 //! ```
 
 mod builder;
+mod format;
 mod writers;
 
 use std::io::{self, Read};

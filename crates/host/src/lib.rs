@@ -16,6 +16,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! Those who want no more than text need no pipeline: [`Engine::format_line`], [`Engine::format`] and
+//! [`Engine::format_file`] format a line, an input and a file in any profile, and a [`Tail`] keeps the end of it.
+//!
 //! Nothing here prints, exits, or reads the environment: what is wrong comes back as [`Problems`].
 
 mod banner;
@@ -35,6 +38,7 @@ pub mod profile;
 mod relay;
 pub mod rule;
 pub mod source;
+mod tail;
 mod template;
 pub mod themes;
 pub mod trust;
@@ -48,5 +52,6 @@ pub use relay::relay;
 pub use rule::ToolRule;
 pub use source::{SideFile, side_files, subagents};
 pub use streamfmt_core as core;
+pub use tail::Tail;
 pub use themes::{Background, Themes};
 pub use trust::{Closure, Standing, Trust};

@@ -1,0 +1,93 @@
+//! Calls that format an input at once.
+
+use std::fmt::{self, Write};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use streamfmt_core::pipeline::{Pipeline, Setup};
+
+use super::Engine;
+use crate::source::subagents;
+
+/// Bytes that are read at once.
+const CHUNK: usize = 64 * 1024;
+
+impl Engine {
+    /// What one line of a stream says, formatted by itself; an empty text if that is nothing.
+    ///
+    /// It knows nothing of the lines before: for the lines of one session push them into one [`Pipeline`]. Choose the
+    /// [dialect](crate::Builder::dialect), since not every line shows whose it is.
+    ///
+    /// ```
+    /// let engine = streamfmt::Engine::builder().dialect("claude").profile("claudedo").build()?;
+    /// let line = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Bash","input":{"command":"ls"}}]}}"#;
+    /// assert_eq!(engine.format_line(line), "[Bash] $ ls\n");
+    /// assert_eq!(engine.format_line(r#"{"type":"stream_event"}"#), "");
+    /// # Ok::<(), streamfmt::Problems>(())
+    /// ```
+    pub fn format_line(&self, line: &str) -> String {
+        let mut text = String::new();
+        // A string takes everything, and reading from memory doesn't fail.
+        let _ = self.format(line.as_bytes(), &mut text);
+        text
+    }
+
+    /// Reads `input` to its end and writes what it says to `out`: to a [`String`], or to a [`Tail`](crate::Tail), which keeps
+    /// the end of it. What fails is the input, or `out`.
+    ///
+    /// ```
+    /// use streamfmt::{Engine, Tail};
+    ///
+    /// let engine = Engine::builder().dialect("claude").profile("claudedo").build()?;
+    /// let session = concat!(
+    ///     r#"{"type":"system","subtype":"init","session_id":"0123456789abcdef","model":"claude-opus-5-5"}"#, "\n",
+    ///     r#"{"type":"result","result":"Fixed."}"#, "\n",
+    /// );
+    /// let mut text = String::new();
+    /// engine.format(session.as_bytes(), &mut text)?;
+    /// assert_eq!(text, "[session 01234567 · claude-opus-5-5]\n\n--- Result ---\nFixed.\n");
+    ///
+    /// let mut last = Tail::units(30);
+    /// engine.format(session.as_bytes(), &mut last)?;
+    /// assert_eq!(last.text(), "\n--- Result ---\nFixed.\n");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn format(&self, input: impl Read, out: &mut dyn Write) -> io::Result<()> {
+        format(self.setup(), input, out)
+    }
+
+    /// Reads a file as [`Engine::format`] does, and under the calls of a history also the files that their sub-agents wrote
+    /// beside it, as the program does. For the file alone, open it and use that.
+    ///
+    /// ```
+    /// use streamfmt::{Engine, Tail};
+    /// # let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/samples/shop.jsonl");
+    ///
+    /// let engine = Engine::builder().profile("claudedo").build()?;
+    /// let mut last = Tail::units(50_000);
+    /// engine.format_file(file, &mut last)?;
+    /// assert!(last.text().contains("\n[Bash] $ "));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn format_file(&self, path: impl AsRef<Path>, out: &mut dyn Write) -> io::Result<()> {
+        let path = path.as_ref();
+        let file = File::open(path)?;
+        let setup = Setup { subagents: Some(subagents(path.to_owned(), Vec::new())), ..self.setup() };
+        format(setup, file, out)
+    }
+}
+
+fn format(setup: Setup, mut input: impl Read, out: &mut dyn Write) -> io::Result<()> {
+    let failed = |error: fmt::Error| io::Error::other(error);
+    let mut pipeline = Pipeline::new(setup);
+    let mut buffer = vec![0; CHUNK];
+    loop {
+        match input.read(&mut buffer) {
+            Ok(0) => return pipeline.finish(out).map_err(failed),
+            Ok(length) => pipeline.push(&buffer[..length], out).map_err(failed)?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
