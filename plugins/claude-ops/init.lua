@@ -1,17 +1,22 @@
 -- Lines for the log of a dashboard: calls with their input as it is written, results in short, a last line with
--- what the run cost.
+-- what the run cost. On a page the same log has badges.
 --
--- A line of the stream is read as one record of fixed types. If a value is of another type the line is told as it
--- is written, once, whatever else could be made of it. Lengths are counted in bytes.
+-- Each record of the stream is formatted by itself, and read as one of fixed types: one with a value of another type
+-- is written as it is. Lengths are counted in bytes.
 
 local INPUT, RESULT = 200, 300
-local LARGEST = 1000000
+local SUMMARY, PAGE_RESULT = 120, 2000
+-- Regular expressions and patterns take no longer texts.
+local CHUNK = 1000000
 
-local blanks = sf.re("[\\s\\x{85}]+")
-local log_time = sf.re("^\\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z\\t$")
+local BLANK = "\\s+"
+local blanks, head, tail = sf.re(BLANK), sf.re("^" .. BLANK), sf.re(BLANK .. "$")
+local stamp = sf.re("^\\d{4}-\\d\\d-\\d\\d[Tt]\\d\\d:\\d\\d:\\d\\d(\\.\\d+)?([Zz]|[+-]\\d\\d:\\d\\d)\\t")
+local event = sf.re("(?s)^\\s*\\[EVENT:([A-Za-z]+)(?::([^\\]\\n]*))?\\]\\s*(.*)$")
 
-local function say(text)
-	return { sf.header(nil, nil, { mark = false }), sf.code(text .. "\n", nil, { exact = true }) }
+-- Without a mark of ours.
+local function titled(spans)
+	return sf.header(nil, spans, { mark = false })
 end
 
 local function short(text, most)
@@ -19,31 +24,71 @@ local function short(text, most)
 	return if is_cut then kept .. "..." else kept
 end
 
--- Blanks of any kind become one; none is left at the ends.
-local function collapsed(text)
-	return (string.gsub(blanks:replace(sf.cut(text, LARGEST), " "), "^ ?(.-) ?$", "%1"))
+-- The text without ANSI sequences: `ESC [`, parameters, a final byte.
+local function plain(text)
+	if not string.find(text, "\27", 1, true) then
+		return text
+	end
+	local parts = string.split(text, "\27")
+	for at = 2, #parts do
+		local _, last = string.find(string.sub(parts[at], 1, CHUNK), "^%[[ -?]*[@-~]")
+		parts[at] = if last then string.sub(parts[at], last + 1) else "\27" .. parts[at]
+	end
+	return table.concat(parts)
 end
 
-local function is_null(value, key)
+local function without_head(text)
+	local found = head:find(sf.cut(text, CHUNK))
+	while found do
+		text = string.sub(text, #found[0] + 1)
+		found = head:find(sf.cut(text, CHUNK))
+	end
+	return text
+end
+
+local function trimmed(text)
+	text = without_head(text)
+	local found = tail:find(string.sub(text, -CHUNK))
+	while found do
+		text = string.sub(text, 1, #text - #found[0])
+		found = tail:find(string.sub(text, -CHUNK))
+	end
+	return text
+end
+
+-- Each run of white space becomes a blank; none is left at the ends.
+local function collapsed(text)
+	text = blanks:replace(sf.cut(without_head(text), CHUNK), " ")
+	return if string.sub(text, -1) == " " then string.sub(text, 1, -2) else text
+end
+
+-- The JSON of a value at a key, unless it is absent or null.
+local function raw_at(value, key)
 	local raw = sf.raw(value, key)
-	return raw == nil or raw == "null"
+	return if raw ~= "null" then raw else nil
 end
 
 -- Whether the value at a key is a text, or not there.
 local function fits_text(value, key)
-	return is_null(value, key) or type(value[key]) == "string"
+	local raw = raw_at(value, key)
+	return raw == nil or string.sub(raw, 1, 1) == '"'
 end
 
--- Whether it is a whole number, written as one.
+-- Whether it is a whole number of 64 bits, written as one.
 local function fits_whole(value, key)
-	local raw = sf.raw(value, key)
-	return raw == nil or raw == "null" or (#raw < 20 and string.find(raw, "^-?%d+$") ~= nil)
+	local raw = raw_at(value, key)
+	if raw == nil then
+		return true
+	end
+	local sign, digits = string.match(raw, "^(-?)(%d+)$")
+	local most = if sign == "-" then "9223372036854775808" else "9223372036854775807"
+	return digits ~= nil and (#digits < #most or #digits == #most and digits <= most)
 end
 
 local function fits_number(value, key)
-	local raw = sf.raw(value, key)
+	local raw = raw_at(value, key)
 	local number = raw and tonumber(raw)
-	return raw == nil or raw == "null" or (number ~= nil and math.abs(number) < math.huge)
+	return raw == nil or type(number) == "number" and math.abs(number) < math.huge
 end
 
 local function is_object(value)
@@ -74,8 +119,8 @@ local function fits(frame)
 		return false
 	end
 	local message = frame.message
-	local fits_message = is_null(frame, "message")
-		or is_object(message) and (is_null(message, "content") or fits_blocks(message.content))
+	local fits_message = raw_at(frame, "message") == nil
+		or is_object(message) and (raw_at(message, "content") == nil or fits_blocks(message.content))
 	return fits_message
 		and fits_text(frame, "type")
 		and fits_text(frame, "subtype")
@@ -83,124 +128,202 @@ local function fits(frame)
 		and fits_whole(frame, "num_turns")
 		and fits_whole(frame, "duration_ms")
 		and fits_number(frame, "total_cost_usd")
-		and (is_null(frame, "is_error") or type(frame.is_error) == "boolean")
+		and (raw_at(frame, "is_error") == nil or type(frame.is_error) == "boolean")
 end
 
--- Looks at each record once, when the first item of it comes.
-local function look(item, ctx)
-	local state = ctx.state
-	if state.line ~= item.line then
-		state.line, state.first, state.result = item.line, item.id, nil
-		state.fits = item.frame == nil or fits(item.frame)
-	end
-	if item.kind == "result" then
-		state.result = state.result or item.id
-	end
-end
-
-for _, kind in
-	{ "prompt", "reply", "thinking", "call", "result", "plan", "notice", "outcome", "record", "unknown" }
-do
-	sf.on(kind, look)
-end
-
--- A view of a record that fits; one that doesn't is told as it is written, by its first item.
-local function checked(view)
-	return function(item, ...)
-		local ctx = select(-1, ...)
-		local is_known = ctx.state.line == item.line
-		local is_fit = if is_known then ctx.state.fits else item.frame == nil or fits(item.frame)
-		if not is_fit then
-			return (not is_known or ctx.state.first == item.id) and say(item.raw) or false
-		end
-		return view(item, ctx)
-	end
+-- The blocks of a record's message.
+local function blocks_of(frame)
+	local content = raw_at(frame, "message") and frame.message.content
+	return if is_list(content) then content else {}
 end
 
 local function text_of_content(block)
-	local raw = sf.raw(block, "content")
 	local content = block.content
-	if raw == nil or raw == "null" then
-		return ""
-	end
-	if type(content) == "string" then
-		return content
-	end
 	if not is_list(content) then
-		return raw
+		return if fits_text(block, "content") then content or "" else sf.raw(block, "content")
 	end
 	local texts = {}
 	for _, part in content do
-		if not is_object(part) or not fits_text(part, "type") or not fits_text(part, "text") then
-			return raw
-		end
-		if part.type == "text" then
-			texts[#texts + 1] = part.text
+		if part ~= nil then
+			if not is_object(part) or not fits_text(part, "type") or not fits_text(part, "text") then
+				return sf.raw(content)
+			end
+			texts[#texts + 1] = if part.text ~= "" then part.text else nil
 		end
 	end
 	return table.concat(texts, " ")
 end
 
-sf.tool("*", {
-	call = checked(function(call)
-		local input = sf.raw(call.block, "input") or ""
-		return say(`[tool] {call.name or ""}: {short(input, INPUT)}`)
-	end),
-	-- One result for each record.
-	result = checked(function(result, ctx)
-		if not is_object(result.block) or (ctx.state.result and ctx.state.result ~= result.id) then
-			return false
+-- What the badge of a call is followed by on a page.
+local ABOUT = {
+	Bash = "command",
+	Read = "file_path",
+	Write = "file_path",
+	Edit = "file_path",
+	Grep = "pattern",
+	Glob = "pattern",
+	WebFetch = "url",
+	WebSearch = "query",
+	Task = "prompt",
+}
+
+local BADGES = {}
+for role, levels in
+	{
+		["badge.warning"] = { "warn", "warning", "degraded" },
+		["badge.critical"] = { "critical", "error", "err", "fatal", "failure", "failed" },
+	}
+do
+	for _, level in levels do
+		BADGES[level] = role
+	end
+end
+
+-- A record says pieces. Each has the words of its lines and, for a page, its title and its blocks.
+local function line(words)
+	return { words = words, title = { sf.span(words) }, blocks = {} }
+end
+
+local function of_text(text)
+	local blocks, rest = {}, {}
+	local function settle()
+		if #rest > 0 then
+			blocks[#blocks + 1] = sf.text(table.concat(rest, "\n"))
+			rest = {}
 		end
-		return say("[result] " .. short(collapsed(text_of_content(result.block)), RESULT))
-	end),
-})
-
-sf.view("reply", checked(function(reply)
-	return is_object(reply.block) and reply.block.type == "text" and reply.text ~= "" and say(reply.text) or false
-end))
-
-sf.view("notice", checked(function(notice)
-	if notice.data.event == "damaged" then
-		-- The time in front of a line of a log.
-		return not log_time:test(sf.cut(notice.text, 64)) and say(notice.text) or false
 	end
-	local frame = notice.frame
-	local is_start = notice.data.event == "session" and frame and frame.subtype == "init"
-	return is_start and say("--- session started ---") or false
-end))
-
-sf.view("outcome", checked(function(outcome)
-	local frame = outcome.frame
-	if not frame then
-		return false
+	for _, row in string.split(text, "\n") do
+		local found = #row < CHUNK and event:find(row)
+		if found then
+			settle()
+			local badge = sf.span(found[1], BADGES[string.lower(found[1])] or "badge.info")
+			local service = if found[2] and found[2] ~= "" then " " .. found[2] else ""
+			blocks[#blocks + 1] = sf.line(badge, sf.span(service, "muted"), " " .. found[3])
+		else
+			rest[#rest + 1] = row
+		end
 	end
+	settle()
+	return { words = text, title = nil, blocks = blocks }
+end
+
+local function of_call(block)
+	local name, input = block.name or "", sf.raw(block, "input") or ""
+	local about = ABOUT[name] and is_object(block.input) and block.input[ABOUT[name]] or nil
+	local summary = if about and fits_text(block.input, ABOUT[name]) then about else input
+	return {
+		words = `[tool] {name}: {short(input, INPUT)}`,
+		title = { sf.span(name, "badge"), sf.span(short(collapsed(summary), SUMMARY), "call.arg") },
+		blocks = {},
+	}
+end
+
+local function of_result(block)
+	local text = plain(text_of_content(block))
+	return {
+		words = "[result] " .. short(collapsed(text), RESULT),
+		blocks = { sf.code(short(text, PAGE_RESULT), nil, { role = "result.text" }) },
+	}
+end
+
+local function of_outcome(frame)
 	local function number(key)
-		return if is_null(frame, key) then "0" else sf.raw(frame, key)
+		local raw = raw_at(frame, key) or "0"
+		return if raw == "-0" then "0" else raw
 	end
 	local state = if frame.is_error == true then "error" else "complete"
-	local cost = string.format("%.4f", tonumber(number("total_cost_usd")) or 0)
+	local cost = string.format("%.4f", tonumber(raw_at(frame, "total_cost_usd") or "0"))
 	local turns, duration = number("num_turns"), number("duration_ms")
-	return say(`--- session {state} (turns={turns}, cost=${cost}, duration={duration}ms) ---`)
-end))
+	return line(`--- session {state} (turns={turns}, cost=${cost}, duration={duration}ms) ---`)
+end
 
-sf.view("unknown", checked(function(item)
-	if not item.data.raw then
+-- What is said of the records of a type.
+local SAYS = {
+	system = function(frame)
+		return if frame.subtype == "init" then { line("--- session started ---") } else {}
+	end,
+	assistant = function(frame)
+		local pieces = {}
+		for _, block in blocks_of(frame) do
+			if block ~= nil and block.type == "text" then
+				local text = trimmed(plain(block.text or ""))
+				pieces[#pieces + 1] = if text ~= "" then of_text(text) else nil
+			elseif block ~= nil and block.type == "tool_use" then
+				pieces[#pieces + 1] = of_call(block)
+			end
+		end
+		return pieces
+	end,
+	user = function(frame)
+		for _, block in blocks_of(frame) do
+			if block ~= nil and block.type == "tool_result" then
+				return { of_result(block) }
+			end
+		end
+		return {}
+	end,
+	result = function(frame)
+		return { of_outcome(frame) }
+	end,
+}
+
+local function say(pieces, ctx)
+	if #pieces == 0 then
 		return false
 	end
-	if not item.data.type then
-		return say(item.text)
+	if not ctx.page then
+		local answer = { titled(nil) }
+		for _, piece in pieces do
+			answer[#answer + 1] = sf.code(piece.words .. "\n", nil, { exact = true })
+		end
+		return answer
 	end
-	-- JSON that is no event: an object without a type says nothing.
-	local value = sf.json(item.text)
-	local says_nothing = value == nil and item.text == "null"
-		or type(value) == "table" and string.sub(item.text, 1, 1) == "{" and value.type == nil
-	return not says_nothing and say(item.text) or false
-end))
+	local answer = { titled(pieces[1].title) }
+	for at, piece in pieces do
+		if at > 1 and piece.title then
+			answer[#answer + 1] = titled(piece.title)
+		end
+		for _, block in piece.blocks do
+			answer[#answer + 1] = block
+		end
+	end
+	return answer
+end
 
-local nothing = checked(function()
-	return false
+sf.view("frame", function(item, ctx)
+	local frame = item.frame
+	if not fits(frame) then
+		return frame ~= nil and say({ line(item.raw) }, ctx)
+	end
+	local says = SAYS[frame.type]
+	return says ~= nil and say(says(frame), ctx)
 end)
 
-for _, kind in { "prompt", "thinking", "plan", "record" } do
-	sf.view(kind, nothing)
+-- A line that is no JSON, or a part of one, passes through; the time in front of a line of a log doesn't.
+local function pass(text, ctx)
+	local time = stamp:find(sf.cut(text, 64))
+	text = if time then string.sub(text, #time[0] + 1) else text
+	return text ~= "" and say({ line(text) }, ctx)
 end
+
+sf.view("unknown", function(item, ctx)
+	return if item.data.raw then pass(item.text, ctx) else nil
+end)
+
+sf.view("notice", function(notice, ctx)
+	local event = notice.data.event
+	if event == "damaged" then
+		return pass(notice.text, ctx)
+	end
+	-- What is said at the end of the input, of all of it.
+	return if event == "open-calls" or event == "totals" then false else nil
+end)
+
+-- What was streamed and never came whole.
+local function but_streamed(item)
+	return if item.block == nil then false else nil
+end
+
+sf.view("reply", but_streamed)
+sf.view("thinking", but_streamed)
+sf.tool("*", { call = but_streamed })

@@ -1,22 +1,22 @@
 -- One short line for each call and each result, replies as they are, the answer once more at the end.
 --
--- The stream is looked at as it is written: a value of another type than expected counts as absent, and lengths
--- are counted in UTF-16 units.
+-- Each record of the stream is formatted by itself: one that comes twice is written twice. A value of another type
+-- than expected counts as absent. Lengths are counted in UTF-16 units.
 
 local LONGEST = 120
-local LARGEST = 1000000
+-- Regular expressions and patterns take no longer texts.
+local CHUNK = 1000000
 
-local BLANK = "[\\s\\x{85}]+"
-local head, tail = sf.re("^" .. BLANK), sf.re(BLANK .. "$")
-local folder = sf.re("(?s)^.*/")
+local filled = sf.re("\\S(?:[^\\n]*\\S)?")
+local base = sf.re("[^/\\\\]*$")
 
--- The text alone, without a mark; one line feed is added unless it ends in one.
-local function say(text)
-	return { sf.header(nil, nil, { mark = false }), sf.code(text, nil, { exact = true }) }
-end
-
-local function line(text)
-	return say(text .. "\n")
+-- Texts one below the other, without a mark. Each gets a line feed unless it ends in one.
+local function say(texts)
+	local blocks = { sf.header(nil, nil, { mark = false }) }
+	for _, text in texts do
+		blocks[#blocks + 1] = sf.code(text, nil, { exact = true })
+	end
+	return #texts > 0 and blocks
 end
 
 local function short(text)
@@ -31,7 +31,23 @@ end
 
 local function text_at(value, key)
 	local text = part(value, key)
-	return if type(text) == "string" then text else nil
+	if type(text) ~= "string" then
+		return nil
+	end
+	-- A number that is too large for Lua is handed over as text.
+	local is_number = string.find(text, "^-?%d") and string.sub(sf.raw(value, key), 1, 1) ~= '"'
+	return if is_number then nil else text
+end
+
+-- A text that isn't empty.
+local function words_at(value, key)
+	local text = text_at(value, key)
+	return if text ~= "" then text else nil
+end
+
+-- The elements of a list; none if it is no list.
+local function each(list)
+	return if type(list) == "userdata" and string.sub(sf.raw(list), 1, 1) == "[" then list else {}
 end
 
 -- The whole number at a key, as 32 bits hold it. `12.0` is none.
@@ -41,19 +57,44 @@ local function whole_at(value, key)
 		return nil
 	end
 	local number = tonumber(raw)
-	return if number and number >= -2147483648 and number <= 2147483647 then raw else nil
+	return if number >= -2147483648 and number <= 2147483647 then string.format("%d", number) else nil
+end
+
+-- The first line that isn't blank, without the blanks around it.
+local function first_line(text)
+	while text ~= "" do
+		local chunk = sf.cut(text, CHUNK)
+		local found = filled:find(chunk)
+		if found then
+			return found[0]
+		end
+		text = string.sub(text, #chunk + 1)
+	end
+	return ""
 end
 
 local function of_file(input)
 	local path = text_at(input, "file_path")
-	return path and #path < LARGEST and folder:replace(path, "")
+	return path and base:find(string.sub(path, -CHUNK))[0]
+end
+
+local function cut(key)
+	return function(input)
+		local text = text_at(input, key)
+		return text and short(text)
+	end
 end
 
 local function quoted(key)
 	return function(input)
-		local text = text_at(input, key)
-		return text and '"' .. text .. '"'
+		local text = words_at(input, key)
+		return text and `"{short(text)}"`
 	end
+end
+
+local function command(input)
+	local text = words_at(input, "command")
+	return text and "$ " .. short(text)
 end
 
 -- What the calls of a tool are about.
@@ -61,92 +102,123 @@ local ABOUT = {
 	Read = of_file,
 	Write = of_file,
 	Edit = of_file,
-	MultiEdit = of_file,
 	NotebookEdit = of_file,
+	Bash = command,
+	PowerShell = command,
 	Grep = quoted("pattern"),
+	Glob = cut("pattern"),
+	Task = cut("description"),
+	Agent = cut("description"),
+	WebFetch = function(input)
+		return text_at(input, "url")
+	end,
 	WebSearch = quoted("query"),
-	Glob = function(input)
-		return text_at(input, "pattern")
+}
+
+local function of_call(block)
+	local name, input = text_at(block, "name") or "?", part(block, "input")
+	local about = ABOUT[name]
+	local arg = about and about(input)
+	local kind = (name == "Task" or name == "Agent") and words_at(input, "subagent_type")
+	local label = if kind then `{name}: {kind}` else name
+	return if arg and arg ~= "" then `[{label}] {arg}\n` else `[{label}]\n`
+end
+
+-- The text of a result.
+local function content_of(block)
+	local text = text_at(block, "content")
+	if text then
+		return text
+	end
+	local texts = {}
+	for _, piece in each(part(block, "content")) do
+		if text_at(piece, "type") == "text" then
+			texts[#texts + 1] = text_at(piece, "text")
+		end
+	end
+	return table.concat(texts, "\n")
+end
+
+local function of_result(block, lines)
+	local first = short(first_line(content_of(block)))
+	if part(block, "is_error") == true then
+		return if first == "" then "→ error\n" else `→ error: {first}\n`
+	end
+	if lines then
+		return `→ {lines} lines\n`
+	end
+	return if first == "" then "→ ok\n" else `→ {first}\n`
+end
+
+-- What is said of the records of a type.
+local SAYS = {
+	system = function(frame)
+		local subtype = text_at(frame, "subtype")
+		if subtype == "api_retry" then
+			return { "[Retrying API call...]\n" }
+		elseif subtype ~= "init" then
+			return {}
+		end
+		local id, model = text_at(frame, "session_id"), words_at(frame, "model")
+		local session = if id then (sf.cut(id, 8, "utf16")) else "?"
+		return { if model then `[session {session} · {model}]\n` else `[session {session}]\n` }
 	end,
-	Task = function(input)
-		return text_at(input, "description")
+	assistant = function(frame)
+		local texts = {}
+		for _, block in each(part(part(frame, "message"), "content")) do
+			local kind = text_at(block, "type")
+			if kind == "text" then
+				texts[#texts + 1] = words_at(block, "text")
+			elseif kind == "tool_use" then
+				texts[#texts + 1] = of_call(block)
+			end
+		end
+		return texts
 	end,
-	Bash = function(input)
-		local command = text_at(input, "command")
-		return command and "$ " .. short(command)
+	user = function(frame)
+		local texts = {}
+		-- Histories spell it the other way.
+		local facts = part(frame, "tool_use_result") or part(frame, "toolUseResult")
+		local lines = whole_at(part(facts, "file"), "numLines")
+		for _, block in each(part(part(frame, "message"), "content")) do
+			if text_at(block, "type") == "tool_result" then
+				texts[#texts + 1] = of_result(block, lines)
+			end
+		end
+		return texts
+	end,
+	result = function(frame)
+		if not sf.raw(frame, "result") then
+			return {}
+		end
+		return { `\n--- Result ---\n{text_at(frame, "result") or ""}\n` }
 	end,
 }
 
-sf.tool("*", {
-	call = function(call)
-		local name = text_at(call.block, "name")
-		local about = name and ABOUT[name]
-		local arg = about and about(call.input)
-		local kind = name == "Task" and text_at(call.input, "subagent_type")
-		local label = if kind then name .. ": " .. kind else name or "?"
-		return line(if arg and arg ~= "" then `[{label}] {arg}` else `[{label}]`)
-	end,
-	result = function(result)
-		local block, frame = result.block, result.frame
-		local content = part(block, "content")
-		if type(content) == "userdata" then
-			local texts = {}
-			for _, piece in content do
-				if text_at(piece, "type") == "text" then
-					texts[#texts + 1] = text_at(piece, "text")
-				end
-			end
-			content = table.concat(texts, "\n")
-		end
-		local text = sf.cut(if type(content) == "string" then content else "", LARGEST)
-		text = short(tail:replace(sf.first_line(head:replace(text, "")), ""))
-		if part(block, "is_error") == true then
-			return line(if text == "" then "→ error" else "→ error: " .. text)
-		end
-		local facts = part(frame, "tool_use_result") or part(frame, "toolUseResult")
-		local lines = whole_at(part(facts, "file"), "numLines")
-		if lines then
-			return line(`→ {lines} lines`)
-		end
-		return line(if text == "" then "→ ok" else "→ " .. text)
-	end,
-})
-
-sf.view("reply", function(reply)
-	local text = text_at(reply.block, "text")
-	if text_at(reply.block, "type") ~= "text" or not text or text == "" then
-		return false
-	end
-	return say(text)
-end)
-
-sf.view("notice", function(notice)
-	if notice.data.event == "damaged" then
-		return say(notice.text)
-	end
-	local frame = notice.frame
-	if notice.data.event ~= "session" or text_at(frame, "subtype") ~= "init" then
-		return false
-	end
-	local id, model = text_at(frame, "session_id"), text_at(frame, "model")
-	id = if id then (sf.cut(id, 8, "utf16")) else "?"
-	return line(if model then `[session {id} · {model}]` else `[session {id}]`)
-end)
-
-sf.view("outcome", function(outcome)
-	local text = text_at(outcome.frame, "result")
-	return text and text ~= "" and line("\n--- Result ---\n" .. text) or false
+sf.view("frame", function(item)
+	local says = SAYS[text_at(item.frame, "type")]
+	return says ~= nil and say(says(item.frame))
 end)
 
 -- A line that is no JSON passes through.
 sf.view("unknown", function(item)
-	return item.data.raw and not item.data.type and say(item.text) or false
+	return if item.data.raw then say({ item.text }) else nil
 end)
 
-local function nothing()
-	return false
+sf.view("notice", function(notice)
+	local event = notice.data.event
+	if event == "damaged" and notice.text ~= "" then
+		return say({ notice.text })
+	end
+	-- What is said at the end of the input, of all of it.
+	return if event == "damaged" or event == "open-calls" or event == "totals" then false else nil
+end)
+
+-- What was streamed and never came whole.
+local function but_streamed(item)
+	return if item.block == nil then false else nil
 end
 
-for _, kind in { "prompt", "thinking", "plan", "record" } do
-	sf.view(kind, nothing)
-end
+sf.view("reply", but_streamed)
+sf.view("thinking", but_streamed)
+sf.tool("*", { call = but_streamed })
