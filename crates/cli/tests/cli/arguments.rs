@@ -47,7 +47,7 @@ fn wrong_options_are_told_in_one_line_with_a_way_out() {
         ),
         ("theme show", "theme show wants <NAME>; see streamfmt theme show --help"),
         ("completions zsh fish", "\"fish\" is more than completions takes; see streamfmt completions --help"),
-        ("explain", "explain wants --tool <NAME>; see streamfmt explain --help"),
+        ("explain", "explain wants <KIND|TOOL|FILE>; see streamfmt explain --help"),
         ("-f", "--follow wants one file"),
         ("-f s.jsonl s.jsonl", "--follow wants one file"),
         ("--profile reveiw s.jsonl", "--profile: there is no profile \"reveiw\" (did you mean \"review\"?)"),
@@ -86,7 +86,7 @@ fn what_was_probably_meant_is_told_below_what_is_wrong() {
         "{outcome:?}"
     );
     assert!(
-        outcome.stderr.ends_with("; see streamfmt plugin --help\n  did you mean \"new\"?\n"),
+        outcome.stderr.ends_with("; see streamfmt plugin --help\n  did you mean \"plugin new\"?\n"),
         "{outcome:?}"
     );
 }
