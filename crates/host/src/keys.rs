@@ -128,7 +128,7 @@ pub static KEYS: &[Key<Settings>] = &[
     },
     Key {
         name: "limits.result-lines",
-        about: "lines of a result that went well; with \"none\" no limit of bytes holds that stands below this",
+        about: "lines of a result that went well; \"none\" drops an inherited limit of bytes too",
         form: Form::Lines(|s, limit| s.profile.limits.result_lines = limit),
     },
     Key {
@@ -295,7 +295,7 @@ pub static TOOL_KEYS: &[Key<ToolTable>] = &[
     },
     Key {
         name: "limits.result-lines",
-        about: "lines of a result that went well; with \"none\" no limit of bytes holds that stands below this",
+        about: "lines of a result that went well; \"none\" drops an inherited limit of bytes too",
         form: Form::Lines(|t, limit| t.limits().result_lines = Some(limit)),
     },
     Key {

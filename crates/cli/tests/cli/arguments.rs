@@ -176,7 +176,7 @@ fn names_of_groups_that_fit_nothing_are_told_by_only_and_hide_alike() {
         ("todowrite", "(did you mean \"TodoWrite\"?)"),
         ("Foo", "but none is known by that name (kinds: prompt, reply, "),
     ] {
-        for option in ["--only ", "--hide ", "--set only=", "--set hide.add="] {
+        for option in ["--only ", "--hide ", "--set only=", "--set hide.add=", "--set show="] {
             let outcome = folder.run(&format!("s.jsonl {option}{name}"));
             let told = format!("streamfmt: {option}{name}: taken for the name of a tool");
             assert!(outcome.stderr.starts_with(&told), "{outcome:?}");
@@ -190,6 +190,31 @@ fn names_of_groups_that_fit_nothing_are_told_by_only_and_hide_alike() {
     // Who is strict with files may still name a tool of his own.
     let outcome = folder.run("s.jsonl --strict-config --only Foo");
     assert_eq!((outcome.code, outcome.stderr.lines().count()), (Some(0), 1), "{outcome:?}");
+}
+
+#[test]
+fn who_asks_for_nothing_but_what_is_left_out_hears_of_it() {
+    let call = r#"{"type":"assistant","message":{"id":"m1","role":"assistant","content":[{"type":"tool_use","id":"t1","name":"TodoWrite","input":{"todos":[{"content":"x","status":"pending"}]}}]}}"#;
+    let thinking = r#"{"type":"assistant","message":{"id":"m2","role":"assistant","content":[{"type":"thinking","thinking":"Hm."}]}}"#;
+    let only = "only = ['TodoWrite']\n";
+    let folder = Folder::with(&[("s.jsonl", &format!("{call}\n{thinking}\n")), ("only.toml", only)]);
+    let told = "streamfmt: --only TodoWrite: nothing is shown: the detail or a plugin leaves out all that matches \
+                (--set show=TodoWrite shows what the detail leaves out)\n";
+    assert_eq!(folder.run("s.jsonl --only TodoWrite").expect(0, told).stdout, "");
+    let told = "streamfmt: only: nothing is shown: the detail or a plugin leaves out all that matches \
+                (a list show shows what the detail leaves out)\n";
+    assert_eq!(folder.run("s.jsonl --profile ./only.toml").expect(0, told).stdout, "");
+    for (options, shown) in [
+        ("--only TodoWrite --set show=TodoWrite", "● TodoWrite\n"),
+        ("--only thinking", "✻ Hm.\n"),
+        ("--only thinking --to markdown", "Hm."),
+        ("--only thinking,TodoWrite", "✻ Hm.\n"),
+        ("--only Bash", ""),
+        ("--hide thinking --set show=thinking --only thinking", ""),
+    ] {
+        let stdout = folder.run(&format!("s.jsonl {options}")).expect(0, "").stdout;
+        assert!(stdout.contains(shown) && stdout.is_empty() == shown.is_empty(), "{options}: {stdout}");
+    }
 }
 
 #[test]

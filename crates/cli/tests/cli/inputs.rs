@@ -82,6 +82,15 @@ fn several_files_have_headings_except_for_programs() {
 }
 
 #[test]
+fn the_name_of_a_file_is_no_command_in_a_log() {
+    let folder = Folder::with(&[("a##[error]x.jsonl", SESSION), ("b.jsonl", SESSION)]);
+    let shown = folder.run("a##[error]x.jsonl b.jsonl --profile ci").expect(0, "").stdout;
+    assert!(shown.starts_with("==> a## [error]x.jsonl <==\n"), "{shown}");
+    let shown = folder.run("a##[error]x.jsonl b.jsonl").expect(0, "").stdout;
+    assert!(shown.starts_with("==> a##[error]x.jsonl <==\n"), "{shown}");
+}
+
+#[test]
 fn a_file_named_like_a_command_is_given_with_its_folder() {
     let folder = Folder::with(&[("man", SESSION)]);
     assert!(folder.run("./man").expect(0, "").stdout.contains("First reply."));
