@@ -8,6 +8,8 @@ use serde_json::Value;
 
 use crate::page::{blocks, follow};
 use crate::program::{Folder, Outcome, reply};
+#[cfg(unix)]
+use crate::tty::Terminal;
 
 /// A folder with these cases, each with a reply of its own; those that are `expected` are accepted.
 fn cases(expected: &[&str], new: &[&str]) -> Folder {
@@ -654,7 +656,7 @@ fn without_a_terminal_review_tells_the_differences_and_the_commands() {
     assert_eq!(page["cells"][0]["bless"], "streamfmt golden bless cases --case fresh/default.text");
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 #[test]
 fn in_a_terminal_review_asks_and_keeps_what_was_decided() {
     let folder = cases(&["one", "two"], &["fresh", "later"]);
@@ -677,43 +679,16 @@ fn in_a_terminal_review_asks_and_keeps_what_was_decided() {
 }
 
 /// What the program writes to a terminal on which these keys are hit, each when it asks.
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 fn in_terminal(folder: &Folder, arguments: &str, keys: &[&str]) -> String {
-    use std::io::{Read, Write};
-    use std::os::fd::AsFd;
-    use std::sync::mpsc;
-    use std::time::Duration;
-
-    let (pty, pts) = pty_process::blocking::open().unwrap();
-    pty.resize(pty_process::Size::new(24, 80)).unwrap();
-    let mut keyboard = fs::File::from(pty.as_fd().try_clone_to_owned().unwrap());
-    let mut screen = fs::File::from(pty.as_fd().try_clone_to_owned().unwrap());
-    let command = pty_process::blocking::Command::new(env!("CARGO_BIN_EXE_streamfmt"))
-        .args(arguments.split_whitespace())
-        .current_dir(folder.path("."))
-        .env_clear()
-        .env("TERM", "dumb");
-    let mut child = command.spawn(pts).unwrap();
-    let (tell, told) = mpsc::channel();
-    std::thread::spawn(move || {
-        let mut bytes = [0; 4096];
-        while let Ok(count @ 1..) = screen.read(&mut bytes) {
-            let _ = tell.send(bytes[..count].to_vec());
-        }
-    });
-    let mut seen = Vec::new();
+    let mut terminal = Terminal::start(folder, arguments, &[("TERM", "dumb")], "");
     for (index, key) in keys.iter().enumerate() {
-        while seen.windows(3).filter(|bytes| bytes == b"\n> ").count() <= index {
-            seen.extend(told.recv_timeout(Duration::from_secs(20)).expect("it asks"));
-        }
-        keyboard.write_all(key.as_bytes()).unwrap();
+        let prompts = |seen: &[u8]| seen.windows(3).filter(|bytes| bytes == b"\n> ").count();
+        terminal.screen.until(|seen| prompts(seen) > index);
+        terminal.hit(key);
     }
-    child.wait().unwrap();
-    // The terminal has no end while we hold it: what was written is there soon.
-    while let Ok(bytes) = told.recv_timeout(Duration::from_millis(300)) {
-        seen.extend(bytes);
-    }
-    String::from_utf8_lossy(&seen).replace('\r', "")
+    terminal.until_end();
+    terminal.written().replace('\r', "")
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
-use crate::program::{Folder, SESSION, reply, send};
+use crate::program::{Folder, SESSION, reply};
+#[cfg(unix)]
+use crate::program::{Signal, send};
 
 #[test]
 fn files_pipes_and_standard_input_say_the_same() {
@@ -144,7 +146,7 @@ fn ctrl_c_lets_the_writer_finish_and_is_told_by_the_exit_code() {
     stdin.write_all(reply(1).as_bytes()).unwrap();
     let mut line = String::new();
     stdout.read_line(&mut line).unwrap();
-    send(&child, "INT");
+    send(&child, Signal::INT);
     stdin.write_all(reply(2).as_bytes()).unwrap();
     drop(stdin);
     let rest: Vec<String> = stdout.lines().map(Result::unwrap).collect();

@@ -5,6 +5,8 @@
 mod page;
 mod program;
 mod redact;
+#[cfg(unix)]
+mod tty;
 
 mod arguments;
 mod assets;

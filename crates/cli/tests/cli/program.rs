@@ -1,12 +1,16 @@
 //! Runs the program in a folder of its own.
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+#[cfg(unix)]
+pub(crate) use rustix::process::Signal;
 
 /// A short session that went well.
 pub(crate) const SESSION: &str = r#"{"type":"system","subtype":"init","session_id":"s-1","model":"model-1","cwd":"/home/dev/shop","tools":[],"uuid":"u-1"}
@@ -56,6 +60,12 @@ impl Folder {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
+    }
+
+    /// Gives a file a new content at once: no reader finds half of it, however slow the machine is.
+    pub(crate) fn replace(&self, name: &str, text: impl AsRef<[u8]>) {
+        self.write("new", text);
+        fs::rename(self.path("new"), self.path(name)).unwrap();
     }
 
     pub(crate) fn append(&self, name: &str, text: &str) {
@@ -139,60 +149,162 @@ impl Outcome {
     }
 }
 
-/// Waits until `condition` holds.
+/// How long something may take that comes at once on a machine with nothing else to do.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until `condition` holds. This is for what nothing reports, such as the content of a file; output is waited for
+/// by [`Reader`].
 #[track_caller]
-fn until(what: impl Fn() -> String, mut condition: impl FnMut() -> bool) {
+pub(crate) fn until(what: impl Fn() -> String, mut condition: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !condition() {
-        assert!(begun.elapsed() < Duration::from_secs(20), "waited in vain: {}", what());
+        assert!(begun.elapsed() < PATIENCE, "waited in vain: {}", what());
         thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// A program that is running, with its output in a file.
-pub(crate) struct Running {
-    child: Child,
-    output: PathBuf,
+/// Reads a pipe or a terminal as its output comes.
+pub(crate) struct Reader {
+    pieces: Receiver<Vec<u8>>,
+    seen: Vec<u8>,
 }
 
-impl Running {
-    pub(crate) fn start(folder: &Folder, arguments: &str) -> Self {
+impl Reader {
+    pub(crate) fn new(mut source: impl Read + Send + 'static) -> Self {
+        let (sender, pieces) = mpsc::channel();
+        thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = source.read(&mut bytes) {
+                if sender.send(bytes[..count].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { pieces, seen: Vec::new() }
+    }
+
+    /// Waits until what has come is enough.
+    #[track_caller]
+    pub(crate) fn until(&mut self, is_enough: impl Fn(&[u8]) -> bool) {
+        while !is_enough(&self.seen) {
+            assert!(self.wait(), "it ended after {:?}", String::from_utf8_lossy(&self.seen));
+        }
+    }
+
+    /// Waits until all has come.
+    #[track_caller]
+    pub(crate) fn until_end(&mut self) {
+        while self.wait() {}
+    }
+
+    /// Waits for more; `false` is the end.
+    #[track_caller]
+    fn wait(&mut self) -> bool {
+        match self.pieces.recv_timeout(PATIENCE) {
+            Ok(piece) => self.seen.extend(piece),
+            Err(RecvTimeoutError::Disconnected) => return false,
+            Err(RecvTimeoutError::Timeout) => {
+                panic!("nothing came after {:?}", String::from_utf8_lossy(&self.seen))
+            }
+        }
+        true
+    }
+
+    pub(crate) fn seen(&self) -> &[u8] {
+        &self.seen
+    }
+}
+
+/// Whether bytes hold a part.
+pub(crate) fn contains(bytes: &[u8], part: &str) -> bool {
+    bytes.windows(part.len()).any(|window| window == part.as_bytes())
+}
+
+/// A program that is running, with its messages in a file. It ends with the test.
+pub(crate) struct Running<'a> {
+    folder: &'a Folder,
+    child: Child,
+    stdout: Reader,
+}
+
+impl<'a> Running<'a> {
+    pub(crate) fn start(folder: &'a Folder, arguments: &str) -> Self {
         Self::of(folder, folder.command(arguments))
     }
 
-    pub(crate) fn of(folder: &Folder, mut command: Command) -> Self {
-        let output = folder.path("shown");
-        let file = fs::File::create(&output).unwrap();
-        let child = command.stdout(file).spawn().unwrap();
-        Self { child, output }
+    pub(crate) fn of(folder: &'a Folder, mut command: Command) -> Self {
+        let messages = fs::File::create(folder.path("messages")).unwrap();
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(messages).spawn().unwrap();
+        let stdout = Reader::new(child.stdout.take().unwrap());
+        Self { folder, child, stdout }
     }
 
-    pub(crate) fn send(&self, signal: &str) {
+    /// Writes to its standard input.
+    pub(crate) fn feed(&mut self, text: &str) {
+        self.child.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    #[cfg(unix)]
+    pub(crate) fn send(&self, signal: Signal) {
         send(&self.child, signal);
     }
 
     pub(crate) fn shown(&self) -> String {
-        fs::read_to_string(&self.output).unwrap()
+        String::from_utf8_lossy(self.stdout.seen()).into_owned()
     }
 
     #[track_caller]
-    pub(crate) fn until_shown(&self, text: &str) {
-        until(|| format!("{text} in {}", self.shown()), || self.shown().contains(text));
+    pub(crate) fn until_shown(&mut self, text: &str) {
+        self.stdout.until(|seen| contains(seen, text));
     }
 
-    /// Sends a signal by name; gives the exit code and what was said on standard error.
+    /// Waits until a file in the folder holds a text.
     #[track_caller]
-    pub(crate) fn end(mut self, signal: &str) -> (Option<i32>, String) {
-        send(&self.child, signal);
-        until(|| format!("the end after {signal}"), || self.child.try_wait().unwrap().is_some());
-        let output = self.child.wait_with_output().unwrap();
-        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    pub(crate) fn until_written(&self, file: &str, text: &str) {
+        let read = || fs::read(self.folder.path(file)).unwrap_or_default();
+        let what = || format!("{text:?} in {file}: {:?}", String::from_utf8_lossy(&read()));
+        until(what, || contains(&read(), text));
+    }
+
+    #[track_caller]
+    pub(crate) fn until_reported(&self, message: &str) {
+        self.until_written("messages", message);
+    }
+
+    /// Ends it by a signal.
+    #[cfg(unix)]
+    #[track_caller]
+    pub(crate) fn end(self, signal: Signal) -> Outcome {
+        self.send(signal);
+        self.outcome()
+    }
+
+    /// Ends its standard input, and so the program.
+    #[track_caller]
+    pub(crate) fn finish(mut self) -> Outcome {
+        drop(self.child.stdin.take());
+        self.outcome()
+    }
+
+    #[track_caller]
+    fn outcome(mut self) -> Outcome {
+        self.stdout.until_end();
+        let code = self.child.wait().unwrap().code();
+        Outcome { code, stdout: self.shown(), stderr: self.folder.read("messages") }
     }
 }
 
-/// Sends a signal by name.
-pub(crate) fn send(child: &Child, signal: &str) {
-    assert!(Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap().success());
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(unix)]
+pub(crate) fn send(child: &Child, signal: Signal) {
+    rustix::process::kill_process(rustix::process::Pid::from_child(child), signal).unwrap();
 }
 
 /// Whether a file at `path` is readable by its owner alone.
