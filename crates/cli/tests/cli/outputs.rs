@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use crate::program::{FAILED_SESSION, Folder, SESSION, reply};
 #[cfg(unix)]
-use crate::program::{Outcome, Running, Signal, send, until};
+use crate::program::{Running, Signal, send, until};
 
 #[test]
 fn a_closed_pipe_is_success_and_silent() {
@@ -183,7 +183,7 @@ fn a_signal_amid_a_file_leaves_the_output_as_it_was() {
     std::fs::OpenOptions::new()
         .write(true)
         .open(folder.path("long.jsonl"))
-        .and_then(|file| file.set_len(1 << 40))
+        .and_then(|file| file.set_len(1 << 36))
         .unwrap();
     for (arguments, output, signal, code) in [
         ("long.jsonl -o out", "out", Signal::TERM, 143),
@@ -192,17 +192,15 @@ fn a_signal_amid_a_file_leaves_the_output_as_it_was() {
     ] {
         folder.write(output, "before");
         let before = (folder.names(), folder.names_in("pages"));
-        let child = folder.command(arguments).spawn().unwrap();
+        let running = Running::start(&folder, arguments);
         let is_begun = || {
             let names = [folder.names(), folder.names_in("pages")].concat();
             names.iter().any(|name| name.starts_with('.'))
         };
         until(|| format!("a beginning in {:?}", folder.names()), is_begun);
-        send(&child, signal);
-        let outcome = Outcome::from(child.wait_with_output().unwrap());
         let place = folder.path(output).canonicalize().unwrap();
-        outcome
-            .expect(code, &format!("streamfmt: {}: not written, since not all was read\n", place.display()));
+        let complaint = format!("streamfmt: {}: not written, since not all was read\n", place.display());
+        running.end(signal).expect(code, &complaint);
         assert_eq!(folder.read(output), "before");
         assert_eq!((folder.names(), folder.names_in("pages")), before);
     }

@@ -77,6 +77,14 @@ impl Folder {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
+    /// Waits until a file holds a text.
+    #[track_caller]
+    pub(crate) fn until_written(&self, name: &str, text: &str) {
+        let read = || fs::read(self.path(name)).unwrap_or_default();
+        let what = || format!("{text:?} in {name}: {:?}", String::from_utf8_lossy(&read()));
+        until(what, || contains(&read(), text));
+    }
+
     /// Names of all files in it.
     pub(crate) fn names(&self) -> Vec<String> {
         self.names_in("")
@@ -220,9 +228,11 @@ pub(crate) fn contains(bytes: &[u8], part: &str) -> bool {
     bytes.windows(part.len()).any(|window| window == part.as_bytes())
 }
 
-/// A program that is running, with its messages in a file. It ends with the test.
+/// A program that is running. It ends with the test.
 pub(crate) struct Running<'a> {
     folder: &'a Folder,
+    /// Holds what it reports, in a file.
+    messages: Folder,
     child: Child,
     stdout: Reader,
 }
@@ -233,11 +243,11 @@ impl<'a> Running<'a> {
     }
 
     pub(crate) fn of(folder: &'a Folder, mut command: Command) -> Self {
-        let messages = fs::File::create(folder.path("messages")).unwrap();
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(messages).spawn().unwrap();
+        let messages = Folder::with(&[("stderr", "")]);
+        let stderr = fs::File::create(messages.path("stderr")).unwrap();
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
         let stdout = Reader::new(child.stdout.take().unwrap());
-        Self { folder, child, stdout }
+        Self { folder, messages, child, stdout }
     }
 
     /// Writes to its standard input.
@@ -259,17 +269,19 @@ impl<'a> Running<'a> {
         self.stdout.until(|seen| contains(seen, text));
     }
 
-    /// Waits until a file in the folder holds a text.
+    pub(crate) fn messages(&self) -> String {
+        self.messages.read("stderr")
+    }
+
+    /// Waits until a file in its folder holds a text.
     #[track_caller]
     pub(crate) fn until_written(&self, file: &str, text: &str) {
-        let read = || fs::read(self.folder.path(file)).unwrap_or_default();
-        let what = || format!("{text:?} in {file}: {:?}", String::from_utf8_lossy(&read()));
-        until(what, || contains(&read(), text));
+        self.folder.until_written(file, text);
     }
 
     #[track_caller]
     pub(crate) fn until_reported(&self, message: &str) {
-        self.until_written("messages", message);
+        self.messages.until_written("stderr", message);
     }
 
     /// Ends it by a signal.
@@ -291,7 +303,7 @@ impl<'a> Running<'a> {
     fn outcome(mut self) -> Outcome {
         self.stdout.until_end();
         let code = self.child.wait().unwrap().code();
-        Outcome { code, stdout: self.shown(), stderr: self.folder.read("messages") }
+        Outcome { code, stdout: self.shown(), stderr: self.messages() }
     }
 }
 

@@ -67,11 +67,11 @@ fn settings_are_watched_with_what_they_lead_to_and_what_may_come() {
     let settings = "\ndetial = 1\nlayout.margin = 7\n";
     folder.replace(&format!("{home}/config.toml"), settings);
     running.until_written("out", "       Second reply.");
-    assert_eq!(folder.read("messages").matches("detial").count(), 2, "{}", folder.read("messages"));
+    assert_eq!(running.messages().matches("detial").count(), 2, "{}", running.messages());
     // A new mistake does.
     folder.replace(&format!("{home}/config.toml"), format!("{settings}hied = 1\n"));
     running.until_reported("what was loaded before is kept");
-    assert!(folder.read("messages").contains("config.toml:4:1: there is no key \"hied\""));
+    assert!(running.messages().contains("config.toml:4:1: there is no key \"hied\""));
     folder.replace(&format!("{home}/config.toml"), settings);
     // Files that were looked for in vain.
     folder.replace(&format!("{home}/init.lua"), says("mine"));
