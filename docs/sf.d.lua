@@ -17,10 +17,10 @@ function sf.plugin(about) end
 ---@param spec sf.ToolSpec
 function sf.tool(pattern, spec) end
 
----Says how items of another kind are told: prompt, reply, thinking, plan, notice, outcome, record, unknown.
----@param kind sf.Kind
+---Formats items of another kind: prompt, reply, thinking, plan, notice, outcome, record, unknown. A view of `frame` formats each record of the stream as a whole, in place of all its items, repeated ones included; its item has `frame`, `raw` and `line`, and `nil` leaves the record to its items.
+---@param what sf.Viewed
 ---@param fn fun(item: sf.Item, ctx: sf.Context): sf.Answer
-function sf.view(kind, fn) end
+function sf.view(what, fn) end
 
 ---Sees each item of a kind once, when it is whole; also session.start and session.end. May write ctx.state and give blocks to add after the item.
 ---@param kind sf.Event
@@ -324,7 +324,7 @@ function sf.sorted(table) end
 ---@class sf.Result: sf.Item
 ---@field tool string? the tool
 ---@field name string? the tool as the stream names it
----@field action string? what the tool does
+---@field action sf.Action? what the tool does
 ---@field took number? milliseconds since the call, where the stream tells both times
 ---@field call sf.Call? the call that it answers
 
@@ -450,6 +450,9 @@ function sf.sorted(table) end
 ---a kind of item
 ---@alias sf.Kind "prompt"|"reply"|"thinking"|"call"|"result"|"plan"|"notice"|"outcome"|"record"|"unknown"
 
+---what sf.view formats
+---@alias sf.Viewed "frame"|sf.Kind
+
 ---what sf.on listens to
 ---@alias sf.Event "session.start"|"session.end"|sf.Kind
 
@@ -510,6 +513,7 @@ function sf.sorted(table) end
 ---@field type? string
 ---@field url? string
 ---@field version? string
+---@field added? number
 ---@field after? number
 ---@field attempt? number
 ---@field before? number
@@ -520,8 +524,10 @@ function sf.sorted(table) end
 ---@field lines? number
 ---@field more_files? number
 ---@field of? number
+---@field removed? number
 ---@field start? number
 ---@field tokens? number
+---@field took_ms? number
 ---@field tool_uses? number
 ---@field total? number
 ---@field turns? number

@@ -45,7 +45,8 @@ fn completed(events: Vec<Event>) -> (Vec<Item>, usize) {
 fn assert_own_places(items: &[Item]) {
     let mut places: Vec<_> = items.iter().map(|item| (&item.parent, item.place)).collect();
     let mut ids: Vec<_> = items.iter().map(|item| &item.id).collect();
-    (places.sort(), ids.sort());
+    places.sort();
+    ids.sort();
     places.dedup();
     ids.dedup();
     assert_eq!((places.len(), ids.len()), (items.len(), items.len()), "{items:?}");

@@ -50,7 +50,7 @@ pub static FUNCTIONS: &[Row] = &[
         doc: "Names the plugin and the level of the interface it needs; gives `sf`. When the plugin is loaded anew in the middle of a run (`--watch`), `reload` makes its new ctx.state of the old one; without it session.start comes again.", body: Native(plugin) },
     Row { name: "tool", params: &[("pattern", "string"), ("spec", "sf.ToolSpec")], gives: "nil", since: 1,
         doc: "Says how the calls and results of tools are told: an exact name, an action such as `@run`, or a glob. Each field of the spec stands for itself.", body: Native(tool) },
-    Row { name: "view", params: &[("kind", "string"), ("fn", "fun(item: sf.Item, ctx: sf.Context): sf.Answer")], gives: "nil", since: 1,
+    Row { name: "view", params: &[("what", "string"), ("fn", "fun(item: sf.Item, ctx: sf.Context): sf.Answer")], gives: "nil", since: 1,
         doc: "Formats items of another kind: prompt, reply, thinking, plan, notice, outcome, record, unknown. A view of `frame` formats each record of the stream as a whole, in place of all its items, repeated ones included; its item has `frame`, `raw` and `line`, and `nil` leaves the record to its items.", body: Native(view) },
     Row { name: "on", params: &[("kind", "string"), ("fn", "fun(item: sf.Item, ctx: sf.Context): sf.Answer")], gives: "nil", since: 1,
         doc: "Sees each item of a kind once, when it is whole; also session.start and session.end. May write ctx.state and give blocks to add after the item.", body: Native(on) },

@@ -34,6 +34,7 @@ pub fn types() -> String {
     }
     let names: Vec<_> = Kind::ALL.map(Kind::name).into();
     alias(&mut out, "a kind of item", "Kind", &names, "");
+    alias(&mut out, "what sf.view formats", "Viewed", &["frame"], "sf.Kind");
     alias(&mut out, "what sf.on listens to", "Event", &["session.start", "session.end"], "sf.Kind");
     alias(&mut out, "what a tool does", "Action", &Action::ALL.map(Action::name), "");
     alias(&mut out, "where an item is in its life", "Status", &["open", "done", "failed", "cancelled"], "");
@@ -62,6 +63,7 @@ fn alias(out: &mut String, about: &str, name: &str, texts: &[&str], or: &str) {
 fn refined(name: &str, kind: &str) -> String {
     let narrow = match (name, kind) {
         ("kind", "string") => "sf.Kind",
+        ("what", "string") => "sf.Viewed",
         ("event", "string") => "sf.Event",
         ("action", "string") => "sf.Action",
         ("action", "string?") => "sf.Action?",
