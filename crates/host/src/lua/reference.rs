@@ -218,7 +218,7 @@ const ANSWERS: &str = r#"
 | a table with other keys, such as `{ text = "x" }` | an error, reported with the function's file and line; the layer below shows the item |
 | an empty text or table, a block or list without content | an error of the same kind: only `false` hides. Where the item's own text is empty, as that of a command without output, it means `nil` |
 
-An empty `arg` or `label` leaves that part of a title out; a call whose whole title would be empty keeps its own. A function of `sf.on`
+An empty `arg` leaves the argument out, an empty `label` leaves the name of the tool. A function of `sf.on`
 may return an empty text or table: it adds nothing. `parse` of a dialect returns items: an empty list, or a table with other
 keys, is an error, and the line becomes an unknown item. A writer's `entry` that returns an empty text is an error, and the
 base writes the entry.

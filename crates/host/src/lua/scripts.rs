@@ -242,12 +242,9 @@ impl Scripts {
     fn amended(&self, asked: &Asked<'_>) -> Verdict {
         match asked.item.kind {
             Kind::Result => self.summarised(asked),
-            Kind::Call => self.built_in(asked).map_or(Verdict::Hide, |view| {
-                let titled = self.titled(asked, view);
-                // A label and an argument may be empty, but not all that there is to see of a call.
-                let view = if titled.is_blank() { self.built_in(asked).unwrap_or(titled) } else { titled };
-                Verdict::Show(self.collapsed(asked, view))
-            }),
+            Kind::Call => self
+                .built_in(asked)
+                .map_or(Verdict::Hide, |view| Verdict::Show(self.collapsed(asked, self.titled(asked, view)))),
             _ => self.built_in(asked).map_or(Verdict::Hide, Verdict::Show),
         }
     }

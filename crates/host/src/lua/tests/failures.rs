@@ -171,11 +171,11 @@ fn what_may_be_empty_leaves_the_rest_to_be_seen() {
         let both = format!(
             "sf.tool('Bash', {{ arg = function() return {nothing} end, label = function() return {nothing} end }})"
         );
-        check(&both, &strs(&bash()), BASH);
+        check(&both, &strs(&bash()), call);
         let after = format!("sf.on('call', function() return {nothing} end)");
         check(&after, &strs(&bash()), BASH);
     }
-    check("sf.tool('Bash', { label = '', arg = '', summary = '' })", &strs(&bash()), BASH);
+    check("sf.tool('Bash', { label = '', arg = '', summary = '' })", &strs(&bash()), call);
     // Where there is nothing to say of, an empty answer is no fault, and what is below says so.
     let silent = [self::call("1", "Bash", r#"{"command":"cargo test"}"#), result("1", "", false)];
     for hook in
