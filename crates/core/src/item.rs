@@ -397,10 +397,11 @@ impl Item {
         }
     }
 
-    /// Whether it is of a kind that speaks by its text, and the text holds nothing but blanks.
+    /// Whether it is of a kind that speaks by its text, or a line passed through, and the text holds nothing but blanks.
     pub fn is_blank(&self) -> bool {
-        matches!(self.kind, Kind::Prompt | Kind::Reply | Kind::Thinking | Kind::Result)
-            && self.text().trim().is_empty()
+        let is_text = matches!(self.kind, Kind::Prompt | Kind::Reply | Kind::Thinking | Kind::Result)
+            || self.fact("raw").is_some();
+        is_text && self.text().trim().is_empty()
     }
 
     /// The fact called `name`, unless it is `null`.

@@ -31,6 +31,7 @@ const ROLES: &[&str] = &[
     "outcome", "outcome.ok", "outcome.warning", "outcome.error", "outcome.note", "outcome.figure",
     "prompt", "reply", "thinking",
     "notice", "notice.info", "notice.warning", "notice.error", "notice.text", "notice.note", "notice.record",
+    "badge", "badge.info", "badge.warning", "badge.critical",
     "session", "session.model", "session.id", "session.version", "session.mode", "session.folder", "session.tool",
     "session.note",
     "markdown.heading", "markdown.heading.1", "markdown.heading.2", "markdown.heading.3", "markdown.heading.4",

@@ -192,7 +192,7 @@ impl Scripts {
         };
         self.used(asked, plugin, function, answer, |reader, value| {
             let what = shown_as(&value);
-            seen(asked.item, reader.view(value, asked.item)?, what)
+            seen(asked, reader.view(value, asked.item)?, what)
         })
     }
 
@@ -398,7 +398,7 @@ impl Scripts {
                 return Ok(Some(line));
             }
             let view = View { title: line, ..View::default() };
-            Ok(seen(asked.item, view, shown_as(&value))?.map(|view| view.title))
+            Ok(seen(asked, view, shown_as(&value))?.map(|view| view.title))
         })
     }
 
@@ -611,8 +611,12 @@ fn event_table(lua: &Lua, event: Event) -> mlua::Result<Table> {
 /// A view if there is something to see in it; `what` came back. If there isn't, it is an error, since `false` is the word for
 /// hiding. But not where the item has no text itself, such as the result of a command without output: then blanks
 /// are shown as they are, and of nothing at all the layer below knows more.
-fn seen(item: &Item, view: View, what: &str) -> Result<Option<View>, Wrong> {
-    if view.is_blank() && !item.is_blank() {
+fn seen(asked: &Asked<'_>, view: View, what: &str) -> Result<Option<View>, Wrong> {
+    // What a view of frames gives may be all that a format has of a record: an empty line is one.
+    if asked.is_frame && !view.body.is_empty() {
+        return Ok(Some(view));
+    }
+    if view.is_blank() && !asked.item.is_blank() {
         return Err(format!(
             "{what} shows nothing: return false to hide the item, or nil to leave it to the layer below"
         ));

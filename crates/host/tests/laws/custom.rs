@@ -319,7 +319,8 @@ fn a_plugin_of_some_tools_leaves_others_alone() {
 #[test]
 #[should_panic(expected = "is shown")]
 fn an_entry_without_content_is_noticed() {
-    let silent = "sf.view('reply', function() return sf.span('', 'text') end)";
+    // Only what is said of a whole record may be blank.
+    let silent = "sf.view('frame', function() return sf.code('  ', nil, { exact = true }) end)";
     let engine = engine(text().pack(Pack::from_source("silent.lua", silent)));
     let (name, bytes) = sample(0, 1).remove(0);
     assert_accounted(&engine, &bytes, &name);
