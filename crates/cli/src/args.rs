@@ -10,6 +10,7 @@ use streamfmt::core::dialect::DIALECTS;
 use streamfmt::engine::WRITERS;
 use streamfmt::profile::BUILT_IN;
 
+use crate::also::Wanted;
 use crate::choice::Choice;
 use crate::config::{self, ConfigCommand, ProfileCommand};
 use crate::explain::Explain;
@@ -94,6 +95,11 @@ pub(crate) struct Args {
     /// Keep the pictures of a Markdown page as files in the folder DIR, instead of writing them into the page
     #[arg(long, value_name = "DIR", help_heading = "Input and output")]
     pub(crate) assets: Option<PathBuf>,
+
+    /// Write one more output of the same run to FILE, in the format TO, with a profile of its own if one is named
+    /// (TO:PROFILE=FILE); several times for several outputs
+    #[arg(long, value_name = "TO=FILE", value_parser = Wanted::parse, conflicts_with = "watch", help_heading = "Input and output")]
+    pub(crate) also: Vec<Wanted>,
 
     /// Append a summary of the run to FILE, as Markdown: the answer, what failed, what it cost
     #[arg(long, value_name = "FILE", help_heading = "Input and output")]
@@ -181,6 +187,7 @@ Examples:
   streamfmt -f --only failed,reply run.jsonl        as it grows, the main things
   streamfmt --to html session.jsonl > session.html  a page to share; markdown for pull requests
   streamfmt --to items run.jsonl | jq .             for programs
+  streamfmt --also html=run.html run.jsonl          a page beside the text, in the same pass
   streamfmt plugin new mine                         a plugin to begin with, and its test";
 
 impl Args {
@@ -208,10 +215,11 @@ impl Args {
         })
     }
 
-    /// Whether `file` is what `--tee` or `--output` writes to: reading it too would destroy it or never end.
+    /// Whether `file` is what an option writes to: reading it too would destroy it or never end.
     pub(crate) fn writes_to(&self, file: &Path) -> bool {
         let Ok(file) = file.canonicalize() else { return false };
-        let written = [&self.tee, &self.output, &self.summary].into_iter().flatten();
+        let also = self.also.iter().map(|wanted| &wanted.path);
+        let written = [&self.tee, &self.output, &self.summary].into_iter().flatten().chain(also);
         file.is_file() && written.filter_map(|path| path.canonicalize().ok()).any(|path| path == file)
     }
 }

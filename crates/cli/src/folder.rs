@@ -9,6 +9,7 @@ use streamfmt::Engine;
 use streamfmt::core::pipeline::Pipeline;
 use streamfmt::core::writer::html::{Html, Page};
 
+use crate::also::Place;
 use crate::args::Args;
 use crate::input::{Input, reason};
 use crate::output::Output;
@@ -21,6 +22,8 @@ pub(crate) struct Folder {
     /// What the name of the index ends in: a plugin's writer doesn't spell it.
     index_ending: &'static str,
     names: HashSet<String>,
+    /// Where other outputs are written.
+    taken: Vec<Place>,
     pages: Vec<Page>,
     count: usize,
 }
@@ -51,16 +54,21 @@ impl Folder {
             ending: engine.plugin_writer().map_or(writer.ending, |(_, ending)| ending).to_owned(),
             index_ending: writer.ending,
             names: HashSet::from(["index".to_owned()]),
+            taken: args.also.iter().filter_map(|wanted| Place::of(&wanted.path)).collect(),
             pages: Vec::new(),
             count: args.files.len().max(1),
         }))
     }
 
-    /// Makes the folder; gives the path of the index.
-    pub(crate) fn create(&self) -> Result<PathBuf, String> {
+    /// The path of the index.
+    pub(crate) fn index(&self) -> PathBuf {
+        self.path.join(format!("index.{}", self.index_ending))
+    }
+
+    /// Makes the folder.
+    pub(crate) fn create(&self) -> Result<(), String> {
         fs::create_dir_all(&self.path)
-            .map_err(|error| format!("can't make the folder {}: {}", self.path.display(), reason(&error)))?;
-        Ok(self.path.join(format!("index.{}", self.index_ending)))
+            .map_err(|error| format!("can't make the folder {}: {}", self.path.display(), reason(&error)))
     }
 
     /// Opens the page of an input; gives its name too.
@@ -85,8 +93,11 @@ impl Folder {
         let stem = part(input.path());
         let stem = if stem.is_empty() { "session".to_owned() } else { stem };
         let parent = part(input.path().and_then(Path::parent));
-        let is_input = |name: &str| {
+        let is_taken = |name: &str| {
             let page = self.path.join(format!("{name}.{}", self.ending));
+            if Place::of(&page).is_some_and(|place| self.taken.contains(&place)) {
+                return true;
+            }
             input.path().and_then(|path| path.canonicalize().ok()) == page.canonicalize().ok()
                 && page.exists()
         };
@@ -94,7 +105,7 @@ impl Folder {
         let more = (2..).map(|number| format!("{stem}-{number}"));
         let name = tries
             .chain(more)
-            .find(|name| !name.starts_with('-') && !self.names.contains(name) && !is_input(name))
+            .find(|name| !name.starts_with('-') && !self.names.contains(name) && !is_taken(name))
             .unwrap_or(stem);
         self.names.insert(name.clone());
         name

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::fs::File;
 use std::io::Read;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use streamfmt::core::profile::Ci;
 use streamfmt::core::writer::ci::parted;
 use streamfmt::{Engine, relay, subagents};
 
+use crate::also::{self, Also, Summary};
 use crate::args::Args;
 use crate::assets::Assets;
 use crate::folder::Folder;
@@ -21,7 +23,6 @@ use crate::output::Output;
 use crate::progress::Progress;
 use crate::report;
 use crate::signal::Signals;
-use crate::summary::Summary;
 use crate::tee::Tee;
 use crate::watch::Watch;
 
@@ -34,15 +35,25 @@ const THREADS: usize = 3;
 /// Bytes that are read at once.
 const CHUNK: usize = 64 * 1024;
 
+/// The choices that an input is formatted by.
+pub(crate) struct Engines<'a> {
+    /// Those for the main output.
+    pub(crate) main: Rc<Engine>,
+    /// Those for the outputs that `--also` asks for.
+    pub(crate) also: &'a [Engine],
+}
+
 /// All that the inputs have in common.
 pub(crate) struct Run<'a, 'w> {
     args: &'a Args,
-    engine: Rc<Engine>,
+    engines: Engines<'a>,
     signals: &'a mut Signals,
     watch: Option<&'a mut Watch<'w>>,
     tee: Option<Tee>,
     /// Where text goes: the index, between the pages of a folder.
     output: Output,
+    /// Outputs beside it.
+    also: Vec<Also>,
     folder: Option<Folder>,
     assets: Option<Arc<Assets>>,
     /// Why pages of the folder could not be written.
@@ -57,8 +68,8 @@ pub(crate) struct Run<'a, 'w> {
     has_unread_input: bool,
     /// Whether a signal came before a file was read to its end. What ends by itself only then, a pipe, is whole.
     is_cut: bool,
-    /// Sums up the input that is being read.
-    summary: Option<Summary<'a>>,
+    /// What was counted of the summaries of all inputs so far.
+    summed: Report,
     /// Failures of plugins that were since replaced.
     failures: u64,
     is_again: bool,
@@ -69,7 +80,7 @@ impl<'a, 'w> Run<'a, 'w> {
     /// `is_again`: all was shown before, and takes its place.
     pub(crate) fn begin(
         args: &'a Args,
-        engine: Rc<Engine>,
+        engines: Engines<'a>,
         signals: &'a mut Signals,
         watch: Option<&'a mut Watch<'w>>,
         assets: Option<&Arc<Assets>>,
@@ -79,14 +90,14 @@ impl<'a, 'w> Run<'a, 'w> {
             tell(&message);
             OUTPUT
         };
-        let folder = Folder::wanted(args, &engine).map_err(|message| {
+        let refuse = |message: String| {
             tell(&message);
             USAGE
-        })?;
-        let first = match &folder {
-            Some(folder) => Some(folder.create().map_err(fail)?),
-            None => args.output.clone(),
         };
+        let folder = Folder::wanted(args, &engines.main).map_err(refuse)?;
+        let first = folder.as_ref().map_or_else(|| args.output.clone(), |folder| Some(folder.index()));
+        also::check(args, first.as_deref()).map_err(refuse)?;
+        folder.as_ref().map_or(Ok(()), Folder::create).map_err(fail)?;
         let mut output = Output::open(first.as_deref(), args.tail).map_err(fail)?;
         if is_again {
             output.clear();
@@ -98,15 +109,18 @@ impl<'a, 'w> Run<'a, 'w> {
             }
             tee
         });
+        let also = args.also.iter().zip(engines.also);
+        let also = also.map(|(wanted, engine)| Also::open(args, wanted, engine, signals)).collect();
         let buffer = vec![0; CHUNK];
         let total = Report::default();
         Ok(Self {
             args,
-            engine,
+            engines,
             signals,
             watch,
             tee,
             output,
+            also,
             folder,
             assets: assets.cloned(),
             unwritten: Vec::new(),
@@ -116,7 +130,7 @@ impl<'a, 'w> Run<'a, 'w> {
             begun: 0,
             has_unread_input: false,
             is_cut: false,
-            summary: None,
+            summed: Report::default(),
             failures: 0,
             is_again,
         })
@@ -126,28 +140,37 @@ impl<'a, 'w> Run<'a, 'w> {
     pub(crate) fn format(&mut self, input: &Input) {
         let mut source = match input.open(self.args.follow, self.is_again) {
             Ok(source) => source,
-            Err(error) => return self.tell_unread(input, &error),
+            Err(error) => {
+                // What is there stays: nothing takes its place.
+                self.also.clear();
+                return self.tell_unread(input, &error);
+            }
         };
         let opened = self.folder.as_mut().map(|folder| folder.open(input)).transpose();
         let page = match opened {
             Ok(page) => page,
             Err(message) => {
+                self.also.clear();
                 self.unwritten.push(message);
                 return;
             }
         };
         // Between pages the output is the index.
         let page = page.map(|(page, name)| (std::mem::replace(&mut self.output, page), name));
-        let mut setup = self.engine.setup();
-        let summary = self.args.summary.as_deref().filter(|_| !self.is_again);
-        self.summary = summary.map(|path| Summary::new(path, &self.engine));
+        let mut setup = self.engines.main.setup();
+        let also = self.also.iter().zip(self.engines.also);
+        setup.also.extend(also.filter_map(|(also, engine)| also.sink(engine)));
+        let summary =
+            self.summary_path().map(|path| Summary::new(path, &self.engines.main)).map(|(summary, sink)| {
+                setup.also.push(sink);
+                summary
+            });
         setup.subagents = input.path().map(|path| subagents(path.to_owned(), self.args.files.clone()));
         let mut pipeline = Pipeline::new(setup);
         // A failure to write is kept by the output, which is asked in the end.
         let _ = self.write_heading(input);
         let before = self.bytes;
-        // What several threads read is read for one pipeline.
-        let large = source.large_file(LARGE).filter(|_| self.summary.is_none());
+        let large = source.large_file(LARGE);
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
         let fed = match (large, pipeline.stages()) {
             (Some(file), Some(stages)) if threads > 1 => self.relay(file, threads, stages),
@@ -158,11 +181,18 @@ impl<'a, 'w> Run<'a, 'w> {
         }
         let is_whole = source.size().is_none_or(|size| self.bytes - before >= size);
         self.is_cut |= self.signals.caught().is_some() && !is_whole;
-        if self.output.is_open() {
+        if self.is_wanted() {
             let _ = pipeline.finish(&mut self.output);
-            self.output.flush();
+            self.flush();
         }
-        self.unwritten.extend(self.summary.take().and_then(|summary| summary.finish().err()));
+        let mut counted = pipeline.other_reports();
+        self.also
+            .iter_mut()
+            .filter(|also| also.is_begun())
+            .zip(&mut counted)
+            .for_each(|(also, report)| also.note(report));
+        counted.for_each(|report| report::add(&mut self.summed, report));
+        self.unwritten.extend(summary.and_then(|summary| summary.finish().err()));
         if let Some((index, name)) = page {
             let page = std::mem::replace(&mut self.output, index);
             let is_given_up = self.is_cut && page.replaces().is_some();
@@ -173,7 +203,7 @@ impl<'a, 'w> Run<'a, 'w> {
                 (Err(message), _) => self.unwritten.push(message),
             }
         }
-        tell_journal(self.engine.journal());
+        tell_journal(self.engines.main.journal());
         let report = pipeline.report();
         if report.events == 0 && report.lines > report.blank_lines {
             let seems = report.foreign.map(|name| format!(" (it seems to be of {name})")).unwrap_or_default();
@@ -184,8 +214,23 @@ impl<'a, 'w> Run<'a, 'w> {
 
     /// Whether further inputs are in vain.
     pub(crate) fn is_over(&self) -> bool {
-        self.signals.caught().is_some()
-            || !(self.output.is_open() || self.tee.is_some() || self.args.summary.is_some())
+        self.signals.caught().is_some() || !(self.is_wanted() || self.tee.is_some())
+    }
+
+    /// Whether an output still takes text.
+    fn is_wanted(&self) -> bool {
+        self.output.is_open() || self.summary_path().is_some() || self.also.iter().any(Also::is_open)
+    }
+
+    /// Where a summary is appended, if one is wanted.
+    fn summary_path(&self) -> Option<&'a Path> {
+        self.args.summary.as_deref().filter(|_| !self.is_again)
+    }
+
+    /// Passes on all that was written.
+    fn flush(&mut self) {
+        self.output.flush();
+        self.also.iter_mut().for_each(Also::flush);
     }
 
     /// Ends the run; gives its exit code.
@@ -206,7 +251,11 @@ impl<'a, 'w> Run<'a, 'w> {
         for message in unwritten.iter().chain(&uncopied) {
             tell(message);
         }
-        let journal = self.engine.journal();
+        let counts: Vec<String> = self.also.iter().filter_map(Also::counts).collect();
+        // Each is finished, whatever became of the others.
+        let also = std::mem::take(&mut self.also).into_iter().map(Also::finish);
+        let is_beside_whole = also.fold(true, |all, one| all & one);
+        let journal = self.engines.main.journal();
         if journal.untold() > 0 {
             let failures = if journal.untold() == 1 { "failure" } else { "failures" };
             tell(&format!("{} more {failures} of plugins, like those told", journal.untold()));
@@ -215,13 +264,21 @@ impl<'a, 'w> Run<'a, 'w> {
             tell(&message);
         }
         if self.args.report {
-            for line in report::lines(&self.total, self.bytes) {
+            let mut lines = report::lines(&self.total, self.bytes);
+            lines.extend(counts);
+            lines.extend(
+                self.args
+                    .summary
+                    .as_ref()
+                    .map(|path| report::line(&format!("--summary {}", path.display()), &self.summed)),
+            );
+            for line in lines {
                 tell(&line);
             }
         }
         let is_copy_broken = self.tee.as_ref().is_some_and(Tee::has_failed);
         match self.signals.caught() {
-            _ if !unwritten.is_empty() || is_copy_broken => OUTPUT,
+            _ if !unwritten.is_empty() || is_copy_broken || !is_beside_whole => OUTPUT,
             Some(signal) => SIGNAL + signal,
             None if self.has_unread_input => USAGE,
             None if self.args.strict_plugins && self.failures + journal.failures() > 0 => PLUGIN,
@@ -233,7 +290,7 @@ impl<'a, 'w> Run<'a, 'w> {
     /// What to say if there is something of what alone was to be shown, and yet nothing of it is.
     fn nothing_of_only(&self) -> Option<String> {
         let only = self.args.only.join(",");
-        let is_limited = !only.is_empty() || !self.engine.settings().profile.filter.only.is_empty();
+        let is_limited = !only.is_empty() || !self.engines.main.settings().profile.filter.only.is_empty();
         // What the filters let through, and yet something hides.
         let is_hidden = self.total.hidden.keys().any(|rule| rule != "filter");
         if !is_limited || !is_hidden || !self.total.shown.is_empty() {
@@ -255,8 +312,9 @@ impl<'a, 'w> Run<'a, 'w> {
         let mut progress = Progress::begin(source.size(), self.output.is_out_of_sight(), self.label());
         let mut ends_in_line = false;
         // Once nobody reads the output, only the copy is worth reading for.
-        while self.output.is_open() || self.tee.is_some() || self.summary.is_some() {
-            let watch_output = self.tee.is_none() && self.summary.is_none() && self.args.output.is_none();
+        while self.is_wanted() || self.tee.is_some() {
+            let is_alone = self.tee.is_none() && self.summary_path().is_none() && self.also.is_empty();
+            let watch_output = is_alone && self.args.output.is_none();
             let step = source.read(&mut self.buffer, self.signals, watch_output, self.watch.is_some())?;
             if source.size().is_none() {
                 self.renew(pipeline);
@@ -271,7 +329,7 @@ impl<'a, 'w> Run<'a, 'w> {
                 Step::Cut if ends_in_line => {
                     ends_in_line = false;
                     let _ = pipeline.push(b"\n", &mut self.output);
-                    self.output.flush();
+                    self.flush();
                     continue;
                 }
                 Step::Cut | Step::Pause => continue,
@@ -281,13 +339,11 @@ impl<'a, 'w> Run<'a, 'w> {
             ends_in_line = bytes.last() != Some(&b'\n');
             self.bytes += count as u64;
             copy(bytes, &mut self.tee, progress.as_mut());
-            if let Some(summary) = &mut self.summary {
-                summary.push(bytes);
-            }
-            if self.output.is_open() {
+            if self.is_wanted() {
+                let bytes = &self.buffer[..count];
                 let _ = pipeline.push(bytes, &mut self.output);
-                self.output.flush();
-                tell_journal(self.engine.journal());
+                self.flush();
+                tell_journal(self.engines.main.journal());
             }
         }
         Ok(())
@@ -297,14 +353,16 @@ impl<'a, 'w> Run<'a, 'w> {
     fn relay(&mut self, file: File, threads: usize, stages: Stages<'_>) -> std::io::Result<()> {
         let size = file.metadata().ok().map(|about| about.len());
         let label = self.label();
-        let Self { output, tee, signals, bytes, .. } = self;
+        let is_summed = self.summary_path().is_some();
+        let Self { output, also, tee, signals, bytes, .. } = self;
         let mut progress = Progress::begin(size, output.is_out_of_sight(), label);
         let mut input = Copied { file, tee, progress: progress.as_mut(), signals, bytes };
         relay(stages, threads, &mut input, |text| {
             // A failure is kept by the output, which is asked right here.
             let _ = output.write_str(text);
             output.flush();
-            if output.is_open() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            let is_wanted = output.is_open() || is_summed || also.iter().any(Also::is_open);
+            if is_wanted { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         // Once nobody reads the output, only the copy is worth reading for.
         while input.tee.is_some() && input.read(&mut self.buffer)? > 0 {}
@@ -316,11 +374,11 @@ impl<'a, 'w> Run<'a, 'w> {
         let Some(engine) = self.watch.as_mut().and_then(|watch| watch.renewed()) else { return };
         let setup = engine.setup();
         // A page is begun and ended by one writer; lines are not.
-        let writer = !self.engine.is_document() && !engine.is_document();
+        let writer = !self.engines.main.is_document() && !engine.is_document();
         let _ = pipeline.replace(setup.profile, setup.output, writer, &mut self.output);
         self.output.flush();
-        self.failures += self.engine.journal().failures();
-        self.engine = Rc::new(engine);
+        self.failures += self.engines.main.journal().failures();
+        self.engines.main = Rc::new(engine);
         tell("loaded anew");
     }
 
@@ -332,12 +390,12 @@ impl<'a, 'w> Run<'a, 'w> {
     /// Names an input among several, where no program reads the output.
     fn write_heading(&mut self, input: &Input) -> std::fmt::Result {
         self.begun += 1;
-        if self.args.files.len() < 2 || self.folder.is_some() || self.engine.writer().is_data {
+        if self.args.files.len() < 2 || self.folder.is_some() || self.engines.main.writer().is_data {
             return Ok(());
         }
         let gap = if self.begun > 1 { "\n" } else { "" };
         let name = one_line(&input.name());
-        let is_log = self.engine.settings().profile.layout.ci != Ci::None;
+        let is_log = self.engines.main.settings().profile.layout.ci != Ci::None;
         let name = if is_log { parted(&name) } else { name.into() };
         writeln!(self.output, "{gap}==> {name} <==")
     }

@@ -2,6 +2,7 @@
 //!
 //! Arguments become a source, a pipeline and an output; what happens becomes an exit code.
 
+mod also;
 mod args;
 mod assets;
 mod background;
@@ -21,7 +22,6 @@ mod plugin;
 mod progress;
 mod report;
 mod signal;
-mod summary;
 mod tee;
 mod terminal;
 mod theme;
@@ -36,11 +36,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use streamfmt::core::redact::Redaction;
-use streamfmt::{Engine, Files, Looks, Problems};
+use streamfmt::{Builder, Engine, Files, Looks, Problems};
 
 use crate::args::{Args, Command, PluginErrors};
 use crate::assets::Assets;
-use crate::format::Run;
+use crate::choice::Choice;
+use crate::format::{Engines, Run};
 use crate::input::Input;
 use crate::message::{OK, OUTPUT, SIGNAL, USAGE, tell, tell_problems};
 use crate::signal::Signals;
@@ -100,6 +101,7 @@ fn run() -> Result<u8, u8> {
         return Err(USAGE);
     }
     choice::announce(&engine);
+    let also = also::engines(&args, &engine).ok_or(USAGE)?;
     let mut watch = args.watch.then(|| Watch::new(&build, &engine));
     let mut signals = Signals::catch().map_err(|error| {
         tell(&format!("can't wait for signals: {}", input::reason(&error)));
@@ -108,8 +110,8 @@ fn run() -> Result<u8, u8> {
     let mut engine = Rc::new(engine);
     let mut is_again = false;
     loop {
-        let mut run =
-            Run::begin(&args, Rc::clone(&engine), &mut signals, watch.as_mut(), assets.as_ref(), is_again)?;
+        let engines = Engines { main: Rc::clone(&engine), also: &also };
+        let mut run = Run::begin(&args, engines, &mut signals, watch.as_mut(), assets.as_ref(), is_again)?;
         for input in &inputs {
             run.format(input);
             if run.is_over() {
@@ -128,15 +130,9 @@ fn run() -> Result<u8, u8> {
     }
 }
 
-/// Reads the user's choices.
-fn engine(
-    args: &Args,
-    looks: &Looks,
-    assets: Option<&Arc<Assets>>,
-    files: Files,
-) -> Result<Engine, Problems> {
-    let mut builder = args
-        .choice
+/// What holds for all outputs.
+fn common(args: &Args, choice: &Choice, files: Files) -> Builder {
+    let mut builder = choice
         .builder()
         .dialect(&args.from)
         .only(args.only.iter().cloned())
@@ -144,19 +140,29 @@ fn engine(
         .ascii(args.ascii)
         .timestamps(args.timestamps)
         .inline_plugin_errors(args.plugin_errors == PluginErrors::Inline)
-        .files(files)
-        .looks(looks.clone());
+        .files(files);
     if args.redact {
         builder = builder.redact(&Redaction::everything());
     }
+    for path in &args.plugin {
+        builder = builder.plugin(path);
+    }
+    builder
+}
+
+/// Reads the user's choices.
+fn engine(
+    args: &Args,
+    looks: &Looks,
+    assets: Option<&Arc<Assets>>,
+    files: Files,
+) -> Result<Engine, Problems> {
+    let mut builder = common(args, &args.choice, files).looks(looks.clone());
     if let Some(name) = &args.to {
         builder = builder.writer(name);
     }
     if let Some(name) = &args.theme {
         builder = builder.theme(name);
-    }
-    for path in &args.plugin {
-        builder = builder.plugin(path);
     }
     if let Some(assets) = assets {
         builder = builder.keep_pictures(assets.keeper());

@@ -1,16 +1,26 @@
-//! Where the text goes: standard output or a file, whole or only its end.
+//! Where the text goes: standard output, a file, a pipe or a device, whole or only its end.
 
 use std::fmt::{self, Write as _};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, Stdout, Write};
 use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::time::Duration;
 
 use streamfmt::Tail;
 
 use crate::input::reason;
+use crate::signal::Signals;
 
 /// Text is passed on in pieces of about this size, so that memory stays bounded and a closed pipe is seen.
 const PIECE: usize = 64 * 1024;
+
+/// Links that are followed, one to the next.
+const MOST_LINKS: usize = 40;
+
+/// How long to wait between looks at a pipe that nobody reads yet.
+#[cfg(unix)]
+const LOOK: Duration = Duration::from_millis(10);
 
 /// Takes the text of a pipeline and passes it on.
 pub(crate) struct Output {
@@ -39,8 +49,36 @@ impl Output {
             Some(path) if path != Path::new("-") => Destination::File(Replacement::create(path)?),
             _ => Destination::Stdout(io::stdout()),
         };
-        let tail = tail.map(Tail::lines);
-        Ok(Self { buffer: String::with_capacity(PIECE * 2), tail, destination, state: State::Open })
+        Ok(Self::to(destination, tail.map(Tail::lines)))
+    }
+
+    /// Opens `path` for an output beside the main one. `is_growing`: a file is written where it is, to be read meanwhile. A
+    /// pipe waits here for its reader, until a signal comes.
+    pub(crate) fn beside(path: &Path, is_growing: bool, signals: &mut Signals) -> Result<Self, String> {
+        let is_descriptor = is_descriptor(path);
+        let metadata = fs::metadata(path);
+        if is_descriptor && (metadata.is_err() || is_ours(path)) {
+            return Err(unwritten(path, &io::Error::other("it isn't open")));
+        }
+        let opened = match metadata {
+            _ if path == Path::new("-") => None,
+            Ok(metadata) if is_fifo(&metadata) => Some(open_fifo(path, !is_descriptor, signals)),
+            Ok(metadata) if !metadata.is_file() || is_descriptor => None,
+            _ if is_growing => Some(File::create(path)),
+            _ => None,
+        };
+        let Some(opened) = opened else { return Self::open(Some(path), None) };
+        let file = opened.map_err(|error| unwritten(path, &error))?;
+        Ok(Self::to(Destination::File(Replacement { file, draft: None, target: path.to_owned() }), None))
+    }
+
+    fn to(destination: Destination, tail: Option<Tail>) -> Self {
+        Self { buffer: String::with_capacity(PIECE * 2), tail, destination, state: State::Open }
+    }
+
+    /// Why not all of it could be written, if that is so.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        if let State::Failed(message) = &self.state { Some(message) } else { None }
     }
 
     /// Whether text can still be given.
@@ -162,7 +200,12 @@ pub(crate) struct Replacement {
 
 impl Replacement {
     fn create(path: &Path) -> Result<Self, String> {
-        let fail = |error: io::Error| format!("can't write {}: {}", path.display(), reason(&error));
+        let fail = |error: io::Error| unwritten(path, &error);
+        if is_descriptor(path) {
+            // Whatever was opened there is written on at its end.
+            let file = OpenOptions::new().append(true).open(path).map_err(fail)?;
+            return Ok(Self { file, draft: None, target: path.to_owned() });
+        }
         // What a link leads to is replaced, not the link.
         let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let existing = fs::metadata(&target).ok();
@@ -190,7 +233,7 @@ impl Replacement {
     pub(crate) fn put_in_place(mut self) -> Result<(), String> {
         let Some(draft) = &self.draft else { return Ok(()) };
         let placed = self.file.sync_all().and_then(|()| fs::rename(draft, &self.target));
-        placed.map_err(|error| format!("can't write {}: {}", self.target.display(), reason(&error)))?;
+        placed.map_err(|error| unwritten(&self.target, &error))?;
         self.draft = None;
         // The name is safe on the disk once its folder is. Not every system can do that.
         let folder = self.target.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
@@ -205,4 +248,81 @@ impl Drop for Replacement {
             let _ = fs::remove_file(draft);
         }
     }
+}
+
+fn unwritten(path: &Path, error: &io::Error) -> String {
+    format!("can't write {}: {}", path.display(), reason(error))
+}
+
+/// Whether a path names something that this process has open already, such as `/dev/stdout` or `/dev/fd/3`.
+fn is_descriptor(path: &Path) -> bool {
+    let (mut path, mut steps) = (path.to_owned(), 0);
+    loop {
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        let is_of_process = real.starts_with("/proc") && real.ends_with("fd");
+        if is_of_process || real == Path::new("/dev/fd") {
+            return true;
+        }
+        // A link to one is one, too.
+        let Ok(next) = fs::read_link(&path) else { return false };
+        path = folder.join(next);
+        steps += 1;
+        if steps > MOST_LINKS {
+            return false;
+        }
+    }
+}
+
+/// Whether a descriptor is one that this program opened, not who started it: all of ours are closed in other programs.
+fn is_ours(path: &Path) -> bool {
+    const CLOSED_IN_OTHERS: u32 = 0o200_0000;
+    let number = path.file_name().unwrap_or_default().to_string_lossy();
+    let about = fs::read_to_string(format!("/proc/self/fdinfo/{number}")).unwrap_or_default();
+    let flags = about.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+    flags.is_some_and(|flags| flags & CLOSED_IN_OTHERS != 0)
+}
+
+#[cfg(unix)]
+fn is_fifo(metadata: &fs::Metadata) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    metadata.file_type().is_fifo()
+}
+
+#[cfg(not(unix))]
+fn is_fifo(_: &fs::Metadata) -> bool {
+    false
+}
+
+/// Opens a pipe once somebody reads it. `waits`: that may still be to come.
+#[cfg(unix)]
+fn open_fifo(path: &Path, waits: bool, signals: &mut Signals) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+
+    use rustix::fs::{OFlags, fcntl_setfl};
+    use rustix::io::Errno;
+
+    let mut options = OpenOptions::new();
+    options.write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    loop {
+        match options.open(path) {
+            Ok(file) => {
+                fcntl_setfl(&file, OFlags::empty())?;
+                return Ok(file);
+            }
+            Err(error) if error.raw_os_error() != Some(Errno::NXIO.raw_os_error()) => return Err(error),
+            Err(_) if !waits || signals.caught().is_some() => {
+                return Err(io::Error::other("nobody reads it"));
+            }
+            Err(_) => {
+                signals.wait(None, Some(LOOK), false)?;
+            }
+        }
+    }
+}
+
+#[cfg(not(unix))]
+fn open_fifo(path: &Path, _: bool, _: &mut Signals) -> io::Result<File> {
+    OpenOptions::new().write(true).open(path)
 }

@@ -82,8 +82,7 @@ pub(crate) fn lines(report: &Report, bytes: u64) -> Vec<String> {
         if report.items == 1 { "item" } else { "items" },
         counts.collect::<String>()
     )];
-    let shown = if report.shown.is_empty() { "nothing".to_owned() } else { names(&by_name(&report.shown)) };
-    lines.push(format!("shown: {shown}"));
+    lines.push(shown(report));
     for (what, counts) in [
         ("hidden", &report.hidden),
         ("elided", &by_name(&report.elided)),
@@ -100,6 +99,26 @@ pub(crate) fn lines(report: &Report, bytes: u64) -> Vec<String> {
         lines.push("the run ended in an error".to_owned());
     }
     lines
+}
+
+/// The report on an output beside the main one, in one line: the input was counted with the main one.
+pub(crate) fn line(output: &str, report: &Report) -> String {
+    let mut line = format!("{output}: {}", shown(report));
+    for (what, counts) in [
+        ("hidden", &report.hidden),
+        ("redacted", &report.redacted),
+        ("failures of formatters", &report.failures),
+    ] {
+        if !counts.is_empty() {
+            line = format!("{line}; {what}: {}", names(counts));
+        }
+    }
+    line
+}
+
+fn shown(report: &Report) -> String {
+    let shown = if report.shown.is_empty() { "nothing".to_owned() } else { names(&by_name(&report.shown)) };
+    format!("shown: {shown}")
 }
 
 fn by_name(counts: &BTreeMap<Kind, u64>) -> BTreeMap<String, u64> {

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::Arc;
 
+use jiff::tz::TimeZone;
 use streamfmt::core::profile::Ci;
 use streamfmt::core::theme::{Appearance, ColorDepth};
 use streamfmt::{Background, Looks};
@@ -16,6 +17,18 @@ use crate::message::tell;
 /// Narrower is no layout any more.
 const NARROWEST: usize = 20;
 
+/// What the file of an output of format `to` beside the main one can show. The options for a terminal don't hold for it.
+pub(crate) fn looks_of_file(args: &Args, to: &str) -> Looks {
+    let asked = Asked { to: Some(to), color: When::Auto, width: None, is_file: true };
+    let surroundings = Surroundings {
+        is_terminal: false,
+        can_ask: false,
+        columns: &|| None,
+        variable: &|name| env::var(name).ok(),
+    };
+    Looks { zone: zone(args), ..surroundings.looks(&asked) }
+}
+
 /// What standard output, or the file that is written instead, can show.
 pub(crate) fn looks(args: &Args) -> Looks {
     let is_terminal = args.output.is_none() && io::stdout().is_terminal();
@@ -23,13 +36,28 @@ pub(crate) fn looks(args: &Args) -> Looks {
     // What is read from the terminal itself is the input then, not an answer.
     let is_read = io::stdin().is_terminal() && args.files.iter().any(|file| file == Path::new("-"));
     let can_ask = is_terminal && !is_read;
-    let mut looks =
-        Surroundings { is_terminal, can_ask, columns: &columns, variable: &|name| env::var(name).ok() }
-            .looks(args);
-    if args.timestamps {
-        looks.zone = Some(jiff::tz::TimeZone::system());
+    let surroundings =
+        Surroundings { is_terminal, can_ask, columns: &columns, variable: &|name| env::var(name).ok() };
+    Looks { zone: zone(args), ..surroundings.looks(&Asked::of(args)) }
+}
+
+fn zone(args: &Args) -> Option<TimeZone> {
+    args.timestamps.then(TimeZone::system)
+}
+
+/// What was asked for.
+struct Asked<'a> {
+    to: Option<&'a str>,
+    color: When,
+    width: Option<usize>,
+    /// Whether a file is written instead of standard output.
+    is_file: bool,
+}
+
+impl<'a> Asked<'a> {
+    fn of(args: &'a Args) -> Self {
+        Self { to: args.to.as_deref(), color: args.color, width: args.width, is_file: args.output.is_some() }
     }
-    looks
 }
 
 /// What the decision depends on.
@@ -42,16 +70,16 @@ struct Surroundings<'a> {
 }
 
 impl Surroundings<'_> {
-    fn looks(&self, args: &Args) -> Looks {
+    fn looks(&self, asked: &Asked<'_>) -> Looks {
         Looks {
-            color: self.wants_color(args).then(|| self.depth()),
-            force_color: args.color == When::Always,
-            width: self.width(args.width),
-            is_width_fixed: args.width.is_some(),
+            color: self.wants_color(asked).then(|| self.depth()),
+            force_color: asked.color == When::Always,
+            width: self.width(asked.width),
+            is_width_fixed: asked.width.is_some(),
             links: self.is_terminal && self.follows_links(),
             background: self.background(),
             zone: None,
-            ci: if args.output.is_none() { self.ci() } else { Ci::None },
+            ci: if asked.is_file { Ci::None } else { self.ci() },
         }
     }
 
@@ -69,13 +97,13 @@ impl Surroundings<'_> {
         }
     }
 
-    fn wants_color(&self, args: &Args) -> bool {
+    fn wants_color(&self, asked: &Asked<'_>) -> bool {
         let forced = self.get("CLICOLOR_FORCE").is_some_and(|value| value != "0");
-        match args.color {
+        match asked.color {
             When::Always => true,
             When::Never => false,
             // Who asks for the format by its name has thought of where it goes.
-            When::Auto if args.to.as_deref() == Some("ansi") => true,
+            When::Auto if asked.to == Some("ansi") => true,
             When::Auto if self.get("NO_COLOR").is_some() => false,
             When::Auto if forced => true,
             When::Auto => self.is_terminal && self.get("TERM").is_none_or(|term| term != "dumb"),
@@ -163,7 +191,8 @@ mod tests {
         let variable = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
-        Surroundings { is_terminal, can_ask: false, columns: &|| Some(100), variable: &variable }.looks(&args)
+        Surroundings { is_terminal, can_ask: false, columns: &|| Some(100), variable: &variable }
+            .looks(&Asked::of(&args))
     }
 
     #[test]

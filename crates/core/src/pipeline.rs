@@ -9,6 +9,9 @@
 //! Each stage knows nothing of those after it, so it may be some lines ahead, and a host may work them on several threads
 //! ([`Pipeline::stages`]); readings are pure. In the outlet each item is said at the step that completes it, with the session
 //! as it stands there, and is never said again.
+//!
+//! A session may have several outputs ([`Setup::also`]). The input is decoded once; from items on each output has formatters,
+//! limits and a writer of its own, and is what it would be alone.
 
 mod intake;
 mod outlet;
@@ -18,6 +21,7 @@ mod stage;
 
 use std::fmt::{self, Write};
 use std::marker::PhantomData;
+use std::ops::ControlFlow;
 
 use crate::dialect::{self, Guest};
 use crate::entry::Entry;
@@ -88,6 +92,24 @@ pub enum Settled {
 /// until then, and within bounds, nothing is said.
 pub type Settle = Box<dyn FnMut(&Known<'_>) -> Settled + Send>;
 
+/// Takes text, piece by piece, and decides whether to go on.
+pub type Take = Box<dyn FnMut(&str) -> ControlFlow<()> + Send>;
+
+/// One more output of a session.
+pub struct Sink {
+    /// The user's choices.
+    pub profile: Profile,
+    /// What comes out.
+    pub output: Output,
+    /// Decides anew what is shown and how, once it is known whose stream it is.
+    pub settle: Option<Settle>,
+    /// Whether something of this may be used on this thread alone.
+    pub bound: Option<Bound>,
+    /// Where the text goes. Once it breaks off it isn't called again; the other outputs go on. Updates don't come here: see
+    /// [`Pipeline::take_updates_of`].
+    pub take: Take,
+}
+
 /// How a pipeline is set up.
 pub struct Setup {
     /// The dialect's name, or `None` to find out (`auto`).
@@ -106,6 +128,8 @@ pub struct Setup {
     pub settle: Option<Settle>,
     /// Whether something of all this may be used on this thread alone.
     pub bound: Option<Bound>,
+    /// Further outputs. The input is read as all of the above asks for.
+    pub also: Vec<Sink>,
 }
 
 /// Tells that something in a set-up may be used on this thread alone, as the machine of a script: then the whole is not
@@ -142,8 +166,15 @@ struct Way {
 }
 
 impl Way {
-    /// Takes a line.
-    fn frame(&mut self, frame: Frame<'_>, out: &mut dyn Write) -> fmt::Result {
+    /// Takes a line. Where writing failed before, `written`, it goes on only if there are other outputs.
+    fn frame(&mut self, frame: Frame<'_>, written: fmt::Result, out: &mut dyn Write) -> fmt::Result {
+        if written.is_err() && !self.scribe.has_others() {
+            return written;
+        }
+        written.and(self.take(frame, out))
+    }
+
+    fn take(&mut self, frame: Frame<'_>, out: &mut dyn Write) -> fmt::Result {
         self.bytes += frame.bytes.len();
         self.readings.push((frame.line, Reading::of(frame, dialect::is_event)));
         if self.readings.len() < LINES && self.bytes < BYTES { Ok(()) } else { self.work(out) }
@@ -157,7 +188,7 @@ impl Way {
         let mut size = 0;
         let mut written = Ok(());
         let mut write = |said: &mut Vec<Said>| {
-            written = written.and_then(|()| scribe.write(said, out));
+            written = written.and(scribe.write(said, out));
         };
         let mut apply = |steps: &mut Vec<Step>| {
             for step in steps.drain(..) {
@@ -202,12 +233,20 @@ pub struct Stages<'a> {
 impl Pipeline {
     /// Sets a pipeline up.
     pub fn new(setup: Setup) -> Self {
-        let Setup { dialect, guests, max_line, profile, output, subagents, settle, bound } = setup;
-        let (stage, writer) = Stage::new(profile, output);
+        let Setup { dialect, guests, max_line, profile, output, subagents, settle, mut bound, also } = setup;
+        let (stage, writer) = Stage::new(profile, output, 0);
+        let mut outlet = Outlet::new(stage, settle, dialect.as_deref());
+        let mut scribe = Scribe::new(writer);
+        for (number, sink) in (1..).zip(also) {
+            let (stage, writer) = Stage::new(sink.profile, sink.output, number);
+            outlet.add(stage, sink.settle, dialect.as_deref());
+            scribe.add(writer, sink.take);
+            bound = bound.or(sink.bound);
+        }
         let way = Way {
-            outlet: Outlet::new(stage, settle, dialect.as_deref()),
+            outlet,
             intake: Intake::new(dialect.as_deref(), guests, max_line, subagents),
-            scribe: Scribe::new(writer),
+            scribe,
             bound,
             readings: Vec::new(),
             bytes: 0,
@@ -221,8 +260,8 @@ impl Pipeline {
     pub fn push(&mut self, bytes: &[u8], out: &mut dyn Write) -> fmt::Result {
         let Self { framer, way } = self;
         let mut written = Ok(());
-        framer.push(bytes, |frame| written = written.and_then(|()| way.frame(frame, out)));
-        written.and_then(|()| way.work(out))
+        framer.push(bytes, |frame| written = way.frame(frame, written, out));
+        written.and(way.work(out))
     }
 
     /// The stages, between two calls of [`Self::push`]; `None` if they are bound to this thread.
@@ -235,25 +274,34 @@ impl Pipeline {
     pub fn finish(&mut self, out: &mut dyn Write) -> fmt::Result {
         let Self { framer, way } = self;
         let mut written = Ok(());
-        framer.finish(|frame| written = written.and_then(|()| way.frame(frame, out)));
-        written.and_then(|()| way.work(out))?;
+        framer.finish(|frame| written = way.frame(frame, written, out));
+        let written = written.and(way.work(out));
         let Way { intake, outlet, scribe, said, .. } = way;
         intake.end(&mut |step| outlet.take(step, said));
         outlet.end(said);
-        scribe.write(said, out)?;
+        let written = written.and(scribe.write(said, out));
+        scribe.end_others();
+        written?;
         scribe.end(out)
     }
 
     /// What changed since the last time, in the order in which it first changed. Growing items are
     /// formatted here, once for all that they grew: the caller's pace is the pace of formatting.
     pub fn take_updates(&mut self) -> Vec<Update> {
-        let Outlet { session, stage, .. } = &mut self.way.outlet;
-        stage.take_updates(session)
+        self.take_updates_of(0)
+    }
+
+    /// The same of an output: 0 is the main one, 1 the first of [`Setup::also`].
+    pub fn take_updates_of(&mut self, output: usize) -> Vec<Update> {
+        let Outlet { session, stage, others, .. } = &mut self.way.outlet;
+        let stage = if output == 0 { Some(stage) } else { others.get_mut(output - 1) };
+        stage.map(|stage| stage.take_updates(session)).unwrap_or_default()
     }
 
     /// Goes on with other choices from the next event on. What was said stays said; the session, the counts and what
     /// formatters want to keep go over to the new ones. `writer`: whether the writer is replaced, too; one that
-    /// writes a document as a whole can't be. Nothing but the profile is replaced if the kind of output is another.
+    /// writes a document as a whole can't be. Nothing but the profile is replaced if the kind of output is another. Further
+    /// outputs stay as they are.
     pub fn replace(
         &mut self,
         profile: Profile,
@@ -266,9 +314,14 @@ impl Pipeline {
         new.map_or(Ok(()), |new| scribe.replace(new, out))
     }
 
-    /// What was counted so far.
+    /// What was counted so far, of the main output.
     pub fn report(&self) -> &Report {
         &self.way.outlet.stage.report
+    }
+
+    /// What was counted so far of each of the further outputs, in their order.
+    pub fn other_reports(&self) -> impl Iterator<Item = &Report> {
+        self.way.outlet.others.iter().map(|stage| &stage.report)
     }
 
     /// All items so far, and the facts of the run.

@@ -9,12 +9,13 @@ mod format;
 mod writers;
 
 use std::io::{self, Read};
+use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use streamfmt_core::formatter::Formatter;
-use streamfmt_core::pipeline::{Bound, Output, Settle, Settled, Setup};
+use streamfmt_core::pipeline::{Bound, Output, Settle, Settled, Setup, Sink};
 use streamfmt_core::profile::{Ci, Limits, Profile};
 use streamfmt_core::theme::{ColorDepth, Theme};
 use streamfmt_core::writer::sheet::KeepPicture;
@@ -94,6 +95,70 @@ impl Engine {
     }
 
     fn setup_with(&self, plugins: &Rc<Plugins>) -> Setup {
+        let (profile, output, settle, bound) = self.parts(plugins);
+        Setup {
+            dialect: self.dialect.clone(),
+            guests: lua::guests(plugins),
+            max_line: self.settings.max_line,
+            profile,
+            output,
+            subagents: None,
+            settle,
+            bound,
+            also: Vec::new(),
+        }
+    }
+
+    /// An output of these choices for an input that another engine's pipeline reads: it is what this engine's pipeline would
+    /// write, as long as both read with the same dialects and the same longest line. `take` takes the text, piece by piece, and
+    /// says whether to go on.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use std::sync::{Arc, Mutex};
+    /// use streamfmt::{Engine, core::pipeline::Pipeline};
+    ///
+    /// let log = Engine::builder().profile("ci").build()?;
+    /// let page = Engine::builder().writer("html").build()?;
+    /// let html = Arc::new(Mutex::new(String::new()));
+    /// let sink = Arc::clone(&html);
+    /// let mut setup = log.setup();
+    /// setup.also.push(page.beside(&log).sink(move |text| match sink.lock() {
+    ///     Ok(mut html) => {
+    ///         html.push_str(text);
+    ///         ControlFlow::Continue(())
+    ///     }
+    ///     Err(_) => ControlFlow::Break(()),
+    /// }));
+    /// let (mut pipeline, mut text) = (Pipeline::new(setup), String::new());
+    /// pipeline.push(b"{\"type\":\"result\",\"subtype\":\"success\",\"result\":\"done\"}\n", &mut text)?;
+    /// pipeline.finish(&mut text)?;
+    /// assert!(text.contains("done"));
+    /// # let html = html.lock().map_err(|_| "poisoned")?;
+    /// assert!(html.ends_with("</html>\n"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn sink(&self, take: impl FnMut(&str) -> ControlFlow<()> + Send + 'static) -> Sink {
+        let (profile, output, settle, bound) = self.parts(&self.load_plugins());
+        Sink { profile, output, settle, bound, take: Box::new(take) }
+    }
+
+    /// An output that sums the input up in Markdown, whatever this engine's says of it. What is masked there is masked here.
+    pub fn summary(&self, take: impl FnMut(&str) -> ControlFlow<()> + Send + 'static) -> Sink {
+        let mut engine = Self { by_stream: Arc::default(), ..self.apart() };
+        let profile = &mut engine.settings.profile;
+        let limits = Limits { error_lines: Some(40), ..Limits::default() };
+        *profile =
+            Profile { limits, redaction: std::mem::take(&mut profile.redaction), ..Profile::default() };
+        let plugins = engine.load_plugins();
+        let (profile, _, settle, bound) = engine.parts(&plugins);
+        let formatters = engine.formatters_of(&plugins);
+        let output = Output::Entries { formatters, writer: Box::new(Summary::default()) };
+        Sink { profile, output, settle, bound, take: Box::new(take) }
+    }
+
+    /// What an output is made of.
+    fn parts(&self, plugins: &Rc<Plugins>) -> (Profile, Output, Option<Settle>, Option<Bound>) {
         let mut profile = self.settings.profile.clone();
         plugins.redact(&mut profile.redaction);
         let output = match (self.writer.make)(self) {
@@ -106,34 +171,7 @@ impl Engine {
         let settle = self.settle();
         // The machines of scripts are; what is settled later may have some.
         let is_bound = settle.is_some() || plugins.is_bound();
-        Setup {
-            dialect: self.dialect.clone(),
-            guests: lua::guests(plugins),
-            max_line: self.settings.max_line,
-            profile,
-            output,
-            subagents: None,
-            settle,
-            bound: is_bound.then(Bound::default),
-        }
-    }
-
-    /// The set-up of a pipeline that sums an input up in Markdown, whatever the output says of it. What is masked there is
-    /// masked here.
-    pub fn summary(&self) -> Setup {
-        let mut engine = Self { by_stream: Arc::default(), ..self.apart() };
-        let profile = &mut engine.settings.profile;
-        let limits = Limits { error_lines: Some(40), ..Limits::default() };
-        *profile =
-            Profile { limits, redaction: std::mem::take(&mut profile.redaction), ..Profile::default() };
-        let mut setup = engine.setup();
-        if let Output::Entries { writer, .. } = &mut setup.output {
-            *writer = Box::new(Summary::default());
-        } else {
-            setup.output =
-                Output::Entries { formatters: engine.formatters(), writer: Box::new(Summary::default()) };
-        }
-        setup
+        (profile, output, settle, is_bound.then(Bound::default))
     }
 
     /// Decides by the stream between this and the other engines of the user's switches.
@@ -188,6 +226,16 @@ impl Engine {
     #[must_use]
     pub fn apart(&self) -> Self {
         self.with_journal(&Journal::default())
+    }
+
+    /// The same choices for one more output of the input that `main` is for: what plugins did wrong is told by its journal,
+    /// once for all outputs.
+    #[must_use]
+    pub fn beside(&self, main: &Self) -> Self {
+        let heard = main.plugins.iter().map(|active| active.pack.name.clone()).collect();
+        let journal = main.journal.beside(heard);
+        journal.take_in(&self.journal);
+        self.with_journal(&journal)
     }
 
     fn with_journal(&self, journal: &Journal) -> Self {

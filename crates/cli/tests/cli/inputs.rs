@@ -40,7 +40,7 @@ fn a_large_file_on_several_threads_says_what_it_says_on_one() {
     let damage = r#"no record
 {"type":"user","message":{"role":"us{"type":"user","message":{"role":"user","content":"after damage"}}
 "#;
-    let folder = Folder::with(&[]);
+    let folder = Folder::with(&[("silent.lua", "")]);
     std::fs::create_dir_all(folder.path("s/subagents")).unwrap();
     folder.write(&format!("s/subagents/{agent}.meta.json"), beside(".meta.json"));
     // So long that what it tells doesn't fit in one batch.
@@ -48,9 +48,9 @@ fn a_large_file_on_several_threads_says_what_it_says_on_one() {
     // The last line has no end.
     folder.write("s.jsonl", many("") + damage + &history + &said(6_000, ""));
     for arguments in ["--to items s.jsonl", "--to text --profile full s.jsonl"] {
-        // A run that is summed up is on one thread.
-        let slowly = folder.run(&format!("--report --summary sum.md {arguments}"));
-        let relayed = folder.run(&format!("--report --tee copy.jsonl {arguments}"));
+        // What a plugin takes part in is on one thread.
+        let slowly = folder.run(&format!("--report --plugin silent.lua --summary slowly.md {arguments}"));
+        let relayed = folder.run(&format!("--report --tee copy.jsonl --summary slowly.md {arguments}"));
         assert!(
             relayed.stdout.contains("5999 words") && relayed.stdout.matches(" words words").count() > 12_000
         );
@@ -58,6 +58,10 @@ fn a_large_file_on_several_threads_says_what_it_says_on_one() {
         assert!(relayed.stdout == slowly.stdout, "{arguments}");
         assert_eq!(folder.read("copy.jsonl"), folder.read("s.jsonl"));
         std::fs::remove_file(folder.path("copy.jsonl")).unwrap();
+        let summaries = folder.read("slowly.md");
+        let (one, other) = summaries.split_at(summaries.len() / 2);
+        assert!(one == other && one.contains("Push the branch"), "{summaries}");
+        std::fs::remove_file(folder.path("slowly.md")).unwrap();
     }
 }
 

@@ -8,6 +8,7 @@ mod redact;
 #[cfg(unix)]
 mod tty;
 
+mod also;
 mod arguments;
 mod assets;
 mod ci;

@@ -1,6 +1,7 @@
 //! From events to entries: the session, and what is said of it.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use crate::event::Event;
 use crate::item::Fact;
@@ -20,34 +21,48 @@ const MAX_HELD_BYTES: usize = 1 << 20;
 /// From events to entries.
 pub struct Outlet {
     pub(super) session: Session,
+    /// What is said in the main output.
     pub(super) stage: Stage,
+    /// What is said in the others.
+    pub(super) others: Vec<Stage>,
     scout: Option<Scout>,
     line: u64,
 }
 
 /// What is held back while it isn't settled how the stream is shown.
+#[derive(Default)]
 struct Scout {
-    settle: Settle,
+    /// What decides on each output for which that isn't settled yet, by its number.
+    settles: Vec<(usize, Settle)>,
     held: VecDeque<Step>,
     lines: usize,
     bytes: usize,
     /// What is known of the stream so far.
-    dialect: Option<std::sync::Arc<str>>,
+    dialect: Option<Arc<str>>,
     facts: Facts,
 }
 
 impl Outlet {
     /// `stage`: what is said. `dialect`: its name, if it was decided on from outside.
     pub(super) fn new(stage: Stage, settle: Option<Settle>, dialect: Option<&str>) -> Self {
-        let scout = settle.map(|settle| Scout {
-            settle,
-            held: VecDeque::new(),
-            lines: 0,
-            bytes: 0,
-            dialect: dialect.map(Into::into),
-            facts: Facts::default(),
-        });
-        Self { session: Session::default(), stage, scout, line: 0 }
+        let mut outlet =
+            Self { session: Session::default(), stage, others: Vec::new(), scout: None, line: 0 };
+        outlet.scout(0, settle, dialect);
+        outlet
+    }
+
+    /// Adds an output.
+    pub(super) fn add(&mut self, stage: Stage, settle: Option<Settle>, dialect: Option<&str>) {
+        self.others.push(stage);
+        self.scout(self.others.len(), settle, dialect);
+    }
+
+    /// Waits until it is settled how an output shows the stream.
+    fn scout(&mut self, output: usize, settle: Option<Settle>, dialect: Option<&str>) {
+        let Some(settle) = settle else { return };
+        let scout = self.scout.get_or_insert_default();
+        scout.dialect = dialect.map(Into::into);
+        scout.settles.push((output, settle));
     }
 
     /// Takes a step, and says what it completes.
@@ -56,43 +71,33 @@ impl Outlet {
             scout.hold(step);
             return self.settle(false, said);
         }
-        let Self { session, stage, .. } = self;
-        match step.0 {
-            StepKind::Event(event) => self.happen(event, said),
-            StepKind::Line(line) => {
-                stage.end_frame(session, said);
-                self.line = line;
-                stage.report.lines += 1;
-            }
-            StepKind::Dialect(name) => stage.report.dialect = Some(name),
-            StepKind::Record(framed) => {
-                stage.report.events += 1;
-                stage.begin_frame(framed, session, said);
-            }
-            StepKind::Count(counted) => {
-                stage.end_frame(session, said);
-                self.count(counted);
-            }
+        if let StepKind::Line(line) = step.0 {
+            self.line = line;
         }
-    }
-
-    fn count(&mut self, counted: Counted) {
-        let report = &mut self.stage.report;
-        match counted {
-            Counted::Blank => report.blank_lines += 1,
-            Counted::Raw => report.raw_lines += 1,
-            Counted::Damaged => report.damaged += 1,
-            Counted::Oversized => report.oversized += 1,
-            Counted::Foreign(name) => report.foreign = report.foreign.or(Some(name)),
+        let Self { session, stage, others, .. } = self;
+        begin(&step.0, stage, session, said);
+        for stage in others {
+            begin(&step.0, stage, session, said);
+        }
+        if let StepKind::Event(event) = step.0 {
+            self.happen(event, said);
         }
     }
 
     /// Ends the input: says what is left.
     pub(super) fn end(&mut self, said: &mut Vec<Said>) {
         self.settle(true, said);
-        let Self { session, stage, line, .. } = self;
+        let Self { session, stage, others, line, .. } = self;
         stage.end_frame(session, said);
-        session.end(*line, |session, change| stage.take(session, change, said));
+        for stage in others.iter_mut() {
+            stage.end_frame(session, said);
+        }
+        session.end(*line, |session, change| {
+            stage.take(session, &change, said);
+            for stage in others.iter_mut() {
+                stage.take(session, &change, said);
+            }
+        });
         let damaged = stage.report.damaged;
         if damaged > SHOWN_DAMAGE {
             let mut notice = notice(*line, "damaged");
@@ -100,17 +105,21 @@ impl Outlet {
             notice.data.push(("count", Fact::Int(damaged.cast_signed())));
             self.happen(Event::Put(Box::new(notice)), said);
         }
-        self.stage.end(&self.session, said);
+        let Self { session, stage, others, .. } = self;
+        stage.end(session, said);
+        for stage in others {
+            stage.end(session, said);
+        }
     }
 
     fn happen(&mut self, event: Event, said: &mut Vec<Said>) {
-        let Self { session, stage, .. } = self;
-        match &event {
-            Event::Bookkeeping(name) => report::count(&mut stage.report.bookkeeping, name),
-            Event::Unknown(name) => report::count(&mut stage.report.unknown, name),
-            _ => {}
-        }
-        session.apply(event, |session, change| stage.take(session, change, said));
+        let Self { session, stage, others, .. } = self;
+        session.apply(event, |session, change| {
+            stage.take(session, &change, said);
+            for stage in others.iter_mut() {
+                stage.take(session, &change, said);
+            }
+        });
     }
 
     /// Looks whether it can be settled now how the stream is shown, and if so, takes what was held back for that.
@@ -118,18 +127,49 @@ impl Outlet {
         let Some(mut scout) = self.scout.take() else { return };
         let is_all = is_end || scout.lines > MAX_HELD_LINES || scout.bytes > MAX_HELD_BYTES;
         let known = Known { dialect: scout.dialect.as_deref(), facts: &scout.facts, is_all };
-        match (scout.settle)(&known) {
-            Settled::Wait if !is_all => {
-                self.scout = Some(scout);
-                return;
-            }
+        let Self { stage, others, .. } = self;
+        scout.settles.retain_mut(|(output, settle)| match settle(&known) {
+            Settled::Wait => !is_all,
+            Settled::Keep => false,
             Settled::Use(choices) => {
-                let (profile, output) = *choices;
-                said.push(Said(Saying::Writer(self.stage.settle(profile, output))));
+                let (profile, output_of) = *choices;
+                let stage = if *output == 0 { &mut *stage } else { &mut others[*output - 1] };
+                let writer = stage.settle(profile, output_of);
+                said.push(Said { output: *output, saying: Saying::Writer(writer) });
+                false
             }
-            Settled::Wait | Settled::Keep => {}
+        });
+        if !scout.settles.is_empty() {
+            self.scout = Some(scout);
+            return;
         }
         scout.held.into_iter().for_each(|step| self.take(step, said));
+    }
+}
+
+/// Counts a step, and ends and begins the record that a formatter may speak of as a whole.
+fn begin(step: &StepKind, stage: &mut Stage, session: &Session, said: &mut Vec<Said>) {
+    if matches!(step, StepKind::Line(_) | StepKind::Count(_)) {
+        stage.end_frame(session, said);
+    }
+    let report = &mut stage.report;
+    match step {
+        StepKind::Event(Event::Bookkeeping(name)) => report::count(&mut report.bookkeeping, name),
+        StepKind::Event(Event::Unknown(name)) => report::count(&mut report.unknown, name),
+        StepKind::Event(_) => {}
+        StepKind::Line(_) => report.lines += 1,
+        StepKind::Dialect(name) => report.dialect = Some(Arc::clone(name)),
+        StepKind::Record(framed) => {
+            report.events += 1;
+            stage.begin_frame(framed, session, said);
+        }
+        StepKind::Count(counted) => match counted {
+            Counted::Blank => report.blank_lines += 1,
+            Counted::Raw => report.raw_lines += 1,
+            Counted::Damaged => report.damaged += 1,
+            Counted::Oversized => report.oversized += 1,
+            Counted::Foreign(name) => report.foreign = report.foreign.or(Some(name)),
+        },
     }
 }
 

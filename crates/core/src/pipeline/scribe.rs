@@ -1,12 +1,22 @@
-//! From entries on: the writer.
+//! From entries on: the writers.
 
 use std::fmt::{self, Write};
+use std::ops::ControlFlow;
 
 use crate::entry::Entry;
 use crate::writer::Writer;
 
+use super::Take;
+
+/// Room for text that is kept, in bytes.
+const ROOM: usize = 1 << 18;
+
 /// What is said, in order: what goes from the outlet to the scribe.
-pub struct Said(pub(super) Saying);
+pub struct Said {
+    /// In which output; 0 is the main one.
+    pub(super) output: usize,
+    pub(super) saying: Saying,
+}
 
 /// One thing that is said.
 #[expect(clippy::large_enum_variant, reason = "nearly all are entries")]
@@ -21,19 +31,74 @@ pub(super) enum Saying {
 
 /// From entries to text.
 pub struct Scribe {
+    pen: Pen,
+    others: Vec<Other>,
+}
+
+/// Writes one output.
+struct Pen {
     writer: Option<Box<dyn Writer>>,
     is_begun: bool,
 }
 
+/// An output beside the main one.
+struct Other {
+    pen: Pen,
+    /// Where its text goes, as long as that is wanted.
+    take: Option<Take>,
+    text: String,
+}
+
 impl Scribe {
     pub(super) fn new(writer: Option<Box<dyn Writer>>) -> Self {
-        Self { writer, is_begun: false }
+        Self { pen: Pen { writer, is_begun: false }, others: Vec::new() }
     }
 
-    /// Writes all that is said, and empties it.
+    /// Adds an output.
+    pub(super) fn add(&mut self, writer: Option<Box<dyn Writer>>, take: Take) {
+        let pen = Pen { writer, is_begun: false };
+        self.others.push(Other { pen, take: Some(take), text: String::new() });
+    }
+
+    /// Whether there are outputs beside the main one.
+    pub(super) fn has_others(&self) -> bool {
+        !self.others.is_empty()
+    }
+
+    /// Writes all that is said, and empties it: that of the main output to `out`.
     pub fn write(&mut self, said: &mut Vec<Said>, out: &mut dyn Write) -> fmt::Result {
+        let written = self.pen.write(said, 0, out);
+        for (number, other) in (1..).zip(&mut self.others) {
+            other.write(|pen, text| pen.write(said, number, text));
+        }
+        said.clear();
+        written
+    }
+
+    /// Goes on with another writer of the main output, in the middle of what it writes.
+    pub(super) fn replace(&mut self, writer: Box<dyn Writer>, out: &mut dyn Write) -> fmt::Result {
+        let before = self.pen.writer.replace(writer);
+        before.map_or(Ok(()), |mut before| before.end(out))
+    }
+
+    /// Writes what stands after the last entry of the main output.
+    pub(super) fn end(&mut self, out: &mut dyn Write) -> fmt::Result {
+        self.pen.end(out)
+    }
+
+    /// Writes what stands after the last entry of the others.
+    pub(super) fn end_others(&mut self) {
+        for other in &mut self.others {
+            other.write(|pen, text| pen.end(text));
+        }
+    }
+}
+
+impl Pen {
+    /// Writes what is said in this output.
+    fn write(&mut self, said: &mut [Said], output: usize, out: &mut dyn Write) -> fmt::Result {
         // Where they lie: an entry is too large to be moved without need.
-        let written = said.iter_mut().try_for_each(|Said(saying)| match saying {
+        said.iter_mut().filter(|said| said.output == output).try_for_each(|said| match &mut said.saying {
             Saying::Entry(entry) => match self.begun(out)? {
                 Some(writer) => writer.entry(entry, out),
                 None => Ok(()),
@@ -43,19 +108,10 @@ impl Scribe {
                 self.writer = writer.take();
                 Ok(())
             }
-        });
-        said.clear();
-        written
+        })
     }
 
-    /// Goes on with another writer, in the middle of what it writes.
-    pub(super) fn replace(&mut self, writer: Box<dyn Writer>, out: &mut dyn Write) -> fmt::Result {
-        let before = self.writer.replace(writer);
-        before.map_or(Ok(()), |mut before| before.end(out))
-    }
-
-    /// Writes what stands after the last entry.
-    pub(super) fn end(&mut self, out: &mut dyn Write) -> fmt::Result {
+    fn end(&mut self, out: &mut dyn Write) -> fmt::Result {
         self.begun(out)?.map_or(Ok(()), |writer| writer.end(out))
     }
 
@@ -66,5 +122,20 @@ impl Scribe {
             writer.begin(out)?;
         }
         Ok(Some(writer))
+    }
+}
+
+impl Other {
+    /// Passes on what `write` writes.
+    fn write(&mut self, write: impl FnOnce(&mut Pen, &mut String) -> fmt::Result) {
+        let Self { pen, take, text } = self;
+        let Some(wanting) = take else { return };
+        // A string takes everything.
+        let _ = write(pen, text);
+        if !text.is_empty() && wanting(text) == ControlFlow::Break(()) {
+            *take = None;
+        }
+        text.clear();
+        text.shrink_to(ROOM);
     }
 }

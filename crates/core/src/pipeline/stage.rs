@@ -66,8 +66,10 @@ struct Restated {
     has_items: bool,
 }
 
-/// From items to entries: the formatter chain, the clip.
+/// From items to entries of one output: the formatter chain, the clip.
 pub(super) struct Stage {
+    /// The output's number; 0 is the main one.
+    output: usize,
     profile: Profile,
     listener: Listener,
     formatters: Chain,
@@ -99,9 +101,10 @@ pub(super) struct Stage {
 
 impl Stage {
     /// The stage, and the writer of what it says.
-    pub(super) fn new(profile: Profile, output: Output) -> (Self, Option<Box<dyn Writer>>) {
+    pub(super) fn new(profile: Profile, output: Output, number: usize) -> (Self, Option<Box<dyn Writer>>) {
         let (listener, formatters, writer) = Listener::of(output);
         let stage = Self {
+            output: number,
             standard: Standard::of(&profile),
             redactor: Redactor::new(&profile.redaction),
             profile,
@@ -138,7 +141,7 @@ impl Stage {
         self.titles.clear();
     }
 
-    pub(super) fn take(&mut self, session: &Session, change: Change<'_>, said: &mut Vec<Said>) {
+    pub(super) fn take(&mut self, session: &Session, change: &Change<'_>, said: &mut Vec<Said>) {
         match change {
             Change::Complete(item) => self.item(item, session, said),
             Change::Repeated(item) => {
@@ -147,7 +150,7 @@ impl Stage {
             }
             Change::Grew(id) => {
                 if let (Listener::Sink, None) = (self.listener, &self.frame) {
-                    self.grown.insert(id);
+                    self.grown.insert(id.clone());
                 }
             }
             Change::Dropped(id) => {
@@ -159,11 +162,11 @@ impl Stage {
     }
 
     /// What was said of an item, if it was, holds no longer.
-    fn take_back(&mut self, id: Id) {
+    fn take_back(&mut self, id: &Id) {
         if let Listener::Sink = self.listener {
-            self.grown.shift_remove(&id);
-            self.growing.swap_remove(&id);
-            self.updates.insert(id.clone(), Update::Drop(id));
+            self.grown.shift_remove(id);
+            self.growing.swap_remove(id);
+            self.updates.insert(id.clone(), Update::Drop(id.clone()));
         }
     }
 
@@ -256,13 +259,13 @@ impl Stage {
     }
 
     /// A record begins: asks the formatters whether they say something of it in place of its items.
-    pub(super) fn begin_frame(&mut self, framed: Framed, session: &Session, said: &mut Vec<Said>) {
+    pub(super) fn begin_frame(&mut self, framed: &Framed, session: &Session, said: &mut Vec<Said>) {
         self.end_frame(session, said);
         if !self.formatters.iter().any(|formatter| formatter.reads_frames()) {
             return;
         }
         self.meet(session, said);
-        let Some(frame) = frame_of(&framed) else { return };
+        let Some(frame) = frame_of(framed) else { return };
         let answers = self.formatters.iter().find_map(|formatter| {
             let verdict = formatter.frame(&frame, session);
             note_failures(&mut self.failures, &**formatter);
@@ -272,7 +275,7 @@ impl Stage {
                 Ok(Verdict::Pass) | Err(_) => None,
             }
         });
-        let record = framed.record;
+        let record = Arc::clone(&framed.record);
         self.frame = answers.map(|view| Restated { frame, record, view, has_items: false });
     }
 
@@ -323,7 +326,7 @@ impl Stage {
         if let Some(redactor) = &mut self.redactor {
             redactor.json(&mut line);
         }
-        said.push(Said(Saying::Item(line)));
+        said.push(Said { output: self.output, saying: Saying::Item(line) });
         Ok(())
     }
 
@@ -343,7 +346,7 @@ impl Stage {
                     redactor.id(&mut entry.id);
                     entry.parent.iter_mut().for_each(|parent| redactor.id(parent));
                 }
-                said.push(Said(Saying::Entry(entry)));
+                said.push(Said { output: self.output, saying: Saying::Entry(entry) });
             }
             Listener::Sink => {
                 self.grown.shift_remove(&entry.id);

@@ -88,17 +88,33 @@ pub enum Told {
 
 /// What plugins did wrong and printed, over all inputs of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Journal(Arc<Mutex<Inner>>);
+pub struct Journal {
+    inner: Arc<Mutex<Inner>>,
+    /// Of an output beside the main one.
+    beside: Option<Arc<Beside>>,
+}
+
+/// How an output writes into the journal of the main one: what both have to tell is told once.
+#[derive(Debug)]
+struct Beside {
+    number: u64,
+    /// Plugins of the main output: what they print is told there.
+    heard: BTreeSet<String>,
+}
 
 #[derive(Debug, Default)]
 struct Inner {
     fresh: VecDeque<Told>,
-    /// How often each failure happened.
+    /// The failures, each with the number of the output in which it happened first.
     known: BTreeMap<(String, String), u64>,
     failures: u64,
     /// What was questioned: the plugin and the message.
     doubts: BTreeSet<(String, String)>,
     printed: usize,
+    /// How many outputs write beside the main one.
+    besides: u64,
+    /// Failures that such outputs told where they happened, each with the output's number.
+    told_beside: BTreeSet<(u64, (String, String))>,
     /// Steps that plugins took, by name.
     spent: BTreeMap<String, u64>,
     /// Calls of plugins' functions.
@@ -139,6 +155,32 @@ impl Journal {
         journal
     }
 
+    /// This journal for one more output of the same input. Failures that another output had first are not counted again,
+    /// and what the plugins `heard` print is left out.
+    pub(crate) fn beside(&self, heard: BTreeSet<String>) -> Self {
+        let mut inner = self.inner();
+        inner.besides += 1;
+        let beside = Arc::new(Beside { number: inner.besides, heard });
+        Self { inner: Arc::clone(&self.inner), beside: Some(beside) }
+    }
+
+    /// Whether what a plugin prints is told by another output.
+    pub(super) fn is_heard(&self, pack: &str) -> bool {
+        self.beside.as_ref().is_some_and(|beside| beside.heard.contains(pack))
+    }
+
+    /// Takes in what another journal has to tell.
+    pub(crate) fn take_in(&self, other: &Self) {
+        for told in other.take() {
+            match told {
+                Told::Warning(warning) => {
+                    self.fail(warning, false);
+                }
+                Told::Printed(plugin, line) => self.print(&plugin, line.as_bytes()),
+            }
+        }
+    }
+
     pub(super) fn fault(&self) -> Option<Fault> {
         self.inner().fault
     }
@@ -166,20 +208,26 @@ impl Journal {
     /// Takes in a failure. `quietly`: it is told elsewhere. Whether it is the first of its kind.
     pub(super) fn fail(&self, warning: Warning, quietly: bool) -> bool {
         let mut inner = self.inner();
-        inner.failures += 1;
         let place =
             warning.place.as_ref().map_or_else(String::new, |(file, line, _)| format!("{file}:{line}"));
         let key = (format!("{}/{place}", warning.plugin), short(&warning.message));
-        if inner.known.len() >= MOST_KNOWN && !inner.known.contains_key(&key) {
-            return false;
+        let output = self.beside.as_ref().map_or(0, |beside| beside.number);
+        let first = inner.known.get(&key).copied();
+        if first.is_none_or(|first| first == output) {
+            inner.failures += 1;
         }
-        let times = inner.known.entry(key).or_default();
-        *times += 1;
-        let is_first = *times == 1;
-        if is_first && !quietly {
+        let is_new = first.is_none() && inner.known.len() < MOST_KNOWN;
+        if is_new {
+            inner.known.insert(key.clone(), output);
+        }
+        if quietly && output > 0 {
+            // Each output has a place of its own to tell it.
+            return inner.told_beside.len() < MOST_KNOWN && inner.told_beside.insert((output, key));
+        }
+        if is_new && !quietly {
             inner.fresh.push_back(Told::Warning(warning));
         }
-        is_first
+        is_new
     }
 
     /// Takes in that a plugin can't be read.
@@ -222,7 +270,7 @@ impl Journal {
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

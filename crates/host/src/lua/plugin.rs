@@ -107,7 +107,11 @@ impl Running {
         plugin: &Rc<Plugin>,
     ) -> mlua::Result<(Vm, Table, Table)> {
         let (journal, named, fallback) = (journal.clone(), Rc::clone(plugin), pack.name.clone());
+        let is_heard = journal.is_heard(&pack.name);
         let log = move |text: &[u8]| {
+            if is_heard {
+                return;
+            }
             let name = named.name.borrow();
             journal.print(name.as_deref().unwrap_or(&fallback), text);
         };
