@@ -6,6 +6,7 @@
 use std::error::Error;
 use std::fmt;
 use std::hint::black_box;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -60,6 +61,13 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "html", of: Some("text"), must: "3 ×", aim: "1.5 ×", setup: |engines| engines.html.setup()
+    },
+    Case {
+        name: "text and html, one beside the other",
+        of: Some("html"),
+        must: "1.2 ×",
+        aim: "1.05 ×",
+        setup: |engines| beside(&engines.html, &engines.text),
     },
     Case {
         name: "markdown, profile full",
@@ -320,6 +328,16 @@ impl fmt::Write for Sink {
         self.0.push_str(text);
         Ok(())
     }
+}
+
+/// Two outputs of one session.
+fn beside(main: &Engine, other: &Engine) -> Setup {
+    let mut setup = main.setup();
+    setup.also.push(other.sink(|text| {
+        black_box(text);
+        ControlFlow::Continue(())
+    }));
+    setup
 }
 
 /// Everything is read and applied, nothing is said.
