@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::de::IgnoredAny;
-use streamfmt::core::entry::Entry;
 use streamfmt::core::formatter::{FormatError, Formatter, Verdict};
 use streamfmt::core::item::Item;
+use streamfmt::core::outline::Node;
 use streamfmt::core::pipeline::{Output, Pipeline, Setup};
 use streamfmt::core::session::Session;
 use streamfmt::core::theme::ColorDepth;
@@ -367,7 +367,7 @@ impl Formatter for Silent {
 }
 
 impl Writer for Silent {
-    fn entry(&mut self, _: &Entry, _: &mut dyn fmt::Write) -> fmt::Result {
+    fn node(&mut self, _: &Node, _: &mut dyn fmt::Write) -> fmt::Result {
         Ok(())
     }
 }

@@ -10,6 +10,7 @@
 
 use streamfmt_core::entry::{Block, Change, DiffLine, Entry, Hunk, Line, ListItem, Point, View};
 use streamfmt_core::item::Kind;
+use streamfmt_core::outline::{Node, Relation};
 use streamfmt_core::profile::{Glyphs, Layout};
 use streamfmt_core::text::Text;
 use streamfmt_core::theme::{Appearance, ColorDepth, Theme};
@@ -48,25 +49,25 @@ fn main() {
         timestamps: None,
     });
     let mut out = String::new();
-    for entry in entries() {
-        writer.entry(&entry, &mut out).expect("a string takes all");
+    for node in nodes() {
+        writer.node(&node, &mut out).expect("a string takes all");
     }
     print!("{out}");
 }
 
-fn entry(kind: Kind, view: View) -> Entry {
-    Entry::new("id", kind, view)
+fn entry(kind: Kind, view: View) -> Node {
+    Entry::new("id", kind, view).into()
 }
 
-fn inside(depth: u16, entry: Entry) -> Entry {
-    Entry { depth, ..entry }
+fn inside(depth: u16, node: Node) -> Node {
+    Node { entry: Entry { depth, ..node.entry }, ..node }
 }
 
-fn of(call: &Line, entry: Entry) -> Entry {
-    Entry { of: Some(call.clone()), ..entry }
+fn apart(call: &Line, node: Node) -> Node {
+    Node { relation: Relation::Apart(call.clone()), ..node }
 }
 
-fn prose(kind: Kind, text: &str) -> Entry {
+fn prose(kind: Kind, text: &str) -> Node {
     let role = match kind {
         Kind::Prompt => "prompt",
         Kind::Thinking => "thinking",
@@ -75,16 +76,16 @@ fn prose(kind: Kind, text: &str) -> Entry {
     entry(kind, View::of(vec![Block::prose(role, text)]))
 }
 
-fn call(tool: &'static str, argument: &str, body: Vec<Block>) -> Entry {
+fn call(tool: &'static str, argument: &str, body: Vec<Block>) -> Node {
     let title = Line::of("tool.name", tool).with("call.arg", argument);
     entry(Kind::Call, View { body, ..View::titled("call", title) })
 }
 
-fn result(mark: &'static str, title: Line, body: Vec<Block>) -> Entry {
-    entry(Kind::Result, View { body, ..View::titled(mark, title) })
+fn result(mark: &'static str, title: Line, body: Vec<Block>) -> Node {
+    Node { relation: Relation::Below, ..entry(Kind::Result, View { body, ..View::titled(mark, title) }) }
 }
 
-fn entries() -> Vec<Entry> {
+fn nodes() -> Vec<Node> {
     let line = |change, text| DiffLine { change, text };
     let hunk = Hunk {
         old_start: Some(39),
@@ -146,7 +147,7 @@ fn entries() -> Vec<Entry> {
             ),
         ),
         inside(1, call("Bash", "wc -l src/checkout.rs", vec![])),
-        of(
+        apart(
             &grep,
             result(
                 "ok",

@@ -560,6 +560,16 @@ impl View {
         }
         false
     }
+
+    /// Whether it heads what follows: a session begins.
+    pub fn is_heading(&self) -> bool {
+        self.mark == Some("session")
+    }
+
+    /// Whether it reports a failure.
+    pub fn is_failure(&self) -> bool {
+        matches!(self.mark, Some("error" | "outcome-error"))
+    }
 }
 
 /// What is said of one item, under the item's id.
@@ -585,10 +595,9 @@ pub struct Entry {
     pub took: Option<u64>,
     /// How many sub-agents it is inside of.
     pub depth: u16,
-    /// On a result that doesn't directly follow its call in the output: the call's title. On anything else that is
-    /// inside of a call, and doesn't follow that call or something else inside of it: that call's title.
-    pub of: Option<Line>,
-    /// What the run had come to by then, for writers that ask ([`crate::writer::Writer::wants_figures`]).
+    /// On a result: its call.
+    pub call: Option<Id>,
+    /// What the run had come to by then, for writers that ask ([`crate::writer::Wants::figures`]).
     pub figures: Option<Figures>,
     /// What is said.
     pub view: View,
@@ -608,7 +617,7 @@ impl Entry {
             at: None,
             took: None,
             depth: 0,
-            of: None,
+            call: None,
             figures: None,
             view,
         }
@@ -625,3 +634,18 @@ pub struct Figures {
 }
 
 impl Eq for Figures {}
+
+/// About how many bytes of text are in blocks. What is folded in another counts as little.
+pub(crate) fn text_size(blocks: &[Block]) -> usize {
+    let line = |line: &Line| line.spans.iter().map(|span| span.text.len()).sum::<usize>();
+    let bytes = |block: &Block| match block {
+        Block::Prose { text, .. } | Block::Code { text, .. } => text.len(),
+        Block::Lines { lines } => lines.iter().map(line).sum(),
+        Block::List { items } => items.iter().map(|item| line(&item.line)).sum(),
+        Block::Table { rows, .. } => rows.iter().flatten().map(line).sum(),
+        Block::Diff { hunks, .. } => hunks.iter().map(|hunk| hunk.lines.text.len()).sum(),
+        Block::Image { picture, .. } => picture.as_ref().map_or(0, |it| it.record.value(it.node).raw().len()),
+        Block::Details { .. } | Block::Elided { .. } => 0,
+    };
+    blocks.iter().map(|block| 100 + bytes(block)).sum()
+}

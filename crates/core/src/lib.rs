@@ -22,6 +22,7 @@ pub mod item;
 pub mod json;
 mod names;
 pub mod nearest;
+pub mod outline;
 pub mod pipeline;
 pub mod profile;
 pub mod reading;

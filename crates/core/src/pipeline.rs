@@ -122,6 +122,8 @@ pub struct Setup {
     pub profile: Profile,
     /// What comes out.
     pub output: Output,
+    /// Whether the whole input is there already, so that nobody waits for a call before its result comes.
+    pub is_whole: bool,
     /// Where the files of a history's sub-agents are found.
     pub subagents: Option<Subagents>,
     /// Decides anew what is shown and how, once it is known whose stream it is.
@@ -233,12 +235,23 @@ pub struct Stages<'a> {
 impl Pipeline {
     /// Sets a pipeline up.
     pub fn new(setup: Setup) -> Self {
-        let Setup { dialect, guests, max_line, profile, output, subagents, settle, mut bound, also } = setup;
-        let (stage, writer) = Stage::new(profile, output, 0);
+        let Setup {
+            dialect,
+            guests,
+            max_line,
+            profile,
+            output,
+            is_whole,
+            subagents,
+            settle,
+            mut bound,
+            also,
+        } = setup;
+        let (stage, writer) = Stage::new(profile, output, is_whole, 0);
         let mut outlet = Outlet::new(stage, settle, dialect.as_deref());
         let mut scribe = Scribe::new(writer);
         for (number, sink) in (1..).zip(also) {
-            let (stage, writer) = Stage::new(sink.profile, sink.output, number);
+            let (stage, writer) = Stage::new(sink.profile, sink.output, is_whole, number);
             outlet.add(stage, sink.settle, dialect.as_deref());
             scribe.add(writer, sink.take);
             bound = bound.or(sink.bound);
@@ -312,6 +325,11 @@ impl Pipeline {
         let Way { outlet: Outlet { session, stage, .. }, scribe, .. } = &mut self.way;
         let new = stage.replace(profile, output, writer, session);
         new.map_or(Ok(()), |new| scribe.replace(new, out))
+    }
+
+    /// The number of the last line that was read: what was shown at it is the same in every process, at any pace.
+    pub fn revision(&self) -> u64 {
+        self.report().lines
     }
 
     /// What was counted so far, of the main output.

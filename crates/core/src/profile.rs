@@ -113,6 +113,8 @@ pub struct Layout {
     pub fold: Option<usize>,
     /// Whose log the rows are for.
     pub ci: Ci,
+    /// Whether results wait to be put under their calls.
+    pub pairs: Pairs,
 }
 
 impl Default for Layout {
@@ -125,6 +127,7 @@ impl Default for Layout {
             fold: Some(12),
             bare: false,
             ci: Ci::None,
+            pairs: Pairs::Auto,
         }
     }
 }
@@ -134,6 +137,18 @@ impl Layout {
     pub fn is_ascii(&self) -> bool {
         self.ascii || self.glyphs == Glyphs::Ascii
     }
+}
+
+/// Whether a result is put under its call where that isn't directly before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pairs {
+    /// Where the whole input is there already, as a file that isn't followed; a page always.
+    #[default]
+    Auto,
+    /// If it comes within a window, counted in entries and bytes: until then its call waits.
+    Always,
+    /// Never: everything is written when it is complete, and what is apart from its call names it.
+    Never,
 }
 
 /// The CI service whose log rows are written for. Each reads commands from the output, so in all but the first no

@@ -102,6 +102,7 @@ impl Engine {
             max_line: self.settings.max_line,
             profile,
             output,
+            is_whole: false,
             subagents: None,
             settle,
             bound,

@@ -11,9 +11,10 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use streamfmt::core::entry::{Block, Entry};
 use streamfmt::core::item::Status;
+use streamfmt::core::outline::Node;
 use streamfmt::core::pipeline::{Output, Pipeline, Setup, Update};
-use streamfmt::core::writer::Writer;
 use streamfmt::core::writer::json::Json;
+use streamfmt::core::writer::{Wants, Writer};
 use streamfmt::engine::Engine;
 
 use recordings::recordings;
@@ -45,12 +46,12 @@ fn a_reply_grows_under_one_id_and_ends_whole() {
 struct Clock(bool);
 
 impl Writer for Clock {
-    fn wants_time(&self) -> bool {
-        self.0
+    fn wants(&self) -> Wants {
+        Wants { time: self.0, ..Wants::default() }
     }
 
-    fn entry(&mut self, entry: &Entry, out: &mut dyn std::fmt::Write) -> std::fmt::Result {
-        write!(out, "{} ", entry.at.is_some())
+    fn node(&mut self, node: &Node, out: &mut dyn std::fmt::Write) -> std::fmt::Result {
+        write!(out, "{} ", node.entry.at.is_some())
     }
 }
 
@@ -137,7 +138,7 @@ fn shown(engine: &Engine, bytes: &[u8], pace: usize) -> (BTreeMap<String, Value>
             match update {
                 Update::Put(new) => {
                     let mut line = String::new();
-                    Json.entry(&new, &mut line).unwrap();
+                    Json.node(&Node::from((*new).clone()), &mut line).unwrap();
                     let (id, new) = entry(&line);
                     dropped.retain(|gone| *gone != id);
                     shown.insert(id, new);

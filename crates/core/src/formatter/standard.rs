@@ -58,11 +58,6 @@ impl Standard {
         lines::fold(item, view, call, self.keeps_long)
     }
 
-    /// Whether what it says of a result names the call.
-    pub(crate) fn names_calls(&self) -> bool {
-        self.detail == Detail::Lines
-    }
-
     /// Says a result whose call others say, so that nothing is left out because the call's title tells it.
     pub fn format_apart(&self, result: &Item, session: &Session) -> Verdict {
         self.verdict(Context { is_apart: true, ..self.context(result, session) })

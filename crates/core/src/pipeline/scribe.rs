@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 use std::ops::ControlFlow;
 
-use crate::entry::Entry;
+use crate::outline::Part;
 use crate::writer::Writer;
 
 use super::Take;
@@ -19,10 +19,10 @@ pub struct Said {
 }
 
 /// One thing that is said.
-#[expect(clippy::large_enum_variant, reason = "nearly all are entries")]
+#[expect(clippy::large_enum_variant, reason = "nearly all are nodes")]
 pub(super) enum Saying {
-    /// What is said of an item, or beside one.
-    Entry(Entry),
+    /// A part of the document.
+    Part(Part),
     /// An item as it is, spelled.
     Item(String),
     /// It was settled who writes all this, before anything was said.
@@ -99,8 +99,8 @@ impl Pen {
     fn write(&mut self, said: &mut [Said], output: usize, out: &mut dyn Write) -> fmt::Result {
         // Where they lie: an entry is too large to be moved without need.
         said.iter_mut().filter(|said| said.output == output).try_for_each(|said| match &mut said.saying {
-            Saying::Entry(entry) => match self.begun(out)? {
-                Some(writer) => writer.entry(entry, out),
+            Saying::Part(part) => match self.begun(out)? {
+                Some(writer) => part.write(writer, out),
                 None => Ok(()),
             },
             Saying::Item(line) => out.write_str(line),

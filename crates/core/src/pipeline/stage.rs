@@ -11,12 +11,13 @@ use crate::formatter::standard::Standard;
 use crate::formatter::{Formatter, Moment, Verdict, tools};
 use crate::item::{Fact, FactRef, Id, Item, Kind};
 use crate::json::Record;
-use crate::profile::{Detail, Profile};
+use crate::outline::{Node, Outline, Part, Shape, TakePart, TitleOf};
+use crate::profile::{Detail, Pairs, Profile};
 use crate::redact::Redactor;
 use crate::session::{Change, Session, SessionId};
 use crate::text::Text;
-use crate::writer::Writer;
 use crate::writer::json::write_item;
+use crate::writer::{Order, Wants, Writer};
 
 use super::intake::Framed;
 use super::report::{Report, count};
@@ -33,7 +34,7 @@ type Chain = Vec<Box<dyn Formatter>>;
 #[derive(Clone, Copy)]
 enum Listener {
     /// A writer that wants these.
-    Writer { time: bool, figures: bool },
+    Writer(Wants),
     /// A sink that can change what it shows.
     Sink,
     /// Nobody: items are told as they are.
@@ -45,8 +46,7 @@ impl Listener {
     fn of(output: Output) -> (Self, Chain, Option<Box<dyn Writer>>) {
         match output {
             Output::Entries { formatters, writer } => {
-                let listener = Self::Writer { time: writer.wants_time(), figures: writer.wants_figures() };
-                (listener, formatters, Some(writer))
+                (Self::Writer(writer.wants()), formatters, Some(writer))
             }
             Output::Updates { formatters } => (Self::Sink, formatters, None),
             Output::Items => (Self::Program, Vec::new(), None),
@@ -76,11 +76,10 @@ pub(super) struct Stage {
     standard: Standard,
     /// Masks what is to be masked, if anything is.
     redactor: Option<Redactor>,
-    /// The item that was written last, if it was a call.
-    last: Option<Id>,
-    /// The call that it was inside of.
-    last_parent: Option<Id>,
-    /// The titles of the calls that were said last, by the hashes of their ids: what belongs to one of them is told under the title it has.
+    /// Whether the whole input is there already.
+    is_whole: bool,
+    outline: Outline,
+    /// The titles of the calls that were said last, by the hashes of their ids: what is apart from one of them names it so.
     titles: VecDeque<(u64, Line)>,
     /// The record at hand, if a formatter says something of it in place of its items.
     frame: Option<Restated>,
@@ -101,17 +100,22 @@ pub(super) struct Stage {
 
 impl Stage {
     /// The stage, and the writer of what it says.
-    pub(super) fn new(profile: Profile, output: Output, number: usize) -> (Self, Option<Box<dyn Writer>>) {
+    pub(super) fn new(
+        profile: Profile,
+        output: Output,
+        is_whole: bool,
+        number: usize,
+    ) -> (Self, Option<Box<dyn Writer>>) {
         let (listener, formatters, writer) = Listener::of(output);
         let stage = Self {
             output: number,
+            is_whole,
+            outline: Outline::new(shape(&profile, listener, is_whole)),
             standard: Standard::of(&profile),
             redactor: Redactor::new(&profile.redaction),
             profile,
             listener,
             formatters,
-            last: None,
-            last_parent: None,
             titles: VecDeque::new(),
             frame: None,
             last_session: None,
@@ -130,6 +134,7 @@ impl Stage {
         self.choose(profile);
         let (listener, formatters, writer) = Listener::of(output);
         (self.listener, self.formatters) = (listener, formatters);
+        self.outline = Outline::new(shape(&self.profile, listener, self.is_whole));
         writer
     }
 
@@ -180,7 +185,7 @@ impl Stage {
         self.report.items += 1;
         let outcome = match self.listener {
             Listener::Program => self.tell(item, said),
-            Listener::Writer { .. } | Listener::Sink => self.say_item(item, session, said),
+            Listener::Writer(_) | Listener::Sink => self.say_item(item, session, said),
         };
         match outcome {
             Ok(()) => *self.report.shown.entry(item.kind).or_default() += 1,
@@ -229,7 +234,7 @@ impl Stage {
                 }
                 let change = if is_restated { None } else { self.session_change(item, session) };
                 if let Some(change) = change {
-                    self.show(change, said);
+                    self.show(change, session, said);
                 }
                 if self.profile.detail != Detail::Lines {
                     if let Some(redactor) = &mut self.redactor {
@@ -237,7 +242,7 @@ impl Stage {
                     }
                     entry.view.body.append(&mut after);
                 }
-                self.show(entry, said);
+                self.show(entry, session, said);
                 Ok(())
             }
             Err(rule) => {
@@ -285,7 +290,7 @@ impl Stage {
         frame.kind = Kind::Notice;
         if let Some(view) = view.filter(|_| self.admits(&frame).is_ok()) {
             let entry = self.entry_of(&frame, view, session);
-            self.show(entry, said);
+            self.show(entry, session, said);
             self.count_once();
         }
     }
@@ -309,7 +314,7 @@ impl Stage {
         let Some(mut restated) = self.frame.take() else { return };
         let item = Item { id: restated.frame.id.clone(), ..item.clone() };
         if let Ok(entry) = self.restated(&mut restated, &item, session) {
-            self.show(entry, said);
+            self.show(entry, session, said);
         }
         self.frame = Some(restated);
     }
@@ -331,22 +336,29 @@ impl Stage {
     }
 
     /// Says what is shown of an item.
-    fn show(&mut self, entry: Entry, said: &mut Vec<Said>) {
-        self.last = (entry.kind == Kind::Call).then(|| entry.id.clone());
-        self.last_parent.clone_from(&entry.parent);
+    fn show(&mut self, entry: Entry, session: &Session, said: &mut Vec<Said>) {
         self.remember(&entry);
-        self.say(entry, said);
+        self.say(entry, false, session, said);
     }
 
-    /// Says an entry, or keeps it for the sink.
-    fn say(&mut self, mut entry: Entry, said: &mut Vec<Said>) {
+    /// Says an entry, or keeps it for the sink. `is_aside`: it is of no item.
+    fn say(&mut self, entry: Entry, is_aside: bool, session: &Session, said: &mut Vec<Said>) {
         match self.listener {
-            Listener::Writer { .. } => {
+            Listener::Writer(_) => {
                 if let Some(redactor) = &mut self.redactor {
-                    redactor.id(&mut entry.id);
-                    entry.parent.iter_mut().for_each(|parent| redactor.id(parent));
+                    // What is masked in ids counts with the item, whenever its node is written.
+                    [Some(&entry.id), entry.parent.as_ref()]
+                        .into_iter()
+                        .flatten()
+                        .for_each(|id| redactor.id(&mut id.clone()));
                 }
-                said.push(Said { output: self.output, saying: Saying::Entry(entry) });
+                self.outlined(session, said, |outline, title_of, each| {
+                    if is_aside {
+                        outline.push_aside(entry, title_of, each);
+                    } else {
+                        outline.push(entry, title_of, each);
+                    }
+                });
             }
             Listener::Sink => {
                 self.grown.shift_remove(&entry.id);
@@ -354,6 +366,31 @@ impl Stage {
                 self.updates.insert(entry.id.clone(), Update::Put(Box::new(entry)));
             }
             Listener::Program => {}
+        }
+    }
+
+    /// Lets `work` go on with the document, and says the parts that come of it.
+    fn outlined(
+        &mut self,
+        session: &Session,
+        said: &mut Vec<Said>,
+        work: impl FnOnce(&mut Outline, TitleOf<'_>, TakePart<'_>),
+    ) {
+        let before = said.len();
+        let mut outline = std::mem::take(&mut self.outline);
+        let output = self.output;
+        let mut parts = |part| said.push(Said { output, saying: Saying::Part(part) });
+        work(&mut outline, &mut |call| self.title_of(call, session), &mut parts);
+        self.outline = outline;
+        // Only now: until here ids tell what belongs together. They were counted with their items.
+        if let Some(redactor) = &mut self.redactor {
+            let noted = redactor.noted().clone();
+            for said in &mut said[before..] {
+                if let Saying::Part(part) = &mut said.saying {
+                    mask(part, redactor);
+                }
+            }
+            redactor.restore(noted);
         }
     }
 
@@ -413,7 +450,7 @@ impl Stage {
             place: item.map_or(0, |item| item.place),
             ..Entry::new(id, Kind::Notice, view)
         };
-        self.say(entry, said);
+        self.say(entry, true, session, said);
     }
 
     fn admits(&self, item: &Item) -> Result<(), &'static str> {
@@ -432,10 +469,6 @@ impl Stage {
 
     /// The entry that says this of an item, cut to the limits.
     fn entry_of(&mut self, item: &Item, mut view: View, session: &Session) -> Entry {
-        let of = match item.kind {
-            Kind::Result => self.named_call(item, session),
-            _ => self.named_parent(item, session),
-        };
         let mut tool = item.tool.as_deref().map(tools::name);
         if let Some(redactor) = &mut self.redactor {
             if item.fact("raw").is_some() {
@@ -450,9 +483,9 @@ impl Stage {
             fold(&mut view);
         }
         clip(&mut view, item.kind, item.error, &self.profile.limits_of(item));
-        let (wants_time, wants_figures) = match self.listener {
-            Listener::Writer { time, figures } => (time, figures),
-            Listener::Sink | Listener::Program => (true, false),
+        let wants = match self.listener {
+            Listener::Writer(wants) => wants,
+            Listener::Sink | Listener::Program => Wants { time: true, ..Wants::default() },
         };
         Entry {
             id: item.id.clone(),
@@ -462,15 +495,15 @@ impl Stage {
             tool,
             action: item.action,
             status: item.status,
-            at: if wants_time { item.at() } else { None },
-            took: if wants_time && item.kind == Kind::Result {
+            at: if wants.time { item.at() } else { None },
+            took: if wants.time && item.kind == Kind::Result {
                 item.fact("took_ms").and_then(FactRef::count)
             } else {
                 None
             },
             depth: session.depth(item.parent.as_ref()),
-            of,
-            figures: wants_figures.then(|| Figures {
+            call: if item.kind == Kind::Result { item.call.clone() } else { None },
+            figures: wants.figures.then(|| Figures {
                 usage: session.usage(),
                 cost: item.fact("cost_usd").filter(|_| item.kind == Kind::Outcome).and_then(FactRef::float),
             }),
@@ -509,31 +542,6 @@ impl Stage {
             }
         });
         view
-    }
-
-    /// The title of the call that a result belongs to, unless that stands right above.
-    fn named_call(&mut self, item: &Item, session: &Session) -> Option<Line> {
-        if self.standard.names_calls() {
-            return None;
-        }
-        let is_apart = |call: &&Id| item.kind == Kind::Result && self.last.as_ref() != Some(*call);
-        let call = item.call.as_ref().filter(is_apart)?;
-        Some(
-            self.title_of(call, session)
-                .unwrap_or_else(|| Line::of("muted", "result of").with("id", call.as_str())),
-        )
-    }
-
-    /// The title of the call that an item is inside of, unless what stands right above is inside of it too, or is it.
-    fn named_parent(&mut self, item: &Item, session: &Session) -> Option<Line> {
-        let parent = item.parent.as_ref()?;
-        if self.last.as_ref() == Some(parent) || self.last_parent.as_ref() == Some(parent) {
-            return None;
-        }
-        Some(
-            self.title_of(parent, session)
-                .unwrap_or_else(|| Line::of("muted", "inside of").with("id", parent.as_str())),
-        )
     }
 
     /// The title of a call, masked, if the call is remembered. What it takes to make it anew is the call's.
@@ -630,6 +638,38 @@ impl Stage {
             self.aside("end", None, last, session, said);
             self.count_once();
         }
+        self.outlined(session, said, Outline::end);
+    }
+}
+
+/// What a document is made of for this listener.
+fn shape(profile: &Profile, listener: Listener, is_whole: bool) -> Shape {
+    let Listener::Writer(wants) = listener else { return Shape::default() };
+    let pairs = match (wants.order, profile.layout.pairs) {
+        (Order::Completion, _) | (_, Pairs::Never) => false,
+        (Order::Paired, _) | (_, Pairs::Always) => true,
+        (Order::Chosen, Pairs::Auto) => is_whole,
+    };
+    // A row that stands alone names the call itself.
+    let names = profile.detail != Detail::Lines;
+    Shape { pairs, nests: wants.nests, answer: wants.answer, names }
+}
+
+/// Masks the ids in a part of the document. Titles and views were masked when they were made.
+fn mask(part: &mut Part, redactor: &mut Redactor) {
+    let entry = |entry: &mut Entry, redactor: &mut Redactor| {
+        redactor.id(&mut entry.id);
+        entry.parent.iter_mut().chain(&mut entry.call).for_each(|id| redactor.id(id));
+    };
+    let node = |node: &mut Node, redactor: &mut Redactor| {
+        entry(&mut node.entry, redactor);
+        node.result.iter_mut().for_each(|result| entry(result, redactor));
+    };
+    match part {
+        Part::Node(only) => node(only, redactor),
+        Part::Answer(answer) => answer.nodes.iter_mut().for_each(|each| node(each, redactor)),
+        Part::Enter(nest) => nest.call.iter_mut().for_each(|call| redactor.id(call)),
+        Part::Leave => {}
     }
 }
 

@@ -11,11 +11,11 @@
 
 use std::fmt::{self, Write};
 
-use crate::entry::Entry;
+use crate::outline::Node;
 use crate::theme::{Appearance, Color, Theme};
-use crate::writer::Writer;
 use crate::writer::json;
 use crate::writer::terminal::Terminal;
+use crate::writer::{Order, Wants, Writer};
 
 /// Longer waits are cut to this, in milliseconds.
 const LONGEST_WAIT: i64 = 2_000;
@@ -94,11 +94,13 @@ impl Cast {
 }
 
 impl Writer for Cast {
-    fn wants_time(&self) -> bool {
-        true
+    fn wants(&self) -> Wants {
+        // It replays what a terminal would have shown, step by step.
+        Wants { time: true, order: Order::Completion, ..self.terminal.wants() }
     }
 
-    fn entry(&mut self, entry: &Entry, out: &mut dyn Write) -> fmt::Result {
+    fn node(&mut self, node: &Node, out: &mut dyn Write) -> fmt::Result {
+        let entry = &node.entry;
         let at = entry.at.map(jiff::Timestamp::as_millisecond);
         self.now += match (self.before, at) {
             _ if !self.is_begun => 0,
@@ -108,7 +110,7 @@ impl Writer for Cast {
         };
         self.begin_recording(at.map(|ms| ms.div_euclid(1000)), out)?;
         self.before = at.or(self.before);
-        self.terminal.entry(entry, &mut self.screen)?;
+        self.terminal.node(node, &mut self.screen)?;
         self.record(out)
     }
 
@@ -122,7 +124,7 @@ impl Writer for Cast {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::{Block, View};
+    use crate::entry::{Block, Entry, View};
     use crate::item::Kind;
     use crate::writer::terminal::Look;
 
@@ -144,7 +146,7 @@ mod tests {
             said("five", Some("2026-01-02T08:00:00Z")),
             said("six", None),
         ] {
-            cast.entry(&entry, &mut out).unwrap();
+            cast.node(&Node::from(entry), &mut out).unwrap();
         }
         cast.end(&mut out).unwrap();
         assert_eq!(

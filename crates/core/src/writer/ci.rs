@@ -22,8 +22,9 @@ use std::fmt::{self, Write};
 use crate::entry::{Block, Entry, View};
 use crate::formatter::figures;
 use crate::item::{Action, Kind};
+use crate::outline::{Answer, Node};
 use crate::profile::Ci;
-use crate::writer::{Writer, sheet};
+use crate::writer::{Wants, Writer, sheet};
 
 use self::place::Place;
 
@@ -63,15 +64,16 @@ impl Log {
     }
 
     /// Writes an entry's title: as an annotation, if it tells of a failure and the service has such.
-    fn title(&mut self, entry: &Entry, out: &mut dyn Write) -> fmt::Result {
+    fn title(&mut self, node: &Node, out: &mut dyn Write) -> fmt::Result {
+        let entry = &node.entry;
         let level = match (self.ci, entry.kind, tag(entry)) {
             (Ci::Github, _, Some("[failed]")) => "error",
             // A call that fails is every agent's day: the run may end well all the same.
             (Ci::Github, Kind::Result, Some("[error]")) => "warning",
             _ => {
                 let line = View { body: Vec::new(), ..entry.view.clone() };
-                let titled = Entry { view: line, ..entry.clone() };
-                return self.safely("", out, |rows, out| rows.entry(&titled, out));
+                let titled = Node { entry: Entry { view: line, ..entry.clone() }, ..node.clone() };
+                return self.safely("", out, |rows, out| rows.node(&titled, out));
             }
         };
         let name = entry.tool.as_deref().unwrap_or("agent");
@@ -98,8 +100,8 @@ impl Log {
             Ci::Github => writeln!(out, "::group::{}", &*name)?,
             _ => writeln!(out, "section_start:{at}:streamfmt_{number}[collapsed=true]{ERASE}{}", &*name)?,
         }
-        let body = Entry { of: None, view: View::of(entry.view.body.clone()), ..entry.clone() };
-        self.safely("  ", out, |rows, out| rows.entry(&body, out))?;
+        let body = Entry { view: View::of(entry.view.body.clone()), ..entry.clone() };
+        self.safely("  ", out, |rows, out| rows.node(&Node::from(body), out))?;
         match self.ci {
             Ci::Github => out.write_str("::endgroup::\n"),
             _ => writeln!(out, "section_end:{at}:streamfmt_{number}{ERASE}"),
@@ -108,24 +110,26 @@ impl Log {
 }
 
 impl Writer for Log {
-    fn wants_time(&self) -> bool {
-        self.ci == Ci::Gitlab || self.rows.wants_time()
-    }
-
-    fn wants_figures(&self) -> bool {
-        self.rows.wants_figures()
+    fn wants(&self) -> Wants {
+        let wants = self.rows.wants();
+        Wants { time: self.ci == Ci::Gitlab || wants.time, ..wants }
     }
 
     fn begin(&mut self, out: &mut dyn Write) -> fmt::Result {
         self.safely("", out, |rows, out| rows.begin(out))
     }
 
-    fn entry(&mut self, entry: &Entry, out: &mut dyn Write) -> fmt::Result {
+    fn node(&mut self, node: &Node, out: &mut dyn Write) -> fmt::Result {
+        let entry = &node.entry;
         if !self.ci.has_groups() || tag(entry).is_none() {
-            return self.safely("", out, |rows, out| rows.entry(entry, out));
+            return self.safely("", out, |rows, out| rows.node(node, out));
         }
-        self.title(entry, out)?;
+        self.title(node, out)?;
         if entry.view.body.is_empty() { Ok(()) } else { self.group(entry, out) }
+    }
+
+    fn answer(&mut self, answer: &Answer, out: &mut dyn Write) -> fmt::Result {
+        self.safely("", out, |rows, out| rows.answer(answer, out))
     }
 
     fn end(&mut self, out: &mut dyn Write) -> fmt::Result {

@@ -20,17 +20,17 @@ mod out;
 mod prose;
 mod timeline;
 
-use std::collections::VecDeque;
 use std::fmt;
 
 use jiff::tz::TimeZone;
 
 use crate::entry::{Block, Entry, Line};
-use crate::item::{Action, Id, Kind, Status};
+use crate::item::{Action, Kind, Status};
+use crate::outline::{Answer, Nest, Node, Relation};
 use crate::profile::Glyphs;
 use crate::theme;
-use crate::writer::Writer;
-use crate::writer::sheet::{self, Held, Moment, Sheet};
+use crate::writer::sheet::{self, Moment, Sheet};
+use crate::writer::{Order, Wants, Writer};
 
 pub use self::index::Page;
 
@@ -45,36 +45,15 @@ const SCRIPT: &str = include_str!("html/page.js");
 const STYLE_HASH: &str = "sha256-arHW410UL/R6qiCIis8Mfq3eb2HFA5Ec9qEsqNgn5SU=";
 const SCRIPT_HASH: &str = "sha256-loTCB2YUJEHPEbAAIbVoEzHkchEkuaT5JvivTbFGwTY=";
 
-/// Calls and what stands between them that wait for results.
-const MAX_WAITING: usize = 64;
-/// Bytes of their texts.
-const MAX_WAITING_BYTES: usize = 512 << 10;
-/// Sub-agents whose names are remembered.
-const MAX_NAMES: usize = 256;
-/// Deeper sub-agents stand no further in.
-const MAX_INSIDE: usize = 8;
-
 /// Writes entries as an HTML page.
 #[derive(Debug, Default)]
 pub struct Html {
     sheet: Sheet,
     buffer: String,
     is_begun: bool,
-    held: Held,
-    waiting: VecDeque<Waiting>,
-    waiting_bytes: usize,
-    /// The calls that the open folds of sub-agents are of.
-    inside: Vec<Option<Id>>,
-    /// Calls that started sub-agents, and what they are called.
-    names: VecDeque<(Id, String)>,
+    /// Whether the activity has ended.
+    is_over: bool,
     timeline: Timeline,
-}
-
-/// An entry that isn't written yet, since it is a call, or stands behind one.
-#[derive(Debug)]
-struct Waiting {
-    entry: Entry,
-    result: Option<Entry>,
 }
 
 impl Html {
@@ -87,7 +66,7 @@ impl Html {
         if std::mem::replace(&mut self.is_begun, true) {
             return;
         }
-        let session = first.filter(|entry| entry.view.mark == Some("session"));
+        let session = first.filter(|entry| entry.view.is_heading());
         let title = session.map(|entry| session_title(&entry.view.title));
         let title = title.as_deref().filter(|title| !title.is_empty()).unwrap_or("Agent session");
         head(title, out);
@@ -113,93 +92,33 @@ impl Html {
         );
     }
 
+    /// Lets `write` write a part of the page.
+    fn buffered(
+        &mut self,
+        out: &mut dyn fmt::Write,
+        write: impl FnOnce(&mut Self, &mut Out<'_>),
+    ) -> fmt::Result {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut out = Out::new(&mut buffer, out);
+        write(self, &mut out);
+        let written = out.end();
+        self.buffer = buffer;
+        written
+    }
+
+    fn note(&mut self, node: &Node) {
+        self.timeline.note(&node.entry);
+        node.result.iter().for_each(|result| self.timeline.note(result));
+    }
+
     fn body(&self, blocks: &[Block], out: &mut Out<'_>) {
         Body { out, sheet: &self.sheet }.blocks(blocks);
     }
 
-    // --- What waits for results
-
-    /// Takes an entry of the activity.
-    fn take(&mut self, entry: &Entry, out: &mut Out<'_>) {
-        let size = sheet::size(&entry.view.body);
-        let call = if entry.kind == Kind::Result { call_of(entry) } else { None };
-        let at =
-            call.and_then(|call| self.waiting.iter().position(|waiting| waiting.entry.id.as_str() == call));
-        if let Some(at) = at
-            && self.waiting[at].result.is_none()
-            && (at == 0 || self.waiting_bytes + size <= MAX_WAITING_BYTES)
-        {
-            self.waiting_bytes += size;
-            self.waiting[at].result = Some(entry.clone());
-            self.settle(false, out);
-            return;
-        }
-        let may_wait = match entry.kind {
-            // A sub-agent will be long at work.
-            Kind::Call => entry.action != Some(Action::Delegate),
-            Kind::Plan | Kind::Notice => !self.waiting.is_empty(),
-            _ => false,
-        };
-        let fits = self.waiting.len() < MAX_WAITING && self.waiting_bytes + size <= MAX_WAITING_BYTES;
-        let is_beside = self.waiting.front().is_none_or(|waiting| waiting.entry.parent == entry.parent);
-        if !(may_wait && fits && is_beside) {
-            self.settle(true, out);
-        }
-        if may_wait && size <= MAX_WAITING_BYTES {
-            self.waiting_bytes += size;
-            self.waiting.push_back(Waiting { entry: entry.clone(), result: None });
-        } else {
-            self.entry_of(entry, None, out);
-        }
-    }
-
-    /// Writes what waits for nothing any more, or, with `all`, everything.
-    fn settle(&mut self, all: bool, out: &mut Out<'_>) {
-        while let Some(first) = self.waiting.front() {
-            if !all && first.entry.kind == Kind::Call && first.result.is_none() {
-                return;
-            }
-            let Some(Waiting { entry, result }) = self.waiting.pop_front() else { return };
-            let size = |entry: &Entry| sheet::size(&entry.view.body);
-            self.waiting_bytes -= (size(&entry) + result.as_ref().map_or(0, size)).min(self.waiting_bytes);
-            self.entry_of(&entry, result.as_ref(), out);
-        }
-    }
-
-    // --- Sub-agents
-
-    /// Opens and closes folds until an entry stands in that of the sub-agent that it is of.
-    fn enter(&mut self, entry: &Entry, out: &mut Out<'_>) {
-        let depth = usize::from(entry.depth).min(MAX_INSIDE);
-        while self.inside.len() > depth
-            || (depth > 0 && self.inside.len() == depth && self.inside.last() != Some(&entry.parent))
-        {
-            self.inside.pop();
-            out.raw("</div></details>\n");
-        }
-        while self.inside.len() < depth {
-            self.inside.push(entry.parent.clone());
-            let known =
-                entry.parent.as_ref().and_then(|parent| self.names.iter().find(|(id, _)| id == parent));
-            let of = entry.of.as_ref().map(session_title);
-            let name = known.map(|(_, name)| name.clone()).or(of).unwrap_or_else(|| "sub-agent".to_owned());
-            out.raw("<details class=\"inside\"><summary><span class=\"mark\" aria-hidden=\"true\">⤷</span> <span class=\"t\">Inside <span class=\"arg\">");
-            out.text(&name);
-            out.raw("</span></span></summary><div>\n");
-        }
-    }
-
-    // --- Entries
-
     /// Writes an entry, a call with its result if that is known.
-    fn entry_of(&mut self, entry: &Entry, result: Option<&Entry>, out: &mut Out<'_>) {
-        self.enter(entry, out);
-        if entry.kind == Kind::Call && entry.action == Some(Action::Delegate) {
-            self.names.push_back((entry.id.clone(), session_title(&entry.view.title)));
-            if self.names.len() > MAX_NAMES {
-                self.names.pop_front();
-            }
-        }
+    fn write(&self, node: &Node, out: &mut Out<'_>) {
+        let Node { entry, result, .. } = node;
+        let result = result.as_deref();
         let anchor = sheet::anchor(entry.id.as_str());
         let is_failed = [Some(entry), result].into_iter().flatten().any(is_failed);
         out.raw("<div class=\"e ");
@@ -221,19 +140,21 @@ impl Html {
                 out.raw("</p>");
                 self.body(&entry.view.body, out);
             }
-            _ => self.row(entry, result, out),
+            _ => self.row(node, out),
         }
         self.time(entry, &anchor, out);
         out.raw("</div>\n");
     }
 
     /// A line that may be unfolded.
-    fn row(&self, entry: &Entry, result: Option<&Entry>, out: &mut Out<'_>) {
+    fn row(&self, node: &Node, out: &mut Out<'_>) {
+        let Node { entry, result, .. } = node;
+        let result = result.as_deref();
         let view = &entry.view;
         let is_said = |entry: &Entry| !entry.view.body.is_empty() && !is_line(entry);
         let is_folded =
             is_said(entry) || result.is_some_and(|result| is_said(result) || is_long(&result.view.title));
-        let is_open = matches!(entry.kind, Kind::Plan | Kind::Outcome) || view.mark == Some("session");
+        let is_open = matches!(entry.kind, Kind::Plan | Kind::Outcome) || view.is_heading();
         out.raw(match (is_folded, is_open) {
             (true, true) => "<details open><summary>",
             (true, false) => "<details><summary>",
@@ -244,7 +165,7 @@ impl Html {
         out.raw("<span class=\"mark\" aria-hidden=\"true\">");
         out.text(mark.map_or("·", |mark| theme::glyph(Glyphs::Unicode, mark)));
         out.raw("</span> <span class=\"t\">");
-        Self::title(entry, if is_folded { block::label } else { block::line }, out);
+        Self::title(node, if is_folded { block::label } else { block::line }, out);
         out.raw("</span>");
         if let Some(note) = result.map(|result| &result.view.title).filter(|title| !title.is_empty()) {
             out.raw(" <span class=\"note\">");
@@ -282,13 +203,14 @@ impl Html {
         out.raw("</div></details>");
     }
 
-    fn title(entry: &Entry, line: fn(&mut Out<'_>, &Line), out: &mut Out<'_>) {
+    fn title(node: &Node, line: fn(&mut Out<'_>, &Line), out: &mut Out<'_>) {
+        let Node { entry, relation, .. } = node;
         let view = &entry.view;
         if entry.kind == Kind::Result {
             out.raw("<span class=\"dim\">result of </span>");
-            match &entry.of {
-                Some(title) => out.text(&session_title(title)),
-                None => out.raw("the call above"),
+            match relation {
+                Relation::Apart(title) => out.text(&session_title(title)),
+                _ => out.raw("the call above"),
             }
             out.raw(" ");
             if let Some(note) = Some(&view.title).filter(|title| !title.is_empty()) {
@@ -325,45 +247,38 @@ impl Html {
         }
     }
 
-    /// Writes what was held back as a part of the run.
-    fn say(&mut self, held: &VecDeque<Entry>, out: &mut Out<'_>) {
-        for entry in held {
-            self.take(entry, out);
-        }
-    }
-
     /// Ends the activity, and writes what is shown above it.
     fn end_page(&mut self, out: &mut Out<'_>) {
-        let held = self.held.release();
-        let is_answered = held.iter().any(|entry| matches!(entry.kind, Kind::Reply | Kind::Outcome));
-        for entry in held.iter().filter(|entry| !is_answered || entry.kind == Kind::Notice) {
-            self.take(entry, out);
-        }
-        self.settle(true, out);
-        while self.inside.pop().is_some() {
-            out.raw("</div></details>\n");
-        }
-        out.raw("<p id=\"none\" hidden>Nothing here matches.</p></section>\n");
-        if is_answered {
-            out.raw("<section id=\"answer\" aria-labelledby=\"h-answer\"><h2 id=\"h-answer\">Answer</h2>\n");
-            for entry in held.iter().filter(|entry| entry.kind == Kind::Outcome) {
-                self.outcome(entry, out);
-            }
-            for entry in held.iter().filter(|entry| entry.kind == Kind::Reply) {
-                let anchor = sheet::anchor(entry.id.as_str());
-                out.raw("<div class=\"e reply\" data-kind=\"reply\" tabindex=\"-1\" id=\"");
-                out.raw(&anchor);
-                out.raw("\">");
-                self.body(&entry.view.body, out);
-                self.time(entry, &anchor, out);
-                out.raw("</div>\n");
-            }
-            out.raw("</section>\n");
-        }
+        self.end_activity(out);
         self.timeline.write(out);
         out.raw("</main>\n<footer>Written by streamfmt</footer>\n<script>");
         out.raw(SCRIPT);
         out.raw("</script>\n</body>\n</html>\n");
+    }
+
+    fn end_activity(&mut self, out: &mut Out<'_>) {
+        if !std::mem::replace(&mut self.is_over, true) {
+            out.raw("<p id=\"none\" hidden>Nothing here matches.</p></section>\n");
+        }
+    }
+
+    /// How the run ended, and then what it answered, on top of the page.
+    fn last_answer(&mut self, answer: &Answer, out: &mut Out<'_>) {
+        let of = |kind: Kind| answer.nodes.iter().filter(move |node| node.entry.kind == kind);
+        of(Kind::Notice).for_each(|node| self.write(node, out));
+        self.end_activity(out);
+        out.raw("<section id=\"answer\" aria-labelledby=\"h-answer\"><h2 id=\"h-answer\">Answer</h2>\n");
+        of(Kind::Outcome).for_each(|node| self.outcome(&node.entry, out));
+        for Node { entry, .. } in of(Kind::Reply) {
+            let anchor = sheet::anchor(entry.id.as_str());
+            out.raw("<div class=\"e reply\" data-kind=\"reply\" tabindex=\"-1\" id=\"");
+            out.raw(&anchor);
+            out.raw("\">");
+            self.body(&entry.view.body, out);
+            self.time(entry, &anchor, out);
+            out.raw("</div>\n");
+        }
+        out.raw("</section>\n");
     }
 
     fn outcome(&self, entry: &Entry, out: &mut Out<'_>) {
@@ -392,38 +307,51 @@ impl Html {
 }
 
 impl Writer for Html {
-    fn wants_time(&self) -> bool {
-        true
+    fn wants(&self) -> Wants {
+        Wants { time: true, figures: true, answer: true, nests: true, order: Order::Paired }
     }
 
-    fn wants_figures(&self) -> bool {
-        true
-    }
-
-    fn entry(&mut self, entry: &Entry, out: &mut dyn fmt::Write) -> fmt::Result {
-        let mut buffer = std::mem::take(&mut self.buffer);
-        let mut out = Out::new(&mut buffer, out);
-        let is_header = !self.is_begun && entry.view.mark == Some("session");
-        self.begin_page(Some(entry), &mut out);
-        self.timeline.note(entry);
-        if !is_header {
-            let (said, is_held) = self.held.take(entry);
-            self.say(&said, &mut out);
-            if !is_held {
-                self.take(entry, &mut out);
+    fn node(&mut self, node: &Node, out: &mut dyn fmt::Write) -> fmt::Result {
+        self.buffered(out, |page, out| {
+            let is_header = !page.is_begun && node.entry.view.is_heading();
+            page.begin_page(Some(&node.entry), out);
+            page.note(node);
+            if !is_header {
+                page.write(node, out);
             }
-        }
-        let ended = out.end();
-        self.buffer = buffer;
-        ended
+        })
+    }
+
+    fn enter(&mut self, nest: &Nest, out: &mut dyn fmt::Write) -> fmt::Result {
+        self.buffered(out, |page, out| {
+            page.begin_page(None, out);
+            out.raw("<details class=\"inside\"><summary><span class=\"mark\" aria-hidden=\"true\">⤷</span> <span class=\"t\">Inside <span class=\"arg\">");
+            out.text(nest.title.as_ref().map(session_title).as_deref().unwrap_or("sub-agent"));
+            out.raw("</span></span></summary><div>\n");
+        })
+    }
+
+    fn leave(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
+        self.buffered(out, |_, out| out.raw("</div></details>\n"))
+    }
+
+    fn answer(&mut self, answer: &Answer, out: &mut dyn fmt::Write) -> fmt::Result {
+        self.buffered(out, |page, out| {
+            page.begin_page(None, out);
+            answer.nodes.iter().for_each(|node| page.note(node));
+            if answer.is_last {
+                page.last_answer(answer, out);
+            } else {
+                answer.nodes.iter().for_each(|node| page.write(node, out));
+            }
+        })
     }
 
     fn end(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
-        let mut buffer = std::mem::take(&mut self.buffer);
-        let mut out = Out::new(&mut buffer, out);
-        self.begin_page(None, &mut out);
-        self.end_page(&mut out);
-        out.end()
+        self.buffered(out, |page, out| {
+            page.begin_page(None, out);
+            page.end_page(out);
+        })
     }
 }
 
@@ -450,16 +378,8 @@ fn session_title(title: &Line) -> String {
     text
 }
 
-/// The call that a result is of, as the result's id tells.
-fn call_of(result: &Entry) -> Option<&str> {
-    const MARK: &str = "/result";
-    let id = result.id.as_str();
-    // Nearly always it stands at the end.
-    id.strip_suffix(MARK).or_else(|| Some(id.rsplit_once(MARK)?.0))
-}
-
 fn is_failed(entry: &Entry) -> bool {
-    entry.status == Status::Failed || matches!(entry.view.mark, Some("error" | "outcome-error"))
+    entry.status == Status::Failed || entry.view.is_failure()
 }
 
 /// Whether a title is too long for the end of a line.

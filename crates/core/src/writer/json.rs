@@ -5,11 +5,12 @@
 
 use std::fmt::{self, Write};
 
-use crate::entry::{Block, Entry, Line};
+use crate::entry::{Block, Line};
 use crate::item::{Content, Fact, FactRef, Item};
 use crate::json::{Kind, Str, Value};
+use crate::outline::{Node, Relation};
 use crate::text::{is_dangerous, is_joiner};
-use crate::writer::{Writer, shape};
+use crate::writer::{Order, Wants, Writer, shape};
 
 /// Version of both formats.
 pub const VERSION: u32 = 1;
@@ -21,7 +22,12 @@ const MAX_DEPTH: usize = 64;
 pub struct Json;
 
 impl Writer for Json {
-    fn entry(&mut self, entry: &Entry, out: &mut dyn Write) -> fmt::Result {
+    fn wants(&self) -> Wants {
+        Wants { time: true, order: Order::Completion, ..Wants::default() }
+    }
+
+    fn node(&mut self, node: &Node, out: &mut dyn Write) -> fmt::Result {
+        let entry = &node.entry;
         let mut object = Object::open(out)?;
         object.field("v")?.write_fmt(format_args!("{VERSION}"))?;
         object.string("id", entry.id.as_str())?;
@@ -43,7 +49,7 @@ impl Writer for Json {
         if let Some(took) = entry.took {
             write!(object.field("took_ms")?, "{took}")?;
         }
-        if let Some(of) = &entry.of {
+        if let Relation::Apart(of) = &node.relation {
             line(object.field("of")?, of)?;
         }
         if let Some(mark) = entry.view.mark {
@@ -55,10 +61,6 @@ impl Writer for Json {
         }
         object.close()?;
         out.write_char('\n')
-    }
-
-    fn wants_time(&self) -> bool {
-        true
     }
 }
 

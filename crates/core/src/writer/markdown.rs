@@ -15,23 +15,23 @@
 //! ## Answer                            the last replies, once it is known that they were
 //! ````
 //!
-//! The answer has a heading, so replies are held back until something else follows: then they were no answer.
+//! The answer has a heading, so the outline holds replies back until something else follows: then they were no answer.
 
 mod block;
 mod inline;
 mod pen;
 mod prose;
 
-use std::collections::VecDeque;
 use std::fmt::{self, Write};
 
 use crate::entry::{Block, Entry, Line};
 use crate::item::Kind;
+use crate::outline::{Answer, Node, Relation};
 use crate::profile::Glyphs;
 use crate::text::Text;
 use crate::theme;
-use crate::writer::Writer;
-use crate::writer::sheet::{self, Held, Moment, Sheet};
+use crate::writer::sheet::{self, Moment, Sheet};
+use crate::writer::{Wants, Writer};
 
 use self::block::Body;
 use self::pen::Pen;
@@ -54,7 +54,6 @@ pub struct Markdown {
     sheet: Sheet,
     buffer: String,
     prefix: String,
-    held: Held,
     before: Option<Before>,
     /// Whether the line of a call was left open for its result.
     is_open: bool,
@@ -75,19 +74,6 @@ impl Markdown {
         Self { sheet, ..Self::default() }
     }
 
-    /// Writes what was held back: as the answer, or as a part of the run.
-    fn say(&mut self, held: &VecDeque<Entry>, is_answer: bool, out: &mut dyn Write) -> fmt::Result {
-        let says = |entry: &Entry| match entry.kind {
-            Kind::Reply => true,
-            Kind::Outcome => entry.view.body.iter().any(|block| matches!(block, Block::Prose { .. })),
-            _ => false,
-        };
-        if is_answer && held.front().is_some_and(says) {
-            self.heading("Answer", out)?;
-        }
-        held.iter().try_for_each(|entry| self.write(entry, out))
-    }
-
     fn heading(&mut self, text: &str, out: &mut dyn Write) -> fmt::Result {
         self.end_line(out)?;
         if self.before.is_some() {
@@ -101,7 +87,7 @@ impl Markdown {
         if std::mem::take(&mut self.is_open) { out.write_char('\n') } else { Ok(()) }
     }
 
-    fn write(&mut self, entry: &Entry, out: &mut dyn Write) -> fmt::Result {
+    fn write(&mut self, entry: &Entry, relation: &Relation, out: &mut dyn Write) -> fmt::Result {
         let timed = self.sheet.timestamps.as_ref().and_then(|_| sheet::timed(entry));
         let entry = timed.as_ref().unwrap_or(entry);
         if entry.kind == Kind::Prompt && entry.depth == 0 {
@@ -111,8 +97,7 @@ impl Markdown {
         let ends_in_lines = matches!(entry.view.body.last(), Some(Block::List { .. } | Block::Lines { .. }));
         let now = Before { depth: entry.depth, is_point: is_point(entry), ends_in_lines };
         // A result whose call stands right above goes on in the call's point.
-        let is_below =
-            entry.kind == Kind::Result && entry.of.is_none() && before.is_some_and(|it| it.is_point);
+        let is_below = *relation == Relation::Below && before.is_some_and(|it| it.is_point);
         let is_behind = is_below && self.is_open && is_short(entry);
         if !is_behind {
             self.end_line(out)?;
@@ -134,7 +119,7 @@ impl Markdown {
             pictures: 0,
             bullet: if entry.kind == Kind::Result { "* " } else { "- " },
         };
-        let mut said = Said { entry, body };
+        let mut said = Said { entry, relation, body };
         self.is_open = match entry.kind {
             Kind::Result => {
                 said.result(is_below, is_behind, before.is_some_and(|before| before.ends_in_lines))
@@ -147,20 +132,28 @@ impl Markdown {
 }
 
 impl Writer for Markdown {
-    fn wants_time(&self) -> bool {
-        self.sheet.timestamps.is_some()
+    fn wants(&self) -> Wants {
+        Wants { time: self.sheet.timestamps.is_some(), answer: true, ..Wants::default() }
     }
 
-    fn entry(&mut self, entry: &Entry, out: &mut dyn Write) -> fmt::Result {
-        let (said, is_held) = self.held.take(entry);
-        let is_answer = sheet::has_outcome(&said);
-        self.say(&said, is_answer, out)?;
-        if is_held { Ok(()) } else { self.write(entry, out) }
+    fn node(&mut self, node: &Node, out: &mut dyn Write) -> fmt::Result {
+        self.write(&node.entry, &node.relation, out)?;
+        node.result.as_deref().map_or(Ok(()), |result| self.write(result, &Relation::Below, out))
+    }
+
+    fn answer(&mut self, answer: &Answer, out: &mut dyn Write) -> fmt::Result {
+        let says = |node: &Node| match node.entry.kind {
+            Kind::Reply => true,
+            Kind::Outcome => node.entry.view.body.iter().any(|block| matches!(block, Block::Prose { .. })),
+            _ => false,
+        };
+        if answer.nodes.first().is_some_and(says) {
+            self.heading("Answer", out)?;
+        }
+        answer.nodes.iter().try_for_each(|node| self.node(node, out))
     }
 
     fn end(&mut self, out: &mut dyn Write) -> fmt::Result {
-        let held = self.held.release();
-        self.say(&held, true, out)?;
         self.end_line(out)
     }
 }
@@ -176,7 +169,7 @@ fn is_point(entry: &Entry) -> bool {
     match entry.kind {
         Kind::Result => true,
         Kind::Outcome | Kind::Reply | Kind::Prompt | Kind::Thinking => false,
-        _ => entry.view.mark != Some("session") && !entry.view.title.is_empty(),
+        _ => !entry.view.is_heading() && !entry.view.title.is_empty(),
     }
 }
 
@@ -191,6 +184,7 @@ fn is_short(entry: &Entry) -> bool {
 /// One entry as it is written.
 struct Said<'e, 'b, 'p> {
     entry: &'e Entry,
+    relation: &'e Relation,
     body: Body<'b, 'p>,
 }
 
@@ -198,7 +192,7 @@ impl Said<'_, '_, '_> {
     /// A call, a plan, a notice. Returns whether its line is left open.
     fn point(&mut self) -> bool {
         let view = &self.entry.view;
-        if let Some(call) = &self.entry.of {
+        if let Relation::Apart(call) = self.relation {
             let line = self.titled("- ", Some("inside"), call);
             self.body.pen.line(&line);
         }
@@ -225,9 +219,9 @@ impl Said<'_, '_, '_> {
             self.body.pen.end_line();
             title = None;
         } else if !is_below {
-            let mut line = match &self.entry.of {
-                Some(call) => self.titled("- ", Some("result"), call),
-                None => self.titled("- ", Some("result"), &Line::of("muted", "result")),
+            let mut line = match self.relation {
+                Relation::Apart(call) => self.titled("- ", Some("result"), call),
+                _ => self.titled("- ", Some("result"), &Line::of("muted", "result")),
             };
             if let Some(note) = title.take_if(|_| is_short(self.entry)) {
                 line.push_str(" · ");
@@ -251,7 +245,7 @@ impl Said<'_, '_, '_> {
     /// What someone says, how a session begins, how a run ends.
     fn prose(&mut self, is_first: bool) -> bool {
         let view = &self.entry.view;
-        if let Some(call) = &self.entry.of {
+        if let Relation::Apart(call) = self.relation {
             let line = self.titled("", Some("inside"), call);
             self.body.pen.line(&line);
             self.body.pen.gap();
@@ -260,7 +254,7 @@ impl Said<'_, '_, '_> {
         if is_folded {
             self.body.begin_fold(&Line::of("text", Text::own("Thinking")));
         }
-        if view.mark == Some("session") {
+        if view.is_heading() {
             let line = self.titled(if is_first { "# " } else { "## " }, None, &view.title);
             self.body.pen.line(&line);
             self.body.pen.gap();

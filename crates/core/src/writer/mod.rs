@@ -14,35 +14,75 @@ pub mod terminal;
 
 use std::fmt;
 
-use crate::entry::Entry;
+use crate::outline::{Answer, Nest, Node};
 
-/// Spells entries in one output format. Sees no item.
+/// Spells the nodes of a document in one output format. Sees no item.
 ///
-/// Calls come in the order `begin`, any number of `entry`, `end`; what is written to `out` in between may
-/// be passed on at once, so each call leaves the output in a state that can be shown. For threads see [`crate::formatter::Formatter`].
+/// Calls come in the order `begin`, any number of `node`, `enter`, `leave` and `answer`, `end`; what is written to `out` in
+/// between may be passed on at once, so each call leaves the output in a state that can be shown. For threads see
+/// [`crate::formatter::Formatter`].
 pub trait Writer: Send {
-    /// Whether it writes the time of entries; else they come without.
-    fn wants_time(&self) -> bool {
-        false
+    /// What it needs beside the entries.
+    fn wants(&self) -> Wants {
+        Wants::default()
     }
 
-    /// Whether it shows what the run had come to at each entry; else they come without.
-    fn wants_figures(&self) -> bool {
-        false
-    }
-
-    /// Writes what stands before the first entry.
+    /// Writes what is before the first node.
     fn begin(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
         let _ = out;
         Ok(())
     }
 
-    /// Writes one entry.
-    fn entry(&mut self, entry: &Entry, out: &mut dyn fmt::Write) -> fmt::Result;
+    /// Writes one node.
+    fn node(&mut self, node: &Node, out: &mut dyn fmt::Write) -> fmt::Result;
 
-    /// Writes what stands after the last entry.
+    /// Begins what is inside of a call. Only for writers that want nests.
+    fn enter(&mut self, nest: &Nest, out: &mut dyn fmt::Write) -> fmt::Result {
+        let _ = (nest, out);
+        Ok(())
+    }
+
+    /// Ends what was begun last with [`Writer::enter`].
+    fn leave(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
+        let _ = out;
+        Ok(())
+    }
+
+    /// Writes the answer of a run. Only for writers that want it.
+    fn answer(&mut self, answer: &Answer, out: &mut dyn fmt::Write) -> fmt::Result {
+        answer.nodes.iter().try_for_each(|node| self.node(node, out))
+    }
+
+    /// Writes what is after the last node.
     fn end(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
         let _ = out;
         Ok(())
     }
+}
+
+/// What a writer needs beside the entries; each costs a little, so that it comes only where it is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wants {
+    /// The time of entries.
+    pub time: bool,
+    /// What the run had come to at each entry.
+    pub figures: bool,
+    /// The answer, apart from the replies before it.
+    pub answer: bool,
+    /// What sub-agents do, nested in their calls.
+    pub nests: bool,
+    /// In which order the entries come.
+    pub order: Order,
+}
+
+/// In which order a writer gets entries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// As the profile says ([`crate::profile::Pairs`]).
+    #[default]
+    Chosen,
+    /// Results under their calls, unless the profile says never.
+    Paired,
+    /// That of completion, whatever the profile says.
+    Completion,
 }

@@ -1,6 +1,5 @@
 //! What pages have in common, whether Markdown or HTML.
 
-use std::collections::VecDeque;
 use std::fmt::{self, Write};
 use std::iter;
 use std::sync::Arc;
@@ -8,16 +7,10 @@ use std::sync::Arc;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-use crate::entry::{Block, Entry, Line, Picture, Span};
+use crate::entry::{Entry, Line, Picture, Span};
 use crate::find::find;
 use crate::formatter::figures;
-use crate::item::Kind;
 use crate::text::Text;
-
-/// Bytes of text that are held back in the hope that they are the answer.
-const MAX_HELD: usize = 1 << 20;
-/// Entries that are.
-const MAX_HELD_ENTRIES: usize = 64;
 
 /// Takes pictures out of the page, to be kept beside it.
 #[derive(Clone)]
@@ -182,62 +175,4 @@ pub(super) fn timed(entry: &Entry) -> Option<Entry> {
     }
     title.spans.push(Span::new("time", took));
     Some(entry)
-}
-
-/// Holds back what may be the answer: replies are, if nothing but notices and the outcome comes after them.
-#[derive(Debug, Default)]
-pub(super) struct Held {
-    entries: VecDeque<Entry>,
-    bytes: usize,
-}
-
-impl Held {
-    /// Takes the next entry, if it may be of the answer. Gives out what is now known not to be, to be written first,
-    /// and whether the entry itself is held back.
-    pub(super) fn take(&mut self, entry: &Entry) -> (VecDeque<Entry>, bool) {
-        let mut said = VecDeque::new();
-        let mut is_held = self.admits(entry);
-        if !is_held && !self.entries.is_empty() {
-            said = self.release();
-            is_held = self.admits(entry);
-        }
-        if is_held {
-            self.bytes += size(&entry.view.body);
-            self.entries.push_back(entry.clone());
-        }
-        (said, is_held)
-    }
-
-    /// Gives out what is held back.
-    pub(super) fn release(&mut self) -> VecDeque<Entry> {
-        self.bytes = 0;
-        std::mem::take(&mut self.entries)
-    }
-
-    fn admits(&self, entry: &Entry) -> bool {
-        let is_next = match entry.kind {
-            Kind::Reply => entry.depth == 0 && !has_outcome(&self.entries),
-            Kind::Notice => !self.entries.is_empty(),
-            Kind::Outcome => !has_outcome(&self.entries),
-            _ => false,
-        };
-        is_next && self.entries.len() < MAX_HELD_ENTRIES && self.bytes + size(&entry.view.body) <= MAX_HELD
-    }
-}
-
-/// Whether how the run ended is among what was held back: then the replies before it are its answer.
-pub(super) fn has_outcome(held: &VecDeque<Entry>) -> bool {
-    held.iter().any(|entry| entry.kind == Kind::Outcome)
-}
-
-/// About how many bytes of text are in blocks. What is folded in another counts as little.
-pub(super) fn size(blocks: &[Block]) -> usize {
-    let bytes = |block: &Block| match block {
-        Block::Prose { text, .. } | Block::Code { text, .. } => text.len(),
-        Block::Image { picture, .. } => {
-            picture.as_ref().and_then(|it| it.base64().map(|it| it.len())).unwrap_or(0)
-        }
-        _ => 100,
-    };
-    blocks.iter().map(bytes).sum()
 }

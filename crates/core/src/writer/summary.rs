@@ -1,17 +1,18 @@
 //! A run on half a page of Markdown: what it is, what failed, the answer, and what it came to.
 //!
-//! It is asked for all entries, since only what comes after a reply tells that it was no answer.
+//! It needs all entries, since only what comes after a reply shows that it was no answer.
 
 use std::fmt::{self, Write};
 
-use crate::entry::Entry;
+use crate::entry::{Entry, text_size};
 use crate::formatter::figures;
 use crate::item::{Kind, Status};
-use crate::writer::Writer;
+use crate::outline::{Answer, Node, Relation};
 use crate::writer::markdown::Markdown;
-use crate::writer::sheet::{self, Sheet};
+use crate::writer::sheet::Sheet;
+use crate::writer::{Order, Wants, Writer};
 
-/// Failures that are told; further ones are counted.
+/// Failures that are written; further ones are counted.
 const MOST_FAILURES: u64 = 10;
 
 /// Bytes of the answer. A service that shows summaries takes a megabyte.
@@ -21,8 +22,6 @@ const MOST_BYTES: usize = 256 * 1024;
 #[derive(Debug)]
 pub struct Summary {
     page: Markdown,
-    /// The replies that are the answer, if nothing else comes.
-    replies: Vec<Entry>,
     /// The call that the next result may be of.
     call: Option<Entry>,
     failures: u64,
@@ -31,77 +30,81 @@ pub struct Summary {
 impl Default for Summary {
     fn default() -> Self {
         let page = Markdown::new(Sheet { fold: Some(3), ..Sheet::default() });
-        Self { page, replies: Vec::new(), call: None, failures: 0 }
+        Self { page, call: None, failures: 0 }
     }
 }
 
 impl Summary {
-    fn result(&mut self, entry: &Entry, out: &mut dyn Write) -> fmt::Result {
-        let call = self.call.take();
-        if entry.status != Status::Failed && entry.view.mark != Some("error") {
-            return Ok(());
-        }
+    /// Writes a call that failed, with its result.
+    fn failure(&mut self, call: Option<Entry>, node: Node, out: &mut dyn Write) -> fmt::Result {
         self.failures += 1;
         if self.failures > MOST_FAILURES {
             return Ok(());
         }
-        // What doesn't name its call stands below it.
-        if let Some(call) = call.filter(|_| entry.of.is_none()) {
-            self.page.entry(&Entry { depth: 0, of: None, ..call }, out)?;
+        let outside = |entry: Entry| Entry { depth: 0, ..entry };
+        if let Some(call) = call {
+            self.page.node(&Node::from(outside(call)), out)?;
         }
-        self.page.entry(&Entry { depth: 0, ..entry.clone() }, out)
+        let Node { entry, result, relation } = node;
+        let result = result.map(|result| Box::new(outside(*result)));
+        self.page.node(&Node { entry: outside(entry), result, relation }, out)
     }
 
-    /// Writes how many failures were not told, and the answer.
-    fn answer(&mut self, out: &mut dyn Write) -> fmt::Result {
+    /// Writes how many failures were left out.
+    fn untold(&mut self, out: &mut dyn Write) -> fmt::Result {
         let untold = self.failures.saturating_sub(MOST_FAILURES);
-        if untold > 0 {
-            self.page.end(out)?;
-            writeln!(
-                out,
-                "\n{} not told here",
-                &*figures::count_of(untold, "more failure", "more failures")
-            )?;
-            self.failures = 0;
+        if untold == 0 {
+            return Ok(());
         }
-        std::mem::take(&mut self.replies).iter().try_for_each(|reply| self.page.entry(reply, out))
+        self.failures = 0;
+        self.page.end(out)?;
+        writeln!(out, "\n{} not told here", &*figures::count_of(untold, "more failure", "more failures"))
     }
 }
 
+fn is_failed(entry: &Entry) -> bool {
+    entry.kind == Kind::Result && (entry.status == Status::Failed || entry.view.mark == Some("error"))
+}
+
 impl Writer for Summary {
-    fn entry(&mut self, entry: &Entry, out: &mut dyn Write) -> fmt::Result {
-        match entry.kind {
-            Kind::Reply if entry.depth == 0 => {
-                self.replies.push(entry.clone());
-                while self.replies.iter().map(|reply| sheet::size(&reply.view.body)).sum::<usize>()
-                    > MOST_BYTES
-                {
-                    self.replies.remove(0);
-                }
+    fn wants(&self) -> Wants {
+        Wants { answer: true, order: Order::Paired, ..Wants::default() }
+    }
+
+    fn node(&mut self, node: &Node, out: &mut dyn Write) -> fmt::Result {
+        let call = self.call.take();
+        match node.entry.kind {
+            Kind::Notice if node.entry.view.is_heading() => self.page.node(node, out),
+            Kind::Call if node.result.as_deref().is_some_and(is_failed) => {
+                self.failure(None, Node { relation: Relation::Own, ..node.clone() }, out)
+            }
+            Kind::Call => {
+                self.call = Some(node.entry.clone());
                 Ok(())
             }
-            Kind::Notice if entry.view.mark == Some("session") => self.page.entry(entry, out),
-            Kind::Notice => Ok(()),
-            Kind::Outcome => {
-                self.answer(out)?;
-                self.page.entry(entry, out)
+            // What doesn't name its call is below it.
+            Kind::Result if is_failed(&node.entry) => {
+                let call = call.filter(|_| node.relation == Relation::Below);
+                self.failure(call, node.clone(), out)
             }
-            kind => {
-                self.replies.clear();
-                match kind {
-                    Kind::Result => self.result(entry, out),
-                    Kind::Call => {
-                        self.call = Some(entry.clone());
-                        Ok(())
-                    }
-                    _ => Ok(()),
-                }
-            }
+            _ => Ok(()),
         }
     }
 
+    fn answer(&mut self, answer: &Answer, out: &mut dyn Write) -> fmt::Result {
+        self.call = None;
+        self.untold(out)?;
+        let mut nodes: Vec<Node> =
+            answer.nodes.iter().filter(|node| node.entry.kind != Kind::Notice).cloned().collect();
+        while nodes.iter().map(|node| text_size(&node.entry.view.body)).sum::<usize>() > MOST_BYTES {
+            let Some(first) = nodes.iter().position(|node| node.entry.kind == Kind::Reply) else { break };
+            nodes.remove(first);
+        }
+        self.page.answer(&Answer { nodes, is_last: answer.is_last }, out)
+    }
+
     fn end(&mut self, out: &mut dyn Write) -> fmt::Result {
-        self.answer(out)?;
+        self.untold(out)?;
         self.page.end(out)
     }
 }

@@ -29,10 +29,11 @@ use jiff::tz::TimeZone;
 
 use crate::entry::{Block, Entry, Line, Span, View};
 use crate::item::Kind;
+use crate::outline::{Node, Relation};
 use crate::profile::{Glyphs, Layout};
 use crate::text::Text;
 use crate::theme::{ColorDepth, Style, Theme};
-use crate::writer::{Writer, sheet};
+use crate::writer::{Wants, Writer, sheet};
 
 pub(super) use self::diff::changed;
 use self::pen::{Paper, Pen, glyph};
@@ -167,11 +168,22 @@ impl Terminal {
 }
 
 impl Writer for Terminal {
-    fn wants_time(&self) -> bool {
-        self.look.timestamps.is_some()
+    fn wants(&self) -> Wants {
+        Wants { time: self.look.timestamps.is_some(), ..Wants::default() }
     }
 
-    fn entry(&mut self, entry: &Entry, out: &mut dyn fmt::Write) -> fmt::Result {
+    fn node(&mut self, node: &Node, out: &mut dyn fmt::Write) -> fmt::Result {
+        self.entry(&node.entry, &node.relation, out)?;
+        node.result.as_deref().map_or(Ok(()), |result| self.entry(result, &Relation::Below, out))
+    }
+
+    fn end(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
+        if self.open.take().is_some() { out.write_char('\n') } else { Ok(()) }
+    }
+}
+
+impl Terminal {
+    fn entry(&mut self, entry: &Entry, relation: &Relation, out: &mut dyn fmt::Write) -> fmt::Result {
         if !says_something(entry) {
             return Ok(());
         }
@@ -188,8 +200,9 @@ impl Writer for Terminal {
         let Self { look, paper, .. } = self;
         let title = block::addressed(look, &entry.view.title);
         let targets = block::targets(look.links(), &title);
-        let joined =
-            open.and_then(|columns| behind(look, columns, entry, block::pieces(look, &title, &targets)));
+        let joined = open.and_then(|columns| {
+            behind(look, columns, entry, relation, block::pieces(look, &title, &targets))
+        });
         let mut pen = Pen::new(look, paper, out);
         match (open, &joined) {
             (Some(_), Some(pieces)) => pen.go_on(pieces),
@@ -206,8 +219,8 @@ impl Writer for Terminal {
         nest(&mut pen, entry.depth, Some(entry));
         let mut body = block::Body { pen: &mut pen };
         match entry.kind {
-            Kind::Result => result(entry, joined.is_some(), &mut body),
-            _ => plain(entry, &mut body),
+            Kind::Result => result(entry, relation, joined.is_some(), &mut body),
+            _ => plain(entry, relation, &mut body),
         }
         if is_short_call(look, entry) {
             let columns = pen.indentation() + title_width(look, &entry.view);
@@ -216,10 +229,6 @@ impl Writer for Terminal {
             }
         }
         pen.end()
-    }
-
-    fn end(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
-        if self.open.take().is_some() { out.write_char('\n') } else { Ok(()) }
     }
 }
 
@@ -246,8 +255,15 @@ fn title_width(look: &Look, view: &View) -> usize {
 }
 
 /// The title of a result, as these pieces, as it stands behind the row of its call, if it may and if there is room.
-fn behind<'a>(look: &Look, columns: usize, entry: &Entry, title: Vec<Piece<'a>>) -> Option<Vec<Piece<'a>>> {
-    if entry.kind != Kind::Result || entry.of.is_some() || !is_short_result(look, entry) {
+fn behind<'a>(
+    look: &Look,
+    columns: usize,
+    entry: &Entry,
+    relation: &Relation,
+    title: Vec<Piece<'a>>,
+) -> Option<Vec<Piece<'a>>> {
+    let is_apart = matches!(relation, Relation::Apart(_));
+    if entry.kind != Kind::Result || is_apart || !is_short_result(look, entry) {
         return None;
     }
     let between = match between(&entry.view.title) {
@@ -284,7 +300,7 @@ fn group(entry: &Entry) -> Group {
     let view = &entry.view;
     match entry.kind {
         Kind::Outcome => Group::Edge,
-        _ if view.mark == Some("session") => Group::Edge,
+        _ if view.is_heading() => Group::Edge,
         Kind::Reply | Kind::Prompt | Kind::Thinking if view.title.is_empty() || !view.body.is_empty() => {
             Group::Prose
         }
@@ -319,9 +335,9 @@ fn nest(pen: &mut Pen<'_>, depth: u16, entry: Option<&Entry>) -> pen::Level {
 }
 
 /// An entry that stands by itself: mark and title in column 0, body in the margin.
-fn plain(entry: &Entry, body: &mut block::Body<'_, '_>) {
+fn plain(entry: &Entry, relation: &Relation, body: &mut block::Body<'_, '_>) {
     let view = &entry.view;
-    if let Some(call) = named(entry, body) {
+    if let Some(call) = named(relation, body) {
         titled(Some("inside"), call, body);
     }
     let margin = body.pen.look().layout.margin;
@@ -337,8 +353,11 @@ fn plain(entry: &Entry, body: &mut block::Body<'_, '_>) {
 }
 
 /// The call that an entry belongs to, if it is to be named.
-fn named<'e>(entry: &'e Entry, body: &block::Body<'_, '_>) -> Option<&'e Line> {
-    entry.of.as_ref().filter(|_| !body.pen.look().layout.bare)
+fn named<'r>(relation: &'r Relation, body: &block::Body<'_, '_>) -> Option<&'r Line> {
+    match relation {
+        Relation::Apart(title) if !body.pen.look().layout.bare => Some(title),
+        _ => None,
+    }
 }
 
 /// The mark that a kind has in the margin if its view names none.
@@ -354,12 +373,12 @@ fn own_mark(entry: &Entry, margin: usize) -> Option<&'static str> {
 
 /// A result: as far in as the body of its call. If that isn't just above, a line that names the call comes first.
 /// `joined`: its title stands behind the call already.
-fn result(entry: &Entry, joined: bool, body: &mut block::Body<'_, '_>) {
+fn result(entry: &Entry, relation: &Relation, joined: bool, body: &mut block::Body<'_, '_>) {
     let view = &entry.view;
     let look = body.pen.look();
     let margin = look.layout.margin;
     let mut joined = joined;
-    if let Some(call) = named(entry, body) {
+    if let Some(call) = named(relation, body) {
         joined = is_short_result(look, entry);
         if joined {
             let mut both = call.clone();

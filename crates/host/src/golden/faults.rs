@@ -11,6 +11,7 @@ use std::sync::mpsc::{Sender, channel};
 use streamfmt_core::dialect;
 use streamfmt_core::entry::Entry;
 use streamfmt_core::item::Id;
+use streamfmt_core::outline::Node;
 use streamfmt_core::pipeline::{Output, Pipeline, Setup};
 use streamfmt_core::writer::Writer;
 
@@ -122,7 +123,7 @@ fn entries_of(mut setup: Setup, input: &[u8]) -> Option<Told> {
 struct Collector(Sender<Entry>);
 
 impl Writer for Collector {
-    fn entry(&mut self, entry: &Entry, _: &mut dyn fmt::Write) -> fmt::Result {
-        self.0.send(Entry { of: None, ..entry.clone() }).map_err(|_| fmt::Error)
+    fn node(&mut self, node: &Node, _: &mut dyn fmt::Write) -> fmt::Result {
+        node.entries().try_for_each(|entry| self.0.send(entry.clone())).map_err(|_| fmt::Error)
     }
 }

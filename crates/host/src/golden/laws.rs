@@ -11,9 +11,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::mpsc::{Sender, channel};
 
-use streamfmt_core::entry::Entry;
 use streamfmt_core::item::Id;
 use streamfmt_core::json::Record;
+use streamfmt_core::outline::Node;
 use streamfmt_core::pipeline::{Output, Pipeline, Report, Setup};
 use streamfmt_core::text::clean;
 use streamfmt_core::writer::Writer;
@@ -225,7 +225,8 @@ pub(super) fn undrawn(mut setup: Setup, input: &[u8]) -> Option<String> {
 struct Marks(Sender<(Id, bool)>);
 
 impl Writer for Marks {
-    fn entry(&mut self, entry: &Entry, _: &mut dyn fmt::Write) -> fmt::Result {
-        self.0.send((entry.id.clone(), entry.view.is_blank())).map_err(|_| fmt::Error)
+    fn node(&mut self, node: &Node, _: &mut dyn fmt::Write) -> fmt::Result {
+        let mut entries = node.entries().map(|entry| (entry.id.clone(), entry.view.is_blank()));
+        entries.try_for_each(|seen| self.0.send(seen)).map_err(|_| fmt::Error)
     }
 }

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use indexmap::IndexMap;
-use streamfmt_core::entry::Entry;
-use streamfmt_core::item::{Id, Kind};
+use streamfmt_core::outline::Document;
 use streamfmt_core::pipeline::{Output, Pipeline, Report, Setup, Update};
 use streamfmt_core::text::clean;
 
@@ -56,7 +54,7 @@ pub(super) fn depends_on_pace(engine: &Engine, bytes: &[u8]) -> Option<String> {
         }
         let _ = pipeline.finish(&mut String::new());
         shown.take(pipeline.take_updates());
-        shown.0.into_iter().map(|(id, entry)| (id, Entry { of: None, ..entry })).collect::<BTreeMap<_, _>>()
+        shown.0.entries().map(|entry| (entry.id.clone(), entry.clone())).collect::<BTreeMap<_, _>>()
     };
     let (often, once) = (end(1), end(usize::MAX));
     let other = often.keys().chain(once.keys()).find(|id| often.get(*id) != once.get(*id))?;
@@ -72,27 +70,21 @@ fn updating(engine: &Engine) -> Pipeline {
     Pipeline::new(Setup { output, ..setup })
 }
 
-/// What a sink shows, by id.
+/// What a sink shows.
 #[derive(Default)]
-struct Shown(IndexMap<Id, Entry>);
+struct Shown(Document);
 
 impl Shown {
     fn take(&mut self, updates: Vec<Update>) -> Vec<String> {
-        let mut changes = Vec::new();
-        for update in updates {
+        let changes = updates.iter().map(|update| {
             let (what, id) = match update {
-                Update::Put(entry) => {
-                    let id = entry.id.clone();
-                    self.0.insert(id.clone(), *entry);
-                    ("put", id)
-                }
-                Update::Drop(id) => {
-                    self.0.shift_remove(&id);
-                    ("drop", id)
-                }
+                Update::Put(entry) => ("put", &entry.id),
+                Update::Drop(id) => ("drop", id),
             };
-            changes.push(format!("{what} {}", clean(id.as_str()).replace('\n', "␊")));
-        }
+            format!("{what} {}", clean(id.as_str()).replace('\n', "␊"))
+        });
+        let changes = changes.collect();
+        self.0.apply(updates, 0);
         changes
     }
 
@@ -108,43 +100,11 @@ impl Shown {
         if let Output::Entries { mut writer, .. } = engine.apart().setup().output {
             // Writing to a string doesn't fail.
             let _ = writer.begin(text);
-            for entry in self.in_order() {
-                // A result stands under its call, which needs no naming there.
-                let is_under = self.call_of(entry).is_some();
-                let entry = Entry { of: entry.of.clone().filter(|_| !is_under), ..entry.clone() };
-                let _ = writer.entry(&entry, text);
+            for node in self.0.nodes() {
+                let _ = writer.node(&node, text);
             }
             let _ = writer.end(text);
         }
-    }
-
-    /// The call that a result belongs to, if it is shown.
-    fn call_of(&self, entry: &Entry) -> Option<&Id> {
-        let (call, _) = entry.id.as_str().rsplit_once("/result")?;
-        let (id, _) = self.0.get_key_value(&Id::from(call))?;
-        (entry.kind == Kind::Result).then_some(id)
-    }
-
-    /// All entries as in a document: by place, what is inside of a call and then its results below it.
-    fn in_order(&self) -> Vec<&Entry> {
-        let mut inside: BTreeMap<Option<&Id>, Vec<&Entry>> = BTreeMap::new();
-        for entry in self.0.values() {
-            let parent = entry.parent.as_ref().filter(|parent| self.0.contains_key(*parent));
-            let parent = self.call_of(entry).or(parent);
-            inside.entry(parent).or_default().push(entry);
-        }
-        for entries in inside.values_mut() {
-            // The next one is the last of its list. Sorting is stable: equals stay in the order they came in.
-            entries.sort_by_key(|entry| (self.call_of(entry).is_some(), entry.place));
-            entries.reverse();
-        }
-        let mut order = Vec::new();
-        let mut left = inside.remove(&None).unwrap_or_default();
-        while let Some(entry) = left.pop() {
-            order.push(entry);
-            left.extend(inside.remove(&Some(&entry.id)).unwrap_or_default());
-        }
-        order
     }
 }
 

@@ -20,10 +20,9 @@ const LONGEST: usize = 48;
 const BEGIN: &str = "sfpart";
 
 impl Words {
-    /// Makes the next words unlike all that an entry says.
-    pub(super) fn keep_apart_from(&mut self, entry: &Entry) {
-        let text =
-            serde_json::to_string(&(&entry.view.title, &entry.view.body, &entry.of)).unwrap_or_default();
+    /// Makes the next words unlike all that an entry and the title of its call say.
+    pub(super) fn keep_apart_from(&mut self, entry: &Entry, call: Option<&Line>) {
+        let text = serde_json::to_string(&(&entry.view.title, &entry.view.body, call)).unwrap_or_default();
         while text.contains(&format!("{BEGIN}{}x", self.number)) {
             self.number += 1;
         }

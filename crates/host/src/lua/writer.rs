@@ -15,9 +15,10 @@ use mlua::{Function, Lua, Table, Value};
 use send_wrapper::SendWrapper;
 use streamfmt_core::entry::{Block, Entry, Line, Role, Span, View};
 use streamfmt_core::item::{Id, Kind, Status};
+use streamfmt_core::outline::{Answer, Node, Relation};
 use streamfmt_core::session::Facts;
 use streamfmt_core::text::Text;
-use streamfmt_core::writer::{Writer, ci};
+use streamfmt_core::writer::{Wants, Writer, ci};
 
 use super::block::{Reader, Wrong, string};
 use super::give;
@@ -184,15 +185,54 @@ impl Scripted {
             None => Ok(()),
         }
     }
+
+    /// Writes one entry as the script spells it whole, or as the base does.
+    fn entry(&mut self, node: &Node, out: &mut dyn fmt::Write) -> fmt::Result {
+        let (inner, handle) = (&self.inner, self.handle.as_ref());
+        if let (Some(function), Some(plugin)) = (inner.spec.part("entry"), inner.plugin()) {
+            let said = bounded(plugin.lua(), || entry_table(plugin.lua(), node)).ok();
+            if let Some(said) = said.and_then(|it| inner.ask("entry", function, Value::Table(it), handle)) {
+                return out.write_str(&said);
+            }
+        }
+        self.spelled(node, out)
+    }
+
+    /// Writes a node as the base does, but for the parts that the script spells.
+    fn spelled(&mut self, node: &Node, out: &mut dyn fmt::Write) -> fmt::Result {
+        let replaced = self.replaced(node);
+        if self.words.is_empty() {
+            return self.base.node(node, out);
+        }
+        let mut text = String::new();
+        self.base.node(&replaced, &mut text)?;
+        out.write_str(&self.words.put_back(&text))
+    }
+
+    /// The node with words in place of what the script spells.
+    fn replaced(&mut self, node: &Node) -> Node {
+        let Self { inner, words, handle, .. } = self;
+        let title = match &node.relation {
+            Relation::Apart(title) => Some(title),
+            _ => None,
+        };
+        let mut replaced = |entry: &Entry| {
+            words.keep_apart_from(entry, title);
+            Entry { view: inner.replaced(&entry.view, entry, handle.as_ref(), words), ..entry.clone() }
+        };
+        let entry = replaced(&node.entry);
+        let result = node.result.as_deref().map(|result| Box::new(replaced(result)));
+        let relation = match &node.relation {
+            Relation::Apart(title) => Relation::Apart(inner.replaced_line(title, words)),
+            other => other.clone(),
+        };
+        Node { entry, result, relation }
+    }
 }
 
 impl Writer for Scripted {
-    fn wants_time(&self) -> bool {
-        self.base.wants_time()
-    }
-
-    fn wants_figures(&self) -> bool {
-        self.base.wants_figures()
+    fn wants(&self) -> Wants {
+        self.base.wants()
     }
 
     fn begin(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
@@ -200,25 +240,24 @@ impl Writer for Scripted {
         self.edge("begin", out)
     }
 
-    fn entry(&mut self, entry: &Entry, out: &mut dyn fmt::Write) -> fmt::Result {
-        let (inner, handle) = (&self.inner, self.handle.as_ref());
-        if let (Some(function), Some(plugin)) = (inner.spec.part("entry"), inner.plugin()) {
-            let said = bounded(plugin.lua(), || entry_table(plugin.lua(), entry)).ok();
-            if let Some(said) = said.and_then(|it| inner.ask("entry", function, Value::Table(it), handle)) {
-                return out.write_str(&said);
-            }
+    fn node(&mut self, node: &Node, out: &mut dyn fmt::Write) -> fmt::Result {
+        if self.inner.spec.part("entry").is_none() {
+            return self.spelled(node, out);
         }
-        let words = &mut self.words;
-        words.keep_apart_from(entry);
-        let view = inner.replaced(&entry.view, entry, handle, words);
-        let of = entry.of.as_ref().map(|line| inner.replaced_line(line, words));
-        if words.is_empty() {
-            return self.base.entry(entry, out);
+        let Node { entry, result, relation } = node;
+        self.entry(&Node { relation: relation.clone(), ..Node::from(entry.clone()) }, out)?;
+        let Some(result) = result else { return Ok(()) };
+        self.entry(&Node { relation: Relation::Below, ..Node::from((**result).clone()) }, out)
+    }
+
+    fn answer(&mut self, answer: &Answer, out: &mut dyn fmt::Write) -> fmt::Result {
+        if self.inner.spec.part("entry").is_some() {
+            return answer.nodes.iter().try_for_each(|node| self.node(node, out));
         }
-        // A base may hold entries back: then their words come later.
+        let nodes = answer.nodes.iter().map(|node| self.replaced(node)).collect();
         let mut text = String::new();
-        self.base.entry(&Entry { view, of, ..entry.clone() }, &mut text)?;
-        out.write_str(&words.put_back(&text))
+        self.base.answer(&Answer { nodes, is_last: answer.is_last }, &mut text)?;
+        out.write_str(&self.words.put_back(&text))
     }
 
     fn end(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
@@ -409,13 +448,13 @@ impl Inner {
         let facts = Facts::default();
         let blocks = Reader::new(lua, &facts, &Line::default).body(value).map_err(mlua::Error::runtime)?;
         let mut words = Words::default();
-        words.keep_apart_from(&bare(View::of(blocks.clone())));
+        words.keep_apart_from(&bare(View::of(blocks.clone())), None);
         let body = self.replaced_blocks(&blocks, w, &mut words);
         let entry = bare(View::of(body));
         let mut text = String::new();
         let mut scratch = self.scratch.borrow_mut();
         scratch
-            .entry(&entry, &mut text)
+            .node(&Node::from(entry), &mut text)
             .and_then(|()| scratch.end(&mut text))
             .map_err(mlua::Error::runtime)?;
         Ok(dedented(&words.put_back(&text)))
@@ -472,14 +511,19 @@ fn title_table(lua: &Lua, entry: &Entry) -> mlua::Result<Table> {
 }
 
 /// An entry as a script sees it.
-fn entry_table(lua: &Lua, entry: &Entry) -> mlua::Result<Table> {
+fn entry_table(lua: &Lua, node: &Node) -> mlua::Result<Table> {
+    let Node { entry, relation, .. } = node;
+    let of = match relation {
+        Relation::Apart(title) => Some(give::line_to_lua(lua, title)?),
+        _ => None,
+    };
     let table = lua.create_table()?;
     head(&table, entry)?;
     table.raw_set("id", entry.id.as_str())?;
     table.raw_set("parent", entry.parent.as_ref().map(Id::as_str))?;
     table.raw_set("title", give::line_to_lua(lua, &entry.view.title)?)?;
     table.raw_set("blocks", give::to_lua(lua, &View::of(entry.view.body.clone()))?)?;
-    table.raw_set("of", entry.of.as_ref().map(|line| give::line_to_lua(lua, line)).transpose()?)?;
+    table.raw_set("of", of)?;
     Ok(table)
 }
 

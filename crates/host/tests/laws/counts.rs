@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use streamfmt::core::entry::{Block, Entry};
 use streamfmt::core::formatter::{FormatError, Formatter, Moment, Verdict};
 use streamfmt::core::item::{Id, Item, Kind};
+use streamfmt::core::outline::Node;
 use streamfmt::core::pipeline::{Output, Pipeline, Report, Setup};
 use streamfmt::core::profile::Filter;
 use streamfmt::core::redact::Redaction;
@@ -69,8 +70,8 @@ impl Formatter for Witness {
 struct Drawn(Sender<Entry>);
 
 impl Writer for Drawn {
-    fn entry(&mut self, entry: &Entry, _: &mut dyn fmt::Write) -> fmt::Result {
-        self.0.send(entry.clone()).map_err(|_| fmt::Error)
+    fn node(&mut self, node: &Node, _: &mut dyn fmt::Write) -> fmt::Result {
+        node.entries().try_for_each(|entry| self.0.send(entry.clone())).map_err(|_| fmt::Error)
     }
 }
 

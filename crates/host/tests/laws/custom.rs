@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use streamfmt::core::entry::{Block, Entry, Line, Span};
 use streamfmt::core::formatter::{FormatError, Formatter, Moment, Verdict};
 use streamfmt::core::item::{Id, Item, Kind};
+use streamfmt::core::outline::Node;
 use streamfmt::core::pipeline::{Output, Pipeline, Report};
 use streamfmt::core::profile::Selector;
 use streamfmt::core::session::Session;
@@ -176,8 +177,8 @@ impl Formatter for Witness {
 struct Drawn(Sender<Entry>);
 
 impl Writer for Drawn {
-    fn entry(&mut self, entry: &Entry, _: &mut dyn fmt::Write) -> fmt::Result {
-        self.0.send(entry.clone()).map_err(|_| fmt::Error)
+    fn node(&mut self, node: &Node, _: &mut dyn fmt::Write) -> fmt::Result {
+        node.entries().try_for_each(|entry| self.0.send(entry.clone())).map_err(|_| fmt::Error)
     }
 }
 
@@ -229,8 +230,7 @@ fn others(engine: &Engine, bytes: &[u8], group: &Selector) -> Vec<Entry> {
         |item: &Item| group.matches(item) || (is_of_all && [Kind::Call, Kind::Result].contains(&item.kind));
     let about: BTreeMap<&Id, bool> = met.iter().map(|item| (&item.id, is_about(item))).collect();
     let is_other = |entry: &Entry| about.get(&entry.id).is_none_or(|is_about| !is_about);
-    // The title of a call may be told with what belongs to it.
-    entries.into_iter().filter(is_other).map(|entry| Entry { of: None, ..entry }).collect()
+    entries.into_iter().filter(is_other).collect()
 }
 
 /// What isn't about a tool of the group is said as it is without the plugin or rule.

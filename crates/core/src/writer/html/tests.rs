@@ -2,6 +2,8 @@ use sha2::{Digest, Sha256};
 
 use super::*;
 use crate::entry::{Change, DiffLine, Hunk, ListItem, Point, View};
+use crate::item::Action;
+use crate::outline::{Outline, Shape};
 use crate::text::Text;
 
 fn entry(id: &str, kind: Kind, view: View) -> Entry {
@@ -20,16 +22,22 @@ fn call(id: &str, tool: &str) -> Entry {
     }
 }
 
-fn result(id: &str, body: Vec<Block>) -> Entry {
-    entry(id, Kind::Result, View::of(body))
+fn result(call: &str, body: Vec<Block>) -> Entry {
+    Entry { call: Some(call.into()), ..entry(&format!("{call}/result"), Kind::Result, View::of(body)) }
 }
 
 /// The page of some entries, without its style and script.
 fn page(entries: &[Entry]) -> String {
     let mut writer = Html::new(Sheet { fold: Some(12), ..Sheet::default() });
     let mut page = String::new();
+    let mut outline = Outline::new(Shape { pairs: true, nests: true, answer: true, names: true });
+    let mut parts = Vec::new();
     for entry in entries {
-        writer.entry(entry, &mut page).unwrap();
+        outline.push(entry.clone(), &mut |_| None, &mut |part| parts.push(part));
+    }
+    outline.end(&mut |_| None, &mut |part| parts.push(part));
+    for part in &parts {
+        part.write(&mut writer, &mut page).unwrap();
     }
     writer.end(&mut page).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
@@ -76,8 +84,8 @@ fn a_result_stands_inside_its_call_also_when_calls_were_made_together() {
     let page = page(&[
         call("a", "Read"),
         call("b", "Grep"),
-        result("b/result", vec![Block::text("result.text", "found")]),
-        result("a/result", vec![Block::text("result.text", "contents")]),
+        result("b", vec![Block::text("result.text", "found")]),
+        result("a", vec![Block::text("result.text", "contents")]),
     ]);
     let first = between(&page, "data-tool=\"Read\"", "data-tool=\"Grep\"");
     assert!(first.contains("contents") && !first.contains("found"), "{first}");
@@ -85,12 +93,12 @@ fn a_result_stands_inside_its_call_also_when_calls_were_made_together() {
 }
 
 #[test]
-fn a_result_that_comes_late_stands_by_itself() {
+fn a_result_of_a_run_that_went_on_is_shown_by_itself() {
     let page = page(&[
         call("a", "Bash"),
-        said(Kind::Reply, "m", "waiting"),
+        said(Kind::Outcome, "o", "waiting"),
         said(Kind::Prompt, "p", "go on"),
-        result("a/result", vec![Block::text("result.text", "at last")]),
+        result("a", vec![Block::text("result.text", "at last")]),
     ]);
     let order = ["data-tool=\"Bash\"", "waiting", "go on", "at last"].map(|text| page.find(text));
     assert!(order.is_sorted() && order[0].is_some(), "{order:?}");
@@ -119,7 +127,7 @@ fn what_a_sub_agent_does_is_folded_inside_its_call() {
         task,
         inside(call("a", "Grep")),
         inside(said(Kind::Reply, "m", "found")),
-        result("t/result", vec![]),
+        result("t", vec![]),
     ]);
     let fold = between(&page, "<details class=\"inside\">", "</div></details>\n<div class=\"e result");
     assert!(fold.contains("Task") && fold.contains("Grep") && fold.contains("found"), "{fold}");

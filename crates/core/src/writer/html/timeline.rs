@@ -9,7 +9,7 @@ use std::fmt::{self, Write};
 use indexmap::IndexMap;
 
 use super::out::Out;
-use super::{call_of, session_title};
+use super::session_title;
 use crate::entry::Entry;
 use crate::formatter::figures;
 use crate::item::{Action, Id, Kind};
@@ -126,7 +126,7 @@ impl Timeline {
     fn result(&mut self, entry: &Entry, now: Moment) {
         let is_failed = entry.view.mark == Some("error");
         self.failures += u64::from(is_failed);
-        let bar = call_of(entry).and_then(|call| self.open.shift_remove(&Id::from(call)));
+        let bar = entry.call.as_ref().and_then(|call| self.open.shift_remove(call));
         let Some(bar) = bar.and_then(|at| self.bars.get_mut(at)) else { return };
         bar.to = now;
         if is_failed {
@@ -371,12 +371,9 @@ mod tests {
                 Entry::new(id.clone(), Kind::Call, View::titled("call", Line::of("tool.name", "Bash")));
             timeline.note(&call);
             if number % 3 > 0 {
-                let result = Entry::new(
-                    Id::below(id.as_str(), "result"),
-                    Kind::Result,
-                    View::titled("error", Line::of("result.error", "failed")),
-                );
-                timeline.note(&result);
+                let view = View::titled("error", Line::of("result.error", "failed"));
+                let result = Entry::new(Id::below(id.as_str(), "result"), Kind::Result, view);
+                timeline.note(&Entry { call: Some(id), ..result });
             }
             assert!(timeline.bars.len() <= MAX_BARS, "{number}");
         }

@@ -70,7 +70,7 @@ fn drawn(item: &Item, view: View) -> String {
     };
     let (mut out, mut writer) = (String::new(), plain(0));
     // Writing to a string doesn't fail.
-    let _ = writer.entry(&entry, &mut out).and_then(|()| writer.end(&mut out));
+    let _ = writer.node(&entry.into(), &mut out).and_then(|()| writer.end(&mut out));
     out.trim_end().to_owned()
 }
 

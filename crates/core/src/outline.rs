@@ -1,0 +1,288 @@
+//! Entries as a document: which result belongs to which call, what is inside of which sub-agent, what the answer is.
+//!
+//! ```text
+//! entries ─▶ pairs ─▶ nests ─▶ answer ─▶ parts ─▶ writer
+//! in the order   a result      what a sub-agent   the last replies,
+//! of completion  under its     does, inside of    once nothing else
+//!                call          its call           can follow
+//! ```
+//!
+//! A sink that can change what it shows folds updates into a [`Document`] instead.
+//!
+//! Each stage may be off. Without pairing every entry is passed on at once, in the order of completion: a result that
+//! doesn't directly follow its call names it. With pairing a call waits for its result, within a window that is counted
+//! in entries and bytes, never in time: the same input gives the same document however it arrives.
+
+mod answer;
+mod document;
+mod pairs;
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use crate::entry::{Entry, Line};
+use crate::item::{Action, Id, Kind};
+use crate::writer::Writer;
+
+pub use self::document::Document;
+
+use self::answer::Held;
+use self::pairs::Pairs;
+
+/// Nests whose titles are remembered.
+const MAX_TITLES: usize = 256;
+/// Deeper sub-agents are nested no further.
+const MAX_NESTS: usize = 8;
+
+/// One part of a document, in its order.
+#[derive(Clone, Debug)]
+pub enum Part {
+    /// An entry in its place.
+    Node(Node),
+    /// What follows, up to its [`Part::Leave`], is inside of a call.
+    Enter(Nest),
+    /// The nest that was entered last ends.
+    Leave,
+    /// The replies that answer, the outcome, and notices between and after them.
+    Answer(Answer),
+}
+
+/// An entry in its place.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// What is said.
+    pub entry: Entry,
+    /// On a call that waited for it: its result.
+    pub result: Option<Box<Entry>>,
+    /// How it belongs to what is before it.
+    pub relation: Relation,
+}
+
+/// How a node belongs to what is before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Relation {
+    /// It is by itself, or goes on where the node before it was.
+    #[default]
+    Own,
+    /// It is a result, and the node before it is its call.
+    Below,
+    /// It belongs to a call that is elsewhere, and this is that call's title: a result to its call, anything else to the call
+    /// that it is inside of.
+    Apart(Line),
+}
+
+/// A call, and what was done inside of it.
+#[derive(Clone, Debug)]
+pub struct Nest {
+    /// The call.
+    pub call: Option<Id>,
+    /// Its title, if it is known.
+    pub title: Option<Line>,
+}
+
+/// The end of a run.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// Replies, the outcome, and notices among them, in their order.
+    pub nodes: Vec<Node>,
+    /// Whether the document ends with it.
+    pub is_last: bool,
+}
+
+impl Part {
+    /// Lets a writer write it.
+    pub fn write(&self, writer: &mut dyn Writer, out: &mut dyn fmt::Write) -> fmt::Result {
+        match self {
+            Self::Node(node) => writer.node(node, out),
+            Self::Enter(nest) => writer.enter(nest, out),
+            Self::Leave => writer.leave(out),
+            Self::Answer(answer) => writer.answer(answer, out),
+        }
+    }
+}
+
+impl From<Entry> for Node {
+    /// An entry by itself.
+    fn from(entry: Entry) -> Self {
+        Self { entry, result: None, relation: Relation::Own }
+    }
+}
+
+impl Node {
+    /// The entry, and its result if that is known.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        [Some(&self.entry), self.result.as_deref()].into_iter().flatten()
+    }
+}
+
+/// What a document is made of, by the choice of its writer and the profile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// Whether calls wait for their results.
+    pub pairs: bool,
+    /// Whether what sub-agents do is nested.
+    pub nests: bool,
+    /// Whether the answer is told from the replies before it.
+    pub answer: bool,
+    /// Whether what is apart from its call names it.
+    pub names: bool,
+}
+
+/// Gives the title of a call, if it is still known.
+pub type TitleOf<'a> = &'a mut dyn FnMut(&Id) -> Option<Line>;
+/// Takes the parts of a document.
+pub type TakePart<'a> = &'a mut dyn FnMut(Part);
+
+/// Makes a document of entries, as they come.
+#[derive(Debug, Default)]
+pub struct Outline {
+    pairs: Option<Pairs>,
+    end: End,
+}
+
+/// What is done with each node, once it is known what comes before it.
+#[derive(Debug, Default)]
+struct End {
+    shape: Shape,
+    /// The call that was the last node, if its result may come right below it.
+    last: Option<Id>,
+    /// The call that the last node was inside of.
+    last_parent: Option<Id>,
+    /// The calls of the open nests.
+    inside: Vec<Option<Id>>,
+    /// The titles of the last calls that started sub-agents.
+    titles: VecDeque<(Id, Line)>,
+    held: Held,
+}
+
+impl Outline {
+    /// An empty document of this shape.
+    pub fn new(shape: Shape) -> Self {
+        Self { pairs: shape.pairs.then(Pairs::default), end: End { shape, ..End::default() } }
+    }
+
+    /// Takes the next entry, in the order of completion.
+    pub fn push(&mut self, entry: Entry, title_of: TitleOf<'_>, each: TakePart<'_>) {
+        let Self { pairs, end } = self;
+        match pairs {
+            None => end.node(entry, None, title_of, each),
+            Some(pairs) => {
+                pairs.push(entry, &mut |entry, result| end.node(entry, result, title_of, each));
+            }
+        }
+    }
+
+    /// Takes what a plugin says beside the items: it is of nobody, and parts no result from its call.
+    pub fn push_aside(&mut self, entry: Entry, title_of: TitleOf<'_>, each: TakePart<'_>) {
+        let Self { pairs, end } = self;
+        match pairs {
+            None => end.place(Node::from(entry), each),
+            Some(pairs) => {
+                pairs.push(entry, &mut |entry, result| end.node(entry, result, title_of, each));
+            }
+        }
+    }
+
+    /// Ends the document: gives out what waited.
+    pub fn end(&mut self, title_of: TitleOf<'_>, each: TakePart<'_>) {
+        let Self { pairs, end } = self;
+        if let Some(pairs) = pairs {
+            pairs.end(&mut |entry, result| end.node(entry, result, title_of, each));
+        }
+        end.finish(each);
+    }
+}
+
+impl End {
+    /// Takes the next entry in the order of the document.
+    fn node(&mut self, entry: Entry, result: Option<Box<Entry>>, title_of: TitleOf<'_>, each: TakePart<'_>) {
+        let relation = match (&entry.call, &entry.parent) {
+            (Some(call), _) if self.last.as_ref() == Some(call) => Relation::Below,
+            (Some(call), _) => self.apart("result of", call, title_of),
+            (None, Some(parent)) if entry.kind != Kind::Result => {
+                let goes_on = self.last.as_ref() == Some(parent) || self.last_parent.as_ref() == Some(parent);
+                if goes_on { Relation::Own } else { self.apart("inside of", parent, title_of) }
+            }
+            _ => Relation::Own,
+        };
+        self.last = (entry.kind == Kind::Call && result.is_none()).then(|| entry.id.clone());
+        self.last_parent.clone_from(&entry.parent);
+        self.place(Node { entry, result, relation }, each);
+    }
+
+    fn apart(&self, how: &'static str, call: &Id, title_of: TitleOf<'_>) -> Relation {
+        if !self.shape.names {
+            return Relation::Own;
+        }
+        let title = title_of(call);
+        Relation::Apart(title.unwrap_or_else(|| Line::of("muted", how).with("id", call.as_str())))
+    }
+
+    /// Holds a node back while it may be of the answer.
+    fn place(&mut self, node: Node, each: TakePart<'_>) {
+        if !self.shape.answer {
+            return self.nest(node, each);
+        }
+        let (known, node) = self.held.take(node);
+        if known.iter().any(|node| node.entry.kind == Kind::Outcome) {
+            self.unnest(0, each);
+            each(Part::Answer(Answer { nodes: known, is_last: false }));
+        } else {
+            known.into_iter().for_each(|node| self.nest(node, each));
+        }
+        if let Some(node) = node {
+            self.nest(node, each);
+        }
+    }
+
+    /// Enters and leaves nests until a node is inside of its call.
+    fn nest(&mut self, node: Node, each: TakePart<'_>) {
+        if self.shape.nests {
+            self.enter(&node, each);
+        }
+        each(Part::Node(node));
+    }
+
+    fn enter(&mut self, node: &Node, each: TakePart<'_>) {
+        let entry = &node.entry;
+        let depth = usize::from(entry.depth).min(MAX_NESTS);
+        let is_of_another = depth > 0 && self.inside.last() != Some(&entry.parent);
+        let kept = if self.inside.len() == depth && is_of_another { depth - 1 } else { depth };
+        self.unnest(kept, each);
+        while self.inside.len() < depth {
+            self.inside.push(entry.parent.clone());
+            let known = entry.parent.as_ref().and_then(|call| self.titles.iter().find(|(id, _)| id == call));
+            let title = match (known, &node.relation) {
+                (Some((_, title)), _) => Some(title.clone()),
+                (None, Relation::Apart(title)) if entry.kind != Kind::Result => Some(title.clone()),
+                _ => None,
+            };
+            each(Part::Enter(Nest { call: entry.parent.clone(), title }));
+        }
+        if entry.kind == Kind::Call && entry.action == Some(Action::Delegate) {
+            if self.titles.len() == MAX_TITLES {
+                self.titles.pop_front();
+            }
+            self.titles.push_back((entry.id.clone(), entry.view.title.clone()));
+        }
+    }
+
+    /// Leaves nests until so many are open.
+    fn unnest(&mut self, depth: usize, each: TakePart<'_>) {
+        while self.inside.len() > depth {
+            self.inside.pop();
+            each(Part::Leave);
+        }
+    }
+
+    fn finish(&mut self, each: TakePart<'_>) {
+        let nodes = self.held.release();
+        self.unnest(0, each);
+        if !nodes.is_empty() {
+            each(Part::Answer(Answer { nodes, is_last: true }));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+//! Tells the answer from the replies before it.
+
+use std::collections::VecDeque;
+
+use crate::entry::text_size;
+use crate::item::Kind;
+
+use super::Node;
+
+/// Bytes of text that are held back in the hope that they are the answer.
+const MAX_BYTES: usize = 1 << 20;
+/// Nodes that are.
+const MAX_NODES: usize = 64;
+
+/// Holds back what may be the answer: replies are, if nothing but notices and the outcome comes after them.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    nodes: VecDeque<Node>,
+    bytes: usize,
+}
+
+impl Held {
+    /// Takes the next node. Gives out what is now known not to be of the last answer, to be written first, and the node
+    /// itself unless it is held back.
+    pub(super) fn take(&mut self, node: Node) -> (Vec<Node>, Option<Node>) {
+        let mut known = Vec::new();
+        let mut is_held = self.admits(&node);
+        if !is_held && !self.nodes.is_empty() {
+            known = self.release();
+            is_held = self.admits(&node);
+        }
+        if !is_held {
+            return (known, Some(node));
+        }
+        self.bytes += text_size(&node.entry.view.body);
+        self.nodes.push_back(node);
+        (known, None)
+    }
+
+    /// Gives out what is held back.
+    pub(super) fn release(&mut self) -> Vec<Node> {
+        self.bytes = 0;
+        std::mem::take(&mut self.nodes).into()
+    }
+
+    fn admits(&self, node: &Node) -> bool {
+        let entry = &node.entry;
+        let has_outcome = || self.nodes.iter().any(|node| node.entry.kind == Kind::Outcome);
+        let is_next = match entry.kind {
+            Kind::Reply => entry.depth == 0 && !has_outcome(),
+            Kind::Notice => !self.nodes.is_empty(),
+            Kind::Outcome => !has_outcome(),
+            _ => false,
+        };
+        is_next && self.nodes.len() < MAX_NODES && self.bytes + text_size(&entry.view.body) <= MAX_BYTES
+    }
+}

@@ -1,0 +1,192 @@
+//! Puts results under their calls.
+//!
+//! The entries of each parent wait in a queue of their own, in the order of completion. A queue gives out its front until
+//! that is a call whose result may still come. What a sub-agent does waits for the call that started it, never the other way
+//! round: a delegated call isn't waited for, and its result closes its nest.
+
+use std::collections::VecDeque;
+
+use crate::entry::{Entry, text_size};
+use crate::item::{Action, Id, Kind};
+use crate::session::Map;
+
+/// Entries of one parent that may wait.
+const MAX_ENTRIES: usize = 256;
+/// Bytes of their text.
+const MAX_BYTES: usize = 1 << 20;
+/// Bytes of text that may wait in all queues together.
+const MAX_ALL_BYTES: usize = 4 << 20;
+/// Queues, and how far one entry may give out the next.
+const MAX_QUEUES: usize = 64;
+
+/// Takes an entry in the order of the document, with its result if that came in time.
+pub(super) type Take<'a> = &'a mut dyn FnMut(Entry, Option<Box<Entry>>);
+
+/// Entries that wait, by the call that they are inside of.
+#[derive(Debug, Default)]
+pub(super) struct Pairs {
+    queues: Map<Option<Id>, Queue>,
+    /// Calls that wait, and what they are inside of.
+    calls: Map<Id, Option<Id>>,
+    bytes: usize,
+    /// How many entries are being given out, one because of the other.
+    nested: usize,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: VecDeque<Waiting>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    entry: Entry,
+    result: Option<Box<Entry>>,
+    bytes: usize,
+}
+
+impl Waiting {
+    /// Whether it is a call whose result may still come.
+    fn awaits(&self) -> bool {
+        let Entry { kind, action, .. } = self.entry;
+        kind == Kind::Call && action != Some(Action::Delegate) && self.result.is_none()
+    }
+}
+
+impl Queue {
+    fn is_full(&self) -> bool {
+        self.waiting.len() > MAX_ENTRIES || self.bytes > MAX_BYTES
+    }
+}
+
+impl Pairs {
+    /// Takes the next entry, in the order of completion.
+    pub(super) fn push(&mut self, entry: Entry, each: Take<'_>) {
+        let parent = entry.parent.clone();
+        // A run that has ended, or another that begins, leaves nothing to wait for.
+        if parent.is_none() && (entry.kind == Kind::Outcome || entry.view.is_heading()) {
+            self.end(each);
+        }
+        let bytes = text_size(&entry.view.body);
+        self.bytes += bytes;
+        if let Some(entry) = self.pair(entry, bytes) {
+            if self.queues.len() == MAX_QUEUES && !self.queues.contains_key(&parent) {
+                self.give_oldest(each);
+            }
+            if entry.kind == Kind::Call {
+                self.calls.insert(entry.id.clone(), parent.clone());
+            }
+            let queue = self.queues.entry(parent.clone()).or_default();
+            queue.bytes += bytes;
+            queue.waiting.push_back(Waiting { entry, result: None, bytes });
+        }
+        self.settle(&parent, each);
+        while self.bytes > MAX_ALL_BYTES {
+            self.give_oldest(each);
+        }
+    }
+
+    /// Gives out all that waits.
+    pub(super) fn end(&mut self, each: Take<'_>) {
+        while !self.queues.is_empty() {
+            self.give_oldest(each);
+        }
+    }
+
+    /// Puts a result under its call, if that waits beside it; else gives the entry back.
+    fn pair(&mut self, entry: Entry, bytes: usize) -> Option<Entry> {
+        let Some(call) = entry.call.as_ref().filter(|call| self.calls.get(*call) == Some(&entry.parent))
+        else {
+            return Some(entry);
+        };
+        let Some(queue) = self.queues.get_mut(&entry.parent) else { return Some(entry) };
+        let is_call = |waiting: &&mut Waiting| waiting.entry.id == *call && waiting.awaits();
+        let Some(waiting) = queue.waiting.iter_mut().find(is_call) else { return Some(entry) };
+        waiting.bytes += bytes;
+        queue.bytes += bytes;
+        waiting.result = Some(Box::new(entry));
+        None
+    }
+
+    /// Gives out what waits for nothing any more inside of `parent`.
+    fn settle(&mut self, parent: &Option<Id>, each: Take<'_>) {
+        loop {
+            let Some(queue) = self.queues.get(parent) else { return };
+            let is_full = queue.is_full();
+            let is_blocked = self.blocks(parent);
+            let is_done = queue.waiting.front().is_some_and(|front| !front.awaits());
+            if is_full && is_blocked {
+                self.give_call(parent.as_ref(), each);
+            } else if is_full || (is_done && !is_blocked) {
+                self.give_front(parent, each);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Whether the call that a queue is inside of waits itself.
+    fn blocks(&self, parent: &Option<Id>) -> bool {
+        parent.as_ref().is_some_and(|call| self.calls.contains_key(call))
+    }
+
+    /// Gives out the call that a queue is inside of, and all before it.
+    fn give_call(&mut self, parent: Option<&Id>, each: Take<'_>) {
+        let mut chain: Vec<Id> = Vec::new();
+        let mut next = parent.cloned();
+        while let Some(call) = next.filter(|call| !chain.contains(call)) {
+            next = self.calls.get(&call).cloned().flatten();
+            chain.push(call);
+        }
+        for call in chain.iter().rev() {
+            while let Some(outer) = self.calls.get(call).cloned() {
+                if !self.queues.contains_key(&outer) {
+                    self.calls.shift_remove(call);
+                }
+                self.give_front(&outer, each);
+            }
+        }
+    }
+
+    /// Gives out the queue that began to wait first.
+    fn give_oldest(&mut self, each: Take<'_>) {
+        let Some(parent) = self.queues.first().map(|(parent, _)| parent.clone()) else { return };
+        self.give_call(parent.as_ref(), each);
+        while self.queues.contains_key(&parent) {
+            self.give_front(&parent, each);
+        }
+    }
+
+    /// Gives out the first that waits inside of `parent`, and what waited for it.
+    fn give_front(&mut self, parent: &Option<Id>, each: Take<'_>) {
+        let Some(queue) = self.queues.get_mut(parent) else { return };
+        let Some(Waiting { entry, result, bytes }) = queue.waiting.pop_front() else {
+            self.queues.shift_remove(parent);
+            return;
+        };
+        queue.bytes -= bytes;
+        self.bytes -= bytes;
+        if queue.waiting.is_empty() {
+            self.queues.shift_remove(parent);
+        }
+        let call = (entry.kind == Kind::Call).then(|| entry.id.clone());
+        if let Some(call) = &call {
+            self.calls.shift_remove(call);
+        }
+        // Hostile streams nest calls in circles.
+        self.nested += 1;
+        let may_nest = self.nested < MAX_QUEUES;
+        if let Some(inside) = entry.call.clone().map(Some).filter(|inside| may_nest && inside != parent) {
+            // Nothing more comes from inside of a call that is answered.
+            while self.queues.contains_key(&inside) {
+                self.give_front(&inside, each);
+            }
+        }
+        each(entry, result);
+        if let Some(inside) = call.map(Some).filter(|inside| may_nest && inside != parent) {
+            self.settle(&inside, each);
+        }
+        self.nested -= 1;
+    }
+}

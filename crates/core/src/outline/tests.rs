@@ -1,0 +1,169 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::entry::{Block, View};
+
+const PAIRED: Shape = Shape { pairs: true, nests: false, answer: false, names: true };
+
+fn entry(kind: Kind, id: &str) -> Entry {
+    Entry::new(id, kind, View::titled("call", Line::of("text", id.to_owned())))
+}
+
+fn call(id: &str) -> Entry {
+    entry(Kind::Call, id)
+}
+
+fn result(call: &str) -> Entry {
+    Entry { call: Some(call.into()), ..entry(Kind::Result, &format!("{call}/result")) }
+}
+
+fn inside(parent: &str, entry: Entry) -> Entry {
+    Entry { parent: Some(parent.into()), depth: 1, ..entry }
+}
+
+fn task(id: &str) -> Entry {
+    Entry { action: Some(Action::Delegate), ..call(id) }
+}
+
+/// What comes of entries, a word for each part: `a+` is a call with its result, `>a` a result below its call, `a/result:a` one that
+/// names it.
+fn outlined(shape: Shape, entries: impl IntoIterator<Item = Entry>) -> String {
+    let mut words = Vec::new();
+    let mut each = |part: Part| {
+        words.push(match part {
+            Part::Node(node) => word(&node),
+            Part::Enter(nest) => {
+                format!("({}", nest.title.map_or("?".into(), |title| title.spans[0].text.to_string()))
+            }
+            Part::Leave => ")".to_owned(),
+            Part::Answer(answer) => {
+                let nodes: Vec<_> = answer.nodes.iter().map(word).collect();
+                format!("[{}{}]", nodes.join(" "), if answer.is_last { "" } else { " …" })
+            }
+        });
+    };
+    let mut outline = Outline::new(shape);
+    let title_of = |call: &Id| Some(Line::of("text", call.as_str().to_owned()));
+    for entry in entries {
+        outline.push(entry, &mut { title_of }, &mut each);
+    }
+    outline.end(&mut { title_of }, &mut each);
+    words.join(" ")
+}
+
+fn word(node: &Node) -> String {
+    let id = node.entry.id.as_str();
+    let result = if node.result.is_some() { "+" } else { "" };
+    match &node.relation {
+        Relation::Own => format!("{id}{result}"),
+        Relation::Below => format!(">{id}{result}"),
+        Relation::Apart(title) => format!("{id}{result}:{}", title.spans[0].text.as_str()),
+    }
+}
+
+#[test]
+fn without_pairing_all_is_in_the_order_of_completion() {
+    let shape = Shape { names: true, ..Shape::default() };
+    let entries = [call("a"), call("b"), result("b"), result("a"), entry(Kind::Reply, "r"), result("b")];
+    assert_eq!(outlined(shape, entries), "a b >b/result a/result:a r b/result:b");
+    let entries = [task("t"), inside("t", call("a")), call("b"), inside("t", result("a")), result("t")];
+    assert_eq!(outlined(shape, entries), "t a b a/result:a t/result:t");
+    let entries = [task("t"), call("b"), inside("t", call("a")), inside("t", entry(Kind::Reply, "r"))];
+    assert_eq!(outlined(shape, entries), "t b a:t r");
+}
+
+#[test]
+fn results_are_put_under_their_calls() {
+    let entries = [call("a"), call("b"), result("b"), entry(Kind::Notice, "n"), result("a"), result("a")];
+    assert_eq!(outlined(PAIRED, entries), "a+ b+ n a/result:a");
+    let entries = [call("a"), entry(Kind::Reply, "r"), result("a"), call("b")];
+    assert_eq!(outlined(PAIRED, entries), "a+ r b");
+}
+
+#[test]
+fn a_delegated_call_waits_for_nothing_and_its_result_ends_its_nest() {
+    let entries = [
+        call("a"),
+        task("t"),
+        inside("t", call("x")),
+        inside("t", entry(Kind::Reply, "r")),
+        result("a"),
+        inside("t", call("y")),
+        result("t"),
+        inside("t", result("x")),
+    ];
+    assert_eq!(outlined(PAIRED, entries), "a+ t x r y t/result:t x/result:x");
+    let nested = Shape { nests: true, ..PAIRED };
+    let entries = [task("t"), inside("t", call("x")), inside("t", result("x")), result("t")];
+    assert_eq!(outlined(nested, entries), "t (t x+ ) t/result:t");
+}
+
+#[test]
+fn an_end_of_the_run_and_the_window_push_out_what_waits() {
+    let entries = [call("a"), entry(Kind::Outcome, "o"), result("a")];
+    assert_eq!(outlined(PAIRED, entries), "a o a/result:a");
+    let mut entries = vec![call("a")];
+    entries.extend((0..256).map(|number| entry(Kind::Notice, &format!("n{number}"))));
+    assert!(outlined(PAIRED, entries.iter().cloned().chain([result("a")])).ends_with("n255 a/result:a"));
+    entries.pop();
+    assert!(outlined(PAIRED, entries.into_iter().chain([result("a")])).starts_with("a+ n0"));
+    let large = View::of(vec![Block::text("text", "x".repeat(1 << 20))]);
+    let entries = [call("a"), Entry::new("n", Kind::Notice, large), result("a")];
+    assert_eq!(outlined(PAIRED, entries), "a n a/result:a");
+}
+
+#[test]
+fn the_answer_is_the_replies_that_nothing_follows() {
+    let shape = Shape { answer: true, names: true, ..Shape::default() };
+    let reply = |id: &str| entry(Kind::Reply, id);
+    let outcome = |id: &str| entry(Kind::Outcome, id);
+    assert_eq!(outlined(shape, [reply("r"), call("a"), reply("s"), outcome("o")]), "r a [s o]");
+    assert_eq!(outlined(shape, [reply("r"), outcome("o"), reply("s"), outcome("p")]), "[r o …] [s p]");
+    assert_eq!(outlined(shape, [reply("r"), call("a")]), "r a");
+    assert_eq!(outlined(shape, [entry(Kind::Notice, "n"), outcome("o")]), "n [o]");
+}
+
+proptest! {
+    /// Whatever refers to whatever: everything comes out once, in both orders.
+    #[test]
+    fn nothing_is_lost_and_nothing_comes_twice(
+        entries in prop::collection::vec((0u8..4, 0u8..6, prop::option::of(0u8..6), any::<bool>()), 0..400)
+    ) {
+        let name = |number: u8| format!("c{number}");
+        let mut given = Vec::new();
+        let entries = entries.iter().enumerate().map(|(index, &(kind, number, parent, is_task))| {
+            let mut entry = match kind {
+                0 if is_task => task(&name(number)),
+                0 => call(&name(number)),
+                1 | 2 => result(&name(number)),
+                _ => entry(Kind::Reply, &name(number)),
+            };
+            entry.parent = parent.map(|parent| name(parent).as_str().into());
+            entry.depth = u16::from(parent.is_some());
+            entry.place = u32::try_from(index).unwrap_or_default();
+            given.push(entry.place);
+            entry
+        });
+        let entries: Vec<_> = entries.collect();
+        for pairs in [false, true] {
+            let mut outline = Outline::new(Shape { pairs, nests: true, answer: true, names: true });
+            let mut seen = Vec::new();
+            let mut depth = 0_i32;
+            let mut each = |part: Part| match part {
+                Part::Node(node) => seen.extend(node.entries().map(|entry| entry.place)),
+                Part::Answer(answer) => {
+                    seen.extend(answer.nodes.iter().flat_map(Node::entries).map(|entry| entry.place));
+                }
+                Part::Enter(_) => depth += 1,
+                Part::Leave => depth -= 1,
+            };
+            for entry in &entries {
+                outline.push(entry.clone(), &mut |_| None, &mut each);
+            }
+            outline.end(&mut |_| None, &mut each);
+            prop_assert_eq!(depth, 0);
+            seen.sort_unstable();
+            prop_assert_eq!(&seen, &given);
+        }
+    }
+}
