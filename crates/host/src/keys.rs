@@ -4,7 +4,7 @@
 //! all come from these tables: a new key is a row here.
 
 use streamfmt_core::item::Kind;
-use streamfmt_core::profile::{Ci, Detail, Glyphs, Keep, Selector, ToolLimits};
+use streamfmt_core::profile::{Ci, Detail, Glyphs, Keep, Pairs, Selector, ToolLimits};
 
 use crate::config::document::{Entry, Leaf, Spot, TOLD, Table, Value};
 use crate::config::switch::Switch;
@@ -219,6 +219,15 @@ pub static KEYS: &[Key<Settings>] = &[
             ("ascii", |s| s.profile.layout.glyphs = Glyphs::Ascii),
             ("words", |s| s.profile.layout.glyphs = Glyphs::Words),
             ("nerd", |s| s.profile.layout.glyphs = Glyphs::Nerd),
+        ]),
+    },
+    Key {
+        name: "layout.pairs",
+        about: "put results under their calls, which wait for them: always, never, or where the whole input is there already",
+        form: Form::Word(&[
+            ("auto", |s| s.profile.layout.pairs = Pairs::Auto),
+            ("always", |s| s.profile.layout.pairs = Pairs::Always),
+            ("never", |s| s.profile.layout.pairs = Pairs::Never),
         ]),
     },
     Key {
