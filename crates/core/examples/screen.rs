@@ -47,6 +47,7 @@ fn main() {
         width: (width > 0).then_some(width),
         layout: Layout { glyphs, ..Layout::default() },
         timestamps: None,
+        hang: 0,
     });
     let mut out = String::new();
     for node in nodes() {

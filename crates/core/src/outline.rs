@@ -124,7 +124,7 @@ pub struct Shape {
     pub nests: bool,
     /// Whether the answer is told from the replies before it.
     pub answer: bool,
-    /// Whether what is apart from its call names it.
+    /// Whether every result names its call, also right below it.
     pub names: bool,
 }
 
@@ -197,25 +197,17 @@ impl End {
     /// Takes the next entry in the order of the document.
     fn node(&mut self, entry: Entry, result: Option<Box<Entry>>, title_of: TitleOf<'_>, each: TakePart<'_>) {
         let relation = match (&entry.call, &entry.parent) {
-            (Some(call), _) if self.last.as_ref() == Some(call) => Relation::Below,
-            (Some(call), _) => self.apart("result of", call, title_of),
+            (Some(call), _) if self.last.as_ref() == Some(call) && !self.shape.names => Relation::Below,
+            (Some(call), _) => apart("result of", call, title_of),
             (None, Some(parent)) if entry.kind != Kind::Result => {
                 let goes_on = self.last.as_ref() == Some(parent) || self.last_parent.as_ref() == Some(parent);
-                if goes_on { Relation::Own } else { self.apart("inside of", parent, title_of) }
+                if goes_on { Relation::Own } else { apart("inside of", parent, title_of) }
             }
             _ => Relation::Own,
         };
         self.last = (entry.kind == Kind::Call && result.is_none()).then(|| entry.id.clone());
         self.last_parent.clone_from(&entry.parent);
         self.place(Node { entry, result, relation }, each);
-    }
-
-    fn apart(&self, how: &'static str, call: &Id, title_of: TitleOf<'_>) -> Relation {
-        if !self.shape.names {
-            return Relation::Own;
-        }
-        let title = title_of(call);
-        Relation::Apart(title.unwrap_or_else(|| Line::of("muted", how).with("id", call.as_str())))
     }
 
     /// Holds a node back while it may be of the answer.
@@ -282,6 +274,12 @@ impl End {
             each(Part::Answer(Answer { nodes, is_last: true }));
         }
     }
+}
+
+/// What names a call that is elsewhere.
+fn apart(how: &'static str, call: &Id, title_of: TitleOf<'_>) -> Relation {
+    let title = title_of(call);
+    Relation::Apart(title.unwrap_or_else(|| Line::of("muted", how).with("id", call.as_str())))
 }
 
 #[cfg(test)]

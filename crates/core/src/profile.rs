@@ -13,8 +13,6 @@ pub enum Detail {
     Compact,
     /// Everything that was said, thought, called and returned.
     Full,
-    /// One greppable line an event.
-    Lines,
 }
 
 /// Which end of a long text is kept.

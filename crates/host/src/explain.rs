@@ -13,7 +13,7 @@ use streamfmt_core::formatter::standard::Standard;
 use streamfmt_core::formatter::{FormatError, Formatter, Moment, Verdict};
 use streamfmt_core::item::{Action, Content, Id, Item, Kind, Status};
 use streamfmt_core::pipeline::{Bound, Output, Pipeline, Setup};
-use streamfmt_core::profile::{Detail, Filter, Layout, Profile};
+use streamfmt_core::profile::{Filter, Layout, Profile};
 use streamfmt_core::redact::Redactor;
 use streamfmt_core::session::Session;
 
@@ -404,13 +404,6 @@ fn hiding(about: &About, engine: &Engine) -> Vec<Hiding> {
         let says = detail
             .map_or_else(|| "detail = \"compact\"".to_owned(), |leaf| format!("detail = {}", leaf.value));
         found.push(Hiding { does: "hides", to, says, place });
-    } else if whole.detail == Detail::Lines {
-        found.push(Hiding {
-            does: "folds",
-            to: "all".to_owned(),
-            says: "detail = \"lines\"".to_owned(),
-            place,
-        });
     }
     found
 }

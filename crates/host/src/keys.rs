@@ -91,9 +91,9 @@ pub static KEYS: &[Key<Settings>] = &[
         name: "detail",
         about: "how much is said",
         form: Form::Word(&[
-            ("compact", |s| s.profile.detail = Detail::Compact),
-            ("full", |s| s.profile.detail = Detail::Full),
-            ("lines", |s| s.profile.detail = Detail::Lines),
+            ("compact", |s| (s.profile.detail, s.is_log) = (Detail::Compact, false)),
+            ("full", |s| (s.profile.detail, s.is_log) = (Detail::Full, false)),
+            ("lines", |s| (s.profile.detail, s.is_log) = (Detail::Compact, true)),
         ]),
     },
     Key {

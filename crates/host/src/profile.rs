@@ -49,6 +49,8 @@ pub struct Settings {
     pub width: Option<usize>,
     /// The CI service whose log it is for; without one, the one that it runs on.
     pub ci: Option<Ci>,
+    /// Whether `detail = "lines"` asks for the output format `log` by its old name.
+    pub is_log: bool,
     /// What it says of tools: later ones go over earlier ones where they mean the same tools.
     pub tools: Vec<ToolRule>,
     /// Functions that say something of tools.
@@ -83,6 +85,7 @@ impl Default for Settings {
             max_line: 64 << 20,
             width: None,
             ci: None,
+            is_log: false,
             tools: Vec::new(),
             scripts: Vec::new(),
             filters: Vec::new(),

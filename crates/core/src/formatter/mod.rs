@@ -15,7 +15,6 @@ pub mod standard;
 mod calls;
 mod changes;
 mod generic;
-mod lines;
 mod notices;
 mod outcome;
 mod results;

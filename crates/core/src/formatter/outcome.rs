@@ -150,23 +150,3 @@ fn separate(line: &mut Line) {
         line.push("outcome.note", Text::own("·"));
     }
 }
-
-/// The title with its cost first, for a line that is searched: `$0.31 · 12 turns · 1m 42s`.
-pub(super) fn figures_first(title: Line, line: &mut Line) {
-    let is_good = title.spans.first().is_some_and(|span| span.role.name() == "outcome.ok");
-    let mut spans: Vec<_> =
-        title.spans.into_iter().filter(|span| !matches!(&*span.text, " " | "·")).collect();
-    if is_good && spans.len() > 1 {
-        spans.remove(0);
-    }
-    if let Some(at) = spans.iter().position(|span| span.text.starts_with(['$', '<'])) {
-        let cost = spans.remove(at);
-        spans.insert(usize::from(!is_good), cost);
-    }
-    for (index, span) in spans.into_iter().enumerate() {
-        if index > 0 {
-            line.push("outcome.note", Text::own("·"));
-        }
-        line.push_span(span);
-    }
-}

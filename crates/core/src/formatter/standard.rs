@@ -1,7 +1,7 @@
 //! The formatter that decides everything.
 
 use crate::entry::{Block, Line, View};
-use crate::formatter::{FormatError, Formatter, Verdict, calls, generic, lines, notices, outcome, results};
+use crate::formatter::{FormatError, Formatter, Verdict, calls, generic, notices, outcome, results};
 use crate::item::FactRef;
 use crate::item::{Item, Kind, Status};
 use crate::profile::{Detail, Profile, Selector};
@@ -14,31 +14,17 @@ pub struct Standard {
     detail: Detail,
     /// Of these groups it leaves nothing out.
     shown: Vec<Selector>,
-    keeps_long: bool,
 }
 
 impl Standard {
     /// A formatter that says so much.
     pub fn new(detail: Detail) -> Self {
-        Self { detail, shown: Vec::new(), keeps_long: false }
+        Self { detail, shown: Vec::new() }
     }
 
     /// The formatter that a profile wants.
     pub fn of(profile: &Profile) -> Self {
-        Self {
-            detail: profile.detail,
-            shown: profile.filter.shown(),
-            keeps_long: profile.layout.ci.has_groups(),
-        }
-    }
-
-    /// The same without folding anything into one line, for who amends what it says: the pipeline folds that later.
-    #[must_use]
-    pub fn unfolded(mut self) -> Self {
-        if self.detail == Detail::Lines {
-            self.detail = Detail::Compact;
-        }
-        self
+        Self { detail: profile.detail, shown: profile.filter.shown() }
     }
 
     /// The name of a call's tool, as it begins the call's title.
@@ -49,13 +35,6 @@ impl Standard {
     /// The mark of what it says of a result.
     pub fn mark(&self, result: &Item) -> Option<&'static str> {
         results::mark(result)
-    }
-
-    /// Folds what is said of an item into one line, as [`Detail::Lines`] wants it. The pipeline does so, once all
-    /// is said and masked. Where the log can fold long results away, they stay below that line.
-    pub fn fold(&self, item: &Item, session: &Session, view: View) -> View {
-        let call = Context { full: false, ..self.context(item, session) }.call_title();
-        lines::fold(item, view, call, self.keeps_long)
     }
 
     /// Says a result whose call others say, so that nothing is left out because the call's title tells it.
@@ -153,14 +132,6 @@ impl<'a> Context<'a> {
     /// A path, relative if it lies in the session's folder.
     pub(super) fn path(self, path: Text) -> Text {
         self.session.facts().relative(path)
-    }
-
-    /// On a result: what was said of its call.
-    fn call_title(self) -> Option<Line> {
-        let call = self.session.call(self.item.call.as_ref()?)?;
-        let said = calls::view(Self { item: call, ..self }).map(|view| view.title);
-        said.filter(|title| !title.is_empty())
-            .or_else(|| Some(Line::of("tool.name", call.tool.as_deref().unwrap_or("call"))))
     }
 
     /// On a prompt: whether the call that it is inside of has said it as its input.

@@ -55,9 +55,6 @@ fn session(call: Option<&str>) -> Session {
 
 fn said(detail: Detail, call: Option<&str>, json: &str) -> String {
     match Standard::new(detail).format(&item(json), &session(call)) {
-        Ok(Verdict::Show(view)) if detail == Detail::Lines => {
-            shown(&Standard::new(detail).fold(&item(json), &session(call), view))
-        }
         Ok(Verdict::Show(view)) => shown(&view),
         Ok(other) => format!("{other:?}\n"),
         Err(error) => panic!("{error}"),
@@ -215,42 +212,6 @@ fn notices_and_outcomes() {
             ),
         ],
     );
-}
-
-#[test]
-fn lines_can_be_searched() {
-    check(
-        Detail::Lines,
-        &[
-            (
-                r#"{"kind":"call","tool":"Bash","input":{"command":"cargo test -p cart"}}"#,
-                "[tool] Bash cargo test -p cart\n",
-            ),
-            (
-                r#"{"kind":"call","tool":"Bash","input":{"command":"a\nb","description":"Both"}}"#,
-                "[tool] Bash Both a b\n",
-            ),
-            (r#"{"kind":"result","tool":"Bash","text":"one\ntwo\nthree"}"#, "[result] one two three\n"),
-            (
-                r#"{"kind":"result","tool":"Bash","error":1,"text":"Exit code 2\nno such file","facts":{"exit":2}}"#,
-                "[error] exit 2 no such file\n",
-            ),
-            (r#"{"kind":"reply","text":"Done.\n\nAll well."}"#, "[reply] Done. All well.\n"),
-            (
-                r#"{"kind":"outcome","facts":{"turns":12,"cost_usd":0.3123,"duration_ms":102000}}"#,
-                "[cost] $0.31 · 12 turns · 1m 42s\n",
-            ),
-            (
-                r#"{"kind":"outcome","error":1,"facts":{"turns":1,"cost_usd":0.5}}"#,
-                "[failed] failed · $0.50 · 1 turn\n",
-            ),
-            (r#"{"kind":"thinking","text":"Hm"}"#, "Hide\n"),
-        ],
-    );
-    let long =
-        format!(r#"{{"kind":"result","tool":"Bash","text":"{}"}}"#, "some words of output\\n".repeat(100));
-    let line = said(Detail::Lines, None, &long);
-    assert!(line.len() < 400 && line.ends_with("(+85 lines)\n"), "{line}");
 }
 
 #[test]

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::entry::{Block, View};
 
-const PAIRED: Shape = Shape { pairs: true, nests: false, answer: false, names: true };
+const PAIRED: Shape = Shape { pairs: true, nests: false, answer: false, names: false };
 
 fn entry(kind: Kind, id: &str) -> Entry {
     Entry::new(id, kind, View::titled("call", Line::of("text", id.to_owned())))
@@ -63,7 +63,7 @@ fn word(node: &Node) -> String {
 
 #[test]
 fn without_pairing_all_is_in_the_order_of_completion() {
-    let shape = Shape { names: true, ..Shape::default() };
+    let shape = Shape::default();
     let entries = [call("a"), call("b"), result("b"), result("a"), entry(Kind::Reply, "r"), result("b")];
     assert_eq!(outlined(shape, entries), "a b >b/result a/result:a r b/result:b");
     let entries = [task("t"), inside("t", call("a")), call("b"), inside("t", result("a")), result("t")];
@@ -114,7 +114,7 @@ fn an_end_of_the_run_and_the_window_push_out_what_waits() {
 
 #[test]
 fn the_answer_is_the_replies_that_nothing_follows() {
-    let shape = Shape { answer: true, names: true, ..Shape::default() };
+    let shape = Shape { answer: true, ..Shape::default() };
     let reply = |id: &str| entry(Kind::Reply, id);
     let outcome = |id: &str| entry(Kind::Outcome, id);
     assert_eq!(outlined(shape, [reply("r"), call("a"), reply("s"), outcome("o")]), "r a [s o]");
@@ -146,7 +146,7 @@ proptest! {
         });
         let entries: Vec<_> = entries.collect();
         for pairs in [false, true] {
-            let mut outline = Outline::new(Shape { pairs, nests: true, answer: true, names: true });
+            let mut outline = Outline::new(Shape { pairs, nests: true, answer: true, names: false });
             let mut seen = Vec::new();
             let mut depth = 0_i32;
             let mut each = |part: Part| match part {

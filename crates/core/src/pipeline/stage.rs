@@ -12,7 +12,7 @@ use crate::formatter::{Formatter, Moment, Verdict, tools};
 use crate::item::{Fact, FactRef, Id, Item, Kind};
 use crate::json::Record;
 use crate::outline::{Node, Outline, Part, Shape, TakePart, TitleOf};
-use crate::profile::{Detail, Pairs, Profile};
+use crate::profile::{Pairs, Profile};
 use crate::redact::Redactor;
 use crate::session::{Change, Session, SessionId};
 use crate::text::Text;
@@ -236,12 +236,10 @@ impl Stage {
                 if let Some(change) = change {
                     self.show(change, session, said);
                 }
-                if self.profile.detail != Detail::Lines {
-                    if let Some(redactor) = &mut self.redactor {
-                        redactor.blocks(&mut after);
-                    }
-                    entry.view.body.append(&mut after);
+                if let Some(redactor) = &mut self.redactor {
+                    redactor.blocks(&mut after);
                 }
+                entry.view.body.append(&mut after);
                 self.show(entry, session, said);
                 Ok(())
             }
@@ -444,7 +442,6 @@ impl Stage {
         if let Some(redactor) = &mut self.redactor {
             redactor.view(&mut view);
         }
-        let view = self.folded(&Item::new(id.clone(), Kind::Notice, 0), session, view);
         let entry = Entry {
             parent: item.and_then(|item| item.parent.clone()),
             place: item.map_or(0, |item| item.place),
@@ -478,7 +475,6 @@ impl Stage {
             }
             tool = tool.map(|tool| Text::clean_owned(redactor.text(&tool).into_owned()));
         }
-        let mut view = self.folded(item, session, view);
         if self.profile.filter.collapses(item) {
             fold(&mut view);
         }
@@ -528,22 +524,6 @@ impl Stage {
         None
     }
 
-    /// The view in one line, if the profile wants that. It is masked before, since a secret that is cut isn't known
-    /// any more, and after, since the line names the call.
-    fn folded(&mut self, item: &Item, session: &Session, view: View) -> View {
-        if self.profile.detail != Detail::Lines {
-            return view;
-        }
-        let mut view = self.standard.fold(item, session, view);
-        // What of the line isn't masked yet is the call's, and counted there.
-        self.uncounted(|stage| {
-            if let Some(redactor) = &mut stage.redactor {
-                redactor.view(&mut view);
-            }
-        });
-        view
-    }
-
     /// The title of a call, masked, if the call is remembered. What it takes to make it anew is the call's.
     fn title_of(&mut self, call: &Id, session: &Session) -> Option<Line> {
         let known = session.call(call)?;
@@ -551,11 +531,7 @@ impl Stage {
             return Some(title.clone());
         }
         Some(self.uncounted(|stage| {
-            let view = stage.view(known, session).map(|view| match stage.profile.detail {
-                Detail::Lines => stage.standard.fold(known, session, view),
-                _ => view,
-            });
-            let title = view.map(|view| view.title).filter(|title| !title.is_empty());
+            let title = stage.view(known, session).map(|view| view.title).filter(|title| !title.is_empty());
             let mut title =
                 title.unwrap_or_else(|| Line::of("tool.name", known.tool.as_deref().unwrap_or("call")));
             if let Some(redactor) = &mut stage.redactor {
@@ -650,9 +626,7 @@ fn shape(profile: &Profile, listener: Listener, is_whole: bool) -> Shape {
         (Order::Paired, _) | (_, Pairs::Always) => true,
         (Order::Chosen, Pairs::Auto) => is_whole,
     };
-    // A row that stands alone names the call itself.
-    let names = profile.detail != Detail::Lines;
-    Shape { pairs, nests: wants.nests, answer: wants.answer, names }
+    Shape { pairs, nests: wants.nests, answer: wants.answer, names: wants.names }
 }
 
 /// Masks the ids in a part of the document. Titles and views were masked when they were made.

@@ -308,7 +308,14 @@ impl Html {
 
 impl Writer for Html {
     fn wants(&self) -> Wants {
-        Wants { time: true, figures: true, answer: true, nests: true, order: Order::Paired }
+        Wants {
+            time: true,
+            figures: true,
+            answer: true,
+            nests: true,
+            order: Order::Paired,
+            ..Wants::default()
+        }
     }
 
     fn node(&mut self, node: &Node, out: &mut dyn fmt::Write) -> fmt::Result {

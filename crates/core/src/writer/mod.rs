@@ -6,6 +6,7 @@ mod commonmark;
 mod highlight;
 pub mod html;
 pub mod json;
+pub mod log;
 pub mod markdown;
 mod shape;
 pub mod sheet;
@@ -71,6 +72,8 @@ pub struct Wants {
     pub answer: bool,
     /// What sub-agents do, nested in their calls.
     pub nests: bool,
+    /// With every result the title of its call, also right below that.
+    pub names: bool,
     /// In which order the entries come.
     pub order: Order,
 }

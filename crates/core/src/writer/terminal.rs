@@ -45,9 +45,6 @@ const MIN_WIDTH: usize = 20;
 /// Deeper sub-agents stand no further in.
 const MAX_NEST: u16 = 8;
 
-/// Columns that the further rows of a line with a tag are set in.
-const TAGGED: usize = 2;
-
 /// Columns of a time and the blank behind it.
 const TIME: usize = 9;
 
@@ -91,6 +88,8 @@ pub struct Look {
     pub markdown: bool,
     /// The zone in which the time of each entry is shown, if it is.
     pub timestamps: Option<TimeZone>,
+    /// Columns that the further rows of a title without a mark are set in, where titles begin in column 0.
+    pub hang: usize,
 }
 
 impl Look {
@@ -413,9 +412,7 @@ fn titled(mark: Option<&'static str>, title: &Line, body: &mut block::Body<'_, '
         let role = look.mark_role(name);
         body.pen.mark(look.piece(&role, shape), wrap::width(shape))
     };
-    // Where a tag stands for the mark, it alone is in column 0, in whatever rows the line is broken into.
-    let has_tag = title.spans.first().is_some_and(|span| span.role.name() == "tag");
-    body.hanging(title, if has_tag { TAGGED } else { 0 });
+    body.hanging(title, if mark.is_none() { look.hang } else { 0 });
     body.pen.dedent(level);
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use streamfmt_core::dialect::{self, DIALECTS};
-use streamfmt_core::profile::{Ci, Detail, Glyphs, Selector};
+use streamfmt_core::profile::{Ci, Glyphs, Selector};
 use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::Theme;
 use streamfmt_core::writer::sheet::KeepPicture;
@@ -396,6 +396,15 @@ impl Builder {
             tell_unknown(told, layer, problem, &chosen);
             self.writer_of(&settings, &chosen).unwrap_or((&WRITERS[0], None))
         });
+        let (writer, plugin_writer) = match (settings.is_log, writer.name, &plugin_writer) {
+            (true, "text" | "ansi", None) => {
+                let message =
+                    "\"lines\" is the output format log now: write writer = \"log\", or use --to log";
+                told.warnings.0.push(Problem::of("detail", message.to_owned()));
+                (WRITERS.iter().find(|row| row.name == "log").unwrap_or(writer), None)
+            }
+            _ => (writer, plugin_writer),
+        };
         let themes = begun.config.themes(plugins.iter().rev().map(|active| &active.pack));
         let mut theme = None;
         if writer.name == "cast" || writer.name == "ansi" && self.looks.color.is_some() {
@@ -487,15 +496,14 @@ impl Builder {
     /// The CI service whose log is written. Only one line an event leaves room for commands of ours; else it is enough
     /// that there are none of others. What programs read is never changed.
     fn ci_of(&self, settings: &Settings, writer: &WriterRow, scripted: Option<&lua::WriterName>) -> Ci {
-        let is_lines = settings.profile.detail == Detail::Lines;
-        let wanted = match (settings.ci, self.looks.ci) {
-            (Some(told), _) => told,
-            (None, Ci::None) if is_lines => Ci::Plain,
-            (None, found) => found,
+        let wanted = match (settings.ci, self.looks.ci, writer.name) {
+            (Some(chosen), _, _) => chosen,
+            (None, Ci::None, "log") => Ci::Plain,
+            (None, found, _) => found,
         };
         match (wanted, writer.name) {
             _ if scripted.is_some_and(|writer| writer.is_log) => Ci::Plain,
-            (Ci::Github | Ci::Gitlab, "text" | "ansi" | "roles") if is_lines && scripted.is_none() => wanted,
+            (_, "log") => wanted,
             (Ci::None, _) => Ci::None,
             (_, "text" | "ansi" | "roles" | "markdown") => Ci::Plain,
             _ => Ci::None,

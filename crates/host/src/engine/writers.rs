@@ -3,13 +3,14 @@
 use std::rc::Rc;
 
 use jiff::tz::TimeZone;
-use streamfmt_core::profile::Ci;
+use streamfmt_core::profile::{Ci, Layout};
 use streamfmt_core::theme::ColorDepth;
 use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::cast::Cast;
-use streamfmt_core::writer::ci::Log;
+use streamfmt_core::writer::ci::Harmless;
 use streamfmt_core::writer::html::Html;
 use streamfmt_core::writer::json::Json;
+use streamfmt_core::writer::log::Log;
 use streamfmt_core::writer::markdown::Markdown;
 use streamfmt_core::writer::sheet::Sheet;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
@@ -43,7 +44,7 @@ impl WriterRow {
 }
 
 /// All output formats.
-pub static WRITERS: [WriterRow; 8] = [
+pub static WRITERS: [WriterRow; 9] = [
     WriterRow {
         name: "text",
         about: "plain text",
@@ -57,6 +58,13 @@ pub static WRITERS: [WriterRow; 8] = [
         is_data: false,
         ending: "txt",
         make: |engine| engine.terminal(engine.paint()),
+    },
+    WriterRow {
+        name: "log",
+        about: "one line an event, for the logs of CI services",
+        is_data: false,
+        ending: "log",
+        make: Engine::log,
     },
     WriterRow {
         name: "markdown",
@@ -123,8 +131,17 @@ impl Engine {
     fn logged(&self, rows: impl Writer + 'static) -> Made {
         match self.settings.profile.layout.ci {
             Ci::None => self.entries(rows),
-            ci => self.entries(Log::new(Box::new(rows), ci)),
+            _ => self.entries(Harmless::new(rows)),
         }
+    }
+
+    /// Rows that each stand alone: without gaps, margins and colours.
+    fn log(&self) -> Made {
+        // Tags alone are in column 0, in whatever rows a line is broken into.
+        let look = Look { markdown: false, hang: 2, ..self.look(Paint::Plain, self.looks.width) };
+        let layout = Layout { gap: 0, margin: 0, ..look.layout };
+        let ci = layout.ci;
+        self.entries(Log::new(Terminal::new(Look { layout, ..look }), ci))
     }
 
     /// A recording has a terminal of its own, with all colours.
@@ -136,15 +153,20 @@ impl Engine {
     }
 
     fn drawn(&self, paint: Paint, width: Option<usize>) -> Terminal {
+        Terminal::new(self.look(paint, width))
+    }
+
+    fn look(&self, paint: Paint, width: Option<usize>) -> Look {
         let is_ansi = matches!(paint, Paint::Ansi { .. });
-        Terminal::new(Look {
+        Look {
             paint,
             width,
             layout: self.settings.profile.layout.clone(),
             // Text is for files and pipes: Markdown stays what it is there.
             markdown: self.settings.markdown && is_ansi,
             timestamps: self.settings.timestamps.then(|| self.zone()),
-        })
+            hang: 0,
+        }
     }
 
     fn sheet(&self) -> Sheet {

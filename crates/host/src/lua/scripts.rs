@@ -110,7 +110,7 @@ impl Scripts {
         let views = Kind::ALL.map(|kind| (kind, of(Viewed::Items(kind))));
         Some(Self {
             plugins: SendWrapper::new(Rc::clone(plugins)),
-            below: Standard::of(profile).unfolded(),
+            below: Standard::of(profile),
             detail: profile.detail,
             ladders: SendWrapper::new(RefCell::default()),
             views: SendWrapper::new(views.into()),
@@ -264,8 +264,7 @@ impl Scripts {
     /// Whether plugins or the profile say what the call of a result was asked to do. Of a function it isn't known
     /// whether it said something.
     fn is_call_retold(&self, asked: &Asked<'_>) -> bool {
-        // In a line of its own a result names its call in the built-in words.
-        if asked.item.kind != Kind::Result || self.detail == Detail::Lines {
+        if asked.item.kind != Kind::Result {
             return false;
         }
         let Some(call) = asked.call else { return false };

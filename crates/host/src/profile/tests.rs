@@ -50,7 +50,7 @@ fn a_profile_lies_over_the_default_unless_it_extends_none() {
     let ci = Settings::load("ci").unwrap();
     assert_eq!(
         (ci.profile.detail, ci.writer.map(|writer| writer.name)),
-        (Detail::Lines, Some("text".into()))
+        (Detail::Compact, Some("log".into()))
     );
     assert_eq!(ci.profile.limits.result_lines, Some(1000));
     assert_eq!(ci.profile.limits.call_lines, default.profile.limits.call_lines);

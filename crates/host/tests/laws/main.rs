@@ -41,7 +41,7 @@ static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| {
         form("json", "full", None),
         form("text", "default", None),
         form("text", "full", Some(30)),
-        form("text", "ci", None),
+        form("log", "ci", None),
         form("text", "plain", None),
         form("ansi", "full", Some(80)),
     ]

@@ -95,7 +95,7 @@ impl Way {
         let layout = &settings.profile.layout;
         let (glyphs, ci) = (layout.glyphs, layout.ci);
         let has_times = settings.timestamps;
-        let is_log = settings.profile.detail == streamfmt::core::profile::Detail::Lines;
+        let is_log = engine.writer().name == "log";
         Self { form: Form { name: "text", engine, is_coloured: false }, glyphs, is_log, has_times, ci }
     }
 
@@ -137,6 +137,10 @@ fn text() -> Builder {
     Engine::builder().writer("text")
 }
 
+fn log() -> Builder {
+    Engine::builder().writer("log").profile("ci")
+}
+
 /// The ways in which text is written that many set-ups share.
 fn ways() -> Vec<Way> {
     let github = Looks { width: Some(40), ci: Ci::Github, ..Looks::default() };
@@ -145,15 +149,15 @@ fn ways() -> Vec<Way> {
         Way::new(text(), None),
         Way::new(text().profile("full"), Some(24)),
         Way::new(text().profile("full").timestamps(true), Some(50)),
-        Way::new(text().profile("ci"), Some(30)),
-        Way::with(text().profile("ci"), github),
-        Way::with(text().profile("ci"), gitlab),
+        Way::new(log(), Some(30)),
+        Way::with(log(), github),
+        Way::with(log(), gitlab),
         Way::new(text().profile("plain").timestamps(true), Some(20)),
         Way::new(text().ascii(true).set("layout.margin=40"), Some(60)),
         Way::new(text().set("layout.margin=1"), Some(20)),
         Way::new(text().pack(Pack::from_source("parrot.lua", PARROT)), Some(30)),
         Way::new(text().profile("full").pack(Pack::from_source("parrot.lua", PARROT)), None),
-        Way::new(text().profile("ci").pack(Pack::from_source("parrot.lua", PARROT)), Some(30)),
+        Way::new(log().pack(Pack::from_source("parrot.lua", PARROT)), Some(30)),
         Way::new(Engine::builder().writer("github-actions").plugin("github-actions"), None),
     ];
     for plugin in ["git", "kubectl-docker", "mcp-pretty", "cost", "redact"] {

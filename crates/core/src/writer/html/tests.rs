@@ -30,7 +30,7 @@ fn result(call: &str, body: Vec<Block>) -> Entry {
 fn page(entries: &[Entry]) -> String {
     let mut writer = Html::new(Sheet { fold: Some(12), ..Sheet::default() });
     let mut page = String::new();
-    let mut outline = Outline::new(Shape { pairs: true, nests: true, answer: true, names: true });
+    let mut outline = Outline::new(Shape { pairs: true, nests: true, answer: true, names: false });
     let mut parts = Vec::new();
     for entry in entries {
         outline.push(entry.clone(), &mut |_| None, &mut |part| parts.push(part));
