@@ -73,7 +73,8 @@ impl Engine {
     pub fn format_file(&self, path: impl AsRef<Path>, out: &mut dyn Write) -> io::Result<()> {
         let path = path.as_ref();
         let file = File::open(path)?;
-        let setup = Setup { subagents: Some(subagents(path.to_owned(), Vec::new())), ..self.setup() };
+        let subagents = Some(subagents(path.to_owned(), Vec::new()));
+        let setup = Setup { subagents, is_whole: true, ..self.setup() };
         format(setup, file, out)
     }
 }

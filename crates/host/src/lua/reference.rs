@@ -190,7 +190,7 @@ What `detail` and filters hide is decided apart. Items that `only`, `hide` or a 
 |---|---|
 | `compact` | leaves out thinking, notices of little weight, and results that add nothing to their call |
 | `full` | shows all of it; a `summary` or `arg` of a script then stands before the whole text instead of replacing it |
-| `lines` | is as in `compact`; each view, a script's too, is folded into one line |
+| `lines` | the old name of the output format `log`, which folds each entry into one line |
 
 `streamfmt explain thinking` and `streamfmt explain --at LINE FILE` show which of all this applies.
 "
