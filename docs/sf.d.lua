@@ -316,6 +316,7 @@ function sf.sorted(table) end
 ---@field name string the tool as the stream names it
 ---@field server string? the MCP server
 ---@field action sf.Action run, read, write, edit, search, fetch, delegate, plan, ask, mcp or other
+---@field does table what it does it with and to, under the names that all agents share: command, path, changes, …
 ---@field input sf.Input its input, read as it is asked for; input:table() is a copy, input:raw() the text
 ---@field partial boolean whether the input isn't whole
 ---@field result sf.Result? always nil: a call is shown before its result is known

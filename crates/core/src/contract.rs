@@ -42,6 +42,9 @@ pub struct ItemLine {
     pub tool: Option<String>,
     /// On calls and results: what the tool does, whatever its name.
     pub action: Option<Action>,
+    /// On calls: what it does it with and to, under names that all agents share. What of the input has no such name, or is of
+    /// another type, is in `input` alone.
+    pub does: Option<Does>,
     /// On calls: the input as it came; key order and numbers stay.
     pub input: Option<Value>,
     /// On results: the id of the call.
@@ -53,6 +56,159 @@ pub struct ItemLine {
     pub error: Option<bool>,
     /// Typed facts, named alike for every agent.
     pub data: Option<Facts>,
+}
+
+/// What a call does it with and to. Which parts there are depends on the action; new ones may come.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Does {
+    /// Delegate: the kind of agent.
+    pub agent: Option<String>,
+    /// Skill: its arguments.
+    pub args: Option<String>,
+    /// Run, delegate: whether the agent goes on without waiting for it.
+    pub background: Option<bool>,
+    /// Plan: tasks that this one must wait for.
+    pub blocked_by: Option<Vec<String>>,
+    /// Plan: tasks that must wait for this one.
+    pub blocks: Option<Vec<String>>,
+    /// Search: `name` finds files by their names, `content` by what is in them.
+    pub by: Option<String>,
+    /// Edit: the cell of a notebook.
+    pub cell: Option<String>,
+    /// Edit: what is changed, in this order.
+    pub changes: Option<Vec<AskedChange>>,
+    /// Run: the command line.
+    pub command: Option<String>,
+    /// Write: all that the file will hold.
+    pub content: Option<String>,
+    /// Run: the folder that it runs in.
+    pub cwd: Option<String>,
+    /// Run, delegate, plan: what it is for, in the agent's words.
+    pub description: Option<String>,
+    /// Run: lines of a job's output that are looked for.
+    pub filter: Option<String>,
+    /// Search: files that are searched, by a glob.
+    pub glob: Option<String>,
+    /// Plan: the task.
+    pub id: Option<String>,
+    /// Run: the job in the background that is looked at or ended.
+    pub job: Option<String>,
+    /// Edit: what is done to a cell: `replace`, `insert`, `delete`.
+    pub mode: Option<String>,
+    /// Plan: who the task is for.
+    pub owner: Option<String>,
+    /// Read: pages of a document.
+    pub pages: Option<String>,
+    /// The file or folder, as the agent names it.
+    pub path: Option<String>,
+    /// Search: what is looked for.
+    pub pattern: Option<String>,
+    /// Plan: the plan's text.
+    pub plan: Option<String>,
+    /// Delegate: the task. Fetch: what is asked of the page.
+    pub prompt: Option<String>,
+    /// Fetch, search: what is looked for.
+    pub query: Option<String>,
+    /// Ask: the questions.
+    pub questions: Option<Vec<AskedQuestion>>,
+    /// Read: the lines that are asked for; absent: all.
+    pub range: Option<AskedRange>,
+    /// MCP, read: the server.
+    pub server: Option<String>,
+    /// Skill: its name.
+    pub skill: Option<String>,
+    /// Edit: what a cell will hold.
+    pub source: Option<String>,
+    /// Plan: the task's new state.
+    pub status: Option<String>,
+    /// Plan: what the task is.
+    pub subject: Option<String>,
+    /// Run: milliseconds after which it is stopped.
+    pub timeout_ms: Option<f64>,
+    /// Plan: the whole list of things to do.
+    pub todos: Option<Vec<AskedTodo>>,
+    /// MCP: the tool, without its server.
+    pub tool: Option<String>,
+    /// Search: files that are searched, by their type.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    /// Run: whether it runs outside of the sandbox.
+    pub unsandboxed: Option<bool>,
+    /// Read: the address of something that isn't a file.
+    pub uri: Option<String>,
+    /// Fetch: the address.
+    pub url: Option<String>,
+}
+
+/// One change that is asked for.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AskedChange {
+    /// Whether every place is changed that holds the old text.
+    pub everywhere: Option<bool>,
+    /// What stands in its place.
+    pub new: Option<String>,
+    /// The text that is replaced.
+    pub old: Option<String>,
+    /// The change as a patch, if it isn't told as two texts.
+    pub patch: Option<Value>,
+    /// The file, if one call changes several.
+    pub path: Option<String>,
+}
+
+/// Lines that are asked for. `end`, or `lines`, or neither.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AskedRange {
+    /// The first, from 1.
+    pub start: Option<i64>,
+    /// How many.
+    pub lines: Option<i64>,
+    /// The last.
+    pub end: Option<i64>,
+}
+
+/// A question to the user.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AskedQuestion {
+    /// A word for it.
+    pub head: Option<String>,
+    /// What can be answered.
+    pub options: Option<Vec<AskedOption>>,
+    /// The question.
+    pub question: Option<String>,
+    /// Whether several answers may be chosen.
+    pub several: Option<bool>,
+}
+
+/// A possible answer.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AskedOption {
+    /// What it means.
+    pub description: Option<String>,
+    /// The answer.
+    pub label: Option<String>,
+}
+
+/// A point of a list of things to do.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AskedTodo {
+    /// What is said of it while it is done.
+    pub active: Option<String>,
+    /// Points that it must wait for.
+    pub blocked_by: Option<Vec<String>>,
+    /// What is to be done.
+    pub content: Option<String>,
+    /// What names it.
+    pub id: Option<String>,
+    /// Who it is for.
+    pub owner: Option<String>,
+    /// Its state.
+    pub status: Option<String>,
 }
 
 /// Typed facts of an item. Which there are depends on its kind and action; new ones may come.

@@ -3,6 +3,8 @@
 //! Items own what they keep: one shared copy of the record that they came with, and spans into it.
 //! Text is decoded when it is asked for, so an item that nobody shows costs little.
 
+mod deed;
+mod does;
 mod fact;
 
 use std::borrow::Cow;
@@ -18,6 +20,8 @@ use crate::hash::hash;
 use crate::json::{Record, Str, Value};
 use crate::text::Text;
 
+pub use deed::Deed;
+pub use does::{Does, DoesRef, Part};
 pub use fact::{Fact, FactRef};
 
 /// Ids longer than this are cut, and a hash of them makes up for the rest.
@@ -284,6 +288,10 @@ pub struct Item {
     pub tool: Option<Arc<str>>,
     /// On calls and results: what the tool does.
     pub action: Option<Action>,
+    /// The same more exactly.
+    pub deed: Option<Deed>,
+    /// On a call: how it is known what it does it with and to; see [`Item::does`].
+    pub does: Option<Does>,
     /// On a result: the id of its call.
     pub call: Option<Id>,
     /// Whether it tells of a failure.
@@ -314,6 +322,8 @@ impl Item {
             line,
             tool: None,
             action: None,
+            deed: None,
+            does: None,
             call: None,
             error: false,
             input: None,
@@ -342,9 +352,14 @@ impl Item {
         self.value(self.block?)
     }
 
-    /// The string under `key` of a call's input, cleaned.
-    pub fn input_text(&self, key: &str) -> Option<Text> {
-        self.input()?.get(key)?.str().map(Text::from_json)
+    /// What a call does it with and to: its command, its path, under names that all products share.
+    pub fn does(&self) -> DoesRef<'_> {
+        DoesRef::new(self)
+    }
+
+    /// What a call does, or the call of a result; `None` if that isn't known at all.
+    pub fn deed(&self) -> Option<Deed> {
+        self.deed.or_else(|| self.action.map(Deed::from))
     }
 
     /// The text as it came: faithful, not cleaned.

@@ -101,7 +101,7 @@ fn is_known(name: &str) -> bool {
         Selector::Tool(tool) => {
             tool.contains('*')
                 || dialect::action_of(&tool) != Action::Other
-                || DIALECTS.iter().any(|dialect| dialect.tools.contains(&tool.as_str()))
+                || tools().any(|known| known == tool)
         }
         _ => true,
     }
@@ -109,7 +109,7 @@ fn is_known(name: &str) -> bool {
 
 /// The word or tool that a name which is none was probably meant to be, whatever is written large in it.
 fn meant(name: &str) -> Option<&'static str> {
-    let names = || words().chain(DIALECTS.iter().flat_map(|dialect| dialect.tools.iter().copied()));
+    let names = || words().chain(tools());
     let lower: Vec<String> = names().map(str::to_lowercase).collect();
     let lower: Vec<&str> = lower.iter().map(String::as_str).collect();
     let found = nearest(name, &lower).or_else(|| {
@@ -117,6 +117,11 @@ fn meant(name: &str) -> Option<&'static str> {
         nearest(&format!("{}y", name.strip_suffix("ies")?), &lower)
     })?;
     names().find(|name| name.to_lowercase() == found)
+}
+
+/// The names of the tools of all products.
+fn tools() -> impl Iterator<Item = &'static str> {
+    DIALECTS.iter().flat_map(|dialect| dialect.tools).map(|(name, _)| *name)
 }
 
 /// The words that are no names of tools.

@@ -5,14 +5,17 @@
 
 mod claude;
 mod foreign;
+mod tool;
 
 use std::sync::Arc;
 
 use crate::event::Event;
-use crate::item::{Action, Id};
+use crate::item::Id;
 use crate::json::{Record, Value};
 
 pub use foreign::recognise as recognise_foreign;
+pub(crate) use tool::name as tool_name;
+pub use tool::{Tool, action_of, tell_action, tell_tool};
 
 /// One product's way of speaking.
 pub struct Dialect {
@@ -22,8 +25,10 @@ pub struct Dialect {
     pub claim: fn(Value<'_>) -> bool,
     /// A decoder at the start of an input.
     pub decoder: fn() -> Box<dyn Decoder>,
-    /// The names of the product's own tools, as far as they are known. A stream may have others.
-    pub tools: &'static [&'static str],
+    /// The product's own tools, as far as they are known. A stream may have others.
+    pub tools: &'static [(&'static str, Tool)],
+    /// The one of them that has this name.
+    pub tool: fn(&str) -> Option<Tool>,
 }
 
 /// The dialects, in the order in which they are asked for a claim.
@@ -31,7 +36,8 @@ pub const DIALECTS: &[Dialect] = &[Dialect {
     name: "claude",
     claim: claude::claim,
     decoder: || Box::new(claude::Claude::default()),
-    tools: claude::tool::TOOLS,
+    tools: &claude::tools::TOOLS,
+    tool: claude::tools::find,
 }];
 
 /// The dialect called `name`.
@@ -47,11 +53,6 @@ pub fn is_event(value: Value<'_>) -> bool {
 /// The dialect that a value is an event of.
 pub fn claiming(value: Value<'_>) -> Option<&'static Dialect> {
     DIALECTS.iter().find(|dialect| (dialect.claim)(value))
-}
-
-/// What a tool does, as far as its name tells: that of a known product or of an MCP server.
-pub fn action_of(tool: &str) -> Action {
-    claude::tool::action(tool)
 }
 
 /// What can be read of an event without knowing what was before it: the pure part of decoding.

@@ -2,12 +2,14 @@
 
 #![expect(clippy::unnecessary_wraps, reason = "the rows of the table of tools have one type")]
 
+use crate::dialect::tool_name;
 use crate::entry::{Block, Line, ListItem, Point, Span, View};
 use crate::formatter::changes::Changes;
 use crate::formatter::generic::{self, is_short};
 use crate::formatter::standard::Context;
 use crate::formatter::{figures, tools};
-use crate::json::{Kind, Record, Value};
+use crate::item::{DoesRef, FactRef};
+use crate::json::{Kind, Value};
 use crate::text::Text;
 
 /// Longest path that stands in a title, in bytes.
@@ -16,6 +18,7 @@ const LONG_PATH: usize = 300;
 /// A call while it is being said. Remembers which fields were said, so that in full the rest can follow.
 pub(super) struct Call<'a> {
     context: Context<'a>,
+    does: &'a DoesRef<'a>,
     input: Value<'a>,
     /// In full: nodes of the fields that were said.
     known: Vec<u32>,
@@ -28,7 +31,8 @@ pub(super) struct Call<'a> {
 
 /// Says a call.
 pub(super) fn view(context: Context<'_>) -> Option<View> {
-    let Some(input) = context.item.input() else {
+    let does = context.item.does();
+    let Some(input) = does.input() else {
         let mut view = View::titled("call", name(context));
         let text = context.item.clean_text();
         if !text.is_empty() {
@@ -36,13 +40,10 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
         }
         return Some(view);
     };
-    // Some calls that the API runs itself hold their input as JSON in a string.
-    let parsed = input.decode().and_then(|text| Record::from_line(text.into_owned()).ok());
-    let parsed = parsed.as_ref().map(|record| record.root()).filter(|value| value.kind() == Kind::Object);
-    let input = parsed.unwrap_or(input);
-    let form = tools::form(context.item.tool.as_deref(), context.item.action);
+    let (form, _) = tools::form(context.item.deed());
     let mut call = Call {
         context,
+        does: &does,
         input,
         known: Vec::new(),
         odd: input.kind() != Kind::Object,
@@ -50,7 +51,7 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
         title: name(context),
         body: Vec::new(),
     };
-    let is_said = !call.odd && (form.call)(&mut call).is_some();
+    let is_said = !call.odd && form(&mut call).is_some();
     if !is_said || call.odd {
         call.title = name(context);
         call.body.clear();
@@ -72,7 +73,7 @@ pub(super) fn name(context: Context<'_>) -> Line {
             line.push("tool.name", own);
         }
         _ => {
-            let tool = context.item.tool.as_deref().map_or(Text::own("call"), tools::name);
+            let tool = context.item.tool.as_deref().map_or(Text::own("call"), tool_name);
             line.spans.push(Span::new("tool.name", tool));
         }
     }
@@ -80,47 +81,36 @@ pub(super) fn name(context: Context<'_>) -> Line {
 }
 
 impl<'a> Call<'a> {
-    /// The string under the first of `keys` that is there.
-    fn text(&mut self, keys: &[&str]) -> Option<Text> {
-        let value = keys.iter().find_map(|key| self.input.get(key).filter(|value| !value.is_null()))?;
-        if let Some(text) = value.str() {
-            self.know(value);
-            return Some(Text::from_json(text));
-        }
-        self.odd = true;
-        None
+    /// The text that the part called `name` is.
+    fn text(&mut self, name: &str) -> Option<Text> {
+        let part = self.does.get(name)?;
+        let text = part.text();
+        self.said(part, text)
     }
 
-    /// The number under `key`, as written.
-    fn number(&mut self, key: &str) -> Option<Value<'a>> {
-        let value = self.input.get(key).filter(|value| !value.is_null())?;
-        if value.kind() == Kind::Number {
-            self.know(value);
-            return Some(value);
-        }
-        self.odd = true;
-        None
+    fn flag(&mut self, name: &str) -> bool {
+        let Some(part) = self.does.get(name) else { return false };
+        self.said(part, part.bool()).unwrap_or(false)
     }
 
-    fn flag(&mut self, key: &str) -> bool {
-        let Some(value) = self.input.get(key).filter(|value| !value.is_null()) else { return false };
-        if let Some(truth) = value.bool() {
-            self.know(value);
-            return truth;
+    /// Notes that a part was said, if it is of its type.
+    fn said<T>(&mut self, part: FactRef<'_>, told: Option<T>) -> Option<T> {
+        self.odd |= told.is_none();
+        if told.is_some() {
+            self.know(part);
         }
-        self.odd = true;
-        false
+        told
     }
 
-    /// Notes that a field was said.
-    fn know(&mut self, value: Value<'_>) {
+    /// Notes that a part was said.
+    fn know(&mut self, part: FactRef<'_>) {
         if self.context.full {
-            self.known.push(value.node());
+            self.known.extend(part.value().map(Value::node));
         }
     }
 
-    fn path(&mut self, keys: &[&str]) -> Option<Text> {
-        let path = self.text(keys)?;
+    fn path(&mut self) -> Option<Text> {
+        let path = self.text("path")?;
         Some(self.context.path(path))
     }
 
@@ -135,7 +125,7 @@ impl<'a> Call<'a> {
 
     /// The file that the call is about.
     fn file(&mut self) -> Option<Text> {
-        let path = self.path(&["file_path", "path", "absolute_path", "notebook_path"])?;
+        let path = self.path()?;
         if path.len() <= LONG_PATH {
             self.title.push("call.arg", path.clone());
         } else {
@@ -166,7 +156,8 @@ pub(super) fn generic(call: &mut Call<'_>) -> Option<()> {
         call.title.push("call.arg", arg);
     }
     call.body.extend(laid.blocks);
-    call.input.entries().for_each(|(_, value)| call.know(value));
+    let values = call.input.entries().map(|(_, value)| value.node());
+    call.known.extend(values);
     Some(())
 }
 
@@ -176,8 +167,8 @@ pub(super) fn bare(_: &mut Call<'_>) -> Option<()> {
 }
 
 pub(super) fn run(call: &mut Call<'_>) -> Option<()> {
-    let command = call.text(&["command", "cmd", "script"])?.trimmed_end();
-    match call.text(&["description"]).filter(|text| !text.trim().is_empty()) {
+    let command = call.text("command")?.trimmed_end();
+    match call.text("description").filter(|text| !text.trim().is_empty()) {
         None if is_short(&command) => call.title.push("call.command", command),
         description => {
             if let Some(text) = description {
@@ -187,25 +178,31 @@ pub(super) fn run(call: &mut Call<'_>) -> Option<()> {
             call.body.push(Block::Code { text: command, lang, start: None, role: "call.command".into() });
         }
     }
-    if call.flag("run_in_background") {
-        call.title.push("call.detail", Text::own("in the background"));
-    }
-    if call.flag("dangerouslyDisableSandbox") {
+    in_background(call);
+    if call.flag("unsandboxed") {
         call.title.push("call.detail", Text::own("outside of the sandbox"));
     }
-    let timeout = call.input.get("timeout").and_then(Value::int).and_then(|ms| u64::try_from(ms).ok());
-    if let (true, Some(ms)) = (call.context.full, timeout) {
-        call.number("timeout");
+    if call.context.full
+        && let Some(timeout) = call.does.get("timeout_ms")
+        && let Some(ms) = timeout.count()
+    {
+        call.know(timeout);
         call.title.push("call.detail", format!("timeout {}", &*figures::duration(ms)));
     }
     Some(())
 }
 
+fn in_background(call: &mut Call<'_>) {
+    if call.flag("background") {
+        call.title.push("call.detail", Text::own("in the background"));
+    }
+}
+
 /// A job in the background that is looked at or stopped.
 pub(super) fn job(call: &mut Call<'_>) -> Option<()> {
-    let id = call.text(&["bash_id", "shell_id", "task_id"])?;
+    let id = call.text("job")?;
     call.say("call.arg", id);
-    if let Some(filter) = call.text(&["filter"]) {
+    if let Some(filter) = call.text("filter") {
         call.say("call.detail", filter);
     }
     Some(())
@@ -213,18 +210,20 @@ pub(super) fn job(call: &mut Call<'_>) -> Option<()> {
 
 pub(super) fn read(call: &mut Call<'_>) -> Option<()> {
     call.file()?;
-    let offset = call.number("offset").and_then(Value::int);
-    let limit = call.number("limit").and_then(Value::int);
-    let range = match (offset, limit) {
-        (Some(from), Some(number)) => {
-            format!("lines {from}–{}", from.saturating_add(number).saturating_sub(1))
-        }
-        (Some(from), None) => format!("from line {from}"),
-        (None, Some(number)) => format!("first {number} lines"),
-        (None, None) => String::new(),
+    let mut number = |name: &str| {
+        let part = call.does.get("range")?.get(name)?;
+        call.said(part, part.is_number().then_some(part.int()))?
+    };
+    let [start, lines, end] = ["start", "lines", "end"].map(&mut number);
+    let end = end.or_else(|| Some(start?.saturating_add(lines?).saturating_sub(1)));
+    let range = match (start, end, lines) {
+        (Some(from), Some(to), _) => format!("lines {from}–{to}"),
+        (Some(from), None, _) => format!("from line {from}"),
+        (None, Some(number), _) | (None, None, Some(number)) => format!("first {number} lines"),
+        (None, None, None) => String::new(),
     };
     call.title.push("call.detail", range);
-    if let Some(pages) = call.text(&["pages"]) {
+    if let Some(pages) = call.text("pages") {
         call.say("call.detail", Text::clean_owned(format!("pages {}", &*pages)));
     }
     Some(())
@@ -237,7 +236,7 @@ pub(super) fn list(call: &mut Call<'_>) -> Option<()> {
 pub(super) fn write(call: &mut Call<'_>) -> Option<()> {
     let path = call.file()?;
     if call.context.full {
-        let text = call.text(&["content"])?.trimmed_end();
+        let text = call.text("content")?.trimmed_end();
         call.body.push(Block::Code { text, lang: extension(&path), start: None, role: "call.input".into() });
     }
     Some(())
@@ -245,82 +244,78 @@ pub(super) fn write(call: &mut Call<'_>) -> Option<()> {
 
 pub(super) fn edit(call: &mut Call<'_>) -> Option<()> {
     let path = call.file()?;
-    if call.flag("replace_all") {
-        call.title.push("call.detail", Text::own("everywhere"));
+    let Some(changes) = call.does.get("changes") else { return (!call.context.full).then_some(()) };
+    let list = changes.list();
+    let sole = if let FactRef::Sole(..) = changes { list.first().copied() } else { None };
+    let is_list = sole.is_none() && changes.value().is_some();
+    if is_list && !is_array(&changes) {
+        return None;
     }
-    if call.context.full {
-        let input = call.input;
-        let [old, new] = ["old_string", "new_string"].map(|key| {
-            let value = input.get(key)?;
-            Some((value.node(), value.decode()?))
-        });
-        let ((old_node, old), (new_node, new)) = (old?, new?);
-        call.known.extend([old_node, new_node]);
-        call.body.extend(Changes::between(&old, &new, None).block(Some(path)));
+    let number = list.len();
+    if is_list || number > 1 {
+        call.title.push("call.detail", figures::count_of(number as u64, "edit", "edits"));
     }
-    Some(())
-}
-
-pub(super) fn multi_edit(call: &mut Call<'_>) -> Option<()> {
-    let path = call.file()?;
-    let edits = call.input.get("edits").filter(|value| value.kind() == Kind::Array)?;
-    let number = edits.items().count() as u64;
-    call.title.push("call.detail", figures::count_of(number, "edit", "edits"));
-    let everywhere = |edit: &Value<'_>| edit.get("replace_all").and_then(Value::bool) == Some(true);
-    let places = || edits.items().zip(1..).filter(|(edit, _)| everywhere(edit)).map(|(_, place)| place);
-    match (places().count() as u64, number) {
-        (0, _) => {}
-        (some, all) if some == all => call.title.push("call.detail", Text::own("everywhere")),
+    if let Some(all) = sole.and_then(|change| change.get("everywhere")) {
+        call.said(all, all.bool())?;
+    }
+    let everywhere = |change: &FactRef<'_>| change.get("everywhere").and_then(FactRef::bool) == Some(true);
+    let places: Vec<_> = (1..).zip(&list).filter(|(_, change)| everywhere(change)).collect();
+    match places.len() {
+        0 => {}
+        some if some == number => call.title.push("call.detail", Text::own("everywhere")),
         _ => {
-            let places: Vec<_> = places().map(|place: usize| format!("#{place}")).collect();
+            let places: Vec<_> = places.iter().map(|(place, _): &(usize, _)| format!("#{place}")).collect();
             call.title.push("call.detail", format!("({} everywhere)", places.join(", ")));
         }
     }
     if call.context.full {
         let mut all = Changes::default();
-        for edit in edits.items() {
-            let known = ["old_string", "new_string", "replace_all"];
+        for change in &list {
             // An edit with anything else in it is shown as it is.
-            if !edit.entries().all(|(key, _)| known.iter().any(|name| key.is(name))) {
+            if sole.is_none() && !change.has_only(&["old", "new", "everywhere"]) {
                 return None;
             }
-            let [old, new] = ["old_string", "new_string"].map(|key| edit.get(key).and_then(Value::decode));
-            all.extend(Changes::between(&old?, &new?, None));
+            all.extend(Changes::asked(*change, None)?);
         }
-        call.known.push(edits.node());
+        match sole {
+            Some(change) => {
+                ["old", "new"].iter().filter_map(|name| change.get(name)).for_each(|part| call.know(part))
+            }
+            None => call.know(changes),
+        }
         call.body.extend(all.block(Some(path)));
     }
     Some(())
 }
 
-pub(super) fn notebook_edit(call: &mut Call<'_>) -> Option<()> {
+pub(super) fn edit_cell(call: &mut Call<'_>) -> Option<()> {
     call.file()?;
-    if let Some(mode) = call.text(&["edit_mode"]) {
+    if let Some(mode) = call.text("mode") {
         call.say("call.detail", mode);
     }
-    if let Some(cell) = call.text(&["cell_id"]) {
+    if let Some(cell) = call.text("cell") {
         call.say("call.detail", Text::clean_owned(format!("cell {}", &*cell)));
     }
     if call.context.full {
-        let source = call.text(&["new_source"]).filter(|text| !text.is_empty());
+        let source = call.text("source").filter(|text| !text.is_empty());
         call.body.extend(source.map(|text| Block::text("call.input", text.trimmed_end())));
     }
     Some(())
 }
 
-pub(super) fn glob(call: &mut Call<'_>) -> Option<()> {
-    let pattern = call.text(&["pattern"])?;
+pub(super) fn find(call: &mut Call<'_>) -> Option<()> {
+    let pattern = call.text("pattern")?;
     call.say("call.arg", pattern);
     place(call);
     Some(())
 }
 
 pub(super) fn grep(call: &mut Call<'_>) -> Option<()> {
-    let pattern = call.text(&["pattern", "query"])?;
+    let pattern = call.text("pattern")?;
     call.say("call.arg", Text::clean_owned(["\"", &pattern, "\""].concat()));
     place(call);
-    for key in ["glob", "include", "type"] {
-        if let Some(files) = call.text(&[key]) {
+    for name in ["glob", "type"] {
+        if let Some(files) = call.text(name) {
             call.say("call.detail", Text::clean_owned(format!("({})", &*files)));
         }
     }
@@ -329,31 +324,29 @@ pub(super) fn grep(call: &mut Call<'_>) -> Option<()> {
 
 /// Where a search looks.
 fn place(call: &mut Call<'_>) {
-    if let Some(path) = call.path(&["path", "dir_path"]) {
+    if let Some(path) = call.path() {
         call.say("call.detail", Text::clean_owned(["in ", &path].concat()));
     }
 }
 
 pub(super) fn fetch(call: &mut Call<'_>) -> Option<()> {
-    let url = call.text(&["url"])?;
-    if is_short(&url) {
-        call.title.spans.push(Span::new("text", Text::own(" ")));
-        call.title.spans.push(Span::new("call.arg", url.clone()).linked(url));
-    } else {
-        call.say("call.arg", url);
+    match call.text("url") {
+        Some(url) if is_short(&url) => {
+            call.title.spans.push(Span::new("text", Text::own(" ")));
+            call.title.spans.push(Span::new("call.arg", url.clone()).linked(url));
+        }
+        Some(url) => call.say("call.arg", url),
+        None => {
+            let query = call.text("query")?;
+            call.say("call.arg", query);
+        }
     }
     prompt(call)
 }
 
-pub(super) fn web_search(call: &mut Call<'_>) -> Option<()> {
-    let query = call.text(&["query"])?;
-    call.say("call.arg", query);
-    Some(())
-}
-
 pub(super) fn delegate(call: &mut Call<'_>) -> Option<()> {
-    let agent = call.text(&["subagent_type", "agent", "agent_type"]);
-    let description = call.text(&["description"]);
+    let agent = call.text("agent");
+    let description = call.text("description");
     if agent.is_none() && description.is_none() {
         return None;
     }
@@ -367,16 +360,14 @@ pub(super) fn delegate(call: &mut Call<'_>) -> Option<()> {
     if let Some(description) = description {
         call.say("call.arg", description);
     }
-    if call.flag("run_in_background") {
-        call.title.push("call.detail", Text::own("in the background"));
-    }
+    in_background(call);
     prompt(call)
 }
 
 /// A prompt for another model: shown in full only.
 fn prompt(call: &mut Call<'_>) -> Option<()> {
     if call.context.full {
-        let prompt = call.text(&["prompt"]);
+        let prompt = call.text("prompt");
         call.body.extend(prompt.map(|prompt| Block::prose("prompt", prompt)));
     }
     Some(())
@@ -384,126 +375,113 @@ fn prompt(call: &mut Call<'_>) -> Option<()> {
 
 /// A list of things to do: hidden, since the list itself follows.
 pub(super) fn todos(call: &mut Call<'_>) -> Option<()> {
-    let todos = call.input.get("todos").filter(|value| value.kind() == Kind::Array)?;
-    let mut whole = true;
-    for todo in todos.items() {
-        todo.get("content")?.str()?;
-        todo.get("status")?.str()?;
-        whole &= todo
-            .entries()
-            .all(|(key, _)| ["content", "status", "activeForm"].iter().any(|name| key.is(name)));
+    let todos = call.does.get("todos").filter(is_array)?;
+    let points = todos.list();
+    if !points.iter().all(|point| ["content", "status"].iter().all(|name| has_text(*point, name))) {
+        return None;
     }
-    // The list says the fields that it knows, no others.
-    if whole {
+    // The list says the parts that it knows, no others.
+    if points.iter().all(|point| point.has_only(&["content", "status", "active"])) {
         call.know(todos);
     }
     call.hidden = true;
     Some(())
 }
 
-pub(super) fn task_create(call: &mut Call<'_>) -> Option<()> {
-    let subject = call.text(&["subject"])?;
-    call.say("call.arg", subject);
-    Some(())
+fn has_text(part: FactRef<'_>, name: &str) -> bool {
+    part.get(name).is_some_and(FactRef::is_text)
 }
 
-pub(super) fn task_update(call: &mut Call<'_>) -> Option<()> {
-    task_get(call)?;
-    if let Some(status) = call.text(&["status"]) {
+/// Whether it is no value of another type than a list.
+fn is_array(part: &FactRef<'_>) -> bool {
+    part.value().is_none_or(|value| value.kind() == Kind::Array)
+}
+
+/// One task of a list: a new one, or one that is changed or looked at.
+pub(super) fn task(call: &mut Call<'_>) -> Option<()> {
+    let id = call.text("id");
+    let is_new = id.is_none();
+    if let Some(id) = id {
+        call.say("call.arg", Text::clean_owned(format!("#{}", &*id)));
+    }
+    if let Some(status) = call.text("status") {
         call.say("call.detail", Text::clean_owned(format!("→ {}", status.replace('_', " "))));
     }
-    if let Some(subject) = call.text(&["subject"]) {
-        call.say("call.arg", subject);
+    match call.text("subject") {
+        Some(subject) => call.say("call.arg", subject),
+        None if is_new => return None,
+        None => {}
     }
-    if let Some(owner) = call.text(&["owner"]) {
+    if let Some(owner) = call.text("owner") {
         call.say("call.detail", Text::clean_owned(format!("for {}", &*owner)));
     }
-    tasks(call, "addBlocks", "blocks");
-    tasks(call, "addBlockedBy", "blocked by");
-    if !call.context.full && call.text(&["description"]).is_some() {
+    for (name, words) in [("blocks", "blocks"), ("blocked_by", "blocked by")] {
+        let Some(others) = call.does.get(name) else { continue };
+        let ids: Vec<_> = others.list().into_iter().map(FactRef::text).collect();
+        let ids: Option<Vec<_>> = ids.into_iter().collect();
+        let ids = ids.filter(|_| is_array(&others));
+        if ids.as_ref().is_some_and(Vec::is_empty) {
+            continue;
+        }
+        if let Some(ids) = call.said(others, ids) {
+            let ids: Vec<_> = ids.iter().map(|id| format!("#{}", &**id)).collect();
+            call.say("call.detail", Text::clean_owned(format!("{words} {}", ids.join(", "))));
+        }
+    }
+    if !call.context.full && !is_new && call.text("description").is_some() {
         call.say("call.detail", Text::own("with a new description"));
     }
     Some(())
 }
 
-/// Other tasks under `key`, by their numbers.
-fn tasks(call: &mut Call<'_>, key: &str, words: &str) {
-    let Some(value) = call.input.get(key).filter(|value| !value.is_null()) else { return };
-    let ids: Vec<_> = value.items().filter_map(|id| id.str().map(Text::from_json)).collect();
-    if value.kind() != Kind::Array || ids.len() != value.items().count() {
-        call.odd = true;
-    } else if !ids.is_empty() {
-        call.know(value);
-        let ids: Vec<_> = ids.iter().map(|id| format!("#{}", &**id)).collect();
-        call.say("call.detail", Text::clean_owned(format!("{words} {}", ids.join(", "))));
-    }
-}
-
-pub(super) fn task_get(call: &mut Call<'_>) -> Option<()> {
-    let id = call.text(&["taskId", "task_id", "id"])?;
-    call.say("call.arg", Text::clean_owned(format!("#{}", &*id)));
-    Some(())
-}
-
 pub(super) fn plan(call: &mut Call<'_>) -> Option<()> {
-    if let Some(plan) = call.text(&["plan"]) {
+    if let Some(plan) = call.text("plan") {
         call.body.push(Block::prose("plan", plan));
     }
     Some(())
 }
 
 pub(super) fn ask(call: &mut Call<'_>) -> Option<()> {
-    let questions = call.input.get("questions").filter(|value| value.kind() == Kind::Array)?;
-    for question in questions.items() {
-        let asked = question.get("question")?.str().map(Text::from_json)?;
-        let mut line = Line::of("ask.question", asked);
-        if question.get("multiSelect").and_then(Value::bool) == Some(true) {
+    let questions = call.does.get("questions").filter(is_array)?;
+    let mut has_more = false;
+    for question in questions.list() {
+        let mut line = Line::of("ask.question", question.text_at("question")?);
+        if question.get("several").and_then(FactRef::bool) == Some(true) {
             line.push("call.detail", Text::own("(several)"));
         }
         call.body.push(Block::line(line));
+        has_more |= !question.has_only(&["question", "several", "options"]);
         let mut items = Vec::new();
-        for option in question.get("options").into_iter().flat_map(Value::items) {
-            let mut line = Line::of("ask.option", option.get("label")?.str().map(Text::from_json)?);
-            if let Some(text) = option.get("description").and_then(Value::str) {
-                line.push("call.detail", Text::from_json(text));
+        for option in question.get("options").filter(is_array).map(FactRef::list).unwrap_or_default() {
+            let mut line = Line::of("ask.option", option.text_at("label")?);
+            if let Some(text) = option.text_at("description") {
+                line.push("call.detail", text);
             }
+            has_more |= !option.has_only(&["label", "description"]);
             items.push(ListItem { point: Point::Plain, line });
         }
         if !items.is_empty() {
             call.body.push(Block::List { items });
         }
     }
-    // In full the fields that have no place above, such as heads and previews, follow with the rest.
-    if call.context.full && !only_said(questions) {
-        return Some(());
+    // In full what has no place above, such as heads and previews, follows with the rest.
+    if !call.context.full || !has_more {
+        call.know(questions);
     }
-    call.know(questions);
     Some(())
 }
 
-/// Whether questions hold nothing but what [`ask`] says.
-fn only_said(questions: Value<'_>) -> bool {
-    questions.items().all(|question| {
-        question
-            .entries()
-            .all(|(key, _)| ["question", "multiSelect", "options"].iter().any(|name| key.is(name)))
-            && question.get("options").into_iter().flat_map(Value::items).all(|option| {
-                option.entries().all(|(key, _)| ["label", "description"].iter().any(|name| key.is(name)))
-            })
-    })
-}
-
 pub(super) fn skill(call: &mut Call<'_>) -> Option<()> {
-    let skill = call.text(&["skill", "command"])?;
+    let skill = call.text("skill")?;
     call.say("call.arg", skill);
-    if let Some(args) = call.text(&["args"]) {
+    if let Some(args) = call.text("args") {
         call.say("call.detail", args);
     }
     Some(())
 }
 
-pub(super) fn tool_search(call: &mut Call<'_>) -> Option<()> {
-    let query = call.text(&["query"])?;
+pub(super) fn find_tools(call: &mut Call<'_>) -> Option<()> {
+    let query = call.text("query")?;
     call.say("call.arg", query);
     Some(())
 }

@@ -82,6 +82,15 @@ impl Changes {
         changes
     }
 
+    /// The change that a call asks for: one text in place of another, or a patch. `None` if it tells neither.
+    pub(super) fn asked(change: FactRef<'_>, context: Option<usize>) -> Option<Self> {
+        if let Some(patch) = change.get("patch") {
+            return Self::of_patch(patch);
+        }
+        let [old, new] = ["old", "new"].map(|name| change.get(name).and_then(FactRef::str));
+        Some(Self::between(&old?, &new?, context))
+    }
+
     /// All lines of a new file.
     pub(super) fn created(content: &str) -> Self {
         let mut changes = Self::default();

@@ -137,7 +137,7 @@ impl<'a> Context<'a> {
     /// On a prompt: whether the call that it is inside of has said it as its input.
     fn is_task_of_call(self) -> bool {
         let call = self.item.parent.as_ref().and_then(|id| self.session.call(id));
-        let prompt = call.and_then(|call| call.input_text("prompt"));
+        let prompt = call.and_then(|call| call.does().text("prompt"));
         prompt.is_some_and(|prompt| prompt == self.item.clean_text()) && self.fact("images").is_none()
     }
 

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::entry::Picture;
-use crate::item::{Item, time_of};
-use crate::json::{Kind, Record, Value};
+use crate::item::{Item, Part, does, time_of};
+use crate::json::{Kind, Record, Str, Value};
 use crate::text::Text;
 
 /// A typed fact of an item's `data`.
@@ -27,6 +27,8 @@ pub enum Fact {
     Count(fn(Value<'_>) -> Option<i64>, u32),
     /// The milliseconds to the item's time from one of another record, by node, when they are asked for.
     Since(Arc<Record>, u32),
+    /// A value of the item's record, by node, whose parts have other names there. Machine output has it as it came.
+    Named(u32, &'static [Part]),
     /// The Base64 of a picture: a string of the item's record, by node. Machine output leaves it out.
     Bytes(u32),
     /// Several facts.
@@ -40,6 +42,14 @@ pub enum Fact {
 pub enum FactRef<'a> {
     /// A value of the item's record.
     Json(Value<'a>),
+    /// A value of the record, whose parts are found by our names.
+    Named(Value<'a>, &'static [Part]),
+    /// A list whose only element is such a value.
+    Sole(Value<'a>, &'static [Part]),
+    /// A text that is made of a value, when it is asked for.
+    Of(fn(Value<'_>) -> Option<String>, Value<'a>),
+    /// A word that comes with the tool.
+    Word(&'static str),
     /// One that the decoder made, and the item that its nodes are of.
     Made(&'a Item, &'a Fact),
 }
@@ -49,6 +59,11 @@ impl<'a> FactRef<'a> {
     pub(super) fn new(item: &'a Item, fact: &'a Fact) -> Option<Self> {
         match fact {
             Fact::Node(node) => Self::of_json(item.record.as_deref()?.value(*node)),
+            Fact::Named(node, parts) => match Self::of_json(item.record.as_deref()?.value(*node))? {
+                Self::Json(value) => Some(Self::Named(value, parts)),
+                other => Some(other),
+            },
+            Fact::Made(make, node) => Some(Self::Of(*make, item.record.as_deref()?.value(*node))),
             _ => Some(Self::Made(item, fact)),
         }
     }
@@ -61,12 +76,35 @@ impl<'a> FactRef<'a> {
     pub fn get(self, name: &str) -> Option<Self> {
         match self {
             Self::Json(value) => Self::of_json(value.get(name)?),
+            Self::Named(value, parts) => {
+                parts.iter().filter(|part| part.name == name).find_map(|part| part.of(value))
+            }
             Self::Made(item, Fact::Map(parts)) => {
                 let (_, fact) = parts.iter().find(|(key, _)| *key == name)?;
                 Self::new(item, fact)
             }
-            Self::Made(..) => None,
+            Self::Sole(..) | Self::Of(..) | Self::Word(_) | Self::Made(..) => None,
         }
+    }
+
+    /// The value of the record that it is, or is made of.
+    pub fn value(self) -> Option<Value<'a>> {
+        match self {
+            Self::Json(value) | Self::Named(value, _) | Self::Sole(value, _) | Self::Of(_, value) => {
+                Some(value)
+            }
+            Self::Word(_) | Self::Made(..) => None,
+        }
+    }
+
+    /// Whether it has nothing but parts of these names.
+    pub fn has_only(self, names: &[&str]) -> bool {
+        let Self::Named(value, parts) = self else { return true };
+        let is_named = |key: Str<'_>| {
+            let found = parts.iter().find(|part| part.key_of().is_some_and(|own| key.is(own)));
+            found.is_some_and(|part| names.contains(&part.name))
+        };
+        value.entries().all(|(key, _)| is_named(key))
     }
 
     /// The text under `name`, cleaned.
@@ -83,10 +121,14 @@ impl<'a> FactRef<'a> {
     pub fn list(self) -> Vec<Self> {
         match self {
             Self::Json(value) => value.items().map(Self::Json).collect(),
+            Self::Named(value, parts) if value.kind() == Kind::Array => {
+                value.items().map(|value| Self::Named(value, parts)).collect()
+            }
+            Self::Sole(value, parts) => vec![Self::Named(value, parts)],
             Self::Made(item, Fact::List(facts)) => {
                 facts.iter().filter_map(|fact| Self::new(item, fact)).collect()
             }
-            Self::Made(..) => Vec::new(),
+            Self::Named(..) | Self::Of(..) | Self::Word(_) | Self::Made(..) => Vec::new(),
         }
     }
 
@@ -96,19 +138,45 @@ impl<'a> FactRef<'a> {
             Self::Json(value) => {
                 value.entries().map(|(key, value)| (Text::from_json(key), Self::Json(value))).collect()
             }
+            Self::Named(_, parts) => {
+                let parts = does::named(parts.iter().map(|part| part.name), |name| self.get(name));
+                parts.into_iter().map(|(name, part)| (Text::own(name), part)).collect()
+            }
             Self::Made(item, Fact::Map(parts)) => parts
                 .iter()
                 .filter_map(|(key, fact)| Some((Text::clean(key), Self::new(item, fact)?)))
                 .collect(),
-            Self::Made(..) => Vec::new(),
+            Self::Sole(..) | Self::Of(..) | Self::Word(_) | Self::Made(..) => Vec::new(),
         }
     }
 
     /// The string it is, cleaned.
     pub fn text(self) -> Option<Text> {
         match self {
-            Self::Json(value) => value.str().map(Text::from_json),
-            Self::Made(..) => self.str().map(|text| Text::clean(&text)),
+            Self::Json(value) | Self::Named(value, _) => value.str().map(Text::from_json),
+            Self::Word(word) => Some(Text::own(word)),
+            Self::Of(make, value) => make(value).map(Text::clean_owned),
+            Self::Sole(..) | Self::Made(..) => self.str().map(|text| Text::clean(&text)),
+        }
+    }
+
+    /// Whether it is a string.
+    pub fn is_text(self) -> bool {
+        match self {
+            Self::Json(value) | Self::Named(value, _) => value.kind() == Kind::String,
+            Self::Made(_, fact) => matches!(fact, Fact::Text(_)),
+            Self::Sole(..) => false,
+            Self::Of(..) | Self::Word(_) => true,
+        }
+    }
+
+    /// Whether it is a number.
+    pub fn is_number(self) -> bool {
+        match self {
+            Self::Json(value) | Self::Named(value, _) => value.kind() == Kind::Number,
+            Self::Made(_, Fact::Float(_)) => true,
+            Self::Made(..) => self.int().is_some(),
+            Self::Sole(..) | Self::Of(..) | Self::Word(_) => false,
         }
     }
 
@@ -123,23 +191,25 @@ impl<'a> FactRef<'a> {
     /// The string it is, as it came.
     pub fn str(self) -> Option<Cow<'a, str>> {
         match self {
-            Self::Json(value) => value.decode(),
+            Self::Json(value) | Self::Named(value, _) => value.decode(),
             Self::Made(_, Fact::Text(text)) => Some(Cow::Borrowed(text)),
-            Self::Made(item, Fact::Made(make, node)) => {
-                make(item.record.as_deref()?.value(*node)).map(Cow::Owned)
-            }
-            Self::Made(..) => None,
+            Self::Word(word) => Some(Cow::Borrowed(word)),
+            Self::Of(make, value) => make(value).map(Cow::Owned),
+            Self::Sole(..) | Self::Made(..) => None,
         }
     }
 
     /// The scalar it is, in words: a string cleaned, a number as written.
     pub fn words(self) -> Option<Text> {
         self.text().or_else(|| match self {
-            Self::Json(value) => matches!(value.kind(), Kind::Number | Kind::True | Kind::False)
-                .then(|| Text::clean(value.raw())),
+            Self::Json(value) | Self::Named(value, _) => {
+                matches!(value.kind(), Kind::Number | Kind::True | Kind::False)
+                    .then(|| Text::clean(value.raw()))
+            }
             Self::Made(_, Fact::Float(number)) => Some(Text::clean_owned(number.to_string())),
             Self::Made(_, Fact::Bool(truth)) => Some(Text::own(if *truth { "true" } else { "false" })),
             Self::Made(..) => self.int().map(|number| Text::clean_owned(number.to_string())),
+            Self::Sole(..) | Self::Of(..) | Self::Word(_) => None,
         })
     }
 
@@ -151,7 +221,7 @@ impl<'a> FactRef<'a> {
     /// The whole number it is.
     pub fn int(self) -> Option<i64> {
         match self {
-            Self::Json(value) => value.int(),
+            Self::Json(value) | Self::Named(value, _) => value.int(),
             Self::Made(_, Fact::Int(number)) => Some(*number),
             Self::Made(item, Fact::Count(count, node)) => count(item.record.as_deref()?.value(*node)),
             Self::Made(item, Fact::Since(record, node)) => {
@@ -161,25 +231,26 @@ impl<'a> FactRef<'a> {
             Self::Made(_, Fact::Float(number)) if number.fract() == 0.0 && number.abs() < 9e15 => {
                 Some(*number as i64)
             }
-            Self::Made(..) => None,
+            Self::Sole(..) | Self::Of(..) | Self::Word(_) | Self::Made(..) => None,
         }
     }
 
     /// The number it is.
     pub fn float(self) -> Option<f64> {
         match self {
-            Self::Json(value) => value.float(),
+            Self::Json(value) | Self::Named(value, _) => value.float(),
             Self::Made(_, Fact::Float(number)) => Some(*number),
             Self::Made(..) => self.int().map(|number| number as f64),
+            Self::Sole(..) | Self::Of(..) | Self::Word(_) => None,
         }
     }
 
     /// The truth value it is.
     pub fn bool(self) -> Option<bool> {
         match self {
-            Self::Json(value) => value.bool(),
+            Self::Json(value) | Self::Named(value, _) => value.bool(),
             Self::Made(_, Fact::Bool(truth)) => Some(*truth),
-            Self::Made(..) => None,
+            Self::Sole(..) | Self::Of(..) | Self::Word(_) | Self::Made(..) => None,
         }
     }
 }

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use indexmap::{IndexMap, IndexSet};
 
 use crate::clip::{clip, fold};
+use crate::dialect::tool_name;
 use crate::entry::{Block, Entry, Figures, Line, View};
 use crate::formatter::standard::Standard;
-use crate::formatter::{Formatter, Moment, Verdict, tools};
+use crate::formatter::{Formatter, Moment, Verdict};
 use crate::item::{Fact, FactRef, Id, Item, Kind};
 use crate::json::Record;
 use crate::outline::{Node, Outline, Part, Shape, TakePart, TitleOf};
@@ -466,7 +467,7 @@ impl Stage {
 
     /// The entry that says this of an item, cut to the limits.
     fn entry_of(&mut self, item: &Item, mut view: View, session: &Session) -> Entry {
-        let mut tool = item.tool.as_deref().map(tools::name);
+        let mut tool = item.tool.as_deref().map(tool_name);
         if let Some(redactor) = &mut self.redactor {
             if item.fact("raw").is_some() {
                 redactor.raw_line(&mut view);

@@ -6,7 +6,7 @@
 use std::fmt::{self, Write};
 
 use crate::entry::{Block, Line};
-use crate::item::{Content, Fact, FactRef, Item};
+use crate::item::{Content, Fact, FactRef, Item, Kind as Kinds};
 use crate::json::{Kind, Str, Value};
 use crate::outline::{Node, Relation};
 use crate::text::{is_dangerous, is_joiner};
@@ -88,6 +88,7 @@ pub fn write_item(item: &Item, out: &mut dyn Write) -> fmt::Result {
     if let Some(action) = item.action {
         object.string("action", action.name())?;
     }
+    does(&mut object, item)?;
     if let Some(input) = item.input() {
         value(object.field("input")?, input)?;
     }
@@ -168,6 +169,46 @@ pub fn fact_types() -> impl Iterator<Item = (&'static str, &'static str)> {
     shape::facts()
 }
 
+/// What a call does it with and to. What isn't of the type that its name promises is in the input alone.
+fn does(object: &mut Object<'_>, item: &Item) -> fmt::Result {
+    if item.kind != Kinds::Call {
+        return Ok(());
+    }
+    let does = item.does();
+    let mut parts = does.parts();
+    parts.retain(|(name, part)| shape::is_part(name, *part));
+    if parts.is_empty() {
+        return Ok(());
+    }
+    let mut inside = Object::open(object.field("does")?)?;
+    for (name, part) in parts {
+        told(inside.field(name)?, part)?;
+    }
+    inside.close()
+}
+
+/// A part of what a call does. Parts nest as deep as tables of tools name them.
+fn told(out: &mut dyn Write, part: FactRef<'_>) -> fmt::Result {
+    match part {
+        FactRef::Json(of) => value(out, of),
+        FactRef::Sole(..) => list(out, part.list(), told),
+        FactRef::Named(of, _) if of.kind() == Kind::Array => {
+            list(out, part.list().into_iter().filter(|part| shape::is_object(*part)), told)
+        }
+        FactRef::Named(..) => {
+            let mut object = Object::open(out)?;
+            for (name, inner) in part.parts() {
+                if shape::is_part(&name, inner) {
+                    told(object.field(&name)?, inner)?;
+                }
+            }
+            object.close()
+        }
+        FactRef::Of(..) | FactRef::Word(_) => string(out, &part.str().unwrap_or_default()),
+        FactRef::Made(item, made) => fact(out, item, made),
+    }
+}
+
 /// The typed facts. What is not of the kind that its name promises stands apart, under `odd`.
 fn data(out: &mut dyn Write, item: &Item) -> fmt::Result {
     let fits = |name: &str, known: &Fact| shape::fits(item, name, known);
@@ -210,7 +251,7 @@ fn named(
                     write!(object.field(name)?, "{number}")?;
                 }
             }
-            Fact::Node(node) if value(*node).is_none_or(Value::is_null) => {}
+            Fact::Node(node) | Fact::Named(node, _) if value(*node).is_none_or(Value::is_null) => {}
             Fact::Float(number) if !number.is_finite() => {}
             Fact::Bytes(_) => {}
             _ => fact(object.field(name)?, item, known)?,
@@ -231,7 +272,7 @@ fn fact(out: &mut dyn Write, item: &Item, known: &Fact) -> fmt::Result {
             None => out.write_str("null"),
         },
         Fact::Text(text) => string(out, text),
-        Fact::Node(node) => match &item.record {
+        Fact::Node(node) | Fact::Named(node, _) => match &item.record {
             Some(record) => value(out, record.value(*node)),
             None => out.write_str("null"),
         },

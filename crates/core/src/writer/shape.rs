@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use crate::item::{Fact, Item};
+use crate::item::{Fact, FactRef, Item};
 use crate::json::{Kind, Value};
 use crate::names::Names;
 
@@ -89,10 +89,38 @@ fn shape(name: &str) -> Shape {
     SHAPES.get(name.as_bytes()).unwrap_or(Any)
 }
 
+/// The shape of a part of what a call does.
+fn part(name: &str) -> Shape {
+    match name {
+        "background" | "everywhere" | "several" | "unsandboxed" => Truth,
+        "start" | "lines" | "end" => Integer,
+        "timeout_ms" => Number,
+        "blocks" | "blocked_by" => Texts,
+        "changes" | "options" | "questions" | "todos" => List,
+        "patch" => Any,
+        "range" => Object,
+        _ => Text,
+    }
+}
+
+/// Whether a part of what a call does is of the kind that its name promises.
+pub(super) fn is_part(name: &str, told: FactRef<'_>) -> bool {
+    match (told, part(name)) {
+        (FactRef::Json(value) | FactRef::Named(value, _), shape) => is_of(shape, value),
+        (FactRef::Of(..), _) => told.str().is_some(),
+        (FactRef::Sole(..) | FactRef::Word(_) | FactRef::Made(..), _) => true,
+    }
+}
+
+/// Whether it has parts.
+pub(super) fn is_object(told: FactRef<'_>) -> bool {
+    told.value().is_none_or(|value| value.kind() == Kind::Object)
+}
+
 /// Whether a fact is of the kind that its name promises. What a dialect made itself is.
 pub(super) fn fits(item: &Item, name: &str, fact: &Fact) -> bool {
     match (fact, &item.record) {
-        (Fact::Node(node), Some(record)) => {
+        (Fact::Node(node) | Fact::Named(node, _), Some(record)) => {
             let value = record.value(*node);
             value.is_null() || is_of(shape(name), value)
         }

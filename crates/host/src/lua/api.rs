@@ -242,6 +242,7 @@ pub static FIELDS: &[Field] = &[
     Field { of: "Call", name: "name", kind: "string", doc: "the tool as the stream names it" },
     Field { of: "Call", name: "server", kind: "string?", doc: "the MCP server" },
     Field { of: "Call", name: "action", kind: "string", doc: "run, read, write, edit, search, fetch, delegate, plan, ask, mcp or other" },
+    Field { of: "Call", name: "does", kind: "table", doc: "what it does it with and to, under the names that all agents share: command, path, changes, …" },
     Field { of: "Call", name: "input", kind: "table", doc: "its input, read as it is asked for; input:table() is a copy, input:raw() the text" },
     Field { of: "Call", name: "partial", kind: "boolean", doc: "whether the input isn't whole" },
     Field { of: "Call", name: "result", kind: "sf.Result?", doc: "always nil: a call is shown before its result is known" },

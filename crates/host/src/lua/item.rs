@@ -253,6 +253,7 @@ impl Handle {
             "server" => optional(lua, item.fact("server").and_then(FactRef::str).as_deref()),
             "action" => optional(lua, item.action.map(Action::name)),
             "input" => self.input(lua),
+            "does" if item.kind == Kind::Call => object(lua, Does(self)),
             "partial" => Ok(Value::Boolean(item.fact("partial").and_then(FactRef::bool) == Some(true))),
             "id" => text(lua, item.id.as_str()),
             "parent" => optional(lua, item.parent.as_ref().map(Id::as_str)),
@@ -289,7 +290,7 @@ impl Handle {
             Fact::Int(number) => whole(*number).map_or_else(|| text(lua, &number.to_string()), Ok),
             Fact::Float(number) => Ok(Value::Number(*number)),
             Fact::Text(told) => text(lua, told),
-            Fact::Node(node) => match item.record.as_deref() {
+            Fact::Node(node) | Fact::Named(node, _) => match item.record.as_deref() {
                 Some(record) => self.value(lua, record.value(*node)),
                 None => Ok(Value::Nil),
             },
@@ -316,6 +317,36 @@ impl Handle {
             }
         }
     }
+}
+
+/// A part of what a call does.
+fn part(lua: &Lua, part: FactRef<'_>) -> mlua::Result<Value> {
+    match part {
+        FactRef::Json(value) => return plain(lua, value),
+        FactRef::Named(value, _) if !matches!(value.kind(), json::Kind::Array | json::Kind::Object) => {
+            return scalar(lua, value);
+        }
+        _ => {}
+    }
+    if let Some(told) = part.str() {
+        return text(lua, &told);
+    }
+    if let Some(number) = part.float() {
+        return Ok(Value::Number(number));
+    }
+    if let Some(truth) = part.bool() {
+        return Ok(Value::Boolean(truth));
+    }
+    let table = unlimited(lua, || lua.create_table())?;
+    for one in part.list() {
+        let one = self::part(lua, one)?;
+        unlimited(lua, || table.raw_push(one))?;
+    }
+    for (name, inner) in part.parts() {
+        let inner = self::part(lua, inner)?;
+        unlimited(lua, || table.raw_set(name.as_str(), inner))?;
+    }
+    Ok(Value::Table(table))
 }
 
 impl IntoLua for Handle {
@@ -438,6 +469,29 @@ impl UserData for Data {
             lua.create_function(move |lua, _: MultiValue| {
                 handle.look(|item| match item.data.get(at.replace(at.get() + 1)) {
                     Some((name, fact)) => Ok((text(lua, name)?, handle.fact(lua, item, fact)?)),
+                    None => Ok((Value::Nil, Value::Nil)),
+                })
+            })
+        });
+    }
+}
+
+/// What a call does it with and to, by name.
+#[derive(Clone, Copy, Debug)]
+struct Does(Handle);
+
+impl UserData for Does {
+    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
+        methods.add_meta_method(MetaMethod::Index, |lua, this, name: LuaString| {
+            let name = name.to_str()?;
+            this.0.look(|item| item.does().get(&name).map_or(Ok(Value::Nil), |found| part(lua, found)))
+        });
+        methods.add_meta_method(MetaMethod::Iter, |lua, this, ()| {
+            let handle = this.0;
+            let at = Cell::new(0);
+            lua.create_function(move |lua, _: MultiValue| {
+                handle.look(|item| match item.does().parts().get(at.replace(at.get() + 1)) {
+                    Some((name, found)) => Ok((text(lua, name)?, part(lua, *found)?)),
                     None => Ok((Value::Nil, Value::Nil)),
                 })
             })

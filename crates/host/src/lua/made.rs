@@ -218,26 +218,26 @@ impl<'a> Maker<'a> {
         });
         let told = text(fields, "tool")?;
         if let Some(call) = known {
-            (item.tool, item.action) = (call.tool.clone(), call.action);
+            (item.tool, item.action, item.deed) = (call.tool.clone(), call.action, call.deed);
         } else if item.kind == Kind::Result {
             item.data.push(("orphan", Fact::Bool(true)));
         }
         if let Some(name) = told.filter(|_| known.is_none()) {
-            item.action = Some(dialect::action_of(&name));
-            if let Some((server, tool)) = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")) {
-                item.data.push(("server", Fact::Text(server.to_owned())));
-                item.data.push(("tool", Fact::Text(tool.to_owned())));
-            }
-            item.tool = Some(name.into());
+            dialect::tell_tool(item, &name);
         }
         if let Some(name) = text(fields, "action")? {
             let action = Action::ALL.into_iter().find(|action| action.name() == name);
-            item.action = Some(action.ok_or_else(|| {
+            let action = action.ok_or_else(|| {
                 let hint = suggestion(&name, Action::ALL.map(Action::name));
                 format!("there is no action \"{name}\" {hint}")
-            })?);
+            })?;
+            if item.action != Some(action) {
+                dialect::tell_action(item, action);
+            }
         }
-        item.action = item.action.or(Some(Action::Other));
+        if item.action.is_none() {
+            dialect::tell_action(item, Action::Other);
+        }
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::item::{Action, Id, Item};
+use crate::item::{Deed, Id, Item};
 use crate::recent::Recent;
 
 /// Calls of one generation: as many as a table of 8,192 places takes. The one before it is kept, too.
@@ -14,7 +14,7 @@ const MAX_NAME: usize = 1_024;
 #[derive(Clone)]
 pub(super) enum Call {
     /// Its result has not come.
-    Awaited(Option<Arc<str>>, Option<Action>),
+    Awaited(Option<Arc<str>>, Option<Deed>),
     /// Its result has come.
     Answered,
 }
@@ -28,7 +28,7 @@ impl Calls {
     pub(super) fn made(&mut self, call: &Item) {
         self.0.add(call.id.hash(), || {
             let tool = call.tool.clone().filter(|tool| tool.len() <= MAX_NAME);
-            Call::Awaited(tool, call.action)
+            Call::Awaited(tool, call.deed)
         });
     }
 

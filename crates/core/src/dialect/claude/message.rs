@@ -7,9 +7,10 @@ use std::borrow::Cow;
 use std::iter;
 use std::sync::Arc;
 
+use crate::dialect::tool::mcp;
 use crate::event::{Event, Usage};
 use crate::hash::hash;
-use crate::item::{Action, Content, Fact, FactRef, Id, Item, Kind, Status};
+use crate::item::{Action, Content, Deed, Fact, FactRef, Id, Item, Kind, Status};
 use crate::json::{self, Str, Value};
 use crate::session::Facts;
 use crate::text::Text;
@@ -19,7 +20,7 @@ use super::calls::Call;
 use super::line::{Field, Line};
 use super::marker::{Marked, Said};
 use super::partial::Told;
-use super::{Claude, Maker, copy, leveled, marker, quiet, tool};
+use super::{Claude, Maker, copy, leveled, marker, quiet, tool, tools};
 
 /// Model of messages that the program makes itself.
 const SYNTHETIC: &str = "<synthetic>";
@@ -161,7 +162,7 @@ impl Claude {
             "tool_use" | "server_tool_use" | "mcp_tool_use" => self.call(maker, message, block, out),
             _ if kind.ends_with("_tool_result") || kind == "tool_result" => {
                 // The API ran the tool itself.
-                self.result(maker, block, block.call_id(), None, Some((None, Some(Action::Fetch))), out);
+                self.result(maker, block, block.call_id(), None, Some((None, Some(Deed::Fetch))), out);
             }
             "text" => {
                 // No text in it, or one of a wrong type: shown as it is, unless it is just absent.
@@ -218,15 +219,13 @@ impl Claude {
         out.extend(plan.map(|plan| Event::Put(Box::new(plan))));
     }
 
-    /// Sets tool and action, and for an MCP tool its server.
+    /// Sets tool and what it does, and for an MCP tool its server.
     pub(super) fn name_tool(&mut self, item: &mut Item, name: Option<Value<'_>>) {
-        let Some(name) = name.and_then(Value::decode) else {
-            item.action = Some(Action::Other);
-            return;
-        };
-        item.action = Some(tool::action(&name));
+        let name = name.and_then(Value::decode);
+        tools::of(name.as_deref().unwrap_or_default()).tell(item);
+        let Some(name) = name else { return };
         item.tool = Some(tool::shared(&mut self.tool, &name));
-        if let Some((server, tool)) = tool::mcp_parts(&name) {
+        if let Some((server, tool)) = mcp(&name) {
             item.data.push(("server", Fact::Text(server.to_owned())));
             item.data.push(("tool", Fact::Text(tool.to_owned())));
         }
@@ -324,7 +323,7 @@ impl Claude {
         let structured = maker.line.structured();
         let call = block.call_id();
         let (known, is_another) = match call.as_ref().and_then(|id| self.calls.get(id)) {
-            Some(Call::Awaited(tool, action)) => (Some((tool.clone(), *action)), false),
+            Some(Call::Awaited(tool, deed)) => (Some((tool.clone(), *deed)), false),
             Some(Call::Answered) => (None, true),
             None => (None, false),
         };
@@ -341,14 +340,14 @@ impl Claude {
         }
     }
 
-    /// A result, whose call is of this tool and action if it is `known`.
+    /// A result, whose call is of this tool and does this if it is `known`.
     fn result(
         &mut self,
         maker: &mut Maker<'_>,
         block: Block<'_>,
         call: Option<Id>,
         structured: Option<Value<'_>>,
-        known: Option<(Option<Arc<str>>, Option<Action>)>,
+        known: Option<(Option<Arc<str>>, Option<Deed>)>,
         out: &mut Vec<Event>,
     ) {
         let id = match &call {
@@ -364,7 +363,9 @@ impl Claude {
         item.error = block.fields.is_error;
         item.status = if item.error { Status::Failed } else { Status::Done };
         match known {
-            Some((tool, action)) if item.call.is_some() => (item.tool, item.action) = (tool, action),
+            Some((tool, deed)) if item.call.is_some() => {
+                (item.tool, item.deed, item.action) = (tool, deed, deed.map(Deed::action));
+            }
             _ => item.data.push(("orphan", Fact::Bool(true))),
         }
         result_content(&mut item, block.content());

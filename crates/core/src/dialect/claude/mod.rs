@@ -16,7 +16,8 @@ mod outcome;
 mod partial;
 mod sidechain;
 mod system;
-pub(super) mod tool;
+mod tool;
+pub(super) mod tools;
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Tools: what they do, and the typed facts of what they return.
+//! The typed facts of what tools return.
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
@@ -7,84 +7,6 @@ use super::edit;
 use crate::item::{Action, Fact, Item};
 use crate::json::{Kind, Record, Value};
 use crate::names::Names;
-
-/// What a tool does, by its exact name.
-pub(in crate::dialect) fn action(tool: &str) -> Action {
-    match tool {
-        "Bash" | "BashOutput" | "KillShell" | "KillBash" | "TaskOutput" | "TaskStop" | "Monitor" => {
-            Action::Run
-        }
-        "Read" | "NotebookRead" | "ReadMcpResourceTool" | "ListMcpResourcesTool" => Action::Read,
-        "Write" => Action::Write,
-        "Edit" | "MultiEdit" | "NotebookEdit" => Action::Edit,
-        "Glob" | "Grep" | "LS" | "ToolSearch" => Action::Search,
-        "WebFetch" | "WebSearch" | "web_search" | "web_fetch" => Action::Fetch,
-        "Task" | "Agent" | "Workflow" => Action::Delegate,
-        "TodoWrite" | "TodoRead" | "TaskCreate" | "TaskUpdate" | "TaskList" | "TaskGet" | "EnterPlanMode"
-        | "ExitPlanMode" | "exit_plan_mode" => Action::Plan,
-        "AskUserQuestion" => Action::Ask,
-        _ if tool.starts_with("mcp__") => Action::Mcp,
-        _ => Action::Other,
-    }
-}
-
-/// The names of its tools, for whoever writes one wrong: a stream may have others.
-pub(in crate::dialect) const TOOLS: &[&str] = &[
-    "Agent",
-    "AskUserQuestion",
-    "Bash",
-    "BashOutput",
-    "CronCreate",
-    "CronDelete",
-    "CronList",
-    "Edit",
-    "EnterPlanMode",
-    "EnterWorktree",
-    "ExitPlanMode",
-    "ExitWorktree",
-    "Glob",
-    "Grep",
-    "KillBash",
-    "KillShell",
-    "LS",
-    "LSP",
-    "ListAgents",
-    "ListMcpResourcesTool",
-    "Monitor",
-    "MultiEdit",
-    "NotebookEdit",
-    "NotebookRead",
-    "Read",
-    "ReadMcpResourceTool",
-    "ReportFindings",
-    "ScheduleWakeup",
-    "SendMessage",
-    "Skill",
-    "SlashCommand",
-    "StructuredOutput",
-    "Task",
-    "TaskCreate",
-    "TaskGet",
-    "TaskList",
-    "TaskOutput",
-    "TaskStop",
-    "TaskUpdate",
-    "TodoRead",
-    "TodoWrite",
-    "ToolSearch",
-    "WebFetch",
-    "WebSearch",
-    "Workflow",
-    "Write",
-    "exit_plan_mode",
-    "web_fetch",
-    "web_search",
-];
-
-/// Server and tool of an MCP tool's name.
-pub(super) fn mcp_parts(tool: &str) -> Option<(&str, &str)> {
-    tool.strip_prefix("mcp__")?.split_once("__")
-}
 
 /// Structured results hold the same facts under names that differ by tool; this is what ours are called.
 /// The shape decides, not the tool: a result whose call isn't known is read as well.

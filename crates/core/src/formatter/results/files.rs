@@ -10,8 +10,7 @@ use crate::formatter::changes::{Changes, number_of};
 use crate::formatter::standard::{Context, images};
 use crate::formatter::{figures, generic};
 use crate::item::FactRef;
-use crate::item::Item;
-use crate::json::Value;
+use crate::item::{DoesRef, Item};
 use crate::text::Text;
 
 pub(in crate::formatter) fn read(answer: &mut Answer<'_>) -> Option<View> {
@@ -98,8 +97,10 @@ fn read_lines(answer: &mut Answer<'_>) -> Option<View> {
         return answer.done();
     }
     let text = context.item.text();
-    let has_limit =
-        answer.call.is_none_or(|call| call.input().is_none_or(|input| input.get("limit").is_some()));
+    let asked = answer.call.map(Item::does);
+    let range = asked.as_ref().and_then(|asked| asked.get("range"));
+    let has_limit = asked.as_ref().is_none_or(|asked| asked.input().is_none())
+        || range.is_some_and(|range| range.get("lines").is_some());
     let numbered = Numbered::of(&text, !has_limit);
     let told = context.text("content").map(Text::trimmed_end);
     let is_told = lines.is_some();
@@ -123,14 +124,14 @@ fn read_lines(answer: &mut Answer<'_>) -> Option<View> {
                 return answer.done();
             }
             if text.trim().is_empty() && answer.says_nothing() {
-                let offset = answer.call.and_then(|call| call.input()?.get("offset")?.int());
-                answer.note(Text::own(if offset.unwrap_or(1) > 1 { "no lines" } else { "empty file" }));
+                let start = range.and_then(|range| range.get("start")?.int());
+                answer.note(Text::own(if start.unwrap_or(1) > 1 { "no lines" } else { "empty file" }));
             }
             answer.code("result.text", text);
         }
         return answer.done();
     }
-    let path = answer.call.and_then(|call| call.input_text("file_path")).or_else(|| context.text("path"));
+    let path = asked.and_then(|asked| asked.text("path")).or_else(|| context.text("path"));
     let lang = path.as_deref().and_then(extension);
     let bare = numbered.as_ref().map(|numbered| Text::clean(numbered.bare.trim_end()));
     if let Some(text) = told.or(bare).filter(|text| !text.is_empty()) {
@@ -154,9 +155,8 @@ fn read_lines(answer: &mut Answer<'_>) -> Option<View> {
 
 /// Whether the call named just these lines: its own line told them.
 fn asks_for(answer: &Answer<'_>, start: u64, lines: u64) -> bool {
-    let told =
-        |key: &str| answer.call?.input()?.get(key)?.int().and_then(|number| u64::try_from(number).ok());
-    !answer.context.is_apart && told("offset") == Some(start) && told("limit") == Some(lines) && lines > 0
+    let told = |name: &str| answer.call?.does().get("range")?.count_at(name);
+    !answer.context.is_apart && told("start") == Some(start) && told("lines") == Some(lines) && lines > 0
 }
 
 /// `lines 1–50 of 533`, `11 lines`, `empty file`
@@ -211,8 +211,8 @@ impl<'a> Numbered<'a> {
 
 pub(in crate::formatter) fn change(answer: &mut Answer<'_>) -> Option<View> {
     let context = answer.context;
-    let told = |name: &str| answer.call.and_then(|call| call.input_text(name));
-    let path = context.text("path").or_else(|| told("file_path")).or_else(|| told("notebook_path"));
+    let call = answer.call.map(Item::does);
+    let path = context.text("path").or_else(|| call.as_ref()?.text("path"));
     let path = path.map(|path| context.path(path));
     let is_patched = context.fact("patch").is_some();
     // Versions 1.0 tell no facts in the stream, only what the model reads.
@@ -223,10 +223,10 @@ pub(in crate::formatter) fn change(answer: &mut Answer<'_>) -> Option<View> {
     };
     let changes = context.fact("patch").and_then(Changes::of_patch).or_else(|| {
         if is_created {
-            let written = context.fact("content").and_then(FactRef::str);
-            return Some(Changes::created(&written.or_else(|| input(answer.call?, "content"))?));
+            let written = context.fact("content").or_else(|| call.as_ref()?.get("content"));
+            return Some(Changes::created(&written.and_then(FactRef::str)?));
         }
-        let mut changes = asked(answer.call?)?;
+        let mut changes = asked(call.as_ref()?)?;
         if let Some((_, snippet)) = text.split_once("on a snippet of the edited file:\n") {
             changes.place(snippet);
         }
@@ -250,7 +250,7 @@ pub(in crate::formatter) fn change(answer: &mut Answer<'_>) -> Option<View> {
     if is_created {
         let lines = figures::count_of(changes.added(), "line", "lines");
         answer.note(Text::clean_owned(format!("created, {}", &*lines)));
-    } else if is_patched || !answer.call.is_some_and(is_everywhere) {
+    } else if is_patched || !call.as_ref().is_some_and(is_everywhere) {
         answer.title = changes.title();
     }
     answer.by_the_user();
@@ -260,14 +260,15 @@ pub(in crate::formatter) fn change(answer: &mut Answer<'_>) -> Option<View> {
 
 /// A cell of a notebook: what it held, as far as that is told, and what it holds now.
 pub(in crate::formatter) fn cell(answer: &mut Answer<'_>) -> Option<View> {
-    let (context, call) = (answer.context, answer.call);
-    let asked = |name: &str| call.and_then(|call| input(call, name));
+    let context = answer.context;
+    let call = answer.call.map(Item::does);
+    let asked = |name: &str| call.as_ref()?.get(name)?.str();
     let told = |name: &str| context.fact(name).and_then(FactRef::str);
-    let mode = told("edit_mode").or_else(|| asked("edit_mode"));
+    let mode = told("edit_mode").or_else(|| asked("mode"));
     let is_deleted = mode.as_deref() == Some("delete");
     let old = told("old_source").unwrap_or_default();
     let new =
-        if is_deleted { Some(Cow::Borrowed("")) } else { told("new_source").or_else(|| asked("new_source")) };
+        if is_deleted { Some(Cow::Borrowed("")) } else { told("new_source").or_else(|| asked("source")) };
     let Some(new) = new else { return change(answer) };
     let changes = Changes::between(&old, &new, CONTEXT);
     if is_deleted {
@@ -277,7 +278,7 @@ pub(in crate::formatter) fn cell(answer: &mut Answer<'_>) -> Option<View> {
         changes.tell(&mut answer.title);
     }
     answer.by_the_user();
-    let path = context.text("path").or_else(|| asked("notebook_path").map(|path| Text::clean(&path)));
+    let path = context.text("path").or_else(|| asked("path").map(|path| Text::clean(&path)));
     answer.body.extend(changes.block(path.map(|path| context.path(path))));
     answer.done()
 }
@@ -285,31 +286,19 @@ pub(in crate::formatter) fn cell(answer: &mut Answer<'_>) -> Option<View> {
 /// Kept lines around a change.
 const CONTEXT: Option<usize> = Some(3);
 
-fn input<'a>(call: &'a Item, key: &str) -> Option<Cow<'a, str>> {
-    call.input()?.get(key)?.decode()
-}
-
 /// Whether a call asked for a change of every place, of which there may be any number.
-fn is_everywhere(call: &Item) -> bool {
-    let Some(input) = call.input() else { return false };
-    let has_all = |edit: Value<'_>| edit.get("replace_all").and_then(Value::bool) == Some(true);
-    has_all(input) || input.get("edits").into_iter().flat_map(Value::items).any(has_all)
+fn is_everywhere(call: &DoesRef<'_>) -> bool {
+    let changes = call.get("changes").map(FactRef::list).unwrap_or_default();
+    changes.into_iter().any(|change| change.get("everywhere").and_then(FactRef::bool) == Some(true))
 }
 
 /// The changes that a call asked for.
-fn asked(call: &Item) -> Option<Changes> {
-    if let Some(edits) = call.input()?.get("edits") {
-        let mut all = Changes::default();
-        for edit in edits.items() {
-            let [old, new] = ["old_string", "new_string"].map(|key| edit.get(key).and_then(Value::decode));
-            all.extend(Changes::between(&old?, &new?, CONTEXT));
-        }
-        return Some(all);
+fn asked(call: &DoesRef<'_>) -> Option<Changes> {
+    let mut all = Changes::default();
+    for change in call.get("changes")?.list() {
+        all.extend(Changes::asked(change, CONTEXT)?);
     }
-    if let (Some(old), Some(new)) = (input(call, "old_string"), input(call, "new_string")) {
-        return Some(Changes::between(&old, &new, CONTEXT));
-    }
-    None
+    Some(all)
 }
 
 /// `2 files`, `100 of 4,321 files`

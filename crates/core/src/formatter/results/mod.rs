@@ -9,7 +9,7 @@ mod others;
 
 pub(super) use commands::{job, run};
 pub(super) use files::{cell, change, list, read, search};
-pub(super) use others::{ask, delegate, fetch, plan_mode, points, skill, tasks, todos, tool_search};
+pub(super) use others::{ask, delegate, fetch, find_tools, plan_mode, points, skill, tasks, todos};
 
 use std::sync::LazyLock;
 
@@ -62,10 +62,8 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
         answer.no_success();
         return Some(answer.finish());
     }
-    let tool = item.tool.as_deref().or_else(|| call?.tool.as_deref());
-    let action = item.action.or_else(|| call?.action);
-    let form = tools::form(tool, action);
-    let said = match (form.result)(&mut answer) {
+    let (_, form) = tools::form(item.deed().or_else(|| call?.deed()));
+    let said = match form(&mut answer) {
         None if context.full => answer.finish(),
         said => said?,
     };

@@ -124,7 +124,7 @@ pub(in crate::formatter) fn tasks(answer: &mut Answer<'_>) -> Option<View> {
         if let Some(id) = task.get("id").and_then(FactRef::words) {
             line.push("result.note", format!("#{}", &*id));
         }
-        let asked = answer.call.and_then(|call| call.input_text("subject"));
+        let asked = answer.call.and_then(|call| call.does().text("subject"));
         let is_new = |subject: &Text| context.full || context.is_apart || Some(subject) != asked.as_ref();
         let subject = task.text_at("subject").filter(is_new);
         line.push("result.note", subject.unwrap_or_default());
@@ -205,7 +205,7 @@ pub(in crate::formatter) fn plan_mode(answer: &mut Answer<'_>) -> Option<View> {
         answer.note(context.path(path));
     }
     // The call said the plan as it was proposed. The agent tells of changes where there are none, too.
-    let asked = answer.call.and_then(|call| call.input_text("plan"));
+    let asked = answer.call.and_then(|call| call.does().text("plan"));
     let plan = context.text("plan").filter(|_| context.is("user_modified"));
     if let Some(plan) = plan.filter(|plan| asked.as_ref() != Some(plan)) {
         answer.by_the_user();
@@ -245,7 +245,7 @@ pub(in crate::formatter) fn skill(answer: &mut Answer<'_>) -> Option<View> {
     answer.done()
 }
 
-pub(in crate::formatter) fn tool_search(answer: &mut Answer<'_>) -> Option<View> {
+pub(in crate::formatter) fn find_tools(answer: &mut Answer<'_>) -> Option<View> {
     let names: Vec<_> = answer.context.fact("matches").map(FactRef::list).unwrap_or_default();
     let number = names.len() as u64;
     if number == 0 {

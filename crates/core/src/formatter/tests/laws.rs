@@ -1,7 +1,6 @@
 //! What holds whatever an item says.
 
 use super::*;
-use crate::formatter::tools;
 use crate::profile::Limits;
 use proptest::prelude::*;
 
@@ -127,7 +126,12 @@ fn numbered(json: &str) -> (String, Vec<String>) {
 }
 
 fn tool() -> impl Strategy<Value = &'static str> {
-    let names: Vec<&'static str> = tools::names().chain(["mcp__a__b", "Вash"]).collect();
+    let names: Vec<&'static str> = DIALECTS
+        .iter()
+        .flat_map(|dialect| dialect.tools)
+        .map(|(name, _)| *name)
+        .chain(["mcp__a__b", "Вash"])
+        .collect();
     proptest::sample::select(names)
 }
 

@@ -91,6 +91,30 @@ fn plugins_know_whether_they_write_a_page() {
 }
 
 #[test]
+fn what_a_call_does_has_the_same_names_for_every_tool() {
+    let plugin = r#"
+        sf.tool("*", { arg = function(_, call)
+          local does, names = call.does, {}
+          for name in pairs(does) do names[#names + 1] = name end
+          local change = does.changes and does.changes[1]
+          local told = change and `{change.old}→{change.new} {change.everywhere}` or does.range and does.range.lines
+          return `{does.path} {told} {does.nothing} {table.concat(names, ",")}`
+        end })"#;
+    check(
+        plugin,
+        &[
+            &call("1", "Edit", r#"{"file_path":"/a","old_string":"x","new_string":"y","replace_all":true}"#),
+            &call("2", "MultiEdit", r#"{"file_path":"/b","edits":[{"old_string":"1","new_string":"2"}]}"#),
+            &call("3", "Read", r#"{"file_path":"/c","limit":7}"#),
+        ],
+        "<<mark.call::●>> <<tool.name::Edit>> <<call.arg::/a x→y true nil path,changes>>\n\
+         <<mark.call::●>> <<tool.name::MultiEdit>> <<call.arg::/b 1→2 nil nil path,changes>>\n\
+         <<mark.call::●>> <<tool.name::Read>> <<call.arg::/c 7 nil path,range>>\n\
+         <<mark.warning::▲>> <<notice.warning::3 calls have no result:>> <<notice.text::Edit 1, MultiEdit 2, Read 3>>",
+    );
+}
+
+#[test]
 fn an_item_that_was_kept_is_no_longer_good() {
     let plugin = r#"
         local kept

@@ -1,0 +1,244 @@
+//! The tools of products: what each is called, what it does, and how its input is read.
+
+use crate::item::{Action, Deed, Does, Fact, Item, Part};
+use crate::text::Text;
+
+/// A tool of a product.
+#[derive(Clone, Copy, Debug)]
+pub struct Tool {
+    /// Its name. Empty: any name that isn't one of a known tool.
+    pub name: &'static str,
+    /// What it does.
+    pub deed: Deed,
+    /// What its input is made of.
+    pub parts: &'static [Part],
+}
+
+impl Tool {
+    /// A tool whose input is read as is usual for what it does.
+    pub(super) const fn usual(name: &'static str, deed: Deed) -> Self {
+        Self { name, deed, parts: parts_of(deed) }
+    }
+
+    /// A row of a table for [`crate::names::Names`].
+    pub(super) const fn row(name: &'static str, deed: Deed) -> (&'static str, Self) {
+        (name, Self::usual(name, deed))
+    }
+
+    /// The same with an input of its own.
+    pub(super) const fn row_of(
+        name: &'static str,
+        deed: Deed,
+        parts: &'static [Part],
+    ) -> (&'static str, Self) {
+        (name, Self { name, deed, parts })
+    }
+
+    /// Says on a call what it does.
+    pub(super) fn tell(self, call: &mut Item) {
+        call.deed = Some(self.deed);
+        call.action = Some(self.deed.action());
+        call.does = Some(Does::Input(self.parts));
+    }
+}
+
+/// Says on a call or result what it does, which is told by its action alone.
+pub fn tell_action(item: &mut Item, action: Action) {
+    Tool::usual("", action.into()).tell(item);
+}
+
+/// Says on a call what the tool of this name does, as far as a product is known to have one.
+pub fn tell_tool(item: &mut Item, name: &str) {
+    tool(name).tell(item);
+    if let Some((server, own)) = mcp(name) {
+        item.data.push(("server", Fact::Text(server.to_owned())));
+        item.data.push(("tool", Fact::Text(own.to_owned())));
+    }
+    item.tool = Some(name.into());
+}
+
+/// What a tool does, as far as its name tells: that of a known product or of an MCP server.
+pub fn action_of(name: &str) -> Action {
+    tool(name).deed.action()
+}
+
+/// The name of a tool, cleaned.
+pub(crate) fn name(tool: &str) -> Text {
+    known(tool).map_or_else(|| Text::clean(tool), |known| Text::own(known.name))
+}
+
+/// The tool of this name.
+fn tool(name: &str) -> Tool {
+    let unknown = || Tool::usual("", if name.starts_with(MCP) { Deed::Mcp } else { Deed::Other });
+    known(name).unwrap_or_else(unknown)
+}
+
+fn known(name: &str) -> Option<Tool> {
+    super::DIALECTS.iter().find_map(|dialect| (dialect.tool)(name))
+}
+
+/// How the names of tools of MCP servers begin.
+const MCP: &str = "mcp__";
+
+/// Server and tool of an MCP tool's name.
+pub(super) fn mcp(name: &str) -> Option<(&str, &str)> {
+    name.strip_prefix(MCP)?.split_once("__")
+}
+
+/// Whether a name is that of a tool of an MCP server.
+pub(super) fn is_mcp(name: &str) -> bool {
+    name.starts_with(MCP)
+}
+
+/// How an input is usually made that asks for this.
+const fn parts_of(deed: Deed) -> &'static [Part] {
+    match deed {
+        Deed::Run | Deed::Watch | Deed::Command => RUN,
+        Deed::Job | Deed::EndJob => JOB,
+        Deed::Read => READ,
+        Deed::Resource => RESOURCE,
+        Deed::List => FILE,
+        Deed::Write => WRITE,
+        Deed::Edit => EDIT,
+        Deed::EditCell => EDIT_CELL,
+        Deed::Find => FIND,
+        Deed::Grep => GREP,
+        Deed::FindTools => QUERY,
+        Deed::Fetch => FETCH,
+        Deed::Delegate => DELEGATE,
+        Deed::Todos | Deed::Plan => TODOS,
+        Deed::Task => TASK,
+        Deed::PlanMode => PLAN_MODE,
+        Deed::Ask => ASK,
+        Deed::Skill => SKILL,
+        _ => &[],
+    }
+}
+
+const fn key(key: &'static str, name: &'static str) -> Part {
+    Part::key(key, name)
+}
+
+const RUN: &[Part] = &[
+    key("command", "command"),
+    key("cmd", "command"),
+    key("script", "command"),
+    key("description", "description"),
+    key("run_in_background", "background"),
+    key("dangerouslyDisableSandbox", "unsandboxed"),
+    key("timeout", "timeout_ms"),
+    key("cwd", "cwd"),
+    key("workdir", "cwd"),
+];
+
+const JOB: &[Part] =
+    &[key("bash_id", "job"), key("shell_id", "job"), key("task_id", "job"), key("filter", "filter")];
+
+const FILE: &[Part] = &[
+    key("file_path", "path"),
+    key("path", "path"),
+    key("absolute_path", "path"),
+    key("notebook_path", "path"),
+];
+
+const READ: &[Part] = &[
+    FILE[0],
+    FILE[1],
+    FILE[2],
+    FILE[3],
+    Part::here("range", &[key("offset", "start"), key("limit", "lines")]),
+    key("pages", "pages"),
+];
+
+const RESOURCE: &[Part] = &[key("server", "server"), key("uri", "uri")];
+
+const WRITE: &[Part] = &[FILE[0], FILE[1], FILE[2], FILE[3], key("content", "content")];
+
+const CHANGE: &[Part] =
+    &[key("old_string", "old"), key("new_string", "new"), key("replace_all", "everywhere")];
+
+const EDIT: &[Part] = &[
+    FILE[0],
+    FILE[1],
+    FILE[2],
+    FILE[3],
+    Part::within("edits", "changes", CHANGE),
+    Part::sole("changes", CHANGE),
+];
+
+const EDIT_CELL: &[Part] = &[
+    FILE[0],
+    FILE[1],
+    FILE[2],
+    FILE[3],
+    key("edit_mode", "mode"),
+    key("cell_id", "cell"),
+    key("new_source", "source"),
+];
+
+const FIND: &[Part] =
+    &[Part::word("by", "name"), key("pattern", "pattern"), key("path", "path"), key("dir_path", "path")];
+
+const GREP: &[Part] = &[
+    Part::word("by", "content"),
+    key("pattern", "pattern"),
+    key("query", "pattern"),
+    key("path", "path"),
+    key("dir_path", "path"),
+    key("glob", "glob"),
+    key("include", "glob"),
+    key("type", "type"),
+];
+
+const QUERY: &[Part] = &[key("query", "query")];
+
+const FETCH: &[Part] = &[key("url", "url"), key("query", "query"), key("prompt", "prompt")];
+
+const DELEGATE: &[Part] = &[
+    key("subagent_type", "agent"),
+    key("agent", "agent"),
+    key("agent_type", "agent"),
+    key("description", "description"),
+    key("run_in_background", "background"),
+    key("prompt", "prompt"),
+];
+
+/// A point of a list of things to do.
+pub(super) const TODO: &[Part] = &[
+    key("content", "content"),
+    key("subject", "content"),
+    key("text", "content"),
+    key("status", "status"),
+    key("activeForm", "active"),
+    key("active", "active"),
+    key("id", "id"),
+    key("owner", "owner"),
+    key("blockedBy", "blocked_by"),
+];
+
+const TODOS: &[Part] = &[Part::within("todos", "todos", TODO)];
+
+const TASK: &[Part] = &[
+    key("taskId", "id"),
+    key("task_id", "id"),
+    key("id", "id"),
+    key("subject", "subject"),
+    key("status", "status"),
+    key("owner", "owner"),
+    key("addBlocks", "blocks"),
+    key("addBlockedBy", "blocked_by"),
+    key("description", "description"),
+];
+
+const PLAN_MODE: &[Part] = &[key("plan", "plan")];
+
+const QUESTION: &[Part] = &[
+    key("question", "question"),
+    key("header", "head"),
+    key("multiSelect", "several"),
+    Part::within("options", "options", &[key("label", "label"), key("description", "description")]),
+];
+
+const ASK: &[Part] = &[Part::within("questions", "questions", QUESTION)];
+
+const SKILL: &[Part] = &[key("skill", "skill"), key("command", "skill"), key("args", "args")];

@@ -1,0 +1,99 @@
+//! What a call does, more exactly than its action says: what it is shown by.
+
+use super::Action;
+
+/// What a call does, in the terms that all products share. Each belongs to an [`Action`], which is what users choose by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Deed {
+    /// Runs a command.
+    Run,
+    /// Runs a command that is listened to for a while.
+    Watch,
+    /// Looks at a job in the background.
+    Job,
+    /// Ends a job in the background.
+    EndJob,
+    /// Reads a file.
+    Read,
+    /// Reads something that isn't a file.
+    Resource,
+    /// Writes a whole file.
+    Write,
+    /// Changes parts of a file.
+    Edit,
+    /// Changes a cell of a notebook.
+    EditCell,
+    /// Lists a folder.
+    List,
+    /// Finds files by their names.
+    Find,
+    /// Finds text in files.
+    Grep,
+    /// Finds tools.
+    FindTools,
+    /// Gets a page, or searches the web.
+    Fetch,
+    /// Hands a task to a sub-agent.
+    Delegate,
+    /// Writes the list of things to do, which is then an item of its own.
+    Todos,
+    /// Keeps a plan in some other way.
+    Plan,
+    /// Adds, changes or looks at one task of a list.
+    Task,
+    /// Looks at all tasks.
+    Tasks,
+    /// Begins or ends the planning of what is done later.
+    PlanMode,
+    /// Asks the user.
+    Ask,
+    /// Calls a tool of an MCP server.
+    Mcp,
+    /// Loads a skill.
+    Skill,
+    /// Runs a command of the agent's own program.
+    Command,
+    /// Tells another agent something.
+    Message,
+    /// Anything else.
+    Other,
+}
+
+impl Deed {
+    /// The action that it belongs to.
+    pub fn action(self) -> Action {
+        match self {
+            Self::Run | Self::Watch | Self::Job | Self::EndJob => Action::Run,
+            Self::Read | Self::Resource => Action::Read,
+            Self::Write => Action::Write,
+            Self::Edit | Self::EditCell => Action::Edit,
+            Self::List | Self::Find | Self::Grep | Self::FindTools => Action::Search,
+            Self::Fetch => Action::Fetch,
+            Self::Delegate => Action::Delegate,
+            Self::Todos | Self::Plan | Self::Task | Self::Tasks | Self::PlanMode => Action::Plan,
+            Self::Ask => Action::Ask,
+            Self::Mcp => Action::Mcp,
+            Self::Skill | Self::Command | Self::Message | Self::Other => Action::Other,
+        }
+    }
+}
+
+impl From<Action> for Deed {
+    /// What is meant most often by an action.
+    fn from(action: Action) -> Self {
+        match action {
+            Action::Run => Self::Run,
+            Action::Read => Self::Read,
+            Action::Write => Self::Write,
+            Action::Edit => Self::Edit,
+            Action::Search => Self::Grep,
+            Action::Fetch => Self::Fetch,
+            Action::Delegate => Self::Delegate,
+            Action::Plan => Self::Plan,
+            Action::Ask => Self::Ask,
+            Action::Mcp => Self::Mcp,
+            Action::Other => Self::Other,
+        }
+    }
+}
