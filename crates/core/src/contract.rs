@@ -230,6 +230,8 @@ pub struct Facts {
     pub answers: Option<Map<String, Value>>,
     /// Milliseconds spent waiting for the model.
     pub api_ms: Option<f64>,
+    /// Plan: whether the user approved it.
+    pub approved: Option<bool>,
     /// Retry: which attempt.
     pub attempt: Option<i64>,
     /// Run: id of the job, if it runs on in the background.
@@ -244,8 +246,12 @@ pub struct Facts {
     pub calls: Option<Vec<String>>,
     /// Refusal: its category.
     pub category: Option<String>,
+    /// Outcome: why it failed: `interrupted`, `turns`, `budget`, `structure`, `running`.
+    pub cause: Option<String>,
     /// Edit: the cell of a notebook.
     pub cell: Option<String>,
+    /// Read: how many cells a notebook has, where they aren't told.
+    pub cell_count: Option<i64>,
     /// Read: the cells of a notebook.
     pub cells: Option<Vec<Value>>,
     /// Fetch: the HTTP status.
@@ -260,7 +266,7 @@ pub struct Facts {
     pub count: Option<i64>,
     /// Write, edit: whether the file is new.
     pub created: Option<bool>,
-    /// Session: the folder it works in.
+    /// Session: the folder it works in. Run: that of the next command, if the agent's program reset it; `stderr` says no more.
     pub cwd: Option<String>,
     /// Retry: milliseconds until it.
     pub delay_ms: Option<f64>,
@@ -268,6 +274,8 @@ pub struct Facts {
     pub denials: Option<Vec<Map<String, Value>>>,
     /// Milliseconds from start to end.
     pub duration_ms: Option<f64>,
+    /// Notices: true if something else tells the same.
+    pub echo: Option<bool>,
     /// Edit: what was done to a cell: `replace`, `insert`, `delete`.
     pub edit_mode: Option<String>,
     /// Retry: why.
@@ -298,8 +306,12 @@ pub struct Facts {
     pub interrupted: Option<bool>,
     /// Retracted: ids of the items that are taken back.
     pub items: Option<Vec<String>>,
+    /// Run: how a job in the background goes: `state`, `exit`, `output`, `stderr`.
+    pub job: Option<Map<String, Value>>,
     /// Notices: `info`, `warning` or `error`.
     pub level: Option<String>,
+    /// Search: whether the text is a line that sums up and then one path a line.
+    pub listed: Option<bool>,
     /// How many lines were read or found.
     pub lines: Option<i64>,
     /// Search: how many matches, or which.
@@ -346,6 +358,8 @@ pub struct Facts {
     pub persisted: Option<String>,
     /// Plan: the plan's text.
     pub plan: Option<String>,
+    /// Outcome: the errors that are for people, if not all are.
+    pub problems: Option<Vec<Value>>,
     /// Fetch, search: what was looked for.
     pub query: Option<String>,
     /// Notices: true if it is worth showing only in `full`.
@@ -374,6 +388,8 @@ pub struct Facts {
     pub session: Option<String>,
     /// The skill that was used.
     pub skill: Option<String>,
+    /// Edit: the changed lines and some around them, numbered, where no patch is told.
+    pub snippet: Option<String>,
     /// Number of the first line that was read, from 1.
     pub start: Option<i64>,
     /// Delegate, run: how far it is.
@@ -384,6 +400,8 @@ pub struct Facts {
     pub stderr: Option<String>,
     /// Run, hook: what it wrote on standard output.
     pub stdout: Option<String>,
+    /// Results: how a person stopped the call: `interrupted` while it ran, or `rejected` before.
+    pub stopped: Option<String>,
     /// The tool's own structured value, if no other fact says it.
     pub structured: Option<Value>,
     /// Outcome, control: what kind.

@@ -302,6 +302,8 @@ pub struct Item {
     pub block: Option<u32>,
     /// Its text.
     pub text: Content,
+    /// Takes out of the cleaned text what the agent's program put around it; see [`Item::words`].
+    pub words: Option<fn(&Item, Text) -> Text>,
     /// Its typed facts; names as in `docs/facts.md`.
     pub data: Vec<(&'static str, Fact)>,
     /// The record that it came with.
@@ -329,6 +331,7 @@ impl Item {
             input: None,
             block: None,
             text: Content::None,
+            words: None,
             data: Vec::new(),
             record: None,
         }
@@ -417,6 +420,15 @@ impl Item {
         let is_text = matches!(self.kind, Kind::Prompt | Kind::Reply | Kind::Thinking | Kind::Result)
             || self.fact("raw").is_some();
         is_text && self.text().trim().is_empty()
+    }
+
+    /// The text as it is for people, cleaned: without what the agent's program put around it.
+    pub fn words(&self) -> Text {
+        let text = self.clean_text();
+        match self.words {
+            Some(words) => words(self, text),
+            None => text,
+        }
     }
 
     /// The fact called `name`, unless it is `null`.

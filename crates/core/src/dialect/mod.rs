@@ -13,6 +13,8 @@ use crate::event::Event;
 use crate::item::Id;
 use crate::json::{Record, Value};
 
+#[cfg(test)]
+pub(crate) use claude::wrapped::tell as tell_wrapped;
 pub use foreign::recognise as recognise_foreign;
 pub(crate) use tool::name as tool_name;
 pub use tool::{Tool, action_of, tell_action, tell_tool};
@@ -29,6 +31,8 @@ pub struct Dialect {
     pub tools: &'static [(&'static str, Tool)],
     /// The one of them that has this name.
     pub tool: fn(&str) -> Option<Tool>,
+    /// What its program writes around texts: nothing but the dialect may look for that.
+    pub sentences: fn() -> Vec<&'static str>,
 }
 
 /// The dialects, in the order in which they are asked for a claim.
@@ -38,6 +42,7 @@ pub const DIALECTS: &[Dialect] = &[Dialect {
     decoder: || Box::new(claude::Claude::default()),
     tools: &claude::tools::TOOLS,
     tool: claude::tools::find,
+    sentences: claude::wrapped::sentences,
 }];
 
 /// The dialect called `name`.

@@ -9,7 +9,7 @@ use crate::text::Text;
 
 /// Says a notice; `None` hides it.
 pub(super) fn view(context: Context<'_>) -> Option<View> {
-    if !context.full && context.is("quiet") {
+    if !context.full && ["quiet", "repeated", "echo"].iter().any(|name| context.is(name)) {
         return None;
     }
     let event = context.text("event").unwrap_or(Text::own("notice"));
@@ -27,9 +27,6 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
     let known = words(context, &event);
     let said = context.text("say").filter(|_| !context.full);
     let mut text = said.unwrap_or_else(|| context.item.clean_text()).trimmed_end();
-    if !context.full && said_elsewhere(context, &event, &text) {
-        return None;
-    }
     if !context.full && mark != "error" && known.is_some() && TOLD.contains(&&*event) {
         text = Text::EMPTY;
     }
@@ -180,21 +177,6 @@ fn short_id(id: Text) -> Text {
 
 /// Longest first line of an error that is a title, in bytes.
 const LONG_ERROR: usize = 500;
-
-/// Whether something else tells the same: a compaction is a notice with figures, a rejected call has a result, a
-/// sub-agent its answer.
-fn said_elsewhere(context: Context<'_>, event: &str, text: &str) -> bool {
-    match event {
-        _ if context.is("repeated") => true,
-        // It stopped the call: the call's result says so.
-        "hook" => {
-            context.text("hook_event").as_deref() == Some("PreToolUse") && context.count("exit") == Some(2)
-        }
-        "command-output" => text.starts_with("Compacted"),
-        "interrupt" => text.ends_with("for tool use]"),
-        _ => false,
-    }
-}
 
 /// Events whose text says no more than the words made of their facts.
 const TOLD: [&str; 6] = ["retry", "compaction", "limit", "mode", "interrupt", "retracted"];

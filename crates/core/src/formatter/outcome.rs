@@ -50,8 +50,9 @@ pub(super) fn view(context: Context<'_>) -> View {
         }
     }
     let mut lines = Vec::new();
-    for error in context.fact("errors").map(FactRef::list).unwrap_or_default() {
-        if let Some(error) = error.words().filter(|error| is_for_people(error, context.full)) {
+    let problems = context.fact("problems").filter(|_| !context.full).or_else(|| context.fact("errors"));
+    for error in problems.map(FactRef::list).unwrap_or_default() {
+        if let Some(error) = error.words().filter(|error| !error.trim().is_empty()) {
             if error.contains('\n') {
                 view.body.push(Block::text("outcome.error", error.trimmed_end()));
             } else {
@@ -72,11 +73,6 @@ pub(super) fn view(context: Context<'_>) -> View {
     view
 }
 
-/// Whether an error says something, and not to the program's own makers alone.
-fn is_for_people(error: &str, full: bool) -> bool {
-    !error.trim().is_empty() && (full || !error.starts_with("[ede_diagnostic]"))
-}
-
 fn figure(title: &mut Line, text: Text) {
     title.push("outcome.note", Text::own("·"));
     title.push("outcome.figure", text);
@@ -84,19 +80,21 @@ fn figure(title: &mut Line, text: Text) {
 
 /// Why a run failed, in words.
 fn why(context: Context<'_>) -> Text {
-    let subtype = context.fact("subtype").and_then(FactRef::str);
-    let is_aborted =
-        context.fact("reason").and_then(FactRef::str).is_some_and(|reason| reason.starts_with("aborted"));
-    if is_aborted || context.is("interrupted") {
+    if context.is("interrupted") {
         return Text::own("interrupted");
     }
-    Text::own(match subtype.as_deref() {
-        Some("error_max_turns") => "stopped: too many turns",
-        Some("error_max_budget_usd") => "stopped: over budget",
-        Some("error_max_structured_output_retries") => "failed: no valid structured output",
-        Some("error_during_execution") => "failed while running",
-        None | Some("success" | "error") => "failed",
-        Some(other) => return Text::clean_owned(format!("failed: {}", other.replace('_', " "))),
+    let cause = context.fact("cause").and_then(FactRef::str);
+    let subtype = context.fact("subtype").and_then(FactRef::str);
+    Text::own(match cause.as_deref() {
+        Some("interrupted") => "interrupted",
+        Some("turns") => "stopped: too many turns",
+        Some("budget") => "stopped: over budget",
+        Some("structure") => "failed: no valid structured output",
+        Some("running") => "failed while running",
+        _ => match subtype.as_deref() {
+            None | Some("success" | "error") => "failed",
+            Some(other) => return Text::clean_owned(format!("failed: {}", other.replace('_', " "))),
+        },
     })
 }
 

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use crate::dialect::{DIALECTS, tell_action, tell_tool};
+use crate::dialect::{DIALECTS, tell_action, tell_tool, tell_wrapped};
 use crate::entry::{Block, Change, Line, Point, View};
 use crate::formatter::standard::Standard;
 use crate::formatter::{Formatter, Verdict};
@@ -51,6 +51,9 @@ fn item(json: &str) -> Item {
         item.data.push((String::leak(name), Fact::Node(node)));
     }
     item.record = Some(Arc::new(record));
+    if kind == Kind::Result {
+        tell_wrapped(&mut item);
+    }
     item
 }
 
@@ -200,7 +203,7 @@ fn notices_and_outcomes() {
                 "<outcome-ok> done\n  (reply) Hi\n",
             ),
             (
-                r#"{"kind":"outcome","error":1,"facts":{"subtype":"error_max_turns","errors":["Reached maximum"],"denials":[{"tool":"Bash"}]}}"#,
+                r#"{"kind":"outcome","error":1,"facts":{"subtype":"error_max_turns","cause":"turns","errors":["Reached maximum"],"denials":[{"tool":"Bash"}]}}"#,
                 "<outcome-error> stopped: too many turns · 1 denied\n  Reached maximum\n",
             ),
         ],

@@ -52,6 +52,14 @@ impl<'a> Str<'a> {
         self.write_to(&mut OnlyBlanks).is_ok()
     }
 
+    /// Whether the string it stands for begins so; no more is decoded than that takes.
+    pub fn begins_with(self, text: &str) -> bool {
+        let mut awaited = Awaited(text.as_bytes());
+        // What follows the beginning is refused.
+        let _ = self.write_to(&mut awaited);
+        awaited.0.is_empty()
+    }
+
     /// Writes the string it stands for, bit by bit.
     pub fn write_to(self, out: &mut impl fmt::Write) -> fmt::Result {
         if self.escaped { unescape(self.raw, out) } else { out.write_str(self.raw) }
@@ -81,6 +89,21 @@ pub(crate) fn is_same(one: &[u8], other: &[u8]) -> bool {
 #[inline]
 fn ends<const N: usize>(bytes: &[u8]) -> Option<([u8; N], [u8; N])> {
     Some((*bytes.first_chunk()?, *bytes.last_chunk()?))
+}
+
+/// Takes this beginning of a text, and no more.
+struct Awaited<'a>(&'a [u8]);
+
+impl fmt::Write for Awaited<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let length = self.0.len().min(text.len());
+        let (now, later) = self.0.split_at(length);
+        if self.0.is_empty() || now != &text.as_bytes()[..length] {
+            return Err(fmt::Error);
+        }
+        self.0 = later;
+        Ok(())
+    }
 }
 
 /// Takes nothing but blanks.

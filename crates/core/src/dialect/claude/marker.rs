@@ -71,6 +71,12 @@ const OTHERS: &[(&str, &str)] = &[
     ("user-memory-input", "memory"),
 ];
 
+/// What gives such strings away. A tag of one word may be anything.
+pub(super) fn sentences() -> impl Iterator<Item = &'static str> {
+    let tags = NOTES.iter().chain(OTHERS).map(|(tag, _)| *tag).filter(|tag| tag.contains(['-', '_']));
+    BEGINNINGS.iter().map(|(beginning, ..)| *beginning).chain(tags)
+}
+
 /// Says whose words `text` is.
 pub(super) fn read(text: &str) -> Said<'_> {
     let (words, first) = without_notes(text);

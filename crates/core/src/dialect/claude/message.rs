@@ -20,7 +20,7 @@ use super::calls::Call;
 use super::line::{Field, Line};
 use super::marker::{Marked, Said};
 use super::partial::Told;
-use super::{Claude, Maker, copy, leveled, marker, quiet, tool, tools};
+use super::{Claude, Maker, copy, leveled, marker, quiet, tool, tools, wrapped};
 
 /// Model of messages that the program makes itself.
 const SYNTHETIC: &str = "<synthetic>";
@@ -385,12 +385,7 @@ impl Claude {
                 item.data.push(("structured", Fact::Node(structured.node())));
             }
         }
-        if item.error
-            && item.action.is_none_or(|action| action == Action::Run)
-            && let Some(code) = tool::exit_code(&item.text())
-        {
-            item.data.push(("exit", Fact::Int(code)));
-        }
+        wrapped::tell(&mut item);
         if let Some(path) = item.fact("path").filter(|_| item.fact("plan").is_some()).and_then(FactRef::text)
         {
             out.push(Event::Facts(Box::new(Facts { plan_file: Some(path), ..Facts::default() })));
@@ -415,7 +410,33 @@ pub(super) fn marked_notice(maker: &mut Maker<'_>, marked: Marked<'_>, text: Con
     if marked.failed || marked.event == "interrupt" {
         notice = leveled(notice, "warning");
     }
+    let notice = echo(notice);
     if marked.quiet { quiet(notice) } else { notice }
+}
+
+/// How the program tells that it compacted the conversation, which is a notice with figures as well.
+pub(super) const COMPACTED: &str = "Compacted";
+/// How an interruption ends of which the call's result tells.
+pub(super) const STOPPED_CALL: &str = "for tool use]";
+
+/// The notice, said to be one whose news something else tells, too, if that is so.
+pub(super) fn echo(mut notice: Item) -> Item {
+    let fact = |name: &str| notice.fact(name).and_then(FactRef::str);
+    let text = || fact("say").unwrap_or_else(|| notice.text());
+    let is_echo = match fact("event").as_deref() {
+        // It stopped the call: the call's result says so.
+        Some("hook") => {
+            fact("hook_event").as_deref() == Some("PreToolUse")
+                && notice.fact("exit").and_then(FactRef::int) == Some(2)
+        }
+        Some("command-output") => text().starts_with(COMPACTED),
+        Some("interrupt") => text().trim_end().ends_with(STOPPED_CALL),
+        _ => false,
+    };
+    if is_echo {
+        notice.data.push(("echo", Fact::Bool(true)));
+    }
+    notice
 }
 
 /// A message that the program wrote in the model's place.

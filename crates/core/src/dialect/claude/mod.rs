@@ -18,6 +18,7 @@ mod sidechain;
 mod system;
 mod tool;
 pub(super) mod tools;
+pub(super) mod wrapped;
 
 use std::sync::Arc;
 
@@ -34,7 +35,7 @@ use calls::Calls;
 use line::Line;
 use made::Made;
 use marker::Said;
-use message::marked_notice;
+use message::{echo, marked_notice};
 use partial::Threads;
 use sidechain::Sidechains;
 
@@ -395,7 +396,7 @@ impl Claude {
                 | "hook_stopped_continuation"
                 | "hook_error_during_execution"
         );
-        let notice = if is_failure { leveled(notice, "warning") } else { quiet(notice) };
+        let notice = echo(if is_failure { leveled(notice, "warning") } else { quiet(notice) });
         out.push(Event::Put(Box::new(notice)));
     }
 }

@@ -5,7 +5,7 @@
 //! aren't numbers, stay unknown.
 
 use crate::event::Event;
-use crate::item::{Content, Fact, Id, Kind, Status};
+use crate::item::{Content, Fact, FactRef, Id, Item, Kind, Status};
 use crate::json::{self, Value};
 
 use super::message::usage_of;
@@ -37,6 +37,9 @@ impl Claude {
         item.status = if item.error { Status::Failed } else { Status::Done };
         item.text = block::string(said);
         copy(&mut item, value, &[("subtype", "subtype"), ("terminal_reason", "reason")]);
+        if let Some(cause) = cause(&item).filter(|_| item.error) {
+            item.data.push(("cause", Fact::Text(cause.to_owned())));
+        }
         for (number, ours) in [(turns, "turns"), (duration, "duration_ms"), (api, "api_ms")] {
             if let Some(number) = number.and_then(Value::int).filter(|number| *number >= 0) {
                 item.data.push((ours, Fact::Int(number)));
@@ -64,6 +67,11 @@ impl Claude {
             }
         }
         list(&mut item.data, "errors", errors, |error| Fact::Node(error.node()));
+        if errors.into_iter().flat_map(Value::items).any(is_diagnostic) {
+            let others = errors.into_iter().flat_map(Value::items).filter(|error| !is_diagnostic(*error));
+            let others = others.map(|error| Fact::Node(error.node())).collect();
+            item.data.push(("problems", Fact::List(others)));
+        }
         list(&mut item.data, "denials", denials, |denial| {
             let mut facts = Vec::new();
             for (theirs, ours) in [("tool_name", "tool"), ("tool_use_id", "call"), ("tool_input", "input")] {
@@ -77,6 +85,28 @@ impl Claude {
         }
         out.push(Event::Put(Box::new(item)));
     }
+}
+
+/// Why a run ended that failed, if its words for that are known.
+fn cause(item: &Item) -> Option<&'static str> {
+    let word = |name| item.fact(name).and_then(FactRef::str);
+    if word("reason").is_some_and(|reason| reason.starts_with("aborted")) {
+        return Some("interrupted");
+    }
+    match &*word("subtype")? {
+        "error_max_turns" => Some("turns"),
+        "error_max_budget_usd" => Some("budget"),
+        "error_max_structured_output_retries" => Some("structure"),
+        "error_during_execution" => Some("running"),
+        _ => None,
+    }
+}
+
+/// How an error begins that says something to the program's makers alone.
+pub(super) const DIAGNOSTIC: &str = "[ede_diagnostic]";
+
+fn is_diagnostic(error: Value<'_>) -> bool {
+    error.str().is_some_and(|error| error.begins_with(DIAGNOSTIC))
 }
 
 /// Names of token counts in a live result: theirs, ours.

@@ -8,7 +8,7 @@ use crate::text::Text;
 
 use super::calls::Calls;
 use super::marker::{self, Said};
-use super::message::{hook_facts, marked_notice};
+use super::message::{echo, hook_facts, marked_notice};
 use super::{Claude, Maker, content, copy, leveled, quiet};
 
 /// Subtypes that come and go while something else tells the same. Sorted.
@@ -100,7 +100,7 @@ impl Claude {
                 }
                 return;
             }
-            "local_command_output" => maker.notice("command-output", content(value, "content")),
+            "local_command_output" => echo(maker.notice("command-output", content(value, "content"))),
             "local_command" => return self.local_command(maker, out),
             "stop_hook_summary" => {
                 let errors =
@@ -167,7 +167,7 @@ impl Claude {
         let content = content(value, "content");
         let notice = match marker::read(&text) {
             Said::Notice(marked) => marked_notice(maker, marked, content),
-            Said::Prompt(_) => maker.notice("command-output", content),
+            Said::Prompt(_) => echo(maker.notice("command-output", content)),
         };
         out.push(Event::Put(Box::new(notice)));
     }
@@ -236,7 +236,7 @@ fn hook(maker: &mut Maker<'_>, value: Value<'_>) -> crate::item::Item {
     hook_facts(&mut notice, value);
     let is_fine = value.get("exit_code").and_then(Value::int).unwrap_or(0) == 0
         && value.get("outcome").and_then(Value::str).is_none_or(|outcome| outcome.is("success"));
-    if is_fine { quiet(notice) } else { leveled(notice, "warning") }
+    echo(if is_fine { quiet(notice) } else { leveled(notice, "warning") })
 }
 
 /// The end of a task. That of a foreground task is told by its call's result, which is still awaited.

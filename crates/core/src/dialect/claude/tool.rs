@@ -248,12 +248,6 @@ fn old_source(structured: Value<'_>) -> Option<String> {
     }
 }
 
-/// The code of `Exit code N`, with which the text of a failed command begins.
-pub(super) fn exit_code(text: &str) -> Option<i64> {
-    let line = text.lines().next()?;
-    line.strip_prefix("Exit code ")?.trim().parse().ok()
-}
-
 /// A name that is kept with its items, shared with the one before if it is the same.
 pub(super) fn shared(last: &mut Option<Arc<str>>, name: &str) -> Arc<str> {
     match last {

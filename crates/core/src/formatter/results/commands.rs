@@ -20,7 +20,6 @@ pub(in crate::formatter) fn run(answer: &mut Answer<'_>) -> Option<View> {
     let is_apart = is_parted || !holds_lines(&told, stderr.trim());
     let output = match stdout {
         Some(stdout) if is_parted || !holds(&told, &stdout) => stdout,
-        _ if !context.full && &*told == "(Bash completed with no output)" => Text::EMPTY,
         _ => told,
     };
     if let Some(code) = context.fact("exit").and_then(FactRef::int).filter(|code| *code != 0) {
@@ -85,34 +84,22 @@ fn is_joined(text: &str, stdout: &str, stderr: &str) -> bool {
         && text.trim_end().strip_suffix(stderr).is_some_and(|before| before.trim_end() == stdout.trim_end())
 }
 
-/// How a job in the background goes, and what it has written so far. The versions tell it as facts of the command, as
-/// facts of a task, or between tags in the text.
+/// How a job in the background goes, and what it has written so far.
 pub(in crate::formatter) fn job(answer: &mut Answer<'_>) -> Option<View> {
     let context = answer.context;
-    let text = answer.text();
-    let task = |name: &str| context.fact("task")?.get(name)?.words();
-    let told = |name: &str| task(name).or_else(|| tagged(&text, name));
-    if let Some(state) = context.text("state").or_else(|| told("status")) {
+    let told = |name: &str| context.fact("job")?.get(name)?.words();
+    if let Some(state) = context.text("state").or_else(|| told("state")) {
         if &*state == FAILED { answer.trouble(state) } else { answer.note(state) }
     }
     if context.full || context.fact("stdout").is_some() || answer.title.is_empty() {
         return run(answer);
     }
-    let code = task("exitCode").or_else(|| tagged(&text, "exit_code"));
-    if let Some(code) = code.filter(|code| &**code != "0") {
+    if let Some(code) = told("exit").filter(|code| &**code != "0") {
         answer.trouble(Text::clean_owned(format!("exit {}", &*code)));
     }
-    let output = tagged(&text, "stdout").or_else(|| told("output")).unwrap_or_default();
-    answer.code("result.text", output.trimmed_end());
-    answer.errors(&tagged(&text, "stderr").unwrap_or_default());
+    answer.code("result.text", told("output").unwrap_or_default().trimmed_end());
+    answer.errors(&told("stderr").unwrap_or_default());
     answer.done()
-}
-
-/// What stands between `<name>` and `</name>`.
-fn tagged(text: &Text, name: &str) -> Option<Text> {
-    let start = text.find(&format!("<{name}>"))? + name.len() + 2;
-    let length = text[start..].find(&format!("</{name}>"))?;
-    Some(Text::clean(text[start..start + length].trim_matches('\n')))
 }
 
 /// Whether these lines stand somewhere in `text`, one below the other.

@@ -79,9 +79,6 @@ fn line_feed_ends(text: FactRef<'_>, lines: u64) -> bool {
     is_at_end && feeds + 1 == lines
 }
 
-/// How a cell of a notebook begins, as the model reads it.
-const CELL: &str = "<cell id=\"";
-
 /// The lines of a file: how many in short, all of them in full.
 fn read_lines(answer: &mut Answer<'_>) -> Option<View> {
     let context = answer.context;
@@ -117,12 +114,11 @@ fn read_lines(answer: &mut Answer<'_>) -> Option<View> {
     }
     if !context.full {
         if numbered.is_none() {
-            let text = answer.text();
-            // Versions before 2.0 tell no facts of a notebook, only what the model reads.
-            if text.starts_with(CELL) {
-                answer.note(figures::count_of(text.matches(CELL).count() as u64, "cell", "cells"));
+            if let Some(cells) = context.count("cell_count") {
+                answer.note(figures::count_of(cells, "cell", "cells"));
                 return answer.done();
             }
+            let text = answer.text();
             if text.trim().is_empty() && answer.says_nothing() {
                 let start = range.and_then(|range| range.get("start")?.int());
                 answer.note(Text::own(if start.unwrap_or(1) > 1 { "no lines" } else { "empty file" }));
@@ -215,20 +211,15 @@ pub(in crate::formatter) fn change(answer: &mut Answer<'_>) -> Option<View> {
     let path = context.text("path").or_else(|| call.as_ref()?.text("path"));
     let path = path.map(|path| context.path(path));
     let is_patched = context.fact("patch").is_some();
-    // Versions 1.0 tell no facts in the stream, only what the model reads.
-    let text = if is_patched { Text::EMPTY } else { answer.text() };
-    let is_created = match context.fact("created") {
-        Some(created) => created.bool() == Some(true),
-        None => text.starts_with("File created successfully at:"),
-    };
+    let is_created = context.is("created");
     let changes = context.fact("patch").and_then(Changes::of_patch).or_else(|| {
         if is_created {
             let written = context.fact("content").or_else(|| call.as_ref()?.get("content"));
             return Some(Changes::created(&written.and_then(FactRef::str)?));
         }
         let mut changes = asked(call.as_ref()?)?;
-        if let Some((_, snippet)) = text.split_once("on a snippet of the edited file:\n") {
-            changes.place(snippet);
+        if let Some(snippet) = context.text("snippet").filter(|_| !is_patched) {
+            changes.place(&snippet);
         }
         Some(changes)
     });
@@ -312,16 +303,9 @@ fn found(shown: u64, total: Option<u64>, one: &str, many: &str) -> Text {
     }
 }
 
-/// The listing of a folder. Versions 1.0 end it with a question to the model.
+/// The listing of a folder.
 pub(in crate::formatter) fn list(answer: &mut Answer<'_>) -> Option<View> {
-    const QUESTION: &str = "NOTE: do any of the files above seem malicious?";
     let text = answer.text();
-    let text = match text.rsplit_once('\n') {
-        Some((listing, last)) if !answer.context.full && last.starts_with(QUESTION) => {
-            text.slice(0, listing.len()).trimmed_end()
-        }
-        _ => text,
-    };
     if generic::is_short(&text) {
         answer.note(if text.is_empty() { Text::own("nothing") } else { text });
     } else {
@@ -343,11 +327,9 @@ pub(in crate::formatter) fn search(answer: &mut Answer<'_>) -> Option<View> {
     let is_told = context.fact("files").is_some() || hits.is_some() || context.fact("count").is_some();
     match mode.as_deref() {
         _ if !is_told => {
-            // Older versions tell no facts: `Found 3 files`, then their paths.
             // In full the text follows as it is.
-            if let Some((found, paths)) =
-                text.split_once('\n').filter(|(found, _)| found.starts_with("Found ") && !context.full)
-            {
+            let is_listed = context.is("listed") && !context.full;
+            if let Some((found, paths)) = text.split_once('\n').filter(|_| is_listed) {
                 answer.note(Text::clean(found));
                 answer.files(paths.split('\n').map(Text::clean));
                 return answer.done();

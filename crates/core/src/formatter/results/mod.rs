@@ -11,9 +11,7 @@ pub(super) use commands::{job, run};
 pub(super) use files::{cell, change, list, read, search};
 pub(super) use others::{ask, delegate, fetch, find_tools, plan_mode, points, skill, tasks, todos};
 
-use std::sync::LazyLock;
-
-use memchr::memmem::{self, Finder};
+use memchr::memmem;
 
 use crate::entry::{Block, Line, Span, View};
 use crate::find::find;
@@ -29,15 +27,6 @@ const TITLE: usize = 160;
 
 /// Longest error of a single line that is a title.
 const LONG_TITLE: usize = 500;
-
-/// How the agent tells the model that a person stopped a call: a paragraph for the model, not for people.
-const REJECTED: &str = "The user doesn't want to proceed with this tool use.";
-
-/// How results end that a person's interruption cut short.
-const INTERRUPTED: &str = "[Request interrupted by user for tool use]";
-
-/// What stands before the person's own words in it.
-const REASON: &str = "the user said:\n";
 
 /// A result while it is being said.
 pub(super) struct Answer<'a> {
@@ -111,20 +100,12 @@ fn is_without_success(item: &Item) -> bool {
 }
 
 impl Answer<'_> {
-    /// The text as it is worth reading: in full all of it, else without notes to the model.
+    /// The text as it is worth reading: in full all of it, else what it says to people.
     fn text(&self) -> Text {
-        let text = self.context.item.clean_text();
         if self.context.full {
-            return text.trimmed_end();
-        }
-        let text = without_reminders(text).trimmed_end();
-        let has_image = self.context.fact("images").is_some();
-        match text.rsplit_once('\n').map_or(&*text, |(_, last)| last) {
-            // Where the agent keeps a copy of a picture that is told below.
-            last if has_image && last.starts_with("[Image: source: ") => {
-                text.slice(0, text.len() - last.len()).trimmed_end()
-            }
-            _ => text,
+            self.context.item.clean_text().trimmed_end()
+        } else {
+            self.context.item.words()
         }
     }
 
@@ -177,8 +158,8 @@ impl Answer<'_> {
     fn errors(&mut self, text: &Text) {
         let start = text.len() - text.trim_start_matches('\n').len();
         let text = text.slice(start, text.len()).trimmed_end();
-        // The agent's own remark on the folder that the next command will run in.
-        if text.starts_with("Shell cwd was reset to ") && !text.contains('\n') {
+        if self.context.fact("cwd").is_some() {
+            // Nothing but the folder that the next command will run in.
             self.body.push(Block::line(Line::of("result.note", text)));
         } else if !text.trim().is_empty() {
             self.body.push(Block::line(Line::of("result.note", "stderr:")));
@@ -203,25 +184,14 @@ impl Answer<'_> {
         let context = self.context;
         let mut text = self.text();
         let exit = context.fact("exit").and_then(FactRef::int);
-        if !context.full {
-            text = unwrapped(text);
-            if let Some(rest) = exit.and_then(|code| text.strip_prefix(&format!("Exit code {code}"))) {
-                let start = text.len() - rest.trim_start_matches('\n').len();
-                text = text.slice(start, text.len());
-            }
-        }
-        let rest = text.trim_end().strip_suffix(INTERRUPTED).filter(|_| !context.full);
-        let is_interrupted = rest.is_some();
-        if let Some(rest) = rest {
-            text = Text::clean(rest.trim_end());
-        }
+        let stopped = context.fact("stopped").and_then(FactRef::str).filter(|_| !context.full);
         if let Some(code) = exit {
             self.title.push("result.error", format!("exit {code}"));
-            if is_interrupted {
-                self.trouble(Text::own("interrupted by the user"));
+            if let Some(how) = stopped {
+                self.trouble(by_the_user(&how));
             }
-        } else if is_interrupted {
-            self.title.push("result.error", Text::own("interrupted by the user"));
+        } else if let Some(how) = stopped {
+            self.title.push("result.error", by_the_user(&how));
         } else if let Some(ms) = context.count("timed_out_ms") {
             self.title.push("result.error", format!("timed out after {}", &*figures::duration(ms)));
         } else if let Some(by) = context.fact("denied") {
@@ -231,13 +201,7 @@ impl Answer<'_> {
             self.title.push("result.error", Text::own("interrupted"));
         } else {
             let end = find(b'\n', text.as_bytes()).unwrap_or(text.len());
-            if !context.full && text.starts_with(REJECTED) {
-                let was_running = text.contains("stopped while running");
-                let said = if was_running { "interrupted by the user" } else { "rejected by the user" };
-                self.title.push("result.error", Text::own(said));
-                let reason = text.find(REASON).map_or(text.len(), |at| at + REASON.len());
-                text = text.slice(reason, text.len());
-            } else if !says_something(&text[..end]) || (end > TITLE && end < text.len()) || end > LONG_TITLE {
+            if !says_something(&text[..end]) || (end > TITLE && end < text.len()) || end > LONG_TITLE {
                 self.title.push("result.error", Text::own("failed"));
             } else {
                 self.title.push("result.error", text.slice(0, end));
@@ -382,6 +346,11 @@ impl Answer<'_> {
     }
 }
 
+/// How a person stopped a call: `interrupted by the user`.
+fn by_the_user(how: &str) -> Text {
+    Text::clean_owned(format!("{how} by the user"))
+}
+
 /// What one sentence says.
 pub(super) fn note(answer: &mut Answer<'_>) -> Option<View> {
     let text = answer.text();
@@ -445,35 +414,4 @@ fn holds(text: &str, part: &str) -> bool {
 /// Whether a line is more than a bracket or a rule.
 fn says_something(line: &str) -> bool {
     line.chars().any(char::is_alphanumeric)
-}
-
-/// What stands inside of the wrapper around errors of the agent itself.
-fn unwrapped(text: Text) -> Text {
-    const OPEN: &str = "<tool_use_error>";
-    const CLOSE: &str = "</tool_use_error>";
-    match text.strip_prefix(OPEN).and_then(|inside| inside.strip_suffix(CLOSE)) {
-        Some(inside) => text.slice(OPEN.len(), OPEN.len() + inside.len()),
-        None => text,
-    }
-}
-
-/// Takes out the notes to the model that an agent puts into results.
-fn without_reminders(text: Text) -> Text {
-    const OPEN: &[u8] = b"<system-reminder>";
-    const CLOSE: &[u8] = b"</system-reminder>";
-    // Made once: for most texts making it would take longer than the search.
-    static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(OPEN));
-    let Some(mut open) = FINDER.find(text.as_bytes()) else { return text };
-    let mut out = String::with_capacity(text.len());
-    let mut at = 0;
-    while let Some(close) = memmem::find(&text.as_bytes()[open..], CLOSE) {
-        out.push_str(&text[at..open]);
-        at = open + close + CLOSE.len();
-        match memmem::find(&text.as_bytes()[at..], OPEN) {
-            Some(next) => open = at + next,
-            None => break,
-        }
-    }
-    out.push_str(&text[at..]);
-    Text::clean_owned(out)
 }

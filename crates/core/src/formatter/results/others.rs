@@ -107,8 +107,7 @@ pub(in crate::formatter) fn delegate(answer: &mut Answer<'_>) -> Option<View> {
 /// A list of things to do was written: the list itself was said.
 pub(in crate::formatter) fn todos(answer: &mut Answer<'_>) -> Option<View> {
     let text = answer.text();
-    let is_bookkeeping = text.is_empty() || text.starts_with("Todos have been modified");
-    if is_bookkeeping && !answer.context.full {
+    if text.is_empty() && !answer.context.full {
         return None;
     }
     answer.code("result.text", text);
@@ -195,9 +194,7 @@ pub(in crate::formatter) fn plan_mode(answer: &mut Answer<'_>) -> Option<View> {
         if context.full {
             return answer.done();
         }
-        let text = answer.text();
-        let approved = text.starts_with("User has approved");
-        answer.note(Text::own(if approved { "plan approved" } else { "plan mode" }));
+        answer.note(Text::own(if context.is("approved") { "plan approved" } else { "plan mode" }));
         return answer.done();
     }
     answer.note(Text::own("plan approved"));
@@ -238,7 +235,7 @@ pub(in crate::formatter) fn ask(answer: &mut Answer<'_>) -> Option<View> {
 
 pub(in crate::formatter) fn skill(answer: &mut Answer<'_>) -> Option<View> {
     let text = answer.text();
-    if !answer.context.full && (text.is_empty() || text.starts_with("Launching skill")) {
+    if !answer.context.full && text.is_empty() {
         return None;
     }
     say_text(answer);
