@@ -376,7 +376,7 @@ function sf.sorted(table) end
 ---@field action? sf.Action on calls: run, read, write, edit, search, fetch, delegate, plan, ask, mcp or other
 ---@field input? sf.Input on calls: the input, a table or a part of the record
 ---@field call? string on results: the id of the call
----@field open? boolean whether it will grow, by sf.item.append, until sf.item.close
+---@field open? boolean whether it stays open until sf.item.close: it may grow by sf.item.append, and be made anew under its id, which replaces its fields
 ---@field data? sf.Data typed facts whose names are taken by other fields
 
 ---What `sf.writer` says. Each function gives a text; nil leaves the part to the base, false writes nothing.

@@ -21,6 +21,9 @@ pub enum Event {
         /// The piece.
         text: String,
     },
+    /// An open item has changed and stays open: it is told anew, but for its text if that isn't told, and for its parent and
+    /// the line it began with. One that isn't known begins with this.
+    Amend(Box<Item>),
     /// An open item is whole, or was cut off.
     Close {
         /// Which item.

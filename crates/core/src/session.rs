@@ -191,14 +191,14 @@ impl Session {
             Event::Open(item) => self.begin(item, &mut each),
             Event::Append { id, text } => {
                 if let Some(item) = self.open.get_mut(&id) {
+                    self.open_bytes -= grown(item);
                     grow(item, &text);
-                    self.open_bytes += text.len();
+                    self.open_bytes += grown(item);
                     each(self, Change::Grew(id));
                 }
-                while self.open_bytes > MAX_OPEN_BYTES {
-                    self.part_longest(&mut each);
-                }
+                self.bound(&mut each);
             }
+            Event::Amend(item) => self.amend(item, &mut each),
             Event::Close { id, status } => {
                 if let Some(item) = self.take_open(&id) {
                     self.close(item, status, &mut each);
@@ -272,9 +272,38 @@ impl Session {
         }
         item.status = Status::Open;
         item.place = self.next_place(item.parent.as_ref());
+        self.open_bytes += grown(&item);
         let id = item.id.clone();
         self.open.insert(id.clone(), item);
         each(self, Change::Grew(id));
+        self.bound(each);
+    }
+
+    fn amend(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, Change<'_>)) {
+        let Some(open) = self.open.get_mut(&item.id) else { return self.begin(item, each) };
+        self.open_bytes -= grown(open);
+        if let (Content::None, false) = (&item.text, matches!(open.text, Content::None)) {
+            // Parts of the record before are not parts of this one.
+            grow(open, "");
+            item.text = std::mem::take(&mut open.text);
+        }
+        item.parent.clone_from(&open.parent);
+        (item.place, item.line) = (open.place, open.line);
+        if item.status == Status::Done {
+            item.status = Status::Open;
+        }
+        self.open_bytes += grown(&item);
+        let id = item.id.clone();
+        *open = item;
+        each(self, Change::Grew(id));
+        self.bound(each);
+    }
+
+    /// Parts the longest open items while they are too long together.
+    fn bound(&mut self, each: &mut impl FnMut(&mut Self, Change<'_>)) {
+        while self.open_bytes > MAX_OPEN_BYTES {
+            self.part_longest(each);
+        }
     }
 
     fn take_open(&mut self, id: &Id) -> Option<Box<Item>> {
@@ -535,8 +564,8 @@ fn mark_repeated(item: &mut Item, is_repeated: bool) {
 }
 
 fn grow(item: &mut Item, piece: &str) {
-    if let Content::None = item.text {
-        item.text = Content::Own(String::new());
+    if !matches!(item.text, Content::Own(_)) {
+        item.text = Content::Own(item.text().into_owned());
     }
     if let Content::Own(text) = &mut item.text {
         text.push_str(piece);

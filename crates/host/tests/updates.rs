@@ -9,8 +9,10 @@ mod recordings;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use streamfmt::core::dialect::{Decoder, Guest, Input, tell_action};
 use streamfmt::core::entry::{Block, Entry};
-use streamfmt::core::item::Status;
+use streamfmt::core::event::Event;
+use streamfmt::core::item::{Action, Content, Fact, Id, Item, Kind, Status};
 use streamfmt::core::outline::Node;
 use streamfmt::core::pipeline::{Output, Pipeline, Setup, Update};
 use streamfmt::core::writer::json::Json;
@@ -18,6 +20,90 @@ use streamfmt::core::writer::{Wants, Writer};
 use streamfmt::engine::Engine;
 
 use recordings::recordings;
+
+/// A dialect whose records tell what happens to items.
+struct Scripted;
+
+impl Decoder for Scripted {
+    fn decode(&mut self, input: Input<'_>, out: &mut Vec<Event>) {
+        let text = |key: &str| input.value.get(key).and_then(|value| value.decode());
+        let id = Id::from(&*text("id").unwrap());
+        let mut item = Item::new(id.clone(), Kind::Result, input.line);
+        item.text = input.value.get("text").map_or(Content::None, |text| Content::Node(text.node()));
+        item.data.extend(input.value.get("exit").map(|exit| ("exit", Fact::Node(exit.node()))));
+        item.error = input.value.get("error").is_some();
+        item.status = if item.error { Status::Failed } else { Status::Done };
+        tell_action(&mut item, Action::Run);
+        item.record = Some(input.record.clone());
+        out.push(match &*text("do").unwrap() {
+            "amend" => Event::Amend(Box::new(item)),
+            "append" => Event::Append { id, text: text("text").unwrap().into_owned() },
+            "put" => Event::Put(Box::new(item)),
+            _ => Event::Close { id, status: Status::Done },
+        });
+    }
+
+    fn end(&mut self, _: &mut Vec<Event>) {}
+}
+
+/// What happens to an item that changes and stays open, and what is shown of it then: status, title and body.
+const CHANGES: &[(&str, &str)] = &[
+    (r#"{"do":"amend","id":"a","text":"one"}"#, "open one"),
+    (r#"{"do":"append","id":"a","text":"\ntwo"}"#, "open one␤two"),
+    (r#"{"do":"amend","id":"a","exit":7,"error":1}"#, "failed exit 7 one␤two"),
+    (r#"{"do":"amend","id":"a","text":"three"}"#, "open three"),
+    (r#"{"do":"amend","id":"b","text":"other"}"#, "open other"),
+    (r#"{"do":"close","id":"a"}"#, "done three"),
+    (r#"{"do":"amend","id":"a","text":"late"}"#, ""),
+    (r#"{"do":"put","id":"b","text":"whole"}"#, "done whole"),
+];
+
+fn scripted(output: Output) -> Pipeline {
+    let guest = Guest { name: "scripted".into(), decoder: Box::new(Scripted) };
+    let setup = engine("default").setup();
+    Pipeline::new(Setup { dialect: Some("scripted".to_owned()), guests: vec![guest], output, ..setup })
+}
+
+#[test]
+fn an_item_can_change_and_stay_open() {
+    let mut pipeline = scripted(Output::Updates { formatters: Vec::new() });
+    for (line, want) in CHANGES {
+        let shown = push(&mut pipeline, &format!("{line}\n")).into_iter().map(|update| match update {
+            Update::Put(entry) => {
+                let mut text = String::new();
+                Json.entry(&entry, &mut text).unwrap();
+                let entry: Value = serde_json::from_str(&text).unwrap();
+                let spans = entry["title"].as_array().unwrap().iter();
+                let body = entry["body"].as_array().into_iter().flatten();
+                let texts = spans.chain(body).map(|part| part["text"].as_str().unwrap().replace('\n', "␤"));
+                [entry["status"].as_str().unwrap().to_owned()]
+                    .into_iter()
+                    .chain(texts)
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            }
+            Update::Drop(id) => format!("dropped {id}"),
+        });
+        assert_eq!(shown.collect::<Vec<_>>().join(", "), *want, "after {line}");
+    }
+}
+
+#[test]
+fn what_changed_while_it_was_open_is_written_once_when_it_is_whole() {
+    for (output, want) in [
+        (Output::Items, ["\"text\":\"three\"", "\"text\":\"whole\""]),
+        (Output::Entries { formatters: Vec::new(), writer: Box::new(Json) }, ["three", "whole"]),
+    ] {
+        let (mut pipeline, mut out) = (scripted(output), String::new());
+        for (line, _) in CHANGES {
+            pipeline.push(format!("{line}\n").as_bytes(), &mut out).unwrap();
+        }
+        pipeline.finish(&mut out).unwrap();
+        let lines: Vec<&str> = out.lines().collect();
+        assert_eq!(lines.len(), want.len(), "{out}");
+        assert!(lines.iter().zip(want).all(|(line, want)| line.contains(want)), "{out}");
+    }
+}
 
 const TEXT: &str = "Three times 5.61 is 16.83, with tax 20.0277.\n\nSo the total is **20.03**.";
 

@@ -53,7 +53,7 @@ impl Step {
     /// About how much of the input it holds, in bytes.
     pub fn size(&self) -> usize {
         match &self.0 {
-            StepKind::Event(Event::Put(item) | Event::Open(item)) => {
+            StepKind::Event(Event::Put(item) | Event::Open(item) | Event::Amend(item)) => {
                 if let Content::Own(text) = &item.text {
                     text.len()
                 } else {

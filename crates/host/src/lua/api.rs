@@ -284,7 +284,7 @@ pub static FIELDS: &[Field] = &[
     Field { of: "ItemFields", name: "action?", kind: "string", doc: "on calls: run, read, write, edit, search, fetch, delegate, plan, ask, mcp or other" },
     Field { of: "ItemFields", name: "input?", kind: "table", doc: "on calls: the input, a table or a part of the record" },
     Field { of: "ItemFields", name: "call?", kind: "string", doc: "on results: the id of the call" },
-    Field { of: "ItemFields", name: "open?", kind: "boolean", doc: "whether it will grow, by sf.item.append, until sf.item.close" },
+    Field { of: "ItemFields", name: "open?", kind: "boolean", doc: "whether it stays open until sf.item.close: it may grow by sf.item.append, and be made anew under its id, which replaces its fields" },
     Field { of: "ItemFields", name: "data?", kind: "table", doc: "typed facts whose names are taken by other fields" },
     Field { of: "WriterSpec", name: "base?", kind: "\"text\"|\"markdown\"|\"roles\"", doc: "the writer that it stands on" },
     Field { of: "WriterSpec", name: "ext?", kind: "string", doc: "what the name of a file of it ends in: of pages in a folder (`-o DIR/`), too" },

@@ -201,7 +201,7 @@ impl<'a> Maker<'a> {
                 // Its input grows by `sf.item.append`.
                 item.input = None;
             }
-            Event::Open(Box::new(item))
+            Event::Amend(Box::new(item))
         } else {
             Event::Put(Box::new(item))
         })
@@ -211,7 +211,7 @@ impl<'a> Maker<'a> {
     fn name_tool(&self, item: &mut Item, fields: &Table, out: &[Event]) -> Result<(), Wrong> {
         let known = item.call.as_ref().and_then(|id| {
             let earlier = out.iter().rev().find_map(|event| match event {
-                Event::Put(item) | Event::Open(item) if item.kind == Kind::Call && item.id == *id => {
+                Event::Put(item) | Event::Amend(item) if item.kind == Kind::Call && item.id == *id => {
                     Some(&**item)
                 }
                 _ => None,
