@@ -1,13 +1,14 @@
 //! Finds the files of sub-agents that belong to a session's history.
 //!
-//! They lie in `<session>/subagents/`, beside the history, or in `sidechains/`, each with or without a meta
-//! file that names the call which started it. Here they are only found; what belongs where is decided by
-//! what is in them.
+//! Where they lie and how they are named a dialect's row tells, each with or without a meta file that names the call
+//! which started it. Here they are only found; what belongs where is decided by what is in them.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use streamfmt_core::dialect::{DIALECTS, SideFiles};
+use streamfmt_core::item::FactRef;
 use streamfmt_core::json::Record;
 use streamfmt_core::pipeline::{Pieces, Subagents};
 
@@ -26,9 +27,6 @@ const PIECE: usize = 64 * 1024;
 /// Most of a sub-agent's file that is read to find its first message.
 const LARGEST_BEGINNING: u64 = 1024 * 1024;
 
-/// First message of the helpers that some versions start beside each session: they say nothing.
-const WARM_UP: &str = "Warmup";
-
 /// A file that a sub-agent's messages were written to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SideFile {
@@ -37,7 +35,12 @@ pub struct SideFile {
     /// The sub-agent's id, by the file's name.
     pub agent_id: String,
     /// The call that started it, if a meta file tells.
-    pub tool_use_id: Option<String>,
+    pub call: Option<String>,
+}
+
+/// What the dialects tell of such files.
+fn layouts() -> impl Iterator<Item = &'static SideFiles> {
+    DIALECTS.iter().filter_map(|dialect| dialect.side_files.as_ref())
 }
 
 /// Finds the sub-agents' files of a history for its pipeline: each file is read once, under the call that
@@ -47,18 +50,18 @@ pub struct SideFile {
 pub fn subagents(history: PathBuf, given: Vec<PathBuf>) -> Subagents {
     let mut files: Option<Vec<Beginning>> = None;
     Box::new(move |item| {
-        let session = item.record.as_ref()?.root().get("sessionId")?.decode()?.into_owned();
+        let record = item.record.as_ref()?.root();
+        let session = layouts().find_map(|layout| (layout.session)(record))?;
         let files = files.get_or_insert_with(|| {
             let found = side_files(&history, &given);
             found.into_iter().filter_map(Beginning::of).filter(|file| file.session == session).collect()
         });
-        let prompt = item.input().and_then(|input| input.get("prompt")?.decode());
-        let agent = item.fact("agent").and_then(streamfmt_core::item::FactRef::str);
+        let does = item.does();
+        let prompt = does.get("prompt").and_then(FactRef::str);
+        let agent = item.fact("agent").and_then(FactRef::str);
         let by = |fits: &dyn Fn(&Beginning) -> bool| files.iter().position(fits);
-        let place = by(&|file| file.file.tool_use_id.as_deref() == Some(item.id.as_str()))
-            .or_else(|| {
-                by(&|file| file.file.tool_use_id.is_none() && prompt.as_deref() == Some(&file.prompt))
-            })
+        let place = by(&|file| file.file.call.as_deref() == Some(item.id.as_str()))
+            .or_else(|| by(&|file| file.file.call.is_none() && prompt.as_deref() == Some(&file.prompt)))
             .or_else(|| by(&|file| agent.as_deref() == Some(&file.file.agent_id)))?;
         pieces(&files.remove(place).file.path)
     })
@@ -75,15 +78,11 @@ impl Beginning {
     /// Reads the beginning of a file; nothing of one that isn't a sub-agent's, or only warms up.
     fn of(file: SideFile) -> Option<Self> {
         let mut lines = BufReader::new(File::open(&file.path).ok()?.take(LARGEST_BEGINNING)).lines();
-        let record = lines.find_map(|line| {
+        let begun = lines.find_map(|line| {
             let record = Record::from_line(line.ok()?).ok()?;
-            record.root().get("message").is_some().then_some(record)
+            layouts().find_map(|layout| (layout.beginning)(record.root()))
         })?;
-        let line = record.root();
-        let content = line.get("message")?.get("content")?;
-        let prompt = content.decode().or_else(|| content.items().next()?.get("text")?.decode())?.into_owned();
-        let session = line.get("sessionId")?.decode()?.into_owned();
-        (prompt != WARM_UP).then_some(Self { file, session, prompt })
+        Some(Self { file, session: begun.session?, prompt: begun.prompt? })
     }
 }
 
@@ -104,54 +103,51 @@ fn pieces(path: &Path) -> Option<Pieces> {
 /// folder, and the helpers of compaction.
 pub fn side_files(history: &Path, given: &[PathBuf]) -> Vec<SideFile> {
     let name = history.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    if agent_id(name).is_some() {
-        return Vec::new();
-    }
     let folder = match history.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     };
+    let stem = history.file_stem().unwrap_or_default();
     let given: Vec<PathBuf> = given.iter().filter_map(|path| path.canonicalize().ok()).collect();
     let mut found: Vec<SideFile> = Vec::new();
-    for place in [history.with_extension("").join("subagents"), folder.join("sidechains"), folder.to_owned()]
-    {
-        for file in files_of(&place, &given) {
-            if found.len() < MOST_FILES && found.iter().all(|other| other.agent_id != file.agent_id) {
-                found.push(file);
+    for layout in layouts().filter(|layout| (layout.agent)(name).is_none()) {
+        for place in layout.folders {
+            let place = match place.strip_prefix('*') {
+                Some(rest) => folder.join(stem).join(rest.trim_start_matches('/')),
+                None => folder.join(place),
+            };
+            for file in files_of(&place, layout, &given) {
+                if found.len() < MOST_FILES && found.iter().all(|other| other.agent_id != file.agent_id) {
+                    found.push(file);
+                }
             }
         }
     }
     found
 }
 
-fn files_of(folder: &Path, given: &[PathBuf]) -> Vec<SideFile> {
+fn files_of(folder: &Path, layout: &SideFiles, given: &[PathBuf]) -> Vec<SideFile> {
     let (Ok(entries), Ok(root)) = (fs::read_dir(folder), folder.canonicalize()) else { return Vec::new() };
     let mut files = Vec::new();
     for entry in entries.take(MOST_ENTRIES).flatten() {
         let name = entry.file_name();
-        let Some(agent_id) = name.to_str().and_then(agent_id) else { continue };
+        let Some(agent_id) = name.to_str().and_then(layout.agent) else { continue };
         let Ok(real) = entry.path().canonicalize() else { continue };
         if !real.starts_with(&root) || !real.is_file() || given.contains(&real) {
             continue;
         }
-        files.push(SideFile { path: entry.path(), agent_id: agent_id.to_owned(), tool_use_id: None });
+        files.push(SideFile { path: entry.path(), agent_id: agent_id.to_owned(), call: None });
     }
     files.sort_by(|a, b| a.agent_id.cmp(&b.agent_id));
     files.truncate(MOST_FILES);
     for file in &mut files {
-        file.tool_use_id = tool_use_id(&file.path.with_extension("meta.json"));
+        file.call = call(&file.path.with_extension(layout.meta), layout);
     }
     files
 }
 
-/// The agent's id in a file's name: `agent-<id>.jsonl`.
-fn agent_id(name: &str) -> Option<&str> {
-    let id = name.strip_prefix("agent-")?.strip_suffix(".jsonl")?;
-    (!id.is_empty() && !id.starts_with("acompact-")).then_some(id)
-}
-
 /// The call that a meta file names. A link is not followed: a meta file is written as a plain one.
-fn tool_use_id(meta: &Path) -> Option<String> {
+fn call(meta: &Path, layout: &SideFiles) -> Option<String> {
     if !fs::symlink_metadata(meta).ok()?.is_file() {
         return None;
     }
@@ -161,7 +157,7 @@ fn tool_use_id(meta: &Path) -> Option<String> {
         return None;
     }
     let record = Record::from_line(text).ok()?;
-    let id = record.root().get("toolUseId")?.decode()?.into_owned();
+    let id = (layout.call)(record.root())?;
     (!id.is_empty()).then_some(id)
 }
 
@@ -184,7 +180,7 @@ mod tests {
 
         fn found(&self, history: &str, given: &[PathBuf]) -> Vec<(String, Option<String>)> {
             let files = side_files(&self.0.join(history), given);
-            files.into_iter().map(|file| (file.agent_id, file.tool_use_id)).collect()
+            files.into_iter().map(|file| (file.agent_id, file.call)).collect()
         }
     }
 

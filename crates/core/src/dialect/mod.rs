@@ -16,8 +16,8 @@ use crate::json::{Record, Value};
 #[cfg(test)]
 pub(crate) use claude::wrapped::tell as tell_wrapped;
 pub use foreign::recognise as recognise_foreign;
-pub(crate) use tool::name as tool_name;
-pub use tool::{Tool, action_of, tell_action, tell_tool};
+pub use tool::{Tool, action_of, fact, tell_action, tell_tool};
+pub(crate) use tool::{name as tool_name, todos};
 
 /// One product's way of speaking.
 pub struct Dialect {
@@ -33,6 +33,32 @@ pub struct Dialect {
     pub tool: fn(&str) -> Option<Tool>,
     /// What its program writes around texts: nothing but the dialect may look for that.
     pub sentences: fn() -> Vec<&'static str>,
+    /// The files that its sub-agents write, if they write any.
+    pub side_files: Option<SideFiles>,
+}
+
+/// The files that a product's sub-agents write beside the history which they belong to. The host finds and reads them.
+pub struct SideFiles {
+    /// Folders that they lie in, below that of the history; `*` is the history's name without its extension.
+    pub folders: &'static [&'static str],
+    /// The sub-agent's id in a file's name; `None`: no sub-agent wrote it.
+    pub agent: fn(&str) -> Option<&str>,
+    /// Extension of the meta file that may stand beside such a file.
+    pub meta: &'static str,
+    /// The call that a meta file names.
+    pub call: fn(Value<'_>) -> Option<String>,
+    /// How such a file begins; `None`: a later record tells it.
+    pub beginning: fn(Value<'_>) -> Option<Beginning>,
+    /// The session that a record of a history belongs to.
+    pub session: fn(Value<'_>) -> Option<String>,
+}
+
+/// How a sub-agent's file begins. One that doesn't tell both has nothing to show.
+pub struct Beginning {
+    /// The session that it belongs to.
+    pub session: Option<String>,
+    /// The sub-agent's task.
+    pub prompt: Option<String>,
 }
 
 /// The dialects, in the order in which they are asked for a claim.
@@ -43,6 +69,7 @@ pub const DIALECTS: &[Dialect] = &[Dialect {
     tools: &claude::tools::TOOLS,
     tool: claude::tools::find,
     sentences: claude::wrapped::sentences,
+    side_files: Some(claude::SIDE_FILES),
 }];
 
 /// The dialect called `name`.

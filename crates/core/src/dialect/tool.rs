@@ -1,6 +1,7 @@
 //! The tools of products: what each is called, what it does, and how its input is read.
 
-use crate::item::{Action, Deed, Does, Fact, Item, Part};
+use crate::item::{Action, Deed, Does, Fact, FactRef, Item, Part};
+use crate::json::Value;
 use crate::text::Text;
 
 /// A tool of a product.
@@ -40,6 +41,17 @@ impl Tool {
         call.action = Some(self.deed.action());
         call.does = Some(Does::Input(self.parts));
     }
+}
+
+/// A value of the record as a fact of this name: the points of a plan are read by our names, whatever theirs are.
+pub fn fact(name: &'static str, node: u32) -> (&'static str, Fact) {
+    let is_plan = matches!(name, "todos" | "tasks");
+    (name, if is_plan { Fact::Named(node, TODO) } else { Fact::Node(node) })
+}
+
+/// A list of things to do that stands in a text.
+pub(crate) fn todos(list: Value<'_>) -> FactRef<'_> {
+    FactRef::Named(list, TODO)
 }
 
 /// Says on a call or result what it does, which is told by its action alone.
@@ -204,7 +216,7 @@ const DELEGATE: &[Part] = &[
 ];
 
 /// A point of a list of things to do.
-pub(super) const TODO: &[Part] = &[
+const TODO: &[Part] = &[
     key("content", "content"),
     key("subject", "content"),
     key("text", "content"),

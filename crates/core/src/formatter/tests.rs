@@ -11,11 +11,11 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use crate::dialect::{DIALECTS, tell_action, tell_tool, tell_wrapped};
+use crate::dialect::{DIALECTS, fact, tell_action, tell_tool, tell_wrapped};
 use crate::entry::{Block, Change, Line, Point, View};
 use crate::formatter::standard::Standard;
 use crate::formatter::{Formatter, Verdict};
-use crate::item::{Action, Content, Fact, Id, Item, Kind};
+use crate::item::{Action, Content, Id, Item, Kind};
 use crate::json::{Record, Value};
 use crate::profile::Detail;
 use crate::session::{Facts, Session};
@@ -48,7 +48,7 @@ fn item(json: &str) -> Item {
         .map(|facts| facts.entries().map(|(key, value)| (key.decode().into_owned(), value.node())).collect())
         .unwrap_or_default();
     for (name, node) in facts {
-        item.data.push((String::leak(name), Fact::Node(node)));
+        item.data.push(fact(String::leak(name), node));
     }
     item.record = Some(Arc::new(record));
     if kind == Kind::Result {

@@ -66,7 +66,7 @@ impl OpenCalls {
             kept.record = None;
             kept.at = None;
             kept.text = Content::None;
-            kept.data.retain(|(_, fact)| !matches!(fact, Fact::Node(_)));
+            kept.data.retain(|(_, fact)| !matches!(fact, Fact::Node(_) | Fact::Named(..) | Fact::Made(..)));
             0
         } else {
             bytes

@@ -315,7 +315,7 @@ fn put(item: &mut Item, slot: &Slot, node: u32) {
         Slot::Time => item.at = Some(node),
         Slot::Fact(name) => {
             item.data.retain(|(known, _)| known != name);
-            item.data.push((name, Fact::Node(node)));
+            item.data.push(dialect::fact(name, node));
         }
     }
 }

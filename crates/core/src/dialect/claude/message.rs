@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::iter;
 use std::sync::Arc;
 
+use crate::dialect::fact;
 use crate::dialect::tool::mcp;
 use crate::event::{Event, Usage};
 use crate::hash::hash;
@@ -559,13 +560,13 @@ fn task_list(maker: &Maker<'_>, result: &Item) -> Option<Item> {
     if result.error || result.tool.as_deref() != Some("TaskList") {
         return None;
     }
-    let FactRef::Json(tasks) = result.fact("tasks")? else { return None };
+    let tasks = result.fact("tasks")?.value()?;
     (tasks.kind() == json::Kind::Array).then(|| plan(maker, result, tasks))
 }
 
 fn plan(maker: &Maker<'_>, of: &Item, todos: Value<'_>) -> Item {
     let mut item = maker.item(Id::below(of.call.as_ref().unwrap_or(&of.id).as_str(), "plan"), Kind::Plan);
-    item.data.push(("todos", Fact::Node(todos.node())));
+    item.data.push(fact("todos", todos.node()));
     item
 }
 

@@ -30,6 +30,7 @@ use crate::session::{Facts, SessionId};
 use crate::text::Text;
 
 pub(super) use line::Envelope;
+pub(super) use sidechain::SIDE_FILES;
 
 use calls::Calls;
 use line::Line;

@@ -4,12 +4,45 @@
 //! the main file and mark them, without saying whose they are. Its first line repeats the call's
 //! prompt, the others hang on it by `parentUuid`.
 
+use std::borrow::Cow;
+
+use crate::dialect::{Beginning, SideFiles};
 use crate::hash::hash;
 use crate::item::{Action, Id};
 use crate::json::{Str, Value};
 use crate::session::Map;
 
 use super::line::Line;
+
+/// Newer versions write a file for each sub-agent.
+pub(in crate::dialect) const SIDE_FILES: SideFiles = SideFiles {
+    folders: &["*/subagents", "sidechains", "."],
+    agent: |name| {
+        let id = name.strip_prefix("agent-")?.strip_suffix(".jsonl")?;
+        // The helpers of compaction belong to nobody.
+        (!id.is_empty() && !id.starts_with("acompact-")).then_some(id)
+    },
+    meta: "meta.json",
+    call: |meta| meta.get("toolUseId")?.decode().map(Cow::into_owned),
+    beginning: |line| {
+        let prompt = prompt(line.get("message")?).filter(|prompt| prompt != WARM_UP);
+        Some(Beginning { session: session(line), prompt: prompt.map(Cow::into_owned) })
+    },
+    session,
+};
+
+/// First message of the helpers that some versions start beside each session: they say nothing.
+const WARM_UP: &str = "Warmup";
+
+fn session(line: Value<'_>) -> Option<String> {
+    line.get("sessionId")?.decode().map(Cow::into_owned)
+}
+
+/// What a message begins with.
+fn prompt(message: Value<'_>) -> Option<Cow<'_, str>> {
+    let content = message.get("content")?;
+    content.decode().or_else(|| content.items().next()?.get("text")?.decode())
+}
 
 /// Sidechain lines that others may still hang on.
 const MAX_LINES: usize = 8_192;
@@ -65,8 +98,7 @@ impl Sidechains {
     }
 
     fn by_prompt(&self, line: &Line<'_>) -> Option<Id> {
-        let content = line.message()?.get("content")?;
-        let text = content.decode().or_else(|| content.items().next()?.get("text")?.decode())?;
-        self.prompts.get(&hash(text.trim())).cloned()
+        let prompt = prompt(line.message()?)?;
+        self.prompts.get(&hash(prompt.trim())).cloned()
     }
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 use super::edit;
+use crate::dialect::fact;
 use crate::item::{Action, Fact, Item};
 use crate::json::{Kind, Record, Value};
 use crate::names::Names;
@@ -127,7 +128,8 @@ pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
             if let Some(name) = FACT_NAMES.get(name)
                 && !value.is_null()
             {
-                set(item, name, Fact::Node(value.node()));
+                let (name, fact) = fact(name, value.node());
+                set(item, name, fact);
             }
         }
     });

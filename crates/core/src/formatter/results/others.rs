@@ -1,6 +1,7 @@
 //! Results from elsewhere: the web, sub-agents, lists of tasks, the user.
 
 use super::{Answer, holds, is_refusal, say_text};
+use crate::dialect::todos as todo_list;
 use crate::entry::{Block, Line, ListItem, Point, Span, View};
 use crate::formatter::figures;
 use crate::item::FactRef;
@@ -135,7 +136,7 @@ pub(in crate::formatter) fn tasks(answer: &mut Answer<'_>) -> Option<View> {
     }
     let written = answer.text();
     let listed = written.find("[{").and_then(|at| Some(Record::read(&written[at..]).ok()?.0));
-    let all = all.or_else(|| Some(FactRef::Json(listed.as_ref()?.root())));
+    let all = all.or_else(|| Some(todo_list(listed.as_ref()?.root())));
     let items = all.map(|all| points(all, context.full)).unwrap_or_default();
     if !items.is_empty() {
         answer.note(figures::count_of(items.len() as u64, "task", "tasks"));
@@ -165,22 +166,20 @@ pub(in crate::formatter) fn points(todos: FactRef<'_>, full: bool) -> Vec<ListIt
         if let Some(id) = todo.get("id").and_then(FactRef::words) {
             line.push("plan.note", format!("#{}", &*id));
         }
-        let content = ["content", "subject", "text"].iter().find_map(|name| todo.text_at(name));
-        line.push("plan.point", content.or_else(|| todo.words()).unwrap_or_default());
+        line.push("plan.point", todo.text_at("content").or_else(|| todo.words()).unwrap_or_default());
         if let (false, Some(status)) = (known, &status) {
             line.push("plan.note", format!("({status})"));
         }
         if let Some(owner) = todo.text_at("owner").filter(|owner| !owner.is_empty()) {
             line.push("plan.note", format!("({})", &*owner));
         }
-        let before = todo.get("blockedBy").map(FactRef::list).unwrap_or_default();
+        let before = todo.get("blocked_by").map(FactRef::list).unwrap_or_default();
         let before: Vec<_> =
             before.into_iter().filter_map(FactRef::words).map(|id| format!("#{}", &*id)).collect();
         if !before.is_empty() {
             line.push("plan.note", format!("(blocked by {})", before.join(", ")));
         }
-        let active = || todo.text_at("active").or_else(|| todo.text_at("activeForm"));
-        if let Some(active) = full.then(active).flatten() {
+        if let Some(active) = todo.text_at("active").filter(|_| full) {
             line.push("plan.note", format!("({})", &*active));
         }
         ListItem { point, line }

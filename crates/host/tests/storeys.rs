@@ -1,0 +1,164 @@
+//! Right of a dialect nobody knows a product: no name of a tool, no key of an input, no sentence of its program.
+
+#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use streamfmt::core::dialect::DIALECTS;
+use streamfmt::core::item::Part;
+
+/// Words that are a tool's name and a word of a page as well.
+const WORDS: &[&str] = &["Task"];
+
+/// What belongs to products alone.
+struct Foreign {
+    /// As a whole literal.
+    names: BTreeSet<&'static str>,
+    /// As a part of one.
+    sentences: Vec<&'static str>,
+    /// Keys of one word, which may mean anything but in an input.
+    words: BTreeSet<&'static str>,
+}
+
+impl Foreign {
+    fn new() -> Self {
+        let (mut keys, mut ours) = (BTreeSet::new(), BTreeSet::new());
+        let mut names = BTreeSet::new();
+        for dialect in DIALECTS {
+            for (name, tool) in dialect.tools {
+                names.insert(*name);
+                collect(tool.parts, &mut keys, &mut ours);
+            }
+        }
+        let is_word = |key: &&str| key.bytes().all(|byte| byte.is_ascii_lowercase());
+        let (words, long): (BTreeSet<_>, BTreeSet<_>) = keys.into_iter().partition(is_word);
+        names.extend(long.difference(&ours));
+        let facts = facts();
+        names.retain(|name| !WORDS.contains(name) && !facts.iter().any(|fact| fact == name));
+        let sentences = DIALECTS.iter().flat_map(|dialect| (dialect.sentences)());
+        let sentences = sentences.map(|sentence| sentence.trim_end_matches('\n')).collect();
+        Self { names, sentences, words }
+    }
+
+    /// What of it a source holds.
+    fn found_in(&self, source: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        for (before, literal) in literals(source) {
+            let is_input = before.contains("input") && before.ends_with(".get(");
+            let is_foreign = self.names.contains(&*literal)
+                || self.sentences.iter().any(|sentence| literal.contains(sentence))
+                || is_input && self.words.contains(&*literal);
+            if is_foreign {
+                found.push(literal);
+            }
+        }
+        found
+    }
+}
+
+/// The names of facts, which are ours even where some product uses them as well.
+fn facts() -> Vec<String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/items.schema.json");
+    let schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    schema["$defs"]["Facts"]["properties"].as_object().unwrap().keys().cloned().collect()
+}
+
+fn collect(parts: &[Part], keys: &mut BTreeSet<&'static str>, ours: &mut BTreeSet<&'static str>) {
+    for part in parts {
+        keys.extend(part.key_of());
+        ours.insert(part.name);
+        collect(part.inside(), keys, ours);
+    }
+}
+
+/// The string literals of a source, its tests left out, each with what stands before it in its line.
+fn literals(source: &str) -> Vec<(String, String)> {
+    let end = source.find("#[cfg(test)]\nmod tests {").unwrap_or(source.len());
+    let source = &source[..end];
+    let mut found = Vec::new();
+    let (mut at, mut line) = (0, 0);
+    while let Some(ch) = source[at..].chars().next() {
+        let rest = &source[at..];
+        let next = at + ch.len_utf8();
+        let hashes = rest.strip_prefix('r').map_or(0, |raw| raw.len() - raw.trim_start_matches('#').len());
+        let is_raw = ch == 'r' && rest[1 + hashes..].starts_with('"');
+        let is_name = source[..at].ends_with(|ch: char| ch.is_ascii_alphanumeric() || ch == '_');
+        if rest.starts_with("//") {
+            at += rest.find('\n').unwrap_or(rest.len());
+        } else if is_raw && !is_name {
+            let start = at + hashes + 2;
+            let close = format!("\"{}", "#".repeat(hashes));
+            let length = source[start..].find(&close).unwrap();
+            found.push((source[line..at].to_owned(), source[start..start + length].to_owned()));
+            at = start + length + close.len();
+        } else if ch == '"' {
+            let mut length = 0;
+            while !source[next + length..].starts_with('"') {
+                length += if source[next + length..].starts_with('\\') { 2 } else { 1 };
+                while !source.is_char_boundary(next + length) {
+                    length += 1;
+                }
+            }
+            let literal = source[next..next + length].replace("\\n", "\n").replace("\\\"", "\"");
+            found.push((source[line..at].to_owned(), literal));
+            at = next + length + 1;
+        } else if rest.starts_with("'\\") || rest.starts_with("'\"'") {
+            at += 2 + rest[2..].find('\'').unwrap() + 1;
+        } else {
+            at = next;
+            line = if ch == '\n' { next } else { line };
+        }
+    }
+    found
+}
+
+/// The Rust sources below a folder, tests left out.
+fn sources(folder: &Path, out: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let is_test = path.file_stem().is_some_and(|name| name == "tests");
+        if path.is_dir() && !is_test {
+            sources(&path, out);
+        } else if !is_test && path.extension().is_some_and(|extension| extension == "rs") {
+            out.push(path);
+        }
+    }
+}
+
+#[test]
+fn no_source_right_of_a_dialect_knows_a_product() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut paths = Vec::new();
+    for folder in ["core/src", "host/src", "cli/src"] {
+        sources(&crates.join(folder), &mut paths);
+    }
+    let dialects = crates.join("core/src/dialect");
+    paths.retain(|path| !path.starts_with(&dialects));
+    assert!(paths.len() > 100, "the sources aren't found");
+    let foreign = Foreign::new();
+    let found = paths.iter().flat_map(|path| {
+        let found = foreign.found_in(&fs::read_to_string(path).unwrap());
+        found.into_iter().map(|literal| format!("{}: {literal:?}", path.display()))
+    });
+    let found: Vec<_> = found.collect();
+    assert!(found.is_empty(), "what only a dialect may know:\n{}", found.join("\n"));
+}
+
+#[test]
+fn what_only_a_dialect_may_know_is_found() {
+    let foreign = Foreign::new();
+    for (source, want) in [
+        (r#"change.get("old_string")"#, vec!["old_string"]),
+        (r##"let name = r#"TodoWrite"#;"##, vec!["TodoWrite"]),
+        (r#"text.starts_with("<tool_use_error>x\n")"#, vec!["<tool_use_error>x\n"]),
+        (r#"call.input()?.get("command")"#, vec!["command"]),
+        (r#"does.text("command")"#, vec![]),
+        ("// \"old_string\"\nlet quote = '\"'; let other = \"x\";", vec![]),
+        ("#[cfg(test)]\nmod tests { \"old_string\" }", vec![]),
+    ] {
+        assert_eq!(foreign.found_in(source), want, "{source}");
+    }
+}
