@@ -464,7 +464,7 @@ function sf.sorted(table) end
 ---@alias sf.Status "open"|"done"|"failed"|"cancelled"
 
 ---what a text is; a role of your own goes below a known one
----@alias sf.Role "accent"|"ask"|"ask.answer"|"ask.option"|"ask.question"|"call"|"call.arg"|"call.command"|"call.detail"|"call.input"|"call.key"|"call.note"|"call.value"|"change"|"change.add"|"change.remove"|"code"|"code.number"|"details"|"details.folded"|"details.summary"|"diff.add"|"diff.add.word"|"diff.hunk"|"diff.keep"|"diff.number"|"diff.remove"|"diff.remove.word"|"elided"|"error"|"faint"|"id"|"image"|"link"|"list.active"|"list.done"|"list.failed"|"list.open"|"list.plain"|"mark"|"mark.active"|"mark.arrow"|"mark.call"|"mark.column"|"mark.command"|"mark.cross"|"mark.diff-add"|"mark.diff-hunk"|"mark.diff-keep"|"mark.diff-remove"|"mark.done"|"mark.elided"|"mark.error"|"mark.failed"|"mark.image"|"mark.inside"|"mark.nest"|"mark.notice"|"mark.ok"|"mark.open"|"mark.outcome-error"|"mark.outcome-ok"|"mark.plain"|"mark.plan"|"mark.prompt"|"mark.quote"|"mark.reply"|"mark.result"|"mark.row"|"mark.session"|"mark.thinking"|"mark.warning"|"markdown.bar"|"markdown.block"|"markdown.bullet"|"markdown.code"|"markdown.emphasis"|"markdown.heading"|"markdown.heading.1"|"markdown.heading.2"|"markdown.heading.3"|"markdown.heading.4"|"markdown.html"|"markdown.quote"|"markdown.rule"|"markdown.strike"|"markdown.strong"|"markdown.url"|"muted"|"nest"|"notice"|"notice.error"|"notice.info"|"notice.note"|"notice.record"|"notice.text"|"notice.warning"|"ok"|"outcome"|"outcome.error"|"outcome.figure"|"outcome.note"|"outcome.ok"|"outcome.warning"|"path"|"plan"|"plan.note"|"plan.point"|"prompt"|"reply"|"result"|"result.answer"|"result.error"|"result.error.text"|"result.file"|"result.link"|"result.note"|"result.note.of"|"result.ok"|"result.ok.note"|"result.structured"|"result.text"|"session"|"session.folder"|"session.id"|"session.mode"|"session.model"|"session.note"|"session.tool"|"session.version"|"strong"|"syntax.attribute"|"syntax.comment"|"syntax.constant"|"syntax.deleted"|"syntax.function"|"syntax.heading"|"syntax.inserted"|"syntax.invalid"|"syntax.keyword"|"syntax.number"|"syntax.operator"|"syntax.string"|"syntax.tag"|"syntax.type"|"syntax.variable"|"table.border"|"table.head"|"text"|"thinking"|"time"|"tool"|"tool.agent"|"tool.icon"|"tool.name"|"tool.note"|"tool.server"|"unknown"|"warning"|string
+---@alias sf.Role "accent"|"ask"|"ask.answer"|"ask.option"|"ask.question"|"badge"|"badge.critical"|"badge.info"|"badge.warning"|"call"|"call.arg"|"call.command"|"call.detail"|"call.input"|"call.key"|"call.note"|"call.value"|"change"|"change.add"|"change.remove"|"code"|"code.number"|"details"|"details.folded"|"details.summary"|"diff.add"|"diff.add.word"|"diff.hunk"|"diff.keep"|"diff.number"|"diff.remove"|"diff.remove.word"|"elided"|"error"|"faint"|"id"|"image"|"link"|"list.active"|"list.done"|"list.failed"|"list.open"|"list.plain"|"mark"|"mark.active"|"mark.arrow"|"mark.call"|"mark.column"|"mark.command"|"mark.cross"|"mark.diff-add"|"mark.diff-hunk"|"mark.diff-keep"|"mark.diff-remove"|"mark.done"|"mark.elided"|"mark.error"|"mark.failed"|"mark.image"|"mark.inside"|"mark.nest"|"mark.notice"|"mark.ok"|"mark.open"|"mark.outcome-error"|"mark.outcome-ok"|"mark.plain"|"mark.plan"|"mark.prompt"|"mark.quote"|"mark.reply"|"mark.result"|"mark.row"|"mark.session"|"mark.thinking"|"mark.warning"|"markdown.bar"|"markdown.block"|"markdown.bullet"|"markdown.code"|"markdown.emphasis"|"markdown.heading"|"markdown.heading.1"|"markdown.heading.2"|"markdown.heading.3"|"markdown.heading.4"|"markdown.html"|"markdown.quote"|"markdown.rule"|"markdown.strike"|"markdown.strong"|"markdown.url"|"muted"|"nest"|"notice"|"notice.error"|"notice.info"|"notice.note"|"notice.record"|"notice.text"|"notice.warning"|"ok"|"outcome"|"outcome.error"|"outcome.figure"|"outcome.note"|"outcome.ok"|"outcome.warning"|"path"|"plan"|"plan.note"|"plan.point"|"prompt"|"reply"|"result"|"result.answer"|"result.error"|"result.error.text"|"result.file"|"result.link"|"result.note"|"result.note.of"|"result.ok"|"result.ok.note"|"result.structured"|"result.text"|"session"|"session.folder"|"session.id"|"session.mode"|"session.model"|"session.note"|"session.tool"|"session.version"|"strong"|"syntax.attribute"|"syntax.comment"|"syntax.constant"|"syntax.deleted"|"syntax.function"|"syntax.heading"|"syntax.inserted"|"syntax.invalid"|"syntax.keyword"|"syntax.number"|"syntax.operator"|"syntax.string"|"syntax.tag"|"syntax.type"|"syntax.variable"|"table.border"|"table.head"|"text"|"thinking"|"time"|"tool"|"tool.agent"|"tool.icon"|"tool.name"|"tool.note"|"tool.server"|"unknown"|"warning"|string
 
 ---Typed facts, as far as they are known: docs/facts.md tells when.
 ---@class sf.Data
@@ -474,7 +474,9 @@ function sf.sorted(table) end
 ---@field background? string
 ---@field call? string
 ---@field category? string
+---@field cause? string
 ---@field cell? string
+---@field changed? string
 ---@field code_text? string
 ---@field content? string
 ---@field cwd? string
@@ -504,6 +506,8 @@ function sf.sorted(table) end
 ---@field server? string
 ---@field session? string
 ---@field skill? string
+---@field snippet? string
+---@field stopped? string
 ---@field state? string
 ---@field stderr? string
 ---@field stdout? string
@@ -514,11 +518,13 @@ function sf.sorted(table) end
 ---@field type? string
 ---@field url? string
 ---@field version? string
+---@field words? string
 ---@field added? number
 ---@field after? number
 ---@field attempt? number
 ---@field before? number
 ---@field bytes? number
+---@field cell_count? number
 ---@field code? number
 ---@field count? number
 ---@field exit? number
@@ -539,11 +545,15 @@ function sf.sorted(table) end
 ---@field resets_at? number
 ---@field timed_out_ms? number
 ---@field utilization? number
+---@field approved? boolean
 ---@field created? boolean
+---@field echo? boolean
 ---@field image? boolean
+---@field listed? boolean
 ---@field incomplete? boolean
 ---@field interrupted? boolean
 ---@field orphan? boolean
+---@field minor? boolean
 ---@field partial? boolean
 ---@field quiet? boolean
 ---@field raw? boolean
@@ -559,6 +569,7 @@ function sf.sorted(table) end
 ---@field files? any[]
 ---@field hits? any[]
 ---@field more? any[]
+---@field problems? any[]
 ---@field calls? string[]
 ---@field items? string[]
 ---@field tools? string[]
@@ -571,6 +582,7 @@ function sf.sorted(table) end
 ---@field todos? table[]
 ---@field annotations? table
 ---@field answers? table
+---@field job? table
 ---@field usage? table
 ---@field status? number|string
 ---@field task? string|table

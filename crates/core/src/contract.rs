@@ -262,6 +262,8 @@ pub struct Facts {
     pub content: Option<String>,
     /// What the run cost, in US dollars.
     pub cost_usd: Option<f64>,
+    /// Session: what changed since the one before, if it is one thing: `mode`.
+    pub changed: Option<String>,
     /// How many: files, pages, calls, damaged records.
     pub count: Option<i64>,
     /// Write, edit: whether the file is new.
@@ -318,6 +320,8 @@ pub struct Facts {
     pub matches: Option<CountOrList>,
     /// Search: what was asked for. Session: the permission mode.
     pub mode: Option<String>,
+    /// Notices: true if it is of little importance.
+    pub minor: Option<bool>,
     /// Session: the model.
     pub model: Option<String>,
     /// Outcome: tokens and cost by model.
@@ -362,7 +366,7 @@ pub struct Facts {
     pub problems: Option<Vec<Value>>,
     /// Fetch, search: what was looked for.
     pub query: Option<String>,
-    /// Notices: true if it is worth showing only in `full`.
+    /// Deprecated: the same as `minor`.
     pub quiet: Option<bool>,
     /// Unknown: true if the line was no event.
     pub raw: Option<bool>,
@@ -376,7 +380,7 @@ pub struct Facts {
     pub repeated: Option<bool>,
     /// Limit: when it ends, in seconds since 1970.
     pub resets_at: Option<f64>,
-    /// Notices: what to say instead of the text.
+    /// Deprecated: the same as `words`.
     pub say: Option<String>,
     /// Calls: the MCP server.
     pub server: Option<String>,
@@ -453,6 +457,8 @@ pub struct Facts {
     pub value: Option<Value>,
     /// Session: version of the agent's program.
     pub version: Option<String>,
+    /// Prompts, notices: what of the text is for people, without what the agent's program put around it.
+    pub words: Option<String>,
     /// Facts that aren't listed here.
     #[serde(flatten)]
     pub others: BTreeMap<String, Value>,

@@ -447,9 +447,9 @@ impl Session {
                 let now = [&self.facts.session, &self.facts.model, &self.facts.cwd, &self.facts.mode]
                     .map(Clone::clone);
                 if self.announced.as_ref() == Some(&now) {
-                    item.data.push(("quiet", Fact::Bool(true)));
+                    item.data.push(("minor", Fact::Bool(true)));
                 } else if self.announced.as_ref().is_some_and(|before| before[..3] == now[..3]) {
-                    item.data.push(("mode_only", Fact::Bool(true)));
+                    item.data.push(("changed", Fact::Text("mode".to_owned())));
                 }
                 self.announced = Some(now);
             }

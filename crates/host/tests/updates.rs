@@ -26,7 +26,7 @@ struct Scripted;
 
 impl Decoder for Scripted {
     fn decode(&mut self, input: Input<'_>, out: &mut Vec<Event>) {
-        let text = |key: &str| input.value.get(key).and_then(|value| value.decode());
+        let text = |key: &str| input.value.get(key).and_then(streamfmt::core::json::Value::decode);
         let id = Id::from(&*text("id").unwrap());
         let mut item = Item::new(id.clone(), Kind::Result, input.line);
         item.text = input.value.get("text").map_or(Content::None, |text| Content::Node(text.node()));
@@ -71,7 +71,7 @@ fn an_item_can_change_and_stay_open() {
         let shown = push(&mut pipeline, &format!("{line}\n")).into_iter().map(|update| match update {
             Update::Put(entry) => {
                 let mut text = String::new();
-                Json.entry(&entry, &mut text).unwrap();
+                Json.node(&Node::from((*entry).clone()), &mut text).unwrap();
                 let entry: Value = serde_json::from_str(&text).unwrap();
                 let spans = entry["title"].as_array().unwrap().iter();
                 let body = entry["body"].as_array().into_iter().flatten();

@@ -45,8 +45,13 @@ impl Tool {
 
 /// A value of the record as a fact of this name: the points of a plan are read by our names, whatever theirs are.
 pub fn fact(name: &'static str, node: u32) -> (&'static str, Fact) {
-    let is_plan = matches!(name, "todos" | "tasks");
-    (name, if is_plan { Fact::Named(node, TODO) } else { Fact::Node(node) })
+    match name {
+        "todos" | "tasks" => (name, Fact::Named(node, TODO)),
+        // What these were called before.
+        "quiet" => ("minor", Fact::Node(node)),
+        "say" => ("words", Fact::Node(node)),
+        _ => (name, Fact::Node(node)),
+    }
 }
 
 /// A list of things to do that stands in a text.

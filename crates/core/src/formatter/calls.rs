@@ -80,7 +80,7 @@ pub(super) fn name(context: Context<'_>) -> Line {
     line
 }
 
-impl<'a> Call<'a> {
+impl Call<'_> {
     /// The text that the part called `name` is.
     fn text(&mut self, name: &str) -> Option<Text> {
         let part = self.does.get(name)?;
@@ -262,7 +262,7 @@ pub(super) fn edit(call: &mut Call<'_>) -> Option<()> {
     let places: Vec<_> = (1..).zip(&list).filter(|(_, change)| everywhere(change)).collect();
     match places.len() {
         0 => {}
-        some if some == number => call.title.push("call.detail", Text::own("everywhere")),
+        all if all == number => call.title.push("call.detail", Text::own("everywhere")),
         _ => {
             let places: Vec<_> = places.iter().map(|(place, _): &(usize, _)| format!("#{place}")).collect();
             call.title.push("call.detail", format!("({} everywhere)", places.join(", ")));
@@ -279,7 +279,7 @@ pub(super) fn edit(call: &mut Call<'_>) -> Option<()> {
         }
         match sole {
             Some(change) => {
-                ["old", "new"].iter().filter_map(|name| change.get(name)).for_each(|part| call.know(part))
+                ["old", "new"].iter().filter_map(|name| change.get(name)).for_each(|part| call.know(part));
             }
             None => call.know(changes),
         }

@@ -9,7 +9,7 @@ use crate::text::Text;
 
 /// Says a notice; `None` hides it.
 pub(super) fn view(context: Context<'_>) -> Option<View> {
-    if !context.full && ["quiet", "repeated", "echo"].iter().any(|name| context.is(name)) {
+    if !context.full && ["minor", "repeated", "echo"].iter().any(|name| context.is(name)) {
         return None;
     }
     let event = context.text("event").unwrap_or(Text::own("notice"));
@@ -25,7 +25,7 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
     };
     let mut view = View::titled(mark, Line::default());
     let known = words(context, &event);
-    let said = context.text("say").filter(|_| !context.full);
+    let said = context.text("words").filter(|_| !context.full);
     let mut text = said.unwrap_or_else(|| context.item.clean_text()).trimmed_end();
     if !context.full && mark != "error" && known.is_some() && TOLD.contains(&&*event) {
         text = Text::EMPTY;
@@ -75,7 +75,8 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
 /// `claude-opus-4-5 · ~/shop-api · 0123abcd`
 fn session(context: Context<'_>) -> View {
     let facts = context.session.facts();
-    if let (false, true, Some(mode)) = (context.full, context.is("mode_only"), context.text("mode")) {
+    let has_only_mode = context.fact("changed").is_some();
+    if let (false, true, Some(mode)) = (context.full, has_only_mode, context.text("mode")) {
         return View::titled("notice", Line::of("notice.info", format!("permission mode: {}", &*mode)));
     }
     let mut line = Line::default();
@@ -208,7 +209,7 @@ fn known_record(event: &str) -> Option<()> {
 /// Whether the text of a task's notice says how it ended: `Background command "Build" completed (exit code 0)`. Of some
 /// tasks it is their description alone.
 fn tells_state(context: Context<'_>) -> bool {
-    let text = context.text("say").unwrap_or_else(|| context.item.clean_text());
+    let text = context.text("words").unwrap_or_else(|| context.item.clean_text());
     let status = context.fact("status").and_then(FactRef::str);
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
     !text.is_empty()

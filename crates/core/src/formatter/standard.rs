@@ -86,7 +86,7 @@ fn view(context: Context<'_>) -> Option<View> {
         Kind::Notice => notices::view(context),
         Kind::Outcome => Some(outcome::view(context)),
         Kind::Record => return None,
-        Kind::Unknown if context.is("blank") => return None,
+        Kind::Unknown if context.item.is_blank() => return None,
         Kind::Unknown => Some(unknown(context)),
     };
     said.or_else(|| {
@@ -143,7 +143,7 @@ impl<'a> Context<'a> {
 
     fn said(self, role: &'static str, mark: Option<&'static str>) -> Option<View> {
         let mut body = Vec::new();
-        let short = self.text("say").filter(|_| !self.full);
+        let short = self.text("words").filter(|_| !self.full);
         let text = short.unwrap_or_else(|| self.item.clean_text());
         if !text.trim().is_empty() {
             body.push(Block::prose(role, text));

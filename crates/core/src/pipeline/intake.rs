@@ -353,10 +353,6 @@ fn raw(line: u64, text: String, each: Taker<'_>) {
     let mut item = Item::new(format!("line-{line}"), Kind::Unknown, line);
     item.data.push(("raw", Fact::Bool(true)));
     let is_blank = text.trim().is_empty();
-    if is_blank {
-        // Only a plugin may have something to say of it.
-        item.data.push(("blank", Fact::Bool(true)));
-    }
     item.text = Content::Own(text);
     each(Step(StepKind::Count(if is_blank { Counted::Blank } else { Counted::Raw })));
     put(item, each);

@@ -321,7 +321,9 @@ impl Stage {
     /// Tells an item as it is. The error is the rule that hides it.
     fn tell(&mut self, item: &Item, said: &mut Vec<Said>) -> Result<(), &'static str> {
         self.admits(item)?;
-        if ["blank", "counted"].iter().any(|name| item.fact(name).is_some()) {
+        // Of a line of the input on which nothing stands only a plugin may have something to say.
+        let is_blank_line = item.kind == Kind::Unknown && item.is_blank();
+        if is_blank_line || item.fact("counted").is_some() {
             return Err(item.kind.name());
         }
         let mut line = String::new();

@@ -228,7 +228,8 @@ fn facts(out: &mut dyn Write, item: &Item, facts: &[(&'static str, Fact)]) -> fm
     object.close()
 }
 
-/// Writes the wanted facts that say something, the first of each name: that is the one formatters see.
+/// Writes the wanted facts that say something, the first of each name: that is the one formatters see. Some have an older
+/// name as well, which stays while the version of the format does.
 fn named(
     object: &mut Object<'_>,
     item: &Item,
@@ -246,15 +247,20 @@ fn named(
                     object.string(name, &text)?;
                 }
             }
-            Fact::Count(..) | Fact::Since(..) => {
-                if let Some(number) = FactRef::Made(item, known).int() {
-                    write!(object.field(name)?, "{number}")?;
-                }
-            }
-            Fact::Node(node) | Fact::Named(node, _) if value(*node).is_none_or(Value::is_null) => {}
-            Fact::Float(number) if !number.is_finite() => {}
-            Fact::Bytes(_) => {}
+            Fact::Count(..) | Fact::Since(..) => match FactRef::Made(item, known).int() {
+                Some(number) => write!(object.field(name)?, "{number}")?,
+                None => continue,
+            },
+            Fact::Node(node) | Fact::Named(node, _) if value(*node).is_none_or(Value::is_null) => continue,
+            Fact::Float(number) if !number.is_finite() => continue,
+            Fact::Bytes(_) => continue,
             _ => fact(object.field(name)?, item, known)?,
+        }
+        match *name {
+            "minor" => fact(object.field("quiet")?, item, known)?,
+            "words" => fact(object.field("say")?, item, known)?,
+            "changed" => object.field("mode_only")?.write_str("true")?,
+            _ => {}
         }
     }
     Ok(())

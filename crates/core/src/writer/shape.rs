@@ -36,7 +36,7 @@ enum Shape {
 #[rustfmt::skip]
 static FACTS: &[(&str, Shape)] = &[
     ("agent", Text), ("agent_type", Text), ("answer", Text), ("background", Text), ("call", Text), ("category", Text),
-    ("cause", Text), ("cell", Text), ("code_text", Text), ("content", Text), ("cwd", Text), ("edit_mode", Text), ("error", Text),
+    ("cause", Text), ("cell", Text), ("changed", Text), ("code_text", Text), ("content", Text), ("cwd", Text), ("edit_mode", Text), ("error", Text),
     ("event", Text), ("explanation", Text), ("from", Text), ("hook_event", Text), ("level", Text), ("mode", Text),
     ("model", Text), ("modified", Text), ("name", Text), ("new_source", Text), ("note", Text), ("old_source", Text),
     ("original", Text), ("outcome", Text), ("output_file", Text), ("path", Text), ("persisted", Text), ("plan", Text),
@@ -44,6 +44,7 @@ static FACTS: &[(&str, Shape)] = &[
     ("snippet", Text), ("stopped", Text),
     ("state", Text), ("stderr", Text), ("stdout", Text), ("subtype", Text), ("to", Text), ("tool", Text),
     ("trigger", Text), ("type", Text), ("url", Text), ("version", Text),
+    ("words", Text),
     ("added", Integer), ("after", Integer), ("attempt", Integer), ("before", Integer), ("bytes", Integer),
     ("cell_count", Integer), ("code", Integer),
     ("count", Integer), ("exit", Integer), ("lines", Integer), ("more_files", Integer), ("of", Integer),
@@ -52,7 +53,7 @@ static FACTS: &[(&str, Shape)] = &[
     ("timed_out_ms", Number), ("utilization", Number),
     ("approved", Truth), ("created", Truth), ("echo", Truth), ("image", Truth), ("listed", Truth),
     ("incomplete", Truth), ("interrupted", Truth), ("orphan", Truth),
-    ("partial", Truth), ("quiet", Truth), ("raw", Truth), ("redacted", Truth), ("repeated", Truth),
+    ("minor", Truth), ("partial", Truth), ("quiet", Truth), ("raw", Truth), ("redacted", Truth), ("repeated", Truth),
     ("server_side", Truth), ("success", Truth), ("timed_out", Truth), ("truncated", Truth), ("user_modified", Truth),
     ("cells", List), ("errors", List), ("files", List), ("hits", List), ("more", List), ("problems", List),
     ("calls", Texts), ("items", Texts), ("tools", Texts),

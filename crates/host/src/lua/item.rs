@@ -455,7 +455,12 @@ impl UserData for Data {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         methods.add_meta_method(MetaMethod::Index, |lua, this, name: LuaString| {
             let name = name.to_str()?;
-            this.0.look(|item| match item.data.iter().find(|(key, _)| **key == *name) {
+            let name = match &*name {
+                "quiet" => "minor",
+                "say" => "words",
+                name => name,
+            };
+            this.0.look(|item| match item.data.iter().find(|(key, _)| *key == name) {
                 Some((_, fact)) => this.0.fact(lua, item, fact),
                 None => Ok(Value::Nil),
             })

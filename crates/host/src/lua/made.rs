@@ -29,15 +29,16 @@ type Wrong = String;
 #[rustfmt::skip]
 pub(super) static FACTS: &[&str] = &[
     "added", "after", "agent", "agent_type", "annotations", "answer", "answers", "api_ms", "approved", "attempt", "background",
-    "before", "bytes", "call", "category", "cause", "cell", "cell_count", "cells", "code", "code_text", "content", "cost_usd",
-    "count", "created", "cwd", "delay_ms", "denials", "duration_ms", "echo", "edit_mode", "error", "errors", "event", "exit",
-    "explanation", "files", "from", "hits", "hook_event", "image", "images", "interrupted", "items", "job", "level", "lines",
-    "listed", "matches", "mode", "model", "models", "modified", "more", "more_files", "name", "new_source", "note", "of",
-    "old_source", "original", "outcome", "output_file", "partial", "patch", "path", "persisted", "plan", "problems", "query",
-    "quiet", "reason", "redacted", "removed", "resets_at", "say", "server", "server_side", "servers", "session", "skill",
-    "snippet", "start", "state", "status", "stderr", "stdout", "stopped", "structured", "subtype", "success", "task", "tasks",
-    "timed_out", "timed_out_ms", "to", "todos", "tokens", "took_ms", "tool", "tool_uses", "tools", "total", "trigger",
-    "truncated", "turns", "type", "url", "usage", "user_modified", "utilization", "value", "version",
+    "before", "bytes", "call", "category", "cause", "cell", "cell_count", "cells", "changed", "code", "code_text", "content",
+    "cost_usd", "count", "created", "cwd", "delay_ms", "denials", "duration_ms", "echo", "edit_mode", "error", "errors",
+    "event", "exit", "explanation", "files", "from", "hits", "hook_event", "image", "images", "interrupted", "items", "job",
+    "level", "lines", "listed", "matches", "minor", "mode", "model", "models", "modified", "more", "more_files", "name",
+    "new_source", "note", "of", "old_source", "original", "outcome", "output_file", "partial", "patch", "path", "persisted",
+    "plan", "problems", "query", "quiet", "reason", "redacted", "removed", "resets_at", "say", "server", "server_side",
+    "servers", "session", "skill", "snippet", "start", "state", "status", "stderr", "stdout", "stopped", "structured",
+    "subtype", "success", "task", "tasks", "timed_out", "timed_out_ms", "to", "todos", "tokens", "took_ms", "tool", "tool_uses",
+    "tools", "total", "trigger", "truncated", "turns", "type", "url", "usage", "user_modified", "utilization", "value",
+    "version", "words",
 ];
 
 /// What every item may be told.

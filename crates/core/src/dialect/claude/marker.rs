@@ -13,8 +13,8 @@ pub(super) struct Marked<'a> {
     pub(super) say: Option<Cow<'a, str>>,
     /// Who says it, if the tag names them.
     pub(super) from: Option<&'a str>,
-    /// Only `full` should show it.
-    pub(super) quiet: bool,
+    /// It is of little importance.
+    pub(super) minor: bool,
     /// How a task ended, if it tells that.
     pub(super) status: Option<&'a str>,
     /// It tells of a failure.
@@ -96,8 +96,8 @@ pub(super) fn read(text: &str) -> Said<'_> {
     }
 }
 
-fn notice<'a>(event: &'static str, say: Option<Cow<'a, str>>, quiet: bool) -> Marked<'a> {
-    Marked { event, say, from: None, quiet, status: None, failed: false }
+fn notice<'a>(event: &'static str, say: Option<Cow<'a, str>>, minor: bool) -> Marked<'a> {
+    Marked { event, say, from: None, minor, status: None, failed: false }
 }
 
 fn machine_made(text: &str) -> Option<Marked<'_>> {
@@ -131,8 +131,8 @@ fn machine_made(text: &str) -> Option<Marked<'_>> {
             return Some(Marked { from, ..notice(event, Some(Cow::Borrowed(inside)), false) });
         }
     }
-    let &(_, event, quiet) = BEGINNINGS.iter().find(|(beginning, ..)| text.starts_with(beginning))?;
-    Some(notice(event, None, quiet))
+    let &(_, event, minor) = BEGINNINGS.iter().find(|(beginning, ..)| text.starts_with(beginning))?;
+    Some(notice(event, None, minor))
 }
 
 /// What is told of a task in the background: how it ended, or something that happened in it.
@@ -321,6 +321,6 @@ mod tests {
         let Said::Notice(failed) = read("<local-command-stderr>oh no</local-command-stderr>") else {
             panic!()
         };
-        assert!(failed.failed && !failed.quiet);
+        assert!(failed.failed && !failed.minor);
     }
 }

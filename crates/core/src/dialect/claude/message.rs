@@ -21,7 +21,7 @@ use super::calls::Call;
 use super::line::{Field, Line};
 use super::marker::{Marked, Said};
 use super::partial::Told;
-use super::{Claude, Maker, copy, leveled, marker, quiet, tool, tools, wrapped};
+use super::{Claude, Maker, copy, leveled, marker, minor, tool, tools, wrapped};
 
 /// Model of messages that the program makes itself.
 const SYNTHETIC: &str = "<synthetic>";
@@ -299,20 +299,20 @@ impl Claude {
                 let is_awaited =
                     marker::tag(&string, "tool-use-id").is_some_and(|id| self.calls.awaits(&Id::from(id)));
                 let notice = marked_notice(maker, marked, content);
-                if is_awaited && notice.fact("quiet").is_none() { quiet(notice) } else { notice }
+                if is_awaited && notice.fact("minor").is_none() { minor(notice) } else { notice }
             }
             Said::Prompt(_) if maker.line.envelope.flags.is_summary => {
-                quiet(maker.notice("summary", content))
+                minor(maker.notice("summary", content))
             }
             Said::Prompt(_) if maker.line.envelope.flags.is_synthetic => {
-                quiet(maker.notice("synthetic", content))
+                minor(maker.notice("synthetic", content))
             }
             Said::Prompt(_) if string.trim().is_empty() => return,
             Said::Prompt(words) => {
                 let id = maker.unnamed();
                 let mut prompt = maker.item(id, Kind::Prompt);
                 prompt.text = content;
-                prompt.data.extend(words.map(|words| ("say", Fact::Text(words.into_owned()))));
+                prompt.data.extend(words.map(|words| ("words", Fact::Text(words.into_owned()))));
                 prompt
             }
         };
@@ -402,7 +402,7 @@ pub(super) fn marked_notice(maker: &mut Maker<'_>, marked: Marked<'_>, text: Con
     let mut notice = maker.notice(marked.event, text);
     let path = marker::skill_folder(&notice.text()).map(str::to_owned);
     let told = [
-        ("say", marked.say.map(Cow::into_owned)),
+        ("words", marked.say.map(Cow::into_owned)),
         ("from", marked.from.map(str::to_owned)),
         ("path", path),
         ("status", marked.status.map(str::to_owned)),
@@ -412,7 +412,7 @@ pub(super) fn marked_notice(maker: &mut Maker<'_>, marked: Marked<'_>, text: Con
         notice = leveled(notice, "warning");
     }
     let notice = echo(notice);
-    if marked.quiet { quiet(notice) } else { notice }
+    if marked.minor { minor(notice) } else { notice }
 }
 
 /// How the program tells that it compacted the conversation, which is a notice with figures as well.
@@ -423,7 +423,7 @@ pub(super) const STOPPED_CALL: &str = "for tool use]";
 /// The notice, said to be one whose news something else tells, too, if that is so.
 pub(super) fn echo(mut notice: Item) -> Item {
     let fact = |name: &str| notice.fact(name).and_then(FactRef::str);
-    let text = || fact("say").unwrap_or_else(|| notice.text());
+    let text = || fact("words").unwrap_or_else(|| notice.text());
     let is_echo = match fact("event").as_deref() {
         // It stopped the call: the call's result says so.
         Some("hook") => {
@@ -447,7 +447,7 @@ fn synthetic(maker: &mut Maker<'_>, text: Content) -> Item {
     let mut notice = maker.notice("synthetic", text);
     let said = notice.text().into_owned();
     if matches!(said.trim(), "(no content)" | "No response requested.") {
-        return quiet(notice);
+        return minor(notice);
     }
     notice.status = if is_error { Status::Failed } else { Status::Done };
     leveled(notice, if is_error || said.starts_with("API Error") { "error" } else { "info" })
@@ -463,7 +463,7 @@ fn pictured(maker: &mut Maker<'_>, block: Value<'_>) -> Item {
     if maker.line.envelope.flags.is_synthetic {
         let mut notice = maker.notice("attachment", Content::None);
         notice.data.push(("images", Fact::List(vec![image(block)])));
-        return quiet(notice);
+        return minor(notice);
     }
     let id = maker.unnamed();
     let mut prompt = maker.item(id, Kind::Prompt);

@@ -276,7 +276,7 @@ impl Claude {
                         ("input", "input"),
                     ],
                 );
-                quiet(notice)
+                minor(notice)
             }
             "control_response" if error_of_response(value).is_some() => {
                 let text =
@@ -286,10 +286,10 @@ impl Claude {
                 leveled(notice, "warning")
             }
             "summary" => maker.notice("title", content(value, "summary")),
-            "custom-title" => quiet(maker.notice("title", content(value, "customTitle"))),
-            "ai-title" => quiet(maker.notice("title", content(value, "aiTitle"))),
-            "prompt_suggestion" => quiet(maker.notice("suggestion", content(value, "suggestion"))),
-            "tool_use_summary" => quiet(maker.notice("info", content(value, "summary"))),
+            "custom-title" => minor(maker.notice("title", content(value, "customTitle"))),
+            "ai-title" => minor(maker.notice("title", content(value, "aiTitle"))),
+            "prompt_suggestion" => minor(maker.notice("suggestion", content(value, "suggestion"))),
+            "tool_use_summary" => minor(maker.notice("info", content(value, "summary"))),
             "conversation_reset" => maker.notice("reset", Content::Own("conversation reset".into())),
             "auth_status" if value.get("error").is_some_and(|error| !error.is_null()) => {
                 leveled(maker.notice("info", content(value, "error")), "error")
@@ -341,7 +341,7 @@ impl Claude {
             ],
         );
         let notice = leveled(notice, level);
-        out.push(Event::Put(Box::new(if level == "info" { quiet(notice) } else { notice })));
+        out.push(Event::Put(Box::new(if level == "info" { minor(notice) } else { notice })));
     }
 
     /// Attachments: what the program tells the model besides; only a queued prompt is a person's.
@@ -397,7 +397,7 @@ impl Claude {
                 | "hook_stopped_continuation"
                 | "hook_error_during_execution"
         );
-        let notice = echo(if is_failure { leveled(notice, "warning") } else { quiet(notice) });
+        let notice = echo(if is_failure { leveled(notice, "warning") } else { minor(notice) });
         out.push(Event::Put(Box::new(notice)));
     }
 }
@@ -418,9 +418,9 @@ fn copy<const N: usize>(item: &mut Item, value: Value<'_>, keys: &[(&str, &'stat
     }
 }
 
-/// The notice, for `full` alone.
-fn quiet(mut notice: Item) -> Item {
-    notice.data.push(("quiet", Fact::Bool(true)));
+/// The notice, of little importance.
+fn minor(mut notice: Item) -> Item {
+    notice.data.push(("minor", Fact::Bool(true)));
     notice
 }
 

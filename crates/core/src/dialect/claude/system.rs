@@ -9,7 +9,7 @@ use crate::text::Text;
 use super::calls::Calls;
 use super::marker::{self, Said};
 use super::message::{echo, hook_facts, marked_notice};
-use super::{Claude, Maker, content, copy, leveled, quiet};
+use super::{Claude, Maker, content, copy, leveled, minor};
 
 /// Subtypes that come and go while something else tells the same. Sorted.
 const TRANSIENT: &[&str] = &[
@@ -70,7 +70,7 @@ impl Claude {
                     &[("tool_name", "tool"), ("tool_use_id", "call"), ("decision_reason", "reason")],
                 );
                 let notice = leveled(notice, "warning");
-                if is_awaited { quiet(notice) } else { notice }
+                if is_awaited { minor(notice) } else { notice }
             }
             "task_notification" => task(maker, value, &self.calls),
             "model_fallback" => {
@@ -111,7 +111,7 @@ impl Claude {
                 let is_wrong = is_stopped
                     || value.get("hookErrors").is_some_and(|errors| errors.items().next().is_some());
                 let notice = maker.notice("hook", Content::Own(said.join("\n")));
-                if is_wrong { leveled(notice, "warning") } else { quiet(notice) }
+                if is_wrong { leveled(notice, "warning") } else { minor(notice) }
             }
             "away_summary" | "scheduled_task_fire" | "agents_killed" | "permission_retry" => {
                 maker.notice("info", content(value, "content"))
@@ -236,7 +236,7 @@ fn hook(maker: &mut Maker<'_>, value: Value<'_>) -> crate::item::Item {
     hook_facts(&mut notice, value);
     let is_fine = value.get("exit_code").and_then(Value::int).unwrap_or(0) == 0
         && value.get("outcome").and_then(Value::str).is_none_or(|outcome| outcome.is("success"));
-    echo(if is_fine { quiet(notice) } else { leveled(notice, "warning") })
+    echo(if is_fine { minor(notice) } else { leveled(notice, "warning") })
 }
 
 /// The end of a task. That of a foreground task is told by its call's result, which is still awaited.
@@ -257,7 +257,7 @@ fn task(maker: &mut Maker<'_>, value: Value<'_>, calls: &Calls) -> crate::item::
     let is_awaited = call.is_some_and(|call| calls.awaits(&Id::from(&*call)));
     let has_failed = value.get("status").and_then(Value::str).is_some_and(|status| status.is("failed"));
     let notice = if has_failed { leveled(notice, "warning") } else { notice };
-    if is_awaited { quiet(notice) } else { notice }
+    if is_awaited { minor(notice) } else { notice }
 }
 
 #[cfg(test)]
