@@ -77,5 +77,12 @@ fn drawn(item: &Item, view: View) -> String {
 /// A writer of plain text without gaps, with so many blanks in front of what has no mark.
 pub(crate) fn plain(margin: usize) -> Terminal {
     let layout = Layout { gap: 0, margin, ..Layout::default() };
-    Terminal::new(Look { paint: Paint::Plain, width: None, layout, markdown: false, timestamps: None, hang: 0 })
+    Terminal::new(Look {
+        paint: Paint::Plain,
+        width: None,
+        layout,
+        markdown: false,
+        timestamps: None,
+        hang: 0,
+    })
 }
