@@ -251,7 +251,7 @@ fn settings_are_shown_with_where_they_were_said() {
         folder.run("config show limits.result-lines --origin --all --profile mine").expect(0, "").stdout;
     assert_eq!(
         shown,
-        "limits.result-lines = 3  # ~/.config/streamfmt/config.toml:4\n#   over 1000  # ci.toml:9\n#   over 10  # default.toml:9\n"
+        "limits.result-lines = 3  # ~/.config/streamfmt/config.toml:4\n#   over 1000  # ci.toml:7\n#   over 10  # default.toml:9\n"
     );
     let shown = folder.run("config show --profile mine --set theme=dark --origin").expect(0, "").stdout;
     assert!(
@@ -274,7 +274,7 @@ fn settings_are_shown_with_where_they_were_said() {
     assert!(list.contains("* default     built-in\n") && list.contains("  mine        ~/.config"), "{list}");
     // Those of plugins can be chosen by name as well.
     assert!(list.contains("  claudedo    claudedo/profiles/claudedo.toml\n"), "{list}");
-    assert!(folder.run("profile show ci").expect(0, "").stdout.contains("detail = \"lines\""));
+    assert!(folder.run("profile show ci").expect(0, "").stdout.contains("writer = \"log\""));
 }
 
 #[test]

@@ -78,7 +78,7 @@ fn colours_are_written_only_where_they_are_wanted() {
         ("--color always", true),
         ("--to ansi", true),
         ("--to ansi --color never", false),
-        ("--profile ci --color always", true),
+        ("--profile ci --color always", false),
         ("--profile ci", false),
         ("--to text --color always", false),
         ("--to json --color always", false),

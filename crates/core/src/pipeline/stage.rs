@@ -627,7 +627,8 @@ fn shape(profile: &Profile, listener: Listener, is_whole: bool) -> Shape {
     let pairs = match (wants.order, profile.layout.pairs) {
         (Order::Completion, _) | (_, Pairs::Never) => false,
         (Order::Paired, _) | (_, Pairs::Always) => true,
-        (Order::Chosen, Pairs::Auto) => is_whole,
+        // What is written as it is stays in the order that it came in.
+        (Order::Chosen, Pairs::Auto) => is_whole && !profile.layout.bare,
     };
     Shape { pairs, nests: wants.nests, answer: wants.answer, names: wants.names }
 }
