@@ -36,6 +36,7 @@ const MAX_NESTS: usize = 8;
 
 /// One part of a document, in its order.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all are nodes")]
 pub enum Part {
     /// An entry in its place.
     Node(Node),
@@ -116,6 +117,7 @@ impl Node {
 }
 
 /// What a document is made of, by the choice of its writer and the profile.
+#[expect(clippy::struct_excessive_bools, reason = "each is a stage that is there or not")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     /// Whether calls wait for their results.
@@ -220,7 +222,9 @@ impl End {
             self.unnest(0, each);
             each(Part::Answer(Answer { nodes: known, is_last: false }));
         } else {
-            known.into_iter().for_each(|node| self.nest(node, each));
+            for node in known {
+                self.nest(node, each);
+            }
         }
         if let Some(node) = node {
             self.nest(node, each);

@@ -60,6 +60,7 @@ impl Queue {
     }
 }
 
+#[expect(clippy::ref_option, reason = "what an entry is inside of is the key of a map, and is cloned as one")]
 impl Pairs {
     /// Takes the next entry, in the order of completion.
     pub(super) fn push(&mut self, entry: Entry, each: Take<'_>) {

@@ -62,6 +62,7 @@ pub trait Writer: Send {
 }
 
 /// What a writer needs beside the entries; each costs a little, so that it comes only where it is wanted.
+#[expect(clippy::struct_excessive_bools, reason = "each is wanted or not, by itself")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wants {
     /// The time of entries.

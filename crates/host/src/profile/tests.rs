@@ -180,6 +180,7 @@ fn of_many_problems_the_first_are_told() {
 
 #[test]
 fn each_condition_of_a_filter_counts() {
+    type Holds = fn(&Item) -> bool;
     let item = |kind, tool: Option<&str>, action, failed, inside: bool| {
         let mut item = Item::new("x", kind, 1);
         item.tool = tool.map(Into::into);
@@ -197,7 +198,6 @@ fn each_condition_of_a_filter_counts() {
             }
         }
     }
-    type Holds = fn(&Item) -> bool;
     let conditions: [&[(&str, Holds)]; 4] = [
         &[("", |_| true), ("kind = 'result'\n", |item| item.kind == Kind::Result)],
         &[

@@ -178,7 +178,7 @@ struct Drawn(Sender<Entry>);
 
 impl Writer for Drawn {
     fn node(&mut self, node: &Node, _: &mut dyn fmt::Write) -> fmt::Result {
-        node.entries().try_for_each(|entry| self.0.send(entry.clone())).map_err(|_| fmt::Error)
+        node.entries().try_for_each(|entry| self.0.send(entry.clone()).map_err(|_| fmt::Error))
     }
 }
 

@@ -51,7 +51,7 @@ const TAGS: [&str; 14] = [
 ];
 
 /// A script that gives texts of the stream wherever it may give something.
-const PARROT: &str = r##"
+const PARROT: &str = r#"
 local function said(item) return item.text or item.kind end
 sf.tool("*", {
     label = function(call) return (call.input and call.input.command or call.tool) .. "\n" .. call.tool end,
@@ -73,7 +73,7 @@ sf.view("notice", function(notice) return said(notice) end)
 sf.view("outcome", function(outcome) return { said(outcome), sf.note("info", said(outcome)) } end)
 sf.on("call", function(call) return call.tool .. "\n" .. call.tool end)
 sf.on("session.end", function() return { "a\nb", sf.code("c\nd") } end)
-"##;
+"#;
 
 /// A way of writing text, and what its rows may begin with.
 struct Way {
@@ -210,11 +210,11 @@ fn plant(value: &mut Value, key: &str, is_known: bool) {
     match value {
         Value::String(_) if STRUCTURE.contains(&key) || (is_known && KNOWN.contains(&key)) => {}
         Value::String(text) => {
-            *text = text.split('\n').map(|line| format!("{PLANTED}{line}")).collect::<Vec<_>>().join("\n")
+            *text = text.split('\n').map(|line| format!("{PLANTED}{line}")).collect::<Vec<_>>().join("\n");
         }
         Value::Array(values) => values.iter_mut().for_each(|value| plant(value, key, is_known)),
         Value::Object(fields) => {
-            fields.iter_mut().for_each(|(key, value)| plant(value, &key.clone(), is_known))
+            fields.iter_mut().for_each(|(key, value)| plant(value, &key.clone(), is_known));
         }
         _ => {}
     }

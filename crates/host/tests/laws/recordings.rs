@@ -72,7 +72,7 @@ pub(crate) fn sample(at: usize, step: usize) -> Vec<(String, Vec<u8>)> {
     const LONG: usize = 64 << 10;
     static ALL: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
         let all = recordings();
-        let forms = all.iter().flat_map(|recording| recording.forms());
+        let forms = all.iter().flat_map(Recording::forms);
         forms.map(|(name, bytes)| (name, bytes.to_vec())).filter(|(_, bytes)| bytes.len() < LONG).collect()
     });
     let (samples, others): (Vec<_>, Vec<_>) = ALL.iter().partition(|(name, _)| name.starts_with("samples/"));
