@@ -535,28 +535,28 @@ impl View {
         if line(&self.title) {
             return true;
         }
-        // A list of its own, not the stack: details may nest to any depth.
-        let mut open = vec![self.body.iter()];
-        while let Some(blocks) = open.last_mut() {
-            let is_found = match blocks.next() {
-                None => {
-                    open.pop();
-                    false
+        // A list of its own, not the stack: details may nest to any depth. Nearly always it stays empty.
+        let mut open = Vec::new();
+        let mut next = Some(self.body.as_slice());
+        while let Some(blocks) = next {
+            for block in blocks {
+                let is_found = match block {
+                    Block::Details { summary, body } => {
+                        open.push(body.as_slice());
+                        line(summary)
+                    }
+                    Block::Lines { lines } => lines.iter().any(line),
+                    Block::Prose { text, .. } | Block::Code { text, .. } => counts(text),
+                    Block::Diff { hunks, .. } => hunks.iter().any(|hunk| !hunk.lines.is_empty()),
+                    Block::List { items } => items.iter().any(|item| line(&item.line)),
+                    Block::Table { head, rows } => head.iter().chain(rows.iter().flatten()).any(line),
+                    Block::Image { .. } | Block::Elided { .. } => true,
+                };
+                if is_found {
+                    return true;
                 }
-                Some(Block::Details { summary, body }) => {
-                    open.push(body.iter());
-                    line(summary)
-                }
-                Some(Block::Lines { lines }) => lines.iter().any(line),
-                Some(Block::Prose { text, .. } | Block::Code { text, .. }) => counts(text),
-                Some(Block::Diff { hunks, .. }) => hunks.iter().any(|hunk| !hunk.lines.is_empty()),
-                Some(Block::List { items }) => items.iter().any(|item| line(&item.line)),
-                Some(Block::Table { head, rows }) => head.iter().chain(rows.iter().flatten()).any(line),
-                Some(Block::Image { .. } | Block::Elided { .. }) => true,
-            };
-            if is_found {
-                return true;
             }
+            next = open.pop();
         }
         false
     }

@@ -197,10 +197,11 @@ impl Terminal {
         let before = self.before.replace(now);
         let open = self.open.take();
         let Self { look, paper, .. } = self;
-        let title = block::addressed(look, &entry.view.title);
-        let targets = block::targets(look.links(), &title);
-        let joined = open.and_then(|columns| {
-            behind(look, columns, entry, relation, block::pieces(look, &title, &targets))
+        // Only what may go on behind its call is looked at twice.
+        let title = open.map(|_| block::addressed(look, &entry.view.title));
+        let targets = title.as_ref().map(|title| block::targets(look.links(), title)).unwrap_or_default();
+        let joined = open.zip(title.as_ref()).and_then(|(columns, title)| {
+            behind(look, columns, entry, relation, block::pieces(look, title, &targets))
         });
         let mut pen = Pen::new(look, paper, out);
         match (open, &joined) {
