@@ -2,27 +2,24 @@
 //! arrive, however often a growing item is formatted, on how many threads, and whoever writes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 use std::sync::mpsc::{Sender, channel};
 
 use proptest::prelude::*;
-use streamfmt::core::entry::{Block, Entry};
-use streamfmt::core::formatter::{FormatError, Formatter, Moment, Verdict};
+use streamfmt::core::entry::Entry;
+use streamfmt::core::formatter::Formatter;
 use streamfmt::core::item::{Id, Item, Kind};
-use streamfmt::core::outline::Node;
 use streamfmt::core::pipeline::{Output, Pipeline, Report, Setup};
 use streamfmt::core::profile::Filter;
 use streamfmt::core::redact::Redaction;
-use streamfmt::core::session::Session;
-use streamfmt::core::writer::Writer;
 use streamfmt::engine::Engine;
 use streamfmt::golden::pieces;
 use streamfmt::relay;
 
 use crate::generated::{Input, stream};
 use crate::recordings::{hostile, recordings};
+use crate::witness::{Drawn, Witness};
 
 /// Files longer than this are tried in fewer ways.
 const LONG: usize = 12 << 10;
@@ -43,38 +40,6 @@ static ENGINES: LazyLock<Vec<[Engine; 3]>> = LazyLock::new(|| {
     choices.into_iter().map(|builders| builders.map(|builder| builder.build().unwrap())).collect()
 });
 
-/// Sees every item that is whole, fails at each call, and decides nothing.
-struct Witness(Sender<Item>);
-
-impl Formatter for Witness {
-    fn name(&self) -> &'static str {
-        "witness"
-    }
-
-    fn format(&self, item: &Item, _: &Session) -> Result<Verdict, FormatError> {
-        match item.kind {
-            Kind::Call => Err(FormatError { message: "no calls".to_owned() }),
-            _ => Ok(Verdict::Pass),
-        }
-    }
-
-    fn observe(&self, moment: Moment<'_>, _: &Session) -> Vec<Block> {
-        if let Moment::Complete(item) = moment {
-            self.0.send(item.clone()).unwrap();
-        }
-        Vec::new()
-    }
-}
-
-/// Sees every entry that is written.
-struct Drawn(Sender<Entry>);
-
-impl Writer for Drawn {
-    fn node(&mut self, node: &Node, _: &mut dyn fmt::Write) -> fmt::Result {
-        node.entries().try_for_each(|entry| self.0.send(entry.clone()).map_err(|_| fmt::Error))
-    }
-}
-
 /// A pipeline with a witness in it.
 fn witnessed(
     engine: &Engine,
@@ -83,7 +48,7 @@ fn witnessed(
 ) -> Pipeline {
     let setup = engine.setup();
     let Output::Entries { mut formatters, .. } = setup.output else { panic!("no entries") };
-    formatters.insert(0, Box::new(Witness(tell)));
+    formatters.insert(0, Box::new(Witness { items: tell, fails_at_calls: true }));
     Pipeline::new(Setup { output: output(formatters), ..setup })
 }
 

@@ -4,23 +4,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use streamfmt::core::entry::{Block, Entry, Line, Span};
-use streamfmt::core::formatter::{FormatError, Formatter, Moment, Verdict};
 use streamfmt::core::item::{Id, Item, Kind};
-use streamfmt::core::outline::Node;
 use streamfmt::core::pipeline::{Output, Pipeline, Report};
 use streamfmt::core::profile::Selector;
-use streamfmt::core::session::Session;
-use streamfmt::core::writer::Writer;
 use streamfmt::engine::{Builder, Engine};
 use streamfmt::lua::pack::Pack;
 
 use crate::generated::{Input, stream};
 use crate::recordings::sample;
+use crate::witness::{Drawn, Witness};
 use crate::{format, items};
 
 /// Tables of a profile.
@@ -140,7 +137,7 @@ impl Seen {
         let ((tell, met), (draw, drawn)) = (channel(), channel());
         setup.output = match setup.output {
             Output::Entries { mut formatters, .. } => {
-                formatters.insert(0, Box::new(Witness(tell)));
+                formatters.insert(0, Box::new(Witness { items: tell, fails_at_calls: false }));
                 Output::Entries { formatters, writer: Box::new(Drawn(draw)) }
             }
             _ => panic!("an output of entries is wanted"),
@@ -150,35 +147,6 @@ impl Seen {
         pipeline.finish(&mut String::new()).unwrap();
         let report = pipeline.report().clone();
         Self { items: met.try_iter().collect(), entries: drawn.try_iter().collect(), report }
-    }
-}
-
-/// Keeps every item once it is whole, and decides nothing.
-struct Witness(Sender<Item>);
-
-impl Formatter for Witness {
-    fn name(&self) -> &'static str {
-        "witness"
-    }
-
-    fn format(&self, _: &Item, _: &Session) -> Result<Verdict, FormatError> {
-        Ok(Verdict::Pass)
-    }
-
-    fn observe(&self, moment: Moment<'_>, _: &Session) -> Vec<Block> {
-        if let Moment::Complete(item) = moment {
-            self.0.send(item.clone()).unwrap();
-        }
-        Vec::new()
-    }
-}
-
-/// Keeps every entry.
-struct Drawn(Sender<Entry>);
-
-impl Writer for Drawn {
-    fn node(&mut self, node: &Node, _: &mut dyn fmt::Write) -> fmt::Result {
-        node.entries().try_for_each(|entry| self.0.send(entry.clone()).map_err(|_| fmt::Error))
     }
 }
 

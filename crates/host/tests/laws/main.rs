@@ -19,6 +19,7 @@ mod margin;
 mod recordings;
 mod said;
 mod sessions;
+mod witness;
 
 use std::sync::LazyLock;
 
