@@ -60,7 +60,7 @@ enum Command {
     },
     /// Install a plugin
     Add {
-        /// A folder, a Lua file, or an archive: .tar.gz, .tgz or .zip
+        /// A folder, a Lua file, or an archive: .tar.gz or .tgz
         source: PathBuf,
         /// Replace one of this name even if it was edited
         #[arg(long)]

@@ -145,7 +145,7 @@ impl Installed {
         listed
     }
 
-    /// Installs a plugin from a folder, an archive (`.tar.gz`, `.tgz`, `.zip`) or a Lua file. One of the same name is replaced,
+    /// Installs a plugin from a folder, an archive (`.tar.gz` or `.tgz`) or a Lua file. One of the same name is replaced,
     /// unless it was edited; `discard` replaces that too.
     pub fn add(&self, source: &Path, discard: bool) -> Result<Added, Problem> {
         let complain = |message: String| Problem::of(source.display().to_string(), message);

@@ -314,7 +314,8 @@ fn a_lua_file_is_installed_and_found_by_its_name() {
 #[test]
 fn what_can_be_added_is_told_to_whoever_tries_something_else() {
     let folder = Folder::with(&[("x.txt", "")]);
-    let what = "a plugin is installed from a folder, a Lua file or an archive (.tar.gz, .tgz or .zip) on this computer";
+    let what =
+        "a plugin is installed from a folder, a Lua file or an archive (.tar.gz or .tgz) on this computer";
     let url = "https://example.com/x.tar.gz";
     folder
         .run(&format!("plugin add {url}"))

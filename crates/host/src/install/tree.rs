@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::{self, Cursor, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,7 +14,6 @@ use flate2::GzBuilder;
 use flate2::read::GzDecoder;
 use streamfmt_core::text::clean;
 use tar::{Archive, Builder, EntryType, Header};
-use zip::ZipArchive;
 
 use crate::files::{FileError, Files};
 use crate::lua::api::API;
@@ -35,7 +34,9 @@ const DEEPEST: usize = 12;
 
 /// What a plugin can be installed from.
 const SOURCES: &str =
-    "a plugin is installed from a folder, a Lua file or an archive (.tar.gz, .tgz or .zip) on this computer";
+    "a plugin is installed from a folder, a Lua file or an archive (.tar.gz or .tgz) on this computer";
+/// How the names of archives end.
+const ARCHIVES: [&str; 2] = [".tar.gz", ".tgz"];
 
 /// The files of a plugin, by path inside its folder with `/` between the parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,7 +46,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The files of a plugin in a folder, in an archive (`.tar.gz`, `.tgz`, `.zip`), or made of a lone Lua file. What
+    /// The files of a plugin in a folder, in an archive (`.tar.gz`, `.tgz`), or made of a lone Lua file. What
     /// begins with a dot doesn't belong to it, nor do archives beside its `plugin.toml`.
     pub fn read(files: &Files, path: &Path) -> Result<Self, String> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
@@ -59,14 +60,10 @@ impl Tree {
         if is_source(path) {
             return Self::of_script(path, &source.bytes);
         }
-        let unpacked = if [".tar.gz", ".tgz"].iter().any(|end| name.ends_with(end)) {
-            untar(&source.bytes)
-        } else if Path::new(&name).extension().is_some_and(|end| end == "zip") {
-            unzip(&source.bytes)
-        } else {
-            Err(SOURCES.to_owned())
-        };
-        unpacked.map(Unpacked::into_tree)
+        if !ARCHIVES.iter().any(|end| name.ends_with(end)) {
+            return Err(SOURCES.to_owned());
+        }
+        untar(&source.bytes).map(Unpacked::into_tree)
     }
 
     /// The plugin of one script, which is named like it.
@@ -156,7 +153,7 @@ impl Tree {
 /// Whether a file, or what is in a folder (its path ends in `/`), belongs to a plugin.
 fn belongs(path: &str) -> bool {
     let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    let is_archive = !path.contains('/') && [".tar.gz", ".tgz", ".zip"].iter().any(|end| name.ends_with(end));
+    let is_archive = !path.contains('/') && ARCHIVES.iter().any(|end| name.ends_with(end));
     !name.starts_with('.') && !is_archive
 }
 
@@ -316,33 +313,6 @@ fn untar(bytes: &[u8]) -> Result<Unpacked, String> {
         }
         if content.len() as u64 != size {
             return Err("the archive is damaged: it ends too early, or is too large".to_owned());
-        }
-        unpacked.put(&name, content)?;
-    }
-    Ok(unpacked)
-}
-
-fn unzip(bytes: &[u8]) -> Result<Unpacked, String> {
-    let damaged = |error: &dyn std::fmt::Display| format!("the archive is damaged: {error}");
-    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| damaged(&error))?;
-    let mut unpacked = Unpacked::default();
-    if archive.len() > MOST_FILES * 2 {
-        return Err(format!("it has more than {MOST_FILES} files"));
-    }
-    for index in 0..archive.len() {
-        let file = archive.by_index(index).map_err(|error| damaged(&error))?;
-        let name = std::str::from_utf8(file.name_raw());
-        let name = name.map_err(|_| "the name of a file in it is not UTF-8".to_owned())?.to_owned();
-        if file.is_symlink() {
-            return Err(format!("{}: it is a link", shown(&name)));
-        }
-        if file.is_dir() {
-            continue;
-        }
-        let room = unpacked.room();
-        let content = take(file, room).map_err(|error| damaged(&error))?;
-        if content.len() > room {
-            return Err(too_large());
         }
         unpacked.put(&name, content)?;
     }
