@@ -7,7 +7,6 @@
 //!     input.ndjson
 //!     case.toml                     optional: what is different here
 //!     expected/default.text.txt     <profile>.<writer>.<ending>
-//!   short.cases                     many small ones in one file
 //!
 //! find (suite) ─▶ cells ─▶ Checker ─▶ outcomes ─▶ report
 //!      choices    case     engines, run, live,       diff
@@ -45,8 +44,8 @@ mod faults;
 #[cfg(feature = "libtest")]
 mod harness;
 mod live;
+mod marked;
 mod run;
-mod short;
 mod witness;
 
 pub use case::{Case, Cell};

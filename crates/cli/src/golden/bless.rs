@@ -56,7 +56,7 @@ impl Bless {
                 Ok(()) => {
                     written += 1;
                     let what = if self.dry_run { "would write" } else { "wrote" };
-                    format!("{what} {} ({name})", one_line(&cell.file().display().to_string()))
+                    format!("{what} {} ({name})", one_line(&cell.file.display().to_string()))
                 }
                 Err(reason) => {
                     refused += 1;

@@ -418,7 +418,9 @@ fn the_choices_of_a_folder_and_of_a_case_all_count() {
     let init = r#"{"type":"system","subtype":"init","session_id":"0-ever-another","model":"m"}"#;
     let long = reply(1).replace("reply number 1.", text);
     put(&folder, "tests/golden/long/input.ndjson", &format!("{init}\n{long}"));
-    put(&folder, "tests/golden/small.cases", &format!("=== one\n{}----\n  reply number 2.\n", reply(2)));
+    put(&folder, "tests/golden/small/one/input.ndjson", &reply(2));
+    put(&folder, "tests/golden/small/one/case.toml", "matrix = [\"default.text\"]");
+    put(&folder, "tests/golden/small/one/expected/default.text.txt", "  reply number 2.\n");
     let told = folder.run("golden bless --case long").expect(0, "").stdout;
     assert!(told.ends_with("8 written, 0 equal, 0 refused\n"), "{told}");
     let told = folder.run("golden check --report json").expect(0, "").stdout;
@@ -776,13 +778,6 @@ const PAGE: &str = include_str!("../../../../docs/golden.md");
 fn the_ten_minutes_of_the_page_go_as_it_says() {
     let commands = follow(PAGE, &Folder::new());
     assert!(commands >= 7, "only {commands} commands were tried");
-}
-
-#[test]
-fn the_short_case_of_the_page_is_one() {
-    let (_, lines) = blocks(PAGE).into_iter().find(|(_, lines)| lines[0].starts_with("=== ")).unwrap();
-    let folder = Folder::with(&[("small.cases", &(lines.join("\n") + "\n"))]);
-    assert_eq!(folder.run("golden check").expect(0, "").stdout, "1 passed, 0 failed\n");
 }
 
 #[test]

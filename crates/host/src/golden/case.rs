@@ -8,7 +8,6 @@ use std::sync::Arc;
 use super::choices::Choices;
 use super::input::Input;
 use super::outcome::Outcome;
-use super::short;
 use crate::files::{FileError, read_plain_text};
 
 /// Most bytes of a file that takes part in a case.
@@ -19,7 +18,7 @@ pub(super) const LARGEST: usize = 64 << 20;
 pub struct Case {
     /// Where it is below the folder of all cases: `claude/a-failed-command`.
     pub name: String,
-    /// Its folder, or the file that it stands in with others.
+    /// Its folder.
     pub path: PathBuf,
     /// What it is formatted with.
     pub choices: Arc<Choices>,
@@ -30,7 +29,7 @@ pub struct Case {
 /// A case as one profile and one writer show it.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// `<case>/<profile>.<writer>`: unlike that of any other cell. That of a short case is the case's.
+    /// `<case>/<profile>.<writer>`: unlike that of any other cell.
     pub name: String,
     /// The case.
     pub case: Arc<Case>,
@@ -40,45 +39,24 @@ pub struct Cell {
     pub writer: String,
     /// Whether it is the first of its case: then it is tried what doesn't depend on the writer.
     pub is_first: bool,
-    pub(super) home: Home,
-}
-
-/// Where the expected text of a cell is kept.
-#[derive(Clone, Debug)]
-pub(super) enum Home {
-    /// A file of its own.
-    File(PathBuf),
-    /// Under this name in a file of short cases.
-    Section(PathBuf, String),
+    /// The file that holds the expected text.
+    pub file: PathBuf,
 }
 
 impl Cell {
     /// What the case is about, in its own words.
     pub fn title(&self) -> &str {
-        match (&self.home, self.case.choices.title.as_str()) {
-            (Home::Section(_, name), "") => name,
-            (_, title) => title,
-        }
+        &self.case.choices.title
     }
 
     /// What is to come out, if that was ever said. The error says why it can't be known.
     pub fn expected(&self) -> Result<Option<String>, String> {
-        match &self.home {
-            Home::File(path) => kept(path),
-            Home::Section(path, name) => {
-                let file = kept(path)?.unwrap_or_default();
-                let section = short::sections(&file).into_iter().find(|section| section.name == *name);
-                Ok(section.and_then(|section| section.expected))
-            }
-        }
+        kept(&self.file)
     }
 
     /// What plugins are expected to be told of, if anything.
     pub(super) fn expected_told(&self) -> Result<Option<String>, String> {
-        match self.told_file() {
-            Some(path) if self.is_first => kept(&path),
-            _ => Ok(None),
-        }
+        if self.is_first { kept(&self.told_file()) } else { Ok(None) }
     }
 
     /// Makes what came out the expected text. The error says why that is refused.
@@ -89,23 +67,18 @@ impl Cell {
         if let Some(reason) = outcome.refusal(&self.case.choices.expect) {
             return Err(reason);
         }
-        let told = |error: io::Error| format!("{}: {}", self.file().display(), FileError::from(error));
-        let told_file = self.told_file().filter(|_| self.is_first);
-        for file in [Some(self.file()), told_file.as_deref()].into_iter().flatten() {
+        let told = |error: io::Error| format!("{}: {}", self.file.display(), FileError::from(error));
+        let told_file = self.is_first.then(|| self.told_file());
+        for file in [Some(&self.file), told_file.as_ref()].into_iter().flatten() {
             if let Some(old) = kept(file)?
                 && let Some(line) = conflict(&old)
             {
                 return Err(format!("{}:{line}: there is a conflict to be resolved first", file.display()));
             }
         }
-        match &self.home {
-            Home::File(path) => {
-                fs::create_dir_all(path.parent().unwrap_or(path)).map_err(told)?;
-                self.stays_inside(path)?;
-                fs::write(path, &outcome.text).map_err(told)?;
-            }
-            Home::Section(path, name) => short::rewrite(path, name, &outcome.text)?,
-        }
+        fs::create_dir_all(self.file.parent().unwrap_or(&self.file)).map_err(told)?;
+        self.stays_inside(&self.file)?;
+        fs::write(&self.file, &outcome.text).map_err(told)?;
         let Some(file) = told_file else { return Ok(()) };
         if !outcome.told.is_empty() {
             self.stays_inside(&file)?;
@@ -114,18 +87,9 @@ impl Cell {
         if file.exists() { fs::remove_file(file).map_err(told) } else { Ok(()) }
     }
 
-    /// The file that holds the expected text.
-    pub fn file(&self) -> &Path {
-        let (Home::File(path) | Home::Section(path, _)) = &self.home;
-        path
-    }
-
     /// The file that holds what plugins are told of.
-    fn told_file(&self) -> Option<PathBuf> {
-        match &self.home {
-            Home::File(path) => Some(path.with_file_name("stderr.txt")),
-            Home::Section(..) => None,
-        }
+    fn told_file(&self) -> PathBuf {
+        self.file.with_file_name("stderr.txt")
     }
 
     /// Refuses a file that a link leads out of the case's folder.

@@ -131,6 +131,12 @@ impl Checker {
         };
         let run = Run::of_input(&engine, &cell.case.input);
         let mut broken = laws::broken(cell, &engine, &run, self.chunks);
+        if cell.writer == "roles" {
+            match self.engines.get(&choices.formatting, &case.path, &cell.profile, "text") {
+                Ok(plain) => broken.extend(laws::mismarked(&plain, &case.input, &run)),
+                Err(problems) => return Outcome::wrong(problems),
+            }
+        }
         broken.extend(unexpected(choices, &run));
         if self.faults && cell.is_first {
             broken.extend(faults::broken(&engine, &cell.case.input.bytes()));

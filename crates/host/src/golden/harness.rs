@@ -93,7 +93,7 @@ fn told(cell: &Cell, outcome: &Outcome) -> String {
         || (outcome.problems.is_empty() && outcome.expected.as_ref().is_some_and(|it| *it != outcome.text))
     {
         let what = if is_new { "new" } else { "different" };
-        message.push(format!("{what}: {}", cell.file().display()));
+        message.push(format!("{what}: {}", cell.file.display()));
         message.push(format!(
             "{}if that is right: STREAMFMT_BLESS=1 cargo test --test golden -- {}",
             outcome.diff(),

@@ -2,6 +2,7 @@
 //!
 //! - However the bytes arrive, the same comes out; and the same in every run.
 //! - Nothing that comes out could steer a terminal or a log.
+//! - Marked roles are all that `roles` has beyond `text`.
 //! - Every line is read, and every line matters: without it something else would come out or be counted.
 //! - Every item is written, or counted under the rule that hides it.
 
@@ -22,7 +23,7 @@ use super::case::Cell;
 use super::input::Input;
 use super::run::{Run, visible};
 use super::witness::Witness;
-use super::{live, pieces};
+use super::{live, marked, pieces};
 use crate::engine::Engine;
 
 /// Inputs with more lines are not tried with each of them left out.
@@ -82,6 +83,14 @@ pub(super) fn broken(cell: &Cell, engine: &Engine, run: &Run, chunks: Chunks) ->
         broken.extend(undrawn(engine.apart().setup(), &bytes));
     }
     broken
+}
+
+/// Tells it if what came out with marked roles isn't what `plain`, an engine of the writer `text`, makes.
+pub(super) fn mismarked(plain: &Engine, input: &Input, run: &Run) -> Option<String> {
+    let text = Run::of_input(plain, input).text;
+    let line = marked::first_difference(&run.text, &text)?;
+    let shown = visible(text.lines().nth(line - 1).unwrap_or("nothing"));
+    Some(format!("without its marks this isn't line {line} of text: «{shown}»"))
 }
 
 fn depends_on_run(engine: &Engine, input: &Input, run: &Run) -> Option<String> {

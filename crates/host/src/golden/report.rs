@@ -154,7 +154,7 @@ fn details(cell: &Cell, outcome: &Outcome, style: &Style) -> String {
         }
     }
     if outcome.problems.is_empty() && outcome.expected.as_ref() != Some(&outcome.text) {
-        text.extend([&cell.file().display().to_string(), "\n", &spelled(&outcome.diff())]);
+        text.extend([&cell.file.display().to_string(), "\n", &spelled(&outcome.diff())]);
     }
     if let Some(diff) = outcome.told_diff() {
         text.extend(["told of plugins:\n", &spelled(&diff)]);

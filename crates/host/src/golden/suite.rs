@@ -1,18 +1,17 @@
-//! Finds cases: folders, and files of short ones.
+//! Finds cases in folders.
 
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::case::{Case, Cell, Home, LARGEST};
+use super::case::{Case, Cell, LARGEST};
 use super::choices::Choices;
 use super::engines::Engines;
 use super::input::Input;
 use super::report::word;
-use super::short;
 use crate::engine::WRITERS;
-use crate::files::{FileError, read_plain, read_plain_text};
+use crate::files::{FileError, read_plain};
 use crate::problem::{Problem, Problems};
 
 /// Folders in which nobody keeps cases, and in which there is much.
@@ -37,8 +36,8 @@ struct Place {
 }
 
 impl Suite {
-    /// Finds all cases under `root`: a folder of cases, a single one, a file of short ones, a plugin's folder
-    /// (whose cases lie in its `tests`), or a folder with any of these.
+    /// Finds all cases under `root`: a folder of cases, a single one, a plugin's folder (whose cases lie in its `tests`), or a
+    /// folder with any of these.
     ///
     /// What a `golden.toml` says is for all cases in its folder and below; those above `root` count too.
     /// Cases inside a plugin's folder are tried with that plugin.
@@ -54,9 +53,9 @@ impl Suite {
         if let Some(pack) = above.iter().find(|folder| is_plugin(folder)) {
             defaults.formatting.plugins = vec![(*pack).to_owned()];
         }
-        if real.is_file() && real.extension().is_none_or(|end| end != "cases") {
-            let told = "it is neither a folder of cases nor a file of short ones (NAME.cases)";
-            suite.problems.0.push(Problem::of(root.display().to_string(), told));
+        if !real.is_dir() {
+            let problem = Problem::of(root.display().to_string(), "it is no folder; each case is one");
+            suite.problems.0.push(problem);
             return suite;
         }
         let mut top = &*real;
@@ -108,9 +107,6 @@ impl Suite {
     fn visit(&mut self, place: Place, engines: &Engines) -> Vec<Place> {
         let Place { path, name, mut defaults } = place;
         if !path.is_dir() {
-            if path.extension().is_some_and(|end| end == "cases") {
-                self.file(&name, &path, &defaults);
-            }
             return Vec::new();
         }
         if is_plugin(&path) {
@@ -195,59 +191,10 @@ impl Suite {
                 profile,
                 writer,
                 is_first: index == 0,
-                home: Home::File(file),
+                file,
             });
         }
         self.orphans.extend(unasked);
-    }
-
-    /// Takes in a file of short cases: `some.cases` or `some.<profile>.<writer>.cases`.
-    fn file(&mut self, name: &str, path: &Path, defaults: &Arc<Choices>) {
-        let file = match read_plain_text(path, LARGEST) {
-            Ok(file) => file,
-            Err(error) => {
-                self.problems.0.push(Problem::of(path.display().to_string(), error.to_string()));
-                return;
-            }
-        };
-        let name = if name.is_empty() { own_name(path) } else { name.to_owned() };
-        let name = name.trim_end_matches(".cases");
-        let own = name.rsplit('/').next().unwrap_or(name);
-        let (profile, writer) = match own.split('.').collect::<Vec<_>>()[..] {
-            [_, profile, writer] => (profile, writer),
-            _ => ("default", "text"),
-        };
-        let mut names = HashSet::new();
-        for section in short::sections(&file) {
-            let wrong = match section.name.as_str() {
-                "" => Some("the case in this line has no name (=== NAME)"),
-                name if !names.insert(name.to_owned()) => Some("there is one of this name above; rename it"),
-                _ => None,
-            };
-            if let Some(wrong) = wrong {
-                self.problems.0.push(Problem::of(format!("{}:{}", path.display(), section.line), wrong));
-                continue;
-            }
-            let input = match Input::read(section.input.as_bytes(), &defaults.patches) {
-                Ok(input) => input,
-                Err(wrong) => {
-                    let origin = format!("{}:{}", path.display(), section.line);
-                    self.problems.0.push(Problem::of(origin, format!("in the input of this case: {wrong}")));
-                    continue;
-                }
-            };
-            let choices = Arc::clone(defaults);
-            let name = format!("{name}/{}", section.name);
-            let case = Arc::new(Case { name: name.clone(), path: path.to_owned(), choices, input });
-            self.cells.push(Cell {
-                name,
-                case,
-                profile: profile.to_owned(),
-                writer: writer.to_owned(),
-                is_first: true,
-                home: Home::Section(path.to_owned(), section.name),
-            });
-        }
     }
 }
 

@@ -49,7 +49,7 @@ fn a_case_is_new_then_accepted_then_good_then_different() {
     assert_eq!((outcome.text.as_str(), &outcome.expected, outcome.is_good()), ("  Hello\n", &None, false));
     cells[0].accept(&outcome).unwrap();
     assert!(cells[0].check().is_good());
-    fs::write(cells[0].file(), "  Hallo\n").unwrap();
+    fs::write(&cells[0].file, "  Hallo\n").unwrap();
     let outcome = cells[0].check();
     assert_eq!(outcome.diff().to_string(), "@@ line 1 → 1 @@\n-  [-Hallo-]\n+  {+Hello+}\n");
     for name in ["full.text.txt", "README.md", ".kept.by.git", "a.folder.d/x"] {
@@ -58,53 +58,6 @@ fn a_case_is_new_then_accepted_then_good_then_different() {
         fs::write(path, "").unwrap();
     }
     assert_eq!(Suite::find(&folder.0).orphans, [folder.0.join("a/b/expected/full.text.txt")]);
-}
-
-#[test]
-fn short_cases_share_a_file() {
-    let file = format!("A remark.\n\n=== one\n{REPLY}\n----\nwrong\n\n\n=== two\n----\n-----\n\n");
-    let folder = Folder::new(
-        "short",
-        &[("golden.toml", "args.from = \"claude\"\nexpect.damage = true"), ("some.cases", &file)],
-    );
-    let cells = folder.cells();
-    assert_eq!(cells.iter().map(|cell| cell.name.as_str()).collect::<Vec<_>>(), ["some/one", "some/two"]);
-    assert_eq!(cells[0].check().expected.as_deref(), Some("wrong\n"));
-    for cell in &cells {
-        cell.accept(&cell.check()).unwrap();
-        assert!(cell.check().is_good(), "{}", cell.name);
-    }
-    let expected = format!("A remark.\n\n=== one\n{REPLY}\n----\n  Hello\n\n=== two\n----\n-----\n  ----\n");
-    assert_eq!(fs::read_to_string(folder.0.join("some.cases")).unwrap(), expected);
-}
-
-#[test]
-fn short_cases_keep_what_stands_around_them_and_refuse_what_they_cant_hold() {
-    let remark = "A remark of === signs,\nin two lines.\n\n";
-    let file = format!("{remark}=== one\n{REPLY}\n\n=== two\n{REPLY}\n----\nwrong\n");
-    let folder = Folder::new("kept", &[("golden.toml", "args.from = \"claude\""), ("some.cases", &file)]);
-    let cells = folder.cells();
-    let outcome = cells[0].check();
-    for text in ["a\n\n", "a\n=== b\nc\n", "no newline"] {
-        let told = cells[0].accept(&Outcome { text: text.to_owned(), ..outcome.clone() }).unwrap_err();
-        assert!(told.contains("give the case a folder"), "{told}");
-    }
-    assert_eq!(fs::read_to_string(folder.0.join("some.cases")).unwrap(), file);
-    cells[0].accept(&outcome).unwrap();
-    let expected = file.replacen("}\n\n", "}\n----\n  Hello\n\n", 1);
-    assert_eq!(fs::read_to_string(folder.0.join("some.cases")).unwrap(), expected);
-}
-
-#[test]
-fn two_short_cases_of_one_name_and_one_without_are_told_with_their_lines() {
-    let file = format!("=== one\n{REPLY}\n=== one\n{REPLY}\n=== \n{REPLY}\n=== live\n@wait soon\n");
-    let folder = Folder::new("names", &[("some.cases", &file)]);
-    let suite = Suite::find(&folder.0);
-    let told = suite.problems.to_string().replace(&format!("{}/", folder.0.display()), "");
-    let expected = "some.cases:3: there is one of this name above; rename it\n\
-                    some.cases:5: the case in this line has no name (=== NAME)\n\
-                    some.cases:7: in the input of this case: line 1: \"soon\" is no time (as in @wait 50ms or @wait 2s)";
-    assert_eq!((told.as_str(), suite.cells.len()), (expected, 1));
 }
 
 #[test]
@@ -132,10 +85,7 @@ fn only_what_has_the_files_of_a_case_is_one() {
     );
     assert_eq!((suite.problems.0.len(), suite.cells.len()), (1, 0));
     let told = Suite::find(&folder.0.join("expected/output.txt")).problems.to_string();
-    assert!(
-        told.ends_with("it is neither a folder of cases nor a file of short ones (NAME.cases)"),
-        "{told}"
-    );
+    assert!(told.ends_with("it is no folder; each case is one"), "{told}");
 }
 
 #[cfg(unix)]
@@ -149,16 +99,16 @@ fn what_has_no_end_is_not_waited_for() {
         ("c/input.ndjson", REPLY),
     ];
     let folder = Folder::new("endless", &files);
-    for link in ["a/input.ndjson", "b/expected/default.text.txt", "c/case.toml", "d.cases"] {
+    for link in ["a/input.ndjson", "b/expected/default.text.txt", "c/case.toml", "d"] {
         symlink("/dev/zero", folder.0.join(link)).unwrap();
     }
     let mut suite = Suite::find(&folder.0);
-    suite.join(Suite::find(&folder.0.join("d.cases")));
+    suite.join(Suite::find(&folder.0.join("d")));
     let told = suite.problems.to_string().replace(&format!("{}/", folder.0.display()), "");
     for told_of in [
         "a/input.ndjson: it can't be read (it is no file)",
         "c/case.toml: it is no file",
-        "d.cases: it is no file",
+        "d: it is no folder",
     ] {
         assert!(told.contains(told_of), "{told_of} is not in\n{told}");
     }
@@ -213,7 +163,7 @@ fn the_files_of_a_plugins_writer_end_as_it_says() {
         ("tests/a/case.toml", "writers = [\"wiki\"]"),
     ];
     let folder = Folder::new("ending", &files);
-    assert!(folder.cells()[0].file().ends_with("a/expected/default.wiki.wiki"));
+    assert!(folder.cells()[0].file.ends_with("a/expected/default.wiki.wiki"));
     // What the plugin did wrong tells more than what is missing for that.
     fs::write(folder.0.join("init.lua"), writer.replace("markdown", "markdwon")).unwrap();
     let told = folder.cells()[0].check().problems;

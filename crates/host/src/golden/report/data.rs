@@ -86,7 +86,7 @@ impl CellLine {
             state: state.name(),
             title: cell.title().to_owned(),
             tags: cell.case.choices.tags.clone(),
-            file: cell.file().display().to_string(),
+            file: cell.file.display().to_string(),
             skipped: outcome.skipped.clone(),
             problems: outcome.problems.clone(),
             broken: outcome.broken.clone(),

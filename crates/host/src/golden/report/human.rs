@@ -31,7 +31,7 @@ pub(super) fn cell(cell: &Cell, outcome: &Outcome, style: &Style, out: &mut dyn 
         State::Wrong => "wrong",
     };
     writeln!(out, "{bold}{what} {}{reset}", one_line(&cell.name))?;
-    if !cell.title().is_empty() && !cell.name.ends_with(cell.title()) {
+    if !cell.title().is_empty() {
         writeln!(out, "  {}", one_line(cell.title()))?;
     }
     for (what, list) in [("", &outcome.problems), ("broken law: ", &outcome.broken), ("", &outcome.failures)]
@@ -44,7 +44,7 @@ pub(super) fn cell(cell: &Cell, outcome: &Outcome, style: &Style, out: &mut dyn 
         return writeln!(out, "  in {}\n", one_line(&cell.case.path.display().to_string()));
     }
     if outcome.expected.as_ref() != Some(&outcome.text) {
-        writeln!(out, "  {}", one_line(&cell.file().display().to_string()))?;
+        writeln!(out, "  {}", one_line(&cell.file.display().to_string()))?;
         match &outcome.expected {
             None => new_text(&outcome.text, out)?,
             Some(_) => indented(&outcome.diff(), style, out)?,
