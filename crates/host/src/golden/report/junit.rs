@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
 use jiff::Timestamp;
+use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use streamfmt_core::text::clean;
 
 use super::{Style, details, reason};
@@ -19,13 +20,9 @@ pub(super) struct Suites(BTreeMap<String, Tests>);
 /// The tests of one folder.
 #[derive(Default)]
 struct Tests {
-    count: usize,
-    failures: usize,
-    errors: usize,
-    skipped: usize,
+    cases: Vec<TestCase>,
     /// The latest time that its cases carry.
     time: Option<Timestamp>,
-    xml: String,
 }
 
 impl Suites {
@@ -34,96 +31,63 @@ impl Suites {
         let case = &cell.case.name;
         let (folder, own) = case.rsplit_once('/').unwrap_or(("golden", case));
         let rest = cell.name.strip_prefix(case.as_str()).unwrap_or_default().replacen('.', "/", 1);
-        let tests = self.0.entry(folder.to_owned()).or_default();
         let state = outcome.state();
-        let body = match state {
-            State::Equal => None,
+        let status = match state {
+            State::Equal => TestCaseStatus::success(),
             State::Skipped => {
-                let reason = outcome.skipped.as_deref().unwrap_or_default();
-                Some(format!("<skipped message=\"{}\"/>", escaped(reason)))
+                let mut skipped = TestCaseStatus::skipped();
+                skipped.set_message(allowed(outcome.skipped.as_deref().unwrap_or_default()));
+                skipped
             }
-            _ => {
-                let tag = if state == State::Wrong { "error" } else { "failure" };
-                let (reason, details) = (reason(outcome).unwrap_or_default(), details(cell, outcome, style));
-                let (message, details) = (escaped(&reason), escaped(&details));
-                Some(format!("<{tag} type=\"{}\" message=\"{message}\">{details}</{tag}>", state.name()))
+            State::Wrong | State::New | State::PluginFailed | State::Different => {
+                let is_wrong = state == State::Wrong;
+                let mut failed = failed(is_wrong, state.name(), &reason(outcome).unwrap_or_default());
+                failed.set_description(allowed(&details(cell, outcome, style)));
+                failed
             }
         };
+        self.test(folder, &format!("{own}{rest}"), status);
+        let tests = self.0.entry(folder.to_owned()).or_default();
         tests.time = tests.time.max(cell.case.choices.now);
-        tests.add(state, folder, &format!("{own}{rest}"), body);
     }
 
     /// Writes all of it.
     pub(super) fn write(&mut self, suite: &Suite, summary: &Summary, out: &mut dyn Write) -> fmt::Result {
         for problem in &suite.problems.0 {
-            let body = format!("<error type=\"wrong\" message=\"{}\"/>", escaped(&problem.to_string()));
-            self.0.entry("set-up".to_owned()).or_default().add(
-                State::Wrong,
-                "set-up",
-                &problem.origin,
-                Some(body),
-            );
+            self.test("set-up", &problem.origin, failed(true, State::Wrong.name(), &problem.to_string()));
         }
         for orphan in suite.orphans.iter().filter(|_| summary.is_strict) {
-            let body = "<failure type=\"left-over\" message=\"no case asks for this file\"/>".to_owned();
-            let tests = self.0.entry("left over".to_owned()).or_default();
-            tests.add(State::Different, "left over", &orphan.display().to_string(), Some(body));
+            let status = failed(false, "left-over", "no case asks for this file");
+            self.test("left over", &orphan.display().to_string(), status);
         }
-        let sum = |count: fn(&Tests) -> usize| self.0.values().map(count).sum::<usize>();
-        writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
-        writeln!(
-            out,
-            "<testsuites tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">",
-            sum(|tests| tests.count),
-            sum(|tests| tests.failures),
-            sum(|tests| tests.errors),
-            sum(|tests| tests.skipped)
-        )?;
-        for (folder, tests) in &self.0 {
-            let Tests { count, failures, errors, skipped, time, xml } = tests;
-            let time = time.map_or_else(String::new, |time| format!(" timestamp=\"{time}\""));
-            writeln!(
-                out,
-                "  <testsuite name=\"{}\" tests=\"{count}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\"{time}>",
-                escaped(folder)
-            )?;
-            writeln!(out, "{xml}  </testsuite>")?;
+        let mut report = quick_junit::Report::new("streamfmt golden");
+        for (folder, Tests { cases, time }) in std::mem::take(&mut self.0) {
+            let mut tests = TestSuite::new(allowed(&folder));
+            if let Some(time) = time {
+                tests.extra.insert("timestamp".into(), time.to_string().into());
+            }
+            tests.add_test_cases(cases);
+            report.add_test_suite(tests);
         }
-        writeln!(out, "</testsuites>")
+        out.write_str(&report.to_string().map_err(|_| fmt::Error)?)
+    }
+
+    fn test(&mut self, folder: &str, name: &str, status: TestCaseStatus) {
+        let mut case = TestCase::new(allowed(name), status);
+        case.set_classname(allowed(folder));
+        self.0.entry(folder.to_owned()).or_default().cases.push(case);
     }
 }
 
-impl Tests {
-    fn add(&mut self, state: State, folder: &str, name: &str, body: Option<String>) {
-        self.count += 1;
-        match state {
-            State::Equal => {}
-            State::Skipped => self.skipped += 1,
-            State::Wrong => self.errors += 1,
-            State::New | State::PluginFailed | State::Different => self.failures += 1,
-        }
-        let head = format!("    <testcase classname=\"{}\" name=\"{}\"", escaped(folder), escaped(name));
-        match body {
-            None => self.xml.extend([&head, "/>\n"]),
-            Some(body) => self.xml.extend([&head, ">", &body, "</testcase>\n"]),
-        }
-    }
+/// A test that failed, or that could not be tried.
+fn failed(is_wrong: bool, kind: &str, message: &str) -> TestCaseStatus {
+    let mut status =
+        TestCaseStatus::non_success(if is_wrong { NonSuccessKind::Error } else { NonSuccessKind::Failure });
+    status.set_type(kind).set_message(allowed(message));
+    status
 }
 
-/// Text for XML: without the characters that XML forbids, also those that it could only name.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in clean(text).chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\t' => escaped.push_str("&#9;"),
-            '\n' => escaped.push_str("&#10;"),
-            '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
-            _ => escaped.push(character),
-        }
-    }
-    escaped
+/// Text without the characters that XML forbids, also those that it could only name; what they were stays visible.
+fn allowed(text: &str) -> String {
+    clean(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }
