@@ -573,6 +573,7 @@ function sf.sorted(table) end
 ---@field calls? string[]
 ---@field items? string[]
 ---@field tools? string[]
+---@field changes? table[]
 ---@field denials? table[]
 ---@field images? table[]
 ---@field models? table[]

@@ -145,16 +145,24 @@ pub struct Does {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AskedChange {
+    /// The whole file, if it is new or deleted.
+    pub content: Option<String>,
+    /// The change as a unified diff; its hunks need not have line numbers.
+    pub diff: Option<String>,
     /// Whether every place is changed that holds the old text.
     pub everywhere: Option<bool>,
+    /// What is done to the file: `add`, `update` or `delete`.
+    pub kind: Option<String>,
     /// What stands in its place.
     pub new: Option<String>,
     /// The text that is replaced.
     pub old: Option<String>,
     /// The change as a patch, if it isn't told as two texts.
     pub patch: Option<Value>,
-    /// The file, if one call changes several.
+    /// The file, if the change names it.
     pub path: Option<String>,
+    /// The new path of a file that is moved.
+    pub to: Option<String>,
 }
 
 /// Lines that are asked for. `end`, or `lines`, or neither.
@@ -254,6 +262,8 @@ pub struct Facts {
     pub cell_count: Option<i64>,
     /// Read: the cells of a notebook.
     pub cells: Option<Vec<Value>>,
+    /// Edit: what was done to each file, where the result names them: as `changes` of what a call does.
+    pub changes: Option<Vec<Map<String, Value>>>,
     /// Fetch: the HTTP status.
     pub code: Option<i64>,
     /// Fetch: the HTTP status in words.

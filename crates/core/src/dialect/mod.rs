@@ -5,6 +5,8 @@
 
 mod claude;
 mod foreign;
+#[cfg_attr(not(test), expect(dead_code, reason = "no dialect reads such patches yet"))]
+mod patch;
 mod tool;
 
 use std::sync::Arc;

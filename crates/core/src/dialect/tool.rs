@@ -174,12 +174,25 @@ const WRITE: &[Part] = &[FILE[0], FILE[1], FILE[2], FILE[3], key("content", "con
 const CHANGE: &[Part] =
     &[key("old_string", "old"), key("new_string", "new"), key("replace_all", "everywhere")];
 
+/// A change that names its file.
+const FILE_CHANGE: &[Part] = &[
+    FILE[0],
+    FILE[1],
+    key("kind", "kind"),
+    key("to", "to"),
+    key("diff", "diff"),
+    key("content", "content"),
+    CHANGE[0],
+    CHANGE[1],
+];
+
 const EDIT: &[Part] = &[
     FILE[0],
     FILE[1],
     FILE[2],
     FILE[3],
     Part::within("edits", "changes", CHANGE),
+    Part::within("changes", "changes", FILE_CHANGE),
     Part::sole("changes", CHANGE),
 ];
 

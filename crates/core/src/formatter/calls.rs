@@ -5,6 +5,7 @@
 use crate::dialect::tool_name;
 use crate::entry::{Block, Line, ListItem, Point, Span, View};
 use crate::formatter::changes::Changes;
+use crate::formatter::file_changes::Files;
 use crate::formatter::generic::{self, is_short};
 use crate::formatter::standard::Context;
 use crate::formatter::{figures, tools};
@@ -46,7 +47,7 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
         does: &does,
         input,
         known: Vec::new(),
-        odd: input.kind() != Kind::Object,
+        odd: input.kind() != Kind::Object && !does.is_made(),
         hidden: false,
         title: name(context),
         body: Vec::new(),
@@ -105,7 +106,7 @@ impl Call<'_> {
     /// Notes that a part was said.
     fn know(&mut self, part: FactRef<'_>) {
         if self.context.full {
-            self.known.extend(part.value().map(Value::node));
+            self.known.extend(self.does.source(part));
         }
     }
 
@@ -114,8 +115,20 @@ impl Call<'_> {
         Some(self.context.path(path))
     }
 
+    pub(super) fn is_full(&self) -> bool {
+        self.context.full
+    }
+
+    pub(super) fn title(&mut self) -> &mut Line {
+        &mut self.title
+    }
+
+    pub(super) fn body(&mut self) -> &mut Vec<Block> {
+        &mut self.body
+    }
+
     /// Says something in the title, or under it if it is long.
-    fn say(&mut self, role: &'static str, text: Text) {
+    pub(super) fn say(&mut self, role: &'static str, text: Text) {
         if is_short(&text) {
             self.title.push(role, text);
         } else {
@@ -137,7 +150,9 @@ impl Call<'_> {
     fn finish(mut self) -> Option<View> {
         if self.context.full {
             let cut = self.context.item.record.as_ref().is_some_and(|record| record.is_cut());
-            self.body.extend(generic::fields(self.input, &self.known, cut));
+            if !self.known.contains(&self.input.node()) {
+                self.body.extend(generic::fields(self.input, &self.known, cut));
+            }
         } else if self.hidden {
             return None;
         }
@@ -243,8 +258,16 @@ pub(super) fn write(call: &mut Call<'_>) -> Option<()> {
 }
 
 pub(super) fn edit(call: &mut Call<'_>) -> Option<()> {
+    let changes = call.does.get("changes");
+    if let Some(files) = changes.and_then(|changes| Files::of(changes, call.context)) {
+        files.call(call)?;
+        if files.is_all_known() {
+            call.know(changes?);
+        }
+        return Some(());
+    }
     let path = call.file()?;
-    let Some(changes) = call.does.get("changes") else { return (!call.context.full).then_some(()) };
+    let Some(changes) = changes else { return (!call.context.full).then_some(()) };
     let list = changes.list();
     let sole = if let FactRef::Sole(..) = changes { list.first().copied() } else { None };
     let is_list = sole.is_none() && changes.value().is_some();

@@ -31,27 +31,68 @@ impl Changes {
             let mut lines = DiffLines::default();
             for line in told.get("lines").map(FactRef::list).unwrap_or_default() {
                 let Some(line) = line.str() else { continue };
-                let (change, text) = match line.as_bytes().first() {
-                    Some(b'+') => (Change::Add, &line[1..]),
-                    Some(b'-') => (Change::Remove, &line[1..]),
-                    Some(b' ') => (Change::Keep, &line[1..]),
-                    // What is said of a missing final line feed is no line of the file, but of the line before.
-                    Some(b'\\') => {
-                        let last = lines.len().checked_sub(1).and_then(|last| lines.get(last));
-                        let before = last.map(|line| line.change);
-                        changes.was_open |= before != Some(Change::Add);
-                        changes.is_open |= before != Some(Change::Remove);
-                        continue;
-                    }
-                    _ => (Change::Keep, &*line),
-                };
-                changes.line(change, text, &mut lines);
+                changes.marked(&line, &mut lines);
             }
             let [old_start, new_start] = ["oldStart", "newStart"].map(|name| told.count_at(name));
             changes.hunks.push(Hunk { old_start, new_start, lines });
         }
         changes.hunks.retain(|hunk| !hunk.lines.is_empty());
         (!changes.hunks.is_empty()).then_some(changes)
+    }
+
+    /// Reads a diff of one file in the unified format. Hunks need not have line numbers: of one without them the heading, if
+    /// there is one, is a line of the file. `None`: it has no hunk, though it has text.
+    pub(super) fn of_diff(diff: &str) -> Option<Self> {
+        let mut changes = Self::default();
+        let mut open: Option<(Hunk, Left)> = None;
+        for line in diff.lines() {
+            if let Some(head) = line.strip_prefix("@@") {
+                let hunk = changes.hunk(head);
+                changes.hunks.extend(open.replace(hunk).map(|(hunk, _)| hunk));
+            } else if let Some((hunk, left)) = &mut open
+                && left.takes(line)
+            {
+                changes.marked(line, &mut hunk.lines);
+            }
+        }
+        changes.hunks.extend(open.map(|(hunk, _)| hunk));
+        changes.hunks.retain(|hunk| !hunk.lines.is_empty());
+        (!changes.hunks.is_empty() || diff.trim().is_empty()).then_some(changes)
+    }
+
+    /// The hunk that begins with this line, its first two signs left out: ` -1,2 +1,3 @@ heading`.
+    fn hunk(&mut self, head: &str) -> (Hunk, Left) {
+        let mut lines = DiffLines::default();
+        let (ranges, heading) = head.split_once("@@").unwrap_or((head, ""));
+        let range = |mark| ranges.split(' ').find_map(|range| range_of(range.strip_prefix(mark)?));
+        let Some(((old_start, old), (new_start, new))) = range('-').zip(range('+')) else {
+            let heading = heading.trim();
+            if !heading.is_empty() {
+                self.line(Change::Keep, heading, &mut lines);
+            }
+            return (Hunk { old_start: None, new_start: None, lines }, Left::All);
+        };
+        let hunk = Hunk { old_start: Some(old_start), new_start: Some(new_start), lines };
+        (hunk, Left::Lines { old, new })
+    }
+
+    /// Takes in a line with its mark.
+    fn marked(&mut self, line: &str, lines: &mut DiffLines) {
+        let (change, text) = match line.as_bytes().first() {
+            Some(b'+') => (Change::Add, &line[1..]),
+            Some(b'-') => (Change::Remove, &line[1..]),
+            Some(b' ') => (Change::Keep, &line[1..]),
+            // What is said of a missing final line feed is no line of the file, but of the line before.
+            Some(b'\\') => {
+                let last = lines.len().checked_sub(1).and_then(|last| lines.get(last));
+                let before = last.map(|line| line.change);
+                self.was_open |= before != Some(Change::Add);
+                self.is_open |= before != Some(Change::Remove);
+                return;
+            }
+            _ => (Change::Keep, line),
+        };
+        self.line(change, text, lines);
     }
 
     /// Finds what changed from `old` to `new`. With `context`, only that many kept lines stand around a change.
@@ -82,10 +123,13 @@ impl Changes {
         changes
     }
 
-    /// The change that a call asks for: one text in place of another, or a patch. `None` if it tells neither.
+    /// The change that a call asks for: one text in place of another, a patch, or a diff. `None` if it tells none of them.
     pub(super) fn asked(change: FactRef<'_>, context: Option<usize>) -> Option<Self> {
         if let Some(patch) = change.get("patch") {
             return Self::of_patch(patch);
+        }
+        if let Some(diff) = change.get("diff") {
+            return Self::of_diff(&diff.str()?);
         }
         let [old, new] = ["old", "new"].map(|name| change.get(name).and_then(FactRef::str));
         Some(Self::between(&old?, &new?, context))
@@ -93,11 +137,22 @@ impl Changes {
 
     /// All lines of a new file.
     pub(super) fn created(content: &str) -> Self {
+        Self::whole(Change::Add, content)
+    }
+
+    /// All lines of a file that is no more.
+    pub(super) fn deleted(content: &str) -> Self {
+        Self::whole(Change::Remove, content)
+    }
+
+    fn whole(change: Change, content: &str) -> Self {
         let mut changes = Self::default();
         let mut lines = DiffLines::default();
-        changes.all(Change::Add, content, &mut lines);
+        changes.all(change, content, &mut lines);
         if !lines.is_empty() {
-            changes.hunks.push(Hunk { old_start: None, new_start: Some(1), lines });
+            let [old_start, new_start] =
+                [Change::Remove, Change::Add].map(|side| (change == side).then_some(1));
+            changes.hunks.push(Hunk { old_start, new_start, lines });
         }
         changes
     }
@@ -135,6 +190,17 @@ impl Changes {
         self.removed += more.removed;
         self.was_open |= more.was_open;
         self.is_open |= more.is_open;
+    }
+
+    /// Counts the lines of another file, too.
+    pub(super) fn count(&mut self, other: &Self) {
+        self.added += other.added;
+        self.removed += other.removed;
+    }
+
+    /// Whether nothing changes.
+    pub(super) fn is_empty(&self) -> bool {
+        self.added == 0 && self.removed == 0 && self.was_open == self.is_open
     }
 
     fn push(&mut self, lines: DiffLines) {
@@ -197,6 +263,39 @@ impl Changes {
     }
 }
 
+/// Lines that are still to come of a hunk.
+enum Left {
+    /// So many of the file before and after.
+    Lines { old: u64, new: u64 },
+    /// All up to the next hunk.
+    All,
+}
+
+impl Left {
+    /// Whether a line is of the hunk. What follows its last line is of no hunk: the head of the next file.
+    fn takes(&mut self, line: &str) -> bool {
+        let Self::Lines { old, new } = self else { return true };
+        let (is_old, is_new) = match line.as_bytes().first() {
+            Some(b'\\') => return true,
+            Some(b'-') => (true, false),
+            Some(b'+') => (false, true),
+            _ => (true, true),
+        };
+        let is_left = (!is_old || *old > 0) && (!is_new || *new > 0);
+        if is_left {
+            *old -= u64::from(is_old);
+            *new -= u64::from(is_new);
+        }
+        is_left
+    }
+}
+
+/// First line and number of lines: `3,5`, or `3` for a single one.
+fn range_of(range: &str) -> Option<(u64, u64)> {
+    let (start, count) = range.split_once(',').unwrap_or((range, "1"));
+    Some((start.parse().ok()?, count.parse().ok()?))
+}
+
 /// The number at the start of a line, and what follows it: `    12→`, or `12` and a tab.
 pub(super) fn number_of(text: &str) -> Option<(u64, &str)> {
     let text = text.trim_start_matches(' ');
@@ -238,6 +337,25 @@ mod tests {
             ("same", "same", None, "+0\n"),
         ] {
             assert_eq!(shown(Changes::between(old, new, context)), expected);
+        }
+    }
+
+    #[test]
+    fn diffs_are_read_hunk_by_hunk() {
+        for (diff, expected) in [
+            ("@@ -1,2 +1,2 @@\n a\n-b\n+B\n", Some("+1 −1\n a\n-b\n+B\n")),
+            // What stands around hunks is no line of the file, however it begins; in a hunk it is.
+            ("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +0,0 @@\n--- y\n--- a/z\n", Some("−1\n--- y\n")),
+            // Without numbers the heading is a line of the file.
+            ("@@ @@ fn a()\n-x\n@@\n+y\n\n", Some("+1 −1\n fn a()\n-x\n+y\n \n")),
+            ("@@ -1,0 +1 @@ fn a()\r\n+y\r\n", Some("+1\n+y\n")),
+            ("@@ -x +1 @@\n+y", Some("+1\n+y\n")),
+            ("@@ -1,99999999999999999999 +1 @@\n+y", Some("+1\n+y\n")),
+            ("@@ -1,2 +1,2 @@\n a\n@@ -7 +7 @@\n-b\n+c", Some("+1 −1\n a\n-b\n+c\n")),
+            ("", Some("+0\n")),
+            ("Binary files differ", None),
+        ] {
+            assert_eq!(Changes::of_diff(diff).map(shown).as_deref(), expected, "{diff}");
         }
     }
 

@@ -14,6 +14,7 @@ pub mod standard;
 
 mod calls;
 mod changes;
+mod file_changes;
 mod generic;
 mod notices;
 mod outcome;

@@ -96,7 +96,12 @@ pub enum Does {
     /// Its input tells, in these parts.
     Input(&'static [Part]),
     /// Its dialect has made these facts.
-    Facts(Box<[(&'static str, Fact)]>),
+    Facts {
+        /// The facts, under the names of parts.
+        facts: Box<[(&'static str, Fact)]>,
+        /// What of the record those were made of that aren't values of it themselves, by node: who shows them shows that.
+        of: u32,
+    },
 }
 
 /// What a call does it with and to. Nothing is decoded before it is asked for.
@@ -122,12 +127,26 @@ impl<'a> DoesRef<'a> {
     pub fn get(&self, name: &str) -> Option<FactRef<'_>> {
         match self.item.does.as_ref()? {
             Does::Input(parts) => FactRef::Named(self.input()?, parts).get(name),
-            Does::Facts(facts) => {
+            Does::Facts { facts, .. } => {
                 let (_, fact) = facts.iter().find(|(known, _)| *known == name)?;
                 FactRef::new(self.item, fact)
             }
         }
         .or_else(|| self.item.fact(name).filter(|_| SERVER.contains(&name)))
+    }
+
+    /// The value of the record that a part is, or was made of.
+    pub fn source(&self, part: FactRef<'_>) -> Option<u32> {
+        let made_of = || match self.item.does.as_ref()? {
+            Does::Facts { of, .. } => Some(*of),
+            Does::Input(_) => None,
+        };
+        part.value().map(Value::node).or_else(made_of)
+    }
+
+    /// Whether its dialect has read the input, of whatever type that is.
+    pub fn is_made(&self) -> bool {
+        matches!(self.item.does, Some(Does::Facts { .. }))
     }
 
     /// The string that the part called `name` is, cleaned.
@@ -140,7 +159,7 @@ impl<'a> DoesRef<'a> {
         let names: Vec<&'static str> = match &self.item.does {
             None => return Vec::new(),
             Some(Does::Input(parts)) => parts.iter().map(|part| part.name).collect(),
-            Some(Does::Facts(facts)) => facts.iter().map(|(name, _)| *name).collect(),
+            Some(Does::Facts { facts, .. }) => facts.iter().map(|(name, _)| *name).collect(),
         };
         named(names.into_iter().chain(SERVER), |name| self.get(name))
     }

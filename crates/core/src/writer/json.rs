@@ -195,18 +195,23 @@ fn told(out: &mut dyn Write, part: FactRef<'_>) -> fmt::Result {
         FactRef::Named(of, _) if of.kind() == Kind::Array => {
             list(out, part.list().into_iter().filter(|part| shape::is_object(*part)), told)
         }
-        FactRef::Named(..) => {
-            let mut object = Object::open(out)?;
-            for (name, inner) in part.parts() {
-                if shape::is_part(&name, inner) {
-                    told(object.field(&name)?, inner)?;
-                }
-            }
-            object.close()
-        }
+        FactRef::Named(..) => object_of(out, part),
         FactRef::Of(..) | FactRef::Word(_) => string(out, &part.str().unwrap_or_default()),
+        FactRef::Made(_, Fact::List(_)) => list(out, part.list(), told),
+        FactRef::Made(_, Fact::Map(_)) => object_of(out, part),
         FactRef::Made(item, made) => fact(out, item, made),
     }
+}
+
+/// The parts of a part, but for those that aren't of the type that their name promises.
+fn object_of(out: &mut dyn Write, part: FactRef<'_>) -> fmt::Result {
+    let mut object = Object::open(out)?;
+    for (name, inner) in part.parts() {
+        if shape::is_part(&name, inner) {
+            told(object.field(&name)?, inner)?;
+        }
+    }
+    object.close()
 }
 
 /// The typed facts. What is not of the kind that its name promises stands apart, under `odd`.

@@ -57,7 +57,7 @@ static FACTS: &[(&str, Shape)] = &[
     ("server_side", Truth), ("success", Truth), ("timed_out", Truth), ("truncated", Truth), ("user_modified", Truth),
     ("cells", List), ("errors", List), ("files", List), ("hits", List), ("more", List), ("problems", List),
     ("calls", Texts), ("items", Texts), ("tools", Texts),
-    ("denials", Objects), ("images", Objects), ("models", Objects), ("patch", Objects), ("servers", Objects),
+    ("changes", Objects), ("denials", Objects), ("images", Objects), ("models", Objects), ("patch", Objects), ("servers", Objects),
     ("tasks", Objects), ("todos", Objects),
     ("annotations", Object), ("answers", Object), ("job", Object), ("usage", Object),
     ("status", IntegerOrText),

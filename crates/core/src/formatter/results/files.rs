@@ -7,6 +7,7 @@ use crate::entry::{Block, View};
 use crate::find::find;
 use crate::formatter::calls::extension;
 use crate::formatter::changes::{Changes, number_of};
+use crate::formatter::file_changes::Files;
 use crate::formatter::standard::{Context, images};
 use crate::formatter::{figures, generic};
 use crate::item::FactRef;
@@ -208,6 +209,9 @@ impl<'a> Numbered<'a> {
 pub(in crate::formatter) fn change(answer: &mut Answer<'_>) -> Option<View> {
     let context = answer.context;
     let call = answer.call.map(Item::does);
+    if let Some(said) = change_files(answer, call.as_ref()) {
+        return said;
+    }
     let path = context.text("path").or_else(|| call.as_ref()?.text("path"));
     let path = path.map(|path| context.path(path));
     let is_patched = context.fact("patch").is_some();
@@ -247,6 +251,33 @@ pub(in crate::formatter) fn change(answer: &mut Answer<'_>) -> Option<View> {
     answer.by_the_user();
     answer.body.extend(changes.block(path));
     answer.done()
+}
+
+/// Changes that name their files: those that the result tells of, else those that the call asked for. `None`: there are none.
+fn change_files(answer: &mut Answer<'_>, call: Option<&DoesRef<'_>>) -> Option<Option<View>> {
+    let context = answer.context;
+    let told = context.fact("changes");
+    let files = Files::of(told.or_else(|| call?.get("changes"))?, context)?;
+    let is_said_by_call = told.is_none() && !context.is_apart;
+    // In full the call has said its changes already.
+    let is_new = !(is_said_by_call && context.full);
+    if is_new && files.result(&mut answer.title, &mut answer.body).is_some() {
+        answer.by_the_user();
+        return Some(answer.done());
+    }
+    if context.is_apart {
+        answer.body.push(Block::Lines { lines: files.lines("result.file", "result.note") });
+    }
+    let text = answer.text();
+    if !context.full && text.trim().is_empty() && answer.says_nothing() {
+        return Some(None);
+    }
+    if generic::is_short(&text) {
+        answer.note(text)
+    } else {
+        answer.code("result.text", text)
+    }
+    Some(answer.done())
 }
 
 /// A cell of a notebook: what it held, as far as that is told, and what it holds now.

@@ -1,6 +1,8 @@
 //! What is said of calls.
 
 use super::*;
+use crate::item::{Does, Fact};
+use crate::writer::json::write_item;
 
 #[test]
 fn calls_are_said_in_a_line_if_that_will_do() {
@@ -148,4 +150,83 @@ fn full_calls_leave_nothing_out() {
             ),
         ],
     );
+}
+
+/// A call of a tool that changes the files named in its input.
+fn changing(changes: &str) -> String {
+    format!(r#"{{"kind":"call","tool":"patch","action":"edit","input":{{"changes":[{changes}]}}}}"#)
+}
+
+const DIFF: &str =
+    r#"{"path":"/home/dev/shop/a.rs","kind":"update","diff":"@@ -4,3 +4,3 @@ fn a()\n k\n-old\n+new\n l\n"}"#;
+const NEW: &str = r#"{"path":"b.rs","kind":"add","content":"x\ny\n"}"#;
+const GONE: &str = r#"{"path":"c.rs","kind":"delete"}"#;
+const MOVED: &str = r#"{"path":"d.rs","kind":"update","to":"/home/dev/shop/e.rs"}"#;
+
+#[test]
+fn a_call_may_change_several_files() {
+    for (changes, expected) in [
+        (DIFF.to_owned(), "<call> patch a.rs\n"),
+        (NEW.to_owned(), "<call> patch b.rs new\n"),
+        (GONE.to_owned(), "<call> patch c.rs deleted\n"),
+        (MOVED.to_owned(), "<call> patch d.rs → e.rs\n"),
+        // The result has the changes.
+        (format!("{DIFF},{NEW}"), "<call> patch 2 files (a.rs, b.rs)\n"),
+        (format!("{GONE},{MOVED}"), "<call> patch 2 files (c.rs, d.rs)\n  c.rs deleted\n  d.rs → e.rs\n"),
+        (
+            r#"{"path":"f.rs","kind":"update"},{"path":"g.rs"}"#.to_owned(),
+            "<call> patch 2 files (f.rs, g.rs)\n",
+        ),
+        // A change that names no file, or that is no diff.
+        (
+            r#"{"path":"f.rs"},{"kind":"add"}"#.to_owned(),
+            "<call> patch\n  changes: [{path: f.rs}, {kind: add}]\n",
+        ),
+    ] {
+        assert_eq!(said(Detail::Compact, None, &changing(&changes)), expected, "{changes}");
+    }
+    let long = |number: usize| format!(r#"{{"path":"{}/{number}"}}"#, "long".repeat(20));
+    let many: Vec<String> = (0..3).map(long).collect();
+    let told = said(Detail::Compact, None, &changing(&many.join(",")));
+    assert_eq!(told.lines().map(|line| line.len()).collect::<Vec<_>>(), [20, 84, 84, 84], "{told}");
+}
+
+#[test]
+fn in_full_a_call_shows_the_changes_of_all_files() {
+    for (changes, expected) in [
+        (DIFF.to_owned(), "<call> patch a.rs\n  diff a.rs\n  @ 4 4\n   k\n  -old\n  +new\n   l\n"),
+        (
+            format!("{DIFF},{NEW},{GONE},{MOVED}"),
+            "<call> patch 4 files (a.rs, b.rs, c.rs, d.rs)\n  a.rs +1 −1\n  diff a.rs\n  @ 4 4\n   k\n  -old\n  +new\n   l\n  \
+             b.rs new +2\n  diff b.rs\n  +x\n  +y\n  c.rs deleted\n  d.rs → e.rs\n",
+        ),
+        // What has no place above follows as it is.
+        (r#"{"path":"f.rs","mode":7}"#.to_owned(), "<call> patch f.rs\n  changes: [{path: f.rs, mode: 7}]\n"),
+        (
+            r#"{"path":"f.rs","diff":"no hunk"}"#.to_owned(),
+            "<call> patch\n  changes: [{path: f.rs, diff: no hunk}]\n",
+        ),
+    ] {
+        assert_eq!(said(Detail::Full, None, &changing(&changes)), expected, "{changes}");
+    }
+}
+
+#[test]
+fn an_input_of_any_type_may_be_what_a_dialect_made_facts_of() {
+    let mut call = item(r#"{"kind":"call","tool":"patch","action":"edit","input":"free text"}"#);
+    let text = |text: &str| Fact::Text(text.to_owned());
+    let change =
+        vec![("path", text("a.rs")), ("kind", text("update")), ("diff", text("@@ @@ fn a()\n-x\n+y\n"))];
+    let facts = Box::new([("changes", Fact::List(vec![Fact::Map(change)]))]);
+    call.does = Some(Does::Facts { facts, of: call.input.unwrap() });
+    let shown_in = |detail| match Standard::new(detail).format(&call, &session(None)) {
+        Ok(Verdict::Show(view)) => shown(&view),
+        other => format!("{other:?}"),
+    };
+    assert_eq!(shown_in(Detail::Compact), "<call> patch a.rs\n");
+    assert_eq!(shown_in(Detail::Full), "<call> patch a.rs\n  diff a.rs\n   fn a()\n  -x\n  +y\n");
+    let mut line = String::new();
+    write_item(&call, &mut line).unwrap();
+    let does = r#""does":{"changes":[{"path":"a.rs","kind":"update","diff":"@@ @@ fn a()\n-x\n+y\n"}]},"input":"free text""#;
+    assert!(line.contains(does), "{line}");
 }

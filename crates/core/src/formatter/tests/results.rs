@@ -363,3 +363,48 @@ fn results_of_older_versions_are_read_from_their_text() {
         ],
     );
 }
+
+#[test]
+fn results_of_changes_to_several_files() {
+    let call = |changes: &str| {
+        format!(r#"{{"kind":"call","tool":"patch","action":"edit","input":{{"changes":[{changes}]}}}}"#)
+    };
+    let diff = r#"{"path":"a.rs","diff":"--- a\n+++ b\n@@ -4 +4,2 @@\n-old\n+new\n+x\n\\ No newline at end of file\n"}"#;
+    let (new, gone) = (
+        r#"{"path":"b.rs","kind":"add","content":"x\n"}"#,
+        r#"{"path":"c.rs","kind":"delete","content":"y\n"}"#,
+    );
+    let moved = r#"{"path":"d.rs","to":"e.rs","diff":""}"#;
+    let bare = r#"{"path":"a.rs","kind":"add"}"#;
+    let done = r#"{"kind":"result","tool":"patch","action":"edit","text":"","facts":{}}"#;
+    for (changes, result, expected) in [
+        (
+            diff.to_owned(),
+            done,
+            "+2 −1 · final line feed removed\n  diff a.rs\n  @ 4 4\n  -old\n  +new\n  +x\n",
+        ),
+        (new.to_owned(), done, "created, 1 line\n  diff b.rs\n  +x\n"),
+        (gone.to_owned(), done, "deleted −1\n  diff c.rs\n  -y\n"),
+        (moved.to_owned(), done, "moved\n"),
+        (
+            [diff, new, gone, moved].join(","),
+            done,
+            "+3 −2\n  a.rs +2 −1 · final line feed removed\n  diff a.rs\n  @ 4 4\n  -old\n  +new\n  +x\n  b.rs new +1\n  \
+             diff b.rs\n  +x\n  c.rs deleted −1\n  diff c.rs\n  -y\n  d.rs → e.rs\n",
+        ),
+        // The files alone: the call has said them.
+        (bare.to_owned(), done, "Hide\n"),
+        (bare.to_owned(), &done.replace(r#""text":"""#, r#""text":"with a warning""#), "with a warning\n"),
+        // The result knows better.
+        (
+            bare.to_owned(),
+            &done.replace("{}", &format!(r#"{{"changes":[{new}]}}"#)),
+            "created, 1 line\n  diff b.rs\n  +x\n",
+        ),
+    ] {
+        assert_eq!(said(Detail::Compact, Some(&call(&changes)), result), expected, "{changes} {result}");
+    }
+    // In full the call has said its changes.
+    let done = done.replace(r#""text":"""#, r#""text":"A b.rs""#);
+    assert_eq!(said(Detail::Full, Some(&call(new)), &done), "A b.rs\n");
+}

@@ -1,0 +1,214 @@
+//! Calls that change files which the changes themselves name, one or several, and what came of them.
+
+use crate::entry::{Block, Line};
+use crate::formatter::calls::Call;
+use crate::formatter::changes::Changes;
+use crate::formatter::figures;
+use crate::formatter::generic::is_short;
+use crate::formatter::standard::Context;
+use crate::item::FactRef;
+use crate::text::Text;
+
+/// Changes that name their files, in the order of the stream.
+pub(super) struct Files<'a>(Vec<FileChange<'a>>);
+
+/// What is done to one file.
+struct FileChange<'a> {
+    told: FactRef<'a>,
+    path: Text,
+    kind: Kind,
+    /// The new path of a file that is moved.
+    to: Option<Text>,
+}
+
+/// What is done to a file as a whole.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Add,
+    Update,
+    Delete,
+}
+
+/// What a change may have beside its path.
+const CHANGE: [&str; 5] = ["diff", "patch", "old", "new", "content"];
+
+impl<'a> Files<'a> {
+    /// The files of these changes; `None` if not all of them name one.
+    pub(super) fn of(changes: FactRef<'a>, context: Context<'_>) -> Option<Self> {
+        let file = |told: FactRef<'a>| {
+            let kind = match told.get("kind").and_then(FactRef::str).as_deref() {
+                Some("add") => Kind::Add,
+                Some("delete") => Kind::Delete,
+                _ => Kind::Update,
+            };
+            let to = told.text_at("to").map(|path| context.path(path));
+            Some(FileChange { told, path: context.path(told.text_at("path")?), kind, to })
+        };
+        let files: Option<Vec<_>> = changes.list().into_iter().map(file).collect();
+        files.filter(|files| !files.is_empty()).map(Self)
+    }
+
+    /// Whether it is known of any file how its content changes.
+    pub(super) fn has_changes(&self) -> bool {
+        self.0.iter().any(FileChange::has_change)
+    }
+
+    /// Says the call: the file, or how many they are; their changes in full.
+    pub(super) fn call(&self, call: &mut Call<'_>) -> Option<()> {
+        let names = match &self.0[..] {
+            [only] => {
+                call.say("call.arg", only.path.clone());
+                only.mark("call.detail", call.title());
+                true
+            }
+            several => {
+                call.say("call.arg", figures::count_of(several.len() as u64, "file", "files"));
+                let names = self.names();
+                names.as_ref().map(|names| call.say("call.detail", names.clone())).is_some()
+            }
+        };
+        if call.is_full() {
+            return self.call_in_full(call);
+        }
+        let is_marked = self.0.len() > 1 && self.0.iter().any(FileChange::is_marked);
+        if !self.has_changes() && (is_marked || !names) {
+            call.body().push(Block::Lines { lines: self.lines("call.arg", "call.detail") });
+        }
+        Some(())
+    }
+
+    /// The changes of all files. `None`: one of them can't be read.
+    fn call_in_full(&self, call: &mut Call<'_>) -> Option<()> {
+        let is_only = self.0.len() == 1;
+        for file in &self.0 {
+            let changes = file.changes();
+            if changes.is_none() && file.has_change() {
+                return None;
+            }
+            if !is_only {
+                let line = file.line("call.arg", "call.detail", changes.as_ref());
+                call.body().push(Block::line(line));
+            }
+            call.body().extend(changes.and_then(|changes| changes.block(Some(file.path.clone()))));
+        }
+        Some(())
+    }
+
+    /// Whether the changes hold nothing that [`Self::call`] leaves out.
+    pub(super) fn is_all_known(&self) -> bool {
+        let [a, b, c, d, e] = CHANGE;
+        self.0.iter().all(|file| file.told.has_only(&["path", "kind", "to", a, b, c, d, e]))
+    }
+
+    /// Says what was done: `+2 −1` in the title, each file with its changes below. `None`: that isn't known of any file.
+    pub(super) fn result(&self, title: &mut Line, body: &mut Vec<Block>) -> Option<()> {
+        let all: Vec<_> = self.0.iter().map(|file| (file, file.changes())).collect();
+        if all.iter().all(|(_, changes)| changes.is_none()) {
+            return None;
+        }
+        let is_only = all.len() == 1;
+        let mut sum = Changes::default();
+        for (file, changes) in &all {
+            if let Some(changes) = changes {
+                sum.count(changes);
+            }
+            if is_only {
+                file.tell(title, changes.as_ref());
+            }
+        }
+        if !is_only {
+            sum.tell(title);
+        }
+        for (file, changes) in all {
+            if !is_only {
+                body.push(Block::line(file.line("result.file", "result.note", changes.as_ref())));
+            }
+            body.extend(changes.and_then(|changes| changes.block(Some(file.path.clone()))));
+        }
+        Some(())
+    }
+
+    /// The files, one a line, with what is done to them.
+    pub(super) fn lines(&self, role: &'static str, detail: &'static str) -> Vec<Line> {
+        self.0.iter().map(|file| file.line(role, detail, None)).collect()
+    }
+
+    /// `(a.rs, b.rs)`, if that is short.
+    fn names(&self) -> Option<Text> {
+        let mut names = String::from("(");
+        for file in &self.0 {
+            let comma = if names.len() > 1 { ", " } else { "" };
+            names.extend([comma, &*file.path]);
+            if !is_short(&names) {
+                return None;
+            }
+        }
+        names.push(')');
+        Some(Text::clean_owned(names))
+    }
+}
+
+impl FileChange<'_> {
+    fn has_change(&self) -> bool {
+        CHANGE.iter().any(|name| self.told.get(name).is_some())
+    }
+
+    fn is_marked(&self) -> bool {
+        self.kind != Kind::Update || self.to.is_some()
+    }
+
+    /// How its content changes, if that is told in a way that can be read.
+    fn changes(&self) -> Option<Changes> {
+        let content = || self.told.get("content").and_then(FactRef::str);
+        match (Changes::asked(self.told, None), self.kind) {
+            (Some(changes), _) => Some(changes),
+            (None, Kind::Delete) => Some(Changes::deleted(&content()?)),
+            (None, _) => Some(Changes::created(&content()?)),
+        }
+    }
+
+    /// `new`, `deleted`, `→ b.rs`
+    fn mark(&self, role: &'static str, line: &mut Line) {
+        match self.kind {
+            Kind::Add => line.push(role, Text::own("new")),
+            Kind::Delete => line.push(role, Text::own("deleted")),
+            Kind::Update => {}
+        }
+        if let Some(to) = &self.to {
+            line.push(role, Text::clean_owned(["→ ", to].concat()));
+        }
+    }
+
+    /// `a.rs new +7`
+    fn line(&self, role: &'static str, detail: &'static str, changes: Option<&Changes>) -> Line {
+        let mut line = Line::of(role, self.path.clone());
+        self.mark(detail, &mut line);
+        if let Some(changes) = changes.filter(|changes| !changes.is_empty()) {
+            changes.tell(&mut line);
+        }
+        line
+    }
+
+    /// Says of the only file what was done: `created, 7 lines`, `deleted −5`, `+2 −1`, `moved`.
+    fn tell(&self, title: &mut Line, changes: Option<&Changes>) {
+        let lines = |changes: &Changes| match changes.added() {
+            0 => Text::own("created, empty"),
+            added => Text::clean_owned(format!("created, {}", &*figures::count_of(added, "line", "lines"))),
+        };
+        match (self.kind, changes) {
+            (_, None) => {}
+            (Kind::Add, Some(changes)) => title.push("result.note", lines(changes)),
+            (Kind::Update, Some(changes)) if changes.is_empty() && self.to.is_some() => {
+                title.push("result.note", Text::own("moved"));
+            }
+            (kind, Some(changes)) => {
+                if kind == Kind::Delete {
+                    title.push("result.note", Text::own("deleted"));
+                }
+                if kind == Kind::Update || !changes.is_empty() {
+                    changes.tell(title);
+                }
+            }
+        }
+    }
+}
