@@ -4,11 +4,10 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use streamfmt::core::dialect::is_event;
 use streamfmt::core::frame::{Frame, MAX_LINE};
 use streamfmt::core::pipeline::Pipeline;
 use streamfmt::core::profile::Glyphs;
-use streamfmt::core::reading::{Part, Reading};
+use streamfmt::core::reading::{Part, Reader, Reading};
 use streamfmt::core::text::clean as cleaned;
 use streamfmt::core::theme::{Appearance, ColorDepth, Lookup, Source, Theme};
 use streamfmt::{Engine, Looks, Settings};
@@ -24,7 +23,7 @@ pub fn reading(data: &[u8]) {
             rest.find(part).unwrap_or_else(|| panic!("{part:?} is not in the rest of the line, {rest:?}"));
         rest = &rest[at + part.len()..];
     };
-    match Reading::of(frame, is_event) {
+    match Reader::default().read(frame) {
         Reading::Blank => assert!(line.trim().is_empty(), "{line:?} is not blank"),
         Reading::Oversized(_) => return assert!(line.len() > MAX_LINE),
         Reading::Text(text) => expect(&text),

@@ -23,13 +23,13 @@ use std::fmt::{self, Write};
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
-use crate::dialect::{self, Guest};
+use crate::dialect::Guest;
 use crate::entry::Entry;
 use crate::formatter::Formatter;
 use crate::frame::{Frame, Framer};
 use crate::item::{Fact, Id, Item, Kind};
 use crate::profile::Profile;
-use crate::reading::Reading;
+use crate::reading::{Reader, Reading};
 use crate::session::{Facts, Session};
 use crate::writer::Writer;
 
@@ -159,6 +159,7 @@ struct Way {
     outlet: Outlet,
     scribe: Scribe,
     bound: Option<Bound>,
+    reader: Reader,
     /// Lines that are worked on, with their numbers.
     readings: Vec<(u64, Reading)>,
     /// Their bytes.
@@ -178,7 +179,7 @@ impl Way {
 
     fn take(&mut self, frame: Frame<'_>, out: &mut dyn Write) -> fmt::Result {
         self.bytes += frame.bytes.len();
-        self.readings.push((frame.line, Reading::of(frame, dialect::is_event)));
+        self.readings.push((frame.line, self.reader.read(frame)));
         if self.readings.len() < LINES && self.bytes < BYTES { Ok(()) } else { self.work(out) }
     }
 
@@ -219,11 +220,12 @@ impl Way {
 
 /// The stages of a pipeline, each of which may be used on another thread than the others: lines go through them in order.
 ///
-/// What [`Framer::push`] gives is read with [`Reading::of`] and [`dialect::is_event`]; the rest takes what the one
-/// before it gave.
+/// Each takes what the one before it gave.
 pub struct Stages<'a> {
     /// From bytes to lines.
     pub framer: &'a mut Framer,
+    /// From lines to readings: no turn is needed for that.
+    pub reader: Reader,
     /// From lines to events.
     pub intake: &'a mut Intake,
     /// From events to entries.
@@ -256,9 +258,11 @@ impl Pipeline {
             scribe.add(writer, sink.take);
             bound = bound.or(sink.bound);
         }
+        let intake = Intake::new(dialect.as_deref(), guests, max_line, subagents);
         let way = Way {
             outlet,
-            intake: Intake::new(dialect.as_deref(), guests, max_line, subagents),
+            reader: intake.reader(),
+            intake,
             scribe,
             bound,
             readings: Vec::new(),
@@ -280,7 +284,8 @@ impl Pipeline {
     /// The stages, between two calls of [`Self::push`]; `None` if they are bound to this thread.
     pub fn stages(&mut self) -> Option<Stages<'_>> {
         let Self { framer, way: Way { intake, outlet, scribe, bound, .. } } = self;
-        bound.is_none().then_some(Stages { framer, intake, outlet, scribe })
+        let reader = intake.reader();
+        bound.is_none().then_some(Stages { framer, reader, intake, outlet, scribe })
     }
 
     /// Ends the input: writes what is left.

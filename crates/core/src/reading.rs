@@ -1,5 +1,6 @@
 //! What one line says: the pure half of decoding. Nothing here depends on the lines before,
-//! so a host may read many lines at once on several threads.
+//! so a host may read many lines at once on several threads. A [`Reader`] also reads what only one dialect
+//! understands, from when it is known which one it is.
 //!
 //! A line is one record, or nothing, or text. Real logs also hold damage: a record that was cut
 //! and followed at once by a whole one, two records without a line feed between, runs of NUL.
@@ -7,9 +8,9 @@
 
 use std::ops::Range;
 use std::str::Utf8Chunk;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use crate::dialect::Typed;
+use crate::dialect::{self, Dialect, Typed};
 use crate::frame::{Frame, MAX_LINE};
 use crate::json::{Record, Value};
 
@@ -32,14 +33,35 @@ pub enum Part {
 pub enum Reading {
     /// Nothing.
     Blank,
-    /// One record, for items to share, and what it says by itself.
-    Record(Arc<Record>, Typed),
+    /// One record, for items to share, and what it says by itself, as far as its dialect was known and reads that.
+    Record(Arc<Record>, Option<Typed>),
     /// Text that is no JSON at all.
     Text(String),
     /// Records and damage.
     Parts(Parts),
     /// It was over the limit, or its text is: its size in bytes.
     Oversized(u64),
+}
+
+/// Reads the lines of one input, on any thread.
+#[derive(Clone, Default)]
+pub struct Reader {
+    dialect: Arc<OnceLock<&'static Dialect>>,
+}
+
+impl Reader {
+    /// Reads a line.
+    pub fn read(&self, frame: Frame<'_>) -> Reading {
+        let pure = self.dialect.get().and_then(|dialect| dialect.pure);
+        Reading::of(frame, dialect::is_event, pure)
+    }
+
+    /// Sets the dialect of the lines that are read from now on, here and by all clones. What was read before lacks
+    /// nothing: a decoder reads what wasn't read for it.
+    pub(crate) fn set_dialect(&self, dialect: &'static Dialect) {
+        // An input has one dialect.
+        let _ = self.dialect.set(dialect);
+    }
 }
 
 /// The parts of a damaged line, in order. A line may hold a great many records, so each is read when it is its
@@ -95,8 +117,8 @@ impl Iterator for Parts {
 
 impl Reading {
     /// Reads a line. `claim` says whether a value is an event of the dialect, which
-    /// decides what may be taken for a record in the middle of damage.
-    pub fn of(frame: Frame<'_>, claim: fn(Value<'_>) -> bool) -> Self {
+    /// decides what may be taken for a record in the middle of damage. `pure`: see [`Dialect::pure`].
+    fn of(frame: Frame<'_>, claim: fn(Value<'_>) -> bool, pure: Option<fn(Value<'_>) -> Typed>) -> Self {
         if let Some(size) = frame.oversized {
             return Self::Oversized(size);
         }
@@ -113,7 +135,7 @@ impl Reading {
         drop(frame);
         match Record::from_line(text) {
             Ok(record) => {
-                let typed = Typed::of(record.root());
+                let typed = pure.map(|pure| pure(record.root()));
                 Self::Record(Arc::new(record), typed)
             }
             Err((damage, text)) => recover(text, damage.at, claim),
@@ -261,7 +283,7 @@ mod tests {
     fn read(text: &str) -> Vec<String> {
         let frame = Frame { line: 1, bytes: Cow::Borrowed(text.as_bytes()), oversized: None };
         let claim = |value: Value<'_>| value.get("type").and_then(Value::str).is_some_and(|t| t.is("user"));
-        match Reading::of(frame, claim) {
+        match Reading::of(frame, claim, None) {
             Reading::Blank => vec!["blank".into()],
             Reading::Record(record, _) => vec![format!("record {}", record.text())],
             Reading::Text(text) => vec![format!("text {text}")],

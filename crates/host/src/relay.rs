@@ -15,10 +15,9 @@ use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use streamfmt_core::dialect;
 use streamfmt_core::frame::{Frame, Framer};
 use streamfmt_core::pipeline::{Intake, Outlet, Said, Scribe, Stages, Step};
-use streamfmt_core::reading::Reading;
+use streamfmt_core::reading::{Reader, Reading};
 
 /// Bytes that are read at once.
 const CHUNK: usize = 128 << 10;
@@ -70,10 +69,11 @@ pub fn relay(
     input: impl Read + Send,
     output: impl FnMut(&str) -> ControlFlow<()> + Send,
 ) -> io::Result<()> {
-    let Stages { framer, intake, outlet, scribe } = stages;
+    let Stages { framer, reader, intake, outlet, scribe } = stages;
     let source = Source { input, framer, rest: Vec::new(), batches: 0, end: None };
     let relay = Relay {
         source: Mutex::new(source),
+        reader,
         intake: Turns::new(intake),
         outlet: Turns::new(outlet),
         pen: Turns::new(Pen { scribe, output }),
@@ -92,6 +92,7 @@ pub fn relay(
 /// What all threads share.
 struct Relay<'a, R, W> {
     source: Mutex<Source<'a, R>>,
+    reader: Reader,
     intake: Turns<&'a mut Intake>,
     outlet: Turns<&'a mut Outlet>,
     pen: Turns<Pen<'a, W>>,
@@ -229,7 +230,7 @@ impl<R: Read, W: FnMut(&str) -> ControlFlow<()>> Relay<'_, R, W> {
                 Place::Batch(range) => Cow::Borrowed(&bytes[range]),
                 Place::Own(bytes) => Cow::Owned(bytes),
             };
-            (number, Reading::of(Frame { line: number, bytes, oversized }, dialect::is_event))
+            (number, self.reader.read(Frame { line: number, bytes, oversized }))
         });
         readings.extend(read);
 

@@ -29,6 +29,8 @@ pub struct Dialect {
     pub claim: fn(Value<'_>) -> bool,
     /// A decoder at the start of an input.
     pub decoder: fn() -> Box<dyn Decoder>,
+    /// Reads what an event says by itself, for the decoder; `None`: all of decoding is the decoder's.
+    pub pure: Option<fn(Value<'_>) -> Typed>,
     /// The product's own tools, as far as they are known. A stream may have others.
     pub tools: &'static [(&'static str, Tool)],
     /// The one of them that has this name.
@@ -68,6 +70,7 @@ pub const DIALECTS: &[Dialect] = &[Dialect {
     name: "claude",
     claim: claude::claim,
     decoder: || Box::new(claude::Claude::default()),
+    pure: Some(|value| Typed(Pure::Claude(claude::Envelope::of(value)))),
     tools: &claude::tools::TOOLS,
     tool: claude::tools::find,
     sentences: claude::wrapped::sentences,
@@ -91,13 +94,12 @@ pub fn claiming(value: Value<'_>) -> Option<&'static Dialect> {
 
 /// What can be read of an event without knowing what was before it: the pure part of decoding.
 #[derive(Clone, Debug)]
-pub struct Typed(claude::Envelope);
+pub struct Typed(Pure);
 
-impl Typed {
-    /// Reads any value.
-    pub fn of(value: Value<'_>) -> Self {
-        Self(claude::Envelope::of(value))
-    }
+/// The pure parts of the dialects that have one.
+#[derive(Clone, Debug)]
+enum Pure {
+    Claude(claude::Envelope),
 }
 
 /// A record and where it stands.
@@ -107,7 +109,7 @@ pub struct Input<'a> {
     pub record: &'a Arc<Record>,
     /// The event in it: its root, or an element of it.
     pub value: Value<'a>,
-    /// What was read of `value` before, if anything was.
+    /// What was read of `value` before by [`Dialect::pure`], if anything was.
     pub typed: Option<&'a Typed>,
     /// Number of its line.
     pub line: u64,

@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::frame::{Frame, Framer};
 use crate::item::{Action, Content, Fact, Id, Item, Kind};
 use crate::json::{self, Record, Value};
-use crate::reading::{Part, Reading};
+use crate::reading::{Part, Reader, Reading};
 
 use super::notice;
 
@@ -111,6 +111,7 @@ impl From<&Dialect> for Spoken {
 /// From lines to events: makes steps of the lines of one input.
 pub struct Intake {
     max_line: usize,
+    reader: Reader,
     /// The dialect, and its decoder.
     dialect: Option<(Spoken, Box<dyn Decoder>)>,
     guests: Vec<Guest>,
@@ -136,13 +137,15 @@ impl Intake {
     ) -> Self {
         let guest = guests.iter().rposition(|guest| Some(&*guest.name) == dialect);
         let known = dialect.and_then(dialect::find);
+        let reader = Reader::default();
         let dialect = match (guest.map(|index| guests.swap_remove(index)), known) {
             (Some(Guest { name, decoder }), _) => Some((Spoken { name, claim: None }, decoder)),
-            (None, Some(known)) => Some((known.into(), (known.decoder)())),
+            (None, Some(known)) => Some(speak(known, &reader)),
             (None, None) => None,
         };
         Self {
             max_line,
+            reader,
             dialect,
             guests,
             first: Vec::new(),
@@ -156,8 +159,12 @@ impl Intake {
         }
     }
 
-    /// Takes the reading of line number `line` in, which [`Reading::of`] made with [`dialect::is_event`]. `each` takes the
-    /// steps in their order.
+    /// What reads the lines that [`Self::take`] takes.
+    pub(super) fn reader(&self) -> Reader {
+        self.reader.clone()
+    }
+
+    /// Takes the reading of line number `line` in. `each` takes the steps in their order.
     pub fn take(&mut self, line: u64, reading: Reading, each: &mut dyn FnMut(Step)) {
         each(Step(StepKind::Line(line)));
         if self.dialect.is_some() {
@@ -210,7 +217,7 @@ impl Intake {
                 return Some((Spoken { name, claim: None }, decoder));
             }
         }
-        known.map(|known| (known.into(), (known.decoder)()))
+        known.map(|known| speak(known, &self.reader))
     }
 
     /// Keeps a line until a dialect claims one, within bounds.
@@ -240,7 +247,7 @@ impl Intake {
     fn read(&mut self, line: u64, reading: Reading, parent: Option<&Id>, each: Taker<'_>) {
         match reading {
             Reading::Blank => each(Step(StepKind::Count(Counted::Blank))),
-            Reading::Record(ref record, ref typed) => self.record(line, record, Some(typed), parent, each),
+            Reading::Record(ref record, ref typed) => self.record(line, record, typed.as_ref(), parent, each),
             Reading::Text(text) => raw(line, text, each),
             Reading::Parts(parts) => parts.enumerate().for_each(|(index, part)| match part {
                 Part::Record(record) => self.record(line, &record, None, parent, each),
@@ -336,9 +343,10 @@ impl Intake {
     fn nest(&mut self, call: &Id, pieces: Pieces, each: Taker<'_>) {
         self.nesting += 1;
         let mut framer = Framer::new(self.max_line);
+        let reader = self.reader();
         let mut read = |frame: Frame<'_>| {
             let line = frame.line;
-            self.read(line, Reading::of(frame, dialect::is_event), Some(call), each);
+            self.read(line, reader.read(frame), Some(call), each);
         };
         for piece in pieces {
             framer.push(&piece, &mut read);
@@ -346,6 +354,12 @@ impl Intake {
         framer.finish(&mut read);
         self.nesting -= 1;
     }
+}
+
+/// A row of the table as the dialect of an input, whose lines `reader` reads.
+fn speak(known: &'static Dialect, reader: &Reader) -> (Spoken, Box<dyn Decoder>) {
+    reader.set_dialect(known);
+    (known.into(), (known.decoder)())
 }
 
 /// A line that is no record, or one that no dialect knows.

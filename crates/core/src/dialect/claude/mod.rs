@@ -22,7 +22,7 @@ pub(super) mod wrapped;
 
 use std::sync::Arc;
 
-use crate::dialect::{Decoder, Input, Typed};
+use crate::dialect::{Decoder, Input, Pure, Typed};
 use crate::event::Event;
 use crate::item::{Content, Fact, Id, Item, Kind};
 use crate::json::{self, Value};
@@ -151,7 +151,7 @@ fn content(value: Value<'_>, key: &str) -> Content {
 impl Decoder for Claude {
     fn decode(&mut self, input: Input<'_>, out: &mut Vec<Event>) {
         let read;
-        let envelope = if let Some(Typed(envelope)) = input.typed {
+        let envelope = if let Some(Typed(Pure::Claude(envelope))) = input.typed {
             envelope
         } else {
             read = Envelope::of(input.value);
