@@ -11,6 +11,7 @@ mod scan;
 mod string;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 pub use string::Str;
 pub(crate) use string::is_same;
@@ -63,6 +64,8 @@ pub struct Record {
     text: Box<str>,
     nodes: Vec<Node>,
     cut: bool,
+    /// As it came, if this was made of it by [`Self::unpacked`].
+    original: Option<Arc<Record>>,
 }
 
 impl Record {
@@ -73,18 +76,51 @@ impl Record {
         // They were guessed from all that follows.
         scanned.nodes.shrink_to_fit();
         let end = scanned.end;
-        Ok((Self { text: text[..end].into(), nodes: scanned.nodes, cut: scanned.cut }, end))
+        Ok((Self { text: text[..end].into(), nodes: scanned.nodes, cut: scanned.cut, original: None }, end))
     }
 
     /// Scans a text that is one value and blanks, without copying it. Gives it back if it isn't.
     pub fn from_line(text: String) -> Result<Self, (Damage, String)> {
         match scan::whole_value(&text) {
-            Ok(scanned) => Ok(Self { text: text.into_boxed_str(), nodes: scanned.nodes, cut: scanned.cut }),
+            Ok(scan::Scanned { nodes, cut, .. }) => {
+                Ok(Self { text: text.into_boxed_str(), nodes, cut, original: None })
+            }
             Err(damage) => Err((damage, text)),
         }
     }
 
-    /// The record as it was written.
+    /// The same record, where the JSON text in the string at `node` stands as the value that it is. Some streams write the
+    /// input of a call so. `None`: the string holds no object or array, or it is none.
+    ///
+    /// All else is as it was, but values have other nodes: look them up again. It costs as much as reading the record does.
+    ///
+    /// # Panics
+    /// If `node` is not of this record.
+    pub fn unpacked(self: &Arc<Self>, node: u32) -> Option<Arc<Self>> {
+        let packed = self.value(node);
+        let inside = packed.decode()?;
+        // By itself: what isn't a value might become one between what stands around it.
+        if !inside.trim_start().starts_with(['{', '[']) || scan::whole_value(&inside).is_err() {
+            return None;
+        }
+        let Node { start, end, .. } = *packed.at();
+        let text = [&self.text[..start as usize], &inside, &self.text[end as usize..]].concat();
+        let unpacked = Self::from_line(text).ok()?;
+        let original = self.original.as_ref().unwrap_or(self);
+        Some(Arc::new(Self { original: Some(Arc::clone(original)), ..unpacked }))
+    }
+
+    /// The record as it came: what this was made of by [`Self::unpacked`], or itself.
+    pub fn original(&self) -> &Self {
+        self.original.as_deref().unwrap_or(self)
+    }
+
+    /// The bytes of its text, and of the one as it came.
+    pub(crate) fn size(&self) -> usize {
+        self.text.len() + self.original.as_ref().map_or(0, |original| original.text.len())
+    }
+
+    /// The record's text.
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -189,3 +189,32 @@ fn damage_says_where_and_whether_more_could_help() {
     assert_eq!(Record::read(r#"{"a":"b"#).map(|_| ()), Err(Damage { at: 7, incomplete: true }));
     assert_eq!(Record::read(r#"{"a":1}{"b"#).map(|(record, end)| (record.text().len(), end)), Ok((7, 7)));
 }
+
+#[test]
+fn a_value_in_a_string_is_unpacked_in_its_place() {
+    let unpacked = |text: &str, key: &str| {
+        let record = Arc::new(Record::from_line(text.to_owned()).unwrap());
+        let node = record.root().get(key).unwrap().node();
+        let unpacked = record.unpacked(node)?;
+        assert_eq!(unpacked.original().text(), text);
+        Some(unpacked.text().to_owned())
+    };
+    for (text, expected) in [
+        (r#"{"a":1,"i":"{\"x\":[\"\\u0041\\n\"]}","b":2}"#, Some(r#"{"a":1,"i":{"x":["\u0041\n"]},"b":2}"#)),
+        (r#"{"i":" [1] "}"#, Some(r#"{"i": [1] }"#)),
+        // It would be a value only between the quotes' neighbours.
+        (r#"{"i":"{},\"b\":{}"}"#, None),
+        (r#"{"i":"{\"x\":"}"#, None),
+        (r#"{"i":""}"#, None),
+        // A scalar is as good as a string.
+        (r#"{"i":"7"}"#, None),
+        (r#"{"i":{"x":1}}"#, None),
+    ] {
+        assert_eq!(unpacked(text, "i").as_deref(), expected, "{text}");
+    }
+    let twice = Arc::new(Record::from_line(r#"{"a":"[1]","b":"[2]"}"#.to_owned()).unwrap());
+    let once = twice.unpacked(twice.root().get("a").unwrap().node()).unwrap();
+    let both = once.unpacked(once.root().get("b").unwrap().node()).unwrap();
+    assert_eq!((both.text(), both.original().text()), (r#"{"a":[1],"b":[2]}"#, twice.text()));
+    assert_eq!(twice.original().text(), twice.text());
+}

@@ -301,7 +301,8 @@ impl Stage {
         item: &Item,
         session: &Session,
     ) -> Result<Entry, &'static str> {
-        let is_of_record = item.record.as_ref().is_some_and(|record| Arc::ptr_eq(record, &restated.record));
+        let is_of = |record: &Arc<Record>| std::ptr::eq(record.original(), &raw const *restated.record);
+        let is_of_record = item.record.as_ref().is_some_and(is_of);
         restated.has_items |= is_of_record;
         self.admits(item)?;
         let view = restated.view.take_if(|_| is_of_record).ok_or(item.kind.name())?;

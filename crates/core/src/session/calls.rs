@@ -56,7 +56,7 @@ impl OpenCalls {
 
     /// Remembers a call.
     pub(super) fn open(&mut self, mut kept: Box<Item>) {
-        let bytes = kept.record.as_ref().map_or(0, |record| record.text().len());
+        let bytes = kept.record.as_ref().map_or(0, |record| record.size());
         // A name that no one would read is not worth its memory.
         kept.tool = kept.tool.filter(|tool| tool.len() <= MAX_NAME);
         kept.session = kept.session.filter(|session| session.len() <= MAX_NAME);

@@ -566,8 +566,9 @@ pub(super) fn iterate(lua: &Lua) -> mlua::Result<Function> {
 /// Under this name a record that a script made keeps the line that it was made from.
 pub(super) const LINE: &str = "streamfmt.line";
 
-/// The text of a record; of one that a script made, the text of its line.
+/// The text of a record as it came; of one that a script made, the text of its line.
 fn line_of(record: &Record) -> &str {
+    let record = record.original();
     let is_made = record.text().strip_prefix("{\"").is_some_and(|rest| rest.starts_with(LINE));
     let line = record.root().get(LINE).filter(|line| is_made && !line.is_null());
     line.map_or(record.text(), json::Value::raw)
