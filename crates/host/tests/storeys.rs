@@ -21,6 +21,8 @@ struct Foreign {
     sentences: Vec<&'static str>,
     /// Keys of one word, which may mean anything but in an input.
     words: BTreeSet<&'static str>,
+    /// Names of one word, which may mean anything but as that of a tool.
+    tools: BTreeSet<&'static str>,
 }
 
 impl Foreign {
@@ -33,14 +35,15 @@ impl Foreign {
                 collect(tool.parts, &mut keys, &mut ours);
             }
         }
-        let is_word = |key: &&str| key.bytes().all(|byte| byte.is_ascii_lowercase());
+        let is_word = |key: &&'static str| key.bytes().all(|byte| byte.is_ascii_lowercase());
         let (words, long): (BTreeSet<_>, BTreeSet<_>) = keys.into_iter().partition(is_word);
+        let (tools, mut names): (BTreeSet<_>, BTreeSet<_>) = names.into_iter().partition(is_word);
         names.extend(long.difference(&ours));
         let facts = facts();
         names.retain(|name| !WORDS.contains(name) && !facts.iter().any(|fact| fact == name));
         let sentences = DIALECTS.iter().flat_map(|dialect| (dialect.sentences)());
         let sentences = sentences.map(|sentence| sentence.trim_end_matches('\n')).collect();
-        Self { names, sentences, words }
+        Self { names, sentences, words, tools }
     }
 
     /// What of it a source holds.
@@ -50,7 +53,8 @@ impl Foreign {
             let is_input = before.contains("input") && before.ends_with(".get(");
             let is_foreign = self.names.contains(&*literal)
                 || self.sentences.iter().any(|sentence| literal.contains(sentence))
-                || is_input && self.words.contains(&*literal);
+                || is_input && self.words.contains(&*literal)
+                || before.contains("tool") && self.tools.contains(&*literal);
             if is_foreign {
                 found.push(literal);
             }
