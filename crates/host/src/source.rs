@@ -50,8 +50,7 @@ fn layouts() -> impl Iterator<Item = &'static SideFiles> {
 pub fn subagents(history: PathBuf, given: Vec<PathBuf>) -> Subagents {
     let mut files: Option<Vec<Beginning>> = None;
     Box::new(move |item| {
-        let record = item.record.as_ref()?.root();
-        let session = layouts().find_map(|layout| (layout.session)(record))?;
+        let session = layouts().find_map(|layout| (layout.session)(item))?;
         let files = files.get_or_insert_with(|| {
             let found = side_files(&history, &given);
             found.into_iter().filter_map(Beginning::of).filter(|file| file.session == session).collect()
@@ -99,7 +98,7 @@ fn pieces(path: &Path) -> Option<Pieces> {
 
 /// The files of sub-agents that may belong to `history`, sorted by name, each agent once.
 ///
-/// Files of `given` are left out, since they are shown by themselves; so are links that lead out of their
+/// The history and files of `given` are left out, since they are shown by themselves; so are links that lead out of their
 /// folder, and the helpers of compaction.
 pub fn side_files(history: &Path, given: &[PathBuf]) -> Vec<SideFile> {
     let name = history.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -108,9 +107,11 @@ pub fn side_files(history: &Path, given: &[PathBuf]) -> Vec<SideFile> {
         _ => Path::new("."),
     };
     let stem = history.file_stem().unwrap_or_default();
-    let given: Vec<PathBuf> = given.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    let given = given.iter().map(PathBuf::as_path).chain([history]);
+    let given: Vec<PathBuf> = given.filter_map(|path| path.canonicalize().ok()).collect();
     let mut found: Vec<SideFile> = Vec::new();
-    for layout in layouts().filter(|layout| (layout.agent)(name).is_none()) {
+    let may_have = |layout: &&SideFiles| layout.is_named_alike || (layout.agent)(name).is_none();
+    for layout in layouts().filter(may_have) {
         for place in layout.folders {
             let place = match place.strip_prefix('*') {
                 Some(rest) => folder.join(stem).join(rest.trim_start_matches('/')),

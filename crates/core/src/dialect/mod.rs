@@ -12,7 +12,7 @@ mod tool;
 use std::sync::Arc;
 
 use crate::event::Event;
-use crate::item::Id;
+use crate::item::{Id, Item};
 use crate::json::{Record, Value};
 
 #[cfg(test)]
@@ -47,14 +47,16 @@ pub struct SideFiles {
     pub folders: &'static [&'static str],
     /// The sub-agent's id in a file's name; `None`: no sub-agent wrote it.
     pub agent: fn(&str) -> Option<&str>,
+    /// Whether histories have such names as well. Otherwise a file with such a name has none beside it.
+    pub is_named_alike: bool,
     /// Extension of the meta file that may stand beside such a file.
     pub meta: &'static str,
     /// The call that a meta file names.
     pub call: fn(Value<'_>) -> Option<String>,
     /// How such a file begins; `None`: a later record tells it.
     pub beginning: fn(Value<'_>) -> Option<Beginning>,
-    /// The session that a record of a history belongs to.
-    pub session: fn(Value<'_>) -> Option<String>,
+    /// The session that a call of a history belongs to, or its result.
+    pub session: fn(&Item) -> Option<String>,
 }
 
 /// How a sub-agent's file begins. One that doesn't tell both has nothing to show.

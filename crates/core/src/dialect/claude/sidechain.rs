@@ -22,13 +22,14 @@ pub(in crate::dialect) const SIDE_FILES: SideFiles = SideFiles {
         // The helpers of compaction belong to nobody.
         (!id.is_empty() && !id.starts_with("acompact-")).then_some(id)
     },
+    is_named_alike: false,
     meta: "meta.json",
     call: |meta| meta.get("toolUseId")?.decode().map(Cow::into_owned),
     beginning: |line| {
         let prompt = prompt(line.get("message")?).filter(|prompt| prompt != WARM_UP);
         Some(Beginning { session: session(line), prompt: prompt.map(Cow::into_owned) })
     },
-    session,
+    session: |item| session(item.record.as_ref()?.root()),
 };
 
 /// First message of the helpers that some versions start beside each session: they say nothing.
