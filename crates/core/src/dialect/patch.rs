@@ -19,13 +19,19 @@ use crate::item::Fact;
 /// Begins a patch. What stands before it is the command line that it is handed over with.
 const BEGIN: &str = "*** Begin Patch";
 
+/// Files of one patch at most: what is made of each takes many times the room of its name.
+const MOST_FILES: usize = 1_000;
+
 /// The changes of a patch as the part `changes`: each with its `path`, its `kind`, and its `content` or `diff`. `None`: the text
-/// is no patch, or changes nothing.
+/// is no patch, or changes nothing, or too many files.
 pub(super) fn changes_of(text: &str) -> Option<Fact> {
     let mut lines = text.lines();
     lines.find(|line| line.trim() == BEGIN)?;
     let mut files: Vec<File<'_>> = Vec::new();
     for line in lines {
+        if files.len() > MOST_FILES {
+            break;
+        }
         let Some(head) = line.strip_prefix("*** ") else {
             if let Some(file) = files.last_mut() {
                 file.line(line);
@@ -45,7 +51,9 @@ pub(super) fn changes_of(text: &str) -> Option<Fact> {
             _ => {}
         }
     }
-    (!files.is_empty()).then(|| Fact::List(files.into_iter().map(File::into_fact).collect()))
+    (1..=MOST_FILES)
+        .contains(&files.len())
+        .then(|| Fact::List(files.into_iter().map(File::into_fact).collect()))
 }
 
 /// One file of a patch.
@@ -141,9 +149,11 @@ path="c.rs" kind="delete""#,
 
     #[test]
     fn what_is_no_patch_has_no_changes() {
-        for text in ["", "*** Begin Patch", "*** Begin Patch\n*** End Patch", "*** Add File: a\n+x", "+x\n-y"]
+        let many = ["*** Begin Patch\n", &"*** Delete File: a\n".repeat(MOST_FILES + 1)].concat();
+        for text in
+            [&*many, "", "*** Begin Patch", "*** Begin Patch\n*** End Patch", "*** Add File: a\n+x", "+x\n-y"]
         {
-            assert_eq!(told(text), None, "{text}");
+            assert_eq!(told(text), None, "{}", &text[..text.len().min(99)]);
         }
     }
 }

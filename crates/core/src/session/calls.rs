@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt::Write;
 
-use crate::item::{Action, Content, Fact, Id, Item, Kind};
+use crate::item::{Action, Content, Does, Fact, Id, Item, Kind};
 use crate::session::Map;
 
 /// Calls that are remembered while their results are awaited.
@@ -56,7 +56,10 @@ impl OpenCalls {
 
     /// Remembers a call.
     pub(super) fn open(&mut self, mut kept: Box<Item>) {
-        let bytes = kept.record.as_ref().map_or(0, |record| record.size());
+        let record = kept.record.as_ref().map_or(0, |record| record.size());
+        // What a dialect makes of an input takes about as much again.
+        let is_made = matches!(kept.does, Some(Does::Facts { .. }));
+        let bytes = if is_made { 2 * record } else { record };
         // A name that no one would read is not worth its memory.
         kept.tool = kept.tool.filter(|tool| tool.len() <= MAX_NAME);
         kept.session = kept.session.filter(|session| session.len() <= MAX_NAME);
@@ -64,6 +67,7 @@ impl OpenCalls {
             // Its result will be told without its input.
             kept.input = None;
             kept.record = None;
+            kept.does = kept.does.filter(|_| !is_made);
             kept.at = None;
             kept.text = Content::None;
             kept.data.retain(|(_, fact)| !matches!(fact, Fact::Node(_) | Fact::Named(..) | Fact::Made(..)));
