@@ -588,6 +588,7 @@ function sf.sorted(table) end
 ---@field status? number|string
 ---@field task? string|table
 ---@field matches? number|any[]
+---@field denied? any
 ---@field structured? any
 ---@field value? any
 ---@field [string] any

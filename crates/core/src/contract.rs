@@ -122,6 +122,8 @@ pub struct Does {
     pub source: Option<String>,
     /// Plan: the task's new state.
     pub status: Option<String>,
+    /// Run: what is written to the standard input of a job.
+    pub stdin: Option<String>,
     /// Plan: what the task is.
     pub subject: Option<String>,
     /// Run: milliseconds after which it is stopped.
@@ -284,6 +286,8 @@ pub struct Facts {
     pub delay_ms: Option<f64>,
     /// Outcome: what was refused: `tool`, `call`, `input`.
     pub denials: Option<Vec<Map<String, Value>>>,
+    /// Results: true if the call was refused, or who refused it.
+    pub denied: Option<Value>,
     /// Milliseconds from start to end.
     pub duration_ms: Option<f64>,
     /// Notices: true if something else tells the same.
@@ -420,7 +424,7 @@ pub struct Facts {
     pub structured: Option<Value>,
     /// Outcome, control: what kind.
     pub subtype: Option<String>,
-    /// Whether it worked.
+    /// Whether it worked. True: that is all that is known, if nothing else is told.
     pub success: Option<bool>,
     /// Notices: the task's id. Results: the task.
     pub task: Option<TextOrObject>,

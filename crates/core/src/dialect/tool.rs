@@ -148,8 +148,13 @@ const RUN: &[Part] = &[
     key("workdir", "cwd"),
 ];
 
-const JOB: &[Part] =
-    &[key("bash_id", "job"), key("shell_id", "job"), key("task_id", "job"), key("filter", "filter")];
+const JOB: &[Part] = &[
+    key("bash_id", "job"),
+    key("shell_id", "job"),
+    key("task_id", "job"),
+    key("filter", "filter"),
+    key("stdin", "stdin"),
+];
 
 const FILE: &[Part] = &[
     key("file_path", "path"),
@@ -163,7 +168,10 @@ const READ: &[Part] = &[
     FILE[1],
     FILE[2],
     FILE[3],
-    Part::here("range", &[key("offset", "start"), key("limit", "lines")]),
+    Part::here(
+        "range",
+        &[key("offset", "start"), key("limit", "lines"), key("start_line", "start"), key("end_line", "end")],
+    ),
     key("pages", "pages"),
 ];
 
@@ -238,13 +246,20 @@ const TODO: &[Part] = &[
     key("content", "content"),
     key("subject", "content"),
     key("text", "content"),
+    key("step", "content"),
     key("status", "status"),
+    Part::made("completed", "status", done),
     key("activeForm", "active"),
     key("active", "active"),
     key("id", "id"),
     key("owner", "owner"),
     key("blockedBy", "blocked_by"),
 ];
+
+/// The status of a point that tells only whether it is done.
+fn done(value: Value<'_>) -> Option<String> {
+    Some(if value.bool()? { "completed" } else { "pending" }.to_owned())
+}
 
 const TODOS: &[Part] = &[Part::within("todos", "todos", TODO)];
 

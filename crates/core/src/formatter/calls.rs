@@ -193,6 +193,7 @@ pub(super) fn run(call: &mut Call<'_>) -> Option<()> {
             call.body.push(Block::Code { text: command, lang, start: None, role: "call.command".into() });
         }
     }
+    folder(call);
     in_background(call);
     if call.flag("unsandboxed") {
         call.title.push("call.detail", Text::own("outside of the sandbox"));
@@ -207,18 +208,31 @@ pub(super) fn run(call: &mut Call<'_>) -> Option<()> {
     Some(())
 }
 
+/// The folder that a command runs in, unless that is the session's.
+fn folder(call: &mut Call<'_>) {
+    let Some(part) = call.does.get("cwd") else { return };
+    let folder = part.text().map(|folder| call.context.path(folder));
+    if let Some(folder) = folder.filter(|folder| !matches!(&**folder, "" | ".")) {
+        call.know(part);
+        call.say("call.detail", Text::clean_owned(["in ", &folder].concat()));
+    }
+}
+
 fn in_background(call: &mut Call<'_>) {
     if call.flag("background") {
         call.title.push("call.detail", Text::own("in the background"));
     }
 }
 
-/// A job in the background that is looked at or stopped.
+/// A job in the background that is looked at, written to or stopped.
 pub(super) fn job(call: &mut Call<'_>) -> Option<()> {
     let id = call.text("job")?;
     call.say("call.arg", id);
     if let Some(filter) = call.text("filter") {
         call.say("call.detail", filter);
+    }
+    if let Some(input) = call.text("stdin").filter(|input| !input.is_empty()) {
+        call.say("call.command", input.trimmed_end());
     }
     Some(())
 }

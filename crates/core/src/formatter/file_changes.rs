@@ -49,32 +49,36 @@ impl<'a> Files<'a> {
     }
 
     /// Whether it is known of any file how its content changes.
-    pub(super) fn has_changes(&self) -> bool {
+    fn has_changes(&self) -> bool {
         self.0.iter().any(FileChange::has_change)
     }
 
     /// Says the call: the file, or how many they are; their changes in full.
     pub(super) fn call(&self, call: &mut Call<'_>) -> Option<()> {
-        let names = match &self.0[..] {
-            [only] => {
-                call.say("call.arg", only.path.clone());
-                only.mark("call.detail", call.title());
-                true
-            }
-            several => {
-                call.say("call.arg", figures::count_of(several.len() as u64, "file", "files"));
-                let names = self.names();
-                names.as_ref().map(|names| call.say("call.detail", names.clone())).is_some()
-            }
-        };
+        if let [only] = &self.0[..] {
+            call.say("call.arg", only.path.clone());
+            only.mark("call.detail", call.title());
+        } else {
+            call.say("call.arg", figures::count_of(self.0.len() as u64, "file", "files"));
+        }
         if call.is_full() {
             return self.call_in_full(call);
         }
-        let is_marked = self.0.len() > 1 && self.0.iter().any(FileChange::is_marked);
-        if !self.has_changes() && (is_marked || !names) {
-            call.body().push(Block::Lines { lines: self.lines("call.arg", "call.detail") });
+        if self.0.len() > 1 {
+            self.names_in(call);
         }
         Some(())
+    }
+
+    /// Names several files: in the title, or below it if they are many or more is to be said of them than the result will.
+    fn names_in(&self, call: &mut Call<'_>) {
+        let has_changes = self.has_changes();
+        let names = self.names().filter(|_| has_changes || !self.0.iter().any(FileChange::is_marked));
+        match names {
+            Some(names) => call.say("call.detail", names),
+            None if has_changes => {}
+            None => call.body().push(Block::Lines { lines: self.lines("call.arg", "call.detail") }),
+        }
     }
 
     /// The changes of all files. `None`: one of them can't be read.

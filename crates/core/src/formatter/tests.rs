@@ -157,6 +157,10 @@ fn what_is_said_and_thought() {
                 r#"{"kind":"plan","facts":{"todos":[{"content":"a","status":"completed"},{"content":"b","status":"in_progress","active":"doing b"},{"content":"c","status":"weird"}]}}"#,
                 "<plan> Plan 1 of 3 done\n  x a\n  > b\n  o c (weird)\n",
             ),
+            (
+                r#"{"kind":"plan","facts":{"todos":[{"text":"a","completed":true},{"text":"b","completed":false},{"step":"c","status":"pending"}]}}"#,
+                "<plan> Plan 1 of 3 done\n  x a\n  o b\n  o c\n",
+            ),
         ],
     );
     check(
@@ -201,6 +205,14 @@ fn notices_and_outcomes() {
             (
                 r#"{"kind":"outcome","text":"Hi","facts":{"turns":"12","cost_usd":"x"}}"#,
                 "<outcome-ok> done\n  (reply) Hi\n",
+            ),
+            (
+                r#"{"kind":"outcome","facts":{"usage":{"input":12000,"output":345,"cache_read":9000}}}"#,
+                "<outcome-ok> done · 12k tokens\n",
+            ),
+            (
+                r#"{"kind":"outcome","facts":{"cost_usd":0.5,"usage":{"input":12000}}}"#,
+                "<outcome-ok> done · $0.50\n",
             ),
             (
                 r#"{"kind":"outcome","error":1,"facts":{"subtype":"error_max_turns","cause":"turns","errors":["Reached maximum"],"denials":[{"tool":"Bash"}]}}"#,

@@ -63,7 +63,7 @@ static FACTS: &[(&str, Shape)] = &[
     ("status", IntegerOrText),
     ("task", TextOrObject),
     ("matches", IntegerOrList),
-    ("structured", Any), ("value", Any),
+    ("denied", Any), ("structured", Any), ("value", Any),
 ];
 
 static SHAPES: LazyLock<Names<Shape>> = Names::lazy(|| Names::new(FACTS));

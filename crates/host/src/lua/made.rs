@@ -30,7 +30,7 @@ type Wrong = String;
 pub(super) static FACTS: &[&str] = &[
     "added", "after", "agent", "agent_type", "annotations", "answer", "answers", "api_ms", "approved", "attempt", "background",
     "before", "bytes", "call", "category", "cause", "cell", "cell_count", "cells", "changed", "changes", "code", "code_text", "content",
-    "cost_usd", "count", "created", "cwd", "delay_ms", "denials", "duration_ms", "echo", "edit_mode", "error", "errors",
+    "cost_usd", "count", "created", "cwd", "delay_ms", "denials", "denied", "duration_ms", "echo", "edit_mode", "error", "errors",
     "event", "exit", "explanation", "files", "from", "hits", "hook_event", "image", "images", "interrupted", "items", "job",
     "level", "lines", "listed", "matches", "minor", "mode", "model", "models", "modified", "more", "more_files", "name",
     "new_source", "note", "of", "old_source", "original", "outcome", "output_file", "partial", "patch", "path", "persisted",

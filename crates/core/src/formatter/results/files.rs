@@ -98,7 +98,7 @@ fn read_lines(answer: &mut Answer<'_>) -> Option<View> {
     let asked = answer.call.map(Item::does);
     let range = asked.as_ref().and_then(|asked| asked.get("range"));
     let has_limit = asked.as_ref().is_none_or(|asked| asked.input().is_none())
-        || range.is_some_and(|range| range.get("lines").is_some());
+        || range.is_some_and(|range| ["lines", "end"].iter().any(|name| range.get(name).is_some()));
     let numbered = Numbered::of(&text, !has_limit);
     let told = context.text("content").map(Text::trimmed_end);
     let is_told = lines.is_some();
@@ -153,7 +153,14 @@ fn read_lines(answer: &mut Answer<'_>) -> Option<View> {
 /// Whether the call named just these lines: its own line told them.
 fn asks_for(answer: &Answer<'_>, start: u64, lines: u64) -> bool {
     let told = |name: &str| answer.call?.does().get("range")?.count_at(name);
-    !answer.context.is_apart && told("start") == Some(start) && told("lines") == Some(lines) && lines > 0
+    let asked = match (told("start"), told("lines"), told("end")) {
+        (from, None, Some(end)) => {
+            let from = from.unwrap_or(1);
+            Some((from, end.saturating_add(1).saturating_sub(from)))
+        }
+        (from, lines, _) => from.zip(lines),
+    };
+    !answer.context.is_apart && asked == Some((start, lines)) && lines > 0
 }
 
 /// `lines 1–50 of 533`, `11 lines`, `empty file`

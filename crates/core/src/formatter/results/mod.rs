@@ -302,7 +302,7 @@ impl Answer<'_> {
             _ => false,
         };
         if self.title.is_empty() && self.body.iter().all(is_blank) {
-            self.note(Text::own("no output"));
+            self.note(Text::own(if context.is("success") { "done" } else { "no output" }));
         }
         if context.is("again") {
             self.note(Text::own("another result of the call"));
@@ -340,8 +340,12 @@ impl Answer<'_> {
         }
     }
 
-    #[expect(clippy::unnecessary_wraps, reason = "what the rows of the table of tools return")]
+    /// What is said; nothing if all that is known is that it went well.
     fn done(&mut self) -> Option<View> {
+        let is_odd = ["orphan", "again"].iter().any(|name| self.context.is(name));
+        if !self.context.full && self.context.is("success") && !is_odd && self.says_nothing() {
+            return None;
+        }
         Some(self.finish())
     }
 }

@@ -1,7 +1,7 @@
 //! What is said of calls.
 
 use super::*;
-use crate::item::{Does, Fact};
+use crate::item::{Deed, Does, Fact, Part};
 use crate::writer::json::write_item;
 
 #[test]
@@ -152,6 +152,37 @@ fn full_calls_leave_nothing_out() {
     );
 }
 
+/// A job whose name is a number.
+const NUMBERED: &[Part] = &[
+    Part::made("job", "job", |value| value.int().map(|number| number.to_string())),
+    Part::key("stdin", "stdin"),
+];
+
+#[test]
+fn calls_of_tools_that_no_product_is_known_to_have() {
+    let call = |action: &str, input: &str| {
+        format!(r#"{{"kind":"call","tool":"t","action":"{action}","input":{input}}}"#)
+    };
+    for (action, input, expected) in [
+        ("read", r#"{"path":"a.rs","start_line":10,"end_line":20}"#, "<call> t a.rs lines 10–20\n"),
+        ("read", r#"{"path":"a.rs","end_line":20}"#, "<call> t a.rs first 20 lines\n"),
+        ("run", r#"{"cmd":"ls","workdir":"/home/dev/shop/sub"}"#, "<call> t ls in sub\n"),
+        ("run", r#"{"cmd":"ls","workdir":"/tmp"}"#, "<call> t ls in /tmp\n"),
+        ("run", r#"{"cmd":"ls","workdir":"/home/dev/shop/"}"#, "<call> t ls\n"),
+        ("run", r#"{"cmd":"ls","workdir":7}"#, "<call> t ls\n"),
+        ("plan", r#"{"todos":[{"text":"a","completed":true}]}"#, "Hide\n"),
+    ] {
+        assert_eq!(said(Detail::Compact, None, &call(action, input)), expected, "{action} {input}");
+    }
+    let same = call("run", r#"{"cmd":"ls","workdir":"/home/dev/shop"}"#);
+    assert_eq!(said(Detail::Full, None, &same), "<call> t ls\n  workdir: /home/dev/shop\n");
+    let mut job = item(r#"{"kind":"call","tool":"t","input":{"job":7,"stdin":"yes\n"}}"#);
+    job.deed = Some(Deed::Job);
+    job.does = Some(Does::Input(NUMBERED));
+    let verdict = Standard::new(Detail::Compact).format(&job, &session(None));
+    assert!(matches!(&verdict, Ok(Verdict::Show(view)) if shown(view) == "<call> t 7 yes\n"), "{verdict:?}");
+}
+
 /// A call of a tool that changes the files named in its input.
 fn changing(changes: &str) -> String {
     format!(r#"{{"kind":"call","tool":"patch","action":"edit","input":{{"changes":[{changes}]}}}}"#)
@@ -172,7 +203,7 @@ fn a_call_may_change_several_files() {
         (MOVED.to_owned(), "<call> patch d.rs → e.rs\n"),
         // The result has the changes.
         (format!("{DIFF},{NEW}"), "<call> patch 2 files (a.rs, b.rs)\n"),
-        (format!("{GONE},{MOVED}"), "<call> patch 2 files (c.rs, d.rs)\n  c.rs deleted\n  d.rs → e.rs\n"),
+        (format!("{GONE},{MOVED}"), "<call> patch 2 files\n  c.rs deleted\n  d.rs → e.rs\n"),
         (
             r#"{"path":"f.rs","kind":"update"},{"path":"g.rs"}"#.to_owned(),
             "<call> patch 2 files (f.rs, g.rs)\n",
@@ -197,7 +228,7 @@ fn in_full_a_call_shows_the_changes_of_all_files() {
         (DIFF.to_owned(), "<call> patch a.rs\n  diff a.rs\n  @ 4 4\n   k\n  -old\n  +new\n   l\n"),
         (
             format!("{DIFF},{NEW},{GONE},{MOVED}"),
-            "<call> patch 4 files (a.rs, b.rs, c.rs, d.rs)\n  a.rs +1 −1\n  diff a.rs\n  @ 4 4\n   k\n  -old\n  +new\n   l\n  \
+            "<call> patch 4 files\n  a.rs +1 −1\n  diff a.rs\n  @ 4 4\n   k\n  -old\n  +new\n   l\n  \
              b.rs new +2\n  diff b.rs\n  +x\n  +y\n  c.rs deleted\n  d.rs → e.rs\n",
         ),
         // What has no place above follows as it is.

@@ -408,3 +408,39 @@ fn results_of_changes_to_several_files() {
     let done = done.replace(r#""text":"""#, r#""text":"A b.rs""#);
     assert_eq!(said(Detail::Full, Some(&call(new)), &done), "A b.rs\n");
 }
+
+#[test]
+fn results_that_say_no_more_than_that_it_went_well() {
+    let call = r#"{"kind":"call","tool":"t","action":"fetch","input":{"query":"x"}}"#;
+    let read =
+        r#"{"kind":"call","tool":"t","action":"read","input":{"path":"a","start_line":10,"end_line":12}}"#;
+    for (call, result, expected) in [
+        (call, r#"{"kind":"result","tool":"t","action":"fetch","facts":{"success":true}}"#, "Hide\n"),
+        (call, r#"{"kind":"result","tool":"t","action":"fetch","text":"","facts":{}}"#, "no output\n"),
+        (
+            call,
+            r#"{"kind":"result","tool":"t","action":"fetch","text":"y","facts":{"success":true}}"#,
+            "\n  (result.answer) y\n",
+        ),
+        // Just the lines that were asked for, by first and last.
+        (
+            read,
+            r#"{"kind":"result","tool":"t","action":"read","text":"","facts":{"start":10,"lines":3}}"#,
+            "Hide\n",
+        ),
+        (
+            read,
+            r#"{"kind":"result","tool":"t","action":"read","text":"","facts":{"start":10,"lines":2}}"#,
+            "lines 10–11\n",
+        ),
+        (
+            call,
+            r#"{"kind":"result","error":1,"tool":"t","action":"run","text":"why","facts":{"denied":true}}"#,
+            "<error> denied\n  [result.error.text] why\n",
+        ),
+    ] {
+        assert_eq!(said(Detail::Compact, Some(call), result), expected, "{result}");
+    }
+    let done = r#"{"kind":"result","tool":"t","action":"fetch","facts":{"success":true}}"#;
+    assert_eq!(said(Detail::Full, Some(call), done), "done\n");
+}
