@@ -29,7 +29,10 @@ enum Kind {
     Delete,
 }
 
-/// What a change may have beside its path.
+/// What a change may have.
+const PARTS: [&str; 8] = ["path", "kind", "to", "diff", "patch", "old", "new", "content"];
+
+/// What of that is the change of the content.
 const CHANGE: [&str; 5] = ["diff", "patch", "old", "new", "content"];
 
 impl<'a> Files<'a> {
@@ -100,8 +103,7 @@ impl<'a> Files<'a> {
 
     /// Whether the changes hold nothing that [`Self::call`] leaves out.
     pub(super) fn is_all_known(&self) -> bool {
-        let [a, b, c, d, e] = CHANGE;
-        self.0.iter().all(|file| file.told.has_only(&["path", "kind", "to", a, b, c, d, e]))
+        self.0.iter().all(|file| file.told.has_only(&PARTS))
     }
 
     /// Says what was done: `+2 −1` in the title, each file with its changes below. `None`: that isn't known of any file.

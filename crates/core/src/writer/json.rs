@@ -191,14 +191,12 @@ fn does(object: &mut Object<'_>, item: &Item) -> fmt::Result {
 fn told(out: &mut dyn Write, part: FactRef<'_>) -> fmt::Result {
     match part {
         FactRef::Json(of) => value(out, of),
-        FactRef::Sole(..) => list(out, part.list(), told),
+        FactRef::Sole(..) | FactRef::Made(_, Fact::List(_)) => list(out, part.list(), told),
         FactRef::Named(of, _) if of.kind() == Kind::Array => {
             list(out, part.list().into_iter().filter(|part| shape::is_object(*part)), told)
         }
-        FactRef::Named(..) => object_of(out, part),
+        FactRef::Named(..) | FactRef::Made(_, Fact::Map(_)) => object_of(out, part),
         FactRef::Of(..) | FactRef::Word(_) => string(out, &part.str().unwrap_or_default()),
-        FactRef::Made(_, Fact::List(_)) => list(out, part.list(), told),
-        FactRef::Made(_, Fact::Map(_)) => object_of(out, part),
         FactRef::Made(item, made) => fact(out, item, made),
     }
 }

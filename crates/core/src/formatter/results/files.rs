@@ -216,8 +216,10 @@ impl<'a> Numbered<'a> {
 pub(in crate::formatter) fn change(answer: &mut Answer<'_>) -> Option<View> {
     let context = answer.context;
     let call = answer.call.map(Item::does);
-    if let Some(said) = change_files(answer, call.as_ref()) {
-        return said;
+    let told = context.fact("changes");
+    let changes = told.or_else(|| call.as_ref()?.get("changes"));
+    if let Some(files) = changes.and_then(|changes| Files::of(changes, context)) {
+        return change_files(answer, &files, told.is_none());
     }
     let path = context.text("path").or_else(|| call.as_ref()?.text("path"));
     let path = path.map(|path| context.path(path));
@@ -260,31 +262,28 @@ pub(in crate::formatter) fn change(answer: &mut Answer<'_>) -> Option<View> {
     answer.done()
 }
 
-/// Changes that name their files: those that the result tells of, else those that the call asked for. `None`: there are none.
-fn change_files(answer: &mut Answer<'_>, call: Option<&DoesRef<'_>>) -> Option<Option<View>> {
+/// Changes that name their files. `is_asked`: they are those that the call asked for.
+fn change_files(answer: &mut Answer<'_>, files: &Files<'_>, is_asked: bool) -> Option<View> {
     let context = answer.context;
-    let told = context.fact("changes");
-    let files = Files::of(told.or_else(|| call?.get("changes"))?, context)?;
-    let is_said_by_call = told.is_none() && !context.is_apart;
     // In full the call has said its changes already.
-    let is_new = !(is_said_by_call && context.full);
+    let is_new = !is_asked || context.is_apart || !context.full;
     if is_new && files.result(&mut answer.title, &mut answer.body).is_some() {
         answer.by_the_user();
-        return Some(answer.done());
+        return answer.done();
     }
     if context.is_apart {
         answer.body.push(Block::Lines { lines: files.lines("result.file", "result.note") });
     }
     let text = answer.text();
     if !context.full && text.trim().is_empty() && answer.says_nothing() {
-        return Some(None);
+        return None;
     }
-    if generic::is_short(&text) {
-        answer.note(text)
+    if !text.trim().is_empty() && generic::is_short(&text) {
+        answer.note(text);
     } else {
-        answer.code("result.text", text)
+        answer.code("result.text", text);
     }
-    Some(answer.done())
+    answer.done()
 }
 
 /// A cell of a notebook: what it held, as far as that is told, and what it holds now.

@@ -219,7 +219,7 @@ fn a_call_may_change_several_files() {
     let long = |number: usize| format!(r#"{{"path":"{}/{number}"}}"#, "long".repeat(20));
     let many: Vec<String> = (0..3).map(long).collect();
     let told = said(Detail::Compact, None, &changing(&many.join(",")));
-    assert_eq!(told.lines().map(|line| line.len()).collect::<Vec<_>>(), [20, 84, 84, 84], "{told}");
+    assert_eq!(told.lines().map(str::len).collect::<Vec<_>>(), [20, 84, 84, 84], "{told}");
 }
 
 #[test]
