@@ -334,7 +334,7 @@ function sf.sorted(table) end
 ---@field session sf.Session the facts of the run
 ---@field state table what the plugin keeps; only functions of sf.on may write it
 ---@field options table the plugin's options; while it is loaded they are there as sf.options
----@field page boolean whether the output is a page (`markdown`, `html`) instead of lines: for words that differ between the two, not for looks
+---@field page boolean whether the output is a page (`markdown`, `slack`, `html`) instead of lines: for words that differ between the two, not for looks
 ---@field limits table the profile's limits: result_lines, …
 
 ---What is known of the run.

@@ -19,8 +19,8 @@
 
 mod block;
 mod inline;
-mod pen;
 mod prose;
+mod spelling;
 
 use std::fmt::{self, Write};
 
@@ -30,17 +30,17 @@ use crate::outline::{Answer, Node, Relation};
 use crate::profile::Glyphs;
 use crate::text::Text;
 use crate::theme;
+use crate::writer::pen::{self, Pen};
 use crate::writer::sheet::{self, Moment, Sheet};
 use crate::writer::{Wants, Writer};
 
 use self::block::Body;
-use self::pen::Pen;
+use self::spelling::Commonmark;
 
-/// The quotes that what sub-agents do stands in; deeper ones are quoted no deeper.
-const QUOTES: &str = "> > > > > > ";
+pub(super) use self::spelling::{Marks, Spelling};
 
-/// Bytes of one of them.
-const QUOTE: usize = 2;
+/// The quotes that what sub-agents do stands in at most; deeper ones are quoted no deeper.
+const MOST_QUOTES: usize = 6;
 
 /// Bytes of a result's title that may stand behind a call.
 const SHORT: usize = 100;
@@ -49,9 +49,10 @@ const SHORT: usize = 100;
 const LINE: usize = 160;
 
 /// Writes entries as Markdown.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Markdown {
     sheet: Sheet,
+    spelling: &'static dyn Spelling,
     buffer: String,
     prefix: String,
     before: Option<Before>,
@@ -71,7 +72,13 @@ struct Before {
 impl Markdown {
     /// A writer of this layout.
     pub fn new(sheet: Sheet) -> Self {
-        Self { sheet, ..Self::default() }
+        Self::spelled(sheet, &Commonmark)
+    }
+
+    /// A writer of this layout for a format that is Markdown but for how it is spelled.
+    pub(super) fn spelled(sheet: Sheet, spelling: &'static dyn Spelling) -> Self {
+        let (buffer, prefix) = (String::new(), String::new());
+        Self { sheet, spelling, buffer, prefix, before: None, is_open: false }
     }
 
     fn heading(&mut self, text: &str, out: &mut dyn Write) -> fmt::Result {
@@ -80,7 +87,8 @@ impl Markdown {
             out.write_char('\n')?;
         }
         self.before = Some(Before { depth: 0, is_point: false, ends_in_lines: false });
-        writeln!(out, "## {text}")
+        let [before, behind] = self.spelling.heading(2);
+        writeln!(out, "{before}{text}{behind}")
     }
 
     fn end_line(&mut self, out: &mut dyn Write) -> fmt::Result {
@@ -107,17 +115,18 @@ impl Markdown {
         let is_next =
             before.is_some_and(|before| before.is_point && now.is_point && before.depth == now.depth);
         if let Some(before) = before.filter(|_| !is_next && !is_behind) {
-            let level = quote(&mut pen, before.depth.min(now.depth));
+            let level = quote(&mut pen, self.spelling, before.depth.min(now.depth));
             pen.line("");
             pen.close(level);
         }
-        quote(&mut pen, now.depth);
+        quote(&mut pen, self.spelling, now.depth);
         let body = Body {
             pen: &mut pen,
             sheet: &self.sheet,
+            spelling: self.spelling,
             id: entry.id.as_str(),
             pictures: 0,
-            bullet: if entry.kind == Kind::Result { "* " } else { "- " },
+            bullet: self.spelling.marks().bullets[usize::from(entry.kind == Kind::Result)],
         };
         let mut said = Said { entry, relation, body };
         self.is_open = match entry.kind {
@@ -159,9 +168,12 @@ impl Writer for Markdown {
 }
 
 /// Opens the quotes of so many sub-agents.
-fn quote(pen: &mut Pen<'_>, depth: u16) -> pen::Level {
-    let quotes = &QUOTES[..QUOTE * usize::from(depth).min(QUOTES.len() / QUOTE)];
-    pen.open(quotes, quotes)
+fn quote(pen: &mut Pen<'_>, spelling: &dyn Spelling, depth: u16) -> pen::Level {
+    let level = pen.open("", "");
+    for _ in 0..usize::from(depth).min(MOST_QUOTES) {
+        pen.open(spelling.marks().nest, spelling.marks().nest);
+    }
+    level
 }
 
 /// Whether an entry is a point of the list of what was done, rather than something that is said.
@@ -192,12 +204,13 @@ impl Said<'_, '_, '_> {
     /// A call, a plan, a notice. Returns whether its line is left open.
     fn point(&mut self) -> bool {
         let view = &self.entry.view;
+        let bullet = self.body.spelling.marks().bullets[0];
         if let Relation::Apart(call) = self.relation {
-            let line = self.titled("- ", Some("inside"), call);
+            let line = self.titled(bullet, Some("inside"), call);
             self.body.pen.line(&line);
         }
         // What a call is needs no mark: it is what the list is of.
-        let line = self.titled("- ", view.mark.filter(|mark| *mark != "call"), &view.title);
+        let line = self.titled(bullet, view.mark.filter(|mark| *mark != "call"), &view.title);
         if self.entry.kind == Kind::Call && view.body.is_empty() {
             self.body.pen.open_line(&line);
             return true;
@@ -214,24 +227,25 @@ impl Said<'_, '_, '_> {
         let mut title = Some(&view.title).filter(|title| !title.is_empty());
         if is_behind {
             let mut line = String::from(" · ");
-            block::spans(&view.title, false, &mut line);
+            block::spans(self.body.spelling, &view.title, false, &mut line);
             self.body.pen.go_on(&line);
             self.body.pen.end_line();
             title = None;
         } else if !is_below {
+            let bullet = self.body.spelling.marks().bullets[0];
             let mut line = match self.relation {
-                Relation::Apart(call) => self.titled("- ", Some("result"), call),
-                _ => self.titled("- ", Some("result"), &Line::of("muted", "result")),
+                Relation::Apart(call) => self.titled(bullet, Some("result"), call),
+                _ => self.titled(bullet, Some("result"), &Line::of("muted", "result")),
             };
             if let Some(note) = title.take_if(|_| is_short(self.entry)) {
                 line.push_str(" · ");
-                block::spans(note, false, &mut line);
+                block::spans(self.body.spelling, note, false, &mut line);
             }
             self.body.pen.line(&line);
         }
         if let Some(title) = title {
             let line = self.titled("", view.mark, title);
-            let level = self.body.pen.open("  ", "  ");
+            let level = self.body.open();
             if is_below && is_after_lines {
                 self.body.pen.gap();
             }
@@ -255,7 +269,8 @@ impl Said<'_, '_, '_> {
             self.body.begin_fold(&Line::of("text", Text::own("Thinking")));
         }
         if view.is_heading() {
-            let line = self.titled(if is_first { "# " } else { "## " }, None, &view.title);
+            let [before, behind] = self.body.spelling.heading(if is_first { 1 } else { 2 });
+            let line = self.titled(before, None, &view.title) + behind;
             self.body.pen.line(&line);
             self.body.pen.gap();
         } else if !view.title.is_empty() {
@@ -263,7 +278,8 @@ impl Said<'_, '_, '_> {
             self.body.pen.line(&line);
             self.body.pen.gap();
         } else if self.entry.kind == Kind::Prompt && self.entry.depth > 0 {
-            self.body.pen.line("**Asked**");
+            let strong = self.body.spelling.marks().strong;
+            self.body.pen.line(&format!("{strong}Asked{strong}"));
             self.body.pen.gap();
         }
         self.body.blocks(&view.body);
@@ -275,7 +291,7 @@ impl Said<'_, '_, '_> {
 
     /// The body, as a part of the point above.
     fn indented(&mut self) {
-        let level = self.body.pen.open("  ", "  ");
+        let level = self.body.open();
         self.body.blocks(&self.entry.view.body);
         self.body.pen.close(level);
     }
@@ -296,7 +312,7 @@ impl Said<'_, '_, '_> {
         }
         let begins =
             !line.ends_with(|ch: char| !ch.is_whitespace() && ch != '-' && ch != '#') && shape.is_empty();
-        block::spans(title, begins, &mut line);
+        block::spans(self.body.spelling, title, begins, &mut line);
         line
     }
 }

@@ -8,8 +8,10 @@ pub mod html;
 pub mod json;
 pub mod log;
 pub mod markdown;
+mod pen;
 mod shape;
 pub mod sheet;
+pub mod slack;
 pub mod summary;
 pub mod terminal;
 

@@ -504,9 +504,9 @@ impl Builder {
         match (wanted, writer.name) {
             _ if scripted.is_some_and(|writer| writer.is_log) => Ci::Plain,
             (_, "log") => wanted,
-            (Ci::None, _) => Ci::None,
-            (_, "text" | "ansi" | "roles" | "markdown") => Ci::Plain,
-            _ => Ci::None,
+            (Ci::None, _) | (_, "html") => Ci::None,
+            _ if writer.is_data => Ci::None,
+            _ => Ci::Plain,
         }
     }
 

@@ -13,6 +13,7 @@ use streamfmt_core::writer::json::Json;
 use streamfmt_core::writer::log::Log;
 use streamfmt_core::writer::markdown::Markdown;
 use streamfmt_core::writer::sheet::Sheet;
+use streamfmt_core::writer::slack;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 
 use super::Engine;
@@ -34,7 +35,7 @@ pub struct WriterRow {
 impl WriterRow {
     /// Whether it is laid out as a page, not as lines.
     pub fn is_page(&self) -> bool {
-        matches!(self.name, "markdown" | "html")
+        matches!(self.name, "markdown" | "slack" | "html")
     }
 
     /// Whether people read it. A recording is played to them.
@@ -44,7 +45,7 @@ impl WriterRow {
 }
 
 /// All output formats.
-pub static WRITERS: [WriterRow; 9] = [
+pub static WRITERS: [WriterRow; 10] = [
     WriterRow {
         name: "text",
         about: "plain text",
@@ -72,6 +73,13 @@ pub static WRITERS: [WriterRow; 9] = [
         is_data: false,
         ending: "md",
         make: |engine| engine.logged(Markdown::new(engine.sheet())),
+    },
+    WriterRow {
+        name: "slack",
+        about: "a message for Slack, in its mrkdwn",
+        is_data: false,
+        ending: "txt",
+        make: |engine| engine.logged(slack::message(engine.sheet())),
     },
     WriterRow {
         name: "html",

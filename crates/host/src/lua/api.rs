@@ -254,7 +254,7 @@ pub static FIELDS: &[Field] = &[
     Field { of: "Context", name: "session", kind: "sf.Session", doc: "the facts of the run" },
     Field { of: "Context", name: "state", kind: "table", doc: "what the plugin keeps; only functions of sf.on may write it" },
     Field { of: "Context", name: "options", kind: "table", doc: "the plugin's options; while it is loaded they are there as sf.options" },
-    Field { of: "Context", name: "page", kind: "boolean", doc: "whether the output is a page (`markdown`, `html`) instead of lines: for words that differ between the two, not for looks" },
+    Field { of: "Context", name: "page", kind: "boolean", doc: "whether the output is a page (`markdown`, `slack`, `html`) instead of lines: for words that differ between the two, not for looks" },
     Field { of: "Context", name: "limits", kind: "table", doc: "the profile's limits: result_lines, …" },
     Field { of: "Session", name: "agent", kind: "string?", doc: "the agent" },
     Field { of: "Session", name: "version", kind: "string?", doc: "the agent's version" },

@@ -125,9 +125,14 @@ fn nothing_harmful_comes_out_wherever_it_stands() {
     for payload in PAYLOADS {
         let input = everywhere(payload);
         for profile in ["default", "full", "quiet", "ci", "review", "plain"] {
-            for (writer, width) in
-                [("text", None), ("text", Some(20)), ("roles", None), ("json", None), ("items", None)]
-            {
+            for (writer, width) in [
+                ("text", None),
+                ("text", Some(20)),
+                ("roles", None),
+                ("slack", None),
+                ("json", None),
+                ("items", None),
+            ] {
                 let out = run(&engine(writer, profile, width), input.as_bytes()).0;
                 assert_harmless(&out, false, &format!("{payload:?} as {writer}, {profile}"));
             }
@@ -182,6 +187,7 @@ fn what_is_cut_in_two_does_not_come_together() {
                 ("text", Some(20)),
                 ("ansi", Some(20)),
                 ("ansi", None),
+                ("slack", None),
                 ("json", None),
                 ("items", None),
             ] {
@@ -215,7 +221,9 @@ fn a_line_of_a_patch_is_one_line() {
         "message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "ok"}]}});
     let edit = json!({"file_path": "/a", "old_string": "old", "new_string": "new"});
     let input = call("toolu_1", "Edit", &edit) + &format!("{line}\n");
-    for (writer, width) in [("text", None), ("ansi", Some(60)), ("roles", None), ("markdown", None)] {
+    for (writer, width) in
+        [("text", None), ("ansi", Some(60)), ("roles", None), ("markdown", None), ("slack", None)]
+    {
         let out = run(&engine(writer, "full", width), input.as_bytes()).0;
         assert!(out.contains("kept␊● Bash forged"), "{writer}: {out}");
         let is_forged =

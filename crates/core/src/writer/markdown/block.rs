@@ -4,18 +4,19 @@ use std::fmt::Write;
 use std::mem;
 
 use super::LINE;
-use super::inline;
-use super::pen::Pen;
 use super::prose;
-use crate::entry::{Block, Change, Hunk, Line, ListItem, Picture, Point, Span};
+use super::spelling::Spelling;
+use crate::entry::{Block, Change, Hunk, Line, Picture, Point, Span};
 use crate::find::find;
 use crate::formatter::figures;
+use crate::writer::pen::{Level, Pen};
 use crate::writer::sheet::{self, Sheet, Shown};
 
 /// Writes blocks.
 pub(super) struct Body<'b, 'p> {
     pub(super) pen: &'b mut Pen<'p>,
     pub(super) sheet: &'b Sheet,
+    pub(super) spelling: &'static dyn Spelling,
     /// The entry's id: its pictures are called after it.
     pub(super) id: &'b str,
     /// How many were named.
@@ -50,17 +51,17 @@ impl Body<'_, '_> {
     fn block(&mut self, block: &Block) {
         match block {
             Block::Lines { lines } if lines.len() == 1 => self.paragraph(&lines[0]),
-            Block::Lines { lines } => lines.iter().for_each(|line| self.point("", line)),
+            Block::Lines { lines } => lines.iter().for_each(|line| self.point(Point::Plain, line)),
             Block::Prose { text, .. } => {
                 self.pen.gap();
-                prose::write(self.pen, text);
+                prose::write(self.pen, self.spelling, text);
                 self.pen.gap();
             }
             Block::Code { text, lang, .. } => self.verbatim(text, lang.as_deref().unwrap_or("")),
             Block::Diff { hunks, .. } => self.verbatim(&diff(hunks), "diff"),
             Block::List { items } => {
                 for item in items {
-                    self.list_item(item);
+                    self.point(item.point, &item.line);
                 }
                 // What followed at once would be taken for a part of the last point.
                 self.pen.gap();
@@ -73,7 +74,8 @@ impl Body<'_, '_> {
             Block::Details { .. } => {}
             Block::Elided { lines, bytes } => {
                 let more = sheet::amount(*lines, *bytes);
-                self.pen.line(&format!("*… {} more*", &*more));
+                let mark = self.spelling.marks().emphasis;
+                self.pen.line(&format!("{mark}… {} more{mark}", &*more));
                 self.pen.gap();
             }
         }
@@ -82,17 +84,22 @@ impl Body<'_, '_> {
     /// A line of its own.
     pub(super) fn paragraph(&mut self, line: &Line) {
         let mut text = String::with_capacity(LINE);
-        spans(line, true, &mut text);
+        spans(self.spelling, line, true, &mut text);
         self.pen.line(&text);
         self.pen.gap();
     }
 
-    fn point(&mut self, mark: &str, line: &Line) {
+    fn point(&mut self, point: Point, line: &Line) {
         let mut text = String::with_capacity(LINE);
-        text.push_str(self.bullet);
-        text.push_str(mark);
-        spans(line, true, &mut text);
+        self.spelling.point(point, self.bullet, &mut text);
+        spans(self.spelling, line, true, &mut text);
         self.pen.line(&text);
+    }
+
+    /// Sets in what belongs to the point above.
+    pub(super) fn open(&mut self) -> Level {
+        let blanks = self.spelling.marks().set_in;
+        self.pen.open(blanks, blanks)
     }
 
     /// Text as it is, folded if it is long.
@@ -105,7 +112,7 @@ impl Body<'_, '_> {
             // A fence needs no empty line before it.
             self.pen.no_gap();
         }
-        self.pen.fenced(text, language);
+        self.spelling.fenced(self.pen, text, language);
         if is_folded {
             self.end_fold();
         }
@@ -113,31 +120,12 @@ impl Body<'_, '_> {
 
     /// Begins what is folded behind a summary.
     pub(super) fn begin_fold(&mut self, summary: &Line) {
-        let mut line = String::from("<details><summary>");
-        for span in &summary.spans {
-            inline::html_span(&span.text, span.link.as_deref(), &mut line);
-        }
-        line.push_str("</summary>");
-        self.pen.line(&line);
-        // Up to an empty line all is HTML.
-        self.pen.gap();
+        self.spelling.begin_fold(self.pen, summary);
     }
 
     /// Ends what is folded.
     pub(super) fn end_fold(&mut self) {
-        self.pen.gap();
-        self.pen.line("</details>");
-        self.pen.gap();
-    }
-
-    fn list_item(&mut self, item: &ListItem) {
-        match item.point {
-            Point::Plain => self.point("", &item.line),
-            Point::Open => self.point("[ ] ", &item.line),
-            Point::Active => self.point("[ ] ▸ ", &item.line),
-            Point::Done => self.point("[x] ", &item.line),
-            Point::Failed => self.point("[ ] ✗ ", &item.line),
-        }
+        self.spelling.end_fold(self.pen);
     }
 
     fn table(&mut self, head: &[Line], rows: &[Vec<Line>]) {
@@ -146,11 +134,13 @@ impl Body<'_, '_> {
             return;
         }
         self.pen.gap();
+        self.spelling.edge_of_table(self.pen);
         self.row(head, columns);
         self.pen.line(&format!("{}|", "| --- ".repeat(columns)));
         for row in rows {
             self.row(row, columns);
         }
+        self.spelling.edge_of_table(self.pen);
         self.pen.gap();
     }
 
@@ -160,7 +150,7 @@ impl Body<'_, '_> {
             text.push_str("| ");
             if let Some(cell) = cells.get(at) {
                 let start = text.len();
-                spans(cell, false, &mut text);
+                spans(self.spelling.of_cells(), cell, false, &mut text);
                 // In code a bar stands without a backslash, and would end the cell.
                 let cell = text.split_off(start).replace("\\|", "|").replace('|', "\\|");
                 text.push_str(&cell);
@@ -176,7 +166,10 @@ impl Body<'_, '_> {
         self.pictures += 1;
         let key = format!("{}-{}", sheet::anchor(self.id), self.pictures);
         let mut label = String::new();
-        inline::text(&told, false, &mut label);
+        self.spelling.text(&told, false, &mut label);
+        let marks = self.spelling.marks();
+        let picture = picture.filter(|_| marks.has_pictures);
+        let [open, close] = marks.brackets;
         match self.sheet.shown(media, picture) {
             Shown::Within(address) => {
                 // The bytes stand apart, so that the line can be read.
@@ -185,41 +178,42 @@ impl Body<'_, '_> {
                 self.pen.line(&format!("[{key}]: {address}"));
             }
             Shown::Beside(address) => self.pen.line(&format!("![{label}](<{address}>)")),
-            Shown::Told("") => self.pen.line(&format!("\\[{label}\\]")),
-            Shown::Told(why) => self.pen.line(&format!("\\[{label}, {why}\\]")),
+            Shown::Told("") => self.pen.line(&format!("{open}{label}{close}")),
+            Shown::Told(why) => self.pen.line(&format!("{open}{label}, {why}{close}")),
         }
         self.pen.gap();
     }
 }
 
 /// A line of spans. What is told verbatim is code. `begins`: it stands at the start of a line.
-pub(super) fn spans(line: &Line, begins: bool, out: &mut String) {
+pub(super) fn spans(spelling: &dyn Spelling, line: &Line, begins: bool, out: &mut String) {
     let start = out.len();
     for span in &line.spans {
         let begins = begins && out.len() == start;
         if let Some(target) = &span.link {
             let mut label = String::new();
-            spelled(span, false, &mut label);
-            inline::link(&label, target, &span.text, out);
+            spelled(spelling, span, false, &mut label);
+            spelling.link(&label, target, &span.text, out);
         } else {
-            spelled(span, begins, out);
+            spelled(spelling, span, begins, out);
         }
     }
 }
 
-fn spelled(span: &Span, begins: bool, out: &mut String) {
+fn spelled(spelling: &dyn Spelling, span: &Span, begins: bool, out: &mut String) {
     let text = span.text.as_str();
     let is_blank = text.chars().all(char::is_whitespace);
     match span.role.name() {
         _ if is_blank => out.push_str(if out.is_empty() { "" } else { " " }),
         "tool.name" | "plan" | "outcome.ok" | "outcome.error" | "result.error" | "notice.error" => {
-            out.push_str("**");
-            inline::text(text.trim(), false, out);
-            out.push_str("**");
+            let strong = spelling.marks().strong;
+            out.push_str(strong);
+            spelling.text(text.trim(), false, out);
+            out.push_str(strong);
         }
-        "call.command" | "path" | "id" | "session.id" | "session.folder" => inline::code(text, out),
-        "call.arg" if is_verbatim(text) => inline::code(text, out),
-        _ => inline::text(text, begins, out),
+        "call.command" | "path" | "id" | "session.id" | "session.folder" => spelling.code(text, out),
+        "call.arg" if is_verbatim(text) => spelling.code(text, out),
+        _ => spelling.text(text, begins, out),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Markdown of a model, written anew from what the parser understood.
+//! Markdown of a model, spelled anew from what the parser understood.
 //!
 //! What is copied is a parser's reading away from being something else in the next parser; what is written anew holds
 //! only what we chose: raw HTML as text, pictures as links, addresses of harmless schemes, headings below ours.
@@ -9,26 +9,26 @@ use std::mem;
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Tag, TagEnd, TextMergeStream};
 
 use super::LINE;
-use super::inline;
-use super::pen::{Level, Pen};
+use super::spelling::Spelling;
 use crate::find::find;
 use crate::text;
 use crate::writer::commonmark::{self, Definitions};
+use crate::writer::pen::{Level, Pen};
 use crate::writer::sheet;
 
 /// Writes Markdown, or, if it is such that no one wrote it, its source.
-pub(super) fn write(pen: &mut Pen<'_>, source: &str) {
+pub(super) fn write(pen: &mut Pen<'_>, spelling: &'static dyn Spelling, source: &str) {
     let source = source.trim_matches('\n').trim_end();
     if source.trim().is_empty() {
         return;
     }
     if !commonmark::is_sane(source) {
-        pen.fenced(source, "");
+        spelling.fenced(pen, source, "");
         return;
     }
     if commonmark::is_words(source) {
         let mut line = String::with_capacity(LINE);
-        inline::text(&text::clean(source), true, &mut line);
+        spelling.text(&text::clean(source), true, &mut line);
         pen.line(&line);
         return;
     }
@@ -36,6 +36,7 @@ pub(super) fn write(pen: &mut Pen<'_>, source: &str) {
     let mut definitions = Definitions::of(&parser);
     let mut prose = Prose {
         pen,
+        spelling,
         line: String::with_capacity(LINE),
         shown: Vec::new(),
         open: Vec::new(),
@@ -77,6 +78,7 @@ struct Table {
 
 struct Prose<'w, 'p> {
     pen: &'w mut Pen<'p>,
+    spelling: &'static dyn Spelling,
     /// The paragraph so far.
     line: String,
     /// What a reader sees of the labels of links that are open.
@@ -103,7 +105,7 @@ impl Prose<'_, '_> {
                 self.note_shown(&code);
                 // A bar ends a cell even inside of code.
                 let code = if self.table.is_some() { code.replace('|', "\\|").into() } else { code };
-                inline::code(&code, &mut self.line);
+                self.inside().code(&code, &mut self.line);
             }
             Event::Text(text)
             | Event::InlineMath(text)
@@ -116,15 +118,17 @@ impl Prose<'_, '_> {
                 self.line.push(' ');
             }
             Event::SoftBreak => self.line.push('\n'),
-            Event::HardBreak => self.line.push_str("\\\n"),
+            Event::HardBreak => self.line.push_str(self.spelling.marks().line_break),
             Event::Rule => {
                 self.begin();
                 // Right below a line it would make that a heading.
                 self.pen.gap();
-                self.pen.line("---");
+                self.pen.line(self.spelling.marks().rule);
                 self.gap = true;
             }
-            Event::TaskListMarker(done) => self.line.push_str(if done { "[x] " } else { "[ ] " }),
+            Event::TaskListMarker(done) => {
+                self.line.push_str(self.spelling.marks().tasks[usize::from(done)]);
+            }
         }
     }
 
@@ -139,7 +143,12 @@ impl Prose<'_, '_> {
         let foreign = one_line(foreign);
         self.note_shown(&foreign);
         let begins = self.table.is_none() && (self.line.is_empty() || self.line.ends_with('\n'));
-        inline::text(&foreign, begins, &mut self.line);
+        self.inside().text(&foreign, begins, &mut self.line);
+    }
+
+    /// How text is spelled where the line goes on.
+    fn inside(&self) -> &'static dyn Spelling {
+        if self.table.is_some() { self.spelling.of_cells() } else { self.spelling }
     }
 
     fn note_shown(&mut self, text: &str) {
@@ -153,15 +162,7 @@ impl Prose<'_, '_> {
             return;
         };
         let label = self.line.split_off(start.min(self.line.len()));
-        if target == shown && inline::refers(&target) {
-            inline::code(&target, &mut self.line);
-        } else if target == shown && commonmark::address(&target).as_deref() == Some(&*target) {
-            self.line.push('<');
-            self.line.push_str(&target);
-            self.line.push('>');
-        } else {
-            inline::link(&label, &target, &shown, &mut self.line);
-        }
+        self.inside().link_in_prose(&label, &target, &shown, &mut self.line);
         self.note_shown(&shown);
     }
 
@@ -172,12 +173,13 @@ impl Prose<'_, '_> {
             Tag::Paragraph => self.begin(),
             Tag::Heading { level, .. } => {
                 self.begin();
-                self.line.push_str(heading(level));
+                self.line.push_str(self.spelling.heading(depth(level))[0]);
                 self.in_heading = true;
             }
             Tag::BlockQuote(_) => {
                 self.begin();
-                let level = self.pen.open("> ", "> ");
+                let quote = self.spelling.marks().quote;
+                let level = self.pen.open(quote, quote);
                 self.open.push(level);
             }
             Tag::CodeBlock(kind) => {
@@ -208,21 +210,28 @@ impl Prose<'_, '_> {
                         *number = number.saturating_add(1);
                         self.pen.open(&mark, &" ".repeat(mark.len()))
                     }
-                    _ => self.pen.open("- ", "  "),
+                    _ => self.pen.open(self.spelling.marks().bullets[0], "  "),
                 };
                 self.open.push(level);
             }
             Tag::Table(aligns) => {
                 self.begin();
+                self.spelling.edge_of_table(self.pen);
                 self.table = Some(Table { aligns, row: String::new() });
             }
-            Tag::Emphasis => self.line.push('*'),
-            Tag::Strong => self.line.push_str("**"),
-            Tag::Strikethrough => self.line.push_str("~~"),
+            Tag::Emphasis => self.line.push_str(self.inside().marks().emphasis),
+            Tag::Strong => self.line.push_str(self.strong()),
+            Tag::Strikethrough => self.line.push_str(self.inside().marks().strike),
             Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => self.start_link(&dest_url),
             // Never made with the options above, or nothing to begin.
             _ => {}
         }
+    }
+
+    /// What stands around words that are strong: nothing where all of the line is.
+    fn strong(&self) -> &'static str {
+        let is_strong = self.in_heading && self.spelling.marks().has_strong_headings;
+        if is_strong { "" } else { self.inside().marks().strong }
     }
 
     fn start_link(&mut self, target: &str) {
@@ -233,7 +242,12 @@ impl Prose<'_, '_> {
 
     fn end(&mut self, tag: TagEnd) {
         match tag {
-            TagEnd::Paragraph | TagEnd::Heading(_) => {
+            TagEnd::Paragraph => {
+                self.flush();
+                self.gap = true;
+            }
+            TagEnd::Heading(level) => {
+                self.line.push_str(self.spelling.heading(depth(level))[1]);
                 self.flush();
                 self.in_heading = false;
                 self.gap = true;
@@ -245,7 +259,8 @@ impl Prose<'_, '_> {
             }
             TagEnd::CodeBlock | TagEnd::HtmlBlock => {
                 if let Some(code) = self.code.take() {
-                    self.pen.fenced(&text::clean(code.text.trim_end_matches('\n')), &code.language);
+                    let text = text::clean(code.text.trim_end_matches('\n'));
+                    self.spelling.fenced(self.pen, &text, &code.language);
                 }
                 self.gap = true;
             }
@@ -271,11 +286,12 @@ impl Prose<'_, '_> {
             TagEnd::TableHead | TagEnd::TableRow => self.end_row(matches!(tag, TagEnd::TableHead)),
             TagEnd::Table => {
                 self.table = None;
+                self.spelling.edge_of_table(self.pen);
                 self.gap = true;
             }
-            TagEnd::Emphasis => self.line.push('*'),
-            TagEnd::Strong => self.line.push_str("**"),
-            TagEnd::Strikethrough => self.line.push_str("~~"),
+            TagEnd::Emphasis => self.line.push_str(self.inside().marks().emphasis),
+            TagEnd::Strong => self.line.push_str(self.strong()),
+            TagEnd::Strikethrough => self.line.push_str(self.inside().marks().strike),
             TagEnd::Link | TagEnd::Image => self.end_link(),
             _ => {}
         }
@@ -333,11 +349,11 @@ fn one_line(foreign: &str) -> Cow<'_, str> {
 }
 
 /// A model's headings stand below those of the page.
-fn heading(level: HeadingLevel) -> &'static str {
+fn depth(level: HeadingLevel) -> usize {
     match level {
-        HeadingLevel::H1 => "### ",
-        HeadingLevel::H2 => "#### ",
-        HeadingLevel::H3 => "##### ",
-        _ => "###### ",
+        HeadingLevel::H1 => 3,
+        HeadingLevel::H2 => 4,
+        HeadingLevel::H3 => 5,
+        _ => 6,
     }
 }

@@ -1,10 +1,6 @@
-//! Writes lines of Markdown behind what their place wants before them: quotes, and the blanks of points.
+//! Writes lines of a page behind what their place wants before them: quotes, and the blanks of points.
 
-use std::borrow::Cow;
 use std::fmt;
-
-use super::inline;
-use crate::writer::sheet;
 
 /// What is written is passed on when it is longer than this.
 const BUFFER: usize = 64 * 1024;
@@ -105,17 +101,9 @@ impl<'p> Pen<'p> {
         }
     }
 
-    /// Writes `text` verbatim: in a fence that nothing in it can end.
-    pub(super) fn fenced(&mut self, text: &str, language: &str) {
-        let fence = match inline::longest_run(text, b'`') {
-            0..3 => Cow::Borrowed("```"),
-            longest => Cow::Owned("`".repeat(longest + 1)),
-        };
-        self.open_line(&fence);
-        self.go_on(if is_language(language) { language } else { "" });
-        self.end_line();
-        sheet::split(text).for_each(|line| self.line(line));
-        self.line(&fence);
+    /// What stands before each line.
+    pub(super) fn prefix(&self) -> &str {
+        self.prefix
     }
 
     fn begin(&mut self, is_empty: bool) {
@@ -143,10 +131,4 @@ impl<'p> Pen<'p> {
         self.failed |= self.out.write_str(self.buffer).is_err();
         self.buffer.clear();
     }
-}
-
-/// Whether a word may stand behind a fence: names of languages and file extensions.
-fn is_language(word: &str) -> bool {
-    (1..=20).contains(&word.len())
-        && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+#-._".contains(&byte))
 }
