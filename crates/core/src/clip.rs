@@ -5,7 +5,7 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::entry::{Block, Hunk, Line, View};
+use crate::entry::{Block, FOLDED, Hunk, Line, View};
 use crate::item::Kind;
 use crate::profile::{Keep, Limits};
 use crate::text::Text;
@@ -51,7 +51,7 @@ pub fn clip(view: &mut View, kind: Kind, error: bool, limits: &Limits) {
 }
 
 /// Folds the body of a view away, under a line that says how much it is. Where nothing can be unfolded, the role
-/// of that line, `details.folded`, says that the body is not written.
+/// of that line, `details.folded`, means that the body is not written.
 pub fn fold(view: &mut View) {
     if view.body.is_empty() || matches!(view.body[..], [Block::Details { .. }]) {
         return;
@@ -62,9 +62,6 @@ pub fn fold(view: &mut View) {
     let body = std::mem::take(&mut view.body);
     view.body.push(Block::Details { summary: Line::of(FOLDED, summary), body });
 }
-
-/// The role of the line that what is folded away stands under.
-pub(crate) const FOLDED: &str = "details.folded";
 
 /// One limit over the blocks that it counts for.
 struct Cut {

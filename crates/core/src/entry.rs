@@ -39,6 +39,35 @@ impl Role {
     pub fn name(&self) -> &str {
         &self.0
     }
+
+    /// How text of this role is set, whatever it looks like.
+    pub fn setting(&self) -> Setting {
+        match self.name() {
+            "call.command" => Setting::Command,
+            "call.value" => Setting::Value,
+            FOLDED => Setting::Folded,
+            _ => Setting::Plain,
+        }
+    }
+}
+
+/// The role of the line that stands for a body that isn't written.
+pub(crate) const FOLDED: &str = "details.folded";
+
+/// The role of a title that ends what its call's title began.
+pub(crate) const GOES_ON: &str = "result.note.of";
+
+/// How a text is set among others. Writers ask this, never a role's name, which says how it looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setting {
+    /// Like any other.
+    Plain,
+    /// A command, behind a prompt.
+    Command,
+    /// A value, below its key.
+    Value,
+    /// It stands for what is folded behind it and isn't written.
+    Folded,
 }
 
 impl From<&'static str> for Role {
@@ -516,17 +545,27 @@ pub struct View {
     pub title: Line,
     /// What stands under it.
     pub body: Vec<Block>,
+    /// On a result: its title ends the phrase that its call's title began, `lines 14–17` … `of 22`.
+    pub goes_on: bool,
 }
 
 impl View {
     /// A view with a mark and a title.
     pub fn titled(mark: &'static str, title: Line) -> Self {
-        Self { mark: Some(mark), title, body: Vec::new() }
+        Self { mark: Some(mark), title, ..Self::default() }
     }
 
     /// A view of blocks alone.
     pub fn of(body: Vec<Block>) -> Self {
-        Self { mark: None, title: Line::default(), body }
+        Self { body, ..Self::default() }
+    }
+
+    /// The view with another title, from where nothing but roles is known of it: a script or JSON.
+    #[must_use]
+    pub fn retitled(mut self, title: Line) -> Self {
+        self.goes_on = title.spans.first().is_some_and(|span| span.role.name() == GOES_ON);
+        self.title = title;
+        self
     }
 
     /// Whether it shows nothing of its item: neither its title nor its body holds anything but blanks.

@@ -1,4 +1,5 @@
-//! Right of a dialect nobody knows a product: no name of a tool, no key of an input, no sentence of its program.
+//! Right of a dialect nobody knows a product: no name of a tool, no key of an input, no sentence of its program. And no
+//! writer looks at the name of a role to decide what goes where.
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
@@ -149,6 +150,67 @@ fn no_source_right_of_a_dialect_knows_a_product() {
     });
     let found: Vec<_> = found.collect();
     assert!(found.is_empty(), "what only a dialect may know:\n{}", found.join("\n"));
+}
+
+/// Comparisons of a role's name in writers, each with the reason why it decides no layout.
+const COMPARED: [(&str, &str); 2] = [
+    // Which words of a title are the cost's, and which the file's: they are picked, not placed.
+    ("log.rs", "outcome.ok"),
+    ("log.rs", "call.arg"),
+];
+
+/// The names of roles that a source compares something with: `role.name() == "tool.name"`. A `match` on them spells.
+fn compared(source: &str, roles: &[String]) -> Vec<String> {
+    let found = literals(source).into_iter().filter(|(before, literal)| {
+        let before = before.trim_end();
+        let is_compared =
+            before.ends_with("==") || before.ends_with("!=") || before.ends_with("matches!(role,");
+        let is_asked = before.ends_with(".starts_with(") && before.contains("role");
+        // Text without a role of its own isn't painted; a kind of block may be called as a role is.
+        let is_of_role = before.contains("role") && literal != "text";
+        (is_compared || is_asked) && is_of_role && roles.contains(literal)
+    });
+    found.map(|(_, literal)| literal).collect()
+}
+
+/// The names of all roles, as the page for users lists them.
+fn roles() -> Vec<String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/sf.d.lua");
+    let types = fs::read_to_string(path).unwrap();
+    let line = types.lines().find_map(|line| line.strip_prefix("---@alias sf.Role ")).unwrap();
+    line.split('|').map(|role| role.trim_matches('"').to_owned()).collect()
+}
+
+#[test]
+fn no_writer_asks_a_role_for_its_name_to_lay_out() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut paths = Vec::new();
+    sources(&crates.join("core/src/writer"), &mut paths);
+    assert!(paths.len() > 20, "the writers aren't found");
+    let roles = roles();
+    let mut found = Vec::new();
+    for path in &paths {
+        for literal in compared(&fs::read_to_string(path).unwrap(), &roles) {
+            if !COMPARED.iter().any(|(file, role)| path.ends_with(file) && *role == literal) {
+                found.push(format!("{}: {literal:?}", path.display()));
+            }
+        }
+    }
+    assert!(found.is_empty(), "a fact of the entry says what goes where, not a role:\n{}", found.join("\n"));
+}
+
+#[test]
+fn comparisons_with_roles_are_found() {
+    let roles = roles();
+    for (source, want) in [
+        (r#"let goes_on = span.role.name() == "result.note.of";"#, vec!["result.note.of"]),
+        (r#"if role != "call.value" {"#, vec!["call.value"]),
+        (r#"if role.name().starts_with("call") {"#, vec!["call"]),
+        (r#"match span.role.name() { "tool.name" => {} }"#, vec![]),
+        (r#"if kind == "session" {"#, vec![]),
+    ] {
+        assert_eq!(compared(source, &roles), want, "{source}");
+    }
 }
 
 #[test]

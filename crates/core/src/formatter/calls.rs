@@ -159,7 +159,7 @@ impl Call<'_> {
         if self.context.is("partial") {
             self.title.push("call.detail", Text::own("(input incomplete)"));
         }
-        Some(View { mark: Some("call"), title: self.title, body: self.body })
+        Some(View { body: self.body, ..View::titled("call", self.title) })
     }
 }
 

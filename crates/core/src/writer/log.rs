@@ -175,7 +175,7 @@ fn fold(entry: &Entry, tag: &str, call: Option<&Line>, keeps_long: bool) -> View
     if hidden > 0 {
         line.push("elided", format!("(+{})", &*figures::count_of(hidden, "line", "lines")));
     }
-    View { mark: None, title: line, body }
+    View { title: line, ..View::of(body) }
 }
 
 /// Adds the title of an outcome, its cost first: `$0.31 · 12 turns · 1m 42s`.
@@ -361,7 +361,7 @@ mod tests {
     }
 
     fn entry(kind: Kind, mark: Option<&'static str>, title: Line, body: Vec<Block>) -> Entry {
-        Entry::new("id", kind, View { mark, title, body })
+        Entry::new("id", kind, View { mark, title, ..View::of(body) })
     }
 
     #[test]

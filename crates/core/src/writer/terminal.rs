@@ -266,7 +266,7 @@ fn behind<'a>(
     if entry.kind != Kind::Result || is_apart || !is_short_result(look, entry) {
         return None;
     }
-    let between = match between(&entry.view.title) {
+    let between = match between(&entry.view) {
         BEHIND if look.layout.is_ascii() => BEHIND_ASCII,
         between => between,
     };
@@ -277,9 +277,8 @@ fn behind<'a>(
 }
 
 /// What stands between a call and the title of its result.
-fn between(title: &Line) -> &'static str {
-    let goes_on = title.spans.first().is_some_and(|span| span.role.name() == "result.note.of");
-    if goes_on { " " } else { BEHIND }
+fn between(view: &View) -> &'static str {
+    if view.goes_on { " " } else { BEHIND }
 }
 
 /// Whether a result went well and its title says in a few words what it came to.
@@ -382,7 +381,7 @@ fn result(entry: &Entry, relation: &Relation, joined: bool, body: &mut block::Bo
         joined = is_short_result(look, entry);
         if joined {
             let mut both = call.clone();
-            both.spans.push(Span::new("result.note", Text::own(between(&view.title))));
+            both.spans.push(Span::new("result.note", Text::own(between(view))));
             both.spans.extend(view.title.spans.iter().cloned());
             titled(Some("result"), &both, body);
         } else {

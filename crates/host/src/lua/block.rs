@@ -187,7 +187,7 @@ impl<'a> Reader<'a> {
     /// An answer as the whole view of an item.
     pub(super) fn view(&self, answer: Value, item: &Item) -> Result<View, Wrong> {
         let mut pieces = self.pieces(answer)?.into_iter().peekable();
-        let mut view = View { mark: usual_mark(item), title: Line::default(), body: Vec::new() };
+        let mut view = View { mark: usual_mark(item), ..View::default() };
         let is_titled = matches!(
             item.kind,
             Kind::Call | Kind::Result | Kind::Plan | Kind::Notice | Kind::Outcome | Kind::Unknown
@@ -198,12 +198,10 @@ impl<'a> Reader<'a> {
             Piece::Block(_) => false,
         }) {
             Some(Piece::Title { mark, line }) => {
-                view.title = line;
-                view.mark = mark;
+                view = View { mark, ..view.retitled(line) };
             }
             Some(Piece::Line { mark, line }) => {
-                view.title = line;
-                view.mark = mark.or(view.mark);
+                view = View { mark: mark.or(view.mark), ..view.retitled(line) };
             }
             _ => {}
         }

@@ -361,12 +361,14 @@ impl Scripts {
                     View { mark: self.below.mark(asked.item), ..View::default() }
                 };
                 if !is_error {
-                    view.title = title;
+                    view = view.retitled(title);
                 } else if !is_blank(&title) {
-                    if !view.title.is_empty() {
-                        view.title.spans.push(Span::new("result.note", Text::own(" · ")));
+                    let mut both = std::mem::take(&mut view.title);
+                    if !both.is_empty() {
+                        both.spans.push(Span::new("result.note", Text::own(" · ")));
                     }
-                    view.title.spans.extend(title.spans);
+                    both.spans.extend(title.spans);
+                    view = view.retitled(both);
                 }
                 Some(view).filter(|view| !is_blank(&view.title) || !view.body.is_empty())
             }

@@ -319,11 +319,12 @@ impl Inner {
             let table = bounded(plugin.lua(), || title_table(plugin.lua(), entry)).ok();
             title = table.and_then(|table| self.ask("title", function, Value::Table(table), w));
         }
+        let goes_on = view.goes_on && title.is_none();
         let title = match title {
             Some(said) => Line::of("text", words.stand_for(said.trim_end().to_owned())),
             None => self.replaced_line(&view.title, words),
         };
-        View { mark: view.mark, title, body: self.replaced_blocks(&view.body, w, words) }
+        View { mark: view.mark, title, body: self.replaced_blocks(&view.body, w, words), goes_on }
     }
 
     /// Blocks in which words stand for what the script spells. Details inside one another are few: `clip` and the

@@ -144,6 +144,7 @@ fn read_lines(answer: &mut Answer<'_>) -> Option<View> {
                 mark: None,
                 title: std::mem::take(&mut answer.title),
                 body: std::mem::take(&mut answer.body),
+                goes_on: answer.goes_on,
             })
         }
         None => answer.done(),

@@ -13,7 +13,7 @@ pub(super) use others::{ask, delegate, fetch, find_tools, plan_mode, points, ski
 
 use memchr::memmem;
 
-use crate::entry::{Block, Line, Span, View};
+use crate::entry::{Block, GOES_ON, Line, Span, View};
 use crate::find::find;
 use crate::formatter::standard::{Context, images};
 use crate::formatter::{figures, generic, tools};
@@ -35,6 +35,8 @@ pub(super) struct Answer<'a> {
     /// Its text tells of a failure that no fact does.
     has_failed: bool,
     title: Line,
+    /// The title ends what its call's began.
+    goes_on: bool,
     body: Vec<Block>,
 }
 
@@ -42,7 +44,8 @@ pub(super) struct Answer<'a> {
 pub(super) fn view(context: Context<'_>) -> Option<View> {
     let item = context.item;
     let call = item.call.as_ref().and_then(|id| context.session.call(id));
-    let mut answer = Answer { context, call, has_failed: false, title: Line::default(), body: Vec::new() };
+    let (title, body) = (Line::default(), Vec::new());
+    let mut answer = Answer { context, call, has_failed: false, title, goes_on: false, body };
     if item.error {
         answer.failure();
         return Some(answer.finish());
@@ -129,7 +132,8 @@ impl Answer<'_> {
     /// A note that ends the call's own phrase: `lines 14–17` … `of 22`.
     fn goes_on(&mut self, text: Text) {
         if self.title.is_empty() {
-            self.title.spans.push(Span::new("result.note.of", text));
+            self.title.spans.push(Span::new(GOES_ON, text));
+            self.goes_on = true;
         } else {
             self.note(text);
         }
@@ -315,11 +319,13 @@ impl Answer<'_> {
                 self.title.spans.push(Span::new("result.note", Text::own(" · ")));
                 self.title.spans.extend(title.spans);
             }
+            self.goes_on = false;
         }
         View {
             mark: if self.has_failed { Some("error") } else { mark(context.item) },
             title: std::mem::take(&mut self.title),
             body: std::mem::take(&mut self.body),
+            goes_on: self.goes_on,
         }
     }
 

@@ -155,7 +155,7 @@ fn nothing_of_the_stream_becomes_an_element() {
         Block::Image { media: bad.into(), bytes: None, name: Some(bad.into()), picture: None },
         Block::Details { summary: line.clone(), body: vec![] },
     ];
-    let mut odd = entry(bad, Kind::Call, View { mark: Some("call"), title: line, body });
+    let mut odd = entry(bad, Kind::Call, View { body, ..View::titled("call", line) });
     odd.tool = Some(bad.into());
     let page = page(&[odd]);
     for element in ["<img", "<svg/", "<iframe", "<b>", "javascript:alert(1)\"", "onerror=alert(1)>"] {

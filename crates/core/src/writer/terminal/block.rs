@@ -6,8 +6,7 @@ use std::fmt::Write;
 use super::pen::{BUFFER, Pen, first_line, glyph};
 use super::wrap::{self, Piece};
 use super::{Look, diff, prose, table};
-use crate::clip::FOLDED;
-use crate::entry::{Block, Line, ListItem, Point, Span};
+use crate::entry::{Block, Line, ListItem, Point, Role, Setting, Span};
 use crate::formatter::figures;
 use crate::profile::Glyphs;
 use crate::theme::Style;
@@ -40,7 +39,7 @@ impl Body<'_, '_> {
             match blocks.next() {
                 Some(Block::Details { summary, body }) => {
                     self.line(summary);
-                    if summary.spans.first().is_some_and(|span| span.role.name() == FOLDED) {
+                    if summary.spans.first().is_some_and(|span| span.role.setting() == Setting::Folded) {
                         continue;
                     }
                     around.push((blocks, level));
@@ -61,7 +60,7 @@ impl Body<'_, '_> {
         match block {
             Block::Lines { lines } => lines.iter().for_each(|line| self.line(line)),
             Block::Prose { text, role } => self.prose(text, role.name()),
-            Block::Code { text, lang, start, role } => self.code(text, lang.as_deref(), *start, role.name()),
+            Block::Code { text, lang, start, role } => self.code(text, lang.as_deref(), *start, role),
             Block::Diff { hunks, .. } => diff::write(self.pen, hunks),
             Block::List { items } => items.iter().for_each(|item| self.point(item)),
             Block::Table { head, rows } => table::write(self.pen, head, rows),
@@ -109,18 +108,19 @@ impl Body<'_, '_> {
     }
 
     /// Verbatim text, with line numbers, a prompt or colours where they are wanted.
-    pub(super) fn code(&mut self, text: &str, lang: Option<&str>, start: Option<u64>, role: &str) {
+    pub(super) fn code(&mut self, text: &str, lang: Option<&str>, start: Option<u64>, role: &Role) {
         let look = self.pen.look();
         let mut numbers = start.map(|start| Numbers::new(start, text));
-        let level = if role == "call.command" {
-            let shape = look.piece("mark.command", glyph(look, "command"));
-            Some(self.pen.mark(shape, wrap::width(shape.text)))
-        } else if role == "call.value" {
-            // Below its key, and further in than the result that may follow.
-            Some(self.pen.shift(2 * look.layout.margin))
-        } else {
-            None
+        let level = match role.setting() {
+            Setting::Command => {
+                let shape = look.piece("mark.command", glyph(look, "command"));
+                Some(self.pen.mark(shape, wrap::width(shape.text)))
+            }
+            // Further in than the result that may follow.
+            Setting::Value => Some(self.pen.shift(2 * look.layout.margin)),
+            Setting::Plain | Setting::Folded => None,
         };
+        let role = role.name();
         let mut colours = match lang {
             Some(lang) if look.is_ansi() => highlight::lines(lang, text),
             _ => None,

@@ -108,7 +108,7 @@ fn what_a_call_came_to_stands_behind_it_where_there_is_room() {
         entry(Kind::Result, View { mark: None, ..View::titled("", Line::of("result.note", "11 lines")) });
     let named = apart(count.clone(), Line::of("tool.name", "Bash").with("call.arg", "ls"));
     let count = below(count);
-    let total = View { mark: None, ..View::titled("", Line::of("result.note.of", "of 22")) };
+    let total = View::default().retitled(Line::of("result.note.of", "of 22"));
     let ends = entry(Kind::Result, total);
     let named_ends = Node { relation: named.relation.clone(), ..ends.clone().into() };
     let ends = below(ends);
