@@ -15,6 +15,7 @@
 
 mod answer;
 mod document;
+mod group;
 mod pairs;
 
 use std::collections::VecDeque;
@@ -25,6 +26,7 @@ use crate::item::{Action, Id, Kind};
 use crate::writer::Writer;
 
 pub use self::document::Document;
+pub use self::group::Group;
 
 use self::answer::Held;
 use self::pairs::Pairs;

@@ -25,7 +25,7 @@ use std::fmt;
 use jiff::tz::TimeZone;
 
 use crate::entry::{Block, Entry, Line};
-use crate::item::{Action, Kind, Status};
+use crate::item::{Action, Kind};
 use crate::outline::{Answer, Nest, Node, Relation};
 use crate::profile::Glyphs;
 use crate::theme;
@@ -120,7 +120,7 @@ impl Html {
         let Node { entry, result, .. } = node;
         let result = result.as_deref();
         let anchor = sheet::anchor(entry.id.as_str());
-        let is_failed = [Some(entry), result].into_iter().flatten().any(is_failed);
+        let is_failed = [Some(entry), result].into_iter().flatten().any(Entry::is_failed);
         out.raw("<div class=\"e ");
         out.raw(class_of(entry));
         out.raw(if is_failed { " failed\" id=\"" } else { "\" id=\"" });
@@ -136,7 +136,7 @@ impl Html {
             Kind::Reply => self.body(&entry.view.body, out),
             Kind::Prompt => {
                 out.raw("<p class=\"label\">");
-                out.raw(if entry.depth > 0 { "Task" } else { "Prompt" });
+                out.raw(if entry.begins_turn() { "Prompt" } else { "Task" });
                 out.raw("</p>");
                 self.body(&entry.view.body, out);
             }
@@ -160,7 +160,7 @@ impl Html {
             (true, false) => "<details><summary>",
             (false, _) => "<p class=\"row\">",
         });
-        let mark = if result.is_some_and(is_failed) { Some("error") } else { view.mark };
+        let mark = if result.is_some_and(Entry::is_failed) { Some("error") } else { view.mark };
         let mark = if entry.kind == Kind::Result { mark.or(Some("result")) } else { mark };
         out.raw("<span class=\"mark\" aria-hidden=\"true\">");
         out.text(mark.map_or("·", |mark| theme::glyph(Glyphs::Unicode, mark)));
@@ -283,7 +283,7 @@ impl Html {
 
     fn outcome(&self, entry: &Entry, out: &mut Out<'_>) {
         let anchor = sheet::anchor(entry.id.as_str());
-        out.raw(if is_failed(entry) {
+        out.raw(if entry.is_failed() {
             "<div class=\"end failed\" id=\""
         } else {
             "<div class=\"end\" id=\""
@@ -385,10 +385,6 @@ fn session_title(title: &Line) -> String {
     text
 }
 
-fn is_failed(entry: &Entry) -> bool {
-    entry.status == Status::Failed || entry.view.is_failure()
-}
-
 /// Whether a title is too long for the end of a line.
 fn is_long(title: &Line) -> bool {
     title.spans.iter().map(|span| span.text.len()).sum::<usize>() > 60
@@ -396,7 +392,7 @@ fn is_long(title: &Line) -> bool {
 
 fn class_of(entry: &Entry) -> &'static str {
     match (entry.kind, entry.view.mark) {
-        (Kind::Prompt, _) if entry.depth > 0 => "prompt task",
+        (Kind::Prompt, _) if !entry.begins_turn() => "prompt task",
         (Kind::Notice, Some("warning")) => "notice warning",
         (Kind::Notice, Some("error")) => "notice failed",
         (Kind::Notice, Some("session")) => "notice session",

@@ -26,7 +26,7 @@ use std::fmt::{self, Write};
 
 use crate::entry::{Block, Entry, Line};
 use crate::item::Kind;
-use crate::outline::{Answer, Node, Relation};
+use crate::outline::{Answer, Group, Node, Relation};
 use crate::profile::Glyphs;
 use crate::text::Text;
 use crate::theme;
@@ -41,9 +41,6 @@ pub(super) use self::spelling::{Marks, Spelling};
 
 /// The quotes that what sub-agents do stands in at most; deeper ones are quoted no deeper.
 const MOST_QUOTES: usize = 6;
-
-/// Bytes of a result's title that may stand behind a call.
-const SHORT: usize = 100;
 
 /// Room for a line, in bytes: most are shorter.
 const LINE: usize = 160;
@@ -98,7 +95,7 @@ impl Markdown {
     fn write(&mut self, entry: &Entry, relation: &Relation, out: &mut dyn Write) -> fmt::Result {
         let timed = self.sheet.timestamps.as_ref().and_then(|_| sheet::timed(entry));
         let entry = timed.as_ref().unwrap_or(entry);
-        if entry.kind == Kind::Prompt && entry.depth == 0 {
+        if entry.begins_turn() {
             self.heading("Prompt", out)?;
         }
         let before = self.before;
@@ -106,7 +103,7 @@ impl Markdown {
         let now = Before { depth: entry.depth, is_point: is_point(entry), ends_in_lines };
         // A result whose call stands right above goes on in the call's point.
         let is_below = *relation == Relation::Below && before.is_some_and(|it| it.is_point);
-        let is_behind = is_below && self.is_open && is_short(entry);
+        let is_behind = is_below && self.is_open && entry.is_note();
         if !is_behind {
             self.end_line(out)?;
         }
@@ -178,19 +175,12 @@ fn quote(pen: &mut Pen<'_>, spelling: &dyn Spelling, depth: u16) -> pen::Level {
 
 /// Whether an entry is a point of the list of what was done, rather than something that is said.
 fn is_point(entry: &Entry) -> bool {
-    match entry.kind {
-        Kind::Result => true,
-        Kind::Outcome | Kind::Reply | Kind::Prompt | Kind::Thinking => false,
-        _ => !entry.view.is_heading() && !entry.view.title.is_empty(),
-    }
-}
-
-/// Whether a result went well and its title says in a few words what it came to.
-fn is_short(entry: &Entry) -> bool {
-    let title = &entry.view.title;
-    entry.view.mark.is_none()
-        && !title.is_empty()
-        && title.spans.iter().map(|span| span.text.len()).sum::<usize>() <= SHORT
+    entry.group() == Group::Work
+        && match entry.kind {
+            Kind::Result => true,
+            Kind::Reply | Kind::Prompt | Kind::Thinking => false,
+            _ => !entry.view.title.is_empty(),
+        }
 }
 
 /// One entry as it is written.
@@ -237,7 +227,7 @@ impl Said<'_, '_, '_> {
                 Relation::Apart(call) => self.titled(bullet, Some("result"), call),
                 _ => self.titled(bullet, Some("result"), &Line::of("muted", "result")),
             };
-            if let Some(note) = title.take_if(|_| is_short(self.entry)) {
+            if let Some(note) = title.take_if(|_| self.entry.is_note()) {
                 line.push_str(" · ");
                 block::spans(self.body.spelling, note, false, &mut line);
             }
@@ -277,7 +267,7 @@ impl Said<'_, '_, '_> {
             let line = self.titled("", view.mark, &view.title);
             self.body.pen.line(&line);
             self.body.pen.gap();
-        } else if self.entry.kind == Kind::Prompt && self.entry.depth > 0 {
+        } else if self.entry.kind == Kind::Prompt && !self.entry.begins_turn() {
             let strong = self.body.spelling.marks().strong;
             self.body.pen.line(&format!("{strong}Asked{strong}"));
             self.body.pen.gap();

@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 
 use crate::entry::{Entry, text_size};
 use crate::formatter::figures;
-use crate::item::{Kind, Status};
+use crate::item::Kind;
 use crate::outline::{Answer, Node, Relation};
 use crate::writer::markdown::Markdown;
 use crate::writer::sheet::Sheet;
@@ -63,7 +63,7 @@ impl Summary {
 }
 
 fn is_failed(entry: &Entry) -> bool {
-    entry.kind == Kind::Result && (entry.status == Status::Failed || entry.view.mark == Some("error"))
+    entry.kind == Kind::Result && entry.is_failed()
 }
 
 impl Writer for Summary {

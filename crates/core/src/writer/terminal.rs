@@ -29,7 +29,7 @@ use jiff::tz::TimeZone;
 
 use crate::entry::{Block, Entry, Line, Span, View};
 use crate::item::Kind;
-use crate::outline::{Node, Relation};
+use crate::outline::{Group, Node, Relation};
 use crate::profile::{Glyphs, Layout};
 use crate::text::Text;
 use crate::theme::{ColorDepth, Style, Theme};
@@ -52,9 +52,6 @@ const TIME: usize = 9;
 const BEHIND: &str = " · ";
 /// The same in ASCII.
 const BEHIND_ASCII: &str = " - ";
-
-/// Bytes of a result's title that may stand behind a call.
-const SHORT: usize = 100;
 
 /// How spans are painted.
 #[derive(Clone, Debug, Default)]
@@ -141,17 +138,6 @@ struct Before {
     depth: u16,
 }
 
-/// Entries that stand together without a gap are of the group [`Group::Work`].
-#[derive(Clone, Copy, PartialEq)]
-enum Group {
-    /// Calls, results, notices: one below the other.
-    Work,
-    /// What someone says or thinks.
-    Prose,
-    /// How a session begins or a run ends.
-    Edge,
-}
-
 impl Terminal {
     /// A writer of this look.
     pub fn new(mut look: Look) -> Self {
@@ -188,7 +174,7 @@ impl Terminal {
         }
         let timed = self.look.timestamps.as_ref().and_then(|_| sheet::timed(entry));
         let entry = timed.as_ref().unwrap_or(entry);
-        let now = Before { group: group(entry), depth: entry.depth };
+        let now = Before { group: entry.group(), depth: entry.depth };
         let gap = self.before.is_some_and(|before| {
             // What a sub-agent was asked stands right below the call that asks.
             let goes_in = now.depth > before.depth && before.group == Group::Work;
@@ -263,7 +249,7 @@ fn behind<'a>(
     title: Vec<Piece<'a>>,
 ) -> Option<Vec<Piece<'a>>> {
     let is_apart = matches!(relation, Relation::Apart(_));
-    if entry.kind != Kind::Result || is_apart || !is_short_result(look, entry) {
+    if is_apart || !is_short_result(look, entry) {
         return None;
     }
     let between = match between(&entry.view) {
@@ -283,28 +269,12 @@ fn between(view: &View) -> &'static str {
 
 /// Whether a result went well and its title says in a few words what it came to.
 fn is_short_result(look: &Look, entry: &Entry) -> bool {
-    let title = &entry.view.title;
-    entry.view.mark.is_none()
-        && look.layout.glyphs != Glyphs::Words
-        && !title.is_empty()
-        && title.spans.iter().map(|span| span.text.len()).sum::<usize>() <= SHORT
+    look.layout.glyphs != Glyphs::Words && entry.is_note()
 }
 
 fn says_something(entry: &Entry) -> bool {
     let view = &entry.view;
     view.mark.is_some() || !view.title.is_empty() || view.body.iter().any(block::says_something)
-}
-
-fn group(entry: &Entry) -> Group {
-    let view = &entry.view;
-    match entry.kind {
-        Kind::Outcome => Group::Edge,
-        _ if view.is_heading() => Group::Edge,
-        Kind::Reply | Kind::Prompt | Kind::Thinking if view.title.is_empty() || !view.body.is_empty() => {
-            Group::Prose
-        }
-        _ => Group::Work,
-    }
 }
 
 /// Sets what stands before all rows of an entry: its time, if times are shown, and a bar for each sub-agent that
