@@ -31,8 +31,8 @@ pub use self::group::Group;
 use self::answer::Held;
 use self::pairs::Pairs;
 
-/// Nests whose titles are remembered.
-const MAX_TITLES: usize = 256;
+/// Calls that started sub-agents and are remembered.
+const MAX_STARTS: usize = 256;
 /// Deeper sub-agents are nested no further.
 const MAX_NESTS: usize = 8;
 
@@ -154,9 +154,18 @@ struct End {
     last_parent: Option<Id>,
     /// The calls of the open nests.
     inside: Vec<Option<Id>>,
-    /// The titles of the last calls that started sub-agents.
-    titles: VecDeque<(Id, Line)>,
+    /// The last calls that started sub-agents.
+    starts: VecDeque<Start>,
     held: Held,
+}
+
+/// A call that started a sub-agent.
+#[derive(Debug)]
+struct Start {
+    call: Id,
+    /// The call that it is itself inside of.
+    parent: Option<Id>,
+    title: Line,
 }
 
 impl Outline {
@@ -244,25 +253,52 @@ impl End {
     fn enter(&mut self, node: &Node, each: TakePart<'_>) {
         let entry = &node.entry;
         let depth = usize::from(entry.depth).min(MAX_NESTS);
-        let is_of_another = depth > 0 && self.inside.last() != Some(&entry.parent);
-        let kept = if self.inside.len() == depth && is_of_another { depth - 1 } else { depth };
-        self.unnest(kept, each);
-        while self.inside.len() < depth {
-            self.inside.push(entry.parent.clone());
-            let known = entry.parent.as_ref().and_then(|call| self.titles.iter().find(|(id, _)| id == call));
-            let title = match (known, &node.relation) {
-                (Some((_, title)), _) => Some(title.clone()),
-                (None, Relation::Apart(title)) if entry.kind != Kind::Result => Some(title.clone()),
-                _ => None,
-            };
-            each(Part::Enter(Nest { call: entry.parent.clone(), title }));
+        let is_inside = depth == 0 || self.inside.last() == Some(&entry.parent);
+        if self.inside.len() != depth || !is_inside {
+            let path = self.path(entry, depth);
+            let same = path.iter().zip(&self.inside).take_while(|(one, other)| one == other).count();
+            self.unnest(same, each);
+            for call in path.into_iter().skip(same) {
+                let title = match (self.start(call.as_ref()), &node.relation) {
+                    (Some(start), _) => Some(start.title.clone()),
+                    (None, Relation::Apart(title)) if entry.kind != Kind::Result => Some(title.clone()),
+                    _ => None,
+                };
+                self.inside.push(call.clone());
+                each(Part::Enter(Nest { call, title }));
+            }
         }
         if entry.kind == Kind::Call && entry.action == Some(Action::Delegate) {
-            if self.titles.len() == MAX_TITLES {
-                self.titles.pop_front();
+            if self.starts.len() == MAX_STARTS {
+                self.starts.pop_front();
             }
-            self.titles.push_back((entry.id.clone(), entry.view.title.clone()));
+            self.starts.push_back(Start {
+                call: entry.id.clone(),
+                parent: entry.parent.clone(),
+                title: entry.view.title.clone(),
+            });
         }
+    }
+
+    /// The calls that an entry of this depth is inside of, the outermost first. Where one is no longer known, the nest that is
+    /// open there counts.
+    fn path(&self, entry: &Entry, depth: usize) -> Vec<Option<Id>> {
+        let mut path = vec![entry.parent.clone(); depth];
+        // Below the deepest nest a parent's parent isn't one level up.
+        let is_deepest = usize::from(entry.depth) > MAX_NESTS;
+        for level in (1..depth).rev() {
+            let start = self.start(path[level].as_ref()).filter(|_| !is_deepest);
+            if let Some(above) = start.and_then(|start| start.parent.clone()).map(Some) {
+                path[level - 1] = above;
+            } else if let Some(open) = self.inside.get(level - 1) {
+                path[level - 1].clone_from(open);
+            }
+        }
+        path
+    }
+
+    fn start(&self, call: Option<&Id>) -> Option<&Start> {
+        call.and_then(|call| self.starts.iter().find(|start| start.call == *call))
     }
 
     /// Leaves nests until so many are open.

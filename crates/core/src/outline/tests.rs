@@ -99,6 +99,25 @@ fn a_delegated_call_waits_for_nothing_and_its_result_ends_its_nest() {
 }
 
 #[test]
+fn what_sub_agents_beside_each_other_do_is_inside_of_their_own_calls() {
+    let nested = Shape { nests: true, ..Shape::default() };
+    let deep = |entry: Entry| Entry { depth: 2, ..inside("u", entry) };
+    let entries = [
+        task("s"),
+        task("t"),
+        inside("s", task("u")),
+        deep(call("x")),
+        inside("t", call("y")),
+        deep(result("x")),
+        inside("s", call("z")),
+    ];
+    assert_eq!(outlined(nested, entries), "s t (s u:s (u x ) ) (t y:t ) (s (u x/result:x ) z:s )");
+    // Of a call that isn't known any more, no more is known than what is open.
+    let entries = [inside("s", call("x")), deep(call("y")), inside("t", call("z"))];
+    assert_eq!(outlined(nested, entries), "(s x:s (u y:u ) ) (t z:t )");
+}
+
+#[test]
 fn an_end_of_the_run_and_the_window_push_out_what_waits() {
     let entries = [call("a"), entry(Kind::Outcome, "o"), result("a")];
     assert_eq!(outlined(PAIRED, entries), "a o a/result:a");
