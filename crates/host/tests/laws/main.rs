@@ -45,13 +45,26 @@ static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| {
         form("log", "ci", None),
         form("text", "plain", None),
         form("ansi", "full", Some(80)),
+        form("slack", "full", None),
+        paired("text"),
+        paired("html"),
     ]
 });
 
 fn form(name: &'static str, profile: &str, width: Option<usize>) -> Form {
+    form_of(name, profile, width, None)
+}
+
+/// A form in which results wait for a place under their calls.
+fn paired(name: &'static str) -> Form {
+    form_of(name, "default", None, Some("layout.pairs=always"))
+}
+
+fn form_of(name: &'static str, profile: &str, width: Option<usize>, set: Option<&str>) -> Form {
     let is_coloured = name == "ansi";
     let looks = Looks { color: is_coloured.then_some(ColorDepth::TrueColor), width, ..Looks::default() };
     let builder = Engine::builder().dialect("claude").writer(name).profile(profile).looks(looks);
+    let builder = set.into_iter().fold(builder, streamfmt::Builder::set);
     Form { name, engine: builder.build().unwrap(), is_coloured }
 }
 
