@@ -224,7 +224,7 @@ impl Terminal {
 /// each entry has rows of its own. So it has where times are shown, and where words stand for glyphs.
 fn is_short_call(look: &Look, entry: &Entry) -> bool {
     look.is_ansi()
-        && entry.view.mark == Some("call")
+        && entry.kind == Kind::Call
         && look.timestamps.is_none()
         && look.layout.glyphs != Glyphs::Words
         && !entry.view.title.is_empty()

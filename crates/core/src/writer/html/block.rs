@@ -4,7 +4,7 @@ use std::mem;
 
 use super::out::Out;
 use super::prose;
-use crate::entry::{Block, Change, DiffLine, Hunk, Line, ListItem, Picture, Point};
+use crate::entry::{Block, Change, DiffLine, Hunk, Line, ListItem, Picture, Point, Role, Setting};
 use crate::writer::sheet::{self, Sheet, Shown};
 use crate::writer::terminal::changed;
 use crate::writer::{commonmark, highlight};
@@ -61,7 +61,7 @@ impl Body<'_, '_> {
                 }
             }
             Block::Prose { text, .. } => prose::write(self.out, text),
-            Block::Code { text, lang, start, role } => self.code(text, lang.as_deref(), *start, role.name()),
+            Block::Code { text, lang, start, role } => self.code(text, lang.as_deref(), *start, role),
             Block::Diff { hunks, path } => self.diff(hunks, path.as_deref()),
             Block::List { items } => self.list(items),
             Block::Table { head, rows } => self.table(head, rows),
@@ -79,14 +79,15 @@ impl Body<'_, '_> {
         }
     }
 
-    fn code(&mut self, text: &str, lang: Option<&str>, start: Option<u64>, role: &str) {
-        let class = match role {
-            "call.command" => "cmd",
+    fn code(&mut self, text: &str, lang: Option<&str>, start: Option<u64>, role: &Role) {
+        let is_command = role.setting() == Setting::Command;
+        let class = match role.name() {
+            _ if is_command => "cmd",
             "result.error" | "result.error.text" | "outcome.error" => "err",
             _ if start.is_some() => "num",
             _ => "",
         };
-        let is_folded = self.sheet.folds(sheet::lines(text)) && class != "cmd";
+        let is_folded = self.sheet.folds(sheet::lines(text)) && !is_command;
         // Long output scrolls in a window of its own rather than push all else away.
         match (class, is_folded) {
             ("", false) => self.out.raw("<pre tabindex=\"0\"><code>"),

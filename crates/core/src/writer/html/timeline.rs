@@ -124,7 +124,7 @@ impl Timeline {
     }
 
     fn result(&mut self, entry: &Entry, now: Moment) {
-        let is_failed = entry.view.mark == Some("error");
+        let is_failed = entry.is_failed();
         self.failures += u64::from(is_failed);
         let bar = entry.call.as_ref().and_then(|call| self.open.shift_remove(call));
         let Some(bar) = bar.and_then(|at| self.bars.get_mut(at)) else { return };
