@@ -466,131 +466,135 @@ function sf.sorted(table) end
 ---what a text is; a role of your own goes below a known one
 ---@alias sf.Role "accent"|"ask"|"ask.answer"|"ask.option"|"ask.question"|"badge"|"badge.critical"|"badge.info"|"badge.warning"|"call"|"call.arg"|"call.command"|"call.detail"|"call.input"|"call.key"|"call.note"|"call.value"|"change"|"change.add"|"change.remove"|"code"|"code.number"|"details"|"details.folded"|"details.summary"|"diff.add"|"diff.add.word"|"diff.hunk"|"diff.keep"|"diff.number"|"diff.remove"|"diff.remove.word"|"elided"|"error"|"faint"|"id"|"image"|"link"|"list.active"|"list.done"|"list.failed"|"list.open"|"list.plain"|"mark"|"mark.active"|"mark.arrow"|"mark.call"|"mark.column"|"mark.command"|"mark.cross"|"mark.diff-add"|"mark.diff-hunk"|"mark.diff-keep"|"mark.diff-remove"|"mark.done"|"mark.elided"|"mark.error"|"mark.failed"|"mark.image"|"mark.inside"|"mark.nest"|"mark.notice"|"mark.ok"|"mark.open"|"mark.outcome-error"|"mark.outcome-ok"|"mark.plain"|"mark.plan"|"mark.prompt"|"mark.quote"|"mark.reply"|"mark.result"|"mark.row"|"mark.session"|"mark.thinking"|"mark.warning"|"markdown.bar"|"markdown.block"|"markdown.bullet"|"markdown.code"|"markdown.emphasis"|"markdown.heading"|"markdown.heading.1"|"markdown.heading.2"|"markdown.heading.3"|"markdown.heading.4"|"markdown.html"|"markdown.quote"|"markdown.rule"|"markdown.strike"|"markdown.strong"|"markdown.url"|"muted"|"nest"|"notice"|"notice.error"|"notice.info"|"notice.note"|"notice.record"|"notice.text"|"notice.warning"|"ok"|"outcome"|"outcome.error"|"outcome.figure"|"outcome.note"|"outcome.ok"|"outcome.warning"|"path"|"plan"|"plan.note"|"plan.point"|"prompt"|"reply"|"result"|"result.answer"|"result.error"|"result.error.text"|"result.file"|"result.link"|"result.note"|"result.note.of"|"result.ok"|"result.ok.note"|"result.structured"|"result.text"|"session"|"session.folder"|"session.id"|"session.mode"|"session.model"|"session.note"|"session.tool"|"session.version"|"strong"|"syntax.attribute"|"syntax.comment"|"syntax.constant"|"syntax.deleted"|"syntax.function"|"syntax.heading"|"syntax.inserted"|"syntax.invalid"|"syntax.keyword"|"syntax.number"|"syntax.operator"|"syntax.string"|"syntax.tag"|"syntax.type"|"syntax.variable"|"table.border"|"table.head"|"text"|"thinking"|"time"|"tool"|"tool.agent"|"tool.icon"|"tool.name"|"tool.note"|"tool.server"|"unknown"|"warning"|string
 
----Typed facts, as far as they are known: docs/facts.md tells when.
+---Typed facts, as far as they are known; docs/facts.md has the items they stand on.
 ---@class sf.Data
----@field agent? string
----@field agent_type? string
----@field answer? string
----@field background? string
----@field call? string
----@field category? string
----@field cause? string
----@field cell? string
----@field changed? string
----@field code_text? string
----@field content? string
----@field cwd? string
----@field edit_mode? string
----@field error? string
----@field event? string
----@field explanation? string
----@field from? string
----@field hook_event? string
----@field level? string
----@field mode? string
----@field model? string
----@field modified? string
----@field name? string
----@field new_source? string
----@field note? string
----@field old_source? string
----@field original? string
----@field outcome? string
----@field output_file? string
----@field path? string
----@field persisted? string
----@field plan? string
----@field query? string
----@field reason? string
----@field say? string
----@field server? string
----@field session? string
----@field skill? string
----@field snippet? string
----@field stopped? string
----@field state? string
----@field stderr? string
----@field stdout? string
----@field subtype? string
----@field to? string
----@field tool? string
----@field trigger? string
----@field type? string
----@field url? string
----@field version? string
----@field words? string
----@field added? number
----@field after? number
----@field attempt? number
----@field before? number
----@field bytes? number
----@field cell_count? number
----@field code? number
----@field count? number
----@field exit? number
----@field lines? number
----@field more_files? number
----@field of? number
----@field removed? number
----@field start? number
----@field tokens? number
----@field took_ms? number
----@field tool_uses? number
----@field total? number
----@field turns? number
----@field api_ms? number
----@field cost_usd? number
----@field delay_ms? number
----@field duration_ms? number
----@field resets_at? number
----@field timed_out_ms? number
----@field utilization? number
----@field approved? boolean
----@field created? boolean
----@field echo? boolean
----@field image? boolean
----@field listed? boolean
----@field incomplete? boolean
----@field interrupted? boolean
----@field orphan? boolean
----@field minor? boolean
----@field partial? boolean
----@field quiet? boolean
----@field raw? boolean
----@field redacted? boolean
----@field repeated? boolean
----@field server_side? boolean
----@field success? boolean
----@field timed_out? boolean
----@field truncated? boolean
----@field user_modified? boolean
----@field cells? any[]
----@field errors? any[]
----@field files? any[]
----@field hits? any[]
----@field more? any[]
----@field problems? any[]
----@field calls? string[]
----@field items? string[]
----@field tools? string[]
----@field changes? table[]
----@field denials? table[]
----@field images? table[]
----@field models? table[]
----@field patch? table[]
----@field servers? table[]
----@field tasks? table[]
----@field todos? table[]
----@field annotations? table
----@field answers? table
----@field job? table
----@field usage? table
----@field status? number|string
----@field task? string|table
----@field matches? number|any[]
----@field denied? any
----@field structured? any
----@field value? any
+---@field added? number Lines that were added, where the change is known line by line.
+---@field after? number Tokens after it.
+---@field again? boolean True if the call has a result already.
+---@field agent? string The sub-agent's id.
+---@field agent_type? string What kind of agent it is.
+---@field annotations? table Question → {`notes`}: what the user noted beside the answer.
+---@field answer? string What a sub-agent, a page or a search answered.
+---@field answers? table Question → answer.
+---@field api_ms? number Milliseconds spent waiting for the model.
+---@field approved? boolean True if the user approved the plan.
+---@field attempt? number Which attempt it is.
+---@field background? string Id of the job, if it runs on in the background.
+---@field before? number Tokens before it.
+---@field block? any The part of the message, if it isn't made as usual.
+---@field bytes? number Size in bytes; of a command, that of its whole output.
+---@field call? string The id of the call that it is about.
+---@field calls? string[] Ids of the calls without a result, as far as they are listed.
+---@field category? string The category of the refusal.
+---@field cause? string Why the run failed: `interrupted`, `turns`, `budget`, `structure`, `running`.
+---@field cell? string The cell of a notebook.
+---@field cell_count? number How many cells a notebook has, where only the text has them.
+---@field cells? any[] The cells of a notebook.
+---@field changed? string What changed since the session notice before, if it is one thing: `mode`.
+---@field changes? table[] What was done to each file, where one result names several: as `changes` of what a call does.
+---@field code? number The HTTP status.
+---@field code_text? string The HTTP status in words.
+---@field content? string Text of a file, or lines that were found.
+---@field cost_usd? number What the run cost, in US dollars.
+---@field count? number How many files, pages, damaged records or calls there are.
+---@field counted? boolean True if it is one of many, which are counted and not shown.
+---@field created? boolean True if the file is new, false if it was there before.
+---@field cwd? string The folder that the session works in. Of a command: that of the next one, if the agent's program reset it.
+---@field delay_ms? number Milliseconds until the next attempt.
+---@field denials? table[] Calls that were refused.
+---@field denied? any Of a failure: true if the call was refused, or who refused it.
+---@field duration_ms? number Milliseconds from start to end.
+---@field echo? boolean True if something else reports the same.
+---@field edit_mode? string What was done to the cell: `replace`, `insert`, `delete`.
+---@field error? string Why it is tried again.
+---@field errors? any[] The errors that the agent's program reported.
+---@field event? string What the notice is about.
+---@field exit? number The code that a hook, or a command that failed, ended with.
+---@field explanation? string Why it was refused.
+---@field files? any[] Paths that were found. Of a command: the files that it changed, each with `filePath` and `hunks`.
+---@field from? string The model before it. Of a message: who sent it.
+---@field hits? any[] What a web search found, each with `title` and `url`.
+---@field hook_event? string The event that the hook answers.
+---@field image? boolean True if the output was a picture.
+---@field images? table[] Pictures and documents, never their contents.
+---@field incomplete? boolean True if the record lacks only its end.
+---@field input? any The input of the call that it is about.
+---@field interrupted? boolean True if it was interrupted.
+---@field items? string[] Ids of the items that are taken back.
+---@field job? table How a job in the background goes.
+---@field level? string How serious it is: `info`, `warning` or `error`.
+---@field lines? number How many lines were read or found.
+---@field listed? boolean True if the text is a line that sums up, then one path a line.
+---@field matches? number|any[] How many matches there are, or which.
+---@field minor? boolean True if it is of little importance: only `full` shows it.
+---@field mode? string What was searched for: `files_with_matches`, `content`, `count`. Of a session: its permission mode.
+---@field model? string The model.
+---@field models? table[] Tokens and cost by model.
+---@field modified? string The file after the change: as the stream has it, else made from the original and the change; absent if the original isn't known.
+---@field more? any[] Parts of a result that are neither text nor picture.
+---@field more_files? number How many more files the command changed.
+---@field name? string Name of the hook.
+---@field new_source? string The new source of a cell.
+---@field note? string What the agent's program notes on the exit code.
+---@field of? number How many attempts are made at most.
+---@field old_source? string What the cell held before.
+---@field original? string The file before the change.
+---@field orphan? boolean True if no call is known.
+---@field outcome? string How the hook ended.
+---@field output_file? string Where the output is written to.
+---@field partial? boolean True if the input isn't whole.
+---@field patch? table[] The change in hunks.
+---@field path? string The file or folder.
+---@field persisted? string The file that the whole output is kept in.
+---@field plan? string The plan's text.
+---@field problems? any[] The errors that are for people, if not all are.
+---@field query? string What was searched for.
+---@field quiet? boolean Deprecated: the same as `minor`.
+---@field raw? boolean True if the line was no event.
+---@field reason? string Why the run ended, or why something was denied.
+---@field redacted? boolean True if its text isn't there.
+---@field removed? number Lines that were removed, where the change is known line by line.
+---@field repeated? boolean True if the text is that of the last reply.
+---@field resets_at? number When the limit ends, in seconds since 1970.
+---@field say? string Deprecated: the same as `words`.
+---@field server? string The MCP server.
+---@field server_side? boolean True if the API ran it.
+---@field servers? table[] The session's MCP servers.
+---@field session? string The session that what follows belongs to.
+---@field skill? string The skill that was used.
+---@field snippet? string The changed lines and some around them, numbered, where there is no patch.
+---@field start? number Number of the first line that was read, from 1.
+---@field state? string How far it is: `completed`, `async_launched`, …
+---@field status? number|string Of a retry: the HTTP status. Else the state in words.
+---@field stderr? string What was written on standard error.
+---@field stdout? string What was written on standard output.
+---@field stopped? string How a person stopped the call: `interrupted` while it ran, `rejected` before.
+---@field structured? any The tool's own structured value, if no other fact has it. Of an outcome: an answer that was asked for in a form.
+---@field subtype? string What kind it is.
+---@field success? boolean Whether it went well. True: that is all that is known, if nothing else is there; false: it came to nothing, though without an error.
+---@field task? string|table Of a notice: the task's id. Of a result: the task {`id`, `subject`, `status`}.
+---@field tasks? table[] All tasks.
+---@field timed_out? boolean True if it was stopped after its time.
+---@field timed_out_ms? number Milliseconds after which it was stopped.
+---@field to? string The model after it.
+---@field todos? table[] The points, as the agent wrote them.
+---@field tokens? number Tokens that the sub-agent used.
+---@field took_ms? number Milliseconds since the call, where the stream has both times.
+---@field tool? string Of a call: the MCP tool without its server. Of a notice: the tool that it is about.
+---@field tool_uses? number How many tools the sub-agent used.
+---@field tools? string[] Names of the session's tools.
+---@field total? number Lines of the whole file, as the agent counts: one more behind a final line feed. Of a search: how many files or lines there are in all.
+---@field trigger? string What set it off.
+---@field truncated? boolean True if there is more.
+---@field turns? number Turns of the run.
+---@field type? string What kind of file: `text`, `image`, `notebook`, `pdf`, `parts`, `unchanged`. Elsewhere the type, in the stream's words; of an unknown item, the one that isn't known.
+---@field url? string The address. Of a sub-agent that runs elsewhere: where it can be watched.
+---@field usage? table Tokens of the run.
+---@field user_modified? boolean True if a person changed what was proposed, before it was done.
+---@field utilization? number The part of the limit that is used up.
+---@field value? any The event as it came. Of a record: the object as it was written.
+---@field version? string Version of the agent's program.
+---@field words? string What of the text is for people, without what the agent's program put around it.
 ---@field [string] any
 
 ---A call's input, as the tool takes it: what common tools have is named, and may be of another type all the same.

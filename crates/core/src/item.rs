@@ -6,6 +6,7 @@
 mod deed;
 mod does;
 mod fact;
+pub mod facts;
 
 use std::borrow::Cow;
 use std::cmp::Ordering;

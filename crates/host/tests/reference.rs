@@ -1,10 +1,12 @@
-//! The page of the Lua interface and the types for editors are those of the table that the machine is furnished from.
+//! The page of the Lua interface and the types for editors are those of the table that the machine is furnished from; the page
+//! of facts is that of the table of facts.
 //!
 //! With `STREAMFMT_BLESS=1` they are written anew.
 
 use std::path::Path;
 use std::{env, fs};
 
+use streamfmt::core::contract::facts_page;
 use streamfmt::lua::{declare, reference};
 
 #[test]
@@ -12,9 +14,12 @@ fn the_reference_and_the_types_are_fresh() {
     let blesses = env::var_os("STREAMFMT_BLESS").is_some_and(|value| !value.is_empty() && value != "0");
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     let types = reference::types();
-    for (name, text) in
-        [("lua.md", reference::page()), ("sf.d.lua", types.clone()), ("sf.d.luau", declare::luau(&types))]
-    {
+    for (name, text) in [
+        ("facts.md", facts_page()),
+        ("lua.md", reference::page()),
+        ("sf.d.lua", types.clone()),
+        ("sf.d.luau", declare::luau(&types)),
+    ] {
         let path = docs.join(name);
         if blesses {
             fs::write(&path, &text).expect("the page can be written");

@@ -1,15 +1,17 @@
-//! Right of a dialect nobody knows a product: no name of a tool, no key of an input, no sentence of its program. And no
-//! writer looks at the name of a role to decide what goes where.
+//! Right of a dialect nobody knows a product: no name of a tool, no key of an input, no sentence of its program. What dialects
+//! and others share are the names of facts, and each of them is a row of the table. And no writer looks at the name of a role to
+//! decide what goes where.
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
-use serde_json::Value;
+use regex::{Captures, Regex};
 use streamfmt::core::dialect::DIALECTS;
-use streamfmt::core::item::Part;
+use streamfmt::core::item::{Part, facts};
 
 /// Words that are a tool's name and a word of a page as well.
 const WORDS: &[&str] = &["Task"];
@@ -40,8 +42,8 @@ impl Foreign {
         let (words, long): (BTreeSet<_>, BTreeSet<_>) = keys.into_iter().partition(is_word);
         let (tools, mut names): (BTreeSet<_>, BTreeSet<_>) = names.into_iter().partition(is_word);
         names.extend(long.difference(&ours));
-        let facts = facts();
-        names.retain(|name| !WORDS.contains(name) && !facts.iter().any(|fact| fact == name));
+        // The names of facts are ours even where some product uses them as well.
+        names.retain(|name| !WORDS.contains(name) && facts::find(name).is_none());
         let sentences = DIALECTS.iter().flat_map(|dialect| (dialect.sentences)());
         let sentences = sentences.map(|sentence| sentence.trim_end_matches('\n')).collect();
         Self { names, sentences, words, tools }
@@ -62,13 +64,6 @@ impl Foreign {
         }
         found
     }
-}
-
-/// The names of facts, which are ours even where some product uses them as well.
-fn facts() -> Vec<String> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/items.schema.json");
-    let schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
-    schema["$defs"]["Facts"]["properties"].as_object().unwrap().keys().cloned().collect()
 }
 
 fn collect(parts: &[Part], keys: &mut BTreeSet<&'static str>, ours: &mut BTreeSet<&'static str>) {
@@ -210,6 +205,96 @@ fn comparisons_with_roles_are_found() {
         (r#"if kind == "session" {"#, vec![]),
     ] {
         assert_eq!(compared(source, &roles), want, "{source}");
+    }
+}
+
+/// The sources that make facts.
+fn makers() -> Vec<PathBuf> {
+    let core = Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/src");
+    let mut paths = vec![core.join("session.rs"), core.join("pipeline.rs")];
+    for folder in ["dialect", "session", "pipeline"] {
+        sources(&core.join(folder), &mut paths);
+    }
+    paths
+}
+
+/// How sources make and read facts by name.
+static WAYS: LazyLock<Regex> = LazyLock::new(|| {
+    let ways = [
+        r#"\(\s*"(?<a>\w+)",\s*Fact::"#,
+        r#"\bfact\(\s*"(?<b>\w+)","#,
+        r#"\bset\(\s*item,\s*"(?<c>\w+)""#,
+        r#"\.fact\("(?<d>\w+)"\)"#,
+        r#"\bcontext\.(?:is|text|count)\("(?<e>\w+)"\)"#,
+    ];
+    Regex::new(&ways.join("|")).unwrap()
+});
+
+/// The names of facts that a source makes or reads.
+fn fact_names(source: &str) -> BTreeSet<String> {
+    let end = source.find("#[cfg(test)]\nmod tests {").unwrap_or(source.len());
+    let found = WAYS.captures_iter(&source[..end]);
+    let name =
+        |found: Captures<'_>| found.iter().skip(1).flatten().map(|name| name.as_str().to_owned()).next();
+    found.filter_map(name).collect()
+}
+
+/// The names that facts and their parts have.
+fn row_names() -> BTreeSet<&'static str> {
+    fn collect(rows: &'static [facts::Row], names: &mut BTreeSet<&'static str>) {
+        for (name, row) in rows {
+            names.insert(name);
+            collect(row.shape.parts(), names);
+        }
+    }
+    let mut names = BTreeSet::new();
+    collect(facts::FACTS, &mut names);
+    // The bytes of a picture, which machine output leaves out.
+    names.insert("data");
+    names
+}
+
+#[test]
+fn every_fact_that_is_made_or_read_has_a_row() {
+    let core = Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/src");
+    let mut paths = makers();
+    sources(&core.join("formatter"), &mut paths);
+    sources(&core.join("../../host/src"), &mut paths);
+    let rows = row_names();
+    let mut found = BTreeSet::new();
+    for path in paths {
+        let names = fact_names(&fs::read_to_string(&path).unwrap());
+        let unknown: Vec<&String> = names.iter().filter(|name| !rows.contains(name.as_str())).collect();
+        assert!(unknown.is_empty(), "{}: no row in item/facts.rs for {unknown:?}", path.display());
+        found.extend(names);
+    }
+    assert!(found.len() > 60, "only {found:?} was found");
+}
+
+#[test]
+fn every_row_is_made() {
+    // Names of machine output alone, older names that scripts may still use, and one for agents that have scripts for dialects.
+    let unmade = ["mode_only", "odd", "quiet", "say", "denied"];
+    let sources: Vec<String> = makers().iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    let made: BTreeSet<String> =
+        sources.iter().flat_map(|source| literals(source)).map(|(_, literal)| literal).collect();
+    for (name, _) in facts::FACTS {
+        assert!(made.contains(*name) || unmade.contains(name), "nothing makes the fact {name}");
+    }
+    assert!(facts::FACTS.is_sorted_by_key(|(name, _)| name), "the rows are in the order of their names");
+}
+
+#[test]
+fn names_of_facts_are_found_however_they_are_made() {
+    for (source, want) in [
+        (r#"item.data.push(("exit", Fact::Int(1)));"#, "exit"),
+        ("facts.push((\n    \"bytes\",\n    Fact::Int(1)));", "bytes"),
+        (r#"item.data.push(fact("todos", node));"#, "todos"),
+        (r#"set(item, "files", fact);"#, "files"),
+        (r#"item.fact("exit").is_some()"#, "exit"),
+        (r#"context.is("again")"#, "again"),
+    ] {
+        assert_eq!(fact_names(source), BTreeSet::from([want.to_owned()]), "{source}");
     }
 }
 

@@ -164,11 +164,6 @@ fn list<T>(
     out.write_char(']')
 }
 
-/// The names of typed facts, each with what it is in the words of Lua's declarations: `stdout`, `string`.
-pub fn fact_types() -> impl Iterator<Item = (&'static str, &'static str)> {
-    shape::facts()
-}
-
 /// What a call does it with and to. What isn't of the type that its name promises is in the input alone.
 fn does(object: &mut Object<'_>, item: &Item) -> fmt::Result {
     if item.kind != Kinds::Call {

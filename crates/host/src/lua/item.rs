@@ -19,7 +19,7 @@ use streamfmt_core::item::{Action, Fact, FactRef, Id, Item, Kind, Status};
 use streamfmt_core::json::{self, Record};
 
 use super::api;
-use super::made::FACTS;
+use super::made::facts;
 use super::sight::{Current, Sight};
 use super::vm::unlimited;
 use crate::problem::nearest;
@@ -156,7 +156,7 @@ fn no_field(item: &Item, name: &str) -> mlua::Error {
     let names: Vec<&str> = fields_of("Item").chain(fields_of(own)).collect();
     // The same for every item of a kind, so that it is reported once.
     let meant = match nearest(name, &names) {
-        _ if item.kind != Kind::Call && FACTS.contains(&name) => Some(format!("data.{name}")),
+        _ if item.kind != Kind::Call && facts().any(|fact| fact == name) => Some(format!("data.{name}")),
         Some(near) => Some(near.to_owned()),
         None if item.kind == Kind::Call => Some(format!("input.{name}")),
         None => None,

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use mlua::{Table, Value};
 use streamfmt_core::dialect::{self, Input};
 use streamfmt_core::event::{Event, Usage};
+use streamfmt_core::item::facts::FACTS;
 use streamfmt_core::item::{Action, Content, Fact, Id, Item, Kind, Status};
 use streamfmt_core::json::Record;
 use streamfmt_core::session::{Facts, Session};
@@ -25,21 +26,10 @@ const LONGEST: usize = 256 << 10;
 /// What is wrong with an item.
 type Wrong = String;
 
-/// What the typed facts of items are called; see `docs/facts.md`.
-#[rustfmt::skip]
-pub(super) static FACTS: &[&str] = &[
-    "added", "after", "agent", "agent_type", "annotations", "answer", "answers", "api_ms", "approved", "attempt", "background",
-    "before", "bytes", "call", "category", "cause", "cell", "cell_count", "cells", "changed", "changes", "code", "code_text", "content",
-    "cost_usd", "count", "created", "cwd", "delay_ms", "denials", "denied", "duration_ms", "echo", "edit_mode", "error", "errors",
-    "event", "exit", "explanation", "files", "from", "hits", "hook_event", "image", "images", "interrupted", "items", "job",
-    "level", "lines", "listed", "matches", "minor", "mode", "model", "models", "modified", "more", "more_files", "name",
-    "new_source", "note", "of", "old_source", "original", "outcome", "output_file", "partial", "patch", "path", "persisted",
-    "plan", "problems", "query", "quiet", "reason", "redacted", "removed", "resets_at", "say", "server", "server_side",
-    "servers", "session", "skill", "snippet", "start", "state", "status", "stderr", "stdout", "stopped", "structured",
-    "subtype", "success", "task", "tasks", "timed_out", "timed_out_ms", "to", "todos", "tokens", "took_ms", "tool", "tool_uses",
-    "tools", "total", "trigger", "truncated", "turns", "type", "url", "usage", "user_modified", "utilization", "value",
-    "version", "words",
-];
+/// The names of the typed facts that a script may set.
+pub(super) fn facts() -> impl Iterator<Item = &'static str> {
+    FACTS.iter().filter(|(_, fact)| fact.is_open).map(|(name, _)| *name)
+}
 
 /// What every item may be told.
 const FIELDS: &[&str] = &["id", "parent", "text", "error", "time", "data", "open", "session"];
@@ -323,8 +313,8 @@ fn put(item: &mut Item, slot: &Slot, node: u32) {
 
 /// The name of a fact. The error names the nearest one, among `others` too.
 fn fact<'a>(name: &str, others: impl Iterator<Item = &'a &'static str>) -> Result<&'static str, Wrong> {
-    FACTS.iter().find(|known| **known == name).copied().ok_or_else(|| {
-        let hint = suggestion(name, others.chain(FACTS).copied());
+    facts().find(|known| *known == name).ok_or_else(|| {
+        let hint = suggestion(name, others.copied().chain(facts()));
         format!("there is no field or fact \"{name}\" {hint}")
     })
 }

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
+use streamfmt_core::item::facts::{FACTS, Shape};
 use streamfmt_core::item::{Action, Kind};
 use streamfmt_core::theme;
-use streamfmt_core::writer::json::fact_types;
 
 use super::api::{API, CLASSES, FIELDS, FUNCTIONS, OLD};
 use super::{block, journal, plugin, re, vm};
@@ -41,15 +41,31 @@ pub fn types() -> String {
     let mut roles: Vec<&str> = theme::roles().collect();
     roles.sort_unstable();
     alias(&mut out, "what a text is; a role of your own goes below a known one", "Role", &roles, "string");
-    out.push_str(
-        "\n---Typed facts, as far as they are known: docs/facts.md tells when.\n---@class sf.Data\n",
-    );
-    for (name, kind) in fact_types() {
-        let _ = writeln!(out, "---@field {name}? {kind}");
+    out.push_str("\n---Typed facts, as far as they are known; docs/facts.md has the items they stand on.\n---@class sf.Data\n");
+    // Some names are in machine output alone.
+    for (name, fact) in FACTS.iter().filter(|(_, fact)| !fact.on.is_empty()) {
+        let _ = writeln!(out, "---@field {name}? {} {}", type_of(fact.shape), fact.doc);
     }
     out.push_str("---@field [string] any\n");
     out.push_str(OTHERS);
     out
+}
+
+/// The type of a fact, as editors have it.
+fn type_of(shape: Shape) -> &'static str {
+    match shape {
+        Shape::Text => "string",
+        Shape::Integer | Shape::Number => "number",
+        Shape::Truth => "boolean",
+        Shape::List | Shape::Parts(_) => "any[]",
+        Shape::Texts => "string[]",
+        Shape::Objects(_) => "table[]",
+        Shape::Object(_) => "table",
+        Shape::IntegerOrText => "number|string",
+        Shape::TextOrObject => "string|table",
+        Shape::IntegerOrList => "number|any[]",
+        Shape::Any => "any",
+    }
 }
 
 /// An alias for one of these texts, or something else.

@@ -89,6 +89,25 @@ pub(crate) fn hostile() -> Vec<(String, Vec<u8>)> {
         .collect()
 }
 
+/// The inputs of the golden cases, with their names.
+pub(crate) fn golden() -> Vec<(String, Vec<u8>)> {
+    let folders = folders(&root().join("tests/golden"));
+    let paths = folders.iter().flat_map(|folder| files(folder));
+    let found: Vec<_> = paths
+        .filter(|path| path.extension().is_some_and(|extension| extension == "ndjson"))
+        .filter_map(|path| Some((path.display().to_string(), fs::read(&path).ok()?)))
+        .collect();
+    assert!(!found.is_empty(), "there are no golden inputs");
+    found
+}
+
+/// All that there is to read: recordings in all their forms, golden inputs, and files made to do harm.
+pub(crate) fn inputs() -> Vec<(String, Vec<u8>)> {
+    let recordings = recordings();
+    let recorded = recordings.iter().flat_map(Recording::forms);
+    recorded.map(|(name, bytes)| (name, bytes.to_vec())).chain(golden()).chain(hostile()).collect()
+}
+
 /// The events of a file, each as one value. `None` if a line is more than plain JSON readers can read,
 /// such as half of a surrogate pair: then nothing can be said about what is in the file.
 pub(crate) fn events(bytes: &[u8]) -> Option<Vec<Value>> {

@@ -182,11 +182,3 @@ fn a_name_nobody_has_is_a_mistake_and_the_nearest_is_named() {
     assert!(problem.contains("did you mean \"acme-agent\"?"), "{problem}");
     assert!(build("acme-agent").is_ok());
 }
-
-#[test]
-fn every_fact_is_one_of_the_documented() {
-    let page = include_str!("../../../../../docs/facts.md");
-    for name in crate::lua::made::FACTS {
-        assert!(page.contains(&format!("`{name}`")), "{name} isn't in docs/facts.md");
-    }
-}

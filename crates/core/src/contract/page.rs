@@ -1,0 +1,157 @@
+//! The page of typed facts, `docs/facts.md`.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use crate::item::facts::{BARE_EVENTS, DOES, FACTS, On, Row, Shape};
+
+const HEAD: &str = "# Typed facts of items (`data`)
+
+<!-- Made from the table in crates/core/src/item/facts.rs. -->
+
+Names are the same for every dialect. A fact that isn't known is absent. A value under one of these names that is of another type is
+in `odd` (name → value), so what is written here can be relied on. The types are in the [schema of items](schema/items.schema.json)
+as well; [json.md](json.md) describes the items around them.
+
+## Results, by what the tool does
+
+| action | facts |
+|---|---|
+";
+
+const NOTICES: &str = "
+## Notices, by `event`
+
+| event | facts |
+|---|---|
+";
+
+const OTHERS: &str = "
+The list of events is open: new ones come with new versions of the agents.
+
+## Other items
+
+| kind | facts |
+|---|---|
+";
+
+const RECORDS: &str = "
+A line of a reply that is a JSON object with a string under `type` is an item of its own as well, a `record`, right after the reply: agents
+are often asked to answer programs that way. Output in `text` and `json` doesn't repeat it: it is in the reply. `--only record` shows records
+alone.
+
+## All facts
+
+| name | type | meaning |
+|---|---|---|
+";
+
+const DOES_HEAD: &str = "
+## What calls do
+
+A call's `does` holds what it does it with and to: the same names for every agent, whatever its own are. What of the input has no name
+here, or is of another type, is in `input` alone.
+
+| action | parts |
+|---|---|
+";
+
+const PARTS_HEAD: &str = "
+| name | type | meaning |
+|---|---|---|
+";
+
+/// What tools do, as groups of the page: a group's name, and where its facts stand.
+const ACTIONS: [(&str, &[On]); 12] = [
+    ("any", &[On::All]),
+    ("run", &[On::Run]),
+    ("read", &[On::Read]),
+    ("write", &[On::Write]),
+    ("edit", &[On::Edit]),
+    ("write, edit", &[On::Change]),
+    ("search", &[On::Search]),
+    ("fetch", &[On::Fetch]),
+    ("delegate", &[On::Delegate]),
+    ("plan", &[On::Plan]),
+    ("ask", &[On::Ask]),
+    ("mcp", &[On::Mcp]),
+];
+
+/// The page.
+pub fn facts() -> String {
+    let mut out = String::from(HEAD);
+    let actions = || ACTIONS.into_iter().chain([("other", &[On::Other][..])]);
+    for (name, on) in actions() {
+        group(&mut out, name, FACTS, on);
+    }
+    out.push_str(NOTICES);
+    group(&mut out, "any", FACTS, &[On::Notices]);
+    let events: BTreeSet<&str> = FACTS
+        .iter()
+        .flat_map(|(_, row)| row.on)
+        .filter_map(|on| if let On::Event(event) = on { Some(*event) } else { None })
+        .collect();
+    for event in events {
+        group(&mut out, &format!("`{event}`"), FACTS, &[On::Event(event)]);
+    }
+    let bare: Vec<String> = BARE_EVENTS.iter().map(|event| format!("`{event}`")).collect();
+    let _ = writeln!(out, "| {} | |", bare.join(", "));
+    out.push_str(OTHERS);
+    for (name, on) in [
+        ("call", On::Calls),
+        ("prompt", On::Prompts),
+        ("thinking", On::Thinking),
+        ("plan", On::Plans),
+        ("record", On::Records),
+        ("outcome", On::Outcomes),
+        ("unknown", On::Unknown),
+    ] {
+        group(&mut out, &format!("`{name}`"), FACTS, &[on]);
+    }
+    out.push_str(RECORDS);
+    meanings(&mut out, "", FACTS);
+    out.push_str(DOES_HEAD);
+    for (name, on) in actions() {
+        group(&mut out, name, DOES, on);
+    }
+    out.push_str(PARTS_HEAD);
+    meanings(&mut out, "", DOES);
+    out
+}
+
+/// The names of the facts that stand there, as a row; none if there are none.
+fn group(out: &mut String, name: &str, rows: &[Row], on: &[On]) {
+    let is_here = |row: &&Row| row.1.on.iter().any(|place| on.contains(place));
+    let names: Vec<String> = rows.iter().filter(is_here).map(|(name, _)| format!("`{name}`")).collect();
+    if !names.is_empty() {
+        // Writing to a string can't fail.
+        let _ = writeln!(out, "| {name} | {} |", names.join(", "));
+    }
+}
+
+/// Each name with its type and what it means, and below it the parts that it has.
+fn meanings(out: &mut String, before: &str, rows: &[Row]) {
+    for (name, row) in rows {
+        let _ = writeln!(out, "| `{before}{name}` | {} | {} |", type_name(row.shape), row.doc);
+        let mark = if matches!(row.shape, Shape::Object(_)) { "." } else { "[]." };
+        meanings(out, &format!("{before}{name}{mark}"), row.shape.parts());
+    }
+}
+
+/// A kind of value in words.
+fn type_name(shape: Shape) -> &'static str {
+    match shape {
+        Shape::Text => "text",
+        Shape::Integer => "whole number",
+        Shape::Number => "number",
+        Shape::Truth => "true or false",
+        Shape::List => "list",
+        Shape::Texts => "list of texts",
+        Shape::Objects(_) | Shape::Parts(_) => "list of objects",
+        Shape::Object(_) => "object",
+        Shape::IntegerOrText => "whole number or text",
+        Shape::TextOrObject => "text or object",
+        Shape::IntegerOrList => "whole number or list",
+        Shape::Any => "anything",
+    }
+}

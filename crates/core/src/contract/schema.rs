@@ -1,0 +1,119 @@
+//! The JSON Schemas of the machine outputs.
+//!
+//! Unknown fields are allowed everywhere: newer versions may have more.
+
+use std::borrow::Cow;
+
+use schemars::transform::{RecursiveTransform, Transform};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::{Map, Value, json};
+
+use super::{EntryLine, ItemLine};
+use crate::item::facts::{DOES, FACTS, Row, Shape};
+
+/// The JSON Schema of a line of `--to items`.
+pub fn items() -> String {
+    text(schemars::schema_for!(ItemLine))
+}
+
+/// The JSON Schema of a line of `--to json`.
+pub fn json() -> String {
+    text(schemars::schema_for!(EntryLine))
+}
+
+/// The typed facts of an item.
+pub(super) struct Facts;
+
+impl JsonSchema for Facts {
+    fn schema_name() -> Cow<'static, str> {
+        "Facts".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        object(
+            "Typed facts of an item. Which there are depends on its kind and action; new ones may come.",
+            FACTS,
+        )
+    }
+}
+
+/// What a call does it with and to.
+pub(super) struct Does;
+
+impl JsonSchema for Does {
+    fn schema_name() -> Cow<'static, str> {
+        "Does".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        object(
+            "What a call does it with and to. Which parts there are depends on the action; new ones may come.",
+            DOES,
+        )
+    }
+}
+
+fn object(about: &str, rows: &[Row]) -> Schema {
+    json_schema!({ "description": about, "type": "object", "properties": properties(rows) })
+}
+
+fn properties(rows: &[Row]) -> Value {
+    let fields = rows.iter().map(|(name, row)| {
+        let mut field = Map::from_iter([("description".to_owned(), Value::from(row.doc))]);
+        field.extend(of_shape(row.shape));
+        ((*name).to_owned(), Value::Object(field))
+    });
+    Value::Object(fields.collect())
+}
+
+/// What a schema states of a kind of value.
+fn of_shape(shape: Shape) -> Map<String, Value> {
+    let parts = |parts: &[Row]| match parts {
+        [] => json!({ "type": "object" }),
+        parts => json!({ "type": "object", "properties": properties(parts) }),
+    };
+    let stated = match shape {
+        Shape::Text => json!({ "type": "string" }),
+        Shape::Integer => json!({ "type": "integer" }),
+        Shape::Number => json!({ "type": "number" }),
+        Shape::Truth => json!({ "type": "boolean" }),
+        Shape::List => json!({ "type": "array" }),
+        Shape::Texts => json!({ "type": "array", "items": { "type": "string" } }),
+        Shape::Objects(of) | Shape::Parts(of) => json!({ "type": "array", "items": parts(of) }),
+        Shape::Object(of) => parts(of),
+        Shape::IntegerOrText => json!({ "type": ["integer", "string"] }),
+        Shape::TextOrObject => json!({ "type": ["string", "object"] }),
+        Shape::IntegerOrList => json!({ "type": ["integer", "array"] }),
+        Shape::Any => json!({}),
+    };
+    match stated {
+        Value::Object(stated) => stated,
+        _ => Map::new(),
+    }
+}
+
+fn text(mut schema: Schema) -> String {
+    RecursiveTransform(forbid_null).transform(&mut schema);
+    // A schema is plain JSON, which can always be written.
+    serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
+}
+
+/// What isn't there is left out, never `null`.
+fn forbid_null(schema: &mut Schema) {
+    let Some(object) = schema.as_object_mut() else { return };
+    if let Some(Value::Array(types)) = object.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            object.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Value::Array(choices)) = object.get_mut("anyOf") {
+        choices.retain(|choice| choice.get("type").is_none_or(|name| name != "null"));
+        if let [Value::Object(only)] = choices.as_mut_slice() {
+            let only = std::mem::take(only);
+            object.remove("anyOf");
+            object.extend(only);
+        }
+    }
+}
