@@ -1,217 +1,282 @@
 //! What the machine outputs promise: the lines of `items` and of `json`, as types.
 //!
-//! The writers spell these lines by hand, for speed. The types stand beside them for the JSON Schemas
-//! (`docs/schema`) and for the test that reads every line back, so that both stay true.
-//! Their comments are the descriptions in the schemas; the facts are those of their table.
+//! An entry is written and read by its type. The line of an item is written by hand, since its facts are passed on as they
+//! came, and read back into a record ([`Item::from_json`](crate::item::Item::from_json)); a test holds both to the type here.
+//! The JSON Schemas (`docs/schema`) are made of these types and of the table of facts; comments are descriptions there.
 
+#[cfg(feature = "schema")]
 mod page;
+#[cfg(feature = "schema")]
 mod schema;
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::Value;
+use std::borrow::Cow;
 
-use crate::entry::{Change, Point};
-use crate::item::{Action, Kind, Status};
+use jiff::Timestamp;
+use serde::de::{Deserializer, Error as _, IgnoredAny};
+use serde::ser::Error as _;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
 
+use crate::entry::{Block, Entry, Figures, Line, Mark, View, read_mark};
+use crate::item::{Action, Id, Item, Kind, Status};
+use crate::outline::{Node, Relation};
+use crate::pipeline::Update;
+use crate::text::Text;
+use crate::writer::json::write_item;
+
+#[cfg(feature = "schema")]
 pub use page::facts as facts_page;
+#[cfg(feature = "schema")]
 pub use schema::{items as items_schema, json as json_schema};
 
+/// Version of both formats.
+pub const VERSION: u32 = 1;
+
 /// One thing of a session, as it is: a line of `--to items`. It is written once, when it is whole.
-#[derive(Debug, Deserialize, JsonSchema)]
-pub struct ItemLine {
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct ItemLine {
     /// Version of the format.
-    #[schemars(extend("const" = 1))]
-    pub v: u32,
+    #[serde(rename = "v", deserialize_with = "version")]
+    #[cfg_attr(feature = "schema", schemars(extend("const" = 1)))]
+    _v: u32,
     /// The stream's own id, else `line-<n>`; unique within one input.
-    pub id: String,
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub(crate) id: Id,
     /// On what a sub-agent did: the id of the call that it is inside of.
-    pub parent: Option<String>,
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    pub(crate) parent: Option<Id>,
     /// Its place within its parent, from 0, by first appearance.
-    pub place: u32,
+    pub(crate) place: u32,
     /// What it is.
-    pub kind: Kind,
+    pub(crate) kind: Kind,
     /// Where it is in its life. A call is done when its input is whole; a failure is its result's.
-    pub status: Status,
+    pub(crate) status: Status,
     /// When it happened, in UTC, if the stream says so.
-    #[schemars(extend("format" = "date-time"))]
-    pub at: Option<String>,
+    #[serde(rename = "at")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("format" = "date-time")))]
+    _at: Option<IgnoredAny>,
     /// The session it belongs to.
-    pub session: Option<String>,
+    pub(crate) session: Option<String>,
     /// Number of the first line that it came with, from 1.
-    pub line: u64,
+    pub(crate) line: u64,
     /// On calls and results: the tool, as the stream names it.
-    pub tool: Option<String>,
+    pub(crate) tool: Option<String>,
     /// On calls and results: what the tool does, whatever its name.
-    pub action: Option<Action>,
+    pub(crate) action: Option<Action>,
     /// On calls: what it does it with and to, under names that all agents share. What of the input has no such name, or is of
     /// another type, is in `input` alone.
-    #[schemars(with = "Option<schema::Does>")]
-    pub does: Option<Value>,
+    #[serde(rename = "does")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<schema::Does>"))]
+    _does: Option<IgnoredAny>,
     /// On calls: the input as it came; key order and numbers stay.
-    pub input: Option<Value>,
+    #[serde(rename = "input")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
+    _input: Option<IgnoredAny>,
     /// On results: the id of the call.
-    pub call: Option<String>,
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    pub(crate) call: Option<Id>,
     /// What it says, faithful to the stream.
-    pub text: Option<String>,
+    #[serde(rename = "text")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    _text: Option<IgnoredAny>,
     /// True if it tells of a failure, else absent.
-    #[schemars(extend("const" = true))]
-    pub error: Option<bool>,
+    #[cfg_attr(feature = "schema", schemars(extend("const" = true)))]
+    pub(crate) error: Option<bool>,
     /// Typed facts, named alike for every agent.
-    #[schemars(with = "Option<schema::Facts>")]
-    pub data: Option<Value>,
+    #[serde(rename = "data")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<schema::Facts>"))]
+    _data: Option<IgnoredAny>,
 }
 
 /// What is said of one item: a line of `--to json`. All text is cleaned: nothing in it can steer a terminal.
-#[derive(Debug, Deserialize, JsonSchema)]
-pub struct EntryLine {
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct EntryLine<'a> {
     /// Version of the format.
-    #[schemars(extend("const" = 1))]
-    pub v: u32,
+    #[serde(deserialize_with = "version")]
+    #[cfg_attr(feature = "schema", schemars(extend("const" = 1)))]
+    v: u32,
     /// The item's id.
-    pub id: String,
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    id: Cow<'a, Id>,
     /// On what a sub-agent did: the id of the call that it is inside of.
-    pub parent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    parent: Option<Cow<'a, Id>>,
     /// The item's place within its parent, from 0.
-    pub place: u32,
+    place: u32,
     /// What the item is.
-    pub kind: Kind,
+    kind: Kind,
     /// On calls and results: the tool.
-    pub tool: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<Cow<'a, Text>>,
     /// On calls and results: what the tool does.
-    pub action: Option<Action>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    action: Option<Action>,
     /// Where the item is in its life.
-    pub status: Status,
+    status: Status,
     /// When it happened, in UTC, if the stream says so.
-    #[schemars(extend("format" = "date-time"))]
-    pub at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("format" = "date-time")))]
+    at: Option<Timestamp>,
     /// On results: milliseconds since the call, if the stream tells both times.
-    pub took_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    took_ms: Option<u64>,
     /// On what doesn't directly follow the call that it belongs to: that call's title.
-    pub of: Option<LineShape>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    of: Option<Cow<'a, Line>>,
+    /// In updates alone, on results: the id of the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    call: Option<Cow<'a, Id>>,
+    /// In updates alone: how many sub-agents it is inside of, unless none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    depth: u16,
+    /// In updates alone: what the run had come to by then, if that is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    figures: Option<Figures>,
     /// Name of the glyph in front; a theme spells it. Absent: none.
-    pub mark: Option<String>,
+    #[serde(default, deserialize_with = "read_mark", skip_serializing_if = "Option::is_none")]
+    mark: Mark,
     /// The title; empty if the body says it all.
-    pub title: LineShape,
+    title: Cow<'a, Line>,
     /// What stands under the title; absent if there is nothing.
-    pub body: Option<Vec<BlockShape>>,
+    #[serde(default, skip_serializing_if = "has_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<Block>>"))]
+    body: Cow<'a, [Block]>,
 }
 
-/// One line: its pieces, to be written one after the other with nothing between.
-pub type LineShape = Vec<SpanShape>;
-
-/// A piece of a line.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "Span")]
-pub struct SpanShape {
-    /// What it says; no line feed is in it.
-    pub text: String,
-    /// What it is: a dotted name such as `tool.name`. One that isn't known counts as its parent, `tool`.
-    pub role: String,
-    /// Where it leads. The scheme isn't checked.
-    pub link: Option<String>,
+/// Reads a version; any but ours is an error.
+fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    match u32::deserialize(deserializer)? {
+        VERSION => Ok(VERSION),
+        other => Err(D::Error::custom(format!("version {other} of the format isn't known, only {VERSION}"))),
+    }
 }
 
-/// A part of a body. Newer versions may have more types.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "lowercase")]
-#[schemars(rename = "Block")]
-pub enum BlockShape {
-    /// Short lines with roles of their own.
-    Lines {
-        /// The lines.
-        lines: Vec<LineShape>,
-    },
-    /// Markdown, as a model writes it.
-    Prose {
-        /// Its source.
-        text: String,
-        /// What it is.
-        role: String,
-    },
-    /// Verbatim text: output, file contents, commands.
-    Code {
-        /// The text, without a final line feed.
-        text: String,
-        /// Language or file extension.
-        lang: Option<String>,
-        /// Number of the first line, if lines are numbered.
-        start: Option<u64>,
-        /// What it is.
-        role: String,
-    },
-    /// Changes of a file.
-    Diff {
-        /// The file.
-        path: Option<String>,
-        /// Stretches of changed lines.
-        hunks: Vec<HunkShape>,
-    },
-    /// Points with states.
-    List {
-        /// The points.
-        items: Vec<PointShape>,
-    },
-    /// Rows and columns.
-    Table {
-        /// Heads of the columns; may be empty.
-        head: Vec<LineShape>,
-        /// The rows.
-        rows: Vec<Vec<LineShape>>,
-    },
-    /// A picture or document that is told, not shown.
-    Image {
-        /// Its media type, as claimed.
-        media: String,
-        /// Its size.
-        bytes: Option<u64>,
-        /// Its name, place or address.
-        name: Option<String>,
-    },
-    /// Something that may be folded.
-    Details {
-        /// What stands for it when it is folded.
-        summary: LineShape,
-        /// What is inside.
-        body: Vec<BlockShape>,
-    },
-    /// Something was left out here, by a limit of the profile.
-    Elided {
-        /// Whole lines that were left out.
-        lines: u64,
-        /// Bytes that were left out.
-        bytes: u64,
-    },
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(depth: &u16) -> bool {
+    *depth == 0
 }
 
-/// One hunk of a diff.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "Hunk")]
-pub struct HunkShape {
-    /// Number of its first line in the old file, from 1; absent if only the changed text is known.
-    pub old_start: Option<u64>,
-    /// Number of its first line in the new file, from 1; absent likewise.
-    pub new_start: Option<u64>,
-    /// Its lines.
-    pub lines: Vec<DiffLineShape>,
+#[expect(clippy::ptr_arg, reason = "serde asks so")]
+fn has_none(body: &Cow<'_, [Block]>) -> bool {
+    body.is_empty()
 }
 
-/// One line of a hunk.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "DiffLine")]
-pub struct DiffLineShape {
-    /// Kept, added or removed.
-    pub change: Change,
-    /// The line without its mark and line feed.
-    pub text: String,
+impl<'a> EntryLine<'a> {
+    /// The line of a node. What only updates have isn't in it, nor is the node's result, which has a line of its own.
+    pub(crate) fn of(node: &'a Node) -> Self {
+        let of = match &node.relation {
+            Relation::Apart(of) => Some(Cow::Borrowed(of)),
+            Relation::Own | Relation::Below => None,
+        };
+        Self { of, call: None, depth: 0, figures: None, ..Self::from(&node.entry) }
+    }
 }
 
-/// A point of a list.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ListPoint")]
-pub struct PointShape {
-    /// Its state.
-    pub point: Point,
-    /// What it says.
-    pub line: LineShape,
+impl<'a> From<&'a Entry> for EntryLine<'a> {
+    fn from(entry: &'a Entry) -> Self {
+        Self {
+            v: VERSION,
+            id: Cow::Borrowed(&entry.id),
+            parent: entry.parent.as_ref().map(Cow::Borrowed),
+            place: entry.place,
+            kind: entry.kind,
+            tool: entry.tool.as_ref().map(Cow::Borrowed),
+            action: entry.action,
+            status: entry.status,
+            at: entry.at,
+            took_ms: entry.took,
+            of: None,
+            call: entry.call.as_ref().map(Cow::Borrowed),
+            depth: entry.depth,
+            figures: entry.figures,
+            mark: entry.view.mark,
+            title: Cow::Borrowed(&entry.view.title),
+            body: Cow::Borrowed(&entry.view.body),
+        }
+    }
+}
+
+impl From<EntryLine<'_>> for Entry {
+    fn from(line: EntryLine<'_>) -> Self {
+        Self {
+            id: line.id.into_owned(),
+            parent: line.parent.map(Cow::into_owned),
+            place: line.place,
+            kind: line.kind,
+            tool: line.tool.map(Cow::into_owned),
+            action: line.action,
+            status: line.status,
+            at: line.at,
+            took: line.took_ms,
+            depth: line.depth,
+            call: line.call.map(Cow::into_owned),
+            figures: line.figures,
+            view: View { mark: line.mark, body: line.body.into_owned(), ..View::default() }
+                .retitled(line.title.into_owned()),
+        }
+    }
+}
+
+impl Serialize for Entry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        EntryLine::from(self).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Entry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        EntryLine::deserialize(deserializer).map(Self::from)
+    }
+}
+
+impl Serialize for Node {
+    /// The line of `--to json`. The node's result isn't in it: there it has a line of its own.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        EntryLine::of(self).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Node {
+    /// Reads a line of `--to json`, with the title of the call that it belongs to if the line has that.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut line = EntryLine::deserialize(deserializer)?;
+        let relation = line.of.take().map_or(Relation::Own, |of| Relation::Apart(of.into_owned()));
+        Ok(Self { entry: line.into(), result: None, relation })
+    }
+}
+
+impl<'de> Deserialize<'de> for Update {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Either {
+            put: Option<Box<Entry>>,
+            drop: Option<Id>,
+        }
+        match Either::deserialize(deserializer)? {
+            Either { put: Some(entry), drop: None } => Ok(Self::Put(entry)),
+            Either { put: None, drop: Some(id) } => Ok(Self::Drop(id)),
+            _ => Err(D::Error::custom("an update has either `put` or `drop`")),
+        }
+    }
+}
+
+impl Serialize for Item {
+    /// The line of `--to items`, for `serde_json` alone: its facts are passed on as they came.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut line = String::new();
+        write_item(self, &mut line).map_err(S::Error::custom)?;
+        RawValue::from_string(line).map_err(S::Error::custom)?.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Item {
+    /// Reads a line of `--to items` as [`Item::from_json`] does, for `serde_json` alone.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let line = Box::<RawValue>::deserialize(deserializer)?;
+        Self::from_json(line.get()).map_err(D::Error::custom)
+    }
 }

@@ -8,17 +8,20 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::de::{Deserializer, Error as _};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::event::Usage;
 use crate::find::find;
 use crate::item::{Action, Id, Kind, Status};
 use crate::json::Record;
 use crate::text::{Text, clean_into};
+use crate::theme;
 
 /// What a span *is*: a dotted name such as `tool.name`, which falls back to its parent `tool`.
 /// The set is open; `docs/roles.md` lists the names in use.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Role(Cow<'static, str>);
 
 impl Role {
@@ -76,9 +79,18 @@ impl From<&'static str> for Role {
     }
 }
 
+impl<'de> Deserialize<'de> for Role {
+    /// What can't be the name of a role becomes the plain one, `text`.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Ok(Self::parse(&name).unwrap_or(Self::of("text")))
+    }
+}
+
 /// A text without line feeds: those of what it is made from become `␊`, so that no text can begin a line of its own
 /// where it is a part of one.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct OneLine(Text);
 
@@ -124,8 +136,15 @@ impl<T: Into<Text>> From<T> for OneLine {
     }
 }
 
+impl<'de> Deserialize<'de> for OneLine {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Text::deserialize(deserializer).map(Self::from)
+    }
+}
+
 /// A piece of one line.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Span {
     /// What it says.
     pub text: OneLine,
@@ -165,7 +184,8 @@ impl Span {
 }
 
 /// One line of spans, written one after the other with nothing between.
-#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Line {
     /// Its pieces.
@@ -222,7 +242,8 @@ impl Line {
 }
 
 /// One hunk of a diff.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hunk {
     /// Number of its first line in the old file, from 1; absent if only the changed text is known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -231,11 +252,13 @@ pub struct Hunk {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new_start: Option<u64>,
     /// Its lines.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<DiffLine<'static>>"))]
     pub lines: DiffLines,
 }
 
 /// One line of a hunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiffLine<'a> {
     /// Kept, added or removed.
     pub change: Change,
@@ -323,14 +346,28 @@ impl fmt::Debug for DiffLines {
 }
 
 impl Serialize for DiffLines {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.iter())
     }
 }
 
+impl<'de> Deserialize<'de> for DiffLines {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        /// [`DiffLine`] with a text of its own.
+        #[derive(Deserialize)]
+        struct Owned {
+            change: Change,
+            text: String,
+        }
+        let mut all = Self::default();
+        Vec::<Owned>::deserialize(deserializer)?.iter().for_each(|line| all.push(line.change, &line.text));
+        Ok(all)
+    }
+}
+
 /// What a diff did to a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(serde::Deserialize, schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Change {
     /// In both files.
@@ -353,8 +390,8 @@ impl Change {
 }
 
 /// State of a point of a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(serde::Deserialize, schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Point {
     /// A plain point.
@@ -383,7 +420,8 @@ impl Point {
 }
 
 /// A point of a list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ListItem {
     /// Its state.
     pub point: Point,
@@ -440,8 +478,9 @@ impl fmt::Debug for Picture {
 }
 
 /// A part of an entry's body.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "type", rename_all = "lowercase")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", tag = "type", rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Block {
     /// Short lines with roles of their own.
@@ -499,7 +538,7 @@ pub enum Block {
         /// Its name, place or address, if it has one.
         #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<Text>,
-        /// Where its bytes are, if the stream holds them.
+        /// Where its bytes are, if the stream holds them; JSON has no place for them.
         #[serde(skip)]
         picture: Option<Picture>,
     },
@@ -519,7 +558,30 @@ pub enum Block {
     },
 }
 
+impl Serialize for Block {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Block {
+    /// A block of a type that isn't known, as newer versions may have them, becomes one that was left out.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(deserializer)?;
+        match value.get("type").and_then(serde_json::Value::as_str) {
+            Some(name) if !Self::TYPES.contains(&name) => {
+                Ok(Self::Elided { lines: 0, bytes: value.to_string().len() as u64 })
+            }
+            _ => Self::deserialize(value).map_err(D::Error::custom),
+        }
+    }
+}
+
 impl Block {
+    /// What the types of blocks are called in the machine formats.
+    pub const TYPES: [&str; 9] =
+        ["lines", "prose", "code", "diff", "list", "table", "image", "details", "elided"];
+
     /// Verbatim text without language or line numbers.
     pub fn text(role: impl Into<Role>, text: impl Into<Text>) -> Self {
         Self::Code { text: text.into(), lang: None, start: None, role: role.into() }
@@ -537,16 +599,27 @@ impl Block {
 }
 
 /// What a formatter says of an item.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct View {
     /// Name of the glyph in front (`call`, `ok`, `error`, …; a theme spells it), or none.
-    pub mark: Option<&'static str>,
+    #[serde(default, deserialize_with = "read_mark", skip_serializing_if = "Option::is_none")]
+    pub mark: Mark,
     /// The title; may be empty.
     pub title: Line,
     /// What stands under it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub body: Vec<Block>,
     /// On a result: its title ends the phrase that its call's title began, `lines 14–17` … `of 22`.
     pub goes_on: bool,
+}
+
+/// The name of a glyph, or none. A name of its own, since `serde` would borrow what it sees to be a reference.
+pub type Mark = Option<&'static str>;
+
+/// Reads the name of a glyph; one that isn't known is none.
+pub(crate) fn read_mark<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Mark, D::Error> {
+    let name = Option::<String>::deserialize(deserializer)?;
+    Ok(name.as_deref().and_then(theme::mark))
 }
 
 impl View {
@@ -622,7 +695,7 @@ impl View {
     }
 }
 
-/// What is said of one item, under the item's id.
+/// What is said of one item, under the item's id. As JSON it is a line of `--to json` with what else it knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The item's id.
@@ -675,11 +748,13 @@ impl Entry {
 }
 
 /// What a run has come to.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Figures {
     /// Tokens used so far, each message counted once, sub-agents included.
     pub usage: Usage,
     /// What the run cost, in dollars; known at its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
 }
 

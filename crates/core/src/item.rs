@@ -7,6 +7,7 @@ mod deed;
 mod does;
 mod fact;
 pub mod facts;
+mod read;
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -15,7 +16,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::hash::hash;
 use crate::json::{Record, Str, Value};
@@ -24,6 +25,7 @@ use crate::text::Text;
 pub use deed::Deed;
 pub use does::{Does, DoesRef, Part};
 pub use fact::{Fact, FactRef};
+pub use read::ReadError;
 
 /// Ids longer than this are cut, and a hash of them makes up for the rest.
 const MAX_ID: usize = 512;
@@ -74,6 +76,18 @@ impl From<String> for Id {
     }
 }
 
+impl Serialize for Id {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+impl<'de> Deserialize<'de> for Id {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self::from)
+    }
+}
+
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
@@ -114,8 +128,8 @@ impl Ord for Id {
 }
 
 /// What an item is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[cfg_attr(feature = "schema", derive(serde::Deserialize, schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Kind {
@@ -137,7 +151,8 @@ pub enum Kind {
     Outcome,
     /// A structured line inside a reply.
     Record,
-    /// What isn't understood: shown as it is.
+    /// What isn't understood: shown as it is. A kind in JSON that this version doesn't know is read as this one.
+    #[serde(other)]
     Unknown,
 }
 
@@ -174,8 +189,8 @@ impl Kind {
 }
 
 /// Where an item is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(serde::Deserialize, schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// It may still grow.
@@ -189,8 +204,8 @@ pub enum Status {
 }
 
 /// What a call does, whatever its dialect calls the tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[cfg_attr(feature = "schema", derive(serde::Deserialize, schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Action {
@@ -214,7 +229,8 @@ pub enum Action {
     Ask,
     /// Calls a tool of an MCP server.
     Mcp,
-    /// Anything else.
+    /// Anything else. An action in JSON that this version doesn't know is read as this one.
+    #[serde(other)]
     Other,
 }
 

@@ -9,7 +9,6 @@
 //! No files, sockets, environment, clock, threads or randomness: bytes and time are handed in.
 
 pub mod clip;
-#[cfg(feature = "schema")]
 pub mod contract;
 pub mod dialect;
 pub mod entry;

@@ -23,6 +23,8 @@ use std::fmt::{self, Write};
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
+use serde::Serialize;
+
 use crate::dialect::Guest;
 use crate::entry::Entry;
 use crate::formatter::Formatter;
@@ -59,8 +61,9 @@ pub enum Output {
     Items,
 }
 
-/// A change of what a sink shows, keyed by id.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A change of what a sink shows, keyed by id. As JSON: `{"put":{…}}` with an entry, or `{"drop":"id"}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Update {
     /// Show this entry, in place of the one with its id if there is one.
     Put(Box<Entry>),

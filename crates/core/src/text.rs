@@ -17,6 +17,7 @@ use crate::json::Str;
 
 /// Text that is safe to write: cleaned once, on the way in.
 #[derive(PartialEq, Eq, Default, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Text(Cow<'static, str>);
 
 impl Clone for Text {

@@ -55,3 +55,8 @@ pub use streamfmt_core as core;
 pub use tail::Tail;
 pub use themes::{Background, Themes};
 pub use trust::{Closure, Standing, Trust};
+
+/// The page for programs: its example is run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/json.md")]
+pub struct JsonPage;

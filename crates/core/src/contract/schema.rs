@@ -18,7 +18,7 @@ pub fn items() -> String {
 
 /// The JSON Schema of a line of `--to json`.
 pub fn json() -> String {
-    text(schemars::schema_for!(EntryLine))
+    text(schemars::schema_for!(EntryLine<'static>))
 }
 
 /// The typed facts of an item.

@@ -4,18 +4,23 @@
 //! as an escape (`\u001b`). Texts of items are faithful otherwise; those of entries were cleaned before.
 
 use std::fmt::{self, Write};
+use std::io;
 
-use crate::entry::{Block, Line};
-use crate::item::{Content, Fact, FactRef, Item, Kind as Kinds};
+use serde::Serialize;
+use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
+
+use crate::contract::{EntryLine, VERSION};
+use crate::item::{Content, DoesRef, Fact, FactRef, Item, Kind as Kinds};
 use crate::json::{Kind, Str, Value};
-use crate::outline::{Node, Relation};
+use crate::outline::Node;
+use crate::pipeline::Update;
 use crate::text::{is_dangerous, is_joiner};
 use crate::writer::{Order, Wants, Writer, shape};
 
-/// Version of both formats.
-pub const VERSION: u32 = 1;
 /// Containers of a value deeper than this are written as a string of their text.
 const MAX_DEPTH: usize = 64;
+/// JSON is handed on in pieces of about so many bytes.
+const PIECE: usize = 4 << 10;
 
 /// Writes entries, one JSON object a line.
 #[derive(Debug, Default)]
@@ -27,40 +32,88 @@ impl Writer for Json {
     }
 
     fn node(&mut self, node: &Node, out: &mut dyn Write) -> fmt::Result {
-        let entry = &node.entry;
-        let mut object = Object::open(out)?;
-        object.field("v")?.write_fmt(format_args!("{VERSION}"))?;
-        object.string("id", entry.id.as_str())?;
-        if let Some(parent) = &entry.parent {
-            object.string("parent", parent.as_str())?;
+        write_line(&EntryLine::of(node), out)
+    }
+}
+
+/// Writes an update as a line.
+pub fn write_update(update: &Update, out: &mut dyn Write) -> fmt::Result {
+    write_line(update, out)
+}
+
+/// Writes what serialises as a line.
+fn write_line(value: &impl Serialize, out: &mut dyn Write) -> fmt::Result {
+    let mut pieces = Pieces { out, held: Vec::with_capacity(PIECE) };
+    let mut serializer = serde_json::Serializer::with_formatter(&mut pieces, Spelling);
+    value.serialize(&mut serializer).map_err(|_| fmt::Error)?;
+    pieces.hand_on()?;
+    out.write_char('\n')
+}
+
+/// Takes the bytes of JSON as it is written, each time whole characters, and hands them on as text.
+struct Pieces<'a> {
+    out: &'a mut dyn Write,
+    held: Vec<u8>,
+}
+
+impl Pieces<'_> {
+    fn hand_on(&mut self) -> fmt::Result {
+        let text = simdutf8::basic::from_utf8(&self.held).map_err(|_| fmt::Error)?;
+        let written = self.out.write_str(text);
+        self.held.clear();
+        written
+    }
+}
+
+impl io::Write for Pieces<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_all(bytes).map(|()| bytes.len())
+    }
+
+    #[inline]
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.held.len() + bytes.len() > PIECE {
+            self.hand_on().map_err(io::Error::other)?;
+            if bytes.len() > PIECE {
+                let text = simdutf8::basic::from_utf8(bytes).map_err(io::Error::other)?;
+                return self.out.write_str(text).map_err(io::Error::other);
+            }
         }
-        object.field("place")?.write_fmt(format_args!("{}", entry.place))?;
-        object.string("kind", entry.kind.name())?;
-        if let Some(tool) = &entry.tool {
-            object.string("tool", tool)?;
+        self.held.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// How strings are spelled: whatever could steer a terminal or hide text is an escape.
+struct Spelling;
+
+impl Formatter for Spelling {
+    fn write_string_fragment<W: ?Sized + io::Write>(&mut self, out: &mut W, text: &str) -> io::Result<()> {
+        let mut rest = text;
+        while let Some((at, ch)) = next_spelled(rest) {
+            out.write_all(&rest.as_bytes()[..at])?;
+            for unit in ch.encode_utf16(&mut [0; 2]) {
+                write!(out, "\\u{unit:04x}")?;
+            }
+            rest = &rest[at + ch.len_utf8()..];
         }
-        if let Some(action) = entry.action {
-            object.string("action", action.name())?;
+        out.write_all(rest.as_bytes())
+    }
+
+    fn write_char_escape<W: ?Sized + io::Write>(
+        &mut self,
+        out: &mut W,
+        escape: CharEscape,
+    ) -> io::Result<()> {
+        match escape {
+            CharEscape::Backspace => out.write_all(b"\\u0008"),
+            CharEscape::FormFeed => out.write_all(b"\\u000c"),
+            other => CompactFormatter.write_char_escape(out, other),
         }
-        object.string("status", status_name(entry.status))?;
-        if let Some(at) = entry.at {
-            object.string("at", &at.to_string())?;
-        }
-        if let Some(took) = entry.took {
-            write!(object.field("took_ms")?, "{took}")?;
-        }
-        if let Relation::Apart(of) = &node.relation {
-            line(object.field("of")?, of)?;
-        }
-        if let Some(mark) = entry.view.mark {
-            object.string("mark", mark)?;
-        }
-        line(object.field("title")?, &entry.view.title)?;
-        if !entry.view.body.is_empty() {
-            blocks(object.field("body")?, &entry.view.body)?;
-        }
-        object.close()?;
-        out.write_char('\n')
     }
 }
 
@@ -164,20 +217,32 @@ fn list<T>(
     out.write_char(']')
 }
 
-/// What a call does it with and to. What isn't of the type that its name promises is in the input alone.
+/// What a call does it with and to, if there is anything.
 fn does(object: &mut Object<'_>, item: &Item) -> fmt::Result {
     if item.kind != Kinds::Call {
         return Ok(());
     }
     let does = item.does();
+    let parts = parts(&does);
+    if parts.is_empty() { Ok(()) } else { write_parts(&parts, object.field("does")?) }
+}
+
+/// Writes what a call does it with and to.
+pub(crate) fn write_does(item: &Item, out: &mut dyn Write) -> fmt::Result {
+    write_parts(&parts(&item.does()), out)
+}
+
+/// The parts of what a call does. What isn't of the type that its name promises is in the input alone.
+fn parts<'a>(does: &'a DoesRef<'_>) -> Vec<(&'static str, FactRef<'a>)> {
     let mut parts = does.parts();
     parts.retain(|(name, part)| shape::is_part(name, *part));
-    if parts.is_empty() {
-        return Ok(());
-    }
-    let mut inside = Object::open(object.field("does")?)?;
+    parts
+}
+
+fn write_parts(parts: &[(&'static str, FactRef<'_>)], out: &mut dyn Write) -> fmt::Result {
+    let mut inside = Object::open(out)?;
     for (name, part) in parts {
-        told(inside.field(name)?, part)?;
+        told(inside.field(name)?, *part)?;
     }
     inside.close()
 }
@@ -287,105 +352,6 @@ fn fact(out: &mut dyn Write, item: &Item, known: &Fact) -> fmt::Result {
         Fact::List(known) => list(out, known, |out, known| fact(out, item, known)),
         Fact::Map(known) => facts(out, item, known),
     }
-}
-
-fn line(out: &mut dyn Write, line: &Line) -> fmt::Result {
-    list(out, &line.spans, |out, span| {
-        let mut object = Object::open(out)?;
-        object.string("text", &span.text)?;
-        object.string("role", span.role.name())?;
-        if let Some(link) = &span.link {
-            object.string("link", link)?;
-        }
-        object.close()
-    })
-}
-
-/// Blocks nest as deep as formatters build them: details inside details.
-fn blocks(out: &mut dyn Write, blocks: &[Block]) -> fmt::Result {
-    list(out, blocks, block)
-}
-
-fn block(out: &mut dyn Write, block: &Block) -> fmt::Result {
-    let mut object = Object::open(out)?;
-    match block {
-        Block::Lines { lines } => {
-            object.string("type", "lines")?;
-            list(object.field("lines")?, lines, line)?;
-        }
-        Block::Prose { text, role } => {
-            object.string("type", "prose")?;
-            object.string("text", text)?;
-            object.string("role", role.name())?;
-        }
-        Block::Code { text, lang, start, role } => {
-            object.string("type", "code")?;
-            object.string("text", text)?;
-            if let Some(lang) = lang {
-                object.string("lang", lang)?;
-            }
-            if let Some(start) = start {
-                write!(object.field("start")?, "{start}")?;
-            }
-            object.string("role", role.name())?;
-        }
-        Block::Diff { path, hunks } => {
-            object.string("type", "diff")?;
-            if let Some(path) = path {
-                object.string("path", path)?;
-            }
-            list(object.field("hunks")?, hunks, |out, hunk| {
-                let mut object = Object::open(out)?;
-                for (name, start) in [("old_start", hunk.old_start), ("new_start", hunk.new_start)] {
-                    if let Some(start) = start {
-                        write!(object.field(name)?, "{start}")?;
-                    }
-                }
-                list(object.field("lines")?, hunk.lines.iter(), |out, line| {
-                    let mut object = Object::open(out)?;
-                    object.string("change", line.change.name())?;
-                    object.string("text", line.text)?;
-                    object.close()
-                })?;
-                object.close()
-            })?;
-        }
-        Block::List { items } => {
-            object.string("type", "list")?;
-            list(object.field("items")?, items, |out, item| {
-                let mut object = Object::open(out)?;
-                object.string("point", item.point.name())?;
-                line(object.field("line")?, &item.line)?;
-                object.close()
-            })?;
-        }
-        Block::Table { head, rows } => {
-            object.string("type", "table")?;
-            list(object.field("head")?, head, line)?;
-            list(object.field("rows")?, rows, |out, row| list(out, row, line))?;
-        }
-        Block::Image { media, bytes, name, .. } => {
-            object.string("type", "image")?;
-            object.string("media", media)?;
-            if let Some(bytes) = bytes {
-                write!(object.field("bytes")?, "{bytes}")?;
-            }
-            if let Some(name) = name {
-                object.string("name", name)?;
-            }
-        }
-        Block::Details { summary, body } => {
-            object.string("type", "details")?;
-            line(object.field("summary")?, summary)?;
-            blocks(object.field("body")?, body)?;
-        }
-        Block::Elided { lines, bytes } => {
-            object.string("type", "elided")?;
-            write!(object.field("lines")?, "{lines}")?;
-            write!(object.field("bytes")?, "{bytes}")?;
-        }
-    }
-    object.close()
 }
 
 /// Writes a string with its quotes.
