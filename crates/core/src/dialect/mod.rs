@@ -3,7 +3,9 @@
 //! A dialect is a row of [`DIALECTS`]: a name, a claim, a decoder. What comes before it
 //! ([`crate::reading`]) is the same for all; what comes after it knows none of them.
 
+mod calls;
 mod claude;
+mod facts;
 mod foreign;
 #[cfg_attr(not(test), expect(dead_code, reason = "no dialect reads such patches yet"))]
 mod patch;

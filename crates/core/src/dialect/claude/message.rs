@@ -7,7 +7,9 @@ use std::borrow::Cow;
 use std::iter;
 use std::sync::Arc;
 
+use crate::dialect::calls::Call;
 use crate::dialect::fact;
+use crate::dialect::facts::{copy, image, leveled, minor, result_content};
 use crate::dialect::tool::mcp;
 use crate::event::{Event, Usage};
 use crate::hash::hash;
@@ -17,11 +19,10 @@ use crate::session::Facts;
 use crate::text::Text;
 
 use super::block::{Block, Fields, is_blank, string};
-use super::calls::Call;
 use super::line::{Field, Line};
 use super::marker::{Marked, Said};
 use super::partial::Told;
-use super::{Claude, Maker, copy, leveled, marker, minor, tool, tools, wrapped};
+use super::{Claude, Maker, marker, tool, tools, wrapped};
 
 /// Model of messages that the program makes itself.
 const SYNTHETIC: &str = "<synthetic>";
@@ -471,79 +472,11 @@ fn pictured(maker: &mut Maker<'_>, block: Value<'_>) -> Item {
     prompt
 }
 
-/// The text and pictures of a result block.
-fn result_content(item: &mut Item, content: Option<Value<'_>>) {
-    let Some(body) = content else { return };
-    match body.kind() {
-        json::Kind::String => item.text = Content::Node(body.node()),
-        json::Kind::Array => {
-            let mut texts = Vec::new();
-            let (mut images, mut hits, mut more) = (Vec::new(), Vec::new(), Vec::new());
-            for part in body.items() {
-                let kind = part.get("type").and_then(Value::decode).unwrap_or_default();
-                match &*kind {
-                    "text" if part.get("text").is_some_and(|text| text.kind() == json::Kind::String) => {
-                        texts.extend(part.get("text").map(Value::node));
-                    }
-                    "image" | "document" => images.push(image(part)),
-                    "web_search_result" => hits.push(Fact::Node(part.node())),
-                    _ if part.kind() == json::Kind::String => texts.push(part.node()),
-                    _ => more.push(Fact::Node(part.node())),
-                }
-            }
-            item.text = match texts[..] {
-                [] => Content::None,
-                [one] => Content::Node(one),
-                _ => Content::Parts(texts),
-            };
-            for (name, facts) in [("images", images), ("hits", hits), ("more", more)] {
-                if !facts.is_empty() {
-                    item.data.push((name, Fact::List(facts)));
-                }
-            }
-        }
-        json::Kind::Null => {}
-        _ => item.data.push(("more", Fact::List(vec![Fact::Node(body.node())]))),
-    }
-}
-
 /// Counts a message that nothing came of since there were `first` events.
 fn nothing_in_it(first: usize, out: &mut Vec<Event>) {
     if out.len() == first {
         out.push(Event::Bookkeeping("empty message".into()));
     }
-}
-
-/// What is told of a picture or document: never its bytes.
-fn image(block: Value<'_>) -> Fact {
-    let source = block.get("source").unwrap_or(block);
-    let mut facts = Vec::new();
-    for (theirs, ours) in
-        [("media_type", "media"), ("mimeType", "media"), ("url", "name"), ("file_id", "name")]
-    {
-        if let Some(value) = source.get(theirs) {
-            facts.push((ours, Fact::Node(value.node())));
-        }
-    }
-    if let Some(title) = block.get("title") {
-        facts.push(("name", Fact::Node(title.node())));
-    }
-    if let Some(data) = source.get("data").and_then(Value::str) {
-        // Base64: four characters for three bytes, less the padding.
-        let raw = data.raw();
-        let padding = raw.len() - raw.trim_end_matches('=').len();
-        facts.push((
-            "bytes",
-            Fact::Int((raw.len() as u64 / 4 * 3).saturating_sub(padding as u64).cast_signed()),
-        ));
-        if let Some(data) = source.get("data") {
-            facts.push(("data", Fact::Bytes(data.node())));
-        }
-    }
-    if facts.is_empty() {
-        facts.push(("value", Fact::Node(block.node())));
-    }
-    Fact::Map(facts)
 }
 
 /// The list that a call carries, as an item of its own.

@@ -6,7 +6,6 @@
 //! streamed ones, [`system`] for what the program tells, [`marker`] for machine-made strings.
 
 mod block;
-mod calls;
 mod edit;
 mod line;
 mod made;
@@ -22,6 +21,8 @@ pub(super) mod wrapped;
 
 use std::sync::Arc;
 
+use crate::dialect::calls::Calls;
+use crate::dialect::facts::{copy, leveled, minor};
 use crate::dialect::{Decoder, Input, Pure, Typed};
 use crate::event::Event;
 use crate::item::{Content, Fact, Id, Item, Kind};
@@ -32,7 +33,6 @@ use crate::text::Text;
 pub(super) use line::Envelope;
 pub(super) use sidechain::SIDE_FILES;
 
-use calls::Calls;
 use line::Line;
 use made::Made;
 use marker::Said;
@@ -407,28 +407,6 @@ fn error_of_response(value: Value<'_>) -> Option<Value<'_>> {
     let response = value.get("response")?;
     response.get("subtype")?.str().filter(|subtype| subtype.is("error"))?;
     response.get("error")
-}
-
-/// Takes facts over from a value: its keys, and what ours are called.
-fn copy<const N: usize>(item: &mut Item, value: Value<'_>, keys: &[(&str, &'static str); N]) {
-    for (field, (_, ours)) in value.get_all(keys.map(|(theirs, _)| theirs)).into_iter().zip(keys) {
-        if let Some(field) = field.filter(|field| !field.is_null()) {
-            item.data.push((ours, Fact::Node(field.node())));
-        }
-    }
-}
-
-/// The notice, of little importance.
-fn minor(mut notice: Item) -> Item {
-    notice.data.push(("minor", Fact::Bool(true)));
-    notice
-}
-
-/// The notice at a level: `info`, `warning` or `error`.
-fn leveled(mut notice: Item, level: &str) -> Item {
-    notice.error = level == "error";
-    notice.data.push(("level", Fact::Text(level.to_owned())));
-    notice
 }
 
 /// Types that repeat what other lines say, or say nothing of the conversation. Sorted.

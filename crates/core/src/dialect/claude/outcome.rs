@@ -4,12 +4,13 @@
 //! `is_error: false` of limits and interrupts: a failure is either. Numbers that aren't there, or
 //! aren't numbers, stay unknown.
 
+use crate::dialect::facts::copy;
 use crate::event::Event;
 use crate::item::{Content, Fact, FactRef, Id, Item, Kind, Status};
 use crate::json::{self, Value};
 
 use super::message::usage_of;
-use super::{Claude, Maker, block, copy};
+use super::{Claude, Maker, block};
 
 impl Claude {
     /// A `result` line.

@@ -1,15 +1,16 @@
 //! `system` lines: what the program tells of itself.
 
+use crate::dialect::calls::Calls;
+use crate::dialect::facts::{copy, leveled, minor};
 use crate::event::Event;
 use crate::item::{Content, Fact, Id};
 use crate::json::{self, Str, Value};
 use crate::session::Facts;
 use crate::text::Text;
 
-use super::calls::Calls;
 use super::marker::{self, Said};
 use super::message::{echo, hook_facts, marked_notice};
-use super::{Claude, Maker, content, copy, leveled, minor};
+use super::{Claude, Maker, content};
 
 /// Subtypes that come and go while something else tells the same. Sorted.
 const TRANSIENT: &[&str] = &[
