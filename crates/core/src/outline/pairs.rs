@@ -2,7 +2,8 @@
 //!
 //! The entries of each parent wait in a queue of their own, in the order of completion. A queue gives out its front until
 //! that is a call whose result may still come. What a sub-agent does waits for the call that started it, never the other way
-//! round: a delegated call isn't waited for, and its result closes its nest.
+//! round: a delegated call isn't waited for, and its result closes its nest. Nor is any other call that turns out to have
+//! something inside of it.
 
 use std::collections::VecDeque;
 
@@ -43,6 +44,8 @@ struct Queue {
 struct Waiting {
     entry: Entry,
     result: Option<Box<Entry>>,
+    /// Whether something is inside of it, which comes before its result.
+    is_entered: bool,
     bytes: usize,
 }
 
@@ -50,7 +53,8 @@ impl Waiting {
     /// Whether it is a call whose result may still come.
     fn awaits(&self) -> bool {
         let Entry { kind, action, .. } = self.entry;
-        kind == Kind::Call && action != Some(Action::Delegate) && self.result.is_none()
+        let is_open = action == Some(Action::Delegate) || self.is_entered;
+        kind == Kind::Call && !is_open && self.result.is_none()
     }
 }
 
@@ -80,8 +84,9 @@ impl Pairs {
             }
             let queue = self.queues.entry(parent.clone()).or_default();
             queue.bytes += bytes;
-            queue.waiting.push_back(Waiting { entry, result: None, bytes });
+            queue.waiting.push_back(Waiting { entry, result: None, is_entered: false, bytes });
         }
+        self.enter(parent.as_ref(), each);
         self.settle(&parent, each);
         while self.bytes > MAX_ALL_BYTES {
             self.give_oldest(each);
@@ -93,6 +98,20 @@ impl Pairs {
         while !self.queues.is_empty() {
             self.give_oldest(each);
         }
+    }
+
+    /// Waits no longer for the result of a call that something is inside of.
+    fn enter(&mut self, call: Option<&Id>, each: Take<'_>) {
+        let Some((call, outer)) = call.and_then(|call| Some((call, self.calls.get(call)?.clone()))) else {
+            return;
+        };
+        let waiting = self.queues.get_mut(&outer).map(|queue| &mut queue.waiting);
+        let mut waiting = waiting.into_iter().flatten();
+        let Some(waiting) = waiting.find(|waiting| waiting.entry.id == *call && waiting.awaits()) else {
+            return;
+        };
+        waiting.is_entered = true;
+        self.settle(&outer, each);
     }
 
     /// Puts a result under its call, if that waits beside it; else gives the entry back.
@@ -162,7 +181,7 @@ impl Pairs {
     /// Gives out the first that waits inside of `parent`, and what waited for it.
     fn give_front(&mut self, parent: &Option<Id>, each: Take<'_>) {
         let Some(queue) = self.queues.get_mut(parent) else { return };
-        let Some(Waiting { entry, result, bytes }) = queue.waiting.pop_front() else {
+        let Some(Waiting { entry, result, bytes, .. }) = queue.waiting.pop_front() else {
             self.queues.shift_remove(parent);
             return;
         };

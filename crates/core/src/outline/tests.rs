@@ -93,6 +93,9 @@ fn a_delegated_call_waits_for_nothing_and_its_result_ends_its_nest() {
         inside("t", result("x")),
     ];
     assert_eq!(outlined(PAIRED, entries), "a+ t x r y t/result:t x/result:x");
+    let entries =
+        [call("a"), call("b"), inside("b", call("x")), inside("b", result("x")), result("b"), result("a")];
+    assert_eq!(outlined(PAIRED, entries), "a+ b x+ b/result:b", "any call may turn out to hold others");
     let nested = Shape { nests: true, ..PAIRED };
     let entries = [task("t"), inside("t", call("x")), inside("t", result("x")), result("t")];
     assert_eq!(outlined(nested, entries), "t (t x+ ) t/result:t");
