@@ -45,7 +45,12 @@ pub(super) fn input(value: Value<'_>, cut: bool) -> Laid {
     }
     match short(value) {
         Some(arg) => Laid { arg: Some(arg), blocks: Vec::new() },
-        None => Laid { arg: None, blocks: vec![Block::text("call.input", laid_out(value, cut))] },
+        // A text by itself needs no marks that set it off from others.
+        None => {
+            let text = value.str().map(|text| Text::from_json(text).trimmed_end());
+            let text = text.unwrap_or_else(|| laid_out(value, cut));
+            Laid { arg: None, blocks: vec![Block::text("call.input", text)] }
+        }
     }
 }
 

@@ -103,6 +103,10 @@ fn calls_are_said_in_a_line_if_that_will_do() {
             ),
             (r#"{"kind":"call","input":[1,2]}"#, "<call> call\n  [call.input] [1, 2]\n"),
             (r#"{"kind":"call","tool":"Odd"}"#, "<call> Odd\n"),
+            (
+                r#"{"kind":"call","tool":"Odd","input":"a\n\nb\n"}"#,
+                "<call> Odd\n  [call.input] a\n  [call.input] \n  [call.input] b\n",
+            ),
         ],
     );
 }
