@@ -3,7 +3,7 @@
 use crate::entry::{Block, Line, View};
 use crate::find::find;
 use crate::formatter::standard::{Context, images};
-use crate::formatter::{figures, generic};
+use crate::formatter::{figures, generic, outcome};
 use crate::item::FactRef;
 use crate::text::Text;
 
@@ -279,7 +279,8 @@ fn words(context: Context<'_>, event: &str) -> Option<Text> {
         "totals" => {
             let cost = context.fact("cost_usd").and_then(FactRef::float).and_then(figures::money);
             let time = context.count("duration_ms").map(figures::duration);
-            let told: Vec<String> = [cost, time].into_iter().flatten().map(Text::into_string).collect();
+            let tokens = outcome::tokens_used(context);
+            let told: Vec<String> = [cost, time, tokens].into_iter().flatten().map(Text::into_string).collect();
             format!("so far · {}", told.join(" · "))
         }
         "limit" => {

@@ -21,13 +21,9 @@ pub(super) fn view(context: Context<'_>) -> View {
     }
     if let Some(cost) = context.fact("cost_usd").and_then(FactRef::float).and_then(figures::money) {
         figure(&mut title, cost);
-    } else if let Some(used) = context.fact("usage").filter(|_| context.fact("cost_usd").is_none()) {
-        // Without a price the tokens are what it took; in full they follow one by one.
-        let tokens = ["input", "output"].iter().filter_map(|name| used.count_at(name));
-        let tokens = tokens.fold(0, u64::saturating_add);
-        if tokens > 0 && !context.full {
-            figure(&mut title, Text::clean_owned(format!("{} tokens", &*figures::tokens(tokens))));
-        }
+    } else if let Some(tokens) = tokens_used(context).filter(|_| !context.full) {
+        // In full they follow one by one.
+        figure(&mut title, tokens);
     }
     let denials = context.fact("denials").map(FactRef::list).unwrap_or_default();
     // Each was told where it happened.
@@ -78,6 +74,14 @@ pub(super) fn view(context: Context<'_>) -> View {
         view.body.push(Block::Lines { lines });
     }
     view
+}
+
+/// The tokens that were used, if no price says what it took.
+pub(super) fn tokens_used(context: Context<'_>) -> Option<Text> {
+    let used = context.fact("usage").filter(|_| context.fact("cost_usd").is_none())?;
+    let tokens = ["input", "output"].iter().filter_map(|name| used.count_at(name));
+    let tokens = tokens.fold(0, u64::saturating_add);
+    (tokens > 0).then(|| Text::clean_owned(format!("{} tokens", &*figures::tokens(tokens))))
 }
 
 fn figure(title: &mut Line, text: Text) {

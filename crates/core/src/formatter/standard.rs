@@ -188,6 +188,10 @@ fn plan(context: Context<'_>) -> View {
         view.title.push("plan.note", if text.is_empty() { Text::own("empty") } else { text });
     } else {
         view.title.push("plan.note", format!("{done} of {} done", items.len()));
+        let text = context.item.clean_text();
+        if !text.trim().is_empty() {
+            view.body.push(Block::prose("plan", text));
+        }
         view.body.push(Block::List { items });
     }
     view

@@ -158,6 +158,10 @@ fn what_is_said_and_thought() {
                 "<plan> Plan 1 of 3 done\n  x a\n  > b\n  o c (weird)\n",
             ),
             (
+                r#"{"kind":"plan","text":"Tests first.","facts":{"todos":[{"content":"a","status":"completed"}]}}"#,
+                "<plan> Plan 1 of 1 done\n  (plan) Tests first.\n  x a\n",
+            ),
+            (
                 r#"{"kind":"plan","facts":{"todos":[{"text":"a","completed":true},{"text":"b","completed":false},{"step":"c","status":"pending"}]}}"#,
                 "<plan> Plan 1 of 3 done\n  x a\n  o b\n  o c\n",
             ),
@@ -209,6 +213,10 @@ fn notices_and_outcomes() {
             (
                 r#"{"kind":"outcome","facts":{"usage":{"input":12000,"output":345,"cache_read":9000}}}"#,
                 "<outcome-ok> done · 12k tokens\n",
+            ),
+            (
+                r#"{"kind":"notice","facts":{"event":"totals","duration_ms":1000,"usage":{"input":800,"output":12}}}"#,
+                "<notice> so far · 1.0s · 812 tokens\n",
             ),
             (
                 r#"{"kind":"outcome","facts":{"cost_usd":0.5,"usage":{"input":12000}}}"#,
