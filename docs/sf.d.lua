@@ -577,7 +577,7 @@ function sf.sorted(table) end
 ---@field timed_out? boolean True if it was stopped after its time.
 ---@field timed_out_ms? number Milliseconds after which it was stopped.
 ---@field to? string The model after it.
----@field todos? table[] The points, as the agent wrote them.
+---@field todos? table[] The points, as the agent wrote them. The text of a plan is what the agent says of it, if anything.
 ---@field tokens? number Tokens that the sub-agent used.
 ---@field took_ms? number Milliseconds since the call, where the stream has both times.
 ---@field tool? string Of a call: the MCP tool without its server. Of a notice: the tool that it is about.

@@ -241,7 +241,7 @@ pub static FACTS: &[Row] = &[
     row("timed_out", Truth, &[Search], "True if it was stopped after its time."),
     row("timed_out_ms", Number, &[Run], "Milliseconds after which it was stopped."),
     row("to", Text, &[Event("fallback"), Event("refusal")], "The model after it."),
-    row("todos", Objects(TODO), &[Plan, Plans], "The points, as the agent wrote them."),
+    row("todos", Objects(TODO), &[Plan, Plans], "The points, as the agent wrote them. The text of a plan is what the agent says of it, if anything."),
     row("tokens", Integer, &[Delegate], "Tokens that the sub-agent used."),
     row("took_ms", Integer, &[All], "Milliseconds since the call, where the stream has both times."),
     row("tool", Text, &[Calls, Event("denied"), Event("control")], "Of a call: the MCP tool without its server. Of a notice: the tool that it is about."),
