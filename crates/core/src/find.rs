@@ -24,10 +24,33 @@ pub(crate) fn find(byte: u8, bytes: &[u8]) -> Option<usize> {
     }
 }
 
+/// How many bytes from the start are none of those that are looked for. `is_one` knows one of them, `ones` marks them among
+/// sixteen, with a bit for each.
+#[inline]
+pub(crate) fn length_before(bytes: &[u8], is_one: impl Fn(u8) -> bool, ones: impl Fn(u8x16) -> u32) -> usize {
+    let first_one = |sixteen: [u8; 16]| first(ones(u8x16::new(sixteen)));
+    let (sixteens, rest) = bytes.as_chunks::<16>();
+    for (at, sixteen) in sixteens.iter().enumerate() {
+        if let Some(end) = first_one(*sixteen) {
+            return at * 16 + end;
+        }
+    }
+    // There is none before the last sixteen: it does no harm that some of it is looked at again.
+    match bytes.last_chunk::<16>() {
+        _ if rest.is_empty() => bytes.len(),
+        Some(last) => bytes.len() - 16 + first_one(*last).unwrap_or(16),
+        None => rest.iter().position(|&byte| is_one(byte)).unwrap_or(rest.len()),
+    }
+}
+
+#[inline]
+fn first(marks: u32) -> Option<usize> {
+    (marks != 0).then(|| marks.trailing_zeros() as usize)
+}
+
 #[inline]
 fn find_in(byte: u8, bytes: [u8; 16]) -> Option<usize> {
-    let found = u8x16::new(bytes).simd_eq(u8x16::splat(byte)).to_bitmask();
-    (found != 0).then(|| found.trailing_zeros() as usize)
+    first(u8x16::new(bytes).simd_eq(u8x16::splat(byte)).to_bitmask())
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use unicode_width::UnicodeWidthChar;
 use serde::{Deserialize, Deserializer, Serialize};
 use wide::u8x16;
 
+use crate::find::length_before;
 use crate::json::Str;
 
 /// Text that is safe to write: cleaned once, on the way in.
@@ -384,32 +385,19 @@ pub(crate) fn is_dangerous(ch: char) -> bool {
 
 /// How many bytes from the start are printable ASCII.
 fn plain_length(bytes: &[u8]) -> usize {
-    let (sixteens, rest) = bytes.as_chunks::<16>();
-    for (at, sixteen) in sixteens.iter().enumerate() {
-        if let Some(end) = first_odd(*sixteen) {
-            return at * 16 + end;
-        }
-    }
-    // What stands before the last sixteen is plain: it does no harm that some of it is looked at again.
-    match bytes.last_chunk::<16>() {
-        _ if rest.is_empty() => bytes.len(),
-        Some(last) => bytes.len() - 16 + first_odd(*last).unwrap_or(16),
-        None => rest.iter().position(|&byte| is_odd(byte)).unwrap_or(rest.len()),
-    }
+    length_before(bytes, is_odd, odd_ones)
 }
 
 fn is_odd(byte: u8) -> bool {
     !matches!(byte, b'\n' | b'\t' | 0x20..=0x7e)
 }
 
-/// Where the first byte stands that isn't printable ASCII.
-fn first_odd(bytes: [u8; 16]) -> Option<usize> {
+/// Marks the bytes that aren't printable ASCII.
+fn odd_ones(bytes: u8x16) -> u32 {
     let [line_feed, tab, last_control, delete] = [b'\n', b'\t', 0x1f, 0x7f].map(u8x16::splat);
-    let bytes = u8x16::new(bytes);
     let is_odd = bytes.min(last_control).simd_eq(bytes) | bytes.max(delete).simd_eq(bytes);
     let is_blank = bytes.simd_eq(line_feed) | bytes.simd_eq(tab);
-    let odd = is_odd.to_bitmask() & !is_blank.to_bitmask();
-    (odd != 0).then(|| odd.trailing_zeros() as usize)
+    is_odd.to_bitmask() & !is_blank.to_bitmask()
 }
 
 #[cfg(test)]

@@ -8,8 +8,10 @@ use std::io;
 
 use serde::Serialize;
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
+use wide::u8x16;
 
 use crate::contract::{EntryLine, VERSION};
+use crate::find::length_before;
 use crate::item::{Content, DoesRef, Fact, FactRef, Item, Kind as Kinds};
 use crate::json::{Kind, Str, Value};
 use crate::outline::Node;
@@ -376,23 +378,27 @@ pub(super) fn string(out: &mut dyn Write, text: &str) -> fmt::Result {
 
 /// The first character that is not written as it is, and where it stands.
 fn next_spelled(text: &str) -> Option<(usize, char)> {
-    let bytes = text.as_bytes();
     let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        if byte.is_ascii() {
-            if byte < b' ' || matches!(byte, b'"' | b'\\' | 0x7f) {
-                return Some((at, char::from(byte)));
-            }
-            at += 1;
-        } else {
-            let ch = text[at..].chars().next()?;
-            if is_dangerous(ch) || is_joiner(ch) {
-                return Some((at, ch));
-            }
-            at += ch.len_utf8();
+    loop {
+        at += length_before(&text.as_bytes()[at..], |byte| !is_plain(byte), odd_ones);
+        let ch = text[at..].chars().next()?;
+        if ch.is_ascii() || is_dangerous(ch) || is_joiner(ch) {
+            return Some((at, ch));
         }
+        at += ch.len_utf8();
     }
-    None
+}
+
+/// Whether a byte is a character that is written as it is.
+fn is_plain(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\')
+}
+
+/// Marks the bytes that aren't.
+fn odd_ones(bytes: u8x16) -> u32 {
+    let [quote, backslash, last_control, delete] = [b'"', b'\\', 0x1f, 0x7f].map(u8x16::splat);
+    let is_special = bytes.simd_eq(quote) | bytes.simd_eq(backslash);
+    (is_special | bytes.min(last_control).simd_eq(bytes) | bytes.max(delete).simd_eq(bytes)).to_bitmask()
 }
 
 fn spell(out: &mut dyn Write, ch: char) -> fmt::Result {
