@@ -106,6 +106,13 @@ impl Clone for OneLine {
 }
 
 impl OneLine {
+    fn of(text: Text) -> Self {
+        Self(match find(b'\n', text.as_bytes()) {
+            Some(_) => Text::clean_owned(text.replace('\n', "␊")),
+            None => text,
+        })
+    }
+
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -128,11 +135,7 @@ impl fmt::Display for OneLine {
 
 impl<T: Into<Text>> From<T> for OneLine {
     fn from(text: T) -> Self {
-        let text = text.into();
-        Self(match find(b'\n', text.as_bytes()) {
-            Some(_) => Text::clean_owned(text.replace('\n', "␊")),
-            None => text,
-        })
+        Self::of(text.into())
     }
 }
 
@@ -223,7 +226,7 @@ impl Line {
             return;
         }
         if !self.spans.is_empty() {
-            self.spans.push(Span::new("text", Text::own(" ")));
+            self.spans.push(Span { text: OneLine(Text::own(" ")), role: Role::of("text"), link: None });
         }
         self.spans.push(span);
     }

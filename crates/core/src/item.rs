@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::hash::hash;
-use crate::json::{Record, Str, Value};
+use crate::json::{Record, Str, Value, is_same};
 use crate::text::Text;
 
 pub use deed::Deed;
@@ -450,7 +450,7 @@ impl Item {
 
     /// The fact called `name`, unless it is `null`.
     pub fn fact(&self, name: &str) -> Option<FactRef<'_>> {
-        let (_, fact) = self.data.iter().find(|(key, _)| *key == name)?;
+        let (_, fact) = self.data.iter().find(|(key, _)| is_same(key.as_bytes(), name.as_bytes()))?;
         FactRef::new(self, fact)
     }
 

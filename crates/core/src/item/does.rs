@@ -76,7 +76,7 @@ impl Part {
     }
 
     /// This part of a value, if it is there and not `null`.
-    pub(super) fn of(self, value: Value<'_>) -> Option<FactRef<'_>> {
+    pub(super) fn of<'a>(&self, value: Value<'a>) -> Option<FactRef<'a>> {
         let known = |key: &str| value.get(key).filter(|value| !value.is_null());
         match self.from {
             From::Key(key) if self.parts.is_empty() => known(key).map(FactRef::Json),

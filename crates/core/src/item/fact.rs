@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::entry::Picture;
 use crate::item::{Item, Part, does, time_of};
-use crate::json::{Kind, Record, Str, Value};
+use crate::json::{Kind, Record, Str, Value, is_same};
 use crate::text::Text;
 
 /// A typed fact of an item's `data`.
@@ -77,7 +77,8 @@ impl<'a> FactRef<'a> {
         match self {
             Self::Json(value) => Self::of_json(value.get(name)?),
             Self::Named(value, parts) => {
-                parts.iter().filter(|part| part.name == name).find_map(|part| part.of(value))
+                let is_it = |part: &&Part| is_same(part.name.as_bytes(), name.as_bytes());
+                parts.iter().filter(is_it).find_map(|part| part.of(value))
             }
             Self::Made(item, Fact::Map(parts)) => {
                 let (_, fact) = parts.iter().find(|(key, _)| *key == name)?;

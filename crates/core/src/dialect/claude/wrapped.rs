@@ -39,6 +39,12 @@ const FOUND: &str = "Found ";
 /// How a cell of a notebook begins, as the model reads it. Versions before 2.0 tell no facts of it.
 const CELL: &str = "<cell id=\"";
 
+// Made once: for most texts making it would take longer than the search.
+static FIND_REMINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(REMINDER));
+static FIND_REJECTED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(REJECTED));
+static FIND_INTERRUPTED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(INTERRUPTED));
+static FIND_RESET: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RESET));
+
 const SENTENCES: &[&str] = &[
     REMINDER,
     REMINDER_END,
@@ -114,13 +120,17 @@ fn tell_failure(item: &mut Item) {
     let text = item.text();
     let is_run = item.deed.is_none_or(|deed| deed.action() == crate::item::Action::Run);
     let code = text.strip_prefix(EXIT).and_then(|rest| rest.lines().next()?.trim().parse().ok());
-    let may_be_stopped = text.contains(REJECTED) || text.contains(INTERRUPTED);
+    let may_be_stopped = is_in(&text, &FIND_REJECTED) || is_in(&text, &FIND_INTERRUPTED);
     if let Some(code) = code.filter(|_| is_run) {
         item.data.push(("exit", Fact::Int(code)));
     }
     if may_be_stopped && let (_, Some(how)) = of_failure(item, readable(item, item.clean_text())) {
         item.data.push(("stopped", Fact::Text(how.to_owned())));
     }
+}
+
+fn is_in(text: &str, sentence: &Finder<'_>) -> bool {
+    sentence.find(text.as_bytes()).is_some()
 }
 
 /// How a job in the background goes: some versions tell it as facts of a task, others between tags in the text.
@@ -156,8 +166,7 @@ fn reset(errors: &str) -> Option<&str> {
 /// The same for the fact `stderr`, which is decoded only if it may say so.
 fn reset_told(item: &Item) -> Option<String> {
     let errors = item.fact("stderr")?.value()?;
-    memmem::find(errors.str()?.raw().as_bytes(), RESET.as_bytes())?;
-    reset(&errors.decode()?).map(str::to_owned)
+    if is_in(errors.str()?.raw(), &FIND_RESET) { reset(&errors.decode()?).map(str::to_owned) } else { None }
 }
 
 /// The lines around a change, numbered.
@@ -223,9 +232,7 @@ fn of_failure(item: &Item, text: Text) -> (Text, Option<&'static str>) {
 fn without_reminders(text: Text) -> Text {
     const OPEN: &[u8] = REMINDER.as_bytes();
     const CLOSE: &[u8] = REMINDER_END.as_bytes();
-    // Made once: for most texts making it would take longer than the search.
-    static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(OPEN));
-    let Some(mut open) = FINDER.find(text.as_bytes()) else { return text };
+    let Some(mut open) = FIND_REMINDER.find(text.as_bytes()) else { return text };
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
     while let Some(close) = memmem::find(&text.as_bytes()[open..], CLOSE) {
