@@ -61,7 +61,7 @@ fn entry(kind: Kind, view: View) -> Node {
 }
 
 fn inside(depth: u16, node: Node) -> Node {
-    Node { entry: Entry { depth, ..node.entry }, ..node }
+    Node { entry: Box::new(Entry { depth, ..*node.entry }), ..node }
 }
 
 fn apart(call: &Line, node: Node) -> Node {

@@ -172,7 +172,7 @@ impl<'a> EntryLine<'a> {
             Relation::Apart(of) => Some(Cow::Borrowed(of)),
             Relation::Own | Relation::Below => None,
         };
-        Self { of, call: None, depth: 0, figures: None, ..Self::from(&node.entry) }
+        Self { of, call: None, depth: 0, figures: None, ..Self::from(&*node.entry) }
     }
 }
 
@@ -245,7 +245,7 @@ impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut line = EntryLine::deserialize(deserializer)?;
         let relation = line.of.take().map_or(Relation::Own, |of| Relation::Apart(of.into_owned()));
-        Ok(Self { entry: line.into(), result: None, relation })
+        Ok(Self { entry: Box::new(line.into()), result: None, relation })
     }
 }
 

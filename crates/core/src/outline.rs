@@ -38,7 +38,6 @@ const MAX_NESTS: usize = 8;
 
 /// One part of a document, in its order.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly all are nodes")]
 pub enum Part {
     /// An entry in its place.
     Node(Node),
@@ -53,8 +52,8 @@ pub enum Part {
 /// An entry in its place.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// What is said.
-    pub entry: Entry,
+    /// What is said. On its way to the writer it is moved often, and it is large.
+    pub entry: Box<Entry>,
     /// On a call that waited for it: its result.
     pub result: Option<Box<Entry>>,
     /// How it belongs to what is before it.
@@ -104,17 +103,17 @@ impl Part {
     }
 }
 
-impl From<Entry> for Node {
+impl<E: Into<Box<Entry>>> From<E> for Node {
     /// An entry by itself.
-    fn from(entry: Entry) -> Self {
-        Self { entry, result: None, relation: Relation::Own }
+    fn from(entry: E) -> Self {
+        Self { entry: entry.into(), result: None, relation: Relation::Own }
     }
 }
 
 impl Node {
     /// The entry, and its result if that is known.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
-        [Some(&self.entry), self.result.as_deref()].into_iter().flatten()
+        [Some(&*self.entry), self.result.as_deref()].into_iter().flatten()
     }
 }
 
@@ -175,8 +174,8 @@ impl Outline {
     }
 
     /// Takes the next entry, in the order of completion.
-    pub fn push(&mut self, entry: Entry, title_of: TitleOf<'_>, each: TakePart<'_>) {
-        let Self { pairs, end } = self;
+    pub fn push(&mut self, entry: impl Into<Box<Entry>>, title_of: TitleOf<'_>, each: TakePart<'_>) {
+        let (Self { pairs, end }, entry) = (self, entry.into());
         match pairs {
             None => end.node(entry, None, title_of, each),
             Some(pairs) => {
@@ -186,8 +185,8 @@ impl Outline {
     }
 
     /// Takes what a plugin says beside the items: it is of nobody, and parts no result from its call.
-    pub fn push_aside(&mut self, entry: Entry, title_of: TitleOf<'_>, each: TakePart<'_>) {
-        let Self { pairs, end } = self;
+    pub fn push_aside(&mut self, entry: impl Into<Box<Entry>>, title_of: TitleOf<'_>, each: TakePart<'_>) {
+        let (Self { pairs, end }, entry) = (self, entry.into());
         match pairs {
             None => end.place(Node::from(entry), each),
             Some(pairs) => {
@@ -208,7 +207,13 @@ impl Outline {
 
 impl End {
     /// Takes the next entry in the order of the document.
-    fn node(&mut self, entry: Entry, result: Option<Box<Entry>>, title_of: TitleOf<'_>, each: TakePart<'_>) {
+    fn node(
+        &mut self,
+        entry: Box<Entry>,
+        result: Option<Box<Entry>>,
+        title_of: TitleOf<'_>,
+        each: TakePart<'_>,
+    ) {
         let relation = match (&entry.call, &entry.parent) {
             (Some(call), _) if self.last.as_ref() == Some(call) && !self.shape.names => Relation::Below,
             (Some(call), _) => apart("result of", call, title_of),

@@ -280,7 +280,8 @@ fn words(context: Context<'_>, event: &str) -> Option<Text> {
             let cost = context.fact("cost_usd").and_then(FactRef::float).and_then(figures::money);
             let time = context.count("duration_ms").map(figures::duration);
             let tokens = outcome::tokens_used(context);
-            let told: Vec<String> = [cost, time, tokens].into_iter().flatten().map(Text::into_string).collect();
+            let told: Vec<String> =
+                [cost, time, tokens].into_iter().flatten().map(Text::into_string).collect();
             format!("so far · {}", told.join(" · "))
         }
         "limit" => {

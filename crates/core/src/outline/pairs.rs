@@ -21,12 +21,14 @@ const MAX_ALL_BYTES: usize = 4 << 20;
 const MAX_QUEUES: usize = 64;
 
 /// Takes an entry in the order of the document, with its result if that came in time.
-pub(super) type Take<'a> = &'a mut dyn FnMut(Entry, Option<Box<Entry>>);
+pub(super) type Take<'a> = &'a mut dyn FnMut(Box<Entry>, Option<Box<Entry>>);
 
 /// Entries that wait, by the call that they are inside of.
 #[derive(Debug, Default)]
 pub(super) struct Pairs {
     queues: Map<Option<Id>, Queue>,
+    /// The queue that was empty last: the next one uses its room.
+    spare: Queue,
     /// Calls that wait, and what they are inside of.
     calls: Map<Id, Option<Id>>,
     bytes: usize,
@@ -42,7 +44,7 @@ struct Queue {
 
 #[derive(Debug)]
 struct Waiting {
-    entry: Entry,
+    entry: Box<Entry>,
     result: Option<Box<Entry>>,
     /// Whether something is inside of it, which comes before its result.
     is_entered: bool,
@@ -52,10 +54,13 @@ struct Waiting {
 impl Waiting {
     /// Whether it is a call whose result may still come.
     fn awaits(&self) -> bool {
-        let Entry { kind, action, .. } = self.entry;
-        let is_open = action == Some(Action::Delegate) || self.is_entered;
-        kind == Kind::Call && !is_open && self.result.is_none()
+        self.result.is_none() && !self.is_entered && awaits(&self.entry)
     }
+}
+
+/// Whether it is a call that waits for its result.
+fn awaits(entry: &Entry) -> bool {
+    entry.kind == Kind::Call && entry.action != Some(Action::Delegate)
 }
 
 impl Queue {
@@ -67,7 +72,10 @@ impl Queue {
 #[expect(clippy::ref_option, reason = "what an entry is inside of is the key of a map, and is cloned as one")]
 impl Pairs {
     /// Takes the next entry, in the order of completion.
-    pub(super) fn push(&mut self, entry: Entry, each: Take<'_>) {
+    pub(super) fn push(&mut self, entry: Box<Entry>, each: Take<'_>) {
+        if self.queues.is_empty() && !awaits(&entry) {
+            return each(entry, None);
+        }
         let parent = entry.parent.clone();
         // A run that has ended, or another that begins, leaves nothing to wait for.
         if parent.is_none() && (entry.kind == Kind::Outcome || entry.view.is_heading()) {
@@ -82,7 +90,7 @@ impl Pairs {
             if entry.kind == Kind::Call {
                 self.calls.insert(entry.id.clone(), parent.clone());
             }
-            let queue = self.queues.entry(parent.clone()).or_default();
+            let queue = self.queues.entry(parent.clone()).or_insert_with(|| std::mem::take(&mut self.spare));
             queue.bytes += bytes;
             queue.waiting.push_back(Waiting { entry, result: None, is_entered: false, bytes });
         }
@@ -115,7 +123,7 @@ impl Pairs {
     }
 
     /// Puts a result under its call, if that waits beside it; else gives the entry back.
-    fn pair(&mut self, entry: Entry, bytes: usize) -> Option<Entry> {
+    fn pair(&mut self, entry: Box<Entry>, bytes: usize) -> Option<Box<Entry>> {
         let Some(call) = entry.call.as_ref().filter(|call| self.calls.get(*call) == Some(&entry.parent))
         else {
             return Some(entry);
@@ -125,7 +133,7 @@ impl Pairs {
         let Some(waiting) = queue.waiting.iter_mut().find(is_call) else { return Some(entry) };
         waiting.bytes += bytes;
         queue.bytes += bytes;
-        waiting.result = Some(Box::new(entry));
+        waiting.result = Some(entry);
         None
     }
 
@@ -188,7 +196,7 @@ impl Pairs {
         queue.bytes -= bytes;
         self.bytes -= bytes;
         if queue.waiting.is_empty() {
-            self.queues.shift_remove(parent);
+            self.spare = self.queues.shift_remove(parent).unwrap_or_default();
         }
         let call = (entry.kind == Kind::Call).then(|| entry.id.clone());
         if let Some(call) = &call {

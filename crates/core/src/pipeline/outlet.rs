@@ -1,6 +1,7 @@
 //! From events to entries: the session, and what is said of it.
 
 use std::collections::VecDeque;
+use std::iter;
 use std::sync::Arc;
 
 use crate::event::Event;
@@ -71,16 +72,15 @@ impl Outlet {
             scout.hold(step);
             return self.settle(false, said);
         }
-        if let StepKind::Line(line) = step.0 {
-            self.line = line;
+        match step.0 {
+            StepKind::Event(event) => return self.happen(event, said),
+            StepKind::Line(line) => self.line = line,
+            _ => {}
         }
         let Self { session, stage, others, .. } = self;
         begin(&step.0, stage, session, said);
         for stage in others {
             begin(&step.0, stage, session, said);
-        }
-        if let StepKind::Event(event) = step.0 {
-            self.happen(event, said);
         }
     }
 
@@ -113,6 +113,9 @@ impl Outlet {
     }
 
     fn happen(&mut self, event: Event, said: &mut Vec<Said>) {
+        if let Event::Bookkeeping(_) | Event::Unknown(_) = &event {
+            self.count(&event);
+        }
         let Self { session, stage, others, .. } = self;
         session.apply(event, |session, change| {
             stage.take(session, &change, said);
@@ -120,6 +123,17 @@ impl Outlet {
                 stage.take(session, &change, said);
             }
         });
+    }
+
+    /// Counts what nothing is said of.
+    fn count(&mut self, event: &Event) {
+        for Stage { report, .. } in iter::once(&mut self.stage).chain(&mut self.others) {
+            match event {
+                Event::Bookkeeping(name) => report::count(&mut report.bookkeeping, name),
+                Event::Unknown(name) => report::count(&mut report.unknown, name),
+                _ => {}
+            }
+        }
     }
 
     /// Looks whether it can be settled now how the stream is shown, and if so, takes what was held back for that.
@@ -147,15 +161,13 @@ impl Outlet {
     }
 }
 
-/// Counts a step, and ends and begins the record that a formatter may speak of as a whole.
+/// Counts a step that is no event, and ends and begins the record that a formatter may speak of as a whole.
 fn begin(step: &StepKind, stage: &mut Stage, session: &Session, said: &mut Vec<Said>) {
     if matches!(step, StepKind::Line(_) | StepKind::Count(_)) {
         stage.end_frame(session, said);
     }
     let report = &mut stage.report;
     match step {
-        StepKind::Event(Event::Bookkeeping(name)) => report::count(&mut report.bookkeeping, name),
-        StepKind::Event(Event::Unknown(name)) => report::count(&mut report.unknown, name),
         StepKind::Event(_) => {}
         StepKind::Line(_) => report.lines += 1,
         StepKind::Dialect(name) => report.dialect = Some(Arc::clone(name)),

@@ -19,7 +19,6 @@ pub struct Said {
 }
 
 /// One thing that is said.
-#[expect(clippy::large_enum_variant, reason = "nearly all are nodes")]
 pub(super) enum Saying {
     /// A part of the document.
     Part(Part),

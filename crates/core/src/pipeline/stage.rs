@@ -79,11 +79,12 @@ pub(super) struct Stage {
     redactor: Option<Redactor>,
     /// Whether the whole input is there already.
     is_whole: bool,
-    outline: Outline,
+    /// Lies apart, so that it can be taken out for a while without being moved.
+    outline: Option<Box<Outline>>,
     /// The titles of the calls that were said last, by the hashes of their ids: what is apart from one of them names it so.
     titles: VecDeque<(u64, Line)>,
     /// The record at hand, if a formatter says something of it in place of its items.
-    frame: Option<Restated>,
+    frame: Option<Box<Restated>>,
     /// The session of the last item that has one.
     last_session: Option<SessionId>,
     pub(super) report: Report,
@@ -111,7 +112,7 @@ impl Stage {
         let stage = Self {
             output: number,
             is_whole,
-            outline: Outline::new(shape(&profile, listener, is_whole)),
+            outline: Some(Box::new(Outline::new(shape(&profile, listener, is_whole)))),
             standard: Standard::of(&profile),
             redactor: Redactor::new(&profile.redaction),
             profile,
@@ -135,7 +136,7 @@ impl Stage {
         self.choose(profile);
         let (listener, formatters, writer) = Listener::of(output);
         (self.listener, self.formatters) = (listener, formatters);
-        self.outline = Outline::new(shape(&self.profile, listener, self.is_whole));
+        self.outline = Some(Box::new(Outline::new(shape(&self.profile, listener, self.is_whole))));
         writer
     }
 
@@ -197,7 +198,7 @@ impl Stage {
 
     /// Counts what failed and what was masked, each kind of it once, whatever it took to say what it happened at.
     fn count_once(&mut self) {
-        for failure in std::mem::take(&mut self.failures) {
+        while let Some(failure) = self.failures.pop_first() {
             count(&mut self.report.failures, &failure);
         }
         for name in self.redactor.iter_mut().flat_map(|redactor| redactor.take_counts().into_keys()) {
@@ -280,12 +281,19 @@ impl Stage {
             }
         });
         let record = Arc::clone(&framed.record);
-        self.frame = answers.map(|view| Restated { frame, record, view, has_items: false });
+        self.frame = answers.map(|view| Box::new(Restated { frame, record, view, has_items: false }));
     }
 
     /// A record has ended: says of it what none of its items could stand for.
+    #[inline]
     pub(super) fn end_frame(&mut self, session: &Session, said: &mut Vec<Said>) {
-        let Some(Restated { mut frame, view, has_items: false, .. }) = self.frame.take() else { return };
+        if let Some(restated) = self.frame.take().filter(|restated| !restated.has_items) {
+            self.say_frame(*restated, session, said);
+        }
+    }
+
+    fn say_frame(&mut self, restated: Restated, session: &Session, said: &mut Vec<Said>) {
+        let Restated { mut frame, view, .. } = restated;
         frame.kind = Kind::Notice;
         if let Some(view) = view.filter(|_| self.admits(&frame).is_ok()) {
             let entry = self.entry_of(&frame, view, session);
@@ -300,7 +308,7 @@ impl Stage {
         restated: &mut Restated,
         item: &Item,
         session: &Session,
-    ) -> Result<Entry, &'static str> {
+    ) -> Result<Box<Entry>, &'static str> {
         let is_of = |record: &Arc<Record>| std::ptr::eq(record.original(), &raw const *restated.record);
         let is_of_record = item.record.as_ref().is_some_and(is_of);
         restated.has_items |= is_of_record;
@@ -338,13 +346,13 @@ impl Stage {
     }
 
     /// Says what is shown of an item.
-    fn show(&mut self, entry: Entry, session: &Session, said: &mut Vec<Said>) {
+    fn show(&mut self, entry: Box<Entry>, session: &Session, said: &mut Vec<Said>) {
         self.remember(&entry);
         self.say(entry, false, session, said);
     }
 
     /// Says an entry, or keeps it for the sink. `is_aside`: it is of no item.
-    fn say(&mut self, entry: Entry, is_aside: bool, session: &Session, said: &mut Vec<Said>) {
+    fn say(&mut self, entry: Box<Entry>, is_aside: bool, session: &Session, said: &mut Vec<Said>) {
         match self.listener {
             Listener::Writer(_) => {
                 if let Some(redactor) = &mut self.redactor {
@@ -365,7 +373,7 @@ impl Stage {
             Listener::Sink => {
                 self.grown.shift_remove(&entry.id);
                 self.growing.swap_remove(&entry.id);
-                self.updates.insert(entry.id.clone(), Update::Put(Box::new(entry)));
+                self.updates.insert(entry.id.clone(), Update::Put(entry));
             }
             Listener::Program => {}
         }
@@ -378,12 +386,12 @@ impl Stage {
         said: &mut Vec<Said>,
         work: impl FnOnce(&mut Outline, TitleOf<'_>, TakePart<'_>),
     ) {
+        let Some(mut outline) = self.outline.take() else { return };
         let before = said.len();
-        let mut outline = std::mem::take(&mut self.outline);
         let output = self.output;
         let mut parts = |part| said.push(Said { output, saying: Saying::Part(part) });
         work(&mut outline, &mut |call| self.title_of(call, session), &mut parts);
-        self.outline = outline;
+        self.outline = Some(outline);
         // Only now: until here ids tell what belongs together. They were counted with their items.
         if let Some(redactor) = &mut self.redactor {
             let noted = redactor.noted().clone();
@@ -438,6 +446,9 @@ impl Stage {
         session: &Session,
         said: &mut Vec<Said>,
     ) {
+        if body.is_empty() {
+            return;
+        }
         let mut view = View::of(body);
         if view.is_empty() {
             return;
@@ -451,7 +462,7 @@ impl Stage {
             place: item.map_or(0, |item| item.place),
             ..Entry::new(id, Kind::Notice, view)
         };
-        self.say(entry, true, session, said);
+        self.say(Box::new(entry), true, session, said);
     }
 
     fn admits(&self, item: &Item) -> Result<(), &'static str> {
@@ -459,7 +470,7 @@ impl Stage {
     }
 
     /// What is said of an item, cut to the limits. The error is the rule that hides it.
-    fn entry(&mut self, item: &Item, session: &Session) -> Result<Entry, &'static str> {
+    fn entry(&mut self, item: &Item, session: &Session) -> Result<Box<Entry>, &'static str> {
         self.admits(item)?;
         let view = self.view(item, session).ok_or(item.kind.name())?;
         if view.is_empty() {
@@ -469,7 +480,7 @@ impl Stage {
     }
 
     /// The entry that says this of an item, cut to the limits.
-    fn entry_of(&mut self, item: &Item, mut view: View, session: &Session) -> Entry {
+    fn entry_of(&mut self, item: &Item, mut view: View, session: &Session) -> Box<Entry> {
         let mut tool = item.tool.as_deref().map(tool_name);
         if let Some(redactor) = &mut self.redactor {
             if item.fact("raw").is_some() {
@@ -487,7 +498,7 @@ impl Stage {
             Listener::Writer(wants) => wants,
             Listener::Sink | Listener::Program => Wants { time: true, ..Wants::default() },
         };
-        Entry {
+        Box::new(Entry {
             id: item.id.clone(),
             parent: item.parent.clone(),
             place: item.place,
@@ -508,7 +519,7 @@ impl Stage {
                 cost: item.fact("cost_usd").filter(|_| item.kind == Kind::Outcome).and_then(FactRef::float),
             }),
             view,
-        }
+        })
     }
 
     /// What the chain says of an item; `None`: nothing.
@@ -546,7 +557,7 @@ impl Stage {
     }
 
     /// Tells of which session an item is, if that isn't the session of those above. It stands beside the item, and is none.
-    fn session_change(&mut self, item: &Item, session: &Session) -> Option<Entry> {
+    fn session_change(&mut self, item: &Item, session: &Session) -> Option<Box<Entry>> {
         let now = item.session.as_ref()?;
         if self.last_session.as_ref().is_some_and(|before| Arc::ptr_eq(before, now)) {
             return None;
@@ -562,8 +573,9 @@ impl Stage {
             ("event", Fact::Text("session-change".to_owned())),
             ("session", Fact::Text((**now).to_owned())),
         ];
-        let entry = self.entry(&notice, session).ok()?;
-        Some(Entry { parent: item.parent.clone(), place: item.place, ..entry })
+        let mut entry = self.entry(&notice, session).ok()?;
+        (entry.parent, entry.place) = (item.parent.clone(), item.place);
+        Some(entry)
     }
 
     /// See [`super::Pipeline::take_updates`].
@@ -573,7 +585,7 @@ impl Stage {
             // It is counted once, when it is whole: how often it is formatted until then is a matter of pace.
             if let Ok(entry) = self.uncounted(|stage| stage.entry(item, session)) {
                 self.growing.insert(id.clone());
-                self.updates.insert(id, Update::Put(Box::new(entry)));
+                self.updates.insert(id, Update::Put(entry));
             } else {
                 self.hide(&id);
             }

@@ -117,8 +117,7 @@ impl Html {
 
     /// Writes an entry, a call with its result if that is known.
     fn write(&self, node: &Node, out: &mut Out<'_>) {
-        let Node { entry, result, .. } = node;
-        let result = result.as_deref();
+        let (entry, result) = (&*node.entry, node.result.as_deref());
         let anchor = sheet::anchor(entry.id.as_str());
         let is_failed = [Some(entry), result].into_iter().flatten().any(Entry::is_failed);
         out.raw("<div class=\"e ");
@@ -148,8 +147,7 @@ impl Html {
 
     /// A line that may be unfolded.
     fn row(&self, node: &Node, out: &mut Out<'_>) {
-        let Node { entry, result, .. } = node;
-        let result = result.as_deref();
+        let (entry, result) = (&*node.entry, node.result.as_deref());
         let view = &entry.view;
         let is_said = |entry: &Entry| !entry.view.body.is_empty() && !is_line(entry);
         let is_folded =

@@ -23,7 +23,7 @@ const MOST_BYTES: usize = 256 * 1024;
 pub struct Summary {
     page: Markdown,
     /// The call that the next result may be of.
-    call: Option<Entry>,
+    call: Option<Box<Entry>>,
     failures: u64,
 }
 
@@ -36,18 +36,20 @@ impl Default for Summary {
 
 impl Summary {
     /// Writes a call that failed, with its result.
-    fn failure(&mut self, call: Option<Entry>, node: Node, out: &mut dyn Write) -> fmt::Result {
+    fn failure(&mut self, call: Option<Box<Entry>>, node: Node, out: &mut dyn Write) -> fmt::Result {
         self.failures += 1;
         if self.failures > MOST_FAILURES {
             return Ok(());
         }
-        let outside = |entry: Entry| Entry { depth: 0, ..entry };
+        let outside = |mut entry: Box<Entry>| {
+            entry.depth = 0;
+            entry
+        };
         if let Some(call) = call {
             self.page.node(&Node::from(outside(call)), out)?;
         }
         let Node { entry, result, relation } = node;
-        let result = result.map(|result| Box::new(outside(*result)));
-        self.page.node(&Node { entry: outside(entry), result, relation }, out)
+        self.page.node(&Node { entry: outside(entry), result: result.map(outside), relation }, out)
     }
 
     /// Writes how many failures were left out.

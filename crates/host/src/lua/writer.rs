@@ -218,10 +218,11 @@ impl Scripted {
         };
         let mut replaced = |entry: &Entry| {
             words.keep_apart_from(entry, title);
-            Entry { view: inner.replaced(&entry.view, entry, handle.as_ref(), words), ..entry.clone() }
+            let view = inner.replaced(&entry.view, entry, handle.as_ref(), words);
+            Box::new(Entry { view, ..entry.clone() })
         };
         let entry = replaced(&node.entry);
-        let result = node.result.as_deref().map(|result| Box::new(replaced(result)));
+        let result = node.result.as_deref().map(replaced);
         let relation = match &node.relation {
             Relation::Apart(title) => Relation::Apart(inner.replaced_line(title, words)),
             other => other.clone(),
