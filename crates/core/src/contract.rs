@@ -17,7 +17,7 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::entry::{Block, Entry, Figures, Line, Mark, View, read_mark};
+use crate::entry::{Block, Entry, Figures, Line, Mark, View, read_blocks, read_mark};
 use crate::item::{Action, Id, Item, Kind, Status};
 use crate::outline::{Node, Relation};
 use crate::pipeline::Update;
@@ -142,7 +142,7 @@ pub(crate) struct EntryLine<'a> {
     /// The title; empty if the body says it all.
     title: Cow<'a, Line>,
     /// What stands under the title; absent if there is nothing.
-    #[serde(default, skip_serializing_if = "has_none")]
+    #[serde(default, deserialize_with = "body", skip_serializing_if = "has_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<Block>>"))]
     body: Cow<'a, [Block]>,
 }
@@ -153,6 +153,10 @@ fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> 
         VERSION => Ok(VERSION),
         other => Err(D::Error::custom(format!("version {other} of the format isn't known, only {VERSION}"))),
     }
+}
+
+fn body<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Cow<'static, [Block]>, D::Error> {
+    read_blocks(deserializer).map(Cow::Owned)
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]

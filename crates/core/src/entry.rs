@@ -3,12 +3,13 @@
 //! An entry knows no colour, width or output format. Its spans name what they are (a
 //! [`Role`]), its blocks what they hold; a writer spells them.
 
+mod read;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::event::Usage;
@@ -16,7 +17,8 @@ use crate::find::find;
 use crate::item::{Action, Id, Kind, Status};
 use crate::json::Record;
 use crate::text::{Text, clean_into};
-use crate::theme;
+
+pub(crate) use read::{blocks as read_blocks, mark as read_mark};
 
 /// What a span *is*: a dotted name such as `tool.name`, which falls back to its parent `tool`.
 /// The set is open; `docs/roles.md` lists the names in use.
@@ -79,14 +81,6 @@ impl From<&'static str> for Role {
     }
 }
 
-impl<'de> Deserialize<'de> for Role {
-    /// What can't be the name of a role becomes the plain one, `text`.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let name = String::deserialize(deserializer)?;
-        Ok(Self::parse(&name).unwrap_or(Self::of("text")))
-    }
-}
-
 /// A text without line feeds: those of what it is made from become `␊`, so that no text can begin a line of its own
 /// where it is a part of one.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
@@ -136,12 +130,6 @@ impl fmt::Display for OneLine {
 impl<T: Into<Text>> From<T> for OneLine {
     fn from(text: T) -> Self {
         Self::of(text.into())
-    }
-}
-
-impl<'de> Deserialize<'de> for OneLine {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Text::deserialize(deserializer).map(Self::from)
     }
 }
 
@@ -354,20 +342,6 @@ impl Serialize for DiffLines {
     }
 }
 
-impl<'de> Deserialize<'de> for DiffLines {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        /// [`DiffLine`] with a text of its own.
-        #[derive(Deserialize)]
-        struct Owned {
-            change: Change,
-            text: String,
-        }
-        let mut all = Self::default();
-        Vec::<Owned>::deserialize(deserializer)?.iter().for_each(|line| all.push(line.change, &line.text));
-        Ok(all)
-    }
-}
-
 /// What a diff did to a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -483,7 +457,7 @@ impl fmt::Debug for Picture {
 /// A part of an entry's body.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", tag = "type", rename_all = "lowercase")]
+#[serde(tag = "type", rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Block {
     /// Short lines with roles of their own.
@@ -550,6 +524,7 @@ pub enum Block {
         /// What stands for it when it is folded.
         summary: Line,
         /// What is inside.
+        #[serde(deserialize_with = "read::blocks")]
         body: Vec<Block>,
     },
     /// Something was left out here, by a limit of the profile.
@@ -559,25 +534,6 @@ pub enum Block {
         /// Bytes that were left out.
         bytes: u64,
     },
-}
-
-impl Serialize for Block {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Self::serialize(self, serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Block {
-    /// A block of a type that isn't known, as newer versions may have them, becomes one that was left out.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = serde_json::Value::deserialize(deserializer)?;
-        match value.get("type").and_then(serde_json::Value::as_str) {
-            Some(name) if !Self::TYPES.contains(&name) => {
-                Ok(Self::Elided { lines: 0, bytes: value.to_string().len() as u64 })
-            }
-            _ => Self::deserialize(value).map_err(D::Error::custom),
-        }
-    }
 }
 
 impl Block {
@@ -605,12 +561,12 @@ impl Block {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct View {
     /// Name of the glyph in front (`call`, `ok`, `error`, …; a theme spells it), or none.
-    #[serde(default, deserialize_with = "read_mark", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "read::mark", skip_serializing_if = "Option::is_none")]
     pub mark: Mark,
     /// The title; may be empty.
     pub title: Line,
     /// What stands under it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "read::blocks", skip_serializing_if = "Vec::is_empty")]
     pub body: Vec<Block>,
     /// On a result: its title ends the phrase that its call's title began, `lines 14–17` … `of 22`.
     pub goes_on: bool,
@@ -618,12 +574,6 @@ pub struct View {
 
 /// The name of a glyph, or none. A name of its own, since `serde` would borrow what it sees to be a reference.
 pub type Mark = Option<&'static str>;
-
-/// Reads the name of a glyph; one that isn't known is none.
-pub(crate) fn read_mark<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Mark, D::Error> {
-    let name = Option::<String>::deserialize(deserializer)?;
-    Ok(name.as_deref().and_then(theme::mark))
-}
 
 impl View {
     /// A view with a mark and a title.

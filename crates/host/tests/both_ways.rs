@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
+#[path = "laws/inputs.rs"]
+mod inputs;
 #[path = "laws/recordings.rs"]
 #[expect(dead_code, reason = "the laws use more of it")]
 mod recordings;
@@ -23,7 +25,7 @@ use streamfmt::core::text::Text;
 use streamfmt::core::writer::json::{Json, write_item, write_update};
 use streamfmt::engine::Engine;
 
-use recordings::inputs;
+use inputs::inputs;
 
 fn engine(profile: &str) -> Engine {
     Engine::builder().dialect("claude").writer("json").profile(profile).build().unwrap()
@@ -356,7 +358,7 @@ fn what_newer_versions_may_call_otherwise_is_read() {
     for (wrong, why) in [
         (line("reply", "run", json!({"type": "code", "text": 5, "role": "text"})), "invalid type"),
         (line("reply", "run", json!({"text": "x"})), "type"),
-        (line("reply", "run", json!(null)), "type"),
+        (line("reply", "run", json!(null)), "invalid type"),
         (json!({"v": 2, "id": "a"}), "version 2"),
     ] {
         let error = serde_json::from_value::<Entry>(wrong).unwrap_err().to_string();

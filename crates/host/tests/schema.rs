@@ -5,6 +5,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
+#[path = "laws/inputs.rs"]
+mod inputs;
 #[path = "laws/recordings.rs"]
 #[expect(dead_code, reason = "the laws use more of it")]
 mod recordings;
@@ -25,7 +27,7 @@ use streamfmt::core::writer::Writer;
 use streamfmt::core::writer::json::{Json, write_item};
 use streamfmt::engine::Engine;
 
-use recordings::inputs;
+use inputs::inputs;
 
 #[test]
 fn the_schemas_are_those_of_the_types() {

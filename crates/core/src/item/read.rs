@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::contract::ItemLine;
 use crate::dialect;
-use crate::json::{Kind as JsonKind, Record, Value};
+use crate::json::{Kind as JsonKind, Record, Str, Value};
 use crate::writer::json::write_does;
 
 use super::{Action, Content, Does, Fact, Item, facts};
@@ -97,13 +97,12 @@ fn name_tool(item: &mut Item, tool: Option<&str>, action: Option<Action>) {
     }
 }
 
-/// The facts of these names; those that are of another type come behind the others.
+/// The facts of these names, the first of each; those that are of another type come behind the others.
 fn read_facts(item: &mut Item, data: Value<'_>) {
     let odd = data.get("odd").filter(|odd| odd.kind() == JsonKind::Object);
-    for (name, value) in data.entries().chain(odd.into_iter().flat_map(Value::entries)) {
-        let name = name.decode();
-        let Some((name, _)) = facts::FACTS.iter().find(|(known, _)| *known == name) else { continue };
-        match *name {
+    let all = data.entries().chain(odd.into_iter().flat_map(Value::entries));
+    for (name, value) in known(all, facts::FACTS) {
+        match name {
             "odd" => {}
             "mode_only" if data.get("changed").is_some() => {}
             "mode_only" => item.data.push(("changed", Fact::Text("mode".to_owned()))),
@@ -116,9 +115,23 @@ fn read_facts(item: &mut Item, data: Value<'_>) {
 
 /// The parts of what a call does.
 fn parts(does: Value<'_>) -> Box<[(&'static str, Fact)]> {
-    let known = does.entries().filter_map(|(name, value)| {
-        let (name, _) = facts::DOES.iter().find(|(known, _)| name.is(known))?;
-        Some((*name, Fact::Node(value.node())))
-    });
-    known.collect()
+    known(does.entries(), facts::DOES)
+        .into_iter()
+        .map(|(name, value)| (name, Fact::Node(value.node())))
+        .collect()
+}
+
+/// Values whose names are rows of a table, the first of each name: there are no more of them than rows.
+fn known<'a>(
+    values: impl Iterator<Item = (Str<'a>, Value<'a>)>,
+    rows: &'static [facts::Row],
+) -> Vec<(&'static str, Value<'a>)> {
+    let mut found: Vec<(&'static str, Value<'a>)> = Vec::new();
+    for (name, value) in values {
+        let Some((name, _)) = rows.iter().find(|(row, _)| name.is(row)) else { continue };
+        if found.iter().all(|(before, _)| before != name) {
+            found.push((name, value));
+        }
+    }
+    found
 }

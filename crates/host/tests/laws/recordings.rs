@@ -89,25 +89,6 @@ pub(crate) fn hostile() -> Vec<(String, Vec<u8>)> {
         .collect()
 }
 
-/// The inputs of the golden cases, with their names.
-pub(crate) fn golden() -> Vec<(String, Vec<u8>)> {
-    let folders = folders(&root().join("tests/golden"));
-    let paths = folders.iter().flat_map(|folder| files(folder));
-    let found: Vec<_> = paths
-        .filter(|path| path.extension().is_some_and(|extension| extension == "ndjson"))
-        .filter_map(|path| Some((path.display().to_string(), fs::read(&path).ok()?)))
-        .collect();
-    assert!(!found.is_empty(), "there are no golden inputs");
-    found
-}
-
-/// All that there is to read: recordings in all their forms, golden inputs, and files made to do harm.
-pub(crate) fn inputs() -> Vec<(String, Vec<u8>)> {
-    let recordings = recordings();
-    let recorded = recordings.iter().flat_map(Recording::forms);
-    recorded.map(|(name, bytes)| (name, bytes.to_vec())).chain(golden()).chain(hostile()).collect()
-}
-
 /// The events of a file, each as one value. `None` if a line is more than plain JSON readers can read,
 /// such as half of a surrogate pair: then nothing can be said about what is in the file.
 pub(crate) fn events(bytes: &[u8]) -> Option<Vec<Value>> {
@@ -124,7 +105,7 @@ pub(crate) fn events(bytes: &[u8]) -> Option<Vec<Value>> {
 }
 
 /// The folder that holds this workspace.
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
@@ -139,7 +120,7 @@ fn is_lines(path: &Path) -> bool {
 }
 
 /// What is in a folder, by name; nothing if there is no such folder.
-fn files(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> =
         fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())).collect();
     paths.sort();
@@ -147,7 +128,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// All folders below a folder, by name.
-fn folders(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn folders(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut waiting = vec![folder.to_owned()];
     while let Some(folder) = waiting.pop() {

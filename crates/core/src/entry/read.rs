@@ -1,0 +1,54 @@
+//! Entries read from JSON: text is cleaned on the way in, and what newer versions may have is read as the nearest that is known.
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+use serde_json::Value;
+
+use super::{Block, Change, DiffLines, Mark, OneLine, Role};
+use crate::text::Text;
+use crate::theme;
+
+impl<'de> Deserialize<'de> for Role {
+    /// What can't be the name of a role becomes the plain one, `text`.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Ok(Self::parse(&name).unwrap_or(Self::of("text")))
+    }
+}
+
+impl<'de> Deserialize<'de> for OneLine {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Text::deserialize(deserializer).map(Self::from)
+    }
+}
+
+impl<'de> Deserialize<'de> for DiffLines {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        /// [`DiffLine`] with a text of its own.
+        #[derive(Deserialize)]
+        struct Owned {
+            change: Change,
+            text: String,
+        }
+        let mut all = Self::default();
+        Vec::<Owned>::deserialize(deserializer)?.iter().for_each(|line| all.push(line.change, &line.text));
+        Ok(all)
+    }
+}
+
+/// Reads the name of a glyph; one that isn't known is none.
+pub(crate) fn mark<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Mark, D::Error> {
+    let name = Option::<String>::deserialize(deserializer)?;
+    Ok(name.as_deref().and_then(theme::mark))
+}
+
+/// Reads blocks. One of a type that isn't known becomes one that was left out.
+pub(crate) fn blocks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Block>, D::Error> {
+    let blocks = Vec::<Value>::deserialize(deserializer)?.into_iter().map(|block| match block.get("type") {
+        Some(Value::String(name)) if !Block::TYPES.contains(&name.as_str()) => {
+            Ok(Block::Elided { lines: 0, bytes: block.to_string().len() as u64 })
+        }
+        _ => Block::deserialize(block).map_err(D::Error::custom),
+    });
+    blocks.collect()
+}
