@@ -18,7 +18,7 @@ use crate::find::find;
 use crate::formatter::standard::{Context, images};
 use crate::formatter::{figures, generic, tools};
 use crate::item::FactRef;
-use crate::item::Item;
+use crate::item::{Item, Status};
 use crate::json::{Kind, Record, Value};
 use crate::text::Text;
 
@@ -307,6 +307,10 @@ impl Answer<'_> {
         };
         if self.title.is_empty() && self.body.iter().all(is_blank) {
             self.note(Text::own(if context.is("success") { "done" } else { "no output" }));
+        }
+        // What was written before the stream broke off must not read as if it had been all.
+        if context.item.status == Status::Cancelled {
+            self.body.push(Block::line(Line::of("muted", "… cut off")));
         }
         if context.is("again") {
             self.note(Text::own("another result of the call"));
