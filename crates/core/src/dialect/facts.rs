@@ -36,10 +36,12 @@ pub(super) fn result_content(item: &mut Item, content: Option<Value<'_>>) {
             for part in body.items() {
                 let kind = part.get("type").and_then(Value::decode).unwrap_or_default();
                 match &*kind {
-                    "text" if part.get("text").is_some_and(|text| text.kind() == json::Kind::String) => {
+                    "text" | "Text" | "input_text" | "output_text"
+                        if part.get("text").is_some_and(|text| text.kind() == json::Kind::String) =>
+                    {
                         texts.extend(part.get("text").map(Value::node));
                     }
-                    "image" | "document" => images.push(image(part)),
+                    "image" | "document" | "input_image" | "local_image" => images.push(image(part)),
                     "web_search_result" => hits.push(Fact::Node(part.node())),
                     _ if part.kind() == json::Kind::String => texts.push(part.node()),
                     _ => more.push(Fact::Node(part.node())),
@@ -65,9 +67,13 @@ pub(super) fn result_content(item: &mut Item, content: Option<Value<'_>>) {
 pub(super) fn image(block: Value<'_>) -> Fact {
     let source = block.get("source").unwrap_or(block);
     let mut facts = Vec::new();
-    for (theirs, ours) in
-        [("media_type", "media"), ("mimeType", "media"), ("url", "name"), ("file_id", "name")]
-    {
+    for (theirs, ours) in [
+        ("media_type", "media"),
+        ("mimeType", "media"),
+        ("url", "name"),
+        ("file_id", "name"),
+        ("path", "name"),
+    ] {
         if let Some(value) = source.get(theirs) {
             facts.push((ours, Fact::Node(value.node())));
         }
@@ -75,20 +81,29 @@ pub(super) fn image(block: Value<'_>) -> Fact {
     if let Some(title) = block.get("title") {
         facts.push(("name", Fact::Node(title.node())));
     }
-    if let Some(data) = source.get("data").and_then(Value::str) {
-        // Base64: four characters for three bytes, less the padding.
-        let raw = data.raw();
-        let padding = raw.len() - raw.trim_end_matches('=').len();
-        facts.push((
-            "bytes",
-            Fact::Int((raw.len() as u64 / 4 * 3).saturating_sub(padding as u64).cast_signed()),
-        ));
-        if let Some(data) = source.get("data") {
-            facts.push(("data", Fact::Bytes(data.node())));
+    if let Some((data, base64)) = source.get("data").and_then(|data| Some((data, data.str()?))) {
+        facts.push(("bytes", Fact::Int(decoded_size(base64.raw()))));
+        facts.push(("data", Fact::Bytes(data.node())));
+    }
+    let address = block.get("image_url").unwrap_or(block);
+    if let Some(url) = address.decode() {
+        match url.strip_prefix("data:").and_then(|url| url.split_once(";base64,")) {
+            Some((media, base64)) => {
+                facts.push(("media", Fact::Text(media.to_owned())));
+                facts.push(("bytes", Fact::Int(decoded_size(base64))));
+                facts.push(("data", Fact::Bytes(address.node())));
+            }
+            None => facts.push(("name", Fact::Node(address.node()))),
         }
     }
     if facts.is_empty() {
         facts.push(("value", Fact::Node(block.node())));
     }
     Fact::Map(facts)
+}
+
+/// Bytes that Base64 stands for: three for four characters, less the padding.
+fn decoded_size(base64: &str) -> i64 {
+    let padding = base64.len() - base64.trim_end_matches('=').len();
+    (base64.len() as u64 / 4 * 3).saturating_sub(padding as u64).cast_signed()
 }

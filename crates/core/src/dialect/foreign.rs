@@ -9,9 +9,6 @@ pub fn recognise(value: Value<'_>) -> Option<&'static str> {
     let has = |key: &str| value.get(key).is_some();
     let kind = value.get("type").and_then(Value::decode).unwrap_or_default();
     let name = match &*kind {
-        "thread.started" | "turn.started" | "turn.completed" | "turn.failed" | "item.started"
-        | "item.updated" | "item.completed" => "codex",
-        "session_meta" | "response_item" | "event_msg" | "turn_context" if has("payload") => "codex",
         "step_start" | "step_finish" | "tool_use" | "text" | "reasoning" if has("sessionID") => "opencode",
         "init" if has("session_id") && has("model") => "gemini",
         "message" if has("role") && has("content") && has("timestamp") => "gemini",

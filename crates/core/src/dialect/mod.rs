@@ -5,9 +5,9 @@
 
 mod calls;
 mod claude;
+mod codex;
 mod facts;
 mod foreign;
-#[cfg_attr(not(test), expect(dead_code, reason = "no dialect reads such patches yet"))]
 mod patch;
 mod tool;
 
@@ -70,16 +70,28 @@ pub struct Beginning {
 }
 
 /// The dialects, in the order in which they are asked for a claim.
-pub const DIALECTS: &[Dialect] = &[Dialect {
-    name: "claude",
-    claim: claude::claim,
-    decoder: || Box::new(claude::Claude::default()),
-    pure: Some(|value| Typed(Pure::Claude(claude::Envelope::of(value)))),
-    tools: &claude::tools::TOOLS,
-    tool: claude::tools::find,
-    sentences: claude::wrapped::sentences,
-    side_files: Some(claude::SIDE_FILES),
-}];
+pub const DIALECTS: &[Dialect] = &[
+    Dialect {
+        name: "claude",
+        claim: claude::claim,
+        decoder: || Box::new(claude::Claude::default()),
+        pure: Some(|value| Typed(Pure::Claude(claude::Envelope::of(value)))),
+        tools: &claude::tools::TOOLS,
+        tool: claude::tools::find,
+        sentences: claude::wrapped::sentences,
+        side_files: Some(claude::SIDE_FILES),
+    },
+    Dialect {
+        name: "codex",
+        claim: codex::claim,
+        decoder: || Box::new(codex::Codex::default()),
+        pure: None,
+        tools: &codex::tools::TOOLS,
+        tool: codex::tools::find,
+        sentences: codex::wrapped::sentences,
+        side_files: Some(codex::SIDE_FILES),
+    },
+];
 
 /// The dialect called `name`.
 pub fn find(name: &str) -> Option<&'static Dialect> {

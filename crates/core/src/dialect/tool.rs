@@ -242,7 +242,7 @@ const DELEGATE: &[Part] = &[
 ];
 
 /// A point of a list of things to do.
-const TODO: &[Part] = &[
+pub(super) const TODO: &[Part] = &[
     key("content", "content"),
     key("subject", "content"),
     key("text", "content"),

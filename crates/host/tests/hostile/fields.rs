@@ -29,15 +29,28 @@ fn replacements() -> Vec<(&'static str, String)> {
 
 #[test]
 fn a_field_of_a_wrong_type_costs_no_other_text() {
+    try_fields(&events(), reply);
+}
+
+#[test]
+fn a_field_of_a_wrong_type_costs_no_other_text_of_codex() {
+    try_fields(&codex_events(), |text| {
+        let item = serde_json::json!({ "id": text, "type": "agent_message", "text": text });
+        format!("{}\n", serde_json::json!({ "type": "item.completed", "item": item }))
+    });
+}
+
+/// Tries every field of these events between two replies, which `reply` makes of their texts.
+fn try_fields(events: &[Value], reply: fn(&str) -> String) {
     let (text, items, ansi) =
         (engine("text", "full", None), engine("items", "full", None), engine("ansi", "default", Some(60)));
     let mut tried = 0;
     let mut lost = BTreeSet::new();
-    for event in events() {
-        let shown = shown_texts(&event);
-        for path in paths(&event) {
+    for event in events {
+        let shown = shown_texts(event);
+        for path in paths(event) {
             for (name, replacement) in replacements() {
-                let line = replaced(&event, &path, &replacement);
+                let line = replaced(event, &path, &replacement);
                 let input = format!("{}{line}\n{}", reply("said before"), reply("said after"));
                 let about = || format!("{} becomes {name} in {event}", path.join("."));
                 let out = run(&text, input.as_bytes()).0;
@@ -164,6 +177,33 @@ fn events() -> Vec<Value> {
             ];
             let shape = format!("{shape:?} {}", event.get("sessionId").is_some());
             if line.len() < 6_000 && shapes.insert(shape) {
+                events.push(event);
+            }
+        }
+    }
+    events
+}
+
+/// The events of the golden cases of Codex, but for those of the same shape as one before.
+fn codex_events() -> Vec<Value> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/codex");
+    let mut files: Vec<PathBuf> = fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let inputs = files.iter().filter_map(|case| fs::read_to_string(case.join("input.ndjson")).ok());
+    let mut shapes = BTreeSet::new();
+    let mut events = Vec::new();
+    for input in inputs {
+        for event in input.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+            let shape = [
+                &event["type"],
+                &event["item"]["type"],
+                &event["msg"]["type"],
+                &event["payload"]["type"],
+                &event["payload"]["item"]["type"],
+                &event["payload"]["name"],
+                &event["payload"]["role"],
+            ];
+            if event.is_object() && shapes.insert(format!("{shape:?}")) {
                 events.push(event);
             }
         }

@@ -1,0 +1,230 @@
+//! The stream of versions before 0.44. Its first line holds settings, its second one the prompt; the others name what
+//! happened and the call that it happened to. No line ends the turn: the stream just stops.
+
+use crate::dialect::facts::{leveled, minor};
+use crate::event::Event;
+use crate::item::{Content, Fact, Id, Item, Kind};
+use crate::json::{self, Value};
+use crate::session::Facts;
+use crate::text::Text;
+
+use super::call::{self, Source};
+use super::{Codex, Maker, bookkeeping, content, errors, result, stream, tools};
+
+/// Bytes of outputs that are read while their commands run.
+const MAX_PIECE: usize = 1 << 20;
+
+/// What is remembered of an old stream.
+#[derive(Default)]
+pub(super) struct Old {
+    /// The result that grows as its command writes.
+    growing: Option<Id>,
+}
+
+/// Whether a value is the first line, which has no type.
+pub(super) fn is_settings(value: Value<'_>) -> bool {
+    let known = value.get_all(["model", "workdir", "sandbox", "type"]);
+    matches!(known, [Some(_), Some(_), Some(_), None])
+}
+
+impl Codex {
+    /// The first line.
+    pub(super) fn settings(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+        let [model, cwd, mode] = maker.input.value.get_all(["model", "workdir", "approval"]);
+        let text = |value: Option<Value<'_>>| value.and_then(Value::str).map(Text::from_json);
+        out.push(Event::Facts(Box::new(Facts {
+            model: text(model),
+            cwd: text(cwd),
+            mode: text(mode),
+            ..self.facts()
+        })));
+        let mut notice = maker.notice("session", Content::None);
+        for (name, value) in [("model", model), ("cwd", cwd), ("mode", mode)] {
+            notice.data.extend(value.map(|value| (name, Fact::Node(value.node()))));
+        }
+        out.push(Event::Put(Box::new(notice)));
+    }
+
+    /// A line that tells what happened.
+    pub(super) fn old(&mut self, message: Value<'_>, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+        let kind = message.get("type").and_then(Value::decode).unwrap_or_default();
+        let [call_id, text, words] = message.get_all(["call_id", "message", "text"]);
+        let said = text.or(words).filter(|text| text.kind() == json::Kind::String);
+        match &*kind {
+            "agent_message" | "agent_reasoning" if said.is_some() => {
+                let kind = if &*kind == "agent_message" { Kind::Reply } else { Kind::Thinking };
+                maker.put(kind, said.map_or(Content::None, content), out);
+            }
+            "error" | "stream_error" => errors::notice(text, maker, out),
+            "background_event" | "deprecation_notice" | "warning" if said.is_some() => {
+                let notice = maker.notice("info", said.map_or(Content::None, content));
+                let notice = if &*kind == "warning" { leveled(notice, "warning") } else { minor(notice) };
+                out.push(Event::Put(Box::new(notice)));
+            }
+            "exec_command_begin" | "patch_apply_begin" | "mcp_tool_call_begin" | "web_search_begin" => {
+                let id = maker.id_of(call_id);
+                let call = begin(&kind, message, id, maker);
+                self.calls.made(&call);
+                if &*kind == "web_search_begin" {
+                    // What is looked for is known at the end.
+                    bookkeeping("web_search_begin", out);
+                    out.push(Event::Open(Box::new(call)));
+                } else {
+                    out.push(Event::Put(Box::new(call)));
+                }
+            }
+            "exec_command_end" | "patch_apply_end" | "mcp_tool_call_end" | "web_search_end" => {
+                self.old_end(&kind, message, maker, out);
+            }
+            "exec_command_output_delta" => self.grow(message, maker, out),
+            "plan_update" => match message.get("plan") {
+                Some(points) => {
+                    let mut plan = stream::plan(points, maker.unnamed(), maker);
+                    plan.text = message.get("explanation").map_or(Content::None, content);
+                    out.push(Event::Put(Box::new(plan)));
+                }
+                None => maker.unknown("plan_update".into(), message, out),
+            },
+            "turn_aborted" => {
+                let notice = leveled(maker.notice("interrupt", Content::None), "warning");
+                out.push(Event::Put(Box::new(notice)));
+            }
+            "token_count" => self.count_so_far(message.get("info"), maker, out),
+            _ => match BOOKKEEPING.iter().find(|known| **known == kind) {
+                Some(known) => bookkeeping(*known, out),
+                None => maker.unknown(format!("msg/{kind}"), message, out),
+            },
+        }
+    }
+
+    fn old_end(&mut self, kind: &str, message: Value<'_>, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+        let id = maker.id_of(message.get("call_id"));
+        if kind == "web_search_end" {
+            let call = begin(kind, message, id.clone(), maker);
+            self.calls.made(&call);
+            out.push(Event::Put(Box::new(call)));
+        }
+        let mut item = result::of_call(&id, &self.calls, maker);
+        self.calls.answered(&id);
+        let [success, answer] = message.get_all(["success", "result"]);
+        match kind {
+            "exec_command_end" => {
+                result::of_item(Source::Command, message, &mut item);
+            }
+            "patch_apply_end" => {
+                if success.and_then(Value::bool) == Some(false) {
+                    result::fail(&mut item);
+                }
+                result::of_item(Source::Patch, message, &mut item);
+            }
+            "mcp_tool_call_end" => {
+                let [answered, failed] = answer.map_or([None; 2], |answer| answer.get_all(["Ok", "Err"]));
+                if let Some(answered) = answered {
+                    result::mcp_answer(answered, &mut item);
+                }
+                if let Some(failed) = failed {
+                    result::fail(&mut item);
+                    item.text = content(failed);
+                }
+                result::tell_duration(&mut item, message.get("duration"));
+            }
+            _ => {}
+        }
+        result::silent(&mut item);
+        self.old.growing.take_if(|growing| *growing == item.id);
+        out.push(Event::Put(Box::new(item)));
+    }
+
+    /// A piece of what a command writes. All of it comes again when the command ends, if it does.
+    fn grow(&mut self, message: Value<'_>, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+        let [call_id, chunk] = message.get_all(["call_id", "chunk"]);
+        let call = call_id.and_then(Value::decode).map(|id| Id::from(&*id));
+        let call = call.filter(|call| self.calls.awaits(call));
+        let piece = chunk.and_then(Value::decode).filter(|chunk| chunk.len() <= MAX_PIECE);
+        bookkeeping("exec_command_output_delta", out);
+        let (Some(call), Some(piece)) = (call, piece.and_then(|chunk| decoded(&chunk))) else { return };
+        let result = result::of_call(&call, &self.calls, maker);
+        let id = result.id.clone();
+        if self.old.growing.as_ref() != Some(&id) {
+            self.old.growing = Some(id.clone());
+            out.push(Event::Open(Box::new(result)));
+        }
+        out.push(Event::Append { id, text: String::from_utf8_lossy(&piece).into_owned() });
+    }
+}
+
+/// The call that begins with a line.
+fn begin(kind: &str, message: Value<'_>, id: Id, maker: &Maker<'_>) -> Item {
+    let source = match kind {
+        "patch_apply_begin" => Source::Patch,
+        "mcp_tool_call_begin" => {
+            return call::of_item(Source::Mcp, message.get("invocation").unwrap_or(message), id, maker);
+        }
+        "exec_command_begin" => {
+            let mut call = maker.item(id, Kind::Call);
+            let [command, cwd] = message.get_all(["command", "cwd"]);
+            call::run(&mut call, tools::SHELL[0], command, cwd);
+            return call;
+        }
+        _ => Source::Web,
+    };
+    call::of_item(source, message, id, maker)
+}
+
+/// What Base64 stands for, if it is that.
+fn decoded(base64: &str) -> Option<Vec<u8>> {
+    let digits = base64.trim_end_matches('=').as_bytes();
+    let mut out = Vec::with_capacity(digits.len() / 4 * 3 + 2);
+    for group in digits.chunks(4) {
+        let mut bits = 0_u32;
+        for digit in group {
+            let six = match digit {
+                b'A'..=b'Z' => digit - b'A',
+                b'a'..=b'z' => digit - b'a' + 26,
+                b'0'..=b'9' => digit - b'0' + 52,
+                b'+' => 62,
+                b'/' => 63,
+                _ => return None,
+            };
+            bits = bits << 6 | u32::from(six);
+        }
+        bits <<= 6 * (4 - group.len());
+        out.extend(bits.to_be_bytes().iter().skip(1).take(group.len() * 6 / 8));
+    }
+    Some(out)
+}
+
+/// Types that repeat what other lines say, or say nothing of the conversation.
+const BOOKKEEPING: &[&str] = &[
+    "agent_message_delta",
+    "agent_reasoning_delta",
+    "agent_reasoning_raw_content",
+    "agent_reasoning_raw_content_delta",
+    "agent_reasoning_section_break",
+    "mcp_list_tools_response",
+    "session_configured",
+    "shutdown_complete",
+    "task_complete",
+    "task_started",
+    "turn_diff",
+    "user_message",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_decoded() {
+        for (base64, expected) in [
+            ("", Some("")),
+            ("YQ==", Some("a")),
+            ("YWI=", Some("ab")),
+            ("YWJj", Some("abc")),
+            ("ICAwIHNob3A+Cg==", Some("  0 shop>\n")),
+            ("YWJj*", None),
+        ] {
+            assert_eq!(decoded(base64).as_deref(), expected.map(str::as_bytes), "{base64}");
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The stream of `codex exec --json`.
+//!
+//! No line has a time. Items are whole states: an item that was started, comes again when it is updated or completed. One
+//! that was started need not complete, even if its turn does: quick commands of 0.120, and whatever ran when the turn was
+//! interrupted. That is never taken for success.
+
+use crate::dialect::fact;
+use crate::dialect::facts::leveled;
+use crate::event::Event;
+use crate::item::{Content, Fact, Id, Item, Kind, Status};
+use crate::json::{self, Value};
+
+use super::call::{self, Source};
+use super::{Codex, Maker, bookkeeping, content, errors, result};
+
+/// Lists of things to do that may be open at the same time.
+const MAX_OPEN: usize = 64;
+
+/// What is remembered of a stream.
+#[derive(Default)]
+pub(super) struct Stream {
+    /// Threads that were started. The ids of items begin anew in each run.
+    runs: u64,
+    /// Lists of things to do that are open.
+    open: Vec<Id>,
+}
+
+/// Where an item is in its life.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Started,
+    Updated,
+    Completed,
+}
+
+impl Codex {
+    /// A line of the stream.
+    pub(super) fn stream(&mut self, kind: &str, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+        let value = maker.input.value;
+        let phase = match kind {
+            "thread.started" => return self.thread(maker, out),
+            "turn.started" => return bookkeeping("turn.started", out),
+            "turn.completed" | "turn.failed" => return self.turn_ended(kind == "turn.failed", maker, out),
+            "error" => return errors::notice(value.get("message"), maker, out),
+            "item.started" => Phase::Started,
+            "item.updated" => Phase::Updated,
+            "item.completed" => Phase::Completed,
+            _ => return maker.unknown(kind.to_owned(), value, out),
+        };
+        match value.get("item").filter(|item| item.kind() == json::Kind::Object) {
+            Some(item) => {
+                if phase != Phase::Completed {
+                    // What follows tells all of it again.
+                    bookkeeping(kind.to_owned(), out);
+                }
+                self.item(phase, item, maker, out);
+            }
+            None => maker.unknown(kind.to_owned(), value, out),
+        }
+    }
+
+    fn thread(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+        self.close_open(out);
+        self.stream.runs += 1;
+        self.begin(maker.input.value.get("thread_id"), maker);
+        out.push(Event::Facts(Box::new(self.facts())));
+        let notice = maker.notice("session", Content::None);
+        out.push(Event::Put(Box::new(notice)));
+    }
+
+    fn turn_ended(&mut self, has_failed: bool, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+        self.close_open(out);
+        let [usage, error] = maker.input.value.get_all(["usage", "error"]);
+        let id = Id::below(maker.unnamed().as_str(), "outcome");
+        let mut outcome = maker.item(id, Kind::Outcome);
+        if has_failed {
+            (outcome.error, outcome.status) = (true, Status::Failed);
+            let message = error.map(|error| error.get("message").unwrap_or(error));
+            outcome.text = message.map_or(Content::None, content);
+            if let (Content::None, Some(odd)) = (&outcome.text, error) {
+                outcome.data.push(("more", Fact::List(vec![Fact::Node(odd.node())])));
+            }
+        }
+        if let Some(usage) = usage.filter(|usage| usage.kind() == json::Kind::Object) {
+            self.count(usage, out).tell(&mut outcome);
+        }
+        out.push(Event::Put(Box::new(outcome)));
+    }
+
+    /// The id of an item. Web searches have two: the first is the item's own.
+    fn id_of(&self, item: Value<'_>, maker: &mut Maker<'_>) -> Id {
+        let first = item.entries().find(|(key, _)| key.is("id")).and_then(|(_, id)| id.decode());
+        match first.filter(|id| !id.is_empty()) {
+            None => maker.unnamed(),
+            Some(id) if self.stream.runs > 1 => Id::below(&format!("run-{}", self.stream.runs), &id),
+            Some(id) => Id::from(&*id),
+        }
+    }
+
+    fn item(&mut self, phase: Phase, value: Value<'_>, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+        let id = self.id_of(value, maker);
+        let kind = value.get("type").and_then(Value::decode).unwrap_or_default();
+        let item = match &*kind {
+            "agent_message" => said(Kind::Reply, value.get("text"), id, maker),
+            "reasoning" => said(Kind::Thinking, value.get("text"), id, maker),
+            "todo_list" => value.get("items").map(|items| plan(items, id, maker)),
+            "error" => said(Kind::Notice, value.get("message"), id, maker).map(|mut warning| {
+                warning.data.push(("event", Fact::Text("warning".into())));
+                leveled(warning, "warning")
+            }),
+            _ => {
+                if let Some(source) = Source::of_item(&kind) {
+                    return self.call(phase, source, value, &id, maker, out);
+                }
+                let mut item = maker.item(id, Kind::Unknown);
+                let name = format!("item/{kind}");
+                item.data = vec![("type", Fact::Text(name.clone())), ("value", Fact::Node(value.node()))];
+                out.push(Event::Unknown(name));
+                Some(item)
+            }
+        };
+        let Some(item) = item.map(Box::new) else {
+            return maker.unknown(format!("item/{kind}"), value, out);
+        };
+        if item.kind == Kind::Plan {
+            if let Some(open) = self.stream.open.iter().position(|open| *open == item.id) {
+                self.stream.open.remove(open);
+                // Its end is told by that of the turn, too.
+                bookkeeping("todo_list", out);
+            }
+            if phase != Phase::Completed && self.stream.open.len() < MAX_OPEN {
+                self.stream.open.push(item.id.clone());
+            }
+        }
+        out.push(match phase {
+            Phase::Started => Event::Open(item),
+            Phase::Updated => Event::Amend(item),
+            Phase::Completed => Event::Put(item),
+        });
+    }
+
+    fn call(
+        &mut self,
+        phase: Phase,
+        source: Source,
+        value: Value<'_>,
+        id: &Id,
+        maker: &mut Maker<'_>,
+        out: &mut Vec<Event>,
+    ) {
+        let is_known = self.calls.get(id).is_some();
+        // What is looked for on the web is known only at the end.
+        let is_whole = phase == Phase::Completed || source != Source::Web;
+        let call =
+            (!is_known || source == Source::Web).then(|| call::of_item(source, value, id.clone(), maker));
+        if let Some(call) = call {
+            self.calls.made(&call);
+            out.push(if is_whole { Event::Put(Box::new(call)) } else { Event::Open(Box::new(call)) });
+        }
+        let mut answer = result::of_call(id, &self.calls, maker);
+        result::of_item(source, value, &mut answer);
+        match phase {
+            Phase::Completed => {
+                self.calls.answered(id);
+                out.push(Event::Put(Box::new(answer)));
+            }
+            Phase::Updated if result::has_text(&answer) => out.push(Event::Amend(Box::new(answer))),
+            _ => {}
+        }
+    }
+
+    /// Ends lists that nothing will end any more.
+    fn close_open(&mut self, out: &mut Vec<Event>) {
+        let open = self.stream.open.drain(..);
+        out.extend(open.map(|id| Event::Close { id, status: Status::Cancelled }));
+    }
+}
+
+/// An item that is told by its text.
+fn said(kind: Kind, text: Option<Value<'_>>, id: Id, maker: &Maker<'_>) -> Option<Item> {
+    let text = text.filter(|text| text.kind() == json::Kind::String)?;
+    let mut item = maker.item(id, kind);
+    item.text = content(text);
+    Some(item)
+}
+
+/// A list of things to do.
+pub(super) fn plan(points: Value<'_>, id: Id, maker: &Maker<'_>) -> Item {
+    let mut item = maker.item(id, Kind::Plan);
+    item.data.push(fact("todos", points.node()));
+    item
+}

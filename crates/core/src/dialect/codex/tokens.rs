@@ -1,0 +1,44 @@
+//! Tokens, as Codex counts them: what was read from the cache is among the input.
+
+use crate::event::Usage;
+use crate::item::{Fact, Item};
+use crate::json::Value;
+
+/// The tokens of some model calls.
+#[derive(Clone, Copy)]
+pub(super) struct Tokens {
+    input: u64,
+    output: u64,
+    cached: u64,
+    written: u64,
+}
+
+impl Tokens {
+    /// Reads a `usage`.
+    pub(super) fn of(usage: Value<'_>) -> Self {
+        let [input, output, cached, written] = usage
+            .get_all(["input_tokens", "output_tokens", "cached_input_tokens", "cache_write_input_tokens"])
+            .map(|count| count.and_then(Value::int).and_then(|count| u64::try_from(count).ok()).unwrap_or(0));
+        Self { input: input.saturating_sub(cached), output, cached, written }
+    }
+
+    /// The same in our terms.
+    pub(super) fn usage(self) -> Usage {
+        let Self { input, output, cached, written } = self;
+        Usage { input, output, cache_read: cached, cache_write: written }
+    }
+
+    /// Keeps them on an item, unless there are none: reviews report zeros only.
+    pub(super) fn tell(self, item: &mut Item) {
+        let Self { input, output, cached, written } = self;
+        if input == 0 && output == 0 && cached == 0 {
+            return;
+        }
+        let fact = |count: u64| Fact::Int(count.cast_signed());
+        let mut usage = vec![("input", fact(input)), ("output", fact(output)), ("cache_read", fact(cached))];
+        if written > 0 {
+            usage.push(("cache_write", fact(written)));
+        }
+        item.data.push(("usage", Fact::Map(usage)));
+    }
+}
