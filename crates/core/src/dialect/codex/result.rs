@@ -159,7 +159,7 @@ pub(super) fn words_of_parts(result: &Item) -> Option<Text> {
     let parts = Record::from_line(text.into_owned()).ok()?;
     let words = |part: Value<'_>| {
         let [text, media] = part.get_all(["text", "mimeType"]).map(|part| part.and_then(Value::decode));
-        Some(text.map_or(format!("({})", media?), Cow::into_owned))
+        text.map(Cow::into_owned).or_else(|| Some(format!("({})", media?)))
     };
     let words: Option<Vec<String>> = parts.root().items().map(words).collect();
     words.map(|words| Text::clean(&words.join("\n")))
