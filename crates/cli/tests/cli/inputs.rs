@@ -66,6 +66,63 @@ fn a_large_file_on_several_threads_says_what_it_says_on_one() {
 }
 
 #[test]
+fn a_session_file_of_a_sub_agent_is_shown_inside_of_the_call_that_started_it() {
+    const IDS: [&str; 3] = [
+        "01a2b3c4-0000-7000-8000-000000000001",
+        "01a2b3c4-0000-7000-8000-000000000002",
+        "01a2b3c4-0000-7000-8000-000000000003",
+    ];
+    let line = |kind: &str, payload: &str| {
+        format!(r#"{{"timestamp":"2026-11-20T10:00:01.000Z","type":"{kind}","payload":{{{payload}}}}}"#)
+            + "\n"
+    };
+    let begin = |id: &str, more: &str| {
+        line("session_meta", &format!(r#""id":"{id}",{more}"cwd":"/home/dev/shop","cli_version":"0.169.0""#))
+    };
+    let reply = |text: &str| line("event_msg", &format!(r#""type":"agent_message","message":"{text}""#));
+    let started = format!(r#"\"agent_id\":\"{}\""#, IDS[1]);
+    let parent = begin(IDS[0], "")
+        + &line(
+            "response_item",
+            r#""type":"function_call","name":"spawn_agent","arguments":"{\"message\":\"Count.\"}","call_id":"c1""#,
+        )
+        + &line(
+            "response_item",
+            &format!(r#""type":"function_call_output","call_id":"c1","output":"{{{started}}}""#),
+        )
+        + &reply("All is counted.");
+    let of_parent = format!(r#""parent_thread_id":"{}","#, IDS[0]);
+    let names = IDS.map(|id| format!("rollout-2026-11-20T10-00-01-{id}.jsonl"));
+    let folder = Folder::with(&[
+        (&names[0], &parent),
+        (&names[1], &(begin(IDS[1], &of_parent) + &reply("35 lines."))),
+        // That of another session, which is named like the others.
+        (&names[2], &(begin(IDS[2], "") + &reply("Nothing to do with it."))),
+    ]);
+    let text = folder.run(&names[0]).expect(0, "").stdout;
+    let places = ["● spawn_agent Count.", "│   35 lines.", "\n  All is counted."].map(|part| text.find(part));
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{text}");
+    assert!(!text.contains("Nothing to do with it."), "{text}");
+    // Read by itself it is a session like any other.
+    let own = folder.run(&names[1]).expect(0, "").stdout;
+    assert!(own.contains("\n  35 lines."), "{own}");
+}
+
+#[test]
+fn a_stream_shows_no_file_of_a_sub_agent() {
+    let call = r#"{"type":"assistant","message":{"id":"m","role":"assistant","content":[{"type":"tool_use","id":"t","name":"Task","input":{"prompt":"Count."}}]},"session_id":"s-1","uuid":"u"}"#;
+    let file = r#"{"type":"user","message":{"role":"user","content":"Count."},"sessionId":"s-1","agentId":"a","isSidechain":true,"uuid":"v"}"#;
+    let folder = Folder::with(&[("stream.jsonl", call), ("agent-a.jsonl", file)]);
+    // It has all of it within.
+    let text = folder.run("stream.jsonl").expect(0, "").stdout;
+    assert!(text.contains("● Task") && !text.contains("› Count."), "{text}");
+    // A history has not.
+    folder.write("history.jsonl", call.replace("session_id", "sessionId"));
+    let text = folder.run("history.jsonl").expect(0, "").stdout;
+    assert!(text.contains("│ › Count."), "{text}");
+}
+
+#[test]
 fn a_missing_file_and_a_folder_are_told_before_anything_is_written() {
     let folder = Folder::with(&[("s.jsonl", SESSION)]);
     std::fs::create_dir(folder.path("sub")).unwrap();
