@@ -43,15 +43,13 @@ pub(super) fn input(value: Value<'_>, cut: bool) -> Laid {
             None => Laid { arg: None, blocks: fields(value, &[], cut) },
         };
     }
-    match short(value) {
-        Some(arg) => Laid { arg: Some(arg), blocks: Vec::new() },
-        // A text by itself needs no marks that set it off from others.
-        None => {
-            let text = value.str().map(|text| Text::from_json(text).trimmed_end());
-            let text = text.unwrap_or_else(|| laid_out(value, cut));
-            Laid { arg: None, blocks: vec![Block::text("call.input", text)] }
-        }
+    if let Some(arg) = short(value) {
+        return Laid { arg: Some(arg), blocks: Vec::new() };
     }
+    // A text by itself needs no marks that set it off from others.
+    let text = value.str().map(|text| Text::from_json(text).trimmed_end());
+    let text = text.unwrap_or_else(|| laid_out(value, cut));
+    Laid { arg: None, blocks: vec![Block::text("call.input", text)] }
 }
 
 /// The fields of an object, but for those whose values are at the nodes `known`.
