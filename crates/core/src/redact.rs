@@ -154,10 +154,11 @@ impl Redactor {
 
     /// Masks a line of JSON, which stays JSON.
     pub fn json(&mut self, line: &mut String) {
-        let found = self.finder.find(line, true);
+        let text = without_needless_escapes(line);
+        let found = self.finder.find(&text, true);
         if !found.is_empty() {
             count(&mut self.noted.found, &found);
-            *line = masked(line, 0, &found);
+            *line = masked(&text, 0, &found);
         }
     }
 
@@ -320,6 +321,34 @@ impl Redactor {
 
 /// What stands for each further line of something that was masked.
 const GOES_ON: &str = "…";
+
+/// JSON in which each character of ASCII that may stand for itself does: an escape would hide it.
+fn without_needless_escapes(json: &str) -> Cow<'_, str> {
+    let (mut out, mut done, mut at) = (String::new(), 0, 0);
+    while let Some(offset) = memchr::memchr(b'\\', json.get(at..).unwrap_or_default().as_bytes()) {
+        at += offset;
+        let (length, ch) = match json.as_bytes().get(at + 1) {
+            Some(b'/') => (2, Some('/')),
+            Some(b'u') => {
+                let code = json.get(at + 2..at + 6).and_then(|digits| u32::from_str_radix(digits, 16).ok());
+                let is_plain = |ch: &char| matches!(ch, ' '..='~') && !matches!(ch, '"' | '\\');
+                (6, code.and_then(char::from_u32).filter(is_plain))
+            }
+            _ => (2, None),
+        };
+        if let Some(ch) = ch {
+            out.push_str(&json[done..at]);
+            out.push(ch);
+            done = at + length;
+        }
+        at += length;
+    }
+    if done == 0 {
+        return Cow::Borrowed(json);
+    }
+    out.push_str(&json[done..]);
+    Cow::Owned(out)
+}
 
 fn count(counts: &mut BTreeMap<String, u64>, found: &[Found<'_>]) {
     for found in found {

@@ -92,8 +92,9 @@ impl Finder {
             for captures in regex.captures_iter(text) {
                 let Some(part) = captures.get(1).or_else(|| captures.get(0)) else { continue };
                 let breaks = is_json && part.as_str().contains(['"', '\\']);
-                if !part.is_empty() && !breaks {
-                    found.push(Found::new(part.range(), name));
+                let range = reader.behind_escape(part.start())..part.end();
+                if !range.is_empty() && !breaks {
+                    found.push(Found::new(range, name));
                 }
             }
         }
@@ -162,12 +163,38 @@ impl Reader<'_> {
         self.bytes().get(at).copied().unwrap_or(0)
     }
 
+    /// Where the escape of JSON ends that `at` is inside of; `at` itself, if it is in none. A letter of an escape is
+    /// no letter of what follows it.
+    fn behind_escape(&self, at: usize) -> usize {
+        let bytes = self.bytes();
+        let begins = |start: &usize| {
+            let slashes = bytes[..*start].iter().rev().take_while(|byte| **byte == b'\\').count();
+            slashes % 2 == 1
+        };
+        let letter = (at.saturating_sub(4)..=at).rev().find(begins).filter(|_| self.is_json);
+        let Some(letter) = letter else { return at };
+        let end = letter + if self.byte(letter) == b'u' { 5 } else { 1 };
+        if end > at { end.min(self.text.len()) } else { at }
+    }
+
+    /// Whether an escape ends here.
+    fn follows_escape(&self, at: usize) -> bool {
+        match &self.bytes()[at.saturating_sub(6)..at] {
+            [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f'] => true,
+            [b'\\', b'u', digits @ ..] => digits.len() == 4 && digits.iter().all(u8::is_ascii_hexdigit),
+            _ => false,
+        }
+    }
+
     /// Whether a word may begin here. In escaped text a word may follow the letter of an escape.
     fn begins(&self, at: usize) -> bool {
-        let before = &self.bytes()[at.saturating_sub(6)..at];
+        if self.behind_escape(at) > at {
+            return false;
+        }
+        let before = &self.bytes()[at.saturating_sub(3)..at];
         match before {
-            [] | [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f'] => true,
-            [b'\\', b'u', digits @ ..] if digits.iter().all(u8::is_ascii_hexdigit) => true,
+            [] => true,
+            _ if self.follows_escape(at) => true,
             [.., b'%', high, low] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => true,
             [.., last] => !Class::Alnum.has(*last) || self.follows_colour(at),
         }
@@ -333,7 +360,7 @@ impl Reader<'_> {
         let is_header = self.text[start..known].eq_ignore_ascii_case("authorization");
         let before = &self.bytes()[start.saturating_sub(NAME)..start];
         let name = before.iter().rev().take_while(|byte| Class::Url.has(**byte)).count();
-        let name = start - name;
+        let name = self.behind_escape(start - name).min(start);
         let is_option = self.text[name..].starts_with("--");
         let is_upper = !self.bytes()[name..at].iter().any(u8::is_ascii_lowercase);
         at += self.quote(at);
@@ -399,16 +426,17 @@ impl Reader<'_> {
         let is_local = |byte: u8| byte.is_ascii_alphanumeric() || b"._%+-".contains(&byte);
         let before = &self.bytes()[at.saturating_sub(MAIL)..at];
         let local = before.iter().rev().take_while(|byte| is_local(**byte)).count();
+        let start = self.behind_escape(at - local);
         let domain = self.run(at + 1, MAIL, |byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte));
         let domain = self.text[at + 1..at + 1 + domain].trim_end_matches(['.', '-']);
         let (host, top) = domain.rsplit_once('.')?;
-        let is_mail = local > 0
+        let is_mail = start < at
             && !host.is_empty()
             && top.len() >= 2
             && top.bytes().all(|byte| byte.is_ascii_alphabetic())
             // Not a person: the user of Git over SSH.
-            && &self.text[at - local..at] != "git";
-        is_mail.then_some(Found::new(at - local..at + 1 + domain.len(), "email"))
+            && &self.text[start..at] != "git";
+        is_mail.then_some(Found::new(start..at + 1 + domain.len(), "email"))
     }
 
     fn home<'n>(&self, start: &Range<usize>) -> Option<Found<'n>> {
@@ -420,7 +448,7 @@ impl Reader<'_> {
             begin -= 1;
         }
         let before = &self.bytes()[begin.saturating_sub(3)..begin];
-        let is_after_escape = self.is_json && matches!(before, [.., b'\\', b'b' | b'f' | b'n' | b'r' | b't']);
+        let is_after_escape = self.is_json && self.follows_escape(begin);
         if is_windows {
             match before {
                 // The letter of an escape is no drive.

@@ -240,6 +240,43 @@ fn own_patterns_mask_their_group() {
 }
 
 #[test]
+fn an_escape_of_json_is_the_character_that_it_stands_for() {
+    let own = Own::new("word", "[a-z]*word").unwrap();
+    let redaction = Redaction { own: vec![own], ..Redaction::everything() };
+    let npm = token("npm_", "aB3dE6", 6);
+    let stripe = token("rk_test_", "4eC39H", 4);
+    for before in ["", "\n", "\t", "\r", "\u{8}", "\u{c}", "\u{1b}", "\"", "\\", "\\\\", "é", "x", "\n\\"] {
+        for after in [
+            "@a.token",
+            "ada@example.org",
+            "git@github.com",
+            "API_KEY=hunterhunter",
+            "--password hunter22",
+            "password: hunter2x",
+            "postgres://ada:pa55@db/shop",
+            "sent Bearer abcdefghijklmnop1",
+            "/home/ada/shop",
+            "sword",
+            &npm,
+            &npm[1..],
+            &stripe,
+            &stripe[1..],
+        ] {
+            let text = format!("{before}{after}");
+            let want = redactor(&redaction).text(&text).into_owned();
+            let written = serde_json::to_string(&text).unwrap();
+            let units = text.encode_utf16().map(|unit| format!("\\u{unit:04x}"));
+            let escaped = format!("\"{}\"", units.collect::<String>());
+            for mut json in [written.replace('/', "\\/"), escaped, written] {
+                redactor(&redaction).json(&mut json);
+                let masked: String = serde_json::from_str(&json).unwrap_or_else(|_| panic!("{json}"));
+                assert_eq!(masked, want, "{json}");
+            }
+        }
+    }
+}
+
+#[test]
 fn what_is_cut_is_still_known() {
     let cut = format!("{}…", &token("ghp_", "a1B2", 9)[..12]);
     assert_eq!(secret(&cut), "[redacted github-token]…");
