@@ -39,13 +39,14 @@ impl<'a> Files<'a> {
     /// The files of these changes; `None` if not all of them name one.
     pub(super) fn of(changes: FactRef<'a>, context: Context<'_>) -> Option<Self> {
         let file = |told: FactRef<'a>| {
+            let path = context.path(told.text_at("path")?);
             let kind = match told.get("kind").and_then(FactRef::str).as_deref() {
                 Some("add") => Kind::Add,
                 Some("delete") => Kind::Delete,
                 _ => Kind::Update,
             };
             let to = told.text_at("to").map(|path| context.path(path));
-            Some(FileChange { told, path: context.path(told.text_at("path")?), kind, to })
+            Some(FileChange { told, path, kind, to })
         };
         let files: Option<Vec<_>> = changes.list().into_iter().map(file).collect();
         files.filter(|files| !files.is_empty()).map(Self)

@@ -60,8 +60,7 @@ struct Pieces<'a> {
 
 impl Pieces<'_> {
     fn hand_on(&mut self) -> fmt::Result {
-        let text = simdutf8::basic::from_utf8(&self.held).map_err(|_| fmt::Error)?;
-        let written = self.out.write_str(text);
+        let written = write_spelled(&self.held, self.out);
         self.held.clear();
         written
     }
@@ -77,8 +76,7 @@ impl io::Write for Pieces<'_> {
         if self.held.len() + bytes.len() > PIECE {
             self.hand_on().map_err(io::Error::other)?;
             if bytes.len() > PIECE {
-                let text = simdutf8::basic::from_utf8(bytes).map_err(io::Error::other)?;
-                return self.out.write_str(text).map_err(io::Error::other);
+                return write_spelled(bytes, self.out).map_err(io::Error::other);
             }
         }
         self.held.extend_from_slice(bytes);
@@ -90,22 +88,27 @@ impl io::Write for Pieces<'_> {
     }
 }
 
-/// How strings are spelled: whatever could steer a terminal or hide text is an escape.
+/// Writes JSON with an escape for whatever could steer a terminal or hide text: all of that is in strings. It is looked for
+/// in long stretches, since strings are mostly short.
+fn write_spelled(json: &[u8], out: &mut dyn Write) -> fmt::Result {
+    let mut rest = simdutf8::basic::from_utf8(json).map_err(|_| fmt::Error)?;
+    let is_wanted = |byte| byte >= DELETE;
+    let wanted = |bytes: u8x16| bytes.max(u8x16::splat(DELETE)).simd_eq(bytes).to_bitmask();
+    while let Some((at, ch)) = next_harmful(rest, is_wanted, wanted) {
+        out.write_str(&rest[..at])?;
+        spell(out, ch)?;
+        rest = &rest[at + ch.len_utf8()..];
+    }
+    out.write_str(rest)
+}
+
+/// The last character of ASCII. JSON has escapes for all other control characters there.
+const DELETE: u8 = 0x7f;
+
+/// How control characters are spelled.
 struct Spelling;
 
 impl Formatter for Spelling {
-    fn write_string_fragment<W: ?Sized + io::Write>(&mut self, out: &mut W, text: &str) -> io::Result<()> {
-        let mut rest = text;
-        while let Some((at, ch)) = next_spelled(rest) {
-            out.write_all(&rest.as_bytes()[..at])?;
-            for unit in ch.encode_utf16(&mut [0; 2]) {
-                write!(out, "\\u{unit:04x}")?;
-            }
-            rest = &rest[at + ch.len_utf8()..];
-        }
-        out.write_all(rest.as_bytes())
-    }
-
     fn write_char_escape<W: ?Sized + io::Write>(
         &mut self,
         out: &mut W,
@@ -378,9 +381,20 @@ pub(super) fn string(out: &mut dyn Write, text: &str) -> fmt::Result {
 
 /// The first character that is not written as it is, and where it stands.
 fn next_spelled(text: &str) -> Option<(usize, char)> {
+    next_harmful(text, |byte| !is_plain(byte), odd_ones)
+}
+
+/// The first character that could steer a terminal or hide text, or is of ASCII and wanted, and where it stands. See
+/// [`length_before`] for what is wanted, which all other characters are.
+#[inline]
+fn next_harmful(
+    text: &str,
+    is_wanted: impl Fn(u8) -> bool,
+    wanted: impl Fn(u8x16) -> u32,
+) -> Option<(usize, char)> {
     let mut at = 0;
     loop {
-        at += length_before(&text.as_bytes()[at..], |byte| !is_plain(byte), odd_ones);
+        at += length_before(&text.as_bytes()[at..], &is_wanted, &wanted);
         let ch = text[at..].chars().next()?;
         if ch.is_ascii() || is_dangerous(ch) || is_joiner(ch) {
             return Some((at, ch));
