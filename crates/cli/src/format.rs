@@ -158,7 +158,7 @@ impl<'a, 'w> Run<'a, 'w> {
         // Between pages the output is the index.
         let page = page.map(|(page, name)| (std::mem::replace(&mut self.output, page), name));
         let mut setup = self.engines.main.setup();
-        // What was named is all there; standard input may be a pipe the next time, and is to look the same.
+        // A named file is there as a whole. Standard input may be a pipe the next time, and should look the same then.
         setup.is_whole = input.path().is_some() && matches!(source, Source::File { .. });
         let also = self.also.iter().zip(self.engines.also);
         setup.also.extend(also.filter_map(|(also, engine)| also.sink(engine)));
