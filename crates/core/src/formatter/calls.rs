@@ -239,8 +239,9 @@ pub(super) fn job(call: &mut Call<'_>) -> Option<()> {
 
 pub(super) fn read(call: &mut Call<'_>) -> Option<()> {
     call.file()?;
+    let range = call.does.get("range");
     let mut number = |name: &str| {
-        let part = call.does.get("range")?.get(name)?;
+        let part = range?.get(name)?;
         call.said(part, part.is_number().then_some(part.int()))?
     };
     let [start, lines, end] = ["start", "lines", "end"].map(&mut number);

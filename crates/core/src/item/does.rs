@@ -107,20 +107,23 @@ pub enum Does {
 /// What a call does it with and to. Nothing is decoded before it is asked for.
 pub struct DoesRef<'a> {
     item: &'a Item,
+    /// The call's input, as the stream has it.
+    input: Option<Value<'a>>,
     /// The input, where the stream has it as JSON in a string.
     unpacked: Option<Record>,
 }
 
 impl<'a> DoesRef<'a> {
     pub(super) fn new(item: &'a Item) -> Self {
-        let unpacked = item.input().and_then(|input| Record::from_line(input.decode()?.into_owned()).ok());
+        let input = item.input();
+        let unpacked = input.and_then(|input| Record::from_line(input.decode()?.into_owned()).ok());
         let unpacked = unpacked.filter(|record| record.root().kind() == Kind::Object);
-        Self { item, unpacked }
+        Self { item, input, unpacked }
     }
 
     /// The call's input; what is in it, if the stream has it as JSON in a string.
     pub fn input(&self) -> Option<Value<'_>> {
-        self.unpacked.as_ref().map(Record::root).or_else(|| self.item.input())
+        self.unpacked.as_ref().map(Record::root).or(self.input)
     }
 
     /// The part called `name`, unless it is `null`.
@@ -132,7 +135,7 @@ impl<'a> DoesRef<'a> {
                 FactRef::new(self.item, fact)
             }
         }
-        .or_else(|| self.item.fact(name).filter(|_| SERVER.contains(&name)))
+        .or_else(|| if SERVER.contains(&name) { self.item.fact(name) } else { None })
     }
 
     /// The value of the record that a part is, or was made of.

@@ -153,7 +153,10 @@ fn read_lines(answer: &mut Answer<'_>) -> Option<View> {
 
 /// Whether the call named just these lines: its own line told them.
 fn asks_for(answer: &Answer<'_>, start: u64, lines: u64) -> bool {
-    let told = |name: &str| answer.call?.does().get("range")?.count_at(name);
+    let Some(call) = answer.call.filter(|_| !answer.context.is_apart && lines > 0) else { return false };
+    let does = call.does();
+    let Some(range) = does.get("range") else { return false };
+    let told = |name: &str| range.count_at(name);
     let asked = match (told("start"), told("lines"), told("end")) {
         (from, None, Some(end)) => {
             let from = from.unwrap_or(1);
@@ -161,7 +164,7 @@ fn asks_for(answer: &Answer<'_>, start: u64, lines: u64) -> bool {
         }
         (from, lines, _) => from.zip(lines),
     };
-    !answer.context.is_apart && asked == Some((start, lines)) && lines > 0
+    asked == Some((start, lines))
 }
 
 /// `lines 1–50 of 533`, `11 lines`, `empty file`
