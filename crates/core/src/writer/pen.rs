@@ -48,7 +48,9 @@ impl<'p> Pen<'p> {
     /// From here on, `first` stands before the next line and `rest` before those after it.
     pub(super) fn open(&mut self, first: &str, rest: &str) -> Level {
         let level = Level(self.prefix.len());
-        if first != rest || self.once.is_some() {
+        // Both are short.
+        let is_same = first.len() == rest.len() && first.bytes().eq(rest.bytes());
+        if !is_same || self.once.is_some() {
             let once = self.once.get_or_insert_with(|| self.prefix.clone());
             once.push_str(first);
         }

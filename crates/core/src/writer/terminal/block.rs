@@ -79,11 +79,13 @@ impl Body<'_, '_> {
     /// A line of spans whose rows after the first stand so many columns further in.
     pub(super) fn hanging(&mut self, line: &Line, hang: usize) {
         let look = self.pen.look();
-        let line = &addressed(look, line);
-        let has_long = line.spans.iter().any(|span| span.text.len() > BUFFER);
-        if self.pen.is_plain() && !look.layout.is_ascii() && !has_long {
-            return self.pen.plain_row(line.spans.iter().map(|span| &*span.text));
+        if self.pen.is_plain() && !look.layout.is_ascii() {
+            let is_plain = |span: &Span| span.text.len() <= BUFFER && span.link.is_none();
+            if line.spans.iter().all(is_plain) {
+                return self.pen.plain_row(line.spans.iter().map(|span| &*span.text));
+            }
         }
+        let line = &addressed(look, line);
         let targets = targets(look.links(), line);
         let pieces = pieces(look, line, &targets);
         self.pen.line(&pieces, hang);
