@@ -458,6 +458,15 @@ impl Item {
     pub fn at(&self) -> Option<Timestamp> {
         time_of(self.value(self.at?)?)
     }
+
+    /// How long it took to come, in milliseconds; `at`: when it happened, which is read only once.
+    pub(crate) fn took_ms(&self, at: Option<Timestamp>) -> Option<u64> {
+        let passed = match self.fact("took_ms")? {
+            FactRef::Made(_, Fact::Since(record, node)) => fact::passed(record.value(*node), at?)?,
+            told => told.int()?,
+        };
+        u64::try_from(passed).ok()
+    }
 }
 
 /// The time that a value tells.

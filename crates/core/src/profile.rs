@@ -307,8 +307,8 @@ impl Filter {
 
     /// Whether the body of `item` is folded away. A failure is not, unless a group speaks of failures.
     pub fn collapses(&self, item: &Item) -> bool {
-        let is_failure = Selector::Failed.matches(item);
-        self.collapse.iter().any(|group| (!is_failure || group.means_failures()) && group.matches(item))
+        let may = |group: &Selector| group.means_failures() || !Selector::Failed.matches(item);
+        self.collapse.iter().any(|group| may(group) && group.matches(item))
     }
 }
 
@@ -349,6 +349,9 @@ impl Profile {
     /// glob with a longer beginning before one with a shorter.
     pub fn limits_of(&self, item: &Item) -> Limits {
         let mut limits = self.limits;
+        if self.tools.is_empty() {
+            return limits;
+        }
         let mut fitting: Vec<&ToolLimits> = self.tools.iter().filter(|tool| tool.of.matches(item)).collect();
         fitting.sort_by_key(|tool| tool.of.rank());
         for tool in fitting {

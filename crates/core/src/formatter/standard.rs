@@ -42,23 +42,31 @@ impl Standard {
         self.verdict(Context { is_apart: true, ..self.context(result, session) })
     }
 
+    /// What it says of an item; `None` hides it.
+    pub fn view(&self, item: &Item, session: &Session) -> Option<View> {
+        self.shown_view(self.context(item, session))
+    }
+
     fn context<'a>(&self, item: &'a Item, session: &'a Session) -> Context<'a> {
         Context { item, session, full: self.detail == Detail::Full, is_apart: false }
     }
 
-    /// What is said of an item: in full, if it is to be shown and would be left out.
     fn verdict(&self, context: Context<'_>) -> Verdict {
-        let is_shown = || self.shown.iter().any(|group| group.matches(context.item));
-        match view(context) {
-            Some(view) => Verdict::Show(view),
+        self.shown_view(context).map_or(Verdict::Hide, Verdict::Show)
+    }
+
+    /// What is said of an item: in full, if it is to be shown and would be left out.
+    fn shown_view(&self, context: Context<'_>) -> Option<View> {
+        view(context).or_else(|| {
+            if !self.shown.iter().any(|group| group.matches(context.item)) {
+                return None;
+            }
             // Its text stands in the reply that it is of, in full too.
-            None if context.item.kind == Kind::Record && is_shown() => Verdict::Show(record(context.item)),
-            None if !context.full && is_shown() => match view(Context { full: true, ..context }) {
-                Some(view) => Verdict::Show(view),
-                None => Verdict::Hide,
-            },
-            None => Verdict::Hide,
-        }
+            if context.item.kind == Kind::Record {
+                return Some(record(context.item));
+            }
+            if context.full { None } else { view(Context { full: true, ..context }) }
+        })
     }
 }
 

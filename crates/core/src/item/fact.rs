@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use crate::entry::Picture;
 use crate::item::{Item, Part, does, time_of};
 use crate::json::{Kind, Record, Str, Value, is_same};
@@ -225,10 +227,7 @@ impl<'a> FactRef<'a> {
             Self::Json(value) | Self::Named(value, _) => value.int(),
             Self::Made(_, Fact::Int(number)) => Some(*number),
             Self::Made(item, Fact::Count(count, node)) => count(item.record.as_deref()?.value(*node)),
-            Self::Made(item, Fact::Since(record, node)) => {
-                let passed = item.at()?.duration_since(time_of(record.value(*node))?).as_millis();
-                i64::try_from(passed).ok().filter(|passed| *passed >= 0)
-            }
+            Self::Made(item, Fact::Since(record, node)) => passed(record.value(*node), item.at()?),
             Self::Made(_, Fact::Float(number)) if number.fract() == 0.0 && number.abs() < 9e15 => {
                 Some(*number as i64)
             }
@@ -254,4 +253,10 @@ impl<'a> FactRef<'a> {
             Self::Sole(..) | Self::Of(..) | Self::Word(_) | Self::Made(..) => None,
         }
     }
+}
+
+/// The milliseconds from the time that a value tells to this one, unless it was earlier.
+pub(super) fn passed(since: Value<'_>, at: Timestamp) -> Option<i64> {
+    let passed = at.duration_since(time_of(since)?).as_millis();
+    i64::try_from(passed).ok().filter(|passed| *passed >= 0)
 }

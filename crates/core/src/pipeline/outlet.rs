@@ -67,6 +67,7 @@ impl Outlet {
     }
 
     /// Takes a step, and says what it completes.
+    #[inline]
     pub fn take(&mut self, step: Step, said: &mut Vec<Said>) {
         if let Some(scout) = &mut self.scout {
             scout.hold(step);
@@ -162,6 +163,7 @@ impl Outlet {
 }
 
 /// Counts a step that is no event, and ends and begins the record that a formatter may speak of as a whole.
+#[inline]
 fn begin(step: &StepKind, stage: &mut Stage, session: &Session, said: &mut Vec<Said>) {
     if matches!(step, StepKind::Line(_) | StepKind::Count(_)) {
         stage.end_frame(session, said);

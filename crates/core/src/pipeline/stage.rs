@@ -197,7 +197,11 @@ impl Stage {
     }
 
     /// Counts what failed and what was masked, each kind of it once, whatever it took to say what it happened at.
+    #[inline]
     fn count_once(&mut self) {
+        if self.failures.is_empty() && self.redactor.is_none() {
+            return;
+        }
         while let Some(failure) = self.failures.pop_first() {
             count(&mut self.report.failures, &failure);
         }
@@ -220,7 +224,11 @@ impl Stage {
 
     /// Says what is to be said of an item that is whole. The error is the rule that hides it.
     fn say_item(&mut self, item: &Item, session: &Session, said: &mut Vec<Said>) -> Result<(), &'static str> {
-        let mut after = self.observe(Moment::Complete(item), session);
+        let mut after = if self.formatters.is_empty() {
+            Vec::new()
+        } else {
+            self.observe(Moment::Complete(item), session)
+        };
         let (entry, is_restated) = match self.frame.take() {
             Some(mut restated) => {
                 let entry = self.restated(&mut restated, item, session);
@@ -238,10 +246,12 @@ impl Stage {
                 if let Some(change) = change {
                     self.show(change, session, said);
                 }
-                if let Some(redactor) = &mut self.redactor {
-                    redactor.blocks(&mut after);
+                if !after.is_empty() {
+                    if let Some(redactor) = &mut self.redactor {
+                        redactor.blocks(&mut after);
+                    }
+                    entry.view.body.append(&mut after);
                 }
-                entry.view.body.append(&mut after);
                 self.show(entry, session, said);
                 Ok(())
             }
@@ -250,7 +260,9 @@ impl Stage {
                 Err(rule)
             }
         };
-        self.aside("after", Some(item), after, session, said);
+        if !after.is_empty() {
+            self.aside("after", Some(item), after, session, said);
+        }
         outcome
     }
 
@@ -264,11 +276,15 @@ impl Stage {
     }
 
     /// A record begins: asks the formatters whether they say something of it in place of its items.
+    #[inline]
     pub(super) fn begin_frame(&mut self, framed: &Framed, session: &Session, said: &mut Vec<Said>) {
         self.end_frame(session, said);
-        if !self.formatters.iter().any(|formatter| formatter.reads_frames()) {
-            return;
+        if self.formatters.iter().any(|formatter| formatter.reads_frames()) {
+            self.ask_of_frame(framed, session, said);
         }
+    }
+
+    fn ask_of_frame(&mut self, framed: &Framed, session: &Session, said: &mut Vec<Said>) {
         self.meet(session, said);
         let Some(frame) = frame_of(framed) else { return };
         let answers = self.formatters.iter().find_map(|formatter| {
@@ -287,13 +303,14 @@ impl Stage {
     /// A record has ended: says of it what none of its items could stand for.
     #[inline]
     pub(super) fn end_frame(&mut self, session: &Session, said: &mut Vec<Said>) {
-        if let Some(restated) = self.frame.take().filter(|restated| !restated.has_items) {
-            self.say_frame(*restated, session, said);
+        if self.frame.is_some() {
+            self.say_frame(session, said);
         }
     }
 
-    fn say_frame(&mut self, restated: Restated, session: &Session, said: &mut Vec<Said>) {
-        let Restated { mut frame, view, .. } = restated;
+    fn say_frame(&mut self, session: &Session, said: &mut Vec<Said>) {
+        let Some(restated) = self.frame.take().filter(|restated| !restated.has_items) else { return };
+        let Restated { mut frame, view, .. } = *restated;
         frame.kind = Kind::Notice;
         if let Some(view) = view.filter(|_| self.admits(&frame).is_ok()) {
             let entry = self.entry_of(&frame, view, session);
@@ -426,9 +443,6 @@ impl Stage {
     /// Tells the formatters of a moment; gives what is to be said there.
     fn observe(&mut self, moment: Moment<'_>, session: &Session) -> Vec<Block> {
         let mut blocks = Vec::new();
-        if self.formatters.is_empty() {
-            return blocks;
-        }
         for formatter in &self.formatters {
             blocks.extend(formatter.observe(moment, session));
             note_failures(&mut self.failures, &**formatter);
@@ -483,21 +497,19 @@ impl Stage {
     fn entry_of(&mut self, item: &Item, mut view: View, session: &Session) -> Box<Entry> {
         let mut tool = item.tool.as_deref().map(tool_name);
         if let Some(redactor) = &mut self.redactor {
-            if item.fact("raw").is_some() {
-                redactor.raw_line(&mut view);
-            } else {
-                redactor.view(&mut view);
+            mask_view(item, &mut view, &mut tool, redactor);
+        }
+        if !view.body.is_empty() {
+            if self.profile.filter.collapses(item) {
+                fold(&mut view);
             }
-            tool = tool.map(|tool| Text::clean_owned(redactor.text(&tool).into_owned()));
+            clip(&mut view, item.kind, item.error, &self.profile.limits_of(item));
         }
-        if self.profile.filter.collapses(item) {
-            fold(&mut view);
-        }
-        clip(&mut view, item.kind, item.error, &self.profile.limits_of(item));
         let wants = match self.listener {
             Listener::Writer(wants) => wants,
             Listener::Sink | Listener::Program => Wants { time: true, ..Wants::default() },
         };
+        let at = if wants.time { item.at() } else { None };
         Box::new(Entry {
             id: item.id.clone(),
             parent: item.parent.clone(),
@@ -506,12 +518,8 @@ impl Stage {
             tool,
             action: item.action,
             status: item.status,
-            at: if wants.time { item.at() } else { None },
-            took: if wants.time && item.kind == Kind::Result {
-                item.fact("took_ms").and_then(FactRef::count)
-            } else {
-                None
-            },
+            at,
+            took: if wants.time && item.kind == Kind::Result { item.took_ms(at) } else { None },
             depth: session.depth(item.parent.as_ref()),
             call: if item.kind == Kind::Result { item.call.clone() } else { None },
             figures: wants.figures.then(|| Figures {
@@ -524,11 +532,9 @@ impl Stage {
 
     /// What the chain says of an item; `None`: nothing.
     fn view(&mut self, item: &Item, session: &Session) -> Option<View> {
-        let chain =
-            self.formatters.iter().map(|formatter| &**formatter).chain([&self.standard as &dyn Formatter]);
-        for formatter in chain {
+        for formatter in &self.formatters {
             let verdict = formatter.format(item, session);
-            note_failures(&mut self.failures, formatter);
+            note_failures(&mut self.failures, &**formatter);
             match verdict {
                 Ok(Verdict::Show(view)) => return Some(view),
                 Ok(Verdict::Hide) => return None,
@@ -536,7 +542,7 @@ impl Stage {
                 Err(error) => drop(self.failures.insert(format!("{}: {error}", formatter.name()))),
             }
         }
-        None
+        self.standard.view(item, session)
     }
 
     /// The title of a call, masked, if the call is remembered. What it takes to make it anew is the call's.
@@ -661,6 +667,19 @@ fn mask(part: &mut Part, redactor: &mut Redactor) {
         Part::Answer(answer) => answer.nodes.iter_mut().for_each(|each| node(each, redactor)),
         Part::Enter(nest) => nest.call.iter_mut().for_each(|call| redactor.id(call)),
         Part::Leave => {}
+    }
+}
+
+/// Masks what is said of an item, and the name of its tool. Apart from what is done for every item.
+#[inline(never)]
+fn mask_view(item: &Item, view: &mut View, tool: &mut Option<Text>, redactor: &mut Redactor) {
+    if item.fact("raw").is_some() {
+        redactor.raw_line(view);
+    } else {
+        redactor.view(view);
+    }
+    if let Some(tool) = tool {
+        *tool = Text::clean_owned(redactor.text(tool).into_owned());
     }
 }
 
