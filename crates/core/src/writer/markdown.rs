@@ -30,7 +30,7 @@ use crate::outline::{Answer, Group, Node, Relation};
 use crate::profile::Glyphs;
 use crate::text::Text;
 use crate::theme;
-use crate::writer::pen::{self, Pen};
+use crate::writer::lines::{self, Pen};
 use crate::writer::sheet::{self, Moment, Sheet};
 use crate::writer::{Wants, Writer};
 
@@ -165,7 +165,7 @@ impl Writer for Markdown {
 }
 
 /// Opens the quotes of so many sub-agents.
-fn quote(pen: &mut Pen<'_>, spelling: &dyn Spelling, depth: u16) -> pen::Level {
+fn quote(pen: &mut Pen<'_>, spelling: &dyn Spelling, depth: u16) -> lines::Level {
     let level = pen.open("", "");
     for _ in 0..usize::from(depth).min(MOST_QUOTES) {
         pen.open(spelling.marks().nest, spelling.marks().nest);

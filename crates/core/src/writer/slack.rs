@@ -19,8 +19,8 @@ use crate::entry::{Line, Point};
 use crate::profile::Glyphs;
 use crate::theme;
 use crate::writer::commonmark;
+use crate::writer::lines::Pen;
 use crate::writer::markdown::{Markdown, Marks, Spelling};
-use crate::writer::pen::Pen;
 use crate::writer::sheet::{self, Sheet};
 
 /// A backquote that ends no code.

@@ -18,8 +18,8 @@
 
 mod block;
 mod diff;
-mod pen;
 mod prose;
+mod rows;
 mod table;
 mod wrap;
 
@@ -36,7 +36,7 @@ use crate::theme::{ColorDepth, Style, Theme};
 use crate::writer::{Wants, Writer, sheet};
 
 pub(super) use self::diff::changed;
-use self::pen::{Paper, Pen, glyph};
+use self::rows::{Paper, Pen, glyph};
 use self::wrap::Piece;
 
 /// Rows are never wrapped at less than this, whatever the terminal says of itself.

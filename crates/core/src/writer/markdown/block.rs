@@ -9,7 +9,7 @@ use super::spelling::Spelling;
 use crate::entry::{Block, Change, Hunk, Line, Picture, Point, Span};
 use crate::find::find;
 use crate::formatter::figures;
-use crate::writer::pen::{Level, Pen};
+use crate::writer::lines::{Level, Pen};
 use crate::writer::sheet::{self, Sheet, Shown};
 
 /// Writes blocks.

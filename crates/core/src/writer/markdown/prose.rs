@@ -13,7 +13,7 @@ use super::spelling::Spelling;
 use crate::find::find;
 use crate::text;
 use crate::writer::commonmark::{self, Definitions};
-use crate::writer::pen::{Level, Pen};
+use crate::writer::lines::{Level, Pen};
 use crate::writer::sheet;
 
 /// Writes Markdown, or, if it is such that no one wrote it, its source.

@@ -6,7 +6,7 @@ use std::fmt;
 use super::inline;
 use crate::entry::{Line, Point};
 use crate::writer::commonmark;
-use crate::writer::pen::Pen;
+use crate::writer::lines::Pen;
 use crate::writer::sheet;
 
 /// How the parts of a page are spelled. Whatever a text holds, it may not mean anything in the format.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use super::pen::{BUFFER, Pen, first_line, glyph};
+use super::rows::{BUFFER, Pen, first_line, glyph};
 use super::wrap::{self, Piece};
 use super::{Look, diff, prose, table};
 use crate::entry::{Block, Line, ListItem, Point, Role, Setting, Span};
@@ -243,7 +243,7 @@ impl Numbers {
         Self { next: start, width: digits(start.saturating_add(lines)) }
     }
 
-    fn next(&mut self, pen: &mut Pen<'_>) -> super::pen::Level {
+    fn next(&mut self, pen: &mut Pen<'_>) -> super::rows::Level {
         let look = pen.look();
         let number = format!("{:>width$}", self.next, width = self.width);
         self.next = self.next.saturating_add(1);

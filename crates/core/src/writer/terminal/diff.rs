@@ -7,7 +7,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::block::digits;
-use super::pen::{Level, Pen, glyph};
+use super::rows::{Level, Pen, glyph};
 use super::wrap::{self, Piece};
 use crate::entry::{Change, DiffLine, Hunk};
 

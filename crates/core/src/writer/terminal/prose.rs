@@ -9,7 +9,7 @@ use std::mem;
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Tag, TagEnd};
 
 use super::block::{Body, coloured, target};
-use super::pen::{Level, first_line, glyph};
+use super::rows::{Level, first_line, glyph};
 use super::table::{self, Align, Cell};
 use super::wrap::{self, Piece};
 use crate::text::Text;

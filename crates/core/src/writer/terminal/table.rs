@@ -1,7 +1,7 @@
 //! Tables: columns that stand below each other and fit the width.
 
 use super::block::{addressed, pieces, targets};
-use super::pen::{Pen, glyph};
+use super::rows::{Pen, glyph};
 use super::wrap::{self, Piece};
 use crate::entry::Line;
 
