@@ -34,7 +34,7 @@ use crate::writer::{Order, Wants, Writer};
 
 pub use self::index::Page;
 
-use self::block::Body;
+use self::block::HtmlBlocks;
 use self::out::Out;
 use self::timeline::Timeline;
 
@@ -112,7 +112,7 @@ impl Html {
     }
 
     fn body(&self, blocks: &[Block], out: &mut Out<'_>) {
-        Body { out, sheet: &self.sheet }.blocks(blocks);
+        HtmlBlocks { out, sheet: &self.sheet }.blocks(blocks);
     }
 
     /// Writes an entry, a call with its result if that is known.

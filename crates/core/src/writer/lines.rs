@@ -6,7 +6,7 @@ use std::fmt;
 const BUFFER: usize = 64 * 1024;
 
 /// Writes lines.
-pub(super) struct Pen<'p> {
+pub(super) struct LineWriter<'p> {
     out: &'p mut dyn fmt::Write,
     buffer: &'p mut String,
     /// What stands before each line.
@@ -22,9 +22,9 @@ pub(super) struct Pen<'p> {
 
 /// Where to return to when a quote or a point ends.
 #[derive(Clone, Copy)]
-pub(super) struct Level(usize);
+pub(super) struct LineLevel(usize);
 
-impl<'p> Pen<'p> {
+impl<'p> LineWriter<'p> {
     /// Uses the room of `buffer` and `prefix`. `is_fresh`: nothing stands above.
     pub(super) fn new(
         buffer: &'p mut String,
@@ -46,8 +46,8 @@ impl<'p> Pen<'p> {
     }
 
     /// From here on, `first` stands before the next line and `rest` before those after it.
-    pub(super) fn open(&mut self, first: &str, rest: &str) -> Level {
-        let level = Level(self.prefix.len());
+    pub(super) fn open(&mut self, first: &str, rest: &str) -> LineLevel {
+        let level = LineLevel(self.prefix.len());
         // Both are short.
         let is_same = first.len() == rest.len() && first.bytes().eq(rest.bytes());
         if !is_same || self.once.is_some() {
@@ -59,7 +59,7 @@ impl<'p> Pen<'p> {
     }
 
     /// Returns to what stood before lines when `level` was made.
-    pub(super) fn close(&mut self, level: Level) {
+    pub(super) fn close(&mut self, level: LineLevel) {
         if self.once.is_some() {
             // A point or quote in which nothing was said.
             self.line("");

@@ -30,14 +30,14 @@ use crate::outline::{Answer, Group, Node, Relation};
 use crate::profile::Glyphs;
 use crate::text::Text;
 use crate::theme;
-use crate::writer::lines::{self, Pen};
+use crate::writer::lines::{self, LineWriter};
 use crate::writer::sheet::{self, Moment, Sheet};
 use crate::writer::{Wants, Writer};
 
-use self::block::Body;
+use self::block::MarkdownBlocks;
 use self::spelling::Commonmark;
 
-pub(super) use self::spelling::{Marks, Spelling};
+pub(super) use self::spelling::{Spelling, SpellingMarks};
 
 /// The quotes that what sub-agents do stands in at most; deeper ones are quoted no deeper.
 const MOST_QUOTES: usize = 6;
@@ -52,14 +52,14 @@ pub struct Markdown {
     spelling: &'static dyn Spelling,
     buffer: String,
     prefix: String,
-    before: Option<Before>,
+    before: Option<LastMarkdownEntry>,
     /// Whether the line of a call was left open for its result.
     is_open: bool,
 }
 
 /// What the next entry needs to know of the one before.
 #[derive(Clone, Copy, Debug)]
-struct Before {
+struct LastMarkdownEntry {
     depth: u16,
     is_point: bool,
     /// A line right below would go on with its last line.
@@ -83,7 +83,7 @@ impl Markdown {
         if self.before.is_some() {
             out.write_char('\n')?;
         }
-        self.before = Some(Before { depth: 0, is_point: false, ends_in_lines: false });
+        self.before = Some(LastMarkdownEntry { depth: 0, is_point: false, ends_in_lines: false });
         let [before, behind] = self.spelling.heading(2);
         writeln!(out, "{before}{text}{behind}")
     }
@@ -100,7 +100,7 @@ impl Markdown {
         }
         let before = self.before;
         let ends_in_lines = matches!(entry.view.body.last(), Some(Block::List { .. } | Block::Lines { .. }));
-        let now = Before { depth: entry.depth, is_point: is_point(entry), ends_in_lines };
+        let now = LastMarkdownEntry { depth: entry.depth, is_point: is_point(entry), ends_in_lines };
         // A result whose call stands right above goes on in the call's point.
         let is_below = *relation == Relation::Below && before.is_some_and(|it| it.is_point);
         let is_behind = is_below && self.is_open && entry.is_note();
@@ -108,24 +108,24 @@ impl Markdown {
             self.end_line(out)?;
         }
         self.before = Some(now);
-        let mut pen = Pen::new(&mut self.buffer, &mut self.prefix, out, before.is_none());
+        let mut writer = LineWriter::new(&mut self.buffer, &mut self.prefix, out, before.is_none());
         let is_next =
             before.is_some_and(|before| before.is_point && now.is_point && before.depth == now.depth);
         if let Some(before) = before.filter(|_| !is_next && !is_behind) {
-            let level = quote(&mut pen, self.spelling, before.depth.min(now.depth));
-            pen.line("");
-            pen.close(level);
+            let level = quote(&mut writer, self.spelling, before.depth.min(now.depth));
+            writer.line("");
+            writer.close(level);
         }
-        quote(&mut pen, self.spelling, now.depth);
-        let body = Body {
-            pen: &mut pen,
+        quote(&mut writer, self.spelling, now.depth);
+        let body = MarkdownBlocks {
+            writer: &mut writer,
             sheet: &self.sheet,
             spelling: self.spelling,
             id: entry.id.as_str(),
             pictures: 0,
             bullet: self.spelling.marks().bullets[usize::from(entry.kind == Kind::Result)],
         };
-        let mut said = Said { entry, relation, body };
+        let mut said = MarkdownEntry { entry, relation, body };
         self.is_open = match entry.kind {
             Kind::Result => {
                 said.result(is_below, is_behind, before.is_some_and(|before| before.ends_in_lines))
@@ -133,7 +133,7 @@ impl Markdown {
             _ if now.is_point => said.point(),
             _ => said.prose(before.is_none()),
         };
-        pen.end()
+        writer.end()
     }
 }
 
@@ -165,10 +165,10 @@ impl Writer for Markdown {
 }
 
 /// Opens the quotes of so many sub-agents.
-fn quote(pen: &mut Pen<'_>, spelling: &dyn Spelling, depth: u16) -> lines::Level {
-    let level = pen.open("", "");
+fn quote(writer: &mut LineWriter<'_>, spelling: &dyn Spelling, depth: u16) -> lines::LineLevel {
+    let level = writer.open("", "");
     for _ in 0..usize::from(depth).min(MOST_QUOTES) {
-        pen.open(spelling.marks().nest, spelling.marks().nest);
+        writer.open(spelling.marks().nest, spelling.marks().nest);
     }
     level
 }
@@ -184,28 +184,28 @@ fn is_point(entry: &Entry) -> bool {
 }
 
 /// One entry as it is written.
-struct Said<'e, 'b, 'p> {
+struct MarkdownEntry<'e, 'b, 'p> {
     entry: &'e Entry,
     relation: &'e Relation,
-    body: Body<'b, 'p>,
+    body: MarkdownBlocks<'b, 'p>,
 }
 
-impl Said<'_, '_, '_> {
+impl MarkdownEntry<'_, '_, '_> {
     /// A call, a plan, a notice. Returns whether its line is left open.
     fn point(&mut self) -> bool {
         let view = &self.entry.view;
         let bullet = self.body.spelling.marks().bullets[0];
         if let Relation::Apart(call) = self.relation {
             let line = self.titled(bullet, Some("inside"), call);
-            self.body.pen.line(&line);
+            self.body.writer.line(&line);
         }
         // What a call is needs no mark: it is what the list is of.
         let line = self.titled(bullet, view.mark.filter(|mark| *mark != "call"), &view.title);
         if self.entry.kind == Kind::Call && view.body.is_empty() {
-            self.body.pen.open_line(&line);
+            self.body.writer.open_line(&line);
             return true;
         }
-        self.body.pen.line(&line);
+        self.body.writer.line(&line);
         self.indented();
         false
     }
@@ -218,8 +218,8 @@ impl Said<'_, '_, '_> {
         if is_behind {
             let mut line = String::from(" · ");
             block::spans(self.body.spelling, &view.title, false, &mut line);
-            self.body.pen.go_on(&line);
-            self.body.pen.end_line();
+            self.body.writer.go_on(&line);
+            self.body.writer.end_line();
             title = None;
         } else if !is_below {
             let bullet = self.body.spelling.marks().bullets[0];
@@ -231,16 +231,16 @@ impl Said<'_, '_, '_> {
                 line.push_str(" · ");
                 block::spans(self.body.spelling, note, false, &mut line);
             }
-            self.body.pen.line(&line);
+            self.body.writer.line(&line);
         }
         if let Some(title) = title {
             let line = self.titled("", view.mark, title);
             let level = self.body.open();
             if is_below && is_after_lines {
-                self.body.pen.gap();
+                self.body.writer.gap();
             }
-            self.body.pen.line(&line);
-            self.body.pen.close(level);
+            self.body.writer.line(&line);
+            self.body.writer.close(level);
         }
         self.indented();
         false
@@ -251,8 +251,8 @@ impl Said<'_, '_, '_> {
         let view = &self.entry.view;
         if let Relation::Apart(call) = self.relation {
             let line = self.titled("", Some("inside"), call);
-            self.body.pen.line(&line);
-            self.body.pen.gap();
+            self.body.writer.line(&line);
+            self.body.writer.gap();
         }
         let is_folded = self.entry.kind == Kind::Thinking && !view.body.is_empty();
         if is_folded {
@@ -261,16 +261,16 @@ impl Said<'_, '_, '_> {
         if view.is_heading() {
             let [before, behind] = self.body.spelling.heading(if is_first { 1 } else { 2 });
             let line = self.titled(before, None, &view.title) + behind;
-            self.body.pen.line(&line);
-            self.body.pen.gap();
+            self.body.writer.line(&line);
+            self.body.writer.gap();
         } else if !view.title.is_empty() {
             let line = self.titled("", view.mark, &view.title);
-            self.body.pen.line(&line);
-            self.body.pen.gap();
+            self.body.writer.line(&line);
+            self.body.writer.gap();
         } else if self.entry.kind == Kind::Prompt && !self.entry.begins_turn() {
             let strong = self.body.spelling.marks().strong;
-            self.body.pen.line(&format!("{strong}Asked{strong}"));
-            self.body.pen.gap();
+            self.body.writer.line(&format!("{strong}Asked{strong}"));
+            self.body.writer.gap();
         }
         self.body.blocks(&view.body);
         if is_folded {
@@ -283,7 +283,7 @@ impl Said<'_, '_, '_> {
     fn indented(&mut self) {
         let level = self.body.open();
         self.body.blocks(&self.entry.view.body);
-        self.body.pen.close(level);
+        self.body.writer.close(level);
     }
 
     /// A line that begins with `start`, the time and a mark.

@@ -19,8 +19,8 @@ use crate::entry::{Line, Point};
 use crate::profile::Glyphs;
 use crate::theme;
 use crate::writer::commonmark;
-use crate::writer::lines::Pen;
-use crate::writer::markdown::{Markdown, Marks, Spelling};
+use crate::writer::lines::LineWriter;
+use crate::writer::markdown::{Markdown, Spelling, SpellingMarks};
 use crate::writer::sheet::{self, Sheet};
 
 /// A backquote that ends no code.
@@ -42,8 +42,8 @@ struct Mrkdwn {
 }
 
 impl Spelling for Mrkdwn {
-    fn marks(&self) -> &'static Marks {
-        const MARKS: Marks = Marks {
+    fn marks(&self) -> &'static SpellingMarks {
+        const MARKS: SpellingMarks = SpellingMarks {
             strong: "*",
             emphasis: "_",
             strike: "~",
@@ -58,7 +58,11 @@ impl Spelling for Mrkdwn {
             has_strong_headings: true,
             has_pictures: false,
         };
-        if self.is_verbatim { &Marks { strong: "", emphasis: "", strike: "", ..MARKS } } else { &MARKS }
+        if self.is_verbatim {
+            &SpellingMarks { strong: "", emphasis: "", strike: "", ..MARKS }
+        } else {
+            &MARKS
+        }
     }
 
     fn heading(&self, _depth: usize) -> [&'static str; 2] {
@@ -125,24 +129,24 @@ impl Spelling for Mrkdwn {
         }
     }
 
-    fn fenced(&self, pen: &mut Pen<'_>, text: &str, _language: &str) {
+    fn fenced(&self, writer: &mut LineWriter<'_>, text: &str, _language: &str) {
         let mut row = String::new();
-        if pen.prefix().contains('>') {
+        if writer.prefix().contains('>') {
             // A quote is a matter of each line, and holds no fence.
             for line in sheet::split(text) {
                 row.clear();
                 self.code(line, &mut row);
-                pen.line(&row);
+                writer.line(&row);
             }
             return;
         }
-        pen.line("```");
+        writer.line("```");
         for line in sheet::split(text) {
             row.clear();
             verbatim(line, if line.contains("```") { BACKQUOTE } else { "`" }, &mut row);
-            pen.line(&row);
+            writer.line(&row);
         }
-        pen.line("```");
+        writer.line("```");
     }
 
     fn point(&self, point: Point, _bullet: &str, out: &mut String) {
@@ -150,7 +154,7 @@ impl Spelling for Mrkdwn {
         out.push(' ');
     }
 
-    fn begin_fold(&self, pen: &mut Pen<'_>, summary: &Line) {
+    fn begin_fold(&self, writer: &mut LineWriter<'_>, summary: &Line) {
         let mut line = String::from("▸ ");
         for span in &summary.spans {
             let mut label = String::new();
@@ -160,19 +164,19 @@ impl Spelling for Mrkdwn {
                 None => line.push_str(&label),
             }
         }
-        pen.line(&line);
+        writer.line(&line);
     }
 
-    fn end_fold(&self, pen: &mut Pen<'_>) {
-        pen.gap();
+    fn end_fold(&self, writer: &mut LineWriter<'_>) {
+        writer.gap();
     }
 
     fn of_cells(&self) -> &'static dyn Spelling {
         &Self { is_verbatim: true }
     }
 
-    fn edge_of_table(&self, pen: &mut Pen<'_>) {
-        pen.line("```");
+    fn edge_of_table(&self, writer: &mut LineWriter<'_>) {
+        writer.line("```");
     }
 }
 
@@ -293,10 +297,10 @@ mod tests {
         for (prefix, expected) in [("", "```\n`a` <!here>\nˋˋˋ\n```\n"), ("> ", "> `ˋaˋ <!here>`\n> `ˋˋˋ`\n")]
         {
             let (mut buffer, mut room, mut out) = (String::new(), String::new(), String::new());
-            let mut pen = Pen::new(&mut buffer, &mut room, &mut out, true);
-            pen.open(prefix, prefix);
-            PROSE.fenced(&mut pen, "`a` <!here>\n```", "rust");
-            pen.end().unwrap();
+            let mut writer = LineWriter::new(&mut buffer, &mut room, &mut out, true);
+            writer.open(prefix, prefix);
+            PROSE.fenced(&mut writer, "`a` <!here>\n```", "rust");
+            writer.end().unwrap();
             assert_eq!(out, expected.replace("<!here>", "&lt;!here&gt;"));
         }
     }

@@ -36,8 +36,8 @@ use crate::theme::{ColorDepth, Style, Theme};
 use crate::writer::{Wants, Writer, sheet};
 
 pub(super) use self::diff::changed;
-use self::rows::{Paper, Pen, glyph};
-use self::wrap::Piece;
+use self::rows::{RowBuffers, RowWriter, glyph};
+use self::wrap::StyledText;
 
 /// Rows are never wrapped at less than this, whatever the terminal says of itself.
 const MIN_WIDTH: usize = 20;
@@ -104,8 +104,8 @@ impl Look {
         }
     }
 
-    fn piece<'a>(&self, role: &'a str, text: &'a str) -> Piece<'a> {
-        Piece { text, role, style: self.style(role), link: None }
+    fn piece<'a>(&self, role: &'a str, text: &'a str) -> StyledText<'a> {
+        StyledText { text, role, style: self.style(role), link: None }
     }
 
     /// The role of a mark; none is needed where nothing is painted.
@@ -125,15 +125,15 @@ impl Look {
 /// Writes entries as indented lines.
 pub struct Terminal {
     look: Look,
-    paper: Paper,
-    before: Option<Before>,
+    buffers: RowBuffers,
+    before: Option<LastTerminalEntry>,
     /// Columns of the row that a call left open for its result.
     open: Option<usize>,
 }
 
 /// What the next entry needs to know of the one before.
 #[derive(Clone, Copy)]
-struct Before {
+struct LastTerminalEntry {
     group: Group,
     depth: u16,
 }
@@ -148,7 +148,7 @@ impl Terminal {
             // What takes more than half of a row is not set in at all, and a body stands in twice the margin.
             look.layout.margin = look.layout.margin.min(width.max(MIN_WIDTH) / 4);
         }
-        Self { look, paper: Paper::default(), before: None, open: None }
+        Self { look, buffers: RowBuffers::default(), before: None, open: None }
     }
 }
 
@@ -174,7 +174,7 @@ impl Terminal {
         }
         let timed = self.look.timestamps.as_ref().and_then(|_| sheet::timed(entry));
         let entry = timed.as_ref().unwrap_or(entry);
-        let now = Before { group: entry.group(), depth: entry.depth };
+        let now = LastTerminalEntry { group: entry.group(), depth: entry.depth };
         let gap = self.before.is_some_and(|before| {
             // What a sub-agent was asked stands right below the call that asks.
             let goes_in = now.depth > before.depth && before.group == Group::Work;
@@ -182,39 +182,39 @@ impl Terminal {
         });
         let before = self.before.replace(now);
         let open = self.open.take();
-        let Self { look, paper, .. } = self;
+        let Self { look, buffers, .. } = self;
         // Only what may go on behind its call is looked at twice.
         let title = open.map(|_| block::addressed(look, &entry.view.title));
         let targets = title.as_ref().map(|title| block::targets(look.links(), title)).unwrap_or_default();
         let joined = open.zip(title.as_ref()).and_then(|(columns, title)| {
             behind(look, columns, entry, relation, block::pieces(look, title, &targets))
         });
-        let mut pen = Pen::new(look, paper, out);
+        let mut writer = RowWriter::new(look, buffers, out);
         match (open, &joined) {
-            (Some(_), Some(pieces)) => pen.go_on(pieces),
-            (Some(_), None) => pen.close(),
+            (Some(_), Some(pieces)) => writer.go_on(pieces),
+            (Some(_), None) => writer.close(),
             (None, _) => {}
         }
         if let (true, Some(before)) = (gap, before) {
-            let level = nest(&mut pen, before.depth.min(entry.depth), None);
+            let level = nest(&mut writer, before.depth.min(entry.depth), None);
             for _ in 0..look.layout.gap {
-                pen.blank();
+                writer.blank();
             }
-            pen.dedent(level);
+            writer.dedent(level);
         }
-        nest(&mut pen, entry.depth, Some(entry));
-        let mut body = block::Body { pen: &mut pen };
+        nest(&mut writer, entry.depth, Some(entry));
+        let mut body = block::TerminalBlocks { writer: &mut writer };
         match entry.kind {
             Kind::Result => result(entry, relation, joined.is_some(), &mut body),
             _ => plain(entry, relation, &mut body),
         }
         if is_short_call(look, entry) {
-            let columns = pen.indentation() + title_width(look, &entry.view);
-            if look.width.is_none_or(|width| columns <= width) && pen.leave_open() {
+            let columns = writer.indentation() + title_width(look, &entry.view);
+            if look.width.is_none_or(|width| columns <= width) && writer.leave_open() {
                 self.open = Some(columns);
             }
         }
-        pen.end()
+        writer.end()
     }
 }
 
@@ -246,8 +246,8 @@ fn behind<'a>(
     columns: usize,
     entry: &Entry,
     relation: &Relation,
-    title: Vec<Piece<'a>>,
-) -> Option<Vec<Piece<'a>>> {
+    title: Vec<StyledText<'a>>,
+) -> Option<Vec<StyledText<'a>>> {
     let is_apart = matches!(relation, Relation::Apart(_));
     if is_apart || !is_short_result(look, entry) {
         return None;
@@ -279,15 +279,15 @@ fn says_something(entry: &Entry) -> bool {
 
 /// Sets what stands before all rows of an entry: its time, if times are shown, and a bar for each sub-agent that
 /// it is inside of.
-fn nest(pen: &mut Pen<'_>, depth: u16, entry: Option<&Entry>) -> pen::Level {
-    let look = pen.look();
-    let level = pen.level();
+fn nest(writer: &mut RowWriter<'_>, depth: u16, entry: Option<&Entry>) -> rows::RowLevel {
+    let look = writer.look();
+    let level = writer.level();
     let mut width = look.width.unwrap_or(usize::MAX).max(MIN_WIDTH);
     if let Some(zone) = &look.timestamps {
         let at = entry.and_then(|entry| entry.at);
         let time =
             at.map(|at| at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()).unwrap_or_default();
-        pen.column(&[look.piece("time", &time), Piece::blank(TIME - time.len().min(TIME))], TIME);
+        writer.column(&[look.piece("time", &time), StyledText::blank(TIME - time.len().min(TIME))], TIME);
         width -= TIME;
     }
     let depth = if look.layout.bare { 0 } else { depth };
@@ -296,35 +296,36 @@ fn nest(pen: &mut Pen<'_>, depth: u16, entry: Option<&Entry>) -> pen::Level {
         return level;
     }
     let bar = look.piece("nest", glyph(look, "nest"));
-    let bar = [Piece::blank(look.layout.margin), bar, Piece::blank(usize::from(!bar.text.is_empty()))];
+    let bar =
+        [StyledText::blank(look.layout.margin), bar, StyledText::blank(usize::from(!bar.text.is_empty()))];
     for _ in 0..shown {
-        pen.indent_all(&bar);
+        writer.indent_all(&bar);
     }
     level
 }
 
 /// An entry that stands by itself: mark and title in column 0, body in the margin.
-fn plain(entry: &Entry, relation: &Relation, body: &mut block::Body<'_, '_>) {
+fn plain(entry: &Entry, relation: &Relation, body: &mut block::TerminalBlocks<'_, '_>) {
     let view = &entry.view;
     if let Some(call) = named(relation, body) {
         titled(Some("inside"), call, body);
     }
-    let margin = body.pen.look().layout.margin;
+    let margin = body.writer.look().layout.margin;
     let mark = view.mark.or_else(|| own_mark(entry, margin));
     if view.title.is_empty() {
         below_mark(mark, &view.body, body);
         return;
     }
     titled(mark, &view.title, body);
-    let level = body.pen.shift(margin);
+    let level = body.writer.shift(margin);
     body.blocks(&view.body);
-    body.pen.dedent(level);
+    body.writer.dedent(level);
 }
 
 /// The call that an entry belongs to, if it is to be named.
-fn named<'r>(relation: &'r Relation, body: &block::Body<'_, '_>) -> Option<&'r Line> {
+fn named<'r>(relation: &'r Relation, body: &block::TerminalBlocks<'_, '_>) -> Option<&'r Line> {
     match relation {
-        Relation::Apart(title) if !body.pen.look().layout.bare => Some(title),
+        Relation::Apart(title) if !body.writer.look().layout.bare => Some(title),
         _ => None,
     }
 }
@@ -342,9 +343,9 @@ fn own_mark(entry: &Entry, margin: usize) -> Option<&'static str> {
 
 /// A result: as far in as the body of its call. If that isn't just above, a line that names the call comes first.
 /// `joined`: its title stands behind the call already.
-fn result(entry: &Entry, relation: &Relation, joined: bool, body: &mut block::Body<'_, '_>) {
+fn result(entry: &Entry, relation: &Relation, joined: bool, body: &mut block::TerminalBlocks<'_, '_>) {
     let view = &entry.view;
-    let look = body.pen.look();
+    let look = body.writer.look();
     let margin = look.layout.margin;
     let mut joined = joined;
     if let Some(call) = named(relation, body) {
@@ -358,51 +359,51 @@ fn result(entry: &Entry, relation: &Relation, joined: bool, body: &mut block::Bo
             titled(Some("result"), call, body);
         }
     }
-    let outer = body.pen.shift(margin);
+    let outer = body.writer.shift(margin);
     if view.title.is_empty() {
         below_mark(view.mark, &view.body, body);
     } else {
         if !joined {
             titled(view.mark, &view.title, body);
         }
-        let inner = body.pen.shift(margin);
+        let inner = body.writer.shift(margin);
         body.blocks(&view.body);
-        body.pen.dedent(inner);
+        body.writer.dedent(inner);
     }
-    body.pen.dedent(outer);
+    body.writer.dedent(outer);
 }
 
 /// A mark and a title. Without a mark of ours the title has a margin like all foreign text.
-fn titled(mark: Option<&'static str>, title: &Line, body: &mut block::Body<'_, '_>) {
-    let look = body.pen.look();
+fn titled(mark: Option<&'static str>, title: &Line, body: &mut block::TerminalBlocks<'_, '_>) {
+    let look = body.writer.look();
     let (name, shape) = mark.map_or(("", ""), |name| (name, glyph(look, name)));
     let level = if shape.is_empty() {
-        body.pen.shift(look.layout.margin)
+        body.writer.shift(look.layout.margin)
     } else {
         let role = look.mark_role(name);
-        body.pen.mark(look.piece(&role, shape), wrap::width(shape))
+        body.writer.mark(look.piece(&role, shape), wrap::width(shape))
     };
     body.hanging(title, if mark.is_none() { look.hang } else { 0 });
-    body.pen.dedent(level);
+    body.writer.dedent(level);
 }
 
 /// Blocks in the margin, with a mark in front of their first row.
-fn below_mark(mark: Option<&'static str>, blocks: &[Block], body: &mut block::Body<'_, '_>) {
-    let look = body.pen.look();
+fn below_mark(mark: Option<&'static str>, blocks: &[Block], body: &mut block::TerminalBlocks<'_, '_>) {
+    let look = body.writer.look();
     let margin = look.layout.margin;
     let (name, shape) = mark.map_or(("", ""), |name| (name, glyph(look, name)));
     let level = if shape.is_empty() {
-        body.pen.shift(margin)
+        body.writer.shift(margin)
     } else {
         let role = look.mark_role(name);
         let gap = margin.saturating_sub(wrap::width(shape)).max(1);
-        body.pen.indent(&[look.piece(&role, shape), Piece::blank(gap)], &[Piece::blank(margin)])
+        body.writer.indent(&[look.piece(&role, shape), StyledText::blank(gap)], &[StyledText::blank(margin)])
     };
     body.blocks(blocks);
     if !shape.is_empty() {
-        body.pen.flush_mark();
+        body.writer.flush_mark();
     }
-    body.pen.dedent(level);
+    body.writer.dedent(level);
 }
 
 #[cfg(test)]

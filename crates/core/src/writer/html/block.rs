@@ -13,12 +13,12 @@ use crate::writer::{commonmark, highlight};
 const MAX_FOLDS: usize = 64;
 
 /// Writes blocks.
-pub(super) struct Body<'b, 'p> {
+pub(super) struct HtmlBlocks<'b, 'p> {
     pub(super) out: &'b mut Out<'p>,
     pub(super) sheet: &'b Sheet,
 }
 
-impl Body<'_, '_> {
+impl HtmlBlocks<'_, '_> {
     /// Writes blocks one below the other, those that are folded in a list of their own: they may lie in each other
     /// to any depth.
     pub(super) fn blocks(&mut self, blocks: &[Block]) {

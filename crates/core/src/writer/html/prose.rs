@@ -30,7 +30,7 @@ pub(super) fn write(out: &mut Out<'_>, source: &str) {
     } else {
         let parser = commonmark::parse(source);
         let mut definitions = Definitions::of(&parser);
-        let mut prose = Prose {
+        let mut prose = HtmlProse {
             out,
             code: None,
             links: Vec::new(),
@@ -52,30 +52,30 @@ pub(super) fn write(out: &mut Out<'_>, source: &str) {
 }
 
 /// A link that is open.
-struct Link {
+struct OpenHtmlLink {
     target: String,
     is_followed: bool,
     shown: String,
 }
 
-struct Table {
+struct HtmlTable {
     aligns: Vec<Alignment>,
     column: usize,
     in_head: bool,
 }
 
-struct Prose<'w, 'p> {
+struct HtmlProse<'w, 'p> {
     out: &'w mut Out<'p>,
     /// Language and text of the code that is open.
     code: Option<(String, String)>,
-    links: Vec<Link>,
-    table: Option<Table>,
+    links: Vec<OpenHtmlLink>,
+    table: Option<HtmlTable>,
     headings: Headings,
     /// How many tags are open.
     depth: usize,
 }
 
-impl Prose<'_, '_> {
+impl HtmlProse<'_, '_> {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),
@@ -145,7 +145,7 @@ impl Prose<'_, '_> {
             Tag::List(None) => self.out.raw("<ul>"),
             Tag::Item => self.out.raw("<li>"),
             Tag::Table(aligns) => {
-                self.table = Some(Table { aligns, column: 0, in_head: false });
+                self.table = Some(HtmlTable { aligns, column: 0, in_head: false });
                 self.out.raw("<div class=\"scroll\" tabindex=\"0\"><table>");
             }
             Tag::TableHead => {
@@ -170,7 +170,7 @@ impl Prose<'_, '_> {
                     self.out.raw("\">");
                 }
                 let is_followed = address.is_some();
-                self.links.push(Link { target, is_followed, shown: String::new() });
+                self.links.push(OpenHtmlLink { target, is_followed, shown: String::new() });
             }
             // Never made with the options above.
             _ => {}

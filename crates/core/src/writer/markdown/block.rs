@@ -9,12 +9,12 @@ use super::spelling::Spelling;
 use crate::entry::{Block, Change, Hunk, Line, Picture, Point, Span};
 use crate::find::find;
 use crate::formatter::figures;
-use crate::writer::lines::{Level, Pen};
+use crate::writer::lines::{LineLevel, LineWriter};
 use crate::writer::sheet::{self, Sheet, Shown};
 
 /// Writes blocks.
-pub(super) struct Body<'b, 'p> {
-    pub(super) pen: &'b mut Pen<'p>,
+pub(super) struct MarkdownBlocks<'b, 'p> {
+    pub(super) writer: &'b mut LineWriter<'p>,
     pub(super) sheet: &'b Sheet,
     pub(super) spelling: &'static dyn Spelling,
     /// The entry's id: its pictures are called after it.
@@ -25,7 +25,7 @@ pub(super) struct Body<'b, 'p> {
     pub(super) bullet: &'static str,
 }
 
-impl Body<'_, '_> {
+impl MarkdownBlocks<'_, '_> {
     /// Writes blocks one below the other, those that are folded in a list of their own: they may lie in each other
     /// to any depth.
     pub(super) fn blocks(&mut self, blocks: &[Block]) {
@@ -53,9 +53,9 @@ impl Body<'_, '_> {
             Block::Lines { lines } if lines.len() == 1 => self.paragraph(&lines[0]),
             Block::Lines { lines } => lines.iter().for_each(|line| self.point(Point::Plain, line)),
             Block::Prose { text, .. } => {
-                self.pen.gap();
-                prose::write(self.pen, self.spelling, text);
-                self.pen.gap();
+                self.writer.gap();
+                prose::write(self.writer, self.spelling, text);
+                self.writer.gap();
             }
             Block::Code { text, lang, .. } => self.verbatim(text, lang.as_deref().unwrap_or("")),
             Block::Diff { hunks, .. } => self.verbatim(&diff(hunks), "diff"),
@@ -64,7 +64,7 @@ impl Body<'_, '_> {
                     self.point(item.point, &item.line);
                 }
                 // What followed at once would be taken for a part of the last point.
-                self.pen.gap();
+                self.writer.gap();
             }
             Block::Table { head, rows } => self.table(head, rows),
             Block::Image { media, bytes, name, picture } => {
@@ -75,8 +75,8 @@ impl Body<'_, '_> {
             Block::Elided { lines, bytes } => {
                 let more = sheet::amount(*lines, *bytes);
                 let mark = self.spelling.marks().emphasis;
-                self.pen.line(&format!("{mark}… {} more{mark}", &*more));
-                self.pen.gap();
+                self.writer.line(&format!("{mark}… {} more{mark}", &*more));
+                self.writer.gap();
             }
         }
     }
@@ -85,21 +85,21 @@ impl Body<'_, '_> {
     pub(super) fn paragraph(&mut self, line: &Line) {
         let mut text = String::with_capacity(LINE);
         spans(self.spelling, line, true, &mut text);
-        self.pen.line(&text);
-        self.pen.gap();
+        self.writer.line(&text);
+        self.writer.gap();
     }
 
     fn point(&mut self, point: Point, line: &Line) {
         let mut text = String::with_capacity(LINE);
         self.spelling.point(point, self.bullet, &mut text);
         spans(self.spelling, line, true, &mut text);
-        self.pen.line(&text);
+        self.writer.line(&text);
     }
 
     /// Sets in what belongs to the point above.
-    pub(super) fn open(&mut self) -> Level {
+    pub(super) fn open(&mut self) -> LineLevel {
         let blanks = self.spelling.marks().set_in;
-        self.pen.open(blanks, blanks)
+        self.writer.open(blanks, blanks)
     }
 
     /// Text as it is, folded if it is long.
@@ -110,9 +110,9 @@ impl Body<'_, '_> {
             self.begin_fold(&Line::of("text", figures::count_of(lines as u64, "line", "lines")));
         } else {
             // A fence needs no empty line before it.
-            self.pen.no_gap();
+            self.writer.no_gap();
         }
-        self.spelling.fenced(self.pen, text, language);
+        self.spelling.fenced(self.writer, text, language);
         if is_folded {
             self.end_fold();
         }
@@ -120,12 +120,12 @@ impl Body<'_, '_> {
 
     /// Begins what is folded behind a summary.
     pub(super) fn begin_fold(&mut self, summary: &Line) {
-        self.spelling.begin_fold(self.pen, summary);
+        self.spelling.begin_fold(self.writer, summary);
     }
 
     /// Ends what is folded.
     pub(super) fn end_fold(&mut self) {
-        self.spelling.end_fold(self.pen);
+        self.spelling.end_fold(self.writer);
     }
 
     fn table(&mut self, head: &[Line], rows: &[Vec<Line>]) {
@@ -133,15 +133,15 @@ impl Body<'_, '_> {
         if columns == 0 {
             return;
         }
-        self.pen.gap();
-        self.spelling.edge_of_table(self.pen);
+        self.writer.gap();
+        self.spelling.edge_of_table(self.writer);
         self.row(head, columns);
-        self.pen.line(&format!("{}|", "| --- ".repeat(columns)));
+        self.writer.line(&format!("{}|", "| --- ".repeat(columns)));
         for row in rows {
             self.row(row, columns);
         }
-        self.spelling.edge_of_table(self.pen);
-        self.pen.gap();
+        self.spelling.edge_of_table(self.writer);
+        self.writer.gap();
     }
 
     fn row(&mut self, cells: &[Line], columns: usize) {
@@ -158,7 +158,7 @@ impl Body<'_, '_> {
             text.push(' ');
         }
         text.push('|');
-        self.pen.line(&text);
+        self.writer.line(&text);
     }
 
     fn image(&mut self, media: &str, bytes: Option<u64>, name: Option<&str>, picture: Option<&Picture>) {
@@ -173,15 +173,15 @@ impl Body<'_, '_> {
         match self.sheet.shown(media, picture) {
             Shown::Within(address) => {
                 // The bytes stand apart, so that the line can be read.
-                self.pen.line(&format!("![{label}][{key}]"));
-                self.pen.gap();
-                self.pen.line(&format!("[{key}]: {address}"));
+                self.writer.line(&format!("![{label}][{key}]"));
+                self.writer.gap();
+                self.writer.line(&format!("[{key}]: {address}"));
             }
-            Shown::Beside(address) => self.pen.line(&format!("![{label}](<{address}>)")),
-            Shown::Told("") => self.pen.line(&format!("{open}{label}{close}")),
-            Shown::Told(why) => self.pen.line(&format!("{open}{label}, {why}{close}")),
+            Shown::Beside(address) => self.writer.line(&format!("![{label}](<{address}>)")),
+            Shown::Told("") => self.writer.line(&format!("{open}{label}{close}")),
+            Shown::Told(why) => self.writer.line(&format!("{open}{label}, {why}{close}")),
         }
-        self.pen.gap();
+        self.writer.gap();
     }
 }
 

@@ -13,29 +13,29 @@ use super::spelling::Spelling;
 use crate::find::find;
 use crate::text;
 use crate::writer::commonmark::{self, Definitions};
-use crate::writer::lines::{Level, Pen};
+use crate::writer::lines::{LineLevel, LineWriter};
 use crate::writer::sheet;
 
 /// Writes Markdown, or, if it is such that no one wrote it, its source.
-pub(super) fn write(pen: &mut Pen<'_>, spelling: &'static dyn Spelling, source: &str) {
+pub(super) fn write(writer: &mut LineWriter<'_>, spelling: &'static dyn Spelling, source: &str) {
     let source = source.trim_matches('\n').trim_end();
     if source.trim().is_empty() {
         return;
     }
     if !commonmark::is_sane(source) {
-        spelling.fenced(pen, source, "");
+        spelling.fenced(writer, source, "");
         return;
     }
     if commonmark::is_words(source) {
         let mut line = String::with_capacity(LINE);
         spelling.text(&text::clean(source), true, &mut line);
-        pen.line(&line);
+        writer.line(&line);
         return;
     }
     let parser = commonmark::parse(source);
     let mut definitions = Definitions::of(&parser);
-    let mut prose = Prose {
-        pen,
+    let mut prose = MarkdownProse {
+        writer,
         spelling,
         line: String::with_capacity(LINE),
         shown: Vec::new(),
@@ -61,41 +61,41 @@ pub(super) fn write(pen: &mut Pen<'_>, spelling: &'static dyn Spelling, source: 
 }
 
 /// A link that is open: where it leads, and where its label begins in the line.
-struct Link {
+struct OpenMarkdownLink {
     target: String,
     start: usize,
 }
 
-struct Code {
+struct MarkdownCode {
     language: String,
     text: String,
 }
 
-struct Table {
+struct MarkdownTable {
     aligns: Vec<Alignment>,
     row: String,
 }
 
-struct Prose<'w, 'p> {
-    pen: &'w mut Pen<'p>,
+struct MarkdownProse<'w, 'p> {
+    writer: &'w mut LineWriter<'p>,
     spelling: &'static dyn Spelling,
     /// The paragraph so far.
     line: String,
     /// What a reader sees of the labels of links that are open.
     shown: Vec<String>,
     /// Where to return to when quotes and points that are open end.
-    open: Vec<Level>,
-    links: Vec<Link>,
+    open: Vec<LineLevel>,
+    links: Vec<OpenMarkdownLink>,
     /// Lists that are open: the number of the next point, if they are numbered.
     lists: Vec<Option<u64>>,
     /// Whether an empty line must come before the next block.
     gap: bool,
-    code: Option<Code>,
-    table: Option<Table>,
+    code: Option<MarkdownCode>,
+    table: Option<MarkdownTable>,
     in_heading: bool,
 }
 
-impl Prose<'_, '_> {
+impl MarkdownProse<'_, '_> {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),
@@ -122,8 +122,8 @@ impl Prose<'_, '_> {
             Event::Rule => {
                 self.begin();
                 // Right below a line it would make that a heading.
-                self.pen.gap();
-                self.pen.line(self.spelling.marks().rule);
+                self.writer.gap();
+                self.writer.line(self.spelling.marks().rule);
                 self.gap = true;
             }
             Event::TaskListMarker(done) => {
@@ -158,7 +158,8 @@ impl Prose<'_, '_> {
     }
 
     fn end_link(&mut self) {
-        let (Some(Link { target, start }), Some(shown)) = (self.links.pop(), self.shown.pop()) else {
+        let (Some(OpenMarkdownLink { target, start }), Some(shown)) = (self.links.pop(), self.shown.pop())
+        else {
             return;
         };
         let label = self.line.split_off(start.min(self.line.len()));
@@ -179,7 +180,7 @@ impl Prose<'_, '_> {
             Tag::BlockQuote(_) => {
                 self.begin();
                 let quote = self.spelling.marks().quote;
-                let level = self.pen.open(quote, quote);
+                let level = self.writer.open(quote, quote);
                 self.open.push(level);
             }
             Tag::CodeBlock(kind) => {
@@ -188,11 +189,11 @@ impl Prose<'_, '_> {
                     CodeBlockKind::Fenced(info) => info.split_whitespace().next().unwrap_or(""),
                     CodeBlockKind::Indented => "",
                 };
-                self.code = Some(Code { language: language.to_owned(), text: String::new() });
+                self.code = Some(MarkdownCode { language: language.to_owned(), text: String::new() });
             }
             Tag::HtmlBlock => {
                 self.begin();
-                self.code = Some(Code { language: "html".to_owned(), text: String::new() });
+                self.code = Some(MarkdownCode { language: "html".to_owned(), text: String::new() });
             }
             Tag::List(first) => {
                 if self.lists.is_empty() {
@@ -208,16 +209,16 @@ impl Prose<'_, '_> {
                     Some(Some(number)) => {
                         let mark = format!("{number}. ");
                         *number = number.saturating_add(1);
-                        self.pen.open(&mark, &" ".repeat(mark.len()))
+                        self.writer.open(&mark, &" ".repeat(mark.len()))
                     }
-                    _ => self.pen.open(self.spelling.marks().bullets[0], "  "),
+                    _ => self.writer.open(self.spelling.marks().bullets[0], "  "),
                 };
                 self.open.push(level);
             }
             Tag::Table(aligns) => {
                 self.begin();
-                self.spelling.edge_of_table(self.pen);
-                self.table = Some(Table { aligns, row: String::new() });
+                self.spelling.edge_of_table(self.writer);
+                self.table = Some(MarkdownTable { aligns, row: String::new() });
             }
             Tag::Emphasis => self.line.push_str(self.inside().marks().emphasis),
             Tag::Strong => self.line.push_str(self.strong()),
@@ -236,7 +237,7 @@ impl Prose<'_, '_> {
 
     fn start_link(&mut self, target: &str) {
         let target = one_line(target).into_owned();
-        self.links.push(Link { target, start: self.line.len() });
+        self.links.push(OpenMarkdownLink { target, start: self.line.len() });
         self.shown.push(String::new());
     }
 
@@ -260,7 +261,7 @@ impl Prose<'_, '_> {
             TagEnd::CodeBlock | TagEnd::HtmlBlock => {
                 if let Some(code) = self.code.take() {
                     let text = text::clean(code.text.trim_end_matches('\n'));
-                    self.spelling.fenced(self.pen, &text, &code.language);
+                    self.spelling.fenced(self.writer, &text, &code.language);
                 }
                 self.gap = true;
             }
@@ -286,7 +287,7 @@ impl Prose<'_, '_> {
             TagEnd::TableHead | TagEnd::TableRow => self.end_row(matches!(tag, TagEnd::TableHead)),
             TagEnd::Table => {
                 self.table = None;
-                self.spelling.edge_of_table(self.pen);
+                self.spelling.edge_of_table(self.writer);
                 self.gap = true;
             }
             TagEnd::Emphasis => self.line.push_str(self.inside().marks().emphasis),
@@ -300,13 +301,13 @@ impl Prose<'_, '_> {
     fn begin(&mut self) {
         self.flush();
         if mem::take(&mut self.gap) {
-            self.pen.gap();
+            self.writer.gap();
         }
     }
 
     fn leave(&mut self) {
         if let Some(level) = self.open.pop() {
-            self.pen.close(level);
+            self.writer.close(level);
         }
     }
 
@@ -316,7 +317,7 @@ impl Prose<'_, '_> {
             return;
         }
         for line in sheet::split(&self.line).map(str::trim_start) {
-            self.pen.line(line);
+            self.writer.line(line);
         }
         self.line.clear();
     }
@@ -324,7 +325,7 @@ impl Prose<'_, '_> {
     fn end_row(&mut self, is_head: bool) {
         let Some(table) = &mut self.table else { return };
         table.row.push('|');
-        self.pen.line(&table.row);
+        self.writer.line(&table.row);
         table.row.clear();
         if is_head {
             let rule = |align: &Alignment| match align {
@@ -334,7 +335,7 @@ impl Prose<'_, '_> {
                 Alignment::Right => "| --: ",
             };
             let rule: String = table.aligns.iter().map(rule).chain(["|"]).collect();
-            self.pen.line(&rule);
+            self.writer.line(&rule);
         }
     }
 }

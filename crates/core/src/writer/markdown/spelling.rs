@@ -6,13 +6,13 @@ use std::fmt;
 use super::inline;
 use crate::entry::{Line, Point};
 use crate::writer::commonmark;
-use crate::writer::lines::Pen;
+use crate::writer::lines::LineWriter;
 use crate::writer::sheet;
 
 /// How the parts of a page are spelled. Whatever a text holds, it may not mean anything in the format.
 pub(in crate::writer) trait Spelling: fmt::Debug + Sync {
     /// What is the same wherever it is written.
-    fn marks(&self) -> &'static Marks;
+    fn marks(&self) -> &'static SpellingMarks;
 
     /// What is before and behind a heading of this depth, from 1 to 6.
     fn heading(&self, depth: usize) -> [&'static str; 2];
@@ -33,29 +33,29 @@ pub(in crate::writer) trait Spelling: fmt::Debug + Sync {
     }
 
     /// Writes `text` verbatim, so that nothing in it ends that.
-    fn fenced(&self, pen: &mut Pen<'_>, text: &str, language: &str);
+    fn fenced(&self, writer: &mut LineWriter<'_>, text: &str, language: &str);
 
     /// Begins a point of a list.
     fn point(&self, point: Point, bullet: &str, out: &mut String);
 
     /// Begins what may be folded behind a summary.
-    fn begin_fold(&self, pen: &mut Pen<'_>, summary: &Line);
+    fn begin_fold(&self, writer: &mut LineWriter<'_>, summary: &Line);
 
     /// Ends what may be folded.
-    fn end_fold(&self, pen: &mut Pen<'_>);
+    fn end_fold(&self, writer: &mut LineWriter<'_>);
 
     /// How the cells of tables are spelled.
     fn of_cells(&self) -> &'static dyn Spelling;
 
     /// Writes what is before and behind the rows of a table.
-    fn edge_of_table(&self, pen: &mut Pen<'_>) {
-        let _ = pen;
+    fn edge_of_table(&self, writer: &mut LineWriter<'_>) {
+        let _ = writer;
     }
 }
 
 /// Marks of a format.
 #[derive(Debug)]
-pub(in crate::writer) struct Marks {
+pub(in crate::writer) struct SpellingMarks {
     /// Around strong words.
     pub(in crate::writer) strong: &'static str,
     /// Around stressed words.
@@ -89,8 +89,8 @@ pub(in crate::writer) struct Marks {
 pub(super) struct Commonmark;
 
 impl Spelling for Commonmark {
-    fn marks(&self) -> &'static Marks {
-        &Marks {
+    fn marks(&self) -> &'static SpellingMarks {
+        &SpellingMarks {
             strong: "**",
             emphasis: "*",
             strike: "~~",
@@ -143,16 +143,16 @@ impl Spelling for Commonmark {
         }
     }
 
-    fn fenced(&self, pen: &mut Pen<'_>, text: &str, language: &str) {
+    fn fenced(&self, writer: &mut LineWriter<'_>, text: &str, language: &str) {
         let fence = match inline::longest_run(text, b'`') {
             0..3 => Cow::Borrowed("```"),
             longest => Cow::Owned("`".repeat(longest + 1)),
         };
-        pen.open_line(&fence);
-        pen.go_on(if is_language(language) { language } else { "" });
-        pen.end_line();
-        sheet::split(text).for_each(|line| pen.line(line));
-        pen.line(&fence);
+        writer.open_line(&fence);
+        writer.go_on(if is_language(language) { language } else { "" });
+        writer.end_line();
+        sheet::split(text).for_each(|line| writer.line(line));
+        writer.line(&fence);
     }
 
     fn point(&self, point: Point, bullet: &str, out: &mut String) {
@@ -166,21 +166,21 @@ impl Spelling for Commonmark {
         });
     }
 
-    fn begin_fold(&self, pen: &mut Pen<'_>, summary: &Line) {
+    fn begin_fold(&self, writer: &mut LineWriter<'_>, summary: &Line) {
         let mut line = String::from("<details><summary>");
         for span in &summary.spans {
             inline::html_span(&span.text, span.link.as_deref(), &mut line);
         }
         line.push_str("</summary>");
-        pen.line(&line);
+        writer.line(&line);
         // Up to an empty line all is HTML.
-        pen.gap();
+        writer.gap();
     }
 
-    fn end_fold(&self, pen: &mut Pen<'_>) {
-        pen.gap();
-        pen.line("</details>");
-        pen.gap();
+    fn end_fold(&self, writer: &mut LineWriter<'_>) {
+        writer.gap();
+        writer.line("</details>");
+        writer.gap();
     }
 
     fn of_cells(&self) -> &'static dyn Spelling {

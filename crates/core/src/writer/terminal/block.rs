@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use super::rows::{BUFFER, Pen, first_line, glyph};
-use super::wrap::{self, Piece};
+use super::rows::{BUFFER, RowWriter, first_line, glyph};
+use super::wrap::{self, StyledText};
 use super::{Look, diff, prose, table};
 use crate::entry::{Block, Line, ListItem, Point, Role, Setting, Span};
 use crate::formatter::figures;
@@ -25,15 +25,15 @@ pub(super) fn says_something(block: &Block) -> bool {
 }
 
 /// Writes blocks.
-pub(super) struct Body<'b, 'p> {
-    pub(super) pen: &'b mut Pen<'p>,
+pub(super) struct TerminalBlocks<'b, 'p> {
+    pub(super) writer: &'b mut RowWriter<'p>,
 }
 
-impl Body<'_, '_> {
+impl TerminalBlocks<'_, '_> {
     /// Writes blocks one below the other. What is folded stands in a list of its own, not on the stack, since
     /// blocks may lie in each other to any depth.
     pub(super) fn blocks(&mut self, blocks: &[Block]) {
-        let (mut blocks, mut level) = (blocks.iter(), self.pen.level());
+        let (mut blocks, mut level) = (blocks.iter(), self.writer.level());
         let mut around = Vec::new();
         loop {
             match blocks.next() {
@@ -43,12 +43,12 @@ impl Body<'_, '_> {
                         continue;
                     }
                     around.push((blocks, level));
-                    level = self.pen.shift(self.pen.look().layout.margin);
+                    level = self.writer.shift(self.writer.look().layout.margin);
                     blocks = body.iter();
                 }
                 Some(block) => self.block(block),
                 None => {
-                    self.pen.dedent(level);
+                    self.writer.dedent(level);
                     let Some(outer) = around.pop() else { return };
                     (blocks, level) = outer;
                 }
@@ -61,9 +61,9 @@ impl Body<'_, '_> {
             Block::Lines { lines } => lines.iter().for_each(|line| self.line(line)),
             Block::Prose { text, role } => self.prose(text, role.name()),
             Block::Code { text, lang, start, role } => self.code(text, lang.as_deref(), *start, role),
-            Block::Diff { hunks, .. } => diff::write(self.pen, hunks),
+            Block::Diff { hunks, .. } => diff::write(self.writer, hunks),
             Block::List { items } => items.iter().for_each(|item| self.point(item)),
-            Block::Table { head, rows } => table::write(self.pen, head, rows),
+            Block::Table { head, rows } => table::write(self.writer, head, rows),
             Block::Image { media, bytes, name, .. } => self.image(media, *bytes, name.as_deref()),
             // Folded blocks are opened by the caller.
             Block::Details { .. } => {}
@@ -78,22 +78,22 @@ impl Body<'_, '_> {
 
     /// A line of spans whose rows after the first stand so many columns further in.
     pub(super) fn hanging(&mut self, line: &Line, hang: usize) {
-        let look = self.pen.look();
-        if self.pen.is_plain() && !look.layout.is_ascii() {
+        let look = self.writer.look();
+        if self.writer.is_plain() && !look.layout.is_ascii() {
             let is_plain = |span: &Span| span.text.len() <= BUFFER && span.link.is_none();
             if line.spans.iter().all(is_plain) {
-                return self.pen.plain_row(line.spans.iter().map(|span| &*span.text));
+                return self.writer.plain_row(line.spans.iter().map(|span| &*span.text));
             }
         }
         let line = &addressed(look, line);
         let targets = targets(look.links(), line);
         let pieces = pieces(look, line, &targets);
-        self.pen.line(&pieces, hang);
+        self.writer.line(&pieces, hang);
     }
 
     fn prose(&mut self, text: &str, role: &str) {
-        if self.pen.look().layout.bare {
-            return self.pen.verbatim(text, role);
+        if self.writer.look().layout.bare {
+            return self.writer.verbatim(text, role);
         }
         // Blank lines around a text are not part of it: the layout has its own.
         let start = text.len() - text.trim_start_matches(['\n', ' ', '\t']).len();
@@ -102,24 +102,24 @@ impl Body<'_, '_> {
         if text.is_empty() {
             return;
         }
-        if self.pen.look().markdown && commonmark::is_sane(text) {
+        if self.writer.look().markdown && commonmark::is_sane(text) {
             prose::write(self, text, role);
         } else {
-            self.pen.verbatim(text, role);
+            self.writer.verbatim(text, role);
         }
     }
 
     /// Verbatim text, with line numbers, a prompt or colours where they are wanted.
     pub(super) fn code(&mut self, text: &str, lang: Option<&str>, start: Option<u64>, role: &Role) {
-        let look = self.pen.look();
-        let mut numbers = start.map(|start| Numbers::new(start, text));
+        let look = self.writer.look();
+        let mut numbers = start.map(|start| LineNumbers::new(start, text));
         let level = match role.setting() {
             Setting::Command => {
                 let shape = look.piece("mark.command", glyph(look, "command"));
-                Some(self.pen.mark(shape, wrap::width(shape.text)))
+                Some(self.writer.mark(shape, wrap::width(shape.text)))
             }
             // Further in than the result that may follow.
-            Setting::Value => Some(self.pen.shift(2 * look.layout.margin)),
+            Setting::Value => Some(self.writer.shift(2 * look.layout.margin)),
             Setting::Plain | Setting::Folded => None,
         };
         let role = role.name();
@@ -128,28 +128,28 @@ impl Body<'_, '_> {
             _ => None,
         };
         if numbers.is_none() && colours.is_none() {
-            self.pen.verbatim(text, role);
+            self.writer.verbatim(text, role);
         } else {
             let base = look.style(role);
             let mut rest = Some(text);
             while let Some(text) = rest {
                 let (line, behind) = first_line(text);
                 let pieces = coloured(look, line, colours.as_mut(), role, base);
-                let level = numbers.as_mut().map(|numbers| numbers.next(self.pen));
-                self.pen.line(&pieces, 0);
+                let level = numbers.as_mut().map(|numbers| numbers.next(self.writer));
+                self.writer.line(&pieces, 0);
                 if let Some(level) = level {
-                    self.pen.dedent(level);
+                    self.writer.dedent(level);
                 }
                 rest = behind;
             }
         }
         if let Some(level) = level {
-            self.pen.dedent(level);
+            self.writer.dedent(level);
         }
     }
 
     fn point(&mut self, item: &ListItem) {
-        let look = self.pen.look();
+        let look = self.writer.look();
         let (name, mark, role) = match item.point {
             Point::Plain => ("plain", "mark.plain", "list.plain"),
             Point::Open => ("open", "mark.open", "list.open"),
@@ -158,7 +158,7 @@ impl Body<'_, '_> {
             Point::Failed => ("failed", "mark.failed", "list.failed"),
         };
         let shape = look.piece(mark, glyph(look, name));
-        let level = self.pen.mark(shape, wrap::width(shape.text));
+        let level = self.writer.mark(shape, wrap::width(shape.text));
         let line = addressed(look, &item.line);
         let targets = targets(look.links(), &line);
         let mut pieces = pieces(look, &line, &targets);
@@ -166,12 +166,12 @@ impl Body<'_, '_> {
         for piece in pieces.iter_mut().filter(|piece| piece.role == "text") {
             piece.style = look.style(role);
         }
-        self.pen.line(&pieces, 0);
-        self.pen.dedent(level);
+        self.writer.line(&pieces, 0);
+        self.writer.dedent(level);
     }
 
     fn image(&mut self, media: &str, bytes: Option<u64>, name: Option<&str>) {
-        let look = self.pen.look();
+        let look = self.writer.look();
         let mut text = String::from("[");
         let kind = media.strip_prefix("image/");
         text.push_str(match media {
@@ -193,11 +193,11 @@ impl Body<'_, '_> {
         }
         text.push(']');
         let text = text.replace('\n', " ");
-        self.pen.line(&[look.piece("image", &text)], 0);
+        self.writer.line(&[look.piece("image", &text)], 0);
     }
 
     fn elided(&mut self, lines: u64, bytes: u64) {
-        let look = self.pen.look();
+        let look = self.writer.look();
         let mut text = String::from(glyph(look, "elided"));
         text.push(' ');
         let more = if look.layout.glyphs == Glyphs::Words { "" } else { " more" };
@@ -206,7 +206,7 @@ impl Body<'_, '_> {
             (1, _) => write!(text, "1{more} line"),
             (lines, _) => write!(text, "{}{more} lines", &*figures::count(lines)),
         };
-        self.pen.line(&[look.piece("elided", &text)], 0);
+        self.writer.line(&[look.piece("elided", &text)], 0);
     }
 }
 
@@ -217,14 +217,14 @@ pub(super) fn coloured<'a>(
     colours: Option<&mut highlight::Lines>,
     role: &'a str,
     base: Style,
-) -> Vec<Piece<'a>> {
-    let plain = Piece { text: line, role, style: base, link: None };
+) -> Vec<StyledText<'a>> {
+    let plain = StyledText { text: line, role, style: base, link: None };
     match colours.and_then(|colours| colours.line(line)) {
         Some(parts) => {
             let style = |role| look.exact_style(role).unwrap_or_default().over(base);
             parts
                 .into_iter()
-                .map(|(text, role)| Piece { text, style: role.map_or(base, style), ..plain })
+                .map(|(text, role)| StyledText { text, style: role.map_or(base, style), ..plain })
                 .collect()
         }
         None => vec![plain],
@@ -232,31 +232,38 @@ pub(super) fn coloured<'a>(
 }
 
 /// The gutter of numbered lines.
-struct Numbers {
+struct LineNumbers {
     next: u64,
     width: usize,
 }
 
-impl Numbers {
+impl LineNumbers {
     fn new(start: u64, text: &str) -> Self {
         let lines = memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64;
         Self { next: start, width: digits(start.saturating_add(lines)) }
     }
 
-    fn next(&mut self, pen: &mut Pen<'_>) -> super::rows::Level {
-        let look = pen.look();
+    fn next(&mut self, writer: &mut RowWriter<'_>) -> super::rows::RowLevel {
+        let look = writer.look();
         let number = format!("{:>width$}", self.next, width = self.width);
         self.next = self.next.saturating_add(1);
-        pen.indent(&[look.piece("code.number", &number), Piece::blank(2)], &[Piece::blank(self.width + 2)])
+        writer.indent(
+            &[look.piece("code.number", &number), StyledText::blank(2)],
+            &[StyledText::blank(self.width + 2)],
+        )
     }
 }
 
 /// The pieces of a line. `targets` are those of its spans.
-pub(super) fn pieces<'a>(look: &Look, line: &'a Line, targets: &'a [Option<Cow<'a, str>>]) -> Vec<Piece<'a>> {
+pub(super) fn pieces<'a>(
+    look: &Look,
+    line: &'a Line,
+    targets: &'a [Option<Cow<'a, str>>],
+) -> Vec<StyledText<'a>> {
     let mut pieces = Vec::with_capacity(line.spans.len());
     for (at, span) in line.spans.iter().enumerate() {
         let leads_to = targets.get(at).and_then(|target| target.as_deref());
-        let piece = Piece { link: leads_to, ..look.piece(span.role.name(), &span.text) };
+        let piece = StyledText { link: leads_to, ..look.piece(span.role.name(), &span.text) };
         if look.layout.is_ascii() && is_ours(span) {
             push_in_ascii(piece, &mut pieces);
         } else {
@@ -282,7 +289,7 @@ fn is_ours(span: &Span) -> bool {
     }
 }
 
-fn push_in_ascii<'a>(piece: Piece<'a>, out: &mut Vec<Piece<'a>>) {
+fn push_in_ascii<'a>(piece: StyledText<'a>, out: &mut Vec<StyledText<'a>>) {
     let twin = |char: char| TWINS.iter().find(|(ours, _)| *ours == char);
     let mut rest = piece.text;
     while let Some(at) = rest.find(|char| twin(char).is_some()) {

@@ -7,8 +7,8 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::block::digits;
-use super::rows::{Level, Pen, glyph};
-use super::wrap::{self, Piece};
+use super::rows::{RowLevel, RowWriter, glyph};
+use super::wrap::{self, StyledText};
 use crate::entry::{Change, DiffLine, Hunk};
 
 /// Longer lines are not compared word by word.
@@ -17,21 +17,21 @@ const MAX_COMPARED: usize = 500;
 /// The first number of a word of several bytes: those of one byte are their own.
 const FIRST_NUMBER: u16 = 256;
 
-pub(super) fn write(pen: &mut Pen<'_>, hunks: &[Hunk]) {
+pub(super) fn write(writer: &mut RowWriter<'_>, hunks: &[Hunk]) {
     let digits = hunks.iter().map(last_number).max().filter(|last| *last > 0).map(digits);
-    let look = pen.look();
+    let look = writer.look();
     let marks = ["diff-keep", "diff-add", "diff-remove"].map(|name| {
         let shape = glyph(look, name);
         let columns = wrap::width(shape);
         let text = [wrap::spaces(1 - columns.min(1)), shape, " "].concat();
-        Mark { text, columns: columns.max(1) + 1 }
+        DiffMark { text, columns: columns.max(1) + 1 }
     });
     let mut gutter = Gutter { digits, number: String::new(), marks };
     for (at, hunk) in hunks.iter().enumerate() {
         if at > 0 {
-            pen.line(&[look.piece("diff.hunk", glyph(look, "diff-hunk"))], 0);
+            writer.line(&[look.piece("diff.hunk", glyph(look, "diff-hunk"))], 0);
         }
-        write_hunk(pen, hunk, &mut gutter);
+        write_hunk(writer, hunk, &mut gutter);
     }
 }
 
@@ -42,24 +42,24 @@ struct Gutter {
     /// The number of the line at hand, written out.
     number: String,
     /// The marks of kept, added and removed lines.
-    marks: [Mark; 3],
+    marks: [DiffMark; 3],
 }
 
 /// What stands between the number of a line and its text.
-struct Mark {
+struct DiffMark {
     text: String,
     columns: usize,
 }
 
 impl Gutter {
     /// Sets the next row in, behind the number of its line if lines have numbers.
-    fn begin(&mut self, number: Option<u64>, pen: &mut Pen<'_>) -> Option<Level> {
+    fn begin(&mut self, number: Option<u64>, writer: &mut RowWriter<'_>) -> Option<RowLevel> {
         let digits = self.digits?;
         let number = number.map(|number| number.to_string()).unwrap_or_default();
         self.number.clear();
         self.number.push_str(wrap::spaces(digits.saturating_sub(number.len())));
         self.number.push_str(&number);
-        Some(pen.mark(pen.look().piece("diff.number", &self.number), digits))
+        Some(writer.mark(writer.look().piece("diff.number", &self.number), digits))
     }
 }
 
@@ -69,9 +69,9 @@ fn last_number(hunk: &Hunk) -> u64 {
     starts.map_or(0, |start| start.saturating_add(hunk.lines.len() as u64))
 }
 
-fn write_hunk(pen: &mut Pen<'_>, hunk: &Hunk, gutter: &mut Gutter) {
+fn write_hunk(writer: &mut RowWriter<'_>, hunk: &Hunk, gutter: &mut Gutter) {
     let (mut old, mut new) = (hunk.old_start, hunk.new_start);
-    let fill = pen.room().map(|room| widest(hunk).min(room));
+    let fill = writer.room().map(|room| widest(hunk).min(room));
     let mut at = 0;
     while at < hunk.lines.len() {
         let removed = run(hunk, at, Change::Remove);
@@ -95,10 +95,10 @@ fn write_hunk(pen: &mut Pen<'_>, hunk: &Hunk, gutter: &mut Gutter) {
                 Change::Add if offset - removed < paired => hunk.lines.get(at + offset - removed),
                 _ => None,
             };
-            let level = gutter.begin(number, pen);
-            write_line(pen, line, partner, &gutter.marks, fill);
+            let level = gutter.begin(number, writer);
+            write_line(writer, line, partner, &gutter.marks, fill);
             if let Some(level) = level {
-                pen.dedent(level);
+                writer.dedent(level);
             }
         }
         at += count;
@@ -122,13 +122,13 @@ fn widest(hunk: &Hunk) -> usize {
 }
 
 fn write_line(
-    pen: &mut Pen<'_>,
+    writer: &mut RowWriter<'_>,
     line: DiffLine<'_>,
     partner: Option<DiffLine<'_>>,
-    [keep, add, remove]: &[Mark; 3],
+    [keep, add, remove]: &[DiffMark; 3],
     fill: Option<usize>,
 ) {
-    let look = pen.look();
+    let look = writer.look();
     let (role, word, mark) = match line.change {
         Change::Keep => ("diff.keep", "diff.keep", keep),
         Change::Add => ("diff.add", "diff.add.word", add),
@@ -137,15 +137,15 @@ fn write_line(
     let style = look.style(role);
     let ground = fill.map(|fill| (style, fill));
     let hang = mark.columns;
-    let mark = Piece { text: &mark.text, role, style, link: None };
+    let mark = StyledText { text: &mark.text, role, style, link: None };
     let parts = partner.filter(|_| look.is_ansi()).and_then(|partner| changed(line.text, partner.text));
-    let Some(parts) = parts else { return pen.filled(&[mark, mark.with(line.text)], hang, ground) };
+    let Some(parts) = parts else { return writer.filled(&[mark, mark.with(line.text)], hang, ground) };
     let mut pieces = vec![mark];
     pieces.extend(parts.into_iter().map(|(text, changed)| {
         let role = if changed { word } else { role };
         look.piece(role, text)
     }));
-    pen.filled(&pieces, hang, ground);
+    writer.filled(&pieces, hang, ground);
 }
 
 /// `text` cut into parts that `other` has too and parts that it hasn't; `None` if the two have too little in
@@ -154,7 +154,7 @@ pub(in crate::writer) fn changed<'a>(text: &'a str, other: &str) -> Option<Vec<(
     if text.len() > MAX_COMPARED || other.len() > MAX_COMPARED {
         return None;
     }
-    let mut numbers = Numbers::default();
+    let mut numbers = WordNumbers::default();
     let (mine, theirs) = (words(text), words(other));
     let (my_numbers, their_numbers) = (numbers.of(&mine), numbers.of(&theirs));
     let all = solid(text);
@@ -208,11 +208,11 @@ fn shared(mine: &[&str], my_numbers: &[u16], their_numbers: &[u16]) -> usize {
 
 /// Gives numbers to words, equal ones to equal words: they are compared many times.
 #[derive(Default)]
-struct Numbers<'w> {
+struct WordNumbers<'w> {
     longer: HashMap<&'w str, u16, FixedState>,
 }
 
-impl<'w> Numbers<'w> {
+impl<'w> WordNumbers<'w> {
     /// The numbers of words; there are no more of them than a line that is compared has bytes.
     fn of(&mut self, words: &[&'w str]) -> Vec<u16> {
         words.iter().map(|word| self.number(word)).collect()

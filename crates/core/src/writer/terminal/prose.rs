@@ -8,19 +8,19 @@ use std::mem;
 
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Tag, TagEnd};
 
-use super::block::{Body, coloured, target};
-use super::rows::{Level, first_line, glyph};
-use super::table::{self, Align, Cell};
-use super::wrap::{self, Piece};
+use super::block::{TerminalBlocks, coloured, target};
+use super::rows::{RowLevel, first_line, glyph};
+use super::table::{self, Align, TableCell};
+use super::wrap::{self, StyledText};
 use crate::text::Text;
 use crate::theme::Style;
 use crate::writer::commonmark::{self, Definitions};
 use crate::writer::highlight;
 
 /// Writes Markdown. `role` is that of its plain text.
-pub(super) fn write(body: &mut Body<'_, '_>, text: &str, role: &str) {
-    let base = body.pen.look().style(role);
-    let mut prose = Prose {
+pub(super) fn write(body: &mut TerminalBlocks<'_, '_>, text: &str, role: &str) {
+    let base = body.writer.look().style(role);
+    let mut prose = TerminalProse {
         body,
         base,
         runs: Vec::new(),
@@ -48,52 +48,52 @@ pub(super) fn write(body: &mut Body<'_, '_>, text: &str, role: &str) {
 }
 
 /// A piece of a paragraph.
-struct Run {
+struct TextRun {
     text: String,
     style: Style,
     link: Option<std::rc::Rc<str>>,
 }
 
 /// A link that is open.
-struct Link {
+struct OpenTerminalLink {
     address: String,
     first: usize,
 }
 
-struct Code {
+struct TerminalCode {
     language: String,
     text: String,
 }
 
 #[derive(Default)]
-struct Table {
+struct TerminalTable {
     aligns: Vec<Align>,
-    head: Vec<Vec<Run>>,
-    rows: Vec<Vec<Vec<Run>>>,
+    head: Vec<Vec<TextRun>>,
+    rows: Vec<Vec<Vec<TextRun>>>,
     in_head: bool,
 }
 
-struct Prose<'w, 'b, 'p> {
-    body: &'w mut Body<'b, 'p>,
+struct TerminalProse<'w, 'b, 'p> {
+    body: &'w mut TerminalBlocks<'b, 'p>,
     base: Style,
     /// The paragraph so far.
-    runs: Vec<Run>,
+    runs: Vec<TextRun>,
     /// Styles that are open, each over the one before.
     styles: Vec<Style>,
     /// Where to return to when quotes and points that are open end.
-    open: Vec<Level>,
-    links: Vec<Link>,
+    open: Vec<RowLevel>,
+    links: Vec<OpenTerminalLink>,
     /// Lists that are open: the number of the next point, if they are numbered.
     lists: Vec<Option<u64>>,
     /// Whether a point has begun whose mark isn't written yet: it depends on what comes first in it.
     point: bool,
     /// Whether a blank row must come before the next block.
     gap: bool,
-    code: Option<Code>,
-    table: Option<Table>,
+    code: Option<TerminalCode>,
+    table: Option<TerminalTable>,
 }
 
-impl Prose<'_, '_, '_> {
+impl TerminalProse<'_, '_, '_> {
     fn event(&mut self, event: Event<'_>) {
         if mem::take(&mut self.point) {
             if let Event::TaskListMarker(done) = event {
@@ -122,7 +122,7 @@ impl Prose<'_, '_, '_> {
             Event::TaskListMarker(done) => {
                 let (name, role) = task(done);
                 let style = self.look_up(role);
-                self.push(format!("{} ", glyph(self.body.pen.look(), name)), style);
+                self.push(format!("{} ", glyph(self.body.writer.look(), name)), style);
             }
         }
     }
@@ -140,7 +140,7 @@ impl Prose<'_, '_, '_> {
 
     /// The style that a role adds. One that the theme doesn't name adds nothing.
     fn look_up(&self, role: &str) -> Style {
-        self.body.pen.look().exact_style(role).unwrap_or_default()
+        self.body.writer.look().exact_style(role).unwrap_or_default()
     }
 
     fn text(&mut self, text: &str) {
@@ -161,16 +161,16 @@ impl Prose<'_, '_, '_> {
     }
 
     fn push(&mut self, text: String, style: Style) {
-        self.runs.push(Run { text, style, link: None });
+        self.runs.push(TextRun { text, style, link: None });
     }
 
     fn end_link(&mut self) {
         self.styles.pop();
-        let Some(Link { address, first }) = self.links.pop() else { return };
+        let Some(OpenTerminalLink { address, first }) = self.links.pop() else { return };
         let shown = self.runs.iter().skip(first).flat_map(|run| run.text.chars());
         let says = |address: &str| shown.clone().eq(address.chars());
         let is_shown = says(&address) || address.strip_prefix("mailto:").is_some_and(says);
-        let target = if self.body.pen.look().links() { target(&address) } else { None };
+        let target = if self.body.writer.look().links() { target(&address) } else { None };
         if let Some(target) = target {
             let target: std::rc::Rc<str> = (&*target).into();
             for run in self.runs.iter_mut().skip(first) {
@@ -193,9 +193,10 @@ impl Prose<'_, '_, '_> {
             Tag::BlockQuote(_) => {
                 self.begin_block();
                 self.open_style("markdown.quote");
-                let look = self.body.pen.look();
+                let look = self.body.writer.look();
                 let bar = look.piece("markdown.bar", glyph(look, "quote"));
-                let level = self.body.pen.indent(&[bar, Piece::blank(1)], &[bar, Piece::blank(1)]);
+                let level =
+                    self.body.writer.indent(&[bar, StyledText::blank(1)], &[bar, StyledText::blank(1)]);
                 self.open.push(level);
                 self.gap = false;
             }
@@ -205,11 +206,11 @@ impl Prose<'_, '_, '_> {
                     CodeBlockKind::Fenced(info) => info.split_whitespace().next().unwrap_or("").to_owned(),
                     CodeBlockKind::Indented => String::new(),
                 };
-                self.code = Some(Code { language, text: String::new() });
+                self.code = Some(TerminalCode { language, text: String::new() });
             }
             Tag::HtmlBlock => {
                 self.begin_block();
-                self.code = Some(Code { language: String::new(), text: String::new() });
+                self.code = Some(TerminalCode { language: String::new(), text: String::new() });
             }
             Tag::List(first) => {
                 if self.lists.is_empty() {
@@ -230,7 +231,7 @@ impl Prose<'_, '_, '_> {
                     Alignment::Center => Align::Center,
                     Alignment::Right => Align::Right,
                 });
-                self.table = Some(Table { aligns: aligns.collect(), ..Table::default() });
+                self.table = Some(TerminalTable { aligns: aligns.collect(), ..TerminalTable::default() });
             }
             Tag::TableHead => {
                 self.open_style("table.head");
@@ -246,7 +247,7 @@ impl Prose<'_, '_, '_> {
             Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
                 self.open_style("link");
                 let address = Text::clean(&dest_url.replace('\n', " ")).into_string();
-                self.links.push(Link { address, first: self.runs.len() });
+                self.links.push(OpenTerminalLink { address, first: self.runs.len() });
             }
             // Never made with the options above, or nothing to begin.
             _ => {}
@@ -275,7 +276,7 @@ impl Prose<'_, '_, '_> {
             }
             TagEnd::Item => {
                 self.flush();
-                self.body.pen.flush_mark();
+                self.body.writer.flush_mark();
                 self.leave();
             }
             TagEnd::Table => self.end_table(),
@@ -306,7 +307,7 @@ impl Prose<'_, '_, '_> {
     fn begin_block(&mut self) {
         self.flush();
         if mem::take(&mut self.gap) {
-            self.body.pen.blank();
+            self.body.writer.blank();
         }
     }
 
@@ -317,7 +318,7 @@ impl Prose<'_, '_, '_> {
 
     fn leave(&mut self) {
         if let Some(level) = self.open.pop() {
-            self.body.pen.dedent(level);
+            self.body.writer.dedent(level);
         }
     }
 
@@ -328,7 +329,7 @@ impl Prose<'_, '_, '_> {
             return;
         }
         for line in runs.split(|run| run.text == "\n") {
-            self.body.pen.line(&pieces(line), 0);
+            self.body.writer.line(&pieces(line), 0);
         }
     }
 
@@ -339,30 +340,30 @@ impl Prose<'_, '_, '_> {
                 *number = number.saturating_add(1);
                 mark
             }
-            _ => format!("{} ", glyph(self.body.pen.look(), "plain")),
+            _ => format!("{} ", glyph(self.body.writer.look(), "plain")),
         };
         self.mark(&mark, "markdown.bullet");
     }
 
     fn task_item(&mut self, done: bool) {
         let (name, role) = task(done);
-        let mark = format!("{} ", glyph(self.body.pen.look(), name));
+        let mark = format!("{} ", glyph(self.body.writer.look(), name));
         self.mark(&mark, role);
     }
 
     fn mark(&mut self, mark: &str, role: &str) {
         let style = self.look_up(role).over(self.base);
-        let mark = Piece { text: mark, role, style, link: None };
-        let level = self.body.pen.indent(&[mark], &[Piece::blank(wrap::width(mark.text))]);
+        let mark = StyledText { text: mark, role, style, link: None };
+        let level = self.body.writer.indent(&[mark], &[StyledText::blank(wrap::width(mark.text))]);
         self.open.push(level);
     }
 
     fn rule(&mut self) {
         self.begin_block();
-        let look = self.body.pen.look();
-        let width = self.body.pen.room().unwrap_or(40).min(40);
+        let look = self.body.writer.look();
+        let width = self.body.writer.room().unwrap_or(40).min(40);
         let line = glyph(look, "row").repeat(width);
-        self.body.pen.row(&[look.piece("markdown.rule", &line)]);
+        self.body.writer.row(&[look.piece("markdown.rule", &line)]);
         self.gap = true;
     }
 
@@ -370,28 +371,28 @@ impl Prose<'_, '_, '_> {
         self.gap = true;
         let Some(code) = self.code.take() else { return };
         let text = Text::clean(code.text.trim_end_matches('\n'));
-        let look = self.body.pen.look();
+        let look = self.body.writer.look();
         let base = self.look_up(role);
-        let level = self.body.pen.shift(2);
+        let level = self.body.writer.shift(2);
         let mut colours = highlight::lines(&code.language, &text);
         let widest = text.lines().map(wrap::width).max().unwrap_or(0);
         let mut rest = Some(text.as_str());
         while let Some(text) = rest {
             let (line, behind) = first_line(text);
             let pieces = coloured(look, line, colours.as_mut(), role, base);
-            self.body.pen.filled(&pieces, 0, Some((base, widest)));
+            self.body.writer.filled(&pieces, 0, Some((base, widest)));
             rest = behind;
         }
-        self.body.pen.dedent(level);
+        self.body.writer.dedent(level);
     }
 
     fn end_table(&mut self) {
         self.gap = true;
         let Some(table) = self.table.take() else { return };
-        let head: Vec<Cell<'_>> = table.head.iter().map(|cell| pieces(cell)).collect();
-        let rows: Vec<Vec<Cell<'_>>> =
+        let head: Vec<TableCell<'_>> = table.head.iter().map(|cell| pieces(cell)).collect();
+        let rows: Vec<Vec<TableCell<'_>>> =
             table.rows.iter().map(|row| row.iter().map(|cell| pieces(cell)).collect()).collect();
-        table::grid(self.body.pen, &head, &rows, &table.aligns);
+        table::grid(self.body.writer, &head, &rows, &table.aligns);
     }
 }
 
@@ -409,8 +410,8 @@ fn heading_role(level: HeadingLevel) -> &'static str {
     }
 }
 
-fn pieces(runs: &[Run]) -> Vec<Piece<'_>> {
+fn pieces(runs: &[TextRun]) -> Vec<StyledText<'_>> {
     runs.iter()
-        .map(|run| Piece { text: &run.text, role: "text", style: run.style, link: run.link.as_deref() })
+        .map(|run| StyledText { text: &run.text, role: "text", style: run.style, link: run.link.as_deref() })
         .collect()
 }

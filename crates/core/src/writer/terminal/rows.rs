@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::wrap::{self, Piece, spaces};
+use super::wrap::{self, StyledText, spaces};
 use super::{Look, Paint};
 use crate::find::find;
 use crate::theme::{self, Style};
@@ -18,20 +18,20 @@ const MAX_INDENT: usize = 64;
 
 /// What the rows of an entry are written with; its room is kept from one entry to the next.
 #[derive(Default)]
-pub(super) struct Paper {
+pub(super) struct RowBuffers {
     /// What is written, and not yet passed on.
     text: String,
     /// What stands before each row.
     prefix: Indent,
-    /// What stands before the next row instead, if [`Pen::has_once`].
+    /// What stands before the next row instead, if [`RowWriter::has_once`].
     once: Indent,
 }
 
 /// Writes rows of one entry.
-pub(super) struct Pen<'p> {
+pub(super) struct RowWriter<'p> {
     look: &'p Look,
     out: &'p mut dyn fmt::Write,
-    paper: &'p mut Paper,
+    buffers: &'p mut RowBuffers,
     has_once: bool,
     /// Columns of the whole row.
     width: Option<usize>,
@@ -49,7 +49,7 @@ struct Indent {
 
 impl Indent {
     /// Sets rows further in, unless there would be more than `limit` columns before them.
-    fn extend(&mut self, look: &Look, pieces: &[Piece<'_>], columns: usize, limit: usize) {
+    fn extend(&mut self, look: &Look, pieces: &[StyledText<'_>], columns: usize, limit: usize) {
         if self.width + columns <= limit {
             paint_all(look, pieces, 0, &mut self.painted);
             self.width += columns;
@@ -67,18 +67,18 @@ impl Indent {
 
 /// Where to return to when an indentation ends.
 #[derive(Clone, Copy)]
-pub(super) struct Level {
+pub(super) struct RowLevel {
     length: usize,
     width: usize,
 }
 
-impl<'p> Pen<'p> {
-    pub(super) fn new(look: &'p Look, paper: &'p mut Paper, out: &'p mut dyn fmt::Write) -> Self {
-        paper.text.clear();
-        paper.prefix.painted.clear();
-        paper.prefix.width = 0;
+impl<'p> RowWriter<'p> {
+    pub(super) fn new(look: &'p Look, buffers: &'p mut RowBuffers, out: &'p mut dyn fmt::Write) -> Self {
+        buffers.text.clear();
+        buffers.prefix.painted.clear();
+        buffers.prefix.width = 0;
         let width = look.width.map(|width| width.max(super::MIN_WIDTH));
-        Self { look, out, paper, has_once: false, width, column: 0, failed: false }
+        Self { look, out, buffers, has_once: false, width, column: 0, failed: false }
     }
 
     /// Passes on what is written.
@@ -86,12 +86,12 @@ impl<'p> Pen<'p> {
         if self.failed {
             return Err(fmt::Error);
         }
-        self.out.write_str(&self.paper.text)
+        self.out.write_str(&self.buffers.text)
     }
 
     /// Goes on in the row that was left open, and ends it.
-    pub(super) fn go_on(&mut self, pieces: &[Piece<'_>]) {
-        paint_all(self.look, pieces, 0, &mut self.paper.text);
+    pub(super) fn go_on(&mut self, pieces: &[StyledText<'_>]) {
+        paint_all(self.look, pieces, 0, &mut self.buffers.text);
         self.end_row();
     }
 
@@ -102,12 +102,12 @@ impl<'p> Pen<'p> {
 
     /// Takes back the end of the last row, unless it is passed on already.
     pub(super) fn leave_open(&mut self) -> bool {
-        self.paper.text.pop().is_some()
+        self.buffers.text.pop().is_some()
     }
 
     /// Columns that stand before each row.
     pub(super) fn indentation(&self) -> usize {
-        self.paper.prefix.width
+        self.buffers.prefix.width
     }
 
     pub(super) fn look(&self) -> &'p Look {
@@ -117,20 +117,20 @@ impl<'p> Pen<'p> {
     /// Columns that are left for text, if rows are wrapped.
     pub(super) fn room(&self) -> Option<usize> {
         let width = self.width?;
-        Some(width.saturating_sub(self.paper.prefix.width).max(1))
+        Some(width.saturating_sub(self.buffers.prefix.width).max(1))
     }
 
     // --- What stands before rows
 
     /// From here on, `first` stands before the next row and `rest` before those after it.
     /// Where too little room would be left for text, they are left out.
-    pub(super) fn indent(&mut self, first: &[Piece<'_>], rest: &[Piece<'_>]) -> Level {
+    pub(super) fn indent(&mut self, first: &[StyledText<'_>], rest: &[StyledText<'_>]) -> RowLevel {
         let level = self.level();
         let limit = self.indent_limit();
         let look = self.look;
         let fits = self.before_row().width + wrap::width_of(first) <= limit;
         let first = if fits { first } else { rest };
-        let Paper { prefix, once, .. } = self.part_once();
+        let RowBuffers { prefix, once, .. } = self.part_once();
         once.extend(look, first, wrap::width_of(first), limit);
         prefix.extend(look, rest, wrap::width_of(rest), limit);
         level
@@ -138,7 +138,7 @@ impl<'p> Pen<'p> {
 
     /// From here on, a mark of so many columns and a blank stand before the next row, and as many blanks before
     /// those after it. Where there is no room for it, text has the margin before it, as without a mark.
-    pub(super) fn mark(&mut self, mark: Piece<'_>, columns: usize) -> Level {
+    pub(super) fn mark(&mut self, mark: StyledText<'_>, columns: usize) -> RowLevel {
         let level = self.level();
         let limit = self.indent_limit();
         let look = self.look;
@@ -146,31 +146,31 @@ impl<'p> Pen<'p> {
         if self.before_row().width + columns > limit {
             return self.shift(look.layout.margin);
         }
-        let Paper { prefix, once, .. } = self.part_once();
-        once.extend(look, &[mark, Piece::blank(1)], columns, limit);
+        let RowBuffers { prefix, once, .. } = self.part_once();
+        once.extend(look, &[mark, StyledText::blank(1)], columns, limit);
         prefix.shift(spaces(columns), limit);
         level
     }
 
     /// Parts what stands before the next row from what stands before those after it.
-    fn part_once(&mut self) -> &mut Paper {
+    fn part_once(&mut self) -> &mut RowBuffers {
         if !std::mem::replace(&mut self.has_once, true) {
-            let Paper { prefix, once, .. } = &mut *self.paper;
+            let RowBuffers { prefix, once, .. } = &mut *self.buffers;
             once.painted.clone_from(&prefix.painted);
             once.width = prefix.width;
         }
-        self.paper
+        self.buffers
     }
 
     /// From here on, `pieces` stand before each row, if that leaves room enough for text.
-    pub(super) fn indent_all(&mut self, pieces: &[Piece<'_>]) -> Level {
+    pub(super) fn indent_all(&mut self, pieces: &[StyledText<'_>]) -> RowLevel {
         let level = self.level();
         let limit = self.indent_limit();
         let columns = wrap::width_of(pieces);
         if self.has_once {
-            self.paper.once.extend(self.look, pieces, columns, limit);
+            self.buffers.once.extend(self.look, pieces, columns, limit);
         }
-        self.paper.prefix.extend(self.look, pieces, columns, limit);
+        self.buffers.prefix.extend(self.look, pieces, columns, limit);
         level
     }
 
@@ -181,31 +181,31 @@ impl<'p> Pen<'p> {
     }
 
     /// Begins all rows with a column of its own: `first` in the next row, blank in those after it.
-    pub(super) fn column(&mut self, first: &[Piece<'_>], columns: usize) {
+    pub(super) fn column(&mut self, first: &[StyledText<'_>], columns: usize) {
         self.column = columns;
-        self.indent(first, &[Piece::blank(columns)]);
+        self.indent(first, &[StyledText::blank(columns)]);
     }
 
     /// Where the indentation is now.
-    pub(super) fn level(&self) -> Level {
-        Level { length: self.paper.prefix.painted.len(), width: self.paper.prefix.width }
+    pub(super) fn level(&self) -> RowLevel {
+        RowLevel { length: self.buffers.prefix.painted.len(), width: self.buffers.prefix.width }
     }
 
     /// From here on, `columns` more blanks stand before each row.
-    pub(super) fn shift(&mut self, columns: usize) -> Level {
+    pub(super) fn shift(&mut self, columns: usize) -> RowLevel {
         let level = self.level();
         let limit = self.indent_limit();
         if self.has_once {
-            self.paper.once.shift(spaces(columns), limit);
+            self.buffers.once.shift(spaces(columns), limit);
         }
-        self.paper.prefix.shift(spaces(columns), limit);
+        self.buffers.prefix.shift(spaces(columns), limit);
         level
     }
 
     /// Returns to what stood before rows when `level` was made.
-    pub(super) fn dedent(&mut self, level: Level) {
-        self.paper.prefix.painted.truncate(level.length);
-        self.paper.prefix.width = level.width;
+    pub(super) fn dedent(&mut self, level: RowLevel) {
+        self.buffers.prefix.painted.truncate(level.length);
+        self.buffers.prefix.width = level.width;
     }
 
     /// Writes a row for a mark that no text followed.
@@ -223,7 +223,7 @@ impl<'p> Pen<'p> {
     }
 
     /// Writes `pieces` as one row, whatever their width.
-    pub(super) fn row(&mut self, pieces: &[Piece<'_>]) {
+    pub(super) fn row(&mut self, pieces: &[StyledText<'_>]) {
         if self.look.layout.bare {
             self.begin_row();
             self.long(pieces, 0);
@@ -238,20 +238,20 @@ impl<'p> Pen<'p> {
         if pieces.iter().any(|piece| piece.text.len() > BUFFER) {
             self.long(pieces, blanks);
         } else {
-            paint_all(self.look, pieces, blanks, &mut self.paper.text);
+            paint_all(self.look, pieces, blanks, &mut self.buffers.text);
         }
         self.end_row();
     }
 
     /// Writes pieces without the last `cut` bytes, bit by bit: a row may be of any length, what is kept of it not.
-    fn long(&mut self, pieces: &[Piece<'_>], cut: usize) {
+    fn long(&mut self, pieces: &[StyledText<'_>], cut: usize) {
         for (at, piece) in pieces.iter().enumerate() {
             let cut = if at + 1 == pieces.len() { cut } else { 0 };
             let mut rest = &piece.text[..piece.text.len() - cut];
             while !rest.is_empty() {
                 let end = (rest.len().min(BUFFER)..=rest.len()).find(|&at| rest.is_char_boundary(at));
                 let (part, behind) = rest.split_at(end.unwrap_or(rest.len()));
-                paint_all(self.look, &[piece.with(part)], 0, &mut self.paper.text);
+                paint_all(self.look, &[piece.with(part)], 0, &mut self.buffers.text);
                 self.pass_on();
                 rest = behind;
             }
@@ -260,7 +260,7 @@ impl<'p> Pen<'p> {
 
     /// Writes `pieces` as one line, in as many rows as it needs. Rows after the first stand `hang` columns further
     /// in, and below the line's own indentation.
-    pub(super) fn line(&mut self, pieces: &[Piece<'_>], hang: usize) {
+    pub(super) fn line(&mut self, pieces: &[StyledText<'_>], hang: usize) {
         match self.width {
             None => self.row(pieces),
             Some(_) => self.wrapped(pieces, hang, None),
@@ -268,14 +268,14 @@ impl<'p> Pen<'p> {
     }
 
     /// The same on a ground that reaches to column `fill`, if it has a colour.
-    pub(super) fn filled(&mut self, pieces: &[Piece<'_>], hang: usize, ground: Option<(Style, usize)>) {
+    pub(super) fn filled(&mut self, pieces: &[StyledText<'_>], hang: usize, ground: Option<(Style, usize)>) {
         match self.width {
             None => self.row(pieces),
             Some(_) => self.wrapped(pieces, hang, ground.filter(|(style, _)| style.bg.is_some())),
         }
     }
 
-    fn wrapped(&mut self, pieces: &[Piece<'_>], hang: usize, ground: Option<(Style, usize)>) {
+    fn wrapped(&mut self, pieces: &[StyledText<'_>], hang: usize, ground: Option<(Style, usize)>) {
         let Some(width) = self.width else { return };
         let once = self.before_row().width;
         let first = width.saturating_sub(once).max(1);
@@ -286,7 +286,7 @@ impl<'p> Pen<'p> {
             self.row(pieces);
             return;
         }
-        let room = width.saturating_sub(self.paper.prefix.width).max(1);
+        let room = width.saturating_sub(self.buffers.prefix.width).max(1);
         let own = wrap::leading(pieces);
         let hang = (hang + own).min(room / 2);
         let mut level = None;
@@ -305,7 +305,7 @@ impl<'p> Pen<'p> {
                     let missing = fill.min(room).saturating_sub(set_in + wrap::width_of(row));
                     let mut row = row.to_vec();
                     let pad = " ".repeat(missing);
-                    row.push(Piece { text: &pad, role: "text", style, link: None });
+                    row.push(StyledText { text: &pad, role: "text", style, link: None });
                     self.painted_row(&row);
                 }
                 None => self.row(row),
@@ -320,9 +320,9 @@ impl<'p> Pen<'p> {
     }
 
     /// Writes a row to its very end, blanks of a coloured ground included.
-    fn painted_row(&mut self, pieces: &[Piece<'_>]) {
+    fn painted_row(&mut self, pieces: &[StyledText<'_>]) {
         self.begin_row();
-        paint_all(self.look, pieces, 0, &mut self.paper.text);
+        paint_all(self.look, pieces, 0, &mut self.buffers.text);
         self.end_row();
     }
 
@@ -335,7 +335,7 @@ impl<'p> Pen<'p> {
         let mut rest = Some(text);
         while let Some(text) = rest {
             let (line, behind) = first_line(text);
-            self.line(&[Piece { text: line, role, style, link: None }], 0);
+            self.line(&[StyledText { text: line, role, style, link: None }], 0);
             rest = behind;
         }
     }
@@ -345,11 +345,11 @@ impl<'p> Pen<'p> {
         self.width.is_none() && matches!(self.look.paint, Paint::Plain)
     }
 
-    /// Writes texts as one row, one behind the other, where [`Pen::is_plain`]. None may be long.
+    /// Writes texts as one row, one behind the other, where [`RowWriter::is_plain`]. None may be long.
     pub(super) fn plain_row<'t>(&mut self, texts: impl Iterator<Item = &'t str>) {
-        let before = self.paper.text.len();
+        let before = self.buffers.text.len();
         self.begin_row();
-        let row = &mut self.paper.text;
+        let row = &mut self.buffers.text;
         let start = row.len();
         texts.for_each(|text| row.push_str(text));
         let end = start + row[start..].trim_end_matches([' ', '\t']).len();
@@ -369,7 +369,7 @@ impl<'p> Pen<'p> {
 
     fn plain_line(&mut self, line: &str) {
         if self.look.layout.bare {
-            return self.row(&[Piece { text: line, ..Piece::blank(0) }]);
+            return self.row(&[StyledText { text: line, ..StyledText::blank(0) }]);
         }
         let line = if line.ends_with([' ', '\t']) { line.trim_end_matches([' ', '\t']) } else { line };
         if line.is_empty() {
@@ -380,39 +380,39 @@ impl<'p> Pen<'p> {
             self.pass_on();
             self.failed |= self.out.write_str(line).is_err();
         } else {
-            self.paper.text.push_str(line);
+            self.buffers.text.push_str(line);
         }
         self.end_row();
     }
 
     /// What stands before the next row.
     fn before_row(&self) -> &Indent {
-        if self.has_once { &self.paper.once } else { &self.paper.prefix }
+        if self.has_once { &self.buffers.once } else { &self.buffers.prefix }
     }
 
     fn begin_row(&mut self) {
-        let Paper { text, prefix, once } = &mut *self.paper;
+        let RowBuffers { text, prefix, once } = &mut *self.buffers;
         let before = if std::mem::take(&mut self.has_once) { once } else { prefix };
         text.push_str(&before.painted);
     }
 
     fn empty_row(&mut self) {
-        let Paper { text, prefix, once } = &mut *self.paper;
+        let RowBuffers { text, prefix, once } = &mut *self.buffers;
         let before = if std::mem::take(&mut self.has_once) { once } else { prefix };
         text.push_str(before.painted.trim_end());
         self.end_row();
     }
 
     fn end_row(&mut self) {
-        self.paper.text.push('\n');
-        if self.paper.text.len() > BUFFER {
+        self.buffers.text.push('\n');
+        if self.buffers.text.len() > BUFFER {
             self.pass_on();
         }
     }
 
     fn pass_on(&mut self) {
-        self.failed |= self.out.write_str(&self.paper.text).is_err();
-        self.paper.text.clear();
+        self.failed |= self.out.write_str(&self.buffers.text).is_err();
+        self.buffers.text.clear();
     }
 }
 
@@ -429,7 +429,7 @@ fn is_blank(text: &str) -> bool {
 }
 
 /// Writes pieces without the last `cut` bytes; what looks the same is begun and ended once.
-fn paint_all(look: &Look, pieces: &[Piece<'_>], cut: usize, out: &mut String) {
+fn paint_all(look: &Look, pieces: &[StyledText<'_>], cut: usize, out: &mut String) {
     if let Paint::Plain = look.paint {
         for piece in pieces {
             out.push_str(piece.text);
@@ -437,7 +437,7 @@ fn paint_all(look: &Look, pieces: &[Piece<'_>], cut: usize, out: &mut String) {
         out.truncate(out.len() - cut);
         return;
     }
-    let alike = |one: &Piece<'_>, next: &Piece<'_>| match look.paint {
+    let alike = |one: &StyledText<'_>, next: &StyledText<'_>| match look.paint {
         Paint::Plain | Paint::Roles => one.role == next.role,
         Paint::Ansi { .. } => one.style == next.style && one.link == next.link,
     };
@@ -453,8 +453,8 @@ fn paint_all(look: &Look, pieces: &[Piece<'_>], cut: usize, out: &mut String) {
 }
 
 /// Writes the first `length` bytes of pieces that look the same.
-fn paint(look: &Look, run: &[Piece<'_>], length: usize, out: &mut String) {
-    let Piece { role, style, link, .. } = run[0];
+fn paint(look: &Look, run: &[StyledText<'_>], length: usize, out: &mut String) {
+    let StyledText { role, style, link, .. } = run[0];
     let text = |out: &mut String, write: fn(&str, &mut String)| {
         let mut left = length;
         for piece in run {

@@ -1,8 +1,8 @@
 //! Tables: columns that stand below each other and fit the width.
 
 use super::block::{addressed, pieces, targets};
-use super::rows::{Pen, glyph};
-use super::wrap::{self, Piece};
+use super::rows::{RowWriter, glyph};
+use super::wrap::{self, StyledText};
 use crate::entry::Line;
 
 /// Wider cells are not padded to, and in a table that isn't wrapped stand out.
@@ -21,29 +21,34 @@ pub(super) enum Align {
 }
 
 /// A cell: pieces of one line.
-pub(super) type Cell<'a> = Vec<Piece<'a>>;
+pub(super) type TableCell<'a> = Vec<StyledText<'a>>;
 
 /// Writes a table of lines.
-pub(super) fn write(pen: &mut Pen<'_>, head: &[Line], rows: &[Vec<Line>]) {
-    let look = pen.look();
+pub(super) fn write(writer: &mut RowWriter<'_>, head: &[Line], rows: &[Vec<Line>]) {
+    let look = writer.look();
     let lines: Vec<_> = head.iter().chain(rows.iter().flatten()).map(|line| addressed(look, line)).collect();
     let all = || lines.iter().map(|line| &**line);
     let targets: Vec<_> = all().map(|line| targets(look.links(), line)).collect();
     let mut cells = all().zip(&targets).map(|(line, targets)| pieces(look, line, targets));
-    let mut head: Vec<Cell<'_>> = cells.by_ref().take(head.len()).collect();
+    let mut head: Vec<TableCell<'_>> = cells.by_ref().take(head.len()).collect();
     let style = look.style("table.head");
     for piece in head.iter_mut().flatten().filter(|piece| piece.role == "text") {
         piece.role = "table.head";
         piece.style = style;
     }
     let rows =
-        rows.iter().map(|row| cells.by_ref().take(row.len()).collect()).collect::<Vec<Vec<Cell<'_>>>>();
+        rows.iter().map(|row| cells.by_ref().take(row.len()).collect()).collect::<Vec<Vec<TableCell<'_>>>>();
     drop(cells);
-    grid(pen, &head, &rows, &[]);
+    grid(writer, &head, &rows, &[]);
 }
 
 /// Writes a table of cells.
-pub(super) fn grid(pen: &mut Pen<'_>, head: &[Cell<'_>], rows: &[Vec<Cell<'_>>], aligns: &[Align]) {
+pub(super) fn grid(
+    writer: &mut RowWriter<'_>,
+    head: &[TableCell<'_>],
+    rows: &[Vec<TableCell<'_>>],
+    aligns: &[Align],
+) {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0).max(head.len());
     let mut widths = vec![0; columns];
     for row in std::iter::once(head).chain(rows.iter().map(Vec::as_slice)) {
@@ -51,28 +56,28 @@ pub(super) fn grid(pen: &mut Pen<'_>, head: &[Cell<'_>], rows: &[Vec<Cell<'_>>],
             *width = (*width).max(wrap::width_of(cell));
         }
     }
-    let look = pen.look();
+    let look = writer.look();
     let shape = if look.is_ansi() { glyph(look, "column") } else { "" };
     let between = if shape.is_empty() {
-        vec![Piece::blank(2)]
+        vec![StyledText::blank(2)]
     } else {
-        vec![Piece::blank(1), look.piece("table.border", shape), Piece::blank(1)]
+        vec![StyledText::blank(1), look.piece("table.border", shape), StyledText::blank(1)]
     };
     let gaps = wrap::width_of(&between) * columns.saturating_sub(1);
-    match pen.room() {
+    match writer.room() {
         Some(room) if room < gaps + LEAST * columns && gaps + widths.iter().sum::<usize>() > room => {
-            return list(pen, head, rows);
+            return list(writer, head, rows);
         }
         Some(room) => fit(&mut widths, room - gaps.min(room)),
         None => widths.iter_mut().for_each(|width| *width = (*width).min(MAX_PADDED)),
     }
     let table = Columns { widths: &widths, between: &between, aligns };
     if !head.is_empty() {
-        table.row(pen, head);
-        table.ruler(pen);
+        table.row(writer, head);
+        table.ruler(writer);
     }
     for row in rows {
-        table.row(pen, row);
+        table.row(writer, row);
     }
 }
 
@@ -96,33 +101,33 @@ fn fit(widths: &mut [usize], room: usize) {
 }
 
 /// A table too wide for columns: each row as lines of head and cell.
-fn list(pen: &mut Pen<'_>, head: &[Cell<'_>], rows: &[Vec<Cell<'_>>]) {
+fn list(writer: &mut RowWriter<'_>, head: &[TableCell<'_>], rows: &[Vec<TableCell<'_>>]) {
     for (at, row) in rows.iter().enumerate() {
         if at > 0 {
-            pen.blank();
+            writer.blank();
         }
         for (column, cell) in row.iter().enumerate().filter(|(_, cell)| !cell.is_empty()) {
             let mut line = head.get(column).filter(|head| !head.is_empty()).cloned().unwrap_or_default();
             if !line.is_empty() {
-                line.push(Piece { text: ": ", ..Piece::blank(0) });
+                line.push(StyledText { text: ": ", ..StyledText::blank(0) });
             }
             line.extend_from_slice(cell);
-            pen.line(&line, 2);
+            writer.line(&line, 2);
         }
     }
 }
 
 struct Columns<'t, 'a> {
     widths: &'t [usize],
-    between: &'t [Piece<'a>],
+    between: &'t [StyledText<'a>],
     aligns: &'t [Align],
 }
 
 impl Columns<'_, '_> {
     /// A row of cells, in as many lines as its highest cell needs.
-    fn row(&self, pen: &mut Pen<'_>, cells: &[Cell<'_>]) {
-        let wraps = pen.room().is_some();
-        let mut broken: Vec<Vec<Cell<'_>>> = Vec::with_capacity(cells.len());
+    fn row(&self, writer: &mut RowWriter<'_>, cells: &[TableCell<'_>]) {
+        let wraps = writer.room().is_some();
+        let mut broken: Vec<Vec<TableCell<'_>>> = Vec::with_capacity(cells.len());
         for (cell, width) in cells.iter().zip(self.widths) {
             let mut lines = Vec::new();
             if wraps {
@@ -150,12 +155,12 @@ impl Columns<'_, '_> {
                 line.extend_from_slice(part);
                 pad(&mut line, missing - before);
             }
-            pen.row(&line);
+            writer.row(&line);
         }
     }
 
-    fn ruler(&self, pen: &mut Pen<'_>) {
-        let look = pen.look();
+    fn ruler(&self, writer: &mut RowWriter<'_>) {
+        let look = writer.look();
         let (dash, cross) = (glyph(look, "row"), glyph(look, "cross"));
         if !look.is_ansi() || dash.is_empty() {
             return;
@@ -163,14 +168,14 @@ impl Columns<'_, '_> {
         let dashes = |width: usize| dash.repeat(width);
         let joint = format!("{dash}{cross}{dash}");
         let line = self.widths.iter().map(|width| dashes(*width)).collect::<Vec<_>>().join(&joint);
-        pen.row(&[look.piece("table.border", &line)]);
+        writer.row(&[look.piece("table.border", &line)]);
     }
 }
 
-fn pad(line: &mut Vec<Piece<'_>>, mut columns: usize) {
+fn pad(line: &mut Vec<StyledText<'_>>, mut columns: usize) {
     while columns > 0 {
         let part = columns.min(wrap::SPACES.len());
-        line.push(Piece::blank(part));
+        line.push(StyledText::blank(part));
         columns -= part;
     }
 }

@@ -17,7 +17,7 @@ pub(super) const SPACES: &str =
 
 /// A piece of a row: text of one look.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Piece<'a> {
+pub(super) struct StyledText<'a> {
     pub(super) text: &'a str,
     pub(super) role: &'a str,
     pub(super) style: Style,
@@ -25,7 +25,7 @@ pub(super) struct Piece<'a> {
     pub(super) link: Option<&'a str>,
 }
 
-impl<'a> Piece<'a> {
+impl<'a> StyledText<'a> {
     /// The same look for another text.
     pub(super) fn with(self, text: &'a str) -> Self {
         Self { text, ..self }
@@ -61,12 +61,12 @@ pub(super) fn width(text: &str) -> usize {
 }
 
 /// Columns that `pieces` take.
-pub(super) fn width_of(pieces: &[Piece<'_>]) -> usize {
+pub(super) fn width_of(pieces: &[StyledText<'_>]) -> usize {
     pieces.iter().map(|piece| width(piece.text)).sum()
 }
 
 /// Columns of the blanks that `pieces` begin with.
-pub(super) fn leading(pieces: &[Piece<'_>]) -> usize {
+pub(super) fn leading(pieces: &[StyledText<'_>]) -> usize {
     let mut columns = 0;
     for piece in pieces {
         for byte in piece.text.bytes() {
@@ -81,8 +81,8 @@ pub(super) fn leading(pieces: &[Piece<'_>]) -> usize {
 }
 
 /// `pieces` with `columns` blanks in place of those that they begin with.
-pub(super) fn without_leading<'a>(pieces: &[Piece<'a>], columns: usize) -> Vec<Piece<'a>> {
-    let mut moved = vec![Piece::blank(columns)];
+pub(super) fn without_leading<'a>(pieces: &[StyledText<'a>], columns: usize) -> Vec<StyledText<'a>> {
+    let mut moved = vec![StyledText::blank(columns)];
     let mut text = false;
     for piece in pieces {
         let kept = if text { piece.text } else { piece.text.trim_start_matches([' ', '\t']) };
@@ -106,7 +106,7 @@ fn next(text: &str) -> Option<(usize, usize)> {
 
 /// What a grapheme means for breaking.
 #[derive(Clone, Copy, PartialEq)]
-enum Class {
+enum BreakClass {
     Space,
     /// East Asian: a row may end before or after it.
     Wide,
@@ -115,14 +115,14 @@ enum Class {
     Other,
 }
 
-fn class(grapheme: &str, width: usize) -> Class {
+fn class(grapheme: &str, width: usize) -> BreakClass {
     match grapheme {
-        " " | "\t" => Class::Space,
+        " " | "\t" => BreakClass::Space,
         "、" | "。" | "，" | "．" | "」" | "』" | "）" | "】" | "》" | "！" | "？" | "：" | "；" => {
-            Class::Closing
+            BreakClass::Closing
         }
-        _ if width == 2 => Class::Wide,
-        _ => Class::Other,
+        _ if width == 2 => BreakClass::Wide,
+        _ => BreakClass::Other,
     }
 }
 
@@ -130,9 +130,14 @@ fn class(grapheme: &str, width: usize) -> Class {
 ///
 /// Words stay whole where a row can hold them. Blanks at a break and at the end go. Only a character that is
 /// wider than a whole row makes a row too wide.
-pub(super) fn rows<'a>(pieces: &[Piece<'a>], first: usize, rest: usize, row: impl FnMut(&[Piece<'a>])) {
+pub(super) fn rows<'a>(
+    pieces: &[StyledText<'a>],
+    first: usize,
+    rest: usize,
+    row: impl FnMut(&[StyledText<'a>]),
+) {
     let filled = Vec::new();
-    let mut rows = Rows {
+    let mut rows = RowBreaker {
         pieces,
         parts: filled,
         used: 0,
@@ -155,7 +160,7 @@ pub(super) fn rows<'a>(pieces: &[Piece<'a>], first: usize, rest: usize, row: imp
 
 /// A part of a row: bytes of one piece, or the blanks that a tab becomes.
 #[derive(Clone, Copy)]
-struct Part {
+struct RowPart {
     piece: usize,
     start: usize,
     end: usize,
@@ -164,21 +169,21 @@ struct Part {
 
 /// A place where the row may end: behind so many whole parts and so many bytes of the next.
 #[derive(Clone, Copy)]
-struct Stop {
+struct RowEnd {
     parts: usize,
     bytes: usize,
     used: usize,
 }
 
-struct Rows<'p, 'a, F> {
-    pieces: &'p [Piece<'a>],
+struct RowBreaker<'p, 'a, F> {
+    pieces: &'p [StyledText<'a>],
     /// The row so far.
-    parts: Vec<Part>,
+    parts: Vec<RowPart>,
     used: usize,
     room: usize,
     /// Room of the rows after the first.
     rest: usize,
-    stop: Option<Stop>,
+    stop: Option<RowEnd>,
     /// Whether the row holds anything but blanks.
     text: bool,
     /// Whether the last character was East Asian.
@@ -188,7 +193,7 @@ struct Rows<'p, 'a, F> {
     row: F,
 }
 
-impl<'a, F: FnMut(&[Piece<'a>])> Rows<'_, 'a, F> {
+impl<'a, F: FnMut(&[StyledText<'a>])> RowBreaker<'_, 'a, F> {
     fn fill(&mut self, piece: usize, text: &str) {
         let mut at = 0;
         while let Some((length, columns)) = next(&text[at..]) {
@@ -197,34 +202,34 @@ impl<'a, F: FnMut(&[Piece<'a>])> Rows<'_, 'a, F> {
             let grapheme = &text[start..end];
             if grapheme == "\t" {
                 let blanks = TAB - self.used % TAB;
-                self.put(Part { piece, start, end, blanks }, blanks, Class::Space);
+                self.put(RowPart { piece, start, end, blanks }, blanks, BreakClass::Space);
             } else if columns > 2 {
                 // Some sequences are one grapheme of any number of wide characters.
                 for (offset, ch) in grapheme.char_indices() {
                     let start = start + offset;
-                    let part = Part { piece, start, end: start + ch.len_utf8(), blanks: 0 };
-                    self.put(part, ch.width().unwrap_or(0), Class::Other);
+                    let part = RowPart { piece, start, end: start + ch.len_utf8(), blanks: 0 };
+                    self.put(part, ch.width().unwrap_or(0), BreakClass::Other);
                 }
             } else {
-                self.put(Part { piece, start, end, blanks: 0 }, columns, class(grapheme, columns));
+                self.put(RowPart { piece, start, end, blanks: 0 }, columns, class(grapheme, columns));
             }
         }
     }
 
     /// Adds a grapheme to the row, after a break if the row is full.
-    fn put(&mut self, part: Part, columns: usize, class: Class) {
-        if class == Class::Space && self.cut && self.parts.is_empty() {
+    fn put(&mut self, part: RowPart, columns: usize, class: BreakClass) {
+        if class == BreakClass::Space && self.cut && self.parts.is_empty() {
             return;
         }
-        let parts_here = class == Class::Wide || (class == Class::Other && self.behind_wide);
+        let parts_here = class == BreakClass::Wide || (class == BreakClass::Other && self.behind_wide);
         if parts_here && self.text {
             self.stop_here();
         }
-        self.behind_wide = matches!(class, Class::Wide | Class::Closing);
+        self.behind_wide = matches!(class, BreakClass::Wide | BreakClass::Closing);
         while self.used + columns > self.room && self.used > 0 {
             match self.stop.take() {
                 // Blanks at the end of a full row wait for what follows: a break will take them.
-                _ if class == Class::Space && self.text => {
+                _ if class == BreakClass::Space && self.text => {
                     self.emit(self.parts.len(), 0);
                     return;
                 }
@@ -250,18 +255,18 @@ impl<'a, F: FnMut(&[Piece<'a>])> Rows<'_, 'a, F> {
         }
         self.used += columns;
         match class {
-            Class::Space if self.text => self.stop_here(),
-            Class::Space => {}
-            Class::Wide | Class::Closing | Class::Other => self.text = true,
+            BreakClass::Space if self.text => self.stop_here(),
+            BreakClass::Space => {}
+            BreakClass::Wide | BreakClass::Closing | BreakClass::Other => self.text = true,
         }
     }
 
     fn stop_here(&mut self) {
-        self.stop = Some(Stop { parts: self.parts.len(), bytes: 0, used: self.used });
+        self.stop = Some(RowEnd { parts: self.parts.len(), bytes: 0, used: self.used });
         // The last part may still grow: the place is within it, at its present end.
         if let Some(last) = self.parts.last().filter(|last| last.blanks == 0) {
             self.stop =
-                Some(Stop { parts: self.parts.len() - 1, bytes: last.end - last.start, used: self.used });
+                Some(RowEnd { parts: self.parts.len() - 1, bytes: last.end - last.start, used: self.used });
         }
     }
 
@@ -272,13 +277,13 @@ impl<'a, F: FnMut(&[Piece<'a>])> Rows<'_, 'a, F> {
             && let Some(first) = behind.first_mut()
         {
             let middle = first.start + bytes;
-            self.parts.push(Part { end: middle, ..*first });
+            self.parts.push(RowPart { end: middle, ..*first });
             first.start = middle;
             if first.start == first.end {
                 behind.remove(0);
             }
         }
-        let mut row: Vec<Piece<'a>> = self.parts.iter().map(|part| self.piece(*part)).collect();
+        let mut row: Vec<StyledText<'a>> = self.parts.iter().map(|part| self.piece(*part)).collect();
         (self.row)(trimmed(&mut row));
         self.parts = behind;
         self.used = 0;
@@ -288,7 +293,7 @@ impl<'a, F: FnMut(&[Piece<'a>])> Rows<'_, 'a, F> {
         self.cut = true;
     }
 
-    fn piece(&self, part: Part) -> Piece<'a> {
+    fn piece(&self, part: RowPart) -> StyledText<'a> {
         let piece = self.pieces[part.piece];
         if part.blanks > 0 {
             piece.with(spaces(part.blanks))
@@ -299,7 +304,7 @@ impl<'a, F: FnMut(&[Piece<'a>])> Rows<'_, 'a, F> {
 }
 
 /// `row` without the blanks at its end.
-pub(super) fn trimmed<'r, 'a>(row: &'r mut Vec<Piece<'a>>) -> &'r [Piece<'a>] {
+pub(super) fn trimmed<'r, 'a>(row: &'r mut Vec<StyledText<'a>>) -> &'r [StyledText<'a>] {
     while let Some(last) = row.last_mut() {
         last.text = last.text.trim_end_matches([' ', '\t']);
         if !last.text.is_empty() {
@@ -315,7 +320,7 @@ mod tests {
     use super::*;
 
     fn broken(text: &str, first: usize, rest: usize) -> Vec<String> {
-        let piece = |text| Piece { text, role: "text", style: Style::default(), link: None };
+        let piece = |text| StyledText { text, role: "text", style: Style::default(), link: None };
         // The same text in one piece and cut in two must give the same rows.
         let middle =
             text.grapheme_indices(true).map(|(at, _)| at).find(|&at| at >= text.len() / 2).unwrap_or(0);
