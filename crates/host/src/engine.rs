@@ -18,7 +18,7 @@ use streamfmt_core::formatter::Formatter;
 use streamfmt_core::pipeline::{Bound, Output, Settle, Settled, Setup, Sink};
 use streamfmt_core::profile::{Ci, Limits, Profile};
 use streamfmt_core::theme::{ColorDepth, Theme};
-use streamfmt_core::writer::sheet::KeepPicture;
+use streamfmt_core::writer::page::KeepPicture;
 use streamfmt_core::writer::summary::Summary;
 
 use crate::banner::Banner;

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
-use super::sheet;
+use super::page;
 
 /// Longer Markdown is written as it is.
 const MAX_TEXT: usize = 256 * 1024;
@@ -22,7 +22,7 @@ const MAX_MARKS: usize = 64;
 /// Whether `text` is such that it can be laid out in time that grows with its length alone. Some
 /// constructions cost a parser more than that; no one writes them.
 pub(super) fn is_sane(text: &str) -> bool {
-    text.len() <= MAX_TEXT && sheet::split(text).all(|line| marks(line) <= MAX_MARKS)
+    text.len() <= MAX_TEXT && page::split(text).all(|line| marks(line) <= MAX_MARKS)
 }
 
 /// How many marks of quotes and points a line begins with.

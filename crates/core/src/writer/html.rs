@@ -29,7 +29,7 @@ use crate::item::{Action, Kind};
 use crate::outline::{Answer, Nest, Node, Relation};
 use crate::profile::Glyphs;
 use crate::theme;
-use crate::writer::sheet::{self, Moment, Sheet};
+use crate::writer::page::{self, Moment, Sheet};
 use crate::writer::{Order, Wants, Writer};
 
 pub use self::index::Page;
@@ -118,7 +118,7 @@ impl Html {
     /// Writes an entry, a call with its result if that is known.
     fn write(&self, node: &Node, out: &mut Out<'_>) {
         let (entry, result) = (&*node.entry, node.result.as_deref());
-        let anchor = sheet::anchor(entry.id.as_str());
+        let anchor = page::anchor(entry.id.as_str());
         let is_failed = [Some(entry), result].into_iter().flatten().any(Entry::is_failed);
         out.raw("<div class=\"e ");
         out.raw(class_of(entry));
@@ -184,7 +184,7 @@ impl Html {
         block::links(out, &view.title);
         self.body(&view.body, out);
         if let Some(result) = result {
-            let name = sheet::anchor(result.id.as_str());
+            let name = page::anchor(result.id.as_str());
             out.raw("<div class=\"result\" id=\"");
             out.raw(&name);
             out.raw("\">");
@@ -268,7 +268,7 @@ impl Html {
         out.raw("<section id=\"answer\" aria-labelledby=\"h-answer\"><h2 id=\"h-answer\">Answer</h2>\n");
         of(Kind::Outcome).for_each(|node| self.outcome(&node.entry, out));
         for Node { entry, .. } in of(Kind::Reply) {
-            let anchor = sheet::anchor(entry.id.as_str());
+            let anchor = page::anchor(entry.id.as_str());
             out.raw("<div class=\"e reply\" data-kind=\"reply\" tabindex=\"-1\" id=\"");
             out.raw(&anchor);
             out.raw("\">");
@@ -280,7 +280,7 @@ impl Html {
     }
 
     fn outcome(&self, entry: &Entry, out: &mut Out<'_>) {
-        let anchor = sheet::anchor(entry.id.as_str());
+        let anchor = page::anchor(entry.id.as_str());
         out.raw(if entry.is_failed() {
             "<div class=\"end failed\" id=\""
         } else {
@@ -377,7 +377,7 @@ fn head(title: &str, out: &mut Out<'_>) {
 
 /// The text of a title.
 fn session_title(title: &Line) -> String {
-    let mut text = sheet::plain(title);
+    let mut text = page::plain(title);
     text.truncate(text.trim_end().len());
     text.drain(..text.len() - text.trim_start().len());
     text

@@ -25,7 +25,7 @@ use crate::profile::{Ci, Keep};
 use crate::text::Text;
 use crate::writer::ci::{Harmless, harmless};
 use crate::writer::terminal::Terminal;
-use crate::writer::{Order, Wants, Writer, sheet};
+use crate::writer::{Order, Wants, Writer, page};
 
 use self::place::Place;
 
@@ -84,7 +84,7 @@ impl Log {
                 write!(out, ",line={line}")?;
             }
         }
-        let message = sheet::plain(&entry.view.title);
+        let message = page::plain(&entry.view.title);
         let message = harmless(&message, false);
         let end = crate::clip::floor(&message, LONGEST_MESSAGE);
         let more = if end < message.len() { "…" } else { "" };
@@ -296,7 +296,7 @@ fn told_place(entry: &Entry) -> Option<(String, Option<u32>)> {
         }
         _ => None,
     };
-    let title = sheet::plain(&entry.view.title);
+    let title = page::plain(&entry.view.title);
     let found = entry.view.body.iter().find_map(of_block);
     let found =
         found.or_else(|| place::first(&title, is_wanted).map(|place| (place.file.to_owned(), place.line)));
@@ -319,7 +319,7 @@ fn is_same(one: &str, other: &str) -> bool {
 /// How many lines are in blocks, about.
 fn lines(blocks: &[Block]) -> u64 {
     let count = |block: &Block| match block {
-        Block::Prose { text, .. } | Block::Code { text, .. } => sheet::lines(text.trim_end()) as u64,
+        Block::Prose { text, .. } | Block::Code { text, .. } => page::lines(text.trim_end()) as u64,
         Block::Lines { lines } => lines.len() as u64,
         Block::Diff { hunks, .. } => hunks.iter().map(|hunk| hunk.lines.len() as u64).sum(),
         Block::List { items } => items.len() as u64,

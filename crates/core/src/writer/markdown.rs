@@ -31,7 +31,7 @@ use crate::profile::Glyphs;
 use crate::text::Text;
 use crate::theme;
 use crate::writer::lines::{self, LineWriter};
-use crate::writer::sheet::{self, Moment, Sheet};
+use crate::writer::page::{self, Moment, Sheet};
 use crate::writer::{Wants, Writer};
 
 use self::block::MarkdownBlocks;
@@ -93,7 +93,7 @@ impl Markdown {
     }
 
     fn write(&mut self, entry: &Entry, relation: &Relation, out: &mut dyn Write) -> fmt::Result {
-        let timed = self.sheet.timestamps.as_ref().and_then(|_| sheet::timed(entry));
+        let timed = self.sheet.timestamps.as_ref().and_then(|_| page::timed(entry));
         let entry = timed.as_ref().unwrap_or(entry);
         if entry.begins_turn() {
             self.heading("Prompt", out)?;

@@ -21,7 +21,7 @@ use crate::theme;
 use crate::writer::commonmark;
 use crate::writer::lines::LineWriter;
 use crate::writer::markdown::{Markdown, Spelling, SpellingMarks};
-use crate::writer::sheet::{self, Sheet};
+use crate::writer::page::{self, Sheet};
 
 /// A backquote that ends no code.
 const BACKQUOTE: &str = "ˋ";
@@ -133,7 +133,7 @@ impl Spelling for Mrkdwn {
         let mut row = String::new();
         if writer.prefix().contains('>') {
             // A quote is a matter of each line, and holds no fence.
-            for line in sheet::split(text) {
+            for line in page::split(text) {
                 row.clear();
                 self.code(line, &mut row);
                 writer.line(&row);
@@ -141,7 +141,7 @@ impl Spelling for Mrkdwn {
             return;
         }
         writer.line("```");
-        for line in sheet::split(text) {
+        for line in page::split(text) {
             row.clear();
             verbatim(line, if line.contains("```") { BACKQUOTE } else { "`" }, &mut row);
             writer.line(&row);

@@ -9,7 +9,7 @@ use crate::formatter::figures;
 use crate::item::Kind;
 use crate::outline::{Answer, Node, Relation};
 use crate::writer::markdown::Markdown;
-use crate::writer::sheet::Sheet;
+use crate::writer::page::Sheet;
 use crate::writer::{Order, Wants, Writer};
 
 /// Failures that are written; further ones are counted.

@@ -33,7 +33,7 @@ use crate::outline::{Group, Node, Relation};
 use crate::profile::{Glyphs, Layout};
 use crate::text::Text;
 use crate::theme::{ColorDepth, Style, Theme};
-use crate::writer::{Wants, Writer, sheet};
+use crate::writer::{Wants, Writer, page};
 
 pub(super) use self::diff::changed;
 use self::rows::{RowBuffers, RowWriter, glyph};
@@ -172,7 +172,7 @@ impl Terminal {
         if !says_something(entry) {
             return Ok(());
         }
-        let timed = self.look.timestamps.as_ref().and_then(|_| sheet::timed(entry));
+        let timed = self.look.timestamps.as_ref().and_then(|_| page::timed(entry));
         let entry = timed.as_ref().unwrap_or(entry);
         let now = LastTerminalEntry { group: entry.group(), depth: entry.depth };
         let gap = self.before.is_some_and(|before| {

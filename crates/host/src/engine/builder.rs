@@ -7,7 +7,7 @@ use streamfmt_core::dialect::{self, DIALECTS};
 use streamfmt_core::profile::{Ci, Glyphs, Selector};
 use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::Theme;
-use streamfmt_core::writer::sheet::KeepPicture;
+use streamfmt_core::writer::page::KeepPicture;
 
 use super::{Engine, Looks, WRITERS, WriterRow};
 use crate::config::document::Spot;

@@ -12,7 +12,7 @@ use streamfmt_core::writer::html::Html;
 use streamfmt_core::writer::json::Json;
 use streamfmt_core::writer::log::Log;
 use streamfmt_core::writer::markdown::Markdown;
-use streamfmt_core::writer::sheet::Sheet;
+use streamfmt_core::writer::page::Sheet;
 use streamfmt_core::writer::slack;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 

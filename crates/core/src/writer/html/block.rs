@@ -5,7 +5,7 @@ use std::mem;
 use super::out::Out;
 use super::prose;
 use crate::entry::{Block, Change, DiffLine, Hunk, Line, ListItem, Picture, Point, Role, Setting};
-use crate::writer::sheet::{self, Sheet, Shown};
+use crate::writer::page::{self, Sheet, Shown};
 use crate::writer::terminal::changed;
 use crate::writer::{commonmark, highlight};
 
@@ -71,7 +71,7 @@ impl HtmlBlocks<'_, '_> {
             // Folded blocks are opened by the caller.
             Block::Details { .. } => {}
             Block::Elided { lines, bytes } => {
-                let more = sheet::amount(*lines, *bytes);
+                let more = page::amount(*lines, *bytes);
                 self.out.raw("<p class=\"line dim\">… ");
                 self.out.text(&more);
                 self.out.raw(" more</p>");
@@ -87,7 +87,7 @@ impl HtmlBlocks<'_, '_> {
             _ if start.is_some() => "num",
             _ => "",
         };
-        let is_folded = self.sheet.folds(sheet::lines(text)) && !is_command;
+        let is_folded = self.sheet.folds(page::lines(text)) && !is_command;
         // Long output scrolls in a window of its own rather than push all else away.
         match (class, is_folded) {
             ("", false) => self.out.raw("<pre tabindex=\"0\"><code>"),
@@ -252,7 +252,7 @@ impl HtmlBlocks<'_, '_> {
     }
 
     fn image(&mut self, media: &str, bytes: Option<u64>, name: Option<&str>, picture: Option<&Picture>) {
-        let told = sheet::told(media, bytes, name);
+        let told = page::told(media, bytes, name);
         match self.sheet.shown(media, picture) {
             Shown::Within(address) | Shown::Beside(address) => {
                 self.out.raw("<p><img loading=\"lazy\" alt=\"");
@@ -324,7 +324,7 @@ pub(super) fn code_lines(out: &mut Out<'_>, text: &str, lang: Option<&str>, star
         return;
     }
     let mut number = start;
-    for (at, line) in sheet::split(text).enumerate() {
+    for (at, line) in page::split(text).enumerate() {
         if at > 0 {
             out.raw("\n");
         }

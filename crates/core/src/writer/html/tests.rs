@@ -166,8 +166,8 @@ fn nothing_of_the_stream_becomes_an_element() {
 
 #[test]
 fn an_anchor_is_that_of_the_id() {
-    assert_eq!(sheet::anchor("toolu_1"), sheet::anchor("toolu_1"));
-    assert_eq!(sheet::anchor(""), "e-cbf29ce484222325");
+    assert_eq!(page::anchor("toolu_1"), page::anchor("toolu_1"));
+    assert_eq!(page::anchor(""), "e-cbf29ce484222325");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::entry::Entry;
 use crate::formatter::figures;
 use crate::item::{Action, Id, Kind};
 use crate::session::Map;
-use crate::writer::sheet;
+use crate::writer::page;
 
 /// Lanes that are drawn; what other sub-agents do is drawn in the last one.
 const MAX_LANES: usize = 24;
@@ -136,7 +136,7 @@ impl Timeline {
 
     fn bar(&mut self, entry: &Entry, now: Moment, class: &'static str, title: String) -> usize {
         let lane = self.lane(entry.parent.as_ref());
-        let anchor = sheet::anchor(entry.id.as_str());
+        let anchor = page::anchor(entry.id.as_str());
         if self.bars.len() >= MAX_BARS {
             self.coarsen();
         }

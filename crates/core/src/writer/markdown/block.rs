@@ -10,7 +10,7 @@ use crate::entry::{Block, Change, Hunk, Line, Picture, Point, Span};
 use crate::find::find;
 use crate::formatter::figures;
 use crate::writer::lines::{LineLevel, LineWriter};
-use crate::writer::sheet::{self, Sheet, Shown};
+use crate::writer::page::{self, Sheet, Shown};
 
 /// Writes blocks.
 pub(super) struct MarkdownBlocks<'b, 'p> {
@@ -73,7 +73,7 @@ impl MarkdownBlocks<'_, '_> {
             // Folded blocks are opened by the caller.
             Block::Details { .. } => {}
             Block::Elided { lines, bytes } => {
-                let more = sheet::amount(*lines, *bytes);
+                let more = page::amount(*lines, *bytes);
                 let mark = self.spelling.marks().emphasis;
                 self.writer.line(&format!("{mark}… {} more{mark}", &*more));
                 self.writer.gap();
@@ -104,7 +104,7 @@ impl MarkdownBlocks<'_, '_> {
 
     /// Text as it is, folded if it is long.
     fn verbatim(&mut self, text: &str, language: &str) {
-        let lines = sheet::lines(text);
+        let lines = page::lines(text);
         let is_folded = self.sheet.folds(lines);
         if is_folded {
             self.begin_fold(&Line::of("text", figures::count_of(lines as u64, "line", "lines")));
@@ -162,9 +162,9 @@ impl MarkdownBlocks<'_, '_> {
     }
 
     fn image(&mut self, media: &str, bytes: Option<u64>, name: Option<&str>, picture: Option<&Picture>) {
-        let told = sheet::told(media, bytes, name);
+        let told = page::told(media, bytes, name);
         self.pictures += 1;
-        let key = format!("{}-{}", sheet::anchor(self.id), self.pictures);
+        let key = format!("{}-{}", page::anchor(self.id), self.pictures);
         let mut label = String::new();
         self.spelling.text(&told, false, &mut label);
         let marks = self.spelling.marks();

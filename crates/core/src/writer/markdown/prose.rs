@@ -14,7 +14,7 @@ use crate::find::find;
 use crate::text;
 use crate::writer::commonmark::{self, Definitions};
 use crate::writer::lines::{LineLevel, LineWriter};
-use crate::writer::sheet;
+use crate::writer::page;
 
 /// Writes Markdown, or, if it is such that no one wrote it, its source.
 pub(super) fn write(writer: &mut LineWriter<'_>, spelling: &'static dyn Spelling, source: &str) {
@@ -316,7 +316,7 @@ impl MarkdownProse<'_, '_> {
         if self.line.is_empty() {
             return;
         }
-        for line in sheet::split(&self.line).map(str::trim_start) {
+        for line in page::split(&self.line).map(str::trim_start) {
             self.writer.line(line);
         }
         self.line.clear();

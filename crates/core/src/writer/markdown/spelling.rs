@@ -7,7 +7,7 @@ use super::inline;
 use crate::entry::{Line, Point};
 use crate::writer::commonmark;
 use crate::writer::lines::LineWriter;
-use crate::writer::sheet;
+use crate::writer::page;
 
 /// How the parts of a page are spelled. Whatever a text holds, it may not mean anything in the format.
 pub(in crate::writer) trait Spelling: fmt::Debug + Sync {
@@ -151,7 +151,7 @@ impl Spelling for Commonmark {
         writer.open_line(&fence);
         writer.go_on(if is_language(language) { language } else { "" });
         writer.end_line();
-        sheet::split(text).for_each(|line| writer.line(line));
+        page::split(text).for_each(|line| writer.line(line));
         writer.line(&fence);
     }
 
