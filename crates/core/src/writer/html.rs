@@ -29,7 +29,7 @@ use crate::item::{Action, Kind};
 use crate::outline::{Answer, Nest, Node, Relation};
 use crate::profile::Glyphs;
 use crate::theme;
-use crate::writer::page::{self, Moment, Sheet};
+use crate::writer::page::{self, PageOptions, UtcTime};
 use crate::writer::{Order, Wants, Writer};
 
 pub use self::index::Page;
@@ -48,7 +48,7 @@ const SCRIPT_HASH: &str = "sha256-loTCB2YUJEHPEbAAIbVoEzHkchEkuaT5JvivTbFGwTY=";
 /// Writes entries as an HTML page.
 #[derive(Debug, Default)]
 pub struct Html {
-    sheet: Sheet,
+    options: PageOptions,
     buffer: String,
     is_begun: bool,
     /// Whether the activity has ended.
@@ -58,8 +58,8 @@ pub struct Html {
 
 impl Html {
     /// A writer of this layout.
-    pub fn new(sheet: Sheet) -> Self {
-        Self { sheet, ..Self::default() }
+    pub fn new(options: PageOptions) -> Self {
+        Self { options, ..Self::default() }
     }
 
     fn begin_page(&mut self, first: Option<&Entry>, out: &mut Out<'_>) {
@@ -112,7 +112,7 @@ impl Html {
     }
 
     fn body(&self, blocks: &[Block], out: &mut Out<'_>) {
-        HtmlBlocks { out, sheet: &self.sheet }.blocks(blocks);
+        HtmlBlocks { out, options: &self.options }.blocks(blocks);
     }
 
     /// Writes an entry, a call with its result if that is known.
@@ -233,8 +233,8 @@ impl Html {
         out.raw(anchor);
         match entry.at {
             Some(at) => {
-                let utc = Moment::new(TimeZone::UTC.to_datetime(at));
-                let local = self.sheet.timestamps.as_ref().map(|zone| Moment::new(zone.to_datetime(at)));
+                let utc = UtcTime::new(TimeZone::UTC.to_datetime(at));
+                let local = self.options.timestamps.as_ref().map(|zone| UtcTime::new(zone.to_datetime(at)));
                 out.raw("\"><time datetime=\"");
                 let _ = out.formatted(format_args!("{utc}"));
                 out.raw("\">");

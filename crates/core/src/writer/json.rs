@@ -247,18 +247,18 @@ fn parts<'a>(does: &'a DoesRef<'_>) -> Vec<(&'static str, FactRef<'a>)> {
 fn write_parts(parts: &[(&'static str, FactRef<'_>)], out: &mut dyn Write) -> fmt::Result {
     let mut inside = Object::open(out)?;
     for (name, part) in parts {
-        told(inside.field(name)?, *part)?;
+        write_part(inside.field(name)?, *part)?;
     }
     inside.close()
 }
 
 /// A part of what a call does. Parts nest as deep as tables of tools name them.
-fn told(out: &mut dyn Write, part: FactRef<'_>) -> fmt::Result {
+fn write_part(out: &mut dyn Write, part: FactRef<'_>) -> fmt::Result {
     match part {
         FactRef::Json(of) => value(out, of),
-        FactRef::Sole(..) | FactRef::Made(_, Fact::List(_)) => list(out, part.list(), told),
+        FactRef::Sole(..) | FactRef::Made(_, Fact::List(_)) => list(out, part.list(), write_part),
         FactRef::Named(of, _) if of.kind() == Kind::Array => {
-            list(out, part.list().into_iter().filter(|part| shape::is_object(*part)), told)
+            list(out, part.list().into_iter().filter(|part| shape::is_object(*part)), write_part)
         }
         FactRef::Named(..) | FactRef::Made(_, Fact::Map(_)) => object_of(out, part),
         FactRef::Of(..) | FactRef::Word(_) => string(out, &part.str().unwrap_or_default()),
@@ -271,7 +271,7 @@ fn object_of(out: &mut dyn Write, part: FactRef<'_>) -> fmt::Result {
     let mut object = Object::open(out)?;
     for (name, inner) in part.parts() {
         if shape::is_part(&name, inner) {
-            told(object.field(&name)?, inner)?;
+            write_part(object.field(&name)?, inner)?;
         }
     }
     object.close()

@@ -31,7 +31,7 @@ use crate::profile::Glyphs;
 use crate::text::Text;
 use crate::theme;
 use crate::writer::lines::{self, LineWriter};
-use crate::writer::page::{self, Moment, Sheet};
+use crate::writer::page::{self, PageOptions, UtcTime};
 use crate::writer::{Wants, Writer};
 
 use self::block::MarkdownBlocks;
@@ -48,7 +48,7 @@ const LINE: usize = 160;
 /// Writes entries as Markdown.
 #[derive(Debug)]
 pub struct Markdown {
-    sheet: Sheet,
+    options: PageOptions,
     spelling: &'static dyn Spelling,
     buffer: String,
     prefix: String,
@@ -68,14 +68,14 @@ struct LastMarkdownEntry {
 
 impl Markdown {
     /// A writer of this layout.
-    pub fn new(sheet: Sheet) -> Self {
-        Self::spelled(sheet, &Commonmark)
+    pub fn new(options: PageOptions) -> Self {
+        Self::spelled(options, &Commonmark)
     }
 
     /// A writer of this layout for a format that is Markdown but for how it is spelled.
-    pub(super) fn spelled(sheet: Sheet, spelling: &'static dyn Spelling) -> Self {
+    pub(super) fn spelled(options: PageOptions, spelling: &'static dyn Spelling) -> Self {
         let (buffer, prefix) = (String::new(), String::new());
-        Self { sheet, spelling, buffer, prefix, before: None, is_open: false }
+        Self { options, spelling, buffer, prefix, before: None, is_open: false }
     }
 
     fn heading(&mut self, text: &str, out: &mut dyn Write) -> fmt::Result {
@@ -93,7 +93,7 @@ impl Markdown {
     }
 
     fn write(&mut self, entry: &Entry, relation: &Relation, out: &mut dyn Write) -> fmt::Result {
-        let timed = self.sheet.timestamps.as_ref().and_then(|_| page::timed(entry));
+        let timed = self.options.timestamps.as_ref().and_then(|_| page::timed(entry));
         let entry = timed.as_ref().unwrap_or(entry);
         if entry.begins_turn() {
             self.heading("Prompt", out)?;
@@ -119,7 +119,7 @@ impl Markdown {
         quote(&mut writer, self.spelling, now.depth);
         let body = MarkdownBlocks {
             writer: &mut writer,
-            sheet: &self.sheet,
+            options: &self.options,
             spelling: self.spelling,
             id: entry.id.as_str(),
             pictures: 0,
@@ -139,7 +139,7 @@ impl Markdown {
 
 impl Writer for Markdown {
     fn wants(&self) -> Wants {
-        Wants { time: self.sheet.timestamps.is_some(), answer: true, ..Wants::default() }
+        Wants { time: self.options.timestamps.is_some(), answer: true, ..Wants::default() }
     }
 
     fn node(&mut self, node: &Node, out: &mut dyn Write) -> fmt::Result {
@@ -290,9 +290,9 @@ impl MarkdownEntry<'_, '_, '_> {
     fn titled(&self, start: &str, mark: Option<&str>, title: &Line) -> String {
         let mut line = String::with_capacity(LINE);
         line.push_str(start);
-        if let (Some(zone), Some(at)) = (&self.body.sheet.timestamps, self.entry.at) {
+        if let (Some(zone), Some(at)) = (&self.body.options.timestamps, self.entry.at) {
             line.push('`');
-            line.push_str(Moment::new(zone.to_datetime(at)).clock());
+            line.push_str(UtcTime::new(zone.to_datetime(at)).clock());
             line.push_str("` ");
         }
         let shape = mark.map_or("", |mark| theme::glyph(Glyphs::Unicode, mark));

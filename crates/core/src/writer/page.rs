@@ -14,9 +14,7 @@ use crate::text::Text;
 
 /// Takes pictures out of the page, to be kept beside it.
 #[derive(Clone)]
-pub struct KeepPicture(Arc<Keep>);
-
-type Keep = dyn Fn(&str, &str) -> Option<String> + Send + Sync;
+pub struct KeepPicture(Arc<dyn Fn(&str, &str) -> Option<String> + Send + Sync>);
 
 impl KeepPicture {
     /// `keep` gets what the name of the picture's file is to end in (`png`), and its bytes in Base64. It says the address
@@ -34,7 +32,7 @@ impl fmt::Debug for KeepPicture {
 
 /// How a page is laid out.
 #[derive(Clone, Debug, Default)]
-pub struct Sheet {
+pub struct PageOptions {
     /// Results longer than so many lines are folded; `None`: no result is.
     pub fold: Option<usize>,
     /// The zone in which the time of each entry is shown, if it is.
@@ -48,24 +46,28 @@ const TYPES: [(&str, &str); 4] =
     [("image/png", "png"), ("image/jpeg", "jpg"), ("image/gif", "gif"), ("image/webp", "webp")];
 
 /// Where a page shows a picture from.
-pub(super) enum Shown {
+pub(super) enum PictureSource {
     /// Its bytes are in the page.
     Within(String),
     /// It is kept at this address.
     Beside(String),
-    /// It isn't shown, only told of; a word says why, if something is wrong with it.
-    Told(&'static str),
+    /// It isn't shown, only described; a word says why, if something is wrong with it.
+    Absent(&'static str),
 }
 
-impl Sheet {
+impl PageOptions {
     /// Where a picture is shown from.
-    pub(super) fn shown(&self, media: &str, picture: Option<&Picture>) -> Shown {
+    pub(super) fn shown(&self, media: &str, picture: Option<&Picture>) -> PictureSource {
         let known = TYPES.into_iter().find(|(known, _)| *known == media);
-        let (Some((media, ending)), Some(picture)) = (known, picture) else { return Shown::Told("") };
-        let Some(bytes) = picture.base64() else { return Shown::Told("damaged") };
+        let (Some((media, ending)), Some(picture)) = (known, picture) else {
+            return PictureSource::Absent("");
+        };
+        let Some(bytes) = picture.base64() else { return PictureSource::Absent("damaged") };
         match &self.keep {
-            Some(KeepPicture(keep)) => keep(ending, &bytes).map_or(Shown::Told("not kept"), Shown::Beside),
-            None => Shown::Within(format!("data:{media};base64,{bytes}")),
+            Some(KeepPicture(keep)) => {
+                keep(ending, &bytes).map_or(PictureSource::Absent("not kept"), PictureSource::Beside)
+            }
+            None => PictureSource::Within(format!("data:{media};base64,{bytes}")),
         }
     }
 
@@ -89,13 +91,13 @@ pub(super) fn anchor(id: &str) -> String {
 }
 
 /// A moment, spelled out: for pages tell thousands of them.
-pub(super) struct Moment {
+pub(super) struct UtcTime {
     year: i16,
     /// `-01-31T14:05:09Z`
     rest: [u8; 16],
 }
 
-impl Moment {
+impl UtcTime {
     pub(super) fn new(at: DateTime) -> Self {
         let mut rest = *b"-00-00T00:00:00Z";
         let numbers = [at.month(), at.day(), at.hour(), at.minute(), at.second()];
@@ -113,7 +115,7 @@ impl Moment {
     }
 }
 
-impl fmt::Display for Moment {
+impl fmt::Display for UtcTime {
     /// `2026-01-31T14:05:09Z`, right for the zone of UTC.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:04}", self.year)?;
@@ -122,19 +124,19 @@ impl fmt::Display for Moment {
 }
 
 /// A picture in words: `image png, 12 KB, logo.png`.
-pub(super) fn told(media: &str, bytes: Option<u64>, name: Option<&str>) -> String {
-    let mut told = match media {
+pub(super) fn description(media: &str, bytes: Option<u64>, name: Option<&str>) -> String {
+    let mut description = match media {
         "application/pdf" => "PDF".to_owned(),
         "" => "image".to_owned(),
         _ => media.replace('/', " "),
     };
     if let Some(bytes) = bytes {
-        let _ = write!(told, ", {}", &*figures::size(bytes));
+        let _ = write!(description, ", {}", &*figures::size(bytes));
     }
     if let Some(name) = name {
-        let _ = write!(told, ", {name}");
+        let _ = write!(description, ", {name}");
     }
-    told.replace('\n', " ")
+    description.replace('\n', " ")
 }
 
 /// How much was left out: in lines, or in bytes if it is a part of one.

@@ -21,7 +21,7 @@ use crate::theme;
 use crate::writer::commonmark;
 use crate::writer::lines::LineWriter;
 use crate::writer::markdown::{Markdown, Spelling, SpellingMarks};
-use crate::writer::page::{self, Sheet};
+use crate::writer::page::{self, PageOptions};
 
 /// A backquote that ends no code.
 const BACKQUOTE: &str = "ˋ";
@@ -30,8 +30,8 @@ const BACKQUOTE: &str = "ˋ";
 const MAX_EMOJI: usize = 100;
 
 /// A writer of messages for Slack. Nothing can be folded in one, and no picture is shown.
-pub fn message(sheet: Sheet) -> Markdown {
-    Markdown::spelled(Sheet { fold: None, ..sheet }, &Mrkdwn { is_verbatim: false })
+pub fn message(options: PageOptions) -> Markdown {
+    Markdown::spelled(PageOptions { fold: None, ..options }, &Mrkdwn { is_verbatim: false })
 }
 
 /// What Slack understands.

@@ -9,7 +9,7 @@ use crate::formatter::figures;
 use crate::item::Kind;
 use crate::outline::{Answer, Node, Relation};
 use crate::writer::markdown::Markdown;
-use crate::writer::page::Sheet;
+use crate::writer::page::PageOptions;
 use crate::writer::{Order, Wants, Writer};
 
 /// Failures that are written; further ones are counted.
@@ -29,7 +29,7 @@ pub struct Summary {
 
 impl Default for Summary {
     fn default() -> Self {
-        let page = Markdown::new(Sheet { fold: Some(3), ..Sheet::default() });
+        let page = Markdown::new(PageOptions { fold: Some(3), ..PageOptions::default() });
         Self { page, call: None, failures: 0 }
     }
 }

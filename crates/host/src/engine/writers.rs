@@ -12,7 +12,7 @@ use streamfmt_core::writer::html::Html;
 use streamfmt_core::writer::json::Json;
 use streamfmt_core::writer::log::Log;
 use streamfmt_core::writer::markdown::Markdown;
-use streamfmt_core::writer::page::Sheet;
+use streamfmt_core::writer::page::PageOptions;
 use streamfmt_core::writer::slack;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 
@@ -72,14 +72,14 @@ pub static WRITERS: [WriterRow; 10] = [
         about: "for pull requests, notes and chats",
         is_data: false,
         ending: "md",
-        make: |engine| engine.logged(Markdown::new(engine.sheet())),
+        make: |engine| engine.logged(Markdown::new(engine.page_options())),
     },
     WriterRow {
         name: "slack",
         about: "a message for Slack, in its mrkdwn",
         is_data: false,
         ending: "txt",
-        make: |engine| engine.logged(slack::message(engine.sheet())),
+        make: |engine| engine.logged(slack::message(engine.page_options())),
     },
     WriterRow {
         name: "html",
@@ -88,8 +88,9 @@ pub static WRITERS: [WriterRow; 10] = [
         ending: "html",
         // Its policy lets it show what is in it and nothing else, so it has its pictures within.
         make: |engine| {
-            let sheet = Sheet { timestamps: Some(engine.zone()), keep: None, ..engine.sheet() };
-            engine.entries(Html::new(sheet))
+            let page_options =
+                PageOptions { timestamps: Some(engine.zone()), keep: None, ..engine.page_options() };
+            engine.entries(Html::new(page_options))
         },
     },
     WriterRow {
@@ -177,8 +178,8 @@ impl Engine {
         }
     }
 
-    fn sheet(&self) -> Sheet {
-        Sheet {
+    fn page_options(&self) -> PageOptions {
+        PageOptions {
             fold: self.settings.profile.layout.fold,
             timestamps: self.settings.timestamps.then(|| self.zone()),
             keep: self.keep.clone(),

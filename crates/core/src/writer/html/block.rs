@@ -5,7 +5,7 @@ use std::mem;
 use super::out::Out;
 use super::prose;
 use crate::entry::{Block, Change, DiffLine, Hunk, Line, ListItem, Picture, Point, Role, Setting};
-use crate::writer::page::{self, Sheet, Shown};
+use crate::writer::page::{self, PageOptions, PictureSource};
 use crate::writer::terminal::changed;
 use crate::writer::{commonmark, highlight};
 
@@ -15,7 +15,7 @@ const MAX_FOLDS: usize = 64;
 /// Writes blocks.
 pub(super) struct HtmlBlocks<'b, 'p> {
     pub(super) out: &'b mut Out<'p>,
-    pub(super) sheet: &'b Sheet,
+    pub(super) options: &'b PageOptions,
 }
 
 impl HtmlBlocks<'_, '_> {
@@ -54,9 +54,9 @@ impl HtmlBlocks<'_, '_> {
     fn block(&mut self, block: &Block) {
         match block {
             Block::Lines { lines } => {
-                for told in lines {
+                for description in lines {
                     self.out.raw("<p class=\"line\">");
-                    line(self.out, told);
+                    line(self.out, description);
                     self.out.raw("</p>");
                 }
             }
@@ -87,7 +87,7 @@ impl HtmlBlocks<'_, '_> {
             _ if start.is_some() => "num",
             _ => "",
         };
-        let is_folded = self.sheet.folds(page::lines(text)) && !is_command;
+        let is_folded = self.options.folds(page::lines(text)) && !is_command;
         // Long output scrolls in a window of its own rather than push all else away.
         match (class, is_folded) {
             ("", false) => self.out.raw("<pre tabindex=\"0\"><code>"),
@@ -252,19 +252,19 @@ impl HtmlBlocks<'_, '_> {
     }
 
     fn image(&mut self, media: &str, bytes: Option<u64>, name: Option<&str>, picture: Option<&Picture>) {
-        let told = page::told(media, bytes, name);
-        match self.sheet.shown(media, picture) {
-            Shown::Within(address) | Shown::Beside(address) => {
+        let description = page::description(media, bytes, name);
+        match self.options.shown(media, picture) {
+            PictureSource::Within(address) | PictureSource::Beside(address) => {
                 self.out.raw("<p><img loading=\"lazy\" alt=\"");
-                self.out.text(&told);
+                self.out.text(&description);
                 self.out.raw("\" src=\"");
                 // Of the alphabet of Base64, or a name that we chose.
                 self.out.text(&address);
                 self.out.raw("\"></p>");
             }
-            Shown::Told(why) => {
+            PictureSource::Absent(why) => {
                 self.out.raw("<p class=\"line dim\">[");
-                self.out.text(&told);
+                self.out.text(&description);
                 self.out.raw(if why.is_empty() { "" } else { ", " });
                 self.out.raw(why);
                 self.out.raw("]</p>");

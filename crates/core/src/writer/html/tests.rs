@@ -28,7 +28,7 @@ fn result(call: &str, body: Vec<Block>) -> Entry {
 
 /// The page of some entries, without its style and script.
 fn page(entries: &[Entry]) -> String {
-    let mut writer = Html::new(Sheet { fold: Some(12), ..Sheet::default() });
+    let mut writer = Html::new(PageOptions { fold: Some(12), ..PageOptions::default() });
     let mut page = String::new();
     let mut outline = Outline::new(Shape { pairs: true, nests: true, answer: true, names: false });
     let mut parts = Vec::new();

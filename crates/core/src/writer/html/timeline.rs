@@ -31,7 +31,7 @@ const WIDTH: f64 = 1000.0;
 
 /// A moment: milliseconds since 1970 if the stream tells times, and how many entries came before.
 #[derive(Clone, Copy, Debug, Default)]
-struct Moment {
+struct TimelinePoint {
     ms: Option<i64>,
     turn: u64,
 }
@@ -39,8 +39,8 @@ struct Moment {
 #[derive(Debug)]
 struct Bar {
     lane: usize,
-    from: Moment,
-    to: Moment,
+    from: TimelinePoint,
+    to: TimelinePoint,
     class: &'static str,
     anchor: String,
     title: String,
@@ -54,10 +54,10 @@ pub(super) struct Timeline {
     /// Calls whose result is awaited: their bars.
     open: Map<Id, usize>,
     /// Tokens so far: all of them, and those written.
-    tokens: Vec<(Moment, u64, u64)>,
-    costs: Vec<(Moment, f64)>,
-    last: Moment,
-    first: Option<Moment>,
+    tokens: Vec<(TimelinePoint, u64, u64)>,
+    costs: Vec<(TimelinePoint, f64)>,
+    last: TimelinePoint,
+    first: Option<TimelinePoint>,
     turn: u64,
     calls: u64,
     failures: u64,
@@ -69,9 +69,9 @@ impl Timeline {
     pub(super) fn note(&mut self, entry: &Entry) {
         self.turn += 1;
         let ms = entry.at.map(jiff::Timestamp::as_millisecond);
-        let now = Moment { ms: ms.or(self.last.ms), turn: self.turn };
+        let now = TimelinePoint { ms: ms.or(self.last.ms), turn: self.turn };
         self.first.get_or_insert(now);
-        self.last = Moment { ms: now.ms.max(self.last.ms), turn: self.turn };
+        self.last = TimelinePoint { ms: now.ms.max(self.last.ms), turn: self.turn };
         if self.first.is_some_and(|first| first.ms.is_none()) {
             self.first = Some(now);
         }
@@ -101,7 +101,7 @@ impl Timeline {
         }
     }
 
-    fn call(&mut self, entry: &Entry, now: Moment) {
+    fn call(&mut self, entry: &Entry, now: TimelinePoint) {
         self.calls += 1;
         let class = match entry.action {
             Some(Action::Run) => "b-run",
@@ -123,7 +123,7 @@ impl Timeline {
         self.open.insert(entry.id.clone(), at);
     }
 
-    fn result(&mut self, entry: &Entry, now: Moment) {
+    fn result(&mut self, entry: &Entry, now: TimelinePoint) {
         let is_failed = entry.is_failed();
         self.failures += u64::from(is_failed);
         let bar = entry.call.as_ref().and_then(|call| self.open.shift_remove(call));
@@ -134,7 +134,7 @@ impl Timeline {
         }
     }
 
-    fn bar(&mut self, entry: &Entry, now: Moment, class: &'static str, title: String) -> usize {
+    fn bar(&mut self, entry: &Entry, now: TimelinePoint, class: &'static str, title: String) -> usize {
         let lane = self.lane(entry.parent.as_ref());
         let anchor = page::anchor(entry.id.as_str());
         if self.bars.len() >= MAX_BARS {
@@ -184,7 +184,7 @@ impl Timeline {
     }
 
     /// Where a moment is, from 0 to [`WIDTH`].
-    fn x(&self, moment: Moment) -> f64 {
+    fn x(&self, moment: TimelinePoint) -> f64 {
         let first = self.first.unwrap_or_default();
         let share = |at: f64, end: f64| if end > 0.0 { (at / end).clamp(0.0, 1.0) * WIDTH } else { 0.0 };
         match (moment.ms, first.ms, self.last.ms) {

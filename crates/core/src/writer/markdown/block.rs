@@ -10,12 +10,12 @@ use crate::entry::{Block, Change, Hunk, Line, Picture, Point, Span};
 use crate::find::find;
 use crate::formatter::figures;
 use crate::writer::lines::{LineLevel, LineWriter};
-use crate::writer::page::{self, Sheet, Shown};
+use crate::writer::page::{self, PageOptions, PictureSource};
 
 /// Writes blocks.
 pub(super) struct MarkdownBlocks<'b, 'p> {
     pub(super) writer: &'b mut LineWriter<'p>,
-    pub(super) sheet: &'b Sheet,
+    pub(super) options: &'b PageOptions,
     pub(super) spelling: &'static dyn Spelling,
     /// The entry's id: its pictures are called after it.
     pub(super) id: &'b str,
@@ -105,7 +105,7 @@ impl MarkdownBlocks<'_, '_> {
     /// Text as it is, folded if it is long.
     fn verbatim(&mut self, text: &str, language: &str) {
         let lines = page::lines(text);
-        let is_folded = self.sheet.folds(lines);
+        let is_folded = self.options.folds(lines);
         if is_folded {
             self.begin_fold(&Line::of("text", figures::count_of(lines as u64, "line", "lines")));
         } else {
@@ -162,24 +162,24 @@ impl MarkdownBlocks<'_, '_> {
     }
 
     fn image(&mut self, media: &str, bytes: Option<u64>, name: Option<&str>, picture: Option<&Picture>) {
-        let told = page::told(media, bytes, name);
+        let description = page::description(media, bytes, name);
         self.pictures += 1;
         let key = format!("{}-{}", page::anchor(self.id), self.pictures);
         let mut label = String::new();
-        self.spelling.text(&told, false, &mut label);
+        self.spelling.text(&description, false, &mut label);
         let marks = self.spelling.marks();
         let picture = picture.filter(|_| marks.has_pictures);
         let [open, close] = marks.brackets;
-        match self.sheet.shown(media, picture) {
-            Shown::Within(address) => {
+        match self.options.shown(media, picture) {
+            PictureSource::Within(address) => {
                 // The bytes stand apart, so that the line can be read.
                 self.writer.line(&format!("![{label}][{key}]"));
                 self.writer.gap();
                 self.writer.line(&format!("[{key}]: {address}"));
             }
-            Shown::Beside(address) => self.writer.line(&format!("![{label}](<{address}>)")),
-            Shown::Told("") => self.writer.line(&format!("{open}{label}{close}")),
-            Shown::Told(why) => self.writer.line(&format!("{open}{label}, {why}{close}")),
+            PictureSource::Beside(address) => self.writer.line(&format!("![{label}](<{address}>)")),
+            PictureSource::Absent("") => self.writer.line(&format!("{open}{label}{close}")),
+            PictureSource::Absent(why) => self.writer.line(&format!("{open}{label}, {why}{close}")),
         }
         self.writer.gap();
     }
