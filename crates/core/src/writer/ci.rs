@@ -12,13 +12,13 @@ use crate::outline::{Answer, Nest, Node};
 use crate::writer::{Wants, Writer};
 
 /// Writes what another writer does, with no command to a CI service in it.
-pub struct Harmless<W> {
+pub struct CiSafe<W> {
     rows: W,
     /// Whether what was written last is not yet a whole row.
     is_begun: bool,
 }
 
-impl<W: Writer> Harmless<W> {
+impl<W: Writer> CiSafe<W> {
     /// Keeps the rows of `rows` free of commands.
     pub fn new(rows: W) -> Self {
         Self { rows, is_begun: false }
@@ -33,14 +33,14 @@ impl<W: Writer> Harmless<W> {
         out: &mut dyn Write,
         write: impl FnOnce(&mut W, &mut dyn Write) -> fmt::Result,
     ) -> fmt::Result {
-        let mut rows = Rows { out, row: String::new(), margin, is_begun: self.is_begun };
+        let mut rows = CommandFilter { out, row: String::new(), margin, is_begun: self.is_begun };
         write(&mut self.rows, &mut rows)?;
         self.is_begun = rows.end()?;
         Ok(())
     }
 }
 
-impl<W: Writer> Writer for Harmless<W> {
+impl<W: Writer> Writer for CiSafe<W> {
     fn wants(&self) -> Wants {
         self.rows.wants()
     }
@@ -74,7 +74,7 @@ impl<W: Writer> Writer for Harmless<W> {
 }
 
 /// Takes rows, and passes them on with no command in them.
-struct Rows<'a> {
+struct CommandFilter<'a> {
     out: &'a mut dyn Write,
     /// What there is of the row that is being written.
     row: String,
@@ -84,7 +84,7 @@ struct Rows<'a> {
     is_begun: bool,
 }
 
-impl Rows<'_> {
+impl CommandFilter<'_> {
     fn pass_on(&mut self) -> fmt::Result {
         if !self.is_begun && !self.row.is_empty() {
             self.out.write_str(self.margin)?;
@@ -103,7 +103,7 @@ impl Rows<'_> {
     }
 }
 
-impl Write for Rows<'_> {
+impl Write for CommandFilter<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for piece in text.split_inclusive('\n') {
             let Some(end) = piece.strip_suffix('\n') else {
@@ -214,7 +214,7 @@ mod tests {
     fn rows_are_read_whole_however_they_come() {
         for size in 1..8 {
             let mut out = String::new();
-            let mut rows = Rows { out: &mut out, row: String::new(), margin: "", is_begun: false };
+            let mut rows = CommandFilter { out: &mut out, row: String::new(), margin: "", is_begun: false };
             for piece in "a\n::b::\n##[c]\nd".as_bytes().chunks(size) {
                 rows.write_str(std::str::from_utf8(piece).unwrap()).unwrap();
             }

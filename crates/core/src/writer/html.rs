@@ -12,7 +12,7 @@
 //! their results stand inside of them; a result that comes later stands by itself and leads to its call.
 //!
 //! The page allows itself nothing: its policy names one style and one script by their hashes. All that comes from the
-//! stream is text, and passes `Out::text`.
+//! stream is text, and passes `HtmlOut::text`.
 
 mod block;
 mod index;
@@ -35,7 +35,7 @@ use crate::writer::{Order, Wants, Writer};
 pub use self::index::Page;
 
 use self::block::HtmlBlocks;
-use self::out::Out;
+use self::out::HtmlOut;
 use self::timeline::Timeline;
 
 /// The style and the script of every page.
@@ -62,7 +62,7 @@ impl Html {
         Self { options, ..Self::default() }
     }
 
-    fn begin_page(&mut self, first: Option<&Entry>, out: &mut Out<'_>) {
+    fn begin_page(&mut self, first: Option<&Entry>, out: &mut HtmlOut<'_>) {
         if std::mem::replace(&mut self.is_begun, true) {
             return;
         }
@@ -96,10 +96,10 @@ impl Html {
     fn buffered(
         &mut self,
         out: &mut dyn fmt::Write,
-        write: impl FnOnce(&mut Self, &mut Out<'_>),
+        write: impl FnOnce(&mut Self, &mut HtmlOut<'_>),
     ) -> fmt::Result {
         let mut buffer = std::mem::take(&mut self.buffer);
-        let mut out = Out::new(&mut buffer, out);
+        let mut out = HtmlOut::new(&mut buffer, out);
         write(self, &mut out);
         let written = out.end();
         self.buffer = buffer;
@@ -111,12 +111,12 @@ impl Html {
         node.result.iter().for_each(|result| self.timeline.note(result));
     }
 
-    fn body(&self, blocks: &[Block], out: &mut Out<'_>) {
+    fn body(&self, blocks: &[Block], out: &mut HtmlOut<'_>) {
         HtmlBlocks { out, options: &self.options }.blocks(blocks);
     }
 
     /// Writes an entry, a call with its result if that is known.
-    fn write(&self, node: &Node, out: &mut Out<'_>) {
+    fn write(&self, node: &Node, out: &mut HtmlOut<'_>) {
         let (entry, result) = (&*node.entry, node.result.as_deref());
         let anchor = page::anchor(entry.id.as_str());
         let is_failed = [Some(entry), result].into_iter().flatten().any(Entry::is_failed);
@@ -146,7 +146,7 @@ impl Html {
     }
 
     /// A line that may be unfolded.
-    fn row(&self, node: &Node, out: &mut Out<'_>) {
+    fn row(&self, node: &Node, out: &mut HtmlOut<'_>) {
         let (entry, result) = (&*node.entry, node.result.as_deref());
         let view = &entry.view;
         let is_said = |entry: &Entry| !entry.view.body.is_empty() && !is_line(entry);
@@ -201,7 +201,7 @@ impl Html {
         out.raw("</div></details>");
     }
 
-    fn title(node: &Node, line: fn(&mut Out<'_>, &Line), out: &mut Out<'_>) {
+    fn title(node: &Node, line: fn(&mut HtmlOut<'_>, &Line), out: &mut HtmlOut<'_>) {
         let Node { entry, relation, .. } = node;
         let view = &entry.view;
         if entry.kind == Kind::Result {
@@ -228,7 +228,7 @@ impl Html {
     }
 
     /// When it was, as the link to it.
-    fn time(&self, entry: &Entry, anchor: &str, out: &mut Out<'_>) {
+    fn time(&self, entry: &Entry, anchor: &str, out: &mut HtmlOut<'_>) {
         out.raw("<a class=\"at\" href=\"#");
         out.raw(anchor);
         match entry.at {
@@ -246,7 +246,7 @@ impl Html {
     }
 
     /// Ends the activity, and writes what is shown above it.
-    fn end_page(&mut self, out: &mut Out<'_>) {
+    fn end_page(&mut self, out: &mut HtmlOut<'_>) {
         self.end_activity(out);
         self.timeline.write(out);
         out.raw("</main>\n<footer>Written by streamfmt</footer>\n<script>");
@@ -254,14 +254,14 @@ impl Html {
         out.raw("</script>\n</body>\n</html>\n");
     }
 
-    fn end_activity(&mut self, out: &mut Out<'_>) {
+    fn end_activity(&mut self, out: &mut HtmlOut<'_>) {
         if !std::mem::replace(&mut self.is_over, true) {
             out.raw("<p id=\"none\" hidden>Nothing here matches.</p></section>\n");
         }
     }
 
     /// How the run ended, and then what it answered, on top of the page.
-    fn last_answer(&mut self, answer: &Answer, out: &mut Out<'_>) {
+    fn last_answer(&mut self, answer: &Answer, out: &mut HtmlOut<'_>) {
         let of = |kind: Kind| answer.nodes.iter().filter(move |node| node.entry.kind == kind);
         of(Kind::Notice).for_each(|node| self.write(node, out));
         self.end_activity(out);
@@ -279,7 +279,7 @@ impl Html {
         out.raw("</section>\n");
     }
 
-    fn outcome(&self, entry: &Entry, out: &mut Out<'_>) {
+    fn outcome(&self, entry: &Entry, out: &mut HtmlOut<'_>) {
         let anchor = page::anchor(entry.id.as_str());
         out.raw(if entry.is_failed() {
             "<div class=\"end failed\" id=\""
@@ -360,7 +360,7 @@ impl Writer for Html {
     }
 }
 
-fn head(title: &str, out: &mut Out<'_>) {
+fn head(title: &str, out: &mut HtmlOut<'_>) {
     out.raw("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     let _ = out.formatted(format_args!(
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src '{SCRIPT_HASH}'; \

@@ -45,20 +45,20 @@ pub fn write_update(update: &Update, out: &mut dyn Write) -> fmt::Result {
 
 /// Writes what serialises as a line.
 fn write_line(value: &impl Serialize, out: &mut dyn Write) -> fmt::Result {
-    let mut pieces = Pieces { out, held: Vec::with_capacity(PIECE) };
-    let mut serializer = serde_json::Serializer::with_formatter(&mut pieces, Spelling);
+    let mut pieces = EscapedText { out, held: Vec::with_capacity(PIECE) };
+    let mut serializer = serde_json::Serializer::with_formatter(&mut pieces, ControlEscapes);
     value.serialize(&mut serializer).map_err(|_| fmt::Error)?;
     pieces.hand_on()?;
     out.write_char('\n')
 }
 
 /// Takes the bytes of JSON as it is written, each time whole characters, and hands them on as text.
-struct Pieces<'a> {
+struct EscapedText<'a> {
     out: &'a mut dyn Write,
     held: Vec<u8>,
 }
 
-impl Pieces<'_> {
+impl EscapedText<'_> {
     fn hand_on(&mut self) -> fmt::Result {
         let written = write_spelled(&self.held, self.out);
         self.held.clear();
@@ -66,7 +66,7 @@ impl Pieces<'_> {
     }
 }
 
-impl io::Write for Pieces<'_> {
+impl io::Write for EscapedText<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.write_all(bytes).map(|()| bytes.len())
     }
@@ -106,9 +106,9 @@ fn write_spelled(json: &[u8], out: &mut dyn Write) -> fmt::Result {
 const DELETE: u8 = 0x7f;
 
 /// How control characters are spelled.
-struct Spelling;
+struct ControlEscapes;
 
-impl Formatter for Spelling {
+impl Formatter for ControlEscapes {
     fn write_char_escape<W: ?Sized + io::Write>(
         &mut self,
         out: &mut W,

@@ -12,7 +12,7 @@
 //!
 //! Commands of ours are the only ones in it: see [`ci`](super::ci).
 
-mod place;
+mod file_line;
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -23,11 +23,11 @@ use crate::item::{Action, Kind, Status};
 use crate::outline::{Node, Relation};
 use crate::profile::{Ci, Keep};
 use crate::text::Text;
-use crate::writer::ci::{Harmless, harmless};
+use crate::writer::ci::{CiSafe, harmless};
 use crate::writer::terminal::Terminal;
 use crate::writer::{Order, Wants, Writer, page};
 
-use self::place::Place;
+use self::file_line::FileLine;
 
 /// Longest text of an event other than a reply, in bytes.
 const LONGEST: usize = 300;
@@ -40,7 +40,7 @@ const ERASE: &str = "\r\x1b[0K";
 
 /// Writes one line an event.
 pub struct Log {
-    rows: Harmless<Terminal>,
+    rows: CiSafe<Terminal>,
     ci: Ci,
     /// How many sections were written.
     sections: u64,
@@ -49,7 +49,7 @@ pub struct Log {
 impl Log {
     /// Writes rows as `rows` does, which has no gap and no margin, for the log of this service.
     pub fn new(rows: Terminal, ci: Ci) -> Self {
-        Self { rows: Harmless::new(rows), ci, sections: 0 }
+        Self { rows: CiSafe::new(rows), ci, sections: 0 }
     }
 
     fn entry(&mut self, entry: &Entry, relation: &Relation, out: &mut dyn Write) -> fmt::Result {
@@ -78,7 +78,7 @@ impl Log {
         };
         let name = entry.tool.as_deref().unwrap_or("agent");
         write!(out, "::{level} title={}", property(&harmless(name, false)))?;
-        if let Some((file, line)) = told_place(entry) {
+        if let Some((file, line)) = failing_line(entry) {
             write!(out, ",file={}", property(&harmless(&file, false)))?;
             if let Some(line) = line {
                 write!(out, ",line={line}")?;
@@ -285,21 +285,21 @@ fn add(told: Line, room: &mut usize, hidden: &mut u64, line: &mut Line) {
 
 /// The file that a failure is of, and the line if one is told: of a call for a file that one, else the first that the output
 /// complains of.
-fn told_place(entry: &Entry) -> Option<(String, Option<u32>)> {
+fn failing_line(entry: &Entry) -> Option<(String, Option<u32>)> {
     let is_of_file = matches!(entry.action, Some(Action::Read | Action::Edit | Action::Write));
     let path = entry.view.title.spans.iter().find(|span| span.role.name() == "call.arg");
     let path = path.filter(|_| is_of_file).map(|span| span.text.as_str());
-    let is_wanted = |place: Place<'_>| path.is_none_or(|path| is_same(path, place.file));
+    let is_wanted = |place: FileLine<'_>| path.is_none_or(|path| is_same(path, place.file));
     let of_block = |block: &Block| match block {
         Block::Prose { text, .. } | Block::Code { text, .. } => {
-            place::first(text, is_wanted).map(|place| (place.file.to_owned(), place.line))
+            file_line::first(text, is_wanted).map(|place| (place.file.to_owned(), place.line))
         }
         _ => None,
     };
     let title = page::plain(&entry.view.title);
     let found = entry.view.body.iter().find_map(of_block);
-    let found =
-        found.or_else(|| place::first(&title, is_wanted).map(|place| (place.file.to_owned(), place.line)));
+    let found = found
+        .or_else(|| file_line::first(&title, is_wanted).map(|place| (place.file.to_owned(), place.line)));
     match (path, found) {
         // As it is called in the call: that is what the project knows it as.
         (Some(path), found) => Some((path.to_owned(), found.map(|(_, line)| line))),

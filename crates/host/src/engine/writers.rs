@@ -7,7 +7,7 @@ use streamfmt_core::profile::{Ci, Layout};
 use streamfmt_core::theme::ColorDepth;
 use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::cast::Cast;
-use streamfmt_core::writer::ci::Harmless;
+use streamfmt_core::writer::ci::CiSafe;
 use streamfmt_core::writer::html::Html;
 use streamfmt_core::writer::json::Json;
 use streamfmt_core::writer::log::Log;
@@ -140,7 +140,7 @@ impl Engine {
     fn logged(&self, rows: impl Writer + 'static) -> Made {
         match self.settings.profile.layout.ci {
             Ci::None => self.entries(rows),
-            _ => self.entries(Harmless::new(rows)),
+            _ => self.entries(CiSafe::new(rows)),
         }
     }
 

@@ -6,7 +6,7 @@ pub(super) struct Language {
     /// Names after a fence and file extensions.
     pub(super) names: &'static [&'static str],
     /// What kind of text it is.
-    pub(super) shape: Shape,
+    pub(super) family: LanguageFamily,
     /// What begins a comment that ends with the line.
     pub(super) comments: &'static [&'static str],
     /// What begins and ends a comment of any length.
@@ -28,7 +28,7 @@ impl Language {
 
 /// How the words of a text are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum LanguageFamily {
     /// Keywords, names, calls.
     Code,
     /// The same; keywords in any case.
@@ -79,7 +79,7 @@ const STARS: Option<(&str, &str)> = Some(("/*", "*/"));
 pub(super) const LANGUAGES: &[Language] = &[
     Language {
         names: &["rs", "rust"],
-        shape: Shape::Code,
+        family: LanguageFamily::Code,
         comments: SLASHES,
         block: STARS,
         quotes: &[long("\""), CHARACTER],
@@ -105,7 +105,7 @@ pub(super) const LANGUAGES: &[Language] = &[
             "typescript",
             "vue",
         ],
-        shape: Shape::Code,
+        family: LanguageFamily::Code,
         comments: SLASHES,
         block: STARS,
         quotes: &[DOUBLE, SINGLE, long("`")],
@@ -165,7 +165,7 @@ pub(super) const LANGUAGES: &[Language] = &[
     },
     Language {
         names: &["py", "pyi", "python", "python3", "starlark", "bzl"],
-        shape: Shape::Code,
+        family: LanguageFamily::Code,
         comments: HASH,
         block: None,
         quotes: &[long("\"\"\""), long("'''"), DOUBLE, SINGLE],
@@ -178,7 +178,7 @@ pub(super) const LANGUAGES: &[Language] = &[
     },
     Language {
         names: &["go", "golang"],
-        shape: Shape::Code,
+        family: LanguageFamily::Code,
         comments: SLASHES,
         block: STARS,
         quotes: &[DOUBLE, SINGLE, bare("`")],
@@ -214,7 +214,7 @@ pub(super) const LANGUAGES: &[Language] = &[
         names: &[
             "c", "cc", "cpp", "cxx", "c++", "h", "hh", "hpp", "m", "mm", "objc", "cu", "glsl", "wgsl", "zig",
         ],
-        shape: Shape::Code,
+        family: LanguageFamily::Code,
         comments: SLASHES,
         block: STARS,
         quotes: &[DOUBLE, SINGLE],
@@ -280,7 +280,7 @@ pub(super) const LANGUAGES: &[Language] = &[
             "java", "kt", "kts", "kotlin", "cs", "csharp", "swift", "scala", "dart", "groovy", "gradle",
             "php",
         ],
-        shape: Shape::Code,
+        family: LanguageFamily::Code,
         comments: SLASHES,
         block: STARS,
         quotes: &[long("\"\"\""), DOUBLE, SINGLE],
@@ -362,7 +362,7 @@ pub(super) const LANGUAGES: &[Language] = &[
     },
     Language {
         names: &["rb", "ruby", "ex", "exs", "elixir", "cr"],
-        shape: Shape::Code,
+        family: LanguageFamily::Code,
         comments: HASH,
         block: None,
         quotes: &[long("\"\"\""), DOUBLE, SINGLE],
@@ -410,7 +410,7 @@ pub(super) const LANGUAGES: &[Language] = &[
     },
     Language {
         names: &["lua", "luau"],
-        shape: Shape::Code,
+        family: LanguageFamily::Code,
         comments: &["--"],
         block: Some(("--[[", "]]")),
         quotes: &[DOUBLE, SINGLE, bare("`")],
@@ -421,7 +421,7 @@ pub(super) const LANGUAGES: &[Language] = &[
     },
     Language {
         names: &["hs", "haskell", "elm", "ml", "ocaml", "nix"],
-        shape: Shape::Code,
+        family: LanguageFamily::Code,
         comments: &["-- "],
         block: Some(("{-", "-}")),
         quotes: &[DOUBLE],
@@ -433,7 +433,7 @@ pub(super) const LANGUAGES: &[Language] = &[
     },
     Language {
         names: &["sql", "mysql", "pgsql", "postgres", "sqlite"],
-        shape: Shape::Query,
+        family: LanguageFamily::Query,
         comments: &["--"],
         block: STARS,
         quotes: &[quote("\""), bare("'")],
@@ -518,7 +518,7 @@ pub(super) const LANGUAGES: &[Language] = &[
             "shell-session",
             "zsh",
         ],
-        shape: Shape::Shell,
+        family: LanguageFamily::Shell,
         comments: HASH,
         block: None,
         quotes: &[long("\""), bare("'")],
@@ -529,7 +529,7 @@ pub(super) const LANGUAGES: &[Language] = &[
     },
     Language {
         names: &["json", "json5", "jsonc", "jsonl", "ndjson"],
-        shape: Shape::Data,
+        family: LanguageFamily::Data,
         comments: SLASHES,
         block: STARS,
         quotes: &[DOUBLE],
@@ -537,7 +537,7 @@ pub(super) const LANGUAGES: &[Language] = &[
     },
     Language {
         names: &["cfg", "conf", "env", "ini", "lock", "properties", "toml", "yaml", "yml"],
-        shape: Shape::Data,
+        family: LanguageFamily::Data,
         comments: HASH,
         block: None,
         quotes: &[long("\"\"\""), DOUBLE, SINGLE],
@@ -545,7 +545,7 @@ pub(super) const LANGUAGES: &[Language] = &[
     },
     Language {
         names: &["css", "less", "sass", "scss"],
-        shape: Shape::Data,
+        family: LanguageFamily::Data,
         comments: SLASHES,
         block: STARS,
         quotes: &[DOUBLE, SINGLE],
@@ -553,7 +553,7 @@ pub(super) const LANGUAGES: &[Language] = &[
     },
     Language {
         names: &["htm", "html", "plist", "svg", "xhtml", "xml", "xsd"],
-        shape: Shape::Tags,
+        family: LanguageFamily::Tags,
         comments: &[],
         block: Some(("<!--", "-->")),
         quotes: &[],
@@ -561,7 +561,7 @@ pub(super) const LANGUAGES: &[Language] = &[
     },
     Language {
         names: &["diff", "patch"],
-        shape: Shape::Changes,
+        family: LanguageFamily::Changes,
         comments: &[],
         block: None,
         quotes: &[],

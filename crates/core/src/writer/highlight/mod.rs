@@ -8,7 +8,7 @@ mod language;
 
 use std::collections::VecDeque;
 
-use self::language::{LANGUAGES, Language, Quote, Shape};
+use self::language::{LANGUAGES, Language, LanguageFamily, Quote};
 
 /// Longer code is left plain.
 const MAX_CODE: usize = 256 * 1024;
@@ -23,22 +23,22 @@ const PARTS: usize = 16;
 const MAX_HEREDOCS: usize = 8;
 
 /// A part of a line, and its role if it has one.
-pub(super) type Part<'l> = (&'l str, Option<&'static str>);
+pub(super) type HighlightedText<'l> = (&'l str, Option<&'static str>);
 
 /// Reads code line by line.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(super) struct Highlighter {
     language: &'static Language,
     /// Whether what begins a comment or a string begins with a byte.
     has_mark: [bool; 256],
-    inside: Inside,
+    inside: OpenSyntax,
     /// In a shell: the texts that follow, by what ends them.
-    heredocs: VecDeque<Heredoc>,
+    heredocs: VecDeque<AwaitedHeredoc>,
 }
 
 /// A text that a command of a shell reads from the lines below it: `cat <<EOF`.
 #[derive(Debug)]
-struct Heredoc {
+struct AwaitedHeredoc {
     /// The line that ends it.
     end: String,
     /// Whether tabs before that don't count.
@@ -47,7 +47,7 @@ struct Heredoc {
 
 /// What the end of a line was inside of.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Inside {
+enum OpenSyntax {
     /// Nothing that goes on.
     Nothing,
     /// A comment up to this.
@@ -60,7 +60,7 @@ enum Inside {
 
 /// Begins to read `code` in a language, named as after a fence or as a file extension. `None` if the language isn't
 /// known or the code is too long.
-pub(super) fn lines(language: &str, code: &str) -> Option<Lines> {
+pub(super) fn lines(language: &str, code: &str) -> Option<Highlighter> {
     let name = language.split([' ', ',', '{', ':']).next()?.trim_start_matches('.');
     if name.is_empty() || code.len() > MAX_CODE {
         return None;
@@ -71,16 +71,16 @@ pub(super) fn lines(language: &str, code: &str) -> Option<Lines> {
     for mark in language.marks() {
         has_mark[usize::from(mark.as_bytes()[0])] = true;
     }
-    Some(Lines { language, has_mark, inside: Inside::Nothing, heredocs: VecDeque::new() })
+    Some(Highlighter { language, has_mark, inside: OpenSyntax::Nothing, heredocs: VecDeque::new() })
 }
 
-impl Lines {
+impl Highlighter {
     /// The parts of the next line; `None` if the line is to stay plain.
-    pub(super) fn line<'l>(&mut self, line: &'l str) -> Option<Vec<Part<'l>>> {
+    pub(super) fn line<'l>(&mut self, line: &'l str) -> Option<Vec<HighlightedText<'l>>> {
         if line.len() > MAX_LINE {
             return None;
         }
-        if let (Some(heredoc), Inside::Nothing) = (self.heredocs.front(), self.inside) {
+        if let (Some(heredoc), OpenSyntax::Nothing) = (self.heredocs.front(), self.inside) {
             let text = if heredoc.is_indented { line.trim_start_matches('\t') } else { line };
             if text == heredoc.end {
                 self.heredocs.pop_front();
@@ -91,34 +91,34 @@ impl Lines {
         let heredocs = &mut self.heredocs;
         let (language, has_mark) = (self.language, &self.has_mark);
         let parts = Vec::with_capacity(PARTS);
-        let mut reader = Reader { line, language, has_mark, at: 0, parts, command: true, heredocs };
-        if self.language.shape == Shape::Changes {
+        let mut reader = LineHighlighter { line, language, has_mark, at: 0, parts, command: true, heredocs };
+        if self.language.family == LanguageFamily::Changes {
             reader.change();
         } else {
             while reader.at < line.len() {
                 self.inside = reader.next(self.inside);
             }
         }
-        if let Inside::Text(Quote { long: false, .. }) = self.inside {
-            self.inside = Inside::Nothing;
+        if let OpenSyntax::Text(Quote { long: false, .. }) = self.inside {
+            self.inside = OpenSyntax::Nothing;
         }
         Some(reader.parts)
     }
 }
 
 /// Reads one line.
-struct Reader<'l, 'a> {
+struct LineHighlighter<'l, 'a> {
     line: &'l str,
     language: &'static Language,
     has_mark: &'a [bool; 256],
     at: usize,
-    parts: Vec<Part<'l>>,
+    parts: Vec<HighlightedText<'l>>,
     /// In a shell: whether the next word is a command.
     command: bool,
-    heredocs: &'a mut VecDeque<Heredoc>,
+    heredocs: &'a mut VecDeque<AwaitedHeredoc>,
 }
 
-impl<'l> Reader<'l, '_> {
+impl<'l> LineHighlighter<'l, '_> {
     fn rest(&self) -> &'l str {
         &self.line[self.at..]
     }
@@ -148,46 +148,48 @@ impl<'l> Reader<'l, '_> {
     }
 
     /// Takes the next part; says what its end is inside of.
-    fn next(&mut self, inside: Inside) -> Inside {
+    fn next(&mut self, inside: OpenSyntax) -> OpenSyntax {
         match inside {
-            Inside::Comment(close) => {
+            OpenSyntax::Comment(close) => {
                 let end = self.rest().find(close).map(|at| at + close.len());
                 self.take(end.unwrap_or(self.rest().len()), Some("syntax.comment"));
-                if end.is_some() { Inside::Nothing } else { inside }
+                if end.is_some() { OpenSyntax::Nothing } else { inside }
             }
-            Inside::Text(quote) => {
+            OpenSyntax::Text(quote) => {
                 let end = string_end(self.rest(), quote);
                 self.take(end.unwrap_or(self.rest().len()), Some("syntax.string"));
-                if end.is_some() { Inside::Nothing } else { inside }
+                if end.is_some() { OpenSyntax::Nothing } else { inside }
             }
-            Inside::Tag => self.in_tag(),
-            Inside::Nothing => self.outside(),
+            OpenSyntax::Tag => self.in_tag(),
+            OpenSyntax::Nothing => self.outside(),
         }
     }
 
-    fn outside(&mut self) -> Inside {
+    fn outside(&mut self) -> OpenSyntax {
         let rest = self.rest();
-        let Some(first) = rest.chars().next() else { return Inside::Nothing };
+        let Some(first) = rest.chars().next() else { return OpenSyntax::Nothing };
         if self.has_mark[usize::from(rest.as_bytes()[0])]
             && let Some(inside) = self.marked()
         {
             return inside;
         }
-        if self.language.shape == Shape::Tags {
+        if self.language.family == LanguageFamily::Tags {
             return self.between_tags();
         }
         match first {
             ' ' => self.take(rest.bytes().take_while(|byte| *byte == b' ').count(), None),
             '0'..='9' => self.take(number_length(rest), Some("syntax.number")),
-            '$' if self.language.shape == Shape::Shell => self.variable(),
-            '-' if self.language.shape == Shape::Shell && self.is_after_blank() => {
+            '$' if self.language.family == LanguageFamily::Shell => self.variable(),
+            '-' if self.language.family == LanguageFamily::Shell && self.is_after_blank() => {
                 let length = rest.find(|ch: char| ch.is_whitespace() || ch == '=').unwrap_or(rest.len());
                 self.take(length, Some("syntax.attribute"));
             }
-            '@' | '#' if self.language.shape != Shape::Shell && is_word(rest[1..].chars().next()) => {
+            '@' | '#'
+                if self.language.family != LanguageFamily::Shell && is_word(rest[1..].chars().next()) =>
+            {
                 self.take(1 + word_length(&rest[1..]), Some("syntax.attribute"));
             }
-            '<' if self.language.shape == Shape::Shell => self.redirection(),
+            '<' if self.language.family == LanguageFamily::Shell => self.redirection(),
             _ if is_word(Some(first)) => self.word(),
             '|' | ';' | '&' | '(' | '{' | '`' => {
                 self.command = true;
@@ -195,19 +197,19 @@ impl<'l> Reader<'l, '_> {
             }
             _ => self.take(first.len_utf8(), None),
         }
-        Inside::Nothing
+        OpenSyntax::Nothing
     }
 
     /// Takes what begins a comment or a string, if such stands here.
-    fn marked(&mut self) -> Option<Inside> {
+    fn marked(&mut self) -> Option<OpenSyntax> {
         let rest = self.rest();
         if let Some((open, close)) = self.language.block.filter(|(open, _)| rest.starts_with(open)) {
             self.take(open.len(), Some("syntax.comment"));
-            return Some(Inside::Comment(close));
+            return Some(OpenSyntax::Comment(close));
         }
         if self.is_comment() {
             self.take(rest.len(), Some("syntax.comment"));
-            return Some(Inside::Nothing);
+            return Some(OpenSyntax::Nothing);
         }
         let is_open = |quote: &&Quote| rest.starts_with(quote.mark) && (!quote.single || is_character(rest));
         let quote = self.language.quotes.iter().find(is_open)?;
@@ -231,15 +233,15 @@ impl<'l> Reader<'l, '_> {
     }
 
     /// A string, or the key that it is.
-    fn string(&mut self, quote: Quote) -> Inside {
+    fn string(&mut self, quote: Quote) -> OpenSyntax {
         let length = quote.mark.len();
         let end = string_end(&self.rest()[length..], quote).map(|end| length + end);
-        let is_key = self.language.shape == Shape::Data
+        let is_key = self.language.family == LanguageFamily::Data
             && end.is_some_and(|end| self.rest()[end..].trim_start().starts_with([':', '=']));
         let role = if is_key { "syntax.attribute" } else { "syntax.string" };
         self.command = false;
         self.take(end.unwrap_or(self.rest().len()), Some(role));
-        if end.is_some() { Inside::Nothing } else { Inside::Text(quote) }
+        if end.is_some() { OpenSyntax::Nothing } else { OpenSyntax::Text(quote) }
     }
 
     /// `<`, `<<END`, `<<<`. Within `((…))` two of them move bits.
@@ -260,7 +262,7 @@ impl<'l> Reader<'l, '_> {
         };
         let end = end.unwrap_or_default();
         if !end.is_empty() {
-            self.heredocs.push_back(Heredoc { end: end.to_owned(), is_indented });
+            self.heredocs.push_back(AwaitedHeredoc { end: end.to_owned(), is_indented });
         }
     }
 
@@ -278,8 +280,8 @@ impl<'l> Reader<'l, '_> {
 
     fn word(&mut self) {
         let rest = self.rest();
-        let length = match self.language.shape {
-            Shape::Shell | Shape::Data => {
+        let length = match self.language.family {
+            LanguageFamily::Shell | LanguageFamily::Data => {
                 let is_end = |ch: char| !is_word(Some(ch)) && !matches!(ch, '-' | '.' | '/' | '+' | '~');
                 rest.find(is_end).unwrap_or(rest.len())
             }
@@ -287,9 +289,9 @@ impl<'l> Reader<'l, '_> {
         };
         let (word, behind) = rest.split_at(length);
         let is_keyword = |word: &str| self.language.keywords.binary_search(&word).is_ok();
-        let role = match self.language.shape {
-            Shape::Data => self.data_word(word, behind),
-            Shape::Shell => {
+        let role = match self.language.family {
+            LanguageFamily::Data => self.data_word(word, behind),
+            LanguageFamily::Shell => {
                 let role = match word {
                     _ if behind.starts_with('=') => Some("syntax.variable"),
                     _ if !self.command => None,
@@ -300,7 +302,7 @@ impl<'l> Reader<'l, '_> {
                 self.command = self.command && role != Some("syntax.function");
                 role
             }
-            Shape::Query if is_keyword(&word.to_ascii_lowercase()) => Some("syntax.keyword"),
+            LanguageFamily::Query if is_keyword(&word.to_ascii_lowercase()) => Some("syntax.keyword"),
             _ if is_keyword(word) => Some("syntax.keyword"),
             _ => named(word, behind),
         };
@@ -317,7 +319,7 @@ impl<'l> Reader<'l, '_> {
     }
 
     /// The next part of what stands between tags.
-    fn between_tags(&mut self) -> Inside {
+    fn between_tags(&mut self) -> OpenSyntax {
         let rest = self.rest();
         match rest.find('<') {
             Some(0) => {
@@ -326,27 +328,27 @@ impl<'l> Reader<'l, '_> {
                 let length = name_length(self.rest());
                 if length > 0 {
                     self.take(length, Some("syntax.tag"));
-                    return Inside::Tag;
+                    return OpenSyntax::Tag;
                 }
             }
             end => self.take(end.unwrap_or(rest.len()), None),
         }
-        Inside::Nothing
+        OpenSyntax::Nothing
     }
 
-    fn in_tag(&mut self) -> Inside {
+    fn in_tag(&mut self) -> OpenSyntax {
         let rest = self.rest();
-        let Some(first) = rest.chars().next() else { return Inside::Tag };
+        let Some(first) = rest.chars().next() else { return OpenSyntax::Tag };
         match first {
             '>' => {
                 self.take(1, None);
-                return Inside::Nothing;
+                return OpenSyntax::Nothing;
             }
             '"' | '\'' => {
                 let mark = if first == '"' { "\"" } else { "'" };
                 let Some(end) = rest[1..].find(first) else {
                     self.take(rest.len(), Some("syntax.string"));
-                    return Inside::Text(Quote { mark, long: false, escapes: false, single: false });
+                    return OpenSyntax::Text(Quote { mark, long: false, escapes: false, single: false });
                 };
                 self.take(end + 2, Some("syntax.string"));
             }
@@ -355,7 +357,7 @@ impl<'l> Reader<'l, '_> {
                 length => self.take(length, Some("syntax.attribute")),
             },
         }
-        Inside::Tag
+        OpenSyntax::Tag
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use super::out::Out;
+use super::out::HtmlOut;
 use super::prose;
 use crate::entry::{Block, Change, DiffLine, Hunk, Line, ListItem, Picture, Point, Role, Setting};
 use crate::writer::page::{self, PageOptions, PictureSource};
@@ -14,7 +14,7 @@ const MAX_FOLDS: usize = 64;
 
 /// Writes blocks.
 pub(super) struct HtmlBlocks<'b, 'p> {
-    pub(super) out: &'b mut Out<'p>,
+    pub(super) out: &'b mut HtmlOut<'p>,
     pub(super) options: &'b PageOptions,
 }
 
@@ -274,17 +274,17 @@ impl HtmlBlocks<'_, '_> {
 }
 
 /// A line of spans.
-pub(super) fn line(out: &mut Out<'_>, line: &Line) {
+pub(super) fn line(out: &mut HtmlOut<'_>, line: &Line) {
     spans(out, line, true);
 }
 
 /// A line of spans for a place that is something to click at itself, where no link may be.
-pub(super) fn label(out: &mut Out<'_>, line: &Line) {
+pub(super) fn label(out: &mut HtmlOut<'_>, line: &Line) {
     spans(out, line, false);
 }
 
 /// The links of a line, each in a line of its own.
-pub(super) fn links(out: &mut Out<'_>, line: &Line) {
+pub(super) fn links(out: &mut HtmlOut<'_>, line: &Line) {
     for span in line.spans.iter().filter(|span| span.link.is_some()) {
         out.raw("<p class=\"line\">");
         spans(out, &Line { spans: vec![span.clone()] }, true);
@@ -292,7 +292,7 @@ pub(super) fn links(out: &mut Out<'_>, line: &Line) {
     }
 }
 
-fn spans(out: &mut Out<'_>, line: &Line, has_links: bool) {
+fn spans(out: &mut HtmlOut<'_>, line: &Line, has_links: bool) {
     for span in &line.spans {
         let address = span.link.as_deref().filter(|_| has_links).and_then(commonmark::address);
         if let Some(address) = &address {
@@ -317,7 +317,7 @@ fn spans(out: &mut Out<'_>, line: &Line, has_links: bool) {
 }
 
 /// Code, its words marked for what they are, with numbers if it has some.
-pub(super) fn code_lines(out: &mut Out<'_>, text: &str, lang: Option<&str>, start: Option<u64>) {
+pub(super) fn code_lines(out: &mut HtmlOut<'_>, text: &str, lang: Option<&str>, start: Option<u64>) {
     let mut colours = lang.and_then(|lang| highlight::lines(lang, text));
     if colours.is_none() && start.is_none() {
         out.text(text);

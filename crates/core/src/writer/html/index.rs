@@ -1,6 +1,6 @@
 //! The page that leads to others.
 
-use super::out::Out;
+use super::out::HtmlOut;
 use super::{Html, head};
 use crate::event::Usage;
 use crate::formatter::figures;
@@ -28,7 +28,7 @@ impl Html {
     /// The page that leads to `pages`, in their order.
     pub fn index(pages: &[Page]) -> String {
         let (mut buffer, mut page) = (String::new(), String::new());
-        let mut out = Out::new(&mut buffer, &mut page);
+        let mut out = HtmlOut::new(&mut buffer, &mut page);
         head("Agent sessions", &mut out);
         out.raw("<header class=\"top\"><h1>Agent sessions</h1><p class=\"facts\">");
         out.text(&figures::count_of(pages.len() as u64, "session", "sessions"));
@@ -54,7 +54,7 @@ impl Html {
     }
 }
 
-fn row(page: &Page, out: &mut Out<'_>) {
+fn row(page: &Page, out: &mut HtmlOut<'_>) {
     out.raw("<tr><td><a href=\"");
     out.text(&page.href);
     out.raw("\">");

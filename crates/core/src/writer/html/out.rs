@@ -1,4 +1,4 @@
-//! Where HTML is written to: text only through [`Out::text`], which nothing of it survives as markup.
+//! Where HTML is written to: text only through [`HtmlOut::text`], which nothing of it survives as markup.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use wide::u8x16;
 const BUFFER: usize = 64 * 1024;
 
 /// Takes HTML and passes it on in pieces.
-pub(super) struct Out<'p> {
+pub(super) struct HtmlOut<'p> {
     sink: &'p mut dyn fmt::Write,
     buffer: &'p mut String,
     failed: bool,
 }
 
-impl<'p> Out<'p> {
+impl<'p> HtmlOut<'p> {
     pub(super) fn new(buffer: &'p mut String, out: &'p mut dyn fmt::Write) -> Self {
         buffer.clear();
         Self { sink: out, buffer, failed: false }

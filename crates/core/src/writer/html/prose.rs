@@ -5,7 +5,7 @@
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Tag, TagEnd, TextMergeStream};
 
 use super::block::code_lines;
-use super::out::Out;
+use super::out::HtmlOut;
 use crate::text;
 use crate::writer::commonmark::{self, Definitions};
 
@@ -13,7 +13,7 @@ use crate::writer::commonmark::{self, Definitions};
 const MAX_DEPTH: usize = 96;
 
 /// Writes Markdown, or, if it is such that no one wrote it, its source.
-pub(super) fn write(out: &mut Out<'_>, source: &str) {
+pub(super) fn write(out: &mut HtmlOut<'_>, source: &str) {
     let source = source.trim_matches('\n').trim_end();
     if source.trim().is_empty() {
         return;
@@ -65,7 +65,7 @@ struct HtmlTable {
 }
 
 struct HtmlProse<'w, 'p> {
-    out: &'w mut Out<'p>,
+    out: &'w mut HtmlOut<'p>,
     /// Language and text of the code that is open.
     code: Option<(String, String)>,
     links: Vec<OpenHtmlLink>,

@@ -8,7 +8,7 @@ use std::fmt::{self, Write};
 
 use indexmap::IndexMap;
 
-use super::out::Out;
+use super::out::HtmlOut;
 use super::session_title;
 use crate::entry::Entry;
 use crate::formatter::figures;
@@ -200,7 +200,7 @@ impl Timeline {
     }
 
     /// Draws it.
-    pub(super) fn write(&self, out: &mut Out<'_>) {
+    pub(super) fn write(&self, out: &mut HtmlOut<'_>) {
         if self.bars.is_empty() {
             return;
         }
@@ -227,7 +227,7 @@ impl Timeline {
         out.raw("</p></section>\n");
     }
 
-    fn bar_of(&self, bar: &Bar, out: &mut Out<'_>) {
+    fn bar_of(&self, bar: &Bar, out: &mut HtmlOut<'_>) {
         let (from, to) = (self.x(bar.from), self.x(bar.to));
         let thinnest = if bar.class == "b-say" || bar.class == "b-ask" { 1.5 } else { 2.5 };
         let width = (to - from).max(thinnest);
@@ -251,7 +251,7 @@ impl Timeline {
         out.raw("</title></rect>");
     }
 
-    fn curves(&self, out: &mut Out<'_>) {
+    fn curves(&self, out: &mut HtmlOut<'_>) {
         let most = self.tokens.iter().map(|(_, total, _)| *total).max().unwrap_or(0);
         // One point is no curve.
         if most == 0 || self.tokens.len() < 2 {
@@ -283,7 +283,7 @@ impl Timeline {
         out.raw("</svg></div>\n");
     }
 
-    fn facts(&self, out: &mut Out<'_>) {
+    fn facts(&self, out: &mut HtmlOut<'_>) {
         let mut facts = Vec::new();
         facts.push(figures::count_of(self.calls, "call", "calls").to_string());
         if self.failures > 0 {

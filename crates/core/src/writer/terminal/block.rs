@@ -214,7 +214,7 @@ impl TerminalBlocks<'_, '_> {
 pub(super) fn coloured<'a>(
     look: &Look,
     line: &'a str,
-    colours: Option<&mut highlight::Lines>,
+    colours: Option<&mut highlight::Highlighter>,
     role: &'a str,
     base: Style,
 ) -> Vec<StyledText<'a>> {

@@ -14,7 +14,7 @@ const FOREIGN: [&str; 6] = ["node_modules", "site-packages", "dist-packages", ".
 
 /// A line of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place<'t> {
+pub(super) struct FileLine<'t> {
     /// The path as it was written.
     pub(super) file: &'t str,
     /// The line, from one.
@@ -22,7 +22,7 @@ pub(super) struct Place<'t> {
 }
 
 /// The first place that a text complains of, of those that `is_wanted`. What is only warned of is no reason to fail.
-pub(super) fn first(text: &str, is_wanted: impl Fn(Place<'_>) -> bool) -> Option<Place<'_>> {
+pub(super) fn first(text: &str, is_wanted: impl Fn(FileLine<'_>) -> bool) -> Option<FileLine<'_>> {
     let text = &text[..crate::clip::floor(text, MAX_TEXT)];
     memchr::memchr3_iter(b':', b'(', b'"', text.as_bytes()).find_map(|at| {
         let (number, rest) = number(match text.as_bytes()[at] {
@@ -32,7 +32,7 @@ pub(super) fn first(text: &str, is_wanted: impl Fn(Place<'_>) -> bool) -> Option
         let is_closed = text.as_bytes()[at] != b'(' || rest.starts_with([',', ')']);
         let is_of_path = |ch: char| ch.is_alphanumeric() || "_-./\\+@~".contains(ch);
         let start = text[..at].char_indices().rev().take_while(|(_, ch)| is_of_path(*ch)).last()?.0;
-        let place = Place { file: &text[start..at], line: number };
+        let place = FileLine { file: &text[start..at], line: number };
         // Behind `https:` and `C:` is only the end of what is named.
         let is_whole = !text[..start].ends_with(':');
         let is_place = is_closed && is_whole && is_source(place.file) && is_wanted(place);
@@ -113,6 +113,6 @@ mod tests {
     #[test]
     fn only_places_that_are_wanted_count() {
         let place = first("src/a.rs:1\nsrc/b.rs:2", |place| place.file.ends_with("b.rs"));
-        assert_eq!(place, Some(Place { file: "src/b.rs", line: 2 }));
+        assert_eq!(place, Some(FileLine { file: "src/b.rs", line: 2 }));
     }
 }
