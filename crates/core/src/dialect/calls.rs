@@ -12,7 +12,7 @@ const MAX_NAME: usize = 1_024;
 
 /// How far a call has come.
 #[derive(Clone)]
-pub(super) enum Call {
+pub(super) enum CallState {
     /// Its result has not come.
     Awaited(Option<Arc<str>>, Option<Deed>),
     /// Its result has come.
@@ -21,31 +21,31 @@ pub(super) enum Call {
 
 /// The calls that were made last, by the hashes of their ids.
 #[derive(Default)]
-pub(super) struct Calls(Recent<Call, MAX_CALLS, 1>);
+pub(super) struct Calls(Recent<CallState, MAX_CALLS, 1>);
 
 impl Calls {
     /// A call was made. One that is known already stays as it is.
     pub(super) fn made(&mut self, call: &Item) {
         self.0.add(call.id.hash(), || {
             let tool = call.tool.clone().filter(|tool| tool.len() <= MAX_NAME);
-            Call::Awaited(tool, call.deed)
+            CallState::Awaited(tool, call.deed)
         });
     }
 
     /// How far a call has come; `None` if there was none, or it is long ago.
-    pub(super) fn get(&self, id: &Id) -> Option<&Call> {
+    pub(super) fn get(&self, id: &Id) -> Option<&CallState> {
         self.0.get(id.hash())
     }
 
     /// Whether the result of a call is still to come.
     pub(super) fn awaits(&self, id: &Id) -> bool {
-        matches!(self.get(id), Some(Call::Awaited(..)))
+        matches!(self.get(id), Some(CallState::Awaited(..)))
     }
 
     /// The result of a call has come.
     pub(super) fn answered(&mut self, id: &Id) {
         if let Some(call) = self.0.get_mut(id.hash()) {
-            *call = Call::Answered;
+            *call = CallState::Answered;
         }
     }
 }
@@ -67,7 +67,7 @@ mod tests {
         assert!(calls.awaits(&id));
         calls.answered(&id);
         calls.made(&call(0));
-        assert!(matches!(calls.get(&id), Some(Call::Answered)), "made again");
+        assert!(matches!(calls.get(&id), Some(CallState::Answered)), "made again");
         for number in 1..=MAX_CALLS {
             calls.made(&call(number));
             assert!(calls.get(&id).is_some());

@@ -27,7 +27,7 @@ const MOST_FILES: usize = 1_000;
 pub(super) fn changes_of(text: &str) -> Option<Fact> {
     let mut lines = text.lines();
     lines.find(|line| line.trim() == BEGIN)?;
-    let mut files: Vec<File<'_>> = Vec::new();
+    let mut files: Vec<PatchedFile<'_>> = Vec::new();
     for line in lines {
         if files.len() > MOST_FILES {
             break;
@@ -39,9 +39,9 @@ pub(super) fn changes_of(text: &str) -> Option<Fact> {
             continue;
         };
         match head.split_once(": ") {
-            Some(("Add File", path)) => files.push(File::new("add", path)),
-            Some(("Delete File", path)) => files.push(File::new("delete", path)),
-            Some(("Update File", path)) => files.push(File::new("update", path)),
+            Some(("Add File", path)) => files.push(PatchedFile::new("add", path)),
+            Some(("Delete File", path)) => files.push(PatchedFile::new("delete", path)),
+            Some(("Update File", path)) => files.push(PatchedFile::new("update", path)),
             Some(("Move to", path)) => {
                 if let Some(file) = files.last_mut() {
                     file.to = Some(path.trim());
@@ -53,11 +53,11 @@ pub(super) fn changes_of(text: &str) -> Option<Fact> {
     }
     (1..=MOST_FILES)
         .contains(&files.len())
-        .then(|| Fact::List(files.into_iter().map(File::into_fact).collect()))
+        .then(|| Fact::List(files.into_iter().map(PatchedFile::into_fact).collect()))
 }
 
 /// One file of a patch.
-struct File<'a> {
+struct PatchedFile<'a> {
     kind: &'static str,
     path: &'a str,
     to: Option<&'a str>,
@@ -65,7 +65,7 @@ struct File<'a> {
     text: String,
 }
 
-impl<'a> File<'a> {
+impl<'a> PatchedFile<'a> {
     fn new(kind: &'static str, path: &'a str) -> Self {
         Self { kind, path: path.trim(), to: None, text: String::new() }
     }

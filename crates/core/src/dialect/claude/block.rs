@@ -3,32 +3,34 @@
 use crate::item::{Content, Id};
 use crate::json::{Kind, Str, Value};
 
-use super::line::Field;
+use super::line::FieldNode;
 
 /// Where the fields of a content block stand; of two with one name the last counts.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Fields {
-    kind: Field,
-    text: Field,
-    thinking: Field,
-    id: Field,
-    name: Field,
-    input: Field,
-    call: Field,
-    content: Field,
+pub(super) struct BlockFields {
+    kind: FieldNode,
+    text: FieldNode,
+    thinking: FieldNode,
+    id: FieldNode,
+    name: FieldNode,
+    input: FieldNode,
+    call: FieldNode,
+    content: FieldNode,
     pub(super) is_error: bool,
     /// It has a field that no call has.
     pub(super) is_odd_call: bool,
 }
 
-impl Fields {
+impl BlockFields {
     /// Finds the fields of a block, whatever it is.
     pub(super) fn of(block: Value<'_>) -> Self {
         let is_text = matches!(block.kind(), Kind::String | Kind::Null);
-        let mut found =
-            Self { text: if is_text { Field::of(block) } else { Field::default() }, ..Self::default() };
+        let mut found = Self {
+            text: if is_text { FieldNode::of(block) } else { FieldNode::default() },
+            ..Self::default()
+        };
         block.fields(|name, value| {
-            let field = Field::of(value);
+            let field = FieldNode::of(value);
             match name {
                 b"type" => found.kind = field,
                 b"id" => found.id = field,
@@ -54,19 +56,19 @@ impl Fields {
 
 /// A content block. Fields that it hasn't are `None`.
 #[derive(Clone, Copy)]
-pub(super) struct Block<'a> {
+pub(super) struct ContentBlock<'a> {
     pub(super) value: Value<'a>,
-    pub(super) fields: Fields,
+    pub(super) fields: BlockFields,
 }
 
-impl<'a> Block<'a> {
+impl<'a> ContentBlock<'a> {
     /// Reads a block, whatever it is.
     pub(super) fn of(value: Value<'a>) -> Self {
-        Self { value, fields: Fields::of(value) }
+        Self { value, fields: BlockFields::of(value) }
     }
 
     /// Reads a block whose fields may be known.
-    pub(super) fn known(value: Value<'a>, fields: Option<&Fields>) -> Self {
+    pub(super) fn known(value: Value<'a>, fields: Option<&BlockFields>) -> Self {
         fields.map_or_else(|| Self::of(value), |fields| Self { value, fields: *fields })
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Live lines use `snake_case`, history lines `camelCase`; both are read the same way. Finding the fields needs
 //! nothing but the line, so it is done where lines are read, maybe on another thread: an [`Envelope`] says where
-//! they stand. A [`Line`] is the envelope together with its record.
+//! they stand. A [`ClaudeLine`] is the envelope together with its record.
 
 use std::num::NonZeroU32;
 use std::sync::LazyLock;
@@ -14,9 +14,9 @@ use super::message::Message;
 
 /// Where a field stands in its record, if the object has it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Field(Option<NonZeroU32>);
+pub(super) struct FieldNode(Option<NonZeroU32>);
 
-impl Field {
+impl FieldNode {
     /// That of a value inside of another: the outermost, node 0, is no field.
     pub(super) fn of(value: Value<'_>) -> Self {
         Self(NonZeroU32::new(value.node()))
@@ -38,21 +38,21 @@ impl Field {
 /// Where the fields of an envelope stand.
 #[derive(Clone, Debug, Default)]
 pub(in crate::dialect) struct Envelope {
-    kind: Field,
-    subtype: Field,
-    session: Field,
-    uuid: Field,
-    parent_uuid: Field,
-    parent: Field,
-    agent: Field,
-    timestamp: Field,
-    message: Field,
-    event: Field,
-    structured: Field,
-    cwd: Field,
-    version: Field,
-    supersedes: Field,
-    block_index: Field,
+    kind: FieldNode,
+    subtype: FieldNode,
+    session: FieldNode,
+    uuid: FieldNode,
+    parent_uuid: FieldNode,
+    parent: FieldNode,
+    agent: FieldNode,
+    timestamp: FieldNode,
+    message: FieldNode,
+    event: FieldNode,
+    structured: FieldNode,
+    cwd: FieldNode,
+    version: FieldNode,
+    supersedes: FieldNode,
+    block_index: FieldNode,
     pub(super) flags: Flags,
     /// The fields of `message`.
     pub(super) inside: Message,
@@ -85,36 +85,36 @@ impl Envelope {
                 found.has_unknown = true;
                 return;
             };
-            let node = Field::of(field);
+            let node = FieldNode::of(field);
             match name {
-                Key::Type => found.kind = node,
-                Key::Subtype => found.subtype = node,
-                Key::Session => found.session = node,
-                Key::HistorySession => {
+                EnvelopeKey::Type => found.kind = node,
+                EnvelopeKey::Subtype => found.subtype = node,
+                EnvelopeKey::Session => found.session = node,
+                EnvelopeKey::HistorySession => {
                     found.session = node;
                     flags.is_history = true;
                 }
-                Key::Uuid => found.uuid = node,
-                Key::ParentUuid => found.parent_uuid = node,
-                Key::Parent => found.parent = node,
-                Key::Agent => found.agent = node,
-                Key::Timestamp => found.timestamp = node,
-                Key::Message => {
+                EnvelopeKey::Uuid => found.uuid = node,
+                EnvelopeKey::ParentUuid => found.parent_uuid = node,
+                EnvelopeKey::Parent => found.parent = node,
+                EnvelopeKey::Agent => found.agent = node,
+                EnvelopeKey::Timestamp => found.timestamp = node,
+                EnvelopeKey::Message => {
                     found.message = node;
                     found.inside = Message::of(field);
                 }
-                Key::Event => found.event = node,
-                Key::Structured => found.structured = node,
-                Key::Cwd => found.cwd = node,
-                Key::Version => found.version = node,
-                Key::Supersedes => found.supersedes = node,
-                Key::BlockIndex => found.block_index = node,
-                Key::Sidechain => flags.is_sidechain = is_true(),
-                Key::Synthetic => flags.is_synthetic |= is_true(),
-                Key::Summary => flags.is_summary = is_true(),
-                Key::ApiError => flags.is_api_error |= is_true(),
-                Key::Aborted => flags.is_aborted |= is_true(),
-                Key::Beside => {}
+                EnvelopeKey::Event => found.event = node,
+                EnvelopeKey::Structured => found.structured = node,
+                EnvelopeKey::Cwd => found.cwd = node,
+                EnvelopeKey::Version => found.version = node,
+                EnvelopeKey::Supersedes => found.supersedes = node,
+                EnvelopeKey::BlockIndex => found.block_index = node,
+                EnvelopeKey::Sidechain => flags.is_sidechain = is_true(),
+                EnvelopeKey::Synthetic => flags.is_synthetic |= is_true(),
+                EnvelopeKey::Summary => flags.is_summary = is_true(),
+                EnvelopeKey::ApiError => flags.is_api_error |= is_true(),
+                EnvelopeKey::Aborted => flags.is_aborted |= is_true(),
+                EnvelopeKey::Beside => {}
             }
         });
         found
@@ -129,14 +129,14 @@ impl Envelope {
 
 /// A line and its envelope.
 #[derive(Clone, Copy)]
-pub(super) struct Line<'a> {
+pub(super) struct ClaudeLine<'a> {
     pub(super) value: Value<'a>,
     pub(super) envelope: &'a Envelope,
     /// What `type` says.
     pub(super) kind: Str<'a>,
 }
 
-impl<'a> Line<'a> {
+impl<'a> ClaudeLine<'a> {
     /// The line of `value`, whose envelope this is. `None`: it has no `type`.
     pub(super) fn of(value: Value<'a>, envelope: &'a Envelope) -> Option<Self> {
         Some(Self { value, envelope, kind: envelope.kind.str(value)? })
@@ -203,7 +203,7 @@ impl<'a> Line<'a> {
 
 /// What a key of the envelope is for.
 #[derive(Clone, Copy)]
-enum Key {
+enum EnvelopeKey {
     Type,
     Subtype,
     Session,
@@ -229,104 +229,104 @@ enum Key {
     Beside,
 }
 
-static NAMES: LazyLock<Names<Key>> = Names::lazy(|| Names::new(&FIELDS));
+static NAMES: LazyLock<Names<EnvelopeKey>> = Names::lazy(|| Names::new(&FIELDS));
 
 /// The fields of message lines.
-static FIELDS: [(&str, Key); 96] = [
-    ("type", Key::Type),
-    ("subtype", Key::Subtype),
-    ("session_id", Key::Session),
-    ("sessionId", Key::HistorySession),
-    ("uuid", Key::Uuid),
-    ("parentUuid", Key::ParentUuid),
-    ("parent_tool_use_id", Key::Parent),
-    ("agentId", Key::Agent),
-    ("timestamp", Key::Timestamp),
-    ("message", Key::Message),
-    ("event", Key::Event),
-    ("tool_use_result", Key::Structured),
-    ("toolUseResult", Key::Structured),
-    ("cwd", Key::Cwd),
-    ("version", Key::Version),
-    ("claude_code_version", Key::Version),
-    ("supersedes", Key::Supersedes),
-    ("supersedesUuids", Key::Supersedes),
-    ("apiBlockIndex", Key::BlockIndex),
-    ("isSidechain", Key::Sidechain),
-    ("isMeta", Key::Synthetic),
-    ("isSynthetic", Key::Synthetic),
-    ("isCompactSummary", Key::Summary),
-    ("isApiErrorMessage", Key::ApiError),
-    ("is_api_error_message", Key::ApiError),
-    ("aborted", Key::Aborted),
-    ("isAbortedMidStream", Key::Aborted),
-    ("agent_id", Key::Beside),
-    ("apiError", Key::Beside),
-    ("apiErrorStatus", Key::Beside),
-    ("apiErrorType", Key::Beside),
-    ("api_error_status", Key::Beside),
-    ("api_error_type", Key::Beside),
-    ("api_message_id", Key::Beside),
-    ("attributionAgent", Key::Beside),
-    ("attributionMcpServer", Key::Beside),
-    ("attributionMcpTool", Key::Beside),
-    ("attributionSkill", Key::Beside),
-    ("effort", Key::Beside),
-    ("entrypoint", Key::Beside),
-    ("error", Key::Beside),
-    ("failedResponseHadNoToolCall", Key::Beside),
-    ("gitBranch", Key::Beside),
-    ("holdsPersonsWords", Key::Beside),
-    ("imagePasteIds", Key::Beside),
-    ("interruptedMessageId", Key::Beside),
-    ("isReplay", Key::Beside),
-    ("isVisibleInTranscriptOnly", Key::Beside),
-    ("local_command_outcome", Key::Beside),
-    ("local_command_run", Key::Beside),
-    ("local_command_source", Key::Beside),
-    ("logicalParentUuid", Key::Beside),
-    ("madeBy", Key::Beside),
-    ("mcpCallNotReadOnly", Key::Beside),
-    ("mcpMeta", Key::Beside),
-    ("origin", Key::Beside),
-    ("perTurnEffort", Key::Beside),
-    ("permissionDecision", Key::Beside),
-    ("permissionMode", Key::Beside),
-    ("promptCacheRequested", Key::Beside),
-    ("promptId", Key::Beside),
-    ("promptSource", Key::Beside),
-    ("queueSkipAttachments", Key::Beside),
-    ("refusedMessageId", Key::Beside),
-    ("refused_message_id", Key::Beside),
-    ("refusingModel", Key::Beside),
-    ("requestId", Key::Beside),
-    ("requestRef", Key::Beside),
-    ("request_id", Key::Beside),
-    ("requestedModel", Key::Beside),
-    ("sandboxed", Key::Beside),
-    ("serverClassifierRequest", Key::Beside),
-    ("slug", Key::Beside),
-    ("sourceToolAssistantUUID", Key::Beside),
-    ("sourceToolUseID", Key::Beside),
-    ("subagent_type", Key::Beside),
-    ("task_description", Key::Beside),
-    ("thinkingDisplay", Key::Beside),
-    ("thinkingDurationMs", Key::Beside),
-    ("thinkingMetadata", Key::Beside),
-    ("thinking_display", Key::Beside),
-    ("thinking_duration_ms", Key::Beside),
-    ("todos", Key::Beside),
-    ("toolDenialKind", Key::Beside),
-    ("toolEndsTurn", Key::Beside),
-    ("toolInputStreamMs", Key::Beside),
-    ("tool_result_meta", Key::Beside),
-    ("tool_use_meta", Key::Beside),
-    ("ttft_ms", Key::Beside),
-    ("turnAttributionKey", Key::Beside),
-    ("turnCompanion", Key::Beside),
-    ("turnOrigin", Key::Beside),
-    ("turnPosition", Key::Beside),
-    ("userType", Key::Beside),
-    ("user_message_uuid", Key::Beside),
-    ("user_message_uuids", Key::Beside),
+static FIELDS: [(&str, EnvelopeKey); 96] = [
+    ("type", EnvelopeKey::Type),
+    ("subtype", EnvelopeKey::Subtype),
+    ("session_id", EnvelopeKey::Session),
+    ("sessionId", EnvelopeKey::HistorySession),
+    ("uuid", EnvelopeKey::Uuid),
+    ("parentUuid", EnvelopeKey::ParentUuid),
+    ("parent_tool_use_id", EnvelopeKey::Parent),
+    ("agentId", EnvelopeKey::Agent),
+    ("timestamp", EnvelopeKey::Timestamp),
+    ("message", EnvelopeKey::Message),
+    ("event", EnvelopeKey::Event),
+    ("tool_use_result", EnvelopeKey::Structured),
+    ("toolUseResult", EnvelopeKey::Structured),
+    ("cwd", EnvelopeKey::Cwd),
+    ("version", EnvelopeKey::Version),
+    ("claude_code_version", EnvelopeKey::Version),
+    ("supersedes", EnvelopeKey::Supersedes),
+    ("supersedesUuids", EnvelopeKey::Supersedes),
+    ("apiBlockIndex", EnvelopeKey::BlockIndex),
+    ("isSidechain", EnvelopeKey::Sidechain),
+    ("isMeta", EnvelopeKey::Synthetic),
+    ("isSynthetic", EnvelopeKey::Synthetic),
+    ("isCompactSummary", EnvelopeKey::Summary),
+    ("isApiErrorMessage", EnvelopeKey::ApiError),
+    ("is_api_error_message", EnvelopeKey::ApiError),
+    ("aborted", EnvelopeKey::Aborted),
+    ("isAbortedMidStream", EnvelopeKey::Aborted),
+    ("agent_id", EnvelopeKey::Beside),
+    ("apiError", EnvelopeKey::Beside),
+    ("apiErrorStatus", EnvelopeKey::Beside),
+    ("apiErrorType", EnvelopeKey::Beside),
+    ("api_error_status", EnvelopeKey::Beside),
+    ("api_error_type", EnvelopeKey::Beside),
+    ("api_message_id", EnvelopeKey::Beside),
+    ("attributionAgent", EnvelopeKey::Beside),
+    ("attributionMcpServer", EnvelopeKey::Beside),
+    ("attributionMcpTool", EnvelopeKey::Beside),
+    ("attributionSkill", EnvelopeKey::Beside),
+    ("effort", EnvelopeKey::Beside),
+    ("entrypoint", EnvelopeKey::Beside),
+    ("error", EnvelopeKey::Beside),
+    ("failedResponseHadNoToolCall", EnvelopeKey::Beside),
+    ("gitBranch", EnvelopeKey::Beside),
+    ("holdsPersonsWords", EnvelopeKey::Beside),
+    ("imagePasteIds", EnvelopeKey::Beside),
+    ("interruptedMessageId", EnvelopeKey::Beside),
+    ("isReplay", EnvelopeKey::Beside),
+    ("isVisibleInTranscriptOnly", EnvelopeKey::Beside),
+    ("local_command_outcome", EnvelopeKey::Beside),
+    ("local_command_run", EnvelopeKey::Beside),
+    ("local_command_source", EnvelopeKey::Beside),
+    ("logicalParentUuid", EnvelopeKey::Beside),
+    ("madeBy", EnvelopeKey::Beside),
+    ("mcpCallNotReadOnly", EnvelopeKey::Beside),
+    ("mcpMeta", EnvelopeKey::Beside),
+    ("origin", EnvelopeKey::Beside),
+    ("perTurnEffort", EnvelopeKey::Beside),
+    ("permissionDecision", EnvelopeKey::Beside),
+    ("permissionMode", EnvelopeKey::Beside),
+    ("promptCacheRequested", EnvelopeKey::Beside),
+    ("promptId", EnvelopeKey::Beside),
+    ("promptSource", EnvelopeKey::Beside),
+    ("queueSkipAttachments", EnvelopeKey::Beside),
+    ("refusedMessageId", EnvelopeKey::Beside),
+    ("refused_message_id", EnvelopeKey::Beside),
+    ("refusingModel", EnvelopeKey::Beside),
+    ("requestId", EnvelopeKey::Beside),
+    ("requestRef", EnvelopeKey::Beside),
+    ("request_id", EnvelopeKey::Beside),
+    ("requestedModel", EnvelopeKey::Beside),
+    ("sandboxed", EnvelopeKey::Beside),
+    ("serverClassifierRequest", EnvelopeKey::Beside),
+    ("slug", EnvelopeKey::Beside),
+    ("sourceToolAssistantUUID", EnvelopeKey::Beside),
+    ("sourceToolUseID", EnvelopeKey::Beside),
+    ("subagent_type", EnvelopeKey::Beside),
+    ("task_description", EnvelopeKey::Beside),
+    ("thinkingDisplay", EnvelopeKey::Beside),
+    ("thinkingDurationMs", EnvelopeKey::Beside),
+    ("thinkingMetadata", EnvelopeKey::Beside),
+    ("thinking_display", EnvelopeKey::Beside),
+    ("thinking_duration_ms", EnvelopeKey::Beside),
+    ("todos", EnvelopeKey::Beside),
+    ("toolDenialKind", EnvelopeKey::Beside),
+    ("toolEndsTurn", EnvelopeKey::Beside),
+    ("toolInputStreamMs", EnvelopeKey::Beside),
+    ("tool_result_meta", EnvelopeKey::Beside),
+    ("tool_use_meta", EnvelopeKey::Beside),
+    ("ttft_ms", EnvelopeKey::Beside),
+    ("turnAttributionKey", EnvelopeKey::Beside),
+    ("turnCompanion", EnvelopeKey::Beside),
+    ("turnOrigin", EnvelopeKey::Beside),
+    ("turnPosition", EnvelopeKey::Beside),
+    ("userType", EnvelopeKey::Beside),
+    ("user_message_uuid", EnvelopeKey::Beside),
+    ("user_message_uuids", EnvelopeKey::Beside),
 ];

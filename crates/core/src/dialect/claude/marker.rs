@@ -23,7 +23,7 @@ pub(super) struct Marked<'a> {
 
 /// Whose words a user string is.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Said<'a> {
+pub(super) enum UserString<'a> {
     /// A person's, and what is left of them without the program's notes. `None`: all.
     Prompt(Option<Cow<'a, str>>),
     /// The program's.
@@ -78,21 +78,21 @@ pub(super) fn sentences() -> impl Iterator<Item = &'static str> {
 }
 
 /// Says whose words `text` is.
-pub(super) fn read(text: &str) -> Said<'_> {
+pub(super) fn read(text: &str) -> UserString<'_> {
     let (words, first) = without_notes(text);
     let is_whole = words.len() == text.trim().len();
     if let (Some(event), true) = (first, words.is_empty()) {
-        return Said::Notice(notice(event, None, true));
+        return UserString::Notice(notice(event, None, true));
     }
     if let Some(mut marked) = machine_made(words) {
         if !is_whole && marked.say.is_none() {
             marked.say = Some(Cow::Borrowed(words));
         }
-        return Said::Notice(marked);
+        return UserString::Notice(marked);
     }
     match unwrapped(words, "pasted_content") {
-        Cow::Borrowed(_) if is_whole => Said::Prompt(None),
-        words => Said::Prompt(Some(words)),
+        Cow::Borrowed(_) if is_whole => UserString::Prompt(None),
+        words => UserString::Prompt(Some(words)),
     }
 }
 
@@ -290,7 +290,7 @@ mod tests {
             ("Fix the tests", None),
             ("", None),
         ] {
-            let Said::Notice(marked) = read(text) else {
+            let UserString::Notice(marked) = read(text) else {
                 assert_eq!(want, None, "{text}");
                 continue;
             };
@@ -308,17 +308,17 @@ mod tests {
             ("Say <tick>1</tick> twice", None),
             ("a < b > c", None),
         ] {
-            assert_eq!(read(text), Said::Prompt(want.map(Cow::Borrowed)), "{text}");
+            assert_eq!(read(text), UserString::Prompt(want.map(Cow::Borrowed)), "{text}");
         }
     }
 
     #[test]
     fn others_are_named_and_errors_are_told() {
-        let Said::Notice(mate) = read("<teammate-message from=\"bob\">go</teammate-message>") else {
+        let UserString::Notice(mate) = read("<teammate-message from=\"bob\">go</teammate-message>") else {
             panic!()
         };
         assert_eq!((mate.from, mate.failed), (Some("bob"), false));
-        let Said::Notice(failed) = read("<local-command-stderr>oh no</local-command-stderr>") else {
+        let UserString::Notice(failed) = read("<local-command-stderr>oh no</local-command-stderr>") else {
             panic!()
         };
         assert!(failed.failed && !failed.minor);

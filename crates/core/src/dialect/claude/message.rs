@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::iter;
 use std::sync::Arc;
 
-use crate::dialect::calls::Call;
+use crate::dialect::calls::CallState;
 use crate::dialect::fact;
 use crate::dialect::facts::{copy, image, leveled, minor, result_content};
 use crate::dialect::tool::mcp;
@@ -18,10 +18,10 @@ use crate::json::{self, Str, Value};
 use crate::session::Facts;
 use crate::text::Text;
 
-use super::block::{Block, Fields, is_blank, string};
-use super::line::{Field, Line};
-use super::marker::{Marked, Said};
-use super::partial::Told;
+use super::block::{BlockFields, ContentBlock, is_blank, string};
+use super::line::{ClaudeLine, FieldNode};
+use super::marker::{Marked, UserString};
+use super::partial::WholeBlock;
 use super::{Claude, Maker, marker, tool, tools, wrapped};
 
 /// Model of messages that the program makes itself.
@@ -30,12 +30,12 @@ const SYNTHETIC: &str = "<synthetic>";
 /// An API message, as far as it can be read without knowing what was before it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Message {
-    id: Field,
-    model: Field,
-    content: Field,
-    usage: Field,
+    id: FieldNode,
+    model: FieldNode,
+    content: FieldNode,
+    usage: FieldNode,
     /// The fields of the first block: most messages come as one line for each block.
-    first: Fields,
+    first: BlockFields,
 }
 
 impl Message {
@@ -43,19 +43,22 @@ impl Message {
     pub(super) fn of(message: Value<'_>) -> Self {
         let mut found = Self::default();
         message.fields(|name, value| match name {
-            b"id" => found.id = Field::of(value),
-            b"model" => found.model = Field::of(value),
-            b"usage" => found.usage = Field::of(value),
-            b"content" => found.content = Field::of(value),
+            b"id" => found.id = FieldNode::of(value),
+            b"model" => found.model = FieldNode::of(value),
+            b"usage" => found.usage = FieldNode::of(value),
+            b"content" => found.content = FieldNode::of(value),
             _ => {}
         });
         let first = found.content.of_record(message).and_then(|content| content.items().next());
-        found.first = first.map(Fields::of).unwrap_or_default();
+        found.first = first.map(BlockFields::of).unwrap_or_default();
         found
     }
 
     /// The blocks of its content, each with its fields if they are known.
-    fn blocks<'a>(&'a self, content: Value<'a>) -> impl Iterator<Item = (Value<'a>, Option<&'a Fields>)> {
+    fn blocks<'a>(
+        &'a self,
+        content: Value<'a>,
+    ) -> impl Iterator<Item = (Value<'a>, Option<&'a BlockFields>)> {
         content.items().zip(iter::once(Some(&self.first)).chain(iter::repeat(None)))
     }
 }
@@ -63,7 +66,7 @@ impl Message {
 impl Claude {
     /// An `assistant` line.
     pub(super) fn assistant(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
-        let Line { value, envelope, .. } = maker.line;
+        let ClaudeLine { value, envelope, .. } = maker.line;
         let message = &envelope.inside;
         let id = message.id.str(value).map(Str::decode).filter(|id| !id.is_empty());
         let model = message.model.str(value).map(Str::decode);
@@ -85,11 +88,11 @@ impl Claude {
         let first = out.len();
         match message.content.of_record(value) {
             Some(text) if text.kind() == json::Kind::String => {
-                self.block(maker, id.as_ref(), Block::of(text), is_synthetic, out);
+                self.block(maker, id.as_ref(), ContentBlock::of(text), is_synthetic, out);
             }
             Some(blocks) if blocks.kind() == json::Kind::Array => {
                 for (value, known) in message.blocks(blocks) {
-                    self.block(maker, id.as_ref(), Block::known(value, known), is_synthetic, out);
+                    self.block(maker, id.as_ref(), ContentBlock::known(value, known), is_synthetic, out);
                 }
             }
             _ => return maker.unknown("assistant".into(), value, out),
@@ -98,7 +101,7 @@ impl Claude {
         if let Some(uuid) = maker.line.uuid() {
             // Its length tells it well enough from another under the same uuid: nothing is left out for that.
             let length = maker.line.message().map_or(0, |message| message.raw().len());
-            self.made.remember(uuid, length as u64, &out[first..]);
+            self.items_by_line.remember(uuid, length as u64, &out[first..]);
         }
         if let Some(uuids) = maker.line.supersedes() {
             self.retract(maker, uuids, out);
@@ -107,7 +110,7 @@ impl Claude {
 
     /// Tells that the items of earlier lines are taken back.
     pub(super) fn retract(&mut self, maker: &mut Maker<'_>, uuids: Value<'_>, out: &mut Vec<Event>) {
-        let ids = self.made.take(uuids);
+        let ids = self.items_by_line.take(uuids);
         if ids.is_empty() {
             return;
         }
@@ -124,7 +127,7 @@ impl Claude {
         &mut self,
         maker: &mut Maker<'a>,
         message: Option<&Id>,
-        block: Block<'a>,
+        block: ContentBlock<'a>,
         is_synthetic: bool,
         out: &mut Vec<Event>,
     ) {
@@ -177,7 +180,13 @@ impl Claude {
     }
 
     /// The id of a block of a message: a call's own, that of its streamed twin, else by its place in the message.
-    fn block_id(&mut self, maker: &mut Maker<'_>, message: Option<&Id>, kind: Kind, block: Block<'_>) -> Id {
+    fn block_id(
+        &mut self,
+        maker: &mut Maker<'_>,
+        message: Option<&Id>,
+        kind: Kind,
+        block: ContentBlock<'_>,
+    ) -> Id {
         let own = block.id().filter(|_| kind == Kind::Call).and_then(Value::decode);
         let own = own.filter(|id| !id.is_empty()).map(|id| Id::from(&*id));
         let Some(message) = message else { return own.unwrap_or_else(|| maker.unnamed()) };
@@ -185,9 +194,9 @@ impl Claude {
         // Version 1.0.24 writes earlier turns again under new uuids: such a chain begins anew, amid a message.
         let begins_anew =
             line.envelope.flags.is_history && line.uuid().is_some() && line.parent_uuid().is_none();
-        let is_replay = begins_anew || line.uuid().is_some_and(|uuid| self.made.knows(uuid));
+        let is_replay = begins_anew || line.uuid().is_some_and(|uuid| self.items_by_line.knows(uuid));
         let index = line.block_index().and_then(|index| usize::try_from(index).ok());
-        let told = Told { kind, call: own.as_ref(), hash: hash(block.value.raw()), is_replay, index };
+        let told = WholeBlock { kind, call: own.as_ref(), hash: hash(block.value.raw()), is_replay, index };
         let place = self.threads.whole(maker.parent.as_ref(), message, &told);
         own.unwrap_or_else(|| place.id(message))
     }
@@ -197,7 +206,7 @@ impl Claude {
         &mut self,
         maker: &mut Maker<'a>,
         message: Option<&Id>,
-        block: Block<'a>,
+        block: ContentBlock<'a>,
         out: &mut Vec<Event>,
     ) {
         let id = self.block_id(maker, message, Kind::Call, block);
@@ -244,10 +253,10 @@ impl Claude {
         let line = &maker.line;
         // Results are told apart by the session.
         let is_result = message.blocks(body).any(|(value, known)| {
-            Block::known(value, known).kind().is_some_and(|kind| kind.is("tool_result"))
+            ContentBlock::known(value, known).kind().is_some_and(|kind| kind.is("tool_result"))
         });
         let told = line.message().filter(|_| !is_result).map_or(0, |message| hash(message.raw()));
-        if line.uuid().is_some_and(|uuid| self.made.remember(uuid, told, &[])) && !is_result {
+        if line.uuid().is_some_and(|uuid| self.items_by_line.remember(uuid, told, &[])) && !is_result {
             // The very line again: a replay.
             return out.push(Event::Bookkeeping("replay".into()));
         }
@@ -256,7 +265,7 @@ impl Claude {
             json::Kind::String => self.said(maker, body, out),
             json::Kind::Array => {
                 for (value, known) in message.blocks(body) {
-                    let block = Block::known(value, known);
+                    let block = ContentBlock::known(value, known);
                     let kind = block.kind().map(Str::decode).unwrap_or_default();
                     match &*kind {
                         "tool_result" => self.result_of(maker, block, out),
@@ -289,7 +298,7 @@ impl Claude {
         let content = Content::Node(text.node());
         let string = text.decode().unwrap_or_default();
         let item = match marker::read(&string) {
-            Said::Notice(marked) => {
+            UserString::Notice(marked) => {
                 if let Some(folder) = marker::skill_folder(&string) {
                     out.push(Event::Facts(Box::new(Facts {
                         skill: Some(Text::clean(folder)),
@@ -302,14 +311,14 @@ impl Claude {
                 let notice = marked_notice(maker, marked, content);
                 if is_awaited && notice.fact("minor").is_none() { minor(notice) } else { notice }
             }
-            Said::Prompt(_) if maker.line.envelope.flags.is_summary => {
+            UserString::Prompt(_) if maker.line.envelope.flags.is_summary => {
                 minor(maker.notice("summary", content))
             }
-            Said::Prompt(_) if maker.line.envelope.flags.is_synthetic => {
+            UserString::Prompt(_) if maker.line.envelope.flags.is_synthetic => {
                 minor(maker.notice("synthetic", content))
             }
-            Said::Prompt(_) if string.trim().is_empty() => return,
-            Said::Prompt(words) => {
+            UserString::Prompt(_) if string.trim().is_empty() => return,
+            UserString::Prompt(words) => {
                 let id = maker.unnamed();
                 let mut prompt = maker.item(id, Kind::Prompt);
                 prompt.text = content;
@@ -321,12 +330,12 @@ impl Claude {
     }
 
     /// A `tool_result` block, with the structured result that stands beside the message.
-    fn result_of(&mut self, maker: &mut Maker<'_>, block: Block<'_>, out: &mut Vec<Event>) {
+    fn result_of(&mut self, maker: &mut Maker<'_>, block: ContentBlock<'_>, out: &mut Vec<Event>) {
         let structured = maker.line.structured();
         let call = block.call_id();
         let (known, is_another) = match call.as_ref().and_then(|id| self.calls.get(id)) {
-            Some(Call::Awaited(tool, deed)) => (Some((tool.clone(), *deed)), false),
-            Some(Call::Answered) => (None, true),
+            Some(CallState::Awaited(tool, deed)) => (Some((tool.clone(), *deed)), false),
+            Some(CallState::Answered) => (None, true),
             None => (None, false),
         };
         let first = out.len();
@@ -346,7 +355,7 @@ impl Claude {
     fn result(
         &mut self,
         maker: &mut Maker<'_>,
-        block: Block<'_>,
+        block: ContentBlock<'_>,
         call: Option<Id>,
         structured: Option<Value<'_>>,
         known: Option<(Option<Arc<str>>, Option<Deed>)>,

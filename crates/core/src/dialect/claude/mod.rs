@@ -7,8 +7,8 @@
 
 mod block;
 mod edit;
+mod items_by_line;
 mod line;
-mod made;
 mod marker;
 mod message;
 mod outcome;
@@ -33,9 +33,9 @@ use crate::text::Text;
 pub(super) use line::Envelope;
 pub(super) use sidechain::SIDE_FILES;
 
-use line::Line;
-use made::Made;
-use marker::Said;
+use items_by_line::ItemsByLine;
+use line::ClaudeLine;
+use marker::UserString;
 use message::{echo, marked_notice};
 use partial::Threads;
 use sidechain::Sidechains;
@@ -74,19 +74,19 @@ pub(super) struct Claude {
     threads: Threads,
     calls: Calls,
     sidechains: Sidechains,
-    made: Made,
+    items_by_line: ItemsByLine,
     session: Option<SessionId>,
     tool: Option<Arc<str>>,
     /// Hashes of the last message whose tokens were told, and of how they were written.
     counted: Option<(u64, u64)>,
     /// What the last line said of session, folder and version.
-    known: Known,
+    known: AnnouncedFacts,
     /// The last totals of a history file.
     totals: Option<Item>,
 }
 
 #[derive(Default)]
-struct Known {
+struct AnnouncedFacts {
     session: Option<SessionId>,
     cwd: Option<SessionId>,
     model: Option<SessionId>,
@@ -96,7 +96,7 @@ struct Known {
 /// What all items of one line have in common, and how they are made.
 struct Maker<'a> {
     input: Input<'a>,
-    line: Line<'a>,
+    line: ClaudeLine<'a>,
     parent: Option<Id>,
     session: Option<SessionId>,
     /// Items of this line that had to be named for it.
@@ -157,7 +157,7 @@ impl Decoder for Claude {
             read = Envelope::of(input.value);
             &read
         };
-        let Some(line) = Line::of(input.value, envelope) else { return self.not_an_event(input, out) };
+        let Some(line) = ClaudeLine::of(input.value, envelope) else { return self.not_an_event(input, out) };
         let kind = line.kind.decode();
         let session = line.session().map(|id| self.session_of(&id.decode()));
         let parent = self.parent(&line, input);
@@ -200,7 +200,7 @@ impl Claude {
     }
 
     /// The call that a line is inside of.
-    fn parent(&mut self, line: &Line<'_>, input: Input<'_>) -> Option<Id> {
+    fn parent(&mut self, line: &ClaudeLine<'_>, input: Input<'_>) -> Option<Id> {
         if let Some(parent) = line.parent().filter(|id| !id.raw().is_empty()) {
             return Some(Id::from(&*parent.decode()));
         }
@@ -359,7 +359,7 @@ impl Claude {
             };
             let text = prompt.and_then(Value::decode).unwrap_or_else(parts);
             // What the program says is told from a person's words as elsewhere: not all versions tell whose they are.
-            if let Said::Notice(marked) = marker::read(&text) {
+            if let UserString::Notice(marked) = marker::read(&text) {
                 let notice = marked_notice(maker, marked, content(attachment, "prompt"));
                 return out.push(Event::Put(Box::new(notice)));
             }

@@ -39,7 +39,7 @@ struct Streamed {
 }
 
 /// A block that a whole message line tells.
-pub(super) struct Told<'a> {
+pub(super) struct WholeBlock<'a> {
     pub(super) kind: Kind,
     /// A call's own id.
     pub(super) call: Option<&'a Id>,
@@ -52,14 +52,14 @@ pub(super) struct Told<'a> {
 }
 
 /// Where a block stands that a whole message line tells.
-pub(super) enum Place {
+pub(super) enum BlockPlace {
     /// It is what streamed as this item.
     Twin(Id),
     /// By number in its message.
     At(usize),
 }
 
-impl Place {
+impl BlockPlace {
     /// The id of a block at this place of `message`.
     pub(super) fn id(self, message: &Id) -> Id {
         match self {
@@ -70,7 +70,7 @@ impl Place {
 }
 
 /// The message that a thread is at.
-struct Current {
+struct CurrentMessage {
     message: Id,
     /// What comes of it that was seen is told again: another message or a user line came in between.
     is_replay: bool,
@@ -85,7 +85,7 @@ struct Current {
 #[derive(Default)]
 pub(super) struct Threads {
     /// By what stands for the thread: see [`thread`].
-    current: Map<u64, Current>,
+    current: Map<u64, CurrentMessage>,
     /// Something was streamed since all messages were settled.
     has_streamed: bool,
     /// Hash of a message's id → hashes of its blocks, in order; 0 while only streamed.
@@ -99,11 +99,11 @@ impl Threads {
         if let Some(current) = self.current.get_mut(&thread(parent)) {
             if current.message != *message {
                 current.settle(out);
-                *current = Current::at(message.clone(), is_replay());
+                *current = CurrentMessage::at(message.clone(), is_replay());
             }
             return;
         }
-        let current = Current::at(message.clone(), is_replay());
+        let current = CurrentMessage::at(message.clone(), is_replay());
         if self.current.len() >= MAX_THREADS
             && let Some((_, mut oldest)) = self.current.shift_remove_index(0)
         {
@@ -140,7 +140,7 @@ impl Threads {
 
     /// Where a block stands that a whole message line tells. A replay of an earlier message gets the places that
     /// it had.
-    pub(super) fn whole(&mut self, parent: Option<&Id>, message: &Id, told: &Told<'_>) -> Place {
+    pub(super) fn whole(&mut self, parent: Option<&Id>, message: &Id, told: &WholeBlock<'_>) -> BlockPlace {
         let current = self.current.get_mut(&thread(parent));
         let is_replay = told.is_replay || current.as_ref().is_some_and(|current| current.is_replay);
         let twin = current.and_then(|current| current.twin(told));
@@ -150,17 +150,17 @@ impl Threads {
             if let Some(place) = known[recent..].iter_mut().find(|hash| **hash == 0) {
                 *place = told.hash;
             }
-            return Place::Twin(id);
+            return BlockPlace::Twin(id);
         }
         if let Some(index) = told.index {
-            return Place::At(index);
+            return BlockPlace::At(index);
         }
         let mut first = known.iter().take(if is_replay { MAX_BLOCKS } else { 0 });
         let place = first.position(|&hash| hash == told.hash).unwrap_or_else(|| {
             known.push(told.hash);
             known.len() - 1
         });
-        Place::At(place)
+        BlockPlace::At(place)
     }
 
     fn blocks_of(&mut self, message: &Id) -> &mut Hashes {
@@ -186,7 +186,7 @@ fn block_id(message: &Id, place: usize) -> Id {
     }
 }
 
-impl Current {
+impl CurrentMessage {
     /// At the beginning of a message.
     fn at(message: Id, is_replay: bool) -> Self {
         Self { message, is_replay, streamed: Vec::new(), begun: 0, has_delta: false, has_stop: false }
@@ -209,7 +209,7 @@ impl Current {
     }
 
     /// The id of the streamed block that is told whole now.
-    fn twin(&mut self, told: &Told<'_>) -> Option<Id> {
+    fn twin(&mut self, told: &WholeBlock<'_>) -> Option<Id> {
         let twin = self.streamed.iter_mut().find(|streamed| {
             let is_same = told.call.is_none() || streamed.id.as_ref() == told.call;
             streamed.id.is_some() && !streamed.is_whole && streamed.kind == told.kind && is_same
@@ -281,13 +281,13 @@ impl Claude {
     }
 
     /// The message that the line's thread is at; one is made up for events without a start.
-    fn current(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) -> &mut Current {
+    fn current(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) -> &mut CurrentMessage {
         let key = thread(maker.parent.as_ref());
         if !self.threads.current.contains_key(&key) {
             let id = maker.unnamed();
             self.threads.begin(maker.parent.as_ref(), &id, out);
         }
-        self.threads.current.entry(key).or_insert_with(|| Current::at(maker.unnamed(), false))
+        self.threads.current.entry(key).or_insert_with(|| CurrentMessage::at(maker.unnamed(), false))
     }
 
     fn block_start(&mut self, maker: &mut Maker<'_>, event: Value<'_>, index: i64, out: &mut Vec<Event>) {

@@ -12,7 +12,7 @@ use crate::item::{Action, Id};
 use crate::json::{Str, Value};
 use crate::session::Map;
 
-use super::line::Line;
+use super::line::ClaudeLine;
 
 /// Newer versions write a file for each sub-agent.
 pub(in crate::dialect) const SIDE_FILES: SideFiles = SideFiles {
@@ -79,7 +79,7 @@ impl Sidechains {
     }
 
     /// The call that a sidechain's line is inside of.
-    pub(super) fn parent(&mut self, line: &Line<'_>) -> Option<Id> {
+    pub(super) fn parent(&mut self, line: &ClaudeLine<'_>) -> Option<Id> {
         if *self.alone.get_or_insert(true) {
             return None;
         }
@@ -98,7 +98,7 @@ impl Sidechains {
         Some(parent)
     }
 
-    fn by_prompt(&self, line: &Line<'_>) -> Option<Id> {
+    fn by_prompt(&self, line: &ClaudeLine<'_>) -> Option<Id> {
         let prompt = prompt(line.message()?)?;
         self.prompts.get(&hash(prompt.trim())).cloned()
     }

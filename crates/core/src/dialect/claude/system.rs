@@ -8,7 +8,7 @@ use crate::json::{self, Str, Value};
 use crate::session::Facts;
 use crate::text::Text;
 
-use super::marker::{self, Said};
+use super::marker::{self, UserString};
 use super::message::{echo, hook_facts, marked_notice};
 use super::{Claude, Maker, content};
 
@@ -167,8 +167,8 @@ impl Claude {
         let text = value.get("content").and_then(Value::decode).unwrap_or_default();
         let content = content(value, "content");
         let notice = match marker::read(&text) {
-            Said::Notice(marked) => marked_notice(maker, marked, content),
-            Said::Prompt(_) => echo(maker.notice("command-output", content)),
+            UserString::Notice(marked) => marked_notice(maker, marked, content),
+            UserString::Prompt(_) => echo(maker.notice("command-output", content)),
         };
         out.push(Event::Put(Box::new(notice)));
     }

@@ -8,7 +8,7 @@ use super::{Maker, command, tools};
 
 /// What an item that is a call comes from. Streams and session files write the same types differently.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum CallSource {
     Command,
     Patch,
     Mcp,
@@ -17,7 +17,7 @@ pub(super) enum Source {
     Image,
 }
 
-impl Source {
+impl CallSource {
     /// That of an item of this type.
     pub(super) fn of_item(kind: &str) -> Option<Self> {
         Some(match kind {
@@ -33,14 +33,14 @@ impl Source {
 }
 
 /// The call that an item is.
-pub(super) fn of_item(source: Source, value: Value<'_>, id: Id, maker: &Maker<'_>) -> Item {
+pub(super) fn of_item(source: CallSource, value: Value<'_>, id: Id, maker: &Maker<'_>) -> Item {
     let mut call = maker.item(id, Kind::Call);
     match source {
-        Source::Command => {
+        CallSource::Command => {
             let [command, cwd] = value.get_all(["command", "cwd"]);
             run(&mut call, tools::COMMAND, command, cwd);
         }
-        Source::Patch => {
+        CallSource::Patch => {
             tell_tool(&mut call, tools::PATCH);
             if let Some(changes) = value.get("changes") {
                 made(&mut call, changes, vec![("changes", file_changes(changes))]);
@@ -51,14 +51,14 @@ pub(super) fn of_item(source: Source, value: Value<'_>, id: Id, maker: &Maker<'_
                 }
             }
         }
-        Source::Mcp => {
+        CallSource::Mcp => {
             let [server, tool, arguments] = value.get_all(["server", "tool", "arguments"]);
             let [server, tool] = [server, tool].map(|part| part.and_then(Value::decode).unwrap_or_default());
             tell_tool(&mut call, &["mcp__", &server, "__", &tool].concat());
             call.input = arguments.filter(|arguments| !arguments.is_null()).map(Value::node);
         }
-        Source::Web => web(&mut call, value.get("action"), value.get("query")),
-        Source::Agents => {
+        CallSource::Web => web(&mut call, value.get("action"), value.get("query")),
+        CallSource::Agents => {
             let tool = value.get("tool").and_then(Value::decode).unwrap_or_default();
             tell_tool(&mut call, &tool);
             let [prompt, receivers] = value.get_all(["prompt", "receiver_thread_ids"]);
@@ -68,7 +68,7 @@ pub(super) fn of_item(source: Source, value: Value<'_>, id: Id, maker: &Maker<'_
                 call.input = receivers.filter(|ids| ids.items().next().is_some()).map(Value::node);
             }
         }
-        Source::Image => {
+        CallSource::Image => {
             tell_tool(&mut call, tools::IMAGE);
             if let Some(path) = value.get("path") {
                 made(&mut call, path, vec![("path", path_of(path))]);

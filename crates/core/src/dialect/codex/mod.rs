@@ -35,7 +35,7 @@ use crate::text::Text;
 
 pub(super) use agents::SIDE_FILES;
 
-use old::Old;
+use old::OldStream;
 use rollout::Rollout;
 use stream::Stream;
 use tokens::Tokens;
@@ -65,7 +65,7 @@ pub(super) struct Codex {
     /// Tokens of all model calls, as the last line that counts them has them.
     used: Option<Item>,
     stream: Stream,
-    old: Old,
+    old: OldStream,
     rollout: Rollout,
 }
 

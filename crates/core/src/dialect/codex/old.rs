@@ -8,7 +8,7 @@ use crate::json::{self, Value};
 use crate::session::Facts;
 use crate::text::Text;
 
-use super::call::{self, Source};
+use super::call::{self, CallSource};
 use super::{Codex, Maker, bookkeeping, content, errors, result, stream, tools};
 
 /// Bytes of outputs that are read while their commands run.
@@ -16,7 +16,7 @@ const MAX_PIECE: usize = 1 << 20;
 
 /// What is remembered of an old stream.
 #[derive(Default)]
-pub(super) struct Old {
+pub(super) struct OldStream {
     /// The result that grows as its command writes.
     growing: Option<Id>,
 }
@@ -109,13 +109,13 @@ impl Codex {
         let [success, answer] = message.get_all(["success", "result"]);
         match kind {
             "exec_command_end" => {
-                result::of_item(Source::Command, message, &mut item);
+                result::of_item(CallSource::Command, message, &mut item);
             }
             "patch_apply_end" => {
                 if success.and_then(Value::bool) == Some(false) {
                     result::fail(&mut item);
                 }
-                result::of_item(Source::Patch, message, &mut item);
+                result::of_item(CallSource::Patch, message, &mut item);
             }
             "mcp_tool_call_end" => {
                 let [answered, failed] = answer.map_or([None; 2], |answer| answer.get_all(["Ok", "Err"]));
@@ -156,9 +156,9 @@ impl Codex {
 /// The call that begins with a line.
 fn begin(kind: &str, message: Value<'_>, id: Id, maker: &Maker<'_>) -> Item {
     let source = match kind {
-        "patch_apply_begin" => Source::Patch,
+        "patch_apply_begin" => CallSource::Patch,
         "mcp_tool_call_begin" => {
-            return call::of_item(Source::Mcp, message.get("invocation").unwrap_or(message), id, maker);
+            return call::of_item(CallSource::Mcp, message.get("invocation").unwrap_or(message), id, maker);
         }
         "exec_command_begin" => {
             let mut call = maker.item(id, Kind::Call);
@@ -166,7 +166,7 @@ fn begin(kind: &str, message: Value<'_>, id: Id, maker: &Maker<'_>) -> Item {
             call::run(&mut call, tools::SHELL[0], command, cwd);
             return call;
         }
-        _ => Source::Web,
+        _ => CallSource::Web,
     };
     call::of_item(source, message, id, maker)
 }

@@ -2,23 +2,23 @@
 
 use std::borrow::Cow;
 
-use crate::dialect::calls::{Call, Calls};
+use crate::dialect::calls::{CallState, Calls};
 use crate::dialect::facts::result_content;
 use crate::item::{Content, Deed, Fact, Id, Item, Kind, Status};
 use crate::json::{self, Record, Value};
 use crate::text::Text;
 
-use super::call::{Source, file_changes};
+use super::call::{CallSource, file_changes};
 use super::{Maker, content, tools};
 
 /// The result of a call, with nothing in it yet.
 pub(super) fn of_call(call: &Id, calls: &Calls, maker: &Maker<'_>) -> Item {
     let mut item = maker.item(Id::below(call.as_str(), "result"), Kind::Result);
     match calls.get(call) {
-        Some(Call::Awaited(tool, deed)) => {
+        Some(CallState::Awaited(tool, deed)) => {
             (item.tool, item.deed, item.action) = (tool.clone(), *deed, deed.map(Deed::action));
         }
-        Some(Call::Answered) => item.data.push(("again", Fact::Bool(true))),
+        Some(CallState::Answered) => item.data.push(("again", Fact::Bool(true))),
         None => item.data.push(("orphan", Fact::Bool(true))),
     }
     item.call = Some(call.clone());
@@ -27,7 +27,7 @@ pub(super) fn of_call(call: &Id, calls: &Calls, maker: &Maker<'_>) -> Item {
 }
 
 /// What an item that is a call tells of how it ended.
-pub(super) fn of_item(source: Source, value: Value<'_>, result: &mut Item) {
+pub(super) fn of_item(source: CallSource, value: Value<'_>, result: &mut Item) {
     let [status, exit, duration] = value.get_all(["status", "exit_code", "duration"]);
     let is_status = |word: &str| status.and_then(Value::str).is_some_and(|status| status.is(word));
     if is_status("failed") || is_status("declined") {
@@ -41,22 +41,22 @@ pub(super) fn of_item(source: Source, value: Value<'_>, result: &mut Item) {
     }
     tell_duration(result, duration);
     match source {
-        Source::Command => result.text = text_of(value, ["aggregated_output", "stdout"]),
-        Source::Patch => {
+        CallSource::Command => result.text = text_of(value, ["aggregated_output", "stdout"]),
+        CallSource::Patch => {
             result.text = text_of(value, ["stderr", "stdout"]);
             if let Some(changes) = value.get("changes").filter(|changes| has_diffs(*changes)) {
                 result.data.push(("changes", file_changes(changes)));
             }
         }
-        Source::Mcp => mcp(value, result),
-        Source::Agents => agents(value, result),
-        Source::Web => {
+        CallSource::Mcp => mcp(value, result),
+        CallSource::Agents => agents(value, result),
+        CallSource::Web => {
             if let Some(hits) = value.get("results") {
                 let hits = hits.items().map(|hit| Fact::Node(hit.node())).collect();
                 result.data.push(("hits", Fact::List(hits)));
             }
         }
-        Source::Image => {}
+        CallSource::Image => {}
     }
     silent(result);
 }

@@ -32,13 +32,13 @@ const MAX_WAITING_BYTES: usize = 1 << 20;
 /// What is remembered of a session file.
 #[derive(Default)]
 pub(super) struct Rollout {
-    texts: Texts,
+    texts: RecordedTexts,
     /// What was told of the run last: its model and folder.
     known: [Option<String>; 2],
     /// The first line, while what it begins waits for the model to be named.
     head: Option<Box<Item>>,
     /// Messages that may turn out to be prompts, and what must not stand before the head.
-    waiting: Vec<Waiting>,
+    waiting: Vec<WaitingItem>,
     /// A prompt was shown as one.
     has_prompts: bool,
     /// Scripts that call other tools and haven't ended.
@@ -50,7 +50,7 @@ pub(super) struct Rollout {
 }
 
 /// Something that waits for the lines after it.
-struct Waiting {
+struct WaitingItem {
     item: Box<Item>,
     /// What a prompt would say that is the same; `None`: it only waits for the head.
     said: Option<u64>,
@@ -58,19 +58,19 @@ struct Waiting {
 
 /// Who recorded a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum Recorder {
     Model,
     Shown,
 }
 
 /// Texts that were recorded by one side and not yet by the other.
 #[derive(Default)]
-struct Texts(Recent<i32, MAX_TEXTS, 1>);
+struct RecordedTexts(Recent<i32, MAX_TEXTS, 1>);
 
-impl Texts {
+impl RecordedTexts {
     /// Whether a text is recorded for the first time: the other side hasn't, or not as often.
-    fn is_new(&mut self, side: Side, text: u64) -> bool {
-        let step = if side == Side::Model { -1 } else { 1 };
+    fn is_new(&mut self, recorder: Recorder, text: u64) -> bool {
+        let step = if recorder == Recorder::Model { -1 } else { 1 };
         self.0.add(text, || 0);
         let Some(ahead) = self.0.get_mut(text) else { return true };
         let is_new = *ahead * step >= 0;
@@ -182,7 +182,7 @@ impl Codex {
             _ => self.open_rollout(out),
         }
         match &*kind {
-            "reasoning" => self.reasoning(Side::Model, payload.get("summary"), id, maker, out),
+            "reasoning" => self.reasoning(Recorder::Model, payload.get("summary"), id, maker, out),
             "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call" => {
                 let [arguments, input, action] = payload.get_all(["arguments", "input", "action"]);
                 let name = name.and_then(Value::decode).unwrap_or_else(|| {
@@ -241,13 +241,13 @@ impl Codex {
         let said = hash(&(&*role, &*item.text()));
         if &*role == "assistant" {
             self.open_rollout(out);
-            let is_new = self.rollout.texts.is_new(Side::Model, said);
+            let is_new = self.rollout.texts.is_new(Recorder::Model, said);
             return if is_new { put(item, out) } else { bookkeeping("response_item/message", out) };
         }
         if &*role != "user" {
             return self.wait(as_notice(item), None, out);
         }
-        if !self.rollout.texts.is_new(Side::Model, said) {
+        if !self.rollout.texts.is_new(Recorder::Model, said) {
             return bookkeeping("response_item/message", out);
         }
         self.wait(item, Some(said), out);
@@ -258,7 +258,7 @@ impl Codex {
         prompt.kind = Kind::Prompt;
         (self.rollout.has_prompts, self.rollout.was_compacted) = (true, false);
         let said = hash(&("user", &*prompt.text()));
-        if !self.rollout.texts.is_new(Side::Shown, said) {
+        if !self.rollout.texts.is_new(Recorder::Shown, said) {
             self.rollout.waiting.retain(|waiting| waiting.said != Some(said));
             bookkeeping("response_item/message", out);
         }
@@ -279,13 +279,13 @@ impl Codex {
         if self.rollout.waiting.len() >= MAX_WAITING || bytes > MAX_WAITING_BYTES {
             self.open_rollout(out);
         }
-        self.rollout.waiting.push(Waiting { item: Box::new(item), said });
+        self.rollout.waiting.push(WaitingItem { item: Box::new(item), said });
     }
 
     /// Waits no longer: the conversation goes on.
     pub(super) fn open_rollout(&mut self, out: &mut Vec<Event>) {
         out.extend(self.rollout.head.take().map(Event::Put));
-        for Waiting { item, said } in std::mem::take(&mut self.rollout.waiting) {
+        for WaitingItem { item, said } in std::mem::take(&mut self.rollout.waiting) {
             let is_made = self.rollout.has_prompts || wrapped::is_made(&item.text());
             put(
                 match said {
@@ -309,7 +309,7 @@ impl Codex {
     /// What the model thought: some parts, of which each may have been told.
     fn reasoning(
         &mut self,
-        side: Side,
+        recorder: Recorder,
         parts: Option<Value<'_>>,
         id: Option<Value<'_>>,
         maker: &mut Maker<'_>,
@@ -319,7 +319,7 @@ impl Codex {
         let mut new = Vec::new();
         for text in texts.chain(parts).filter(|text| text.str().is_some_and(|text| !text.raw().is_empty())) {
             let said = hash(&("thinking", &*text.decode().unwrap_or_default()));
-            if self.rollout.texts.is_new(side, said) {
+            if self.rollout.texts.is_new(recorder, said) {
                 new.push(text.node());
             }
         }

@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::item::{Content, Fact, Id, Item, Kind, Status};
 use crate::json::{self, Value};
 
-use super::call::{self, Source};
+use super::call::{self, CallSource};
 use super::{Codex, Maker, bookkeeping, content, errors, result};
 
 /// Lists of things to do that may be open at the same time.
@@ -109,7 +109,7 @@ impl Codex {
                 leveled(warning, "warning")
             }),
             _ => {
-                if let Some(source) = Source::of_item(&kind) {
+                if let Some(source) = CallSource::of_item(&kind) {
                     return self.call(phase, source, value, &id, maker, out);
                 }
                 let mut item = maker.item(id, Kind::Unknown);
@@ -142,7 +142,7 @@ impl Codex {
     fn call(
         &mut self,
         phase: Phase,
-        source: Source,
+        source: CallSource,
         value: Value<'_>,
         id: &Id,
         maker: &mut Maker<'_>,
@@ -150,9 +150,9 @@ impl Codex {
     ) {
         let is_known = self.calls.get(id).is_some();
         // What is looked for on the web is known only at the end.
-        let is_whole = phase == Phase::Completed || source != Source::Web;
+        let is_whole = phase == Phase::Completed || source != CallSource::Web;
         let call =
-            (!is_known || source == Source::Web).then(|| call::of_item(source, value, id.clone(), maker));
+            (!is_known || source == CallSource::Web).then(|| call::of_item(source, value, id.clone(), maker));
         if let Some(call) = call {
             self.calls.made(&call);
             out.push(if is_whole { Event::Put(Box::new(call)) } else { Event::Open(Box::new(call)) });

@@ -73,7 +73,7 @@ pub(super) fn is_made(message: &str) -> bool {
 pub(super) fn tell(item: &mut Item) {
     item.words = Some(words);
     let text = item.text();
-    let head = Head::of(&text);
+    let head = OutputHead::of(&text);
     let begins = |starts: &[&str]| starts.iter().any(|start| text.starts_with(start));
     let is_command = is_command(item);
     let is_patch = item.deed == Some(Deed::Edit);
@@ -85,7 +85,7 @@ pub(super) fn tell(item: &mut Item) {
         None => is_command || is_stopped || is_refused || begins(&FAILED),
     };
     let mut facts = Vec::new();
-    if let Some(Head { exit, running, .. }) = head {
+    if let Some(OutputHead { exit, running, .. }) = head {
         facts.extend(exit.filter(|code| *code != 0).map(|code| ("exit", Fact::Int(code))));
         facts.extend(running.map(|id| match item.deed {
             Some(Deed::Job) => ("state", Fact::Text("running".into())),
@@ -124,10 +124,12 @@ pub(super) fn words(item: &Item, text: Text) -> Text {
     if let Some(said) = denial(&written).filter(|_| item.error) {
         return Text::clean(&said).trimmed_end();
     }
-    let said = match Head::of(&written) {
+    let said = match OutputHead::of(&written) {
         // The parts of a content are joined by line feeds, of which the first ends the head.
-        Some(Head { output, .. }) if !is_command(item) => Text::clean(output.text().trim_start_matches('\n')),
-        Some(Head { output, .. }) => Text::clean(output.text()),
+        Some(OutputHead { output, .. }) if !is_command(item) => {
+            Text::clean(output.text().trim_start_matches('\n'))
+        }
+        Some(OutputHead { output, .. }) => Text::clean(output.text()),
         None => text,
     };
     if item.deed == Some(Deed::Edit) && !item.error && said.starts_with(PATCHED) {
@@ -140,7 +142,7 @@ pub(super) fn words(item: &Item, text: Text) -> Text {
 /// What a command wrote, as the model was told it.
 fn output(text: Value<'_>) -> Option<String> {
     let text = text.decode()?;
-    Some(Head::of(&text)?.output.text().to_owned())
+    Some(OutputHead::of(&text)?.output.text().to_owned())
 }
 
 /// Why the sandbox did not allow a command, if that is what a text says.
@@ -152,21 +154,21 @@ fn denial(text: &str) -> Option<String> {
 }
 
 /// The head of a text.
-struct Head<'a> {
+struct OutputHead<'a> {
     exit: Option<i64>,
     /// The session in which a command runs on.
     running: Option<String>,
     has_failed: bool,
-    output: Output<'a>,
+    output: CommandOutput<'a>,
 }
 
 /// What follows a head.
-enum Output<'a> {
+enum CommandOutput<'a> {
     Rest(&'a str),
     Unpacked(String),
 }
 
-impl Output<'_> {
+impl CommandOutput<'_> {
     fn text(&self) -> &str {
         match self {
             Self::Rest(text) => text,
@@ -175,7 +177,7 @@ impl Output<'_> {
     }
 }
 
-impl<'a> Head<'a> {
+impl<'a> OutputHead<'a> {
     /// Reads the head of a text, if it has one.
     fn of(text: &'a str) -> Option<Self> {
         if text.starts_with("{\"output\":") {
@@ -191,7 +193,7 @@ impl<'a> Head<'a> {
             let (line, below) = rest.split_once('\n').unwrap_or((rest, ""));
             let code = EXITED.iter().find_map(|start| line.strip_prefix(start));
             if has_head && line == OUTPUT {
-                return Some(Self { exit, running, has_failed, output: Output::Rest(below) });
+                return Some(Self { exit, running, has_failed, output: CommandOutput::Rest(below) });
             } else if let Some(code) = code.and_then(|code| code.trim().parse().ok()) {
                 (exit, has_failed) = (Some(code), code != 0);
             } else if let Some(id) = line.strip_prefix(RUNNING) {
@@ -213,7 +215,7 @@ impl<'a> Head<'a> {
         let [code, out, errors] = SANDBOXED;
         let (code, rest) = text.split_once(code)?.1.split_once(out)?;
         let (out, errors) = rest.split_once(errors)?;
-        let output = Output::Unpacked([out, errors].concat());
+        let output = CommandOutput::Unpacked([out, errors].concat());
         Some(Self { exit: code.parse().ok(), running: None, has_failed: true, output })
     }
 
@@ -222,7 +224,7 @@ impl<'a> Head<'a> {
         let record = Record::from_line(text.to_owned()).ok()?;
         let [output, metadata] = record.root().get_all(["output", "metadata"]);
         let exit = metadata?.get("exit_code").and_then(Value::int);
-        let output = Output::Unpacked(output?.decode()?.into_owned());
+        let output = CommandOutput::Unpacked(output?.decode()?.into_owned());
         Some(Self { exit, running: None, has_failed: exit.is_some_and(|code| code != 0), output })
     }
 }
@@ -256,7 +258,7 @@ mod tests {
             ("Exit code: 0\na\nOutput:\n", None),
             ("", None),
         ] {
-            let head = Head::of(text);
+            let head = OutputHead::of(text);
             let told = head.as_ref().map(|head| (head.exit, head.running.as_deref(), head.output.text()));
             assert_eq!(told, expected, "{text}");
         }

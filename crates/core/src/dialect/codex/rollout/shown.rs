@@ -6,9 +6,9 @@ use crate::hash::hash;
 use crate::item::{Content, Fact, Id, Kind, Status};
 use crate::json::Value;
 
-use super::super::call::{self, Source};
+use super::super::call::{self, CallSource};
 use super::super::{Codex, Maker, bookkeeping, content, errors, result};
-use super::{Side, put, said_in};
+use super::{Recorder, put, said_in};
 
 impl Codex {
     /// Something that was shown.
@@ -47,7 +47,7 @@ impl Codex {
                 Some(message) => self.reply(content(message), None, maker, out),
                 None => maker.unknown("event_msg/agent_message".into(), payload, out),
             },
-            "agent_reasoning" => self.reasoning(Side::Shown, text, None, maker, out),
+            "agent_reasoning" => self.reasoning(Recorder::Shown, text, None, maker, out),
             "task_complete" | "turn_complete" => self.complete(payload, maker, out),
             "turn_aborted" => {
                 self.rollout.scripts.clear();
@@ -78,7 +78,7 @@ impl Codex {
         reply.text = text;
         let said = hash(&("assistant", &*reply.text()));
         self.rollout.was_compacted = false;
-        if self.rollout.texts.is_new(Side::Shown, said) {
+        if self.rollout.texts.is_new(Recorder::Shown, said) {
             put(reply, out);
         } else {
             bookkeeping("agent_message", out);
@@ -138,7 +138,7 @@ impl Codex {
                 }
                 self.reply(reply.text, id, maker, out);
             }
-            "Reasoning" => self.reasoning(Side::Shown, value.get("summary_text"), id, maker, out),
+            "Reasoning" => self.reasoning(Recorder::Shown, value.get("summary_text"), id, maker, out),
             "ContextCompaction" => self.compacted(None, maker, out),
             "EnteredReviewMode" => {
                 let hint = value.get("user_facing_hint").map_or(Content::None, content);
@@ -154,7 +154,7 @@ impl Codex {
                 notice.data.extend(what.map(|what| ("status", Fact::Node(what.node()))));
                 put(minor(notice), out);
             }
-            _ => match Source::of_item(&kind) {
+            _ => match CallSource::of_item(&kind) {
                 Some(source) => self.shown_call(source, value, id, maker, out),
                 None => maker.unknown(format!("item_completed/{kind}"), value, out),
             },
@@ -164,7 +164,7 @@ impl Codex {
     /// A call that has ended: one that the model made, or one of a script.
     fn shown_call(
         &mut self,
-        source: Source,
+        source: CallSource,
         value: Value<'_>,
         id: Option<Value<'_>>,
         maker: &mut Maker<'_>,
@@ -181,7 +181,7 @@ impl Codex {
         } else {
             bookkeeping("item_completed", out);
             // What the model was told has the picture itself, and says more of the agents.
-            if matches!(source, Source::Image | Source::Agents) || !self.calls.awaits(&id) {
+            if matches!(source, CallSource::Image | CallSource::Agents) || !self.calls.awaits(&id) {
                 return;
             }
         }

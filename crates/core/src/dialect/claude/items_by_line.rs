@@ -24,22 +24,22 @@ const MAX_BYTES: usize = 4 << 20;
 
 /// What is remembered of the lines that were read.
 #[derive(Default)]
-pub(super) struct Made {
+pub(super) struct ItemsByLine {
     /// Hash of a line's uuid → the line.
-    lines: Map<u64, Line>,
+    lines: Map<u64, LineItems>,
     ids: String,
     /// Bytes of ids that were forgotten.
     forgotten: usize,
 }
 
-struct Line {
+struct LineItems {
     /// What tells its message from others.
     message: u64,
     /// Where its ids stand, forgotten ones counted.
     ids: Range<usize>,
 }
 
-impl Made {
+impl ItemsByLine {
     /// Whether a line of this uuid was remembered, whatever it said.
     pub(super) fn knows(&self, uuid: Str<'_>) -> bool {
         self.lines.contains_key(&hash(uuid.raw()))
@@ -65,7 +65,7 @@ impl Made {
             }
         }
         let ids = start..self.forgotten + self.ids.len();
-        place.insert_entry(Line { message, ids });
+        place.insert_entry(LineItems { message, ids });
         if self.lines.len() > MAX_LINES || self.ids.len() > MAX_BYTES {
             self.forget_older_half();
         }
@@ -127,13 +127,13 @@ mod tests {
         let [one, two]: [Str<'_>; 2] =
             uuids.items().filter_map(Value::str).take(2).collect::<Vec<_>>().try_into().unwrap();
         let long = "é".repeat(250);
-        let mut made = Made::default();
-        assert!(!made.remember(one, 0, &[put("a"), put("")]));
-        assert!(made.remember(one, 0, &[put("a")]));
-        assert!(!made.remember(two, 1, &[put(&long)]));
-        assert_eq!(made.take(uuids), [Id::from("a"), Id::from(""), Id::from(&*long)]);
-        assert!(made.take(uuids).is_empty());
-        assert!(made.knows(one));
+        let mut items = ItemsByLine::default();
+        assert!(!items.remember(one, 0, &[put("a"), put("")]));
+        assert!(items.remember(one, 0, &[put("a")]));
+        assert!(!items.remember(two, 1, &[put(&long)]));
+        assert_eq!(items.take(uuids), [Id::from("a"), Id::from(""), Id::from(&*long)]);
+        assert!(items.take(uuids).is_empty());
+        assert!(items.knows(one));
     }
 
     #[test]
@@ -148,16 +148,16 @@ mod tests {
             })
             .collect();
         let record = Record::from_line(numbered).unwrap();
-        let mut made = Made::default();
+        let mut items = ItemsByLine::default();
         let uuids = || record.root().items().filter_map(Value::str);
         for uuid in uuids() {
-            made.remember(uuid, 0, &[put(uuid.raw())]);
+            items.remember(uuid, 0, &[put(uuid.raw())]);
         }
         let last = uuids().last().unwrap();
-        assert!(made.lines.len() <= MAX_LINES && made.ids.len() < MAX_LINES * 8);
-        assert!(made.knows(last) && uuids().next().is_some_and(|first| !made.knows(first)));
-        let taken = made.take(record.root());
-        assert_eq!(taken.len(), made.lines.len());
+        assert!(items.lines.len() <= MAX_LINES && items.ids.len() < MAX_LINES * 8);
+        assert!(items.knows(last) && uuids().next().is_some_and(|first| !items.knows(first)));
+        let taken = items.take(record.root());
+        assert_eq!(taken.len(), items.lines.len());
         assert_eq!(taken.last().map(Id::as_str), Some(last.raw()));
     }
 }
