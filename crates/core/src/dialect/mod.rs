@@ -8,6 +8,7 @@ mod claude;
 mod codex;
 mod facts;
 mod foreign;
+mod item_builder;
 mod patch;
 mod tool;
 

@@ -22,7 +22,7 @@ use super::block::{BlockFields, ContentBlock, is_blank, string};
 use super::line::{ClaudeLine, FieldNode};
 use super::marker::{Marked, UserString};
 use super::partial::WholeBlock;
-use super::{Claude, Maker, marker, tool, tools, wrapped};
+use super::{Claude, ClaudeItemBuilder, marker, tool, tools, wrapped};
 
 /// Model of messages that the program makes itself.
 const SYNTHETIC: &str = "<synthetic>";
@@ -65,14 +65,14 @@ impl Message {
 
 impl Claude {
     /// An `assistant` line.
-    pub(super) fn assistant(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
-        let ClaudeLine { value, envelope, .. } = maker.line;
+    pub(super) fn assistant(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
+        let ClaudeLine { value, envelope, .. } = builder.line;
         let message = &envelope.inside;
         let id = message.id.str(value).map(Str::decode).filter(|id| !id.is_empty());
         let model = message.model.str(value).map(Str::decode);
-        let is_synthetic = maker.line.envelope.flags.is_api_error || model.as_deref() == Some(SYNTHETIC);
+        let is_synthetic = builder.line.envelope.flags.is_api_error || model.as_deref() == Some(SYNTHETIC);
         if !is_synthetic {
-            self.history_facts(maker, model.as_deref(), out);
+            self.history_facts(builder, model.as_deref(), out);
         }
         let id = id.map(|id| Id::from(&*id));
         if let (Some(id), Some(usage), false) = (&id, message.usage.of_record(value), is_synthetic) {
@@ -83,39 +83,44 @@ impl Claude {
             }
         }
         if let Some(id) = &id {
-            self.threads.begin(maker.parent.as_ref(), id, out);
+            self.threads.begin(builder.parent.as_ref(), id, out);
         }
         let first = out.len();
         match message.content.of_record(value) {
             Some(text) if text.kind() == json::Kind::String => {
-                self.block(maker, id.as_ref(), ContentBlock::of(text), is_synthetic, out);
+                self.block(builder, id.as_ref(), ContentBlock::of(text), is_synthetic, out);
             }
             Some(blocks) if blocks.kind() == json::Kind::Array => {
                 for (value, known) in message.blocks(blocks) {
-                    self.block(maker, id.as_ref(), ContentBlock::known(value, known), is_synthetic, out);
+                    self.block(builder, id.as_ref(), ContentBlock::known(value, known), is_synthetic, out);
                 }
             }
-            _ => return maker.unknown("assistant".into(), value, out),
+            _ => return builder.unknown("assistant".into(), value, out),
         }
         nothing_in_it(first, out);
-        if let Some(uuid) = maker.line.uuid() {
+        if let Some(uuid) = builder.line.uuid() {
             // Its length tells it well enough from another under the same uuid: nothing is left out for that.
-            let length = maker.line.message().map_or(0, |message| message.raw().len());
+            let length = builder.line.message().map_or(0, |message| message.raw().len());
             self.items_by_line.remember(uuid, length as u64, &out[first..]);
         }
-        if let Some(uuids) = maker.line.supersedes() {
-            self.retract(maker, uuids, out);
+        if let Some(uuids) = builder.line.supersedes() {
+            self.retract(builder, uuids, out);
         }
     }
 
     /// Tells that the items of earlier lines are taken back.
-    pub(super) fn retract(&mut self, maker: &mut Maker<'_>, uuids: Value<'_>, out: &mut Vec<Event>) {
+    pub(super) fn retract(
+        &mut self,
+        builder: &mut ClaudeItemBuilder<'_>,
+        uuids: Value<'_>,
+        out: &mut Vec<Event>,
+    ) {
         let ids = self.items_by_line.take(uuids);
         if ids.is_empty() {
             return;
         }
         let names: Vec<&str> = ids.iter().map(Id::as_str).collect();
-        let mut notice = maker.notice("retracted", Content::Own(names.join(", ")));
+        let mut notice = builder.notice("retracted", Content::Own(names.join(", ")));
         notice
             .data
             .push(("items", Fact::List(names.iter().map(|id| Fact::Text((*id).to_owned())).collect())));
@@ -125,7 +130,7 @@ impl Claude {
     /// One content block of an `assistant` line.
     fn block<'a>(
         &mut self,
-        maker: &mut Maker<'a>,
+        builder: &mut ClaudeItemBuilder<'a>,
         message: Option<&Id>,
         block: ContentBlock<'a>,
         is_synthetic: bool,
@@ -140,22 +145,22 @@ impl Claude {
                 }
                 let text = string(block.text());
                 let mut item = if is_synthetic {
-                    synthetic(maker, text)
+                    synthetic(builder, text)
                 } else {
-                    let id = self.block_id(maker, message, Kind::Reply, block);
-                    let mut item = maker.item(id, Kind::Reply);
+                    let id = self.block_id(builder, message, Kind::Reply, block);
+                    let mut item = builder.item(id, Kind::Reply);
                     item.text = text;
                     item.block = Some(block.value.node());
                     item
                 };
-                if maker.line.envelope.flags.is_aborted {
+                if builder.line.envelope.flags.is_aborted {
                     item.status = Status::Cancelled;
                 }
                 out.push(Event::Put(Box::new(item)));
             }
             "thinking" | "redacted_thinking" => {
-                let id = self.block_id(maker, message, Kind::Thinking, block);
-                let mut item = maker.item(id, Kind::Thinking);
+                let id = self.block_id(builder, message, Kind::Thinking, block);
+                let mut item = builder.item(id, Kind::Thinking);
                 item.block = Some(block.value.node());
                 if is_blank(block.thinking()) {
                     item.data.push(("redacted", Fact::Bool(true)));
@@ -164,53 +169,53 @@ impl Claude {
                 }
                 out.push(Event::Put(Box::new(item)));
             }
-            "tool_use" | "server_tool_use" | "mcp_tool_use" => self.call(maker, message, block, out),
+            "tool_use" | "server_tool_use" | "mcp_tool_use" => self.call(builder, message, block, out),
             _ if kind.ends_with("_tool_result") || kind == "tool_result" => {
                 // The API ran the tool itself.
-                self.result(maker, block, block.call_id(), None, Some((None, Some(Deed::Fetch))), out);
+                self.result(builder, block, block.call_id(), None, Some((None, Some(Deed::Fetch))), out);
             }
             "text" => {
                 // No text in it, or one of a wrong type: shown as it is, unless it is just absent.
                 if block.text().is_some_and(|text| !text.is_null()) {
-                    maker.unknown("text".into(), block.value, out);
+                    builder.unknown("text".into(), block.value, out);
                 }
             }
-            _ => maker.unknown(format!("assistant/{}", named(&kind)), block.value, out),
+            _ => builder.unknown(format!("assistant/{}", named(&kind)), block.value, out),
         }
     }
 
     /// The id of a block of a message: a call's own, that of its streamed twin, else by its place in the message.
     fn block_id(
         &mut self,
-        maker: &mut Maker<'_>,
+        builder: &mut ClaudeItemBuilder<'_>,
         message: Option<&Id>,
         kind: Kind,
         block: ContentBlock<'_>,
     ) -> Id {
         let own = block.id().filter(|_| kind == Kind::Call).and_then(Value::decode);
         let own = own.filter(|id| !id.is_empty()).map(|id| Id::from(&*id));
-        let Some(message) = message else { return own.unwrap_or_else(|| maker.unnamed()) };
-        let line = &maker.line;
+        let Some(message) = message else { return own.unwrap_or_else(|| builder.unnamed()) };
+        let line = &builder.line;
         // Version 1.0.24 writes earlier turns again under new uuids: such a chain begins anew, amid a message.
         let begins_anew =
             line.envelope.flags.is_history && line.uuid().is_some() && line.parent_uuid().is_none();
         let is_replay = begins_anew || line.uuid().is_some_and(|uuid| self.items_by_line.knows(uuid));
         let index = line.block_index().and_then(|index| usize::try_from(index).ok());
         let told = WholeBlock { kind, call: own.as_ref(), hash: hash(block.value.raw()), is_replay, index };
-        let place = self.threads.whole(maker.parent.as_ref(), message, &told);
+        let place = self.threads.whole(builder.parent.as_ref(), message, &told);
         own.unwrap_or_else(|| place.id(message))
     }
 
     /// A call, and the list that it carries.
     fn call<'a>(
         &mut self,
-        maker: &mut Maker<'a>,
+        builder: &mut ClaudeItemBuilder<'a>,
         message: Option<&Id>,
         block: ContentBlock<'a>,
         out: &mut Vec<Event>,
     ) {
-        let id = self.block_id(maker, message, Kind::Call, block);
-        let mut item = maker.item(id, Kind::Call);
+        let id = self.block_id(builder, message, Kind::Call, block);
+        let mut item = builder.item(id, Kind::Call);
         item.input = block.input().map(Value::node);
         item.block = Some(block.value.node());
         self.name_tool(&mut item, block.name());
@@ -225,7 +230,7 @@ impl Claude {
             self.sidechains.called(&item.id, item.action.unwrap_or(Action::Other), input);
         }
         self.calls.made(&item);
-        let plan = plan_of(maker, &item, block.input());
+        let plan = plan_of(builder, &item, block.input());
         out.push(Event::Put(Box::new(item)));
         out.extend(plan.map(|plan| Event::Put(Box::new(plan))));
     }
@@ -243,14 +248,14 @@ impl Claude {
     }
 
     /// A `user` line: results, and what is said to the model.
-    pub(super) fn user(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
-        let message = &maker.line.envelope.inside;
-        let Some(body) = message.content.of_record(maker.line.value) else {
-            return maker.unknown("user".into(), maker.line.value, out);
+    pub(super) fn user(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
+        let message = &builder.line.envelope.inside;
+        let Some(body) = message.content.of_record(builder.line.value) else {
+            return builder.unknown("user".into(), builder.line.value, out);
         };
-        self.history_facts(maker, None, out);
-        self.threads.answered(maker.parent.as_ref());
-        let line = &maker.line;
+        self.history_facts(builder, None, out);
+        self.threads.answered(builder.parent.as_ref());
+        let line = &builder.line;
         // Results are told apart by the session.
         let is_result = message.blocks(body).any(|(value, known)| {
             ContentBlock::known(value, known).kind().is_some_and(|kind| kind.is("tool_result"))
@@ -262,39 +267,41 @@ impl Claude {
         }
         let first = out.len();
         match body.kind() {
-            json::Kind::String => self.said(maker, body, out),
+            json::Kind::String => self.said(builder, body, out),
             json::Kind::Array => {
                 for (value, known) in message.blocks(body) {
                     let block = ContentBlock::known(value, known);
                     let kind = block.kind().map(Str::decode).unwrap_or_default();
                     match &*kind {
-                        "tool_result" => self.result_of(maker, block, out),
+                        "tool_result" => self.result_of(builder, block, out),
                         "text" | "" => match block.text() {
                             Some(text) if text.kind() == json::Kind::String => {
-                                self.said(maker, text, out);
+                                self.said(builder, text, out);
                             }
                             Some(text) if text.is_null() => {}
-                            _ => maker.unknown("user/text".into(), block.value, out),
+                            _ => builder.unknown("user/text".into(), block.value, out),
                         },
-                        "image" | "document" => out.push(Event::Put(Box::new(pictured(maker, block.value)))),
-                        _ if kind.ends_with("_tool_result") => self.result_of(maker, block, out),
-                        _ => maker.unknown(format!("user/{}", named(&kind)), block.value, out),
+                        "image" | "document" => {
+                            out.push(Event::Put(Box::new(pictured(builder, block.value))))
+                        }
+                        _ if kind.ends_with("_tool_result") => self.result_of(builder, block, out),
+                        _ => builder.unknown(format!("user/{}", named(&kind)), block.value, out),
                     }
                 }
             }
-            _ => return maker.unknown("user".into(), maker.line.value, out),
+            _ => return builder.unknown("user".into(), builder.line.value, out),
         }
         nothing_in_it(first, out);
         let is_result = |event: &Event| matches!(event, Event::Put(item) if item.kind == Kind::Result);
-        let alone = maker.line.structured().filter(|value| !value.is_null());
+        let alone = builder.line.structured().filter(|value| !value.is_null());
         if let Some(alone) = alone.filter(|_| !out[first..].iter().any(is_result)) {
             // Its block is gone, or is none.
-            maker.unknown("user/tool_use_result".into(), alone, out);
+            builder.unknown("user/tool_use_result".into(), alone, out);
         }
     }
 
     /// A string of a user line: a person's words, a sub-agent's task, or the program's own.
-    fn said(&mut self, maker: &mut Maker<'_>, text: Value<'_>, out: &mut Vec<Event>) {
+    fn said(&mut self, builder: &mut ClaudeItemBuilder<'_>, text: Value<'_>, out: &mut Vec<Event>) {
         let content = Content::Node(text.node());
         let string = text.decode().unwrap_or_default();
         let item = match marker::read(&string) {
@@ -308,19 +315,19 @@ impl Claude {
                 // A task whose call still awaits its result will be told by that.
                 let is_awaited =
                     marker::tag(&string, "tool-use-id").is_some_and(|id| self.calls.awaits(&Id::from(id)));
-                let notice = marked_notice(maker, marked, content);
+                let notice = marked_notice(builder, marked, content);
                 if is_awaited && notice.fact("minor").is_none() { minor(notice) } else { notice }
             }
-            UserString::Prompt(_) if maker.line.envelope.flags.is_summary => {
-                minor(maker.notice("summary", content))
+            UserString::Prompt(_) if builder.line.envelope.flags.is_summary => {
+                minor(builder.notice("summary", content))
             }
-            UserString::Prompt(_) if maker.line.envelope.flags.is_synthetic => {
-                minor(maker.notice("synthetic", content))
+            UserString::Prompt(_) if builder.line.envelope.flags.is_synthetic => {
+                minor(builder.notice("synthetic", content))
             }
             UserString::Prompt(_) if string.trim().is_empty() => return,
             UserString::Prompt(words) => {
-                let id = maker.unnamed();
-                let mut prompt = maker.item(id, Kind::Prompt);
+                let id = builder.unnamed();
+                let mut prompt = builder.item(id, Kind::Prompt);
                 prompt.text = content;
                 prompt.data.extend(words.map(|words| ("words", Fact::Text(words.into_owned()))));
                 prompt
@@ -330,8 +337,13 @@ impl Claude {
     }
 
     /// A `tool_result` block, with the structured result that stands beside the message.
-    fn result_of(&mut self, maker: &mut Maker<'_>, block: ContentBlock<'_>, out: &mut Vec<Event>) {
-        let structured = maker.line.structured();
+    fn result_of(
+        &mut self,
+        builder: &mut ClaudeItemBuilder<'_>,
+        block: ContentBlock<'_>,
+        out: &mut Vec<Event>,
+    ) {
+        let structured = builder.line.structured();
         let call = block.call_id();
         let (known, is_another) = match call.as_ref().and_then(|id| self.calls.get(id)) {
             Some(CallState::Awaited(tool, deed)) => (Some((tool.clone(), *deed)), false),
@@ -339,7 +351,7 @@ impl Claude {
             None => (None, false),
         };
         let first = out.len();
-        self.result(maker, block, call, structured, known, out);
+        self.result(builder, block, call, structured, known, out);
         if is_another {
             let results = out[first..].iter_mut().filter_map(|event| match event {
                 Event::Put(item) if item.kind == Kind::Result => Some(item),
@@ -354,7 +366,7 @@ impl Claude {
     /// A result, whose call is of this tool and does this if it is `known`.
     fn result(
         &mut self,
-        maker: &mut Maker<'_>,
+        builder: &mut ClaudeItemBuilder<'_>,
         block: ContentBlock<'_>,
         call: Option<Id>,
         structured: Option<Value<'_>>,
@@ -363,9 +375,9 @@ impl Claude {
     ) {
         let id = match &call {
             Some(call) => Id::below(call.as_str(), "result"),
-            None => Id::below(maker.unnamed().as_str(), "result"),
+            None => Id::below(builder.unnamed().as_str(), "result"),
         };
-        let mut item = maker.item(id, Kind::Result);
+        let mut item = builder.item(id, Kind::Result);
         item.block = Some(block.value.node());
         if let Some(call) = &call {
             self.calls.answered(call);
@@ -401,15 +413,15 @@ impl Claude {
         {
             out.push(Event::Facts(Box::new(Facts { plan_file: Some(path), ..Facts::default() })));
         }
-        let plan = task_list(maker, &item);
+        let plan = task_list(builder, &item);
         out.push(Event::Put(Box::new(item)));
         out.extend(plan.map(|plan| Event::Put(Box::new(plan))));
     }
 }
 
 /// The notice of a string that the program made.
-pub(super) fn marked_notice(maker: &mut Maker<'_>, marked: Marked<'_>, text: Content) -> Item {
-    let mut notice = maker.notice(marked.event, text);
+pub(super) fn marked_notice(builder: &mut ClaudeItemBuilder<'_>, marked: Marked<'_>, text: Content) -> Item {
+    let mut notice = builder.notice(marked.event, text);
     let path = marker::skill_folder(&notice.text()).map(str::to_owned);
     let told = [
         ("words", marked.say.map(Cow::into_owned)),
@@ -451,10 +463,10 @@ pub(super) fn echo(mut notice: Item) -> Item {
 }
 
 /// A message that the program wrote in the model's place.
-fn synthetic(maker: &mut Maker<'_>, text: Content) -> Item {
-    let is_error = maker.line.envelope.flags.is_api_error
-        || maker.line.value.get("error").is_some_and(|error| !error.is_null());
-    let mut notice = maker.notice("synthetic", text);
+fn synthetic(builder: &mut ClaudeItemBuilder<'_>, text: Content) -> Item {
+    let is_error = builder.line.envelope.flags.is_api_error
+        || builder.line.value.get("error").is_some_and(|error| !error.is_null());
+    let mut notice = builder.notice("synthetic", text);
     let said = notice.text().into_owned();
     if matches!(said.trim(), "(no content)" | "No response requested.") {
         return minor(notice);
@@ -469,14 +481,14 @@ fn named(kind: &str) -> &str {
 }
 
 /// A picture or document in a prompt.
-fn pictured(maker: &mut Maker<'_>, block: Value<'_>) -> Item {
-    if maker.line.envelope.flags.is_synthetic {
-        let mut notice = maker.notice("attachment", Content::None);
+fn pictured(builder: &mut ClaudeItemBuilder<'_>, block: Value<'_>) -> Item {
+    if builder.line.envelope.flags.is_synthetic {
+        let mut notice = builder.notice("attachment", Content::None);
         notice.data.push(("images", Fact::List(vec![image(block)])));
         return minor(notice);
     }
-    let id = maker.unnamed();
-    let mut prompt = maker.item(id, Kind::Prompt);
+    let id = builder.unnamed();
+    let mut prompt = builder.item(id, Kind::Prompt);
     prompt.data.push(("images", Fact::List(vec![image(block)])));
     prompt
 }
@@ -489,25 +501,25 @@ fn nothing_in_it(first: usize, out: &mut Vec<Event>) {
 }
 
 /// The list that a call carries, as an item of its own.
-fn plan_of(maker: &Maker<'_>, call: &Item, input: Option<Value<'_>>) -> Option<Item> {
+fn plan_of(builder: &ClaudeItemBuilder<'_>, call: &Item, input: Option<Value<'_>>) -> Option<Item> {
     if call.tool.as_deref() != Some("TodoWrite") {
         return None;
     }
     let todos = input?.get("todos")?;
-    (todos.kind() == json::Kind::Array).then(|| plan(maker, call, todos))
+    (todos.kind() == json::Kind::Array).then(|| plan(builder, call, todos))
 }
 
 /// The list of tasks that a result tells.
-fn task_list(maker: &Maker<'_>, result: &Item) -> Option<Item> {
+fn task_list(builder: &ClaudeItemBuilder<'_>, result: &Item) -> Option<Item> {
     if result.error || result.tool.as_deref() != Some("TaskList") {
         return None;
     }
     let tasks = result.fact("tasks")?.value()?;
-    (tasks.kind() == json::Kind::Array).then(|| plan(maker, result, tasks))
+    (tasks.kind() == json::Kind::Array).then(|| plan(builder, result, tasks))
 }
 
-fn plan(maker: &Maker<'_>, of: &Item, todos: Value<'_>) -> Item {
-    let mut item = maker.item(Id::below(of.call.as_ref().unwrap_or(&of.id).as_str(), "plan"), Kind::Plan);
+fn plan(builder: &ClaudeItemBuilder<'_>, of: &Item, todos: Value<'_>) -> Item {
+    let mut item = builder.item(Id::below(of.call.as_ref().unwrap_or(&of.id).as_str(), "plan"), Kind::Plan);
     item.data.push(fact("todos", todos.node()));
     item
 }

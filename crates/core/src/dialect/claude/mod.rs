@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 use crate::dialect::calls::Calls;
 use crate::dialect::facts::{copy, leveled, minor};
+use crate::dialect::item_builder::{ItemBuilder, not_an_event};
 use crate::dialect::{Decoder, Input, Pure, Typed};
 use crate::event::Event;
 use crate::item::{Content, Fact, Id, Item, Kind};
@@ -93,55 +94,8 @@ struct AnnouncedFacts {
     announced: bool,
 }
 
-/// What all items of one line have in common, and how they are made.
-struct Maker<'a> {
-    input: Input<'a>,
-    line: ClaudeLine<'a>,
-    parent: Option<Id>,
-    session: Option<SessionId>,
-    /// Items of this line that had to be named for it.
-    unnamed: u32,
-}
-
-impl<'a> Maker<'a> {
-    fn item(&self, id: impl Into<Id>, kind: Kind) -> Item {
-        let mut item = Item::new(id, kind, self.input.line);
-        item.parent.clone_from(&self.parent);
-        item.session.clone_from(&self.session);
-        item.at = self.line.timestamp().map(Value::node);
-        item.record = Some(self.input.record.clone());
-        item
-    }
-
-    /// An id for something that has none of its own.
-    fn unnamed(&mut self) -> Id {
-        self.unnamed += 1;
-        let (parent, slash) = self.input.parent.map_or(("", ""), |parent| (parent.as_str(), "/"));
-        let id = [parent, slash, "line-", &self.input.line.to_string()].concat();
-        match self.unnamed {
-            1 => id.into(),
-            count => Id::below(&id, &count.to_string()),
-        }
-    }
-
-    /// A notice of `event`, which says `text`.
-    fn notice(&mut self, event: &str, text: Content) -> Item {
-        let id = self.unnamed();
-        let mut item = self.item(id, Kind::Notice);
-        item.text = text;
-        item.data.push(("event", Fact::Text(event.to_owned())));
-        item
-    }
-
-    /// Something whose name isn't known, shown as it is.
-    fn unknown(&mut self, name: String, value: Value<'a>, out: &mut Vec<Event>) {
-        let id = self.unnamed();
-        let mut item = self.item(id, Kind::Unknown);
-        item.data = vec![("type", Fact::Text(name.clone())), ("value", Fact::Node(value.node()))];
-        out.push(Event::Unknown(name));
-        out.push(Event::Put(Box::new(item)));
-    }
-}
+/// Makes the items of one line.
+type ClaudeItemBuilder<'a> = ItemBuilder<'a, ClaudeLine<'a>>;
 
 /// The string under `key`, as an item's text.
 fn content(value: Value<'_>, key: &str) -> Content {
@@ -157,25 +111,26 @@ impl Decoder for Claude {
             read = Envelope::of(input.value);
             &read
         };
-        let Some(line) = ClaudeLine::of(input.value, envelope) else { return self.not_an_event(input, out) };
+        let Some(line) = ClaudeLine::of(input.value, envelope) else { return not_an_event(input, out) };
         let kind = line.kind.decode();
         let session = line.session().map(|id| self.session_of(&id.decode()));
         let parent = self.parent(&line, input);
-        let mut maker = Maker { input, line, parent, session, unnamed: 0 };
+        let mut builder = ItemBuilder::new(input, line, parent, session);
+        builder.at = line.timestamp().map(Value::node);
         match &*kind {
-            "assistant" => self.assistant(&mut maker, out),
-            "user" => self.user(&mut maker, out),
-            "stream_event" => self.partial(&mut maker, out),
-            "result" => self.outcome(&mut maker, out),
-            "system" => self.system(&mut maker, out),
-            _ => self.other(&kind, &mut maker, out),
+            "assistant" => self.assistant(&mut builder, out),
+            "user" => self.user(&mut builder, out),
+            "stream_event" => self.partial(&mut builder, out),
+            "result" => self.outcome(&mut builder, out),
+            "system" => self.system(&mut builder, out),
+            _ => self.other(&kind, &mut builder, out),
         }
         if matches!(&*kind, "assistant" | "user" | "stream_event") {
             for key in envelope.unknown(input.value) {
                 out.push(Event::Unknown(format!("{kind}.{}", key.decode())));
             }
         }
-        self.session = maker.session.or_else(|| self.session.take());
+        self.session = builder.session.or_else(|| self.session.take());
     }
 
     fn end(&mut self, out: &mut Vec<Event>) {
@@ -185,15 +140,6 @@ impl Decoder for Claude {
 }
 
 impl Claude {
-    /// Valid JSON that has no `type`: passes through as it is written.
-    fn not_an_event(&mut self, input: Input<'_>, out: &mut Vec<Event>) {
-        let mut item = Item::new(format!("line-{}", input.line), Kind::Unknown, input.line);
-        item.text = Content::Own(input.value.raw().to_owned());
-        item.data = vec![("raw", Fact::Bool(true)), ("type", Fact::Text("no event".into()))];
-        out.push(Event::Unknown("no event".into()));
-        out.push(Event::Put(Box::new(item)));
-    }
-
     /// The id of a line's session: that of the line before if it is the same. It is taken, for the time of the line.
     fn session_of(&mut self, id: &str) -> SessionId {
         self.session.take_if(|known| **known == *id).unwrap_or_else(|| id.into())
@@ -218,9 +164,14 @@ impl Claude {
 
     /// Tells what a message line of a history file says of the run; the first such line is its header,
     /// since a history has no `init`.
-    fn history_facts(&mut self, maker: &mut Maker<'_>, model: Option<&str>, out: &mut Vec<Event>) {
-        let line = maker.line;
-        if !line.envelope.flags.is_history || maker.parent.is_some() {
+    fn history_facts(
+        &mut self,
+        builder: &mut ClaudeItemBuilder<'_>,
+        model: Option<&str>,
+        out: &mut Vec<Event>,
+    ) {
+        let line = builder.line;
+        if !line.envelope.flags.is_history || builder.parent.is_some() {
             return;
         }
         let mut news = Facts::default();
@@ -246,8 +197,8 @@ impl Claude {
         out.push(Event::Facts(Box::new(news)));
         if is_new_session || !self.known.announced {
             self.known.announced = true;
-            let id = format!("line-{}/session", maker.input.line);
-            let mut notice = maker.item(id, Kind::Notice);
+            let id = format!("line-{}/session", builder.input.line);
+            let mut notice = builder.item(id, Kind::Notice);
             notice.data.push(("event", Fact::Text("session".into())));
             for (name, field) in [("cwd", "cwd"), ("version", "version")] {
                 if let Some(value) = line.value.get(field) {
@@ -259,13 +210,13 @@ impl Claude {
     }
 
     /// The types that aren't messages of the conversation.
-    fn other(&mut self, kind: &str, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
-        let value = maker.line.value;
+    fn other(&mut self, kind: &str, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
+        let value = builder.line.value;
         let notice = match kind {
-            "rate_limit_event" => return self.rate_limit(maker, out),
+            "rate_limit_event" => return self.rate_limit(builder, out),
             "control_request" => {
                 let request = value.get("request").unwrap_or(value);
-                let mut notice = maker.notice("control", content(request, "subtype"));
+                let mut notice = builder.notice("control", content(request, "subtype"));
                 copy(
                     &mut notice,
                     request,
@@ -281,22 +232,22 @@ impl Claude {
             "control_response" if error_of_response(value).is_some() => {
                 let text =
                     error_of_response(value).map_or(Content::None, |error| Content::Node(error.node()));
-                let mut notice = maker.notice("control", text);
+                let mut notice = builder.notice("control", text);
                 notice.data.push(("subtype", Fact::Text("error".into())));
                 leveled(notice, "warning")
             }
-            "summary" => maker.notice("title", content(value, "summary")),
-            "custom-title" => minor(maker.notice("title", content(value, "customTitle"))),
-            "ai-title" => minor(maker.notice("title", content(value, "aiTitle"))),
-            "prompt_suggestion" => minor(maker.notice("suggestion", content(value, "suggestion"))),
-            "tool_use_summary" => minor(maker.notice("info", content(value, "summary"))),
-            "conversation_reset" => maker.notice("reset", Content::Own("conversation reset".into())),
+            "summary" => builder.notice("title", content(value, "summary")),
+            "custom-title" => minor(builder.notice("title", content(value, "customTitle"))),
+            "ai-title" => minor(builder.notice("title", content(value, "aiTitle"))),
+            "prompt_suggestion" => minor(builder.notice("suggestion", content(value, "suggestion"))),
+            "tool_use_summary" => minor(builder.notice("info", content(value, "summary"))),
+            "conversation_reset" => builder.notice("reset", Content::Own("conversation reset".into())),
             "auth_status" if value.get("error").is_some_and(|error| !error.is_null()) => {
-                leveled(maker.notice("info", content(value, "error")), "error")
+                leveled(builder.notice("info", content(value, "error")), "error")
             }
-            "attachment" => return self.attachment(maker, out),
+            "attachment" => return self.attachment(builder, out),
             "cost-state" => {
-                let mut notice = maker.item("totals", Kind::Notice);
+                let mut notice = builder.item("totals", Kind::Notice);
                 notice.data.push(("event", Fact::Text("totals".into())));
                 copy(
                     &mut notice,
@@ -313,15 +264,15 @@ impl Claude {
             _ => {
                 return match BOOKKEEPING.binary_search(&kind) {
                     Ok(place) => out.push(Event::Bookkeeping(BOOKKEEPING[place].into())),
-                    Err(_) => maker.unknown(kind.to_owned(), value, out),
+                    Err(_) => builder.unknown(kind.to_owned(), value, out),
                 };
             }
         };
         out.push(Event::Put(Box::new(notice)));
     }
 
-    fn rate_limit(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
-        let value = maker.line.value;
+    fn rate_limit(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
+        let value = builder.line.value;
         let info = value.get("rate_limit_info").unwrap_or(value);
         let status = info.get("status").and_then(Value::decode).unwrap_or_default();
         let level = match &*status {
@@ -329,7 +280,7 @@ impl Claude {
             "rejected" => "error",
             _ => "info",
         };
-        let mut notice = maker.notice("limit", Content::None);
+        let mut notice = builder.notice("limit", Content::None);
         copy(
             &mut notice,
             info,
@@ -345,8 +296,8 @@ impl Claude {
     }
 
     /// Attachments: what the program tells the model besides; only a queued prompt is a person's.
-    fn attachment(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
-        let value = maker.line.value;
+    fn attachment(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
+        let value = builder.line.value;
         let attachment = value.get("attachment").unwrap_or(value);
         let kind = attachment.get("type").and_then(Value::decode).unwrap_or_default();
         if kind == "queued_command" {
@@ -360,12 +311,12 @@ impl Claude {
             let text = prompt.and_then(Value::decode).unwrap_or_else(parts);
             // What the program says is told from a person's words as elsewhere: not all versions tell whose they are.
             if let UserString::Notice(marked) = marker::read(&text) {
-                let notice = marked_notice(maker, marked, content(attachment, "prompt"));
+                let notice = marked_notice(builder, marked, content(attachment, "prompt"));
                 return out.push(Event::Put(Box::new(notice)));
             }
             if is_prompt && !text.trim().is_empty() {
-                let id = maker.unnamed();
-                let mut prompt = maker.item(id, Kind::Prompt);
+                let id = builder.unnamed();
+                let mut prompt = builder.item(id, Kind::Prompt);
                 prompt.text = match content(attachment, "prompt") {
                     Content::None => Content::Own(text.into_owned()),
                     text => text,
@@ -376,7 +327,8 @@ impl Claude {
         if kind == "max_turns_reached" {
             let most = attachment.get("maxTurns").and_then(Value::int);
             let of = most.map(|most| format!(" ({most} allowed)")).unwrap_or_default();
-            let mut notice = maker.notice("turn-limit", Content::Own(format!("stopped: too many turns{of}")));
+            let mut notice =
+                builder.notice("turn-limit", Content::Own(format!("stopped: too many turns{of}")));
             copy(&mut notice, attachment, &[("turnCount", "turns")]);
             return out.push(Event::Put(Box::new(leveled(notice, "warning"))));
         }
@@ -384,7 +336,7 @@ impl Claude {
         let blocking = attachment.get("blockingError").map(|error| content(error, "blockingError"));
         let text = told.into_iter().chain(blocking).find(|text| !matches!(text, Content::None));
         let text = text.unwrap_or(Content::None);
-        let mut notice = maker.notice(if kind.starts_with("hook_") { "hook" } else { "attachment" }, text);
+        let mut notice = builder.notice(if kind.starts_with("hook_") { "hook" } else { "attachment" }, text);
         copy(
             &mut notice,
             attachment,

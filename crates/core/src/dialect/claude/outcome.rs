@@ -10,16 +10,16 @@ use crate::item::{Content, Fact, FactRef, Id, Item, Kind, Status};
 use crate::json::{self, Value};
 
 use super::message::usage_of;
-use super::{Claude, Maker, block};
+use super::{Claude, ClaudeItemBuilder, block};
 
 impl Claude {
     /// A `result` line.
-    pub(super) fn outcome(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+    pub(super) fn outcome(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
         self.threads.settle(out);
-        let value = maker.line.value;
-        let id = Id::below(maker.unnamed().as_str(), "outcome");
-        let mut item = maker.item(id, Kind::Outcome);
-        let is_success = maker.line.subtype().is_none_or(|subtype| subtype.is("success"));
+        let value = builder.line.value;
+        let id = Id::below(builder.unnamed().as_str(), "outcome");
+        let mut item = builder.item(id, Kind::Outcome);
+        let is_success = builder.line.subtype().is_none_or(|subtype| subtype.is("success"));
         let [is_error, said, turns, duration, api, cost, old_cost, usage, models, errors, denials] = value
             .get_all([
                 "is_error",

@@ -13,7 +13,7 @@ use crate::json::Value;
 use crate::session::Map;
 
 use super::message::usage_of;
-use super::{Claude, Maker};
+use super::{Claude, ClaudeItemBuilder};
 
 /// Threads (the main one and sub-agents) whose current message is remembered.
 const MAX_THREADS: usize = 256;
@@ -236,9 +236,9 @@ impl CurrentMessage {
 
 impl Claude {
     /// A `stream_event` line.
-    pub(super) fn partial(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
-        let Some(event) = maker.line.event() else {
-            return maker.unknown("stream_event".into(), maker.line.value, out);
+    pub(super) fn partial(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
+        let Some(event) = builder.line.event() else {
+            return builder.unknown("stream_event".into(), builder.line.value, out);
         };
         self.threads.has_streamed = true;
         let kind = event.get("type").and_then(Value::decode).unwrap_or_default();
@@ -247,13 +247,13 @@ impl Claude {
             "message_start" => {
                 let message = event.get("message");
                 let id = message.and_then(|message| message.get("id")?.decode());
-                let id = id.map_or_else(|| maker.unnamed(), |id| Id::from(&*id));
-                self.threads.begin(maker.parent.as_ref(), &id, out);
+                let id = id.map_or_else(|| builder.unnamed(), |id| Id::from(&*id));
+                self.threads.begin(builder.parent.as_ref(), &id, out);
             }
-            "content_block_start" => self.block_start(maker, event, index, out),
-            "content_block_delta" => self.block_delta(maker, event, index, out),
+            "content_block_start" => self.block_start(builder, event, index, out),
+            "content_block_delta" => self.block_delta(builder, event, index, out),
             "message_delta" => {
-                let current = self.current(maker, out);
+                let current = self.current(builder, out);
                 current.has_delta = true;
                 if let Some(usage) = event.get("usage") {
                     out.push(Event::Usage { message: current.message.clone(), usage: usage_of(usage) });
@@ -261,9 +261,9 @@ impl Claude {
                 }
             }
             "message_stop" => {
-                let current = self.current(maker, out);
+                let current = self.current(builder, out);
                 current.has_stop = true;
-                if let Some(from) = maker
+                if let Some(from) = builder
                     .line
                     .value
                     .get("abandoned_blocks")
@@ -276,21 +276,27 @@ impl Claude {
                 }
             }
             "content_block_stop" | "ping" => {}
-            _ => maker.unknown(format!("stream_event/{kind}"), event, out),
+            _ => builder.unknown(format!("stream_event/{kind}"), event, out),
         }
     }
 
     /// The message that the line's thread is at; one is made up for events without a start.
-    fn current(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) -> &mut CurrentMessage {
-        let key = thread(maker.parent.as_ref());
+    fn current(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) -> &mut CurrentMessage {
+        let key = thread(builder.parent.as_ref());
         if !self.threads.current.contains_key(&key) {
-            let id = maker.unnamed();
-            self.threads.begin(maker.parent.as_ref(), &id, out);
+            let id = builder.unnamed();
+            self.threads.begin(builder.parent.as_ref(), &id, out);
         }
-        self.threads.current.entry(key).or_insert_with(|| CurrentMessage::at(maker.unnamed(), false))
+        self.threads.current.entry(key).or_insert_with(|| CurrentMessage::at(builder.unnamed(), false))
     }
 
-    fn block_start(&mut self, maker: &mut Maker<'_>, event: Value<'_>, index: i64, out: &mut Vec<Event>) {
+    fn block_start(
+        &mut self,
+        builder: &mut ClaudeItemBuilder<'_>,
+        event: Value<'_>,
+        index: i64,
+        out: &mut Vec<Event>,
+    ) {
         let Some(block) = event.get("content_block") else { return };
         let kind = block.get("type").and_then(Value::decode).unwrap_or_default();
         let item_kind = match &*kind {
@@ -300,25 +306,31 @@ impl Claude {
             // Blocks that don't grow come whole, in their message's line.
             _ => return,
         };
-        self.current(maker, out).begin(index, item_kind, out);
+        self.current(builder, out).begin(index, item_kind, out);
         match item_kind {
             Kind::Call => {
                 let id = block.get("id").and_then(Value::decode).map(|id| Id::from(&*id));
-                self.open_block(maker, index, id, block.get("name"), out);
+                self.open_block(builder, index, id, block.get("name"), out);
             }
             Kind::Thinking => {
-                self.open_block(maker, index, None, None, out);
+                self.open_block(builder, index, None, None, out);
             }
             _ => {
                 if let Some(text) = block.get("text").and_then(Value::decode).filter(|text| !text.is_empty())
                 {
-                    self.append(maker, index, &text, out);
+                    self.append(builder, index, &text, out);
                 }
             }
         }
     }
 
-    fn block_delta(&mut self, maker: &mut Maker<'_>, event: Value<'_>, index: i64, out: &mut Vec<Event>) {
+    fn block_delta(
+        &mut self,
+        builder: &mut ClaudeItemBuilder<'_>,
+        event: Value<'_>,
+        index: i64,
+        out: &mut Vec<Event>,
+    ) {
         let Some(delta) = event.get("delta") else { return };
         let kind = delta.get("type").and_then(Value::decode).unwrap_or_default();
         let (key, item_kind) = match &*kind {
@@ -326,12 +338,12 @@ impl Claude {
             "thinking_delta" => ("thinking", Kind::Thinking),
             "input_json_delta" => ("partial_json", Kind::Call),
             "signature_delta" | "citations_delta" => return,
-            _ => return maker.unknown(format!("stream_event/{kind}"), delta_value(maker, delta), out),
+            _ => return builder.unknown(format!("stream_event/{kind}"), delta_value(builder, delta), out),
         };
         let Some(text) = delta.get(key).and_then(Value::decode).filter(|text| !text.is_empty()) else {
             return;
         };
-        let current = self.current(maker, out);
+        let current = self.current(builder, out);
         if current.block(index).is_none_or(|block| block.kind != item_kind) {
             if item_kind == Kind::Call {
                 // Input of a call that was never named: its whole line will tell it.
@@ -339,30 +351,30 @@ impl Claude {
             }
             current.begin(index, item_kind, out);
         }
-        self.append(maker, index, &text, out);
+        self.append(builder, index, &text, out);
     }
 
-    fn append(&mut self, maker: &mut Maker<'_>, index: i64, text: &str, out: &mut Vec<Event>) {
-        let current = self.current(maker, out);
+    fn append(&mut self, builder: &mut ClaudeItemBuilder<'_>, index: i64, text: &str, out: &mut Vec<Event>) {
+        let current = self.current(builder, out);
         let id = match current.block(index) {
             Some(block) if block.is_whole => return,
             Some(block) => block.id.clone(),
             None => return,
         };
-        let id = id.unwrap_or_else(|| self.open_block(maker, index, None, None, out));
+        let id = id.unwrap_or_else(|| self.open_block(builder, index, None, None, out));
         out.push(Event::Append { id, text: text.to_owned() });
     }
 
     /// Opens the item of a streamed block.
     fn open_block(
         &mut self,
-        maker: &mut Maker<'_>,
+        builder: &mut ClaudeItemBuilder<'_>,
         index: i64,
         id: Option<Id>,
         tool: Option<Value<'_>>,
         out: &mut Vec<Event>,
     ) -> Id {
-        let current = self.current(maker, out);
+        let current = self.current(builder, out);
         let (message, place) = (current.message.clone(), current.begun);
         current.begun += 1;
         let id = id.unwrap_or_else(|| block_id(&message, place));
@@ -373,11 +385,11 @@ impl Claude {
         let known = self.threads.blocks_of(&message);
         if known.len() <= place {
             known.push(0);
-        } else if let Some(block) = self.current(maker, out).block(index) {
+        } else if let Some(block) = self.current(builder, out).block(index) {
             // The whole line came first.
             block.is_whole = true;
         }
-        let mut item = maker.item(id.clone(), kind);
+        let mut item = builder.item(id.clone(), kind);
         item.record = None;
         item.at = None;
         if kind == Kind::Call {
@@ -389,6 +401,6 @@ impl Claude {
     }
 }
 
-fn delta_value<'a>(maker: &Maker<'a>, delta: Value<'_>) -> Value<'a> {
-    maker.input.record.value(delta.node())
+fn delta_value<'a>(builder: &ClaudeItemBuilder<'a>, delta: Value<'_>) -> Value<'a> {
+    builder.input.record.value(delta.node())
 }

@@ -10,7 +10,7 @@ use crate::text::Text;
 
 use super::marker::{self, UserString};
 use super::message::{echo, hook_facts, marked_notice};
-use super::{Claude, Maker, content};
+use super::{Claude, ClaudeItemBuilder, content};
 
 /// Subtypes that come and go while something else tells the same. Sorted.
 const TRANSIENT: &[&str] = &[
@@ -42,29 +42,29 @@ const TRANSIENT: &[&str] = &[
 
 impl Claude {
     /// A `system` line.
-    pub(super) fn system(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
-        let value = maker.line.value;
-        let subtype = maker.line.subtype().map(Str::decode).unwrap_or_default();
+    pub(super) fn system(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
+        let value = builder.line.value;
+        let subtype = builder.line.subtype().map(Str::decode).unwrap_or_default();
         let notice = match &*subtype {
-            "init" => return self.init(maker, out),
-            "status" => return status(maker, out),
-            "compact_boundary" => compaction(maker, value),
-            "api_retry" | "api_error" => retry(maker, value),
+            "init" => return self.init(builder, out),
+            "status" => return status(builder, out),
+            "compact_boundary" => compaction(builder, value),
+            "api_retry" | "api_error" => retry(builder, value),
             "informational" | "notification" => {
                 let key = if value.get("content").is_some() { "content" } else { "text" };
-                let notice = maker.notice("info", content(value, key));
+                let notice = builder.notice("info", content(value, key));
                 let level = value.get("level").and_then(Value::decode);
                 match level.as_deref() {
                     Some("warning" | "error") => leveled(notice, "warning"),
                     _ => notice,
                 }
             }
-            "hook_response" => hook(maker, value),
+            "hook_response" => hook(builder, value),
             "permission_denied" => {
                 // The call's result tells it too, if it is still to come.
                 let call = value.get("tool_use_id").and_then(Value::decode);
                 let is_awaited = call.is_some_and(|call| self.calls.awaits(&Id::from(&*call)));
-                let mut notice = maker.notice("denied", content(value, "message"));
+                let mut notice = builder.notice("denied", content(value, "message"));
                 copy(
                     &mut notice,
                     value,
@@ -73,9 +73,9 @@ impl Claude {
                 let notice = leveled(notice, "warning");
                 if is_awaited { minor(notice) } else { notice }
             }
-            "task_notification" => task(maker, value, &self.calls),
+            "task_notification" => task(builder, value, &self.calls),
             "model_fallback" => {
-                let mut notice = maker.notice("fallback", content(value, "content"));
+                let mut notice = builder.notice("fallback", content(value, "content"));
                 copy(
                     &mut notice,
                     value,
@@ -84,7 +84,7 @@ impl Claude {
                 leveled(notice, "warning")
             }
             "model_refusal_fallback" | "model_refusal_no_fallback" => {
-                let mut notice = maker.notice("refusal", content(value, "content"));
+                let mut notice = builder.notice("refusal", content(value, "content"));
                 copy(
                     &mut notice,
                     value,
@@ -97,12 +97,12 @@ impl Claude {
                 );
                 out.push(Event::Put(Box::new(leveled(notice, "warning"))));
                 if let Some(uuids) = value.get("retracted_message_uuids") {
-                    self.retract(maker, uuids, out);
+                    self.retract(builder, uuids, out);
                 }
                 return;
             }
-            "local_command_output" => echo(maker.notice("command-output", content(value, "content"))),
-            "local_command" => return self.local_command(maker, out),
+            "local_command_output" => echo(builder.notice("command-output", content(value, "content"))),
+            "local_command" => return self.local_command(builder, out),
             "stop_hook_summary" => {
                 let errors =
                     value.get("hookErrors").into_iter().flat_map(Value::items).filter_map(Value::decode);
@@ -111,17 +111,17 @@ impl Claude {
                 let said: Vec<_> = errors.chain(reason).filter(|text| !text.trim().is_empty()).collect();
                 let is_wrong = is_stopped
                     || value.get("hookErrors").is_some_and(|errors| errors.items().next().is_some());
-                let notice = maker.notice("hook", Content::Own(said.join("\n")));
+                let notice = builder.notice("hook", Content::Own(said.join("\n")));
                 if is_wrong { leveled(notice, "warning") } else { minor(notice) }
             }
             "away_summary" | "scheduled_task_fire" | "agents_killed" | "permission_retry" => {
-                maker.notice("info", content(value, "content"))
+                builder.notice("info", content(value, "content"))
             }
-            "" => return maker.unknown("system".into(), value, out),
+            "" => return builder.unknown("system".into(), value, out),
             subtype => {
                 return match TRANSIENT.binary_search(&subtype) {
                     Ok(place) => out.push(Event::Bookkeeping(TRANSIENT[place].into())),
-                    Err(_) => maker.unknown(format!("system/{subtype}"), value, out),
+                    Err(_) => builder.unknown(format!("system/{subtype}"), value, out),
                 };
             }
         };
@@ -129,8 +129,8 @@ impl Claude {
     }
 
     /// One for each turn; it is news if session, model, folder or mode changed.
-    fn init(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
-        let value = maker.line.value;
+    fn init(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
+        let value = builder.line.value;
         let [version, model, cwd, session, mode] =
             value.get_all(["claude_code_version", "model", "cwd", "session_id", "permissionMode"]);
         let text = |field: Option<Value<'_>>| field.and_then(Value::str).map(Text::from_json);
@@ -144,7 +144,7 @@ impl Claude {
             mode: text(mode),
             ..Facts::default()
         })));
-        let mut notice = maker.notice("session", Content::None);
+        let mut notice = builder.notice("session", Content::None);
         copy(
             &mut notice,
             value,
@@ -162,43 +162,43 @@ impl Claude {
     }
 
     /// Output of a local command, in a history: the string of a user line under another name.
-    fn local_command(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
-        let value = maker.line.value;
+    fn local_command(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
+        let value = builder.line.value;
         let text = value.get("content").and_then(Value::decode).unwrap_or_default();
         let content = content(value, "content");
         let notice = match marker::read(&text) {
-            UserString::Notice(marked) => marked_notice(maker, marked, content),
-            UserString::Prompt(_) => echo(maker.notice("command-output", content)),
+            UserString::Notice(marked) => marked_notice(builder, marked, content),
+            UserString::Prompt(_) => echo(builder.notice("command-output", content)),
         };
         out.push(Event::Put(Box::new(notice)));
     }
 }
 
-fn status(maker: &mut Maker<'_>, out: &mut Vec<Event>) {
-    let value = maker.line.value;
+fn status(builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
+    let value = builder.line.value;
     let is_told = |key: &str| value.get(key).filter(|field| !field.is_null());
     if let Some(mode) = is_told("permissionMode").and_then(Value::str) {
         let mode = Text::from_json(mode);
-        let mut notice = maker.notice("mode", Content::None);
+        let mut notice = builder.notice("mode", Content::None);
         copy(&mut notice, value, &[("permissionMode", "mode")]);
         out.push(Event::Facts(Box::new(Facts { mode: Some(mode), ..Facts::default() })));
         return out.push(Event::Put(Box::new(notice)));
     }
     if is_told("compact_error").is_some() {
-        let notice = maker.notice("compaction", content(value, "compact_error"));
+        let notice = builder.notice("compaction", content(value, "compact_error"));
         return out.push(Event::Put(Box::new(leveled(notice, "error"))));
     }
     out.push(Event::Bookkeeping("status".into()));
 }
 
-fn compaction(maker: &mut Maker<'_>, value: Value<'_>) -> crate::item::Item {
+fn compaction(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) -> crate::item::Item {
     let facts = value.get("compact_metadata").or_else(|| value.get("compactMetadata"));
     let tokens = |snake: &str, camel: &str| {
         facts.and_then(|facts| facts.get(snake).or_else(|| facts.get(camel))?.int())
     };
     let before = tokens("pre_tokens", "preTokens");
     let after = tokens("post_tokens", "postTokens");
-    let mut notice = maker.notice("compaction", Content::None);
+    let mut notice = builder.notice("compaction", Content::None);
     if let Some(facts) = facts {
         copy(&mut notice, facts, &[("trigger", "trigger")]);
     }
@@ -207,7 +207,7 @@ fn compaction(maker: &mut Maker<'_>, value: Value<'_>) -> crate::item::Item {
     notice
 }
 
-fn retry(maker: &mut Maker<'_>, value: Value<'_>) -> crate::item::Item {
+fn retry(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) -> crate::item::Item {
     let number =
         |live: &str, history: &str| value.get(live).or_else(|| value.get(history)).and_then(Value::int);
     let (attempt, most) = (number("attempt", "retryAttempt"), number("max_retries", "maxRetries"));
@@ -219,7 +219,7 @@ fn retry(maker: &mut Maker<'_>, value: Value<'_>) -> crate::item::Item {
         .filter(|error| error.kind() == json::Kind::String)
         // The message holds the JSON of the API's answer.
         .or_else(|| error?.get("formatted").or_else(|| error?.get("message")));
-    let mut notice = maker.notice("retry", Content::None);
+    let mut notice = builder.notice("retry", Content::None);
     let facts = [("attempt", attempt), ("of", most), ("status", status)];
     notice.data.extend(facts.into_iter().filter_map(|(name, number)| Some((name, Fact::Int(number?)))));
     if let Some(delay) = delay {
@@ -229,11 +229,11 @@ fn retry(maker: &mut Maker<'_>, value: Value<'_>) -> crate::item::Item {
     leveled(notice, "warning")
 }
 
-fn hook(maker: &mut Maker<'_>, value: Value<'_>) -> crate::item::Item {
+fn hook(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) -> crate::item::Item {
     let said = ["output", "stderr", "stdout"]
         .into_iter()
         .find(|key| value.get(key).and_then(Value::str).is_some_and(|text| !text.raw().is_empty()));
-    let mut notice = maker.notice("hook", said.map_or(Content::None, |key| content(value, key)));
+    let mut notice = builder.notice("hook", said.map_or(Content::None, |key| content(value, key)));
     hook_facts(&mut notice, value);
     let is_fine = value.get("exit_code").and_then(Value::int).unwrap_or(0) == 0
         && value.get("outcome").and_then(Value::str).is_none_or(|outcome| outcome.is("success"));
@@ -241,8 +241,8 @@ fn hook(maker: &mut Maker<'_>, value: Value<'_>) -> crate::item::Item {
 }
 
 /// The end of a task. That of a foreground task is told by its call's result, which is still awaited.
-fn task(maker: &mut Maker<'_>, value: Value<'_>, calls: &Calls) -> crate::item::Item {
-    let mut notice = maker.notice("task", content(value, "summary"));
+fn task(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>, calls: &Calls) -> crate::item::Item {
+    let mut notice = builder.notice("task", content(value, "summary"));
     copy(
         &mut notice,
         value,

@@ -4,7 +4,7 @@ use crate::dialect::{patch, tell_action, tell_tool};
 use crate::item::{Action, Deed, Does, Fact, FactRef, Id, Item, Kind, Part};
 use crate::json::{self, Value};
 
-use super::{Maker, command, tools};
+use super::{ItemBuilder, command, tools};
 
 /// What an item that is a call comes from. Streams and session files write the same types differently.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,8 +33,8 @@ impl CallSource {
 }
 
 /// The call that an item is.
-pub(super) fn of_item(source: CallSource, value: Value<'_>, id: Id, maker: &Maker<'_>) -> Item {
-    let mut call = maker.item(id, Kind::Call);
+pub(super) fn of_item(source: CallSource, value: Value<'_>, id: Id, builder: &ItemBuilder<'_>) -> Item {
+    let mut call = builder.item(id, Kind::Call);
     match source {
         CallSource::Command => {
             let [command, cwd] = value.get_all(["command", "cwd"]);
@@ -79,8 +79,8 @@ pub(super) fn of_item(source: CallSource, value: Value<'_>, id: Id, maker: &Make
 }
 
 /// The call of a tool of this name with this input, which may be JSON in a string.
-pub(super) fn of_tool(name: &str, input: Option<Value<'_>>, id: Id, maker: &Maker<'_>) -> Item {
-    let mut call = maker.item(id, Kind::Call);
+pub(super) fn of_tool(name: &str, input: Option<Value<'_>>, id: Id, builder: &ItemBuilder<'_>) -> Item {
+    let mut call = builder.item(id, Kind::Call);
     tell_tool(&mut call, name);
     if call.deed == Some(Deed::Other)
         && tools::find(name).is_none()
@@ -92,9 +92,9 @@ pub(super) fn of_tool(name: &str, input: Option<Value<'_>>, id: Id, maker: &Make
         call.data.push(("tool", Fact::Text(own.to_owned())));
     }
     let Some(input) = input.filter(|input| !input.is_null()) else { return call };
-    let record = maker.input.record.unpacked(input.node()).unwrap_or_else(|| maker.input.record.clone());
+    let record = builder.input.record.unpacked(input.node()).unwrap_or_else(|| builder.input.record.clone());
     // What stands before the input is where it was.
-    let event = record.value(maker.input.value.node());
+    let event = record.value(builder.input.value.node());
     call.at = call.at.and(event.get("timestamp")).map(Value::node);
     call.input = Some(input.node());
     let input = record.value(input.node());

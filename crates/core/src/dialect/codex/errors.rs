@@ -5,19 +5,19 @@ use crate::event::Event;
 use crate::item::{Content, Fact};
 use crate::json::{Kind, Record, Value};
 
-use super::{Maker, content};
+use super::{ItemBuilder, content};
 
 /// How an error begins that isn't the end: the model is asked again.
 pub(super) const RETRY: &str = "Reconnecting... ";
 
 /// The notice of an error, which says `message`.
-pub(super) fn notice(message: Option<Value<'_>>, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+pub(super) fn notice(message: Option<Value<'_>>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
     let Some(text) = message.and_then(Value::decode) else {
-        return maker.unknown("error".into(), message.unwrap_or(maker.input.value), out);
+        return builder.unknown("error".into(), message.unwrap_or(builder.input.value), out);
     };
     let content = message.map_or(Content::None, content);
     let notice = if let Some(retry) = text.strip_prefix(RETRY) {
-        let mut notice = maker.notice("retry", content);
+        let mut notice = builder.notice("retry", content);
         let (count, error) = retry.split_once(' ').unwrap_or((retry, ""));
         if let Some((attempt, of)) = count.split_once('/') {
             for (name, number) in [("attempt", attempt), ("of", of)] {
@@ -30,7 +30,7 @@ pub(super) fn notice(message: Option<Value<'_>>, maker: &mut Maker<'_>, out: &mu
         }
         leveled(notice, "warning")
     } else {
-        let mut notice = maker.notice("error", content);
+        let mut notice = builder.notice("error", content);
         notice.data.extend(inside(&text).map(|words| ("words", Fact::Text(words))));
         leveled(notice, "error")
     };

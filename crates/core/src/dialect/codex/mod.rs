@@ -26,6 +26,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::dialect::calls::Calls;
+use crate::dialect::item_builder::{ItemBuilder, not_an_event};
 use crate::dialect::{Decoder, Input};
 use crate::event::Event;
 use crate::item::{Content, Fact, Id, Item, Kind};
@@ -72,15 +73,15 @@ pub(super) struct Codex {
 impl Decoder for Codex {
     fn decode(&mut self, input: Input<'_>, out: &mut Vec<Event>) {
         let [kind, payload, message, prompt] = input.value.get_all(["type", "payload", "msg", "prompt"]);
-        let mut maker = Maker { input, at: None, session: self.session.clone(), unnamed: 0 };
+        let mut builder = ItemBuilder::new(input, (), input.parent.cloned(), self.session.clone());
         let kind = kind.and_then(Value::decode);
         match (kind.as_deref(), payload, message) {
-            (Some(kind), Some(payload), _) => self.rollout(kind, payload, &mut maker, out),
-            (Some(kind), None, _) => self.stream(kind, &mut maker, out),
-            (None, _, Some(message)) => self.old(message, &mut maker, out),
-            _ if old::is_settings(input.value) => self.settings(&mut maker, out),
+            (Some(kind), Some(payload), _) => self.rollout(kind, payload, &mut builder, out),
+            (Some(kind), None, _) => self.stream(kind, &mut builder, out),
+            (None, _, Some(message)) => self.old(message, &mut builder, out),
+            _ if old::is_settings(input.value) => self.settings(&mut builder, out),
             _ => match prompt.filter(|prompt| prompt.str().is_some()) {
-                Some(prompt) => maker.put(Kind::Prompt, content(prompt), out),
+                Some(prompt) => builder.put(Kind::Prompt, content(prompt), out),
                 None => not_an_event(input, out),
             },
         }
@@ -90,79 +91,6 @@ impl Decoder for Codex {
         self.open_rollout(out);
         out.extend(self.used.take().map(|totals| Event::Put(Box::new(totals))));
     }
-}
-
-/// What all items of one line have in common, and how they are made.
-struct Maker<'a> {
-    input: Input<'a>,
-    /// The time of the line, by node.
-    at: Option<u32>,
-    session: Option<SessionId>,
-    /// Items of this line that had to be named for it.
-    unnamed: u32,
-}
-
-impl Maker<'_> {
-    fn item(&self, id: impl Into<Id>, kind: Kind) -> Item {
-        let mut item = Item::new(id, kind, self.input.line);
-        item.parent = self.input.parent.cloned();
-        item.session.clone_from(&self.session);
-        item.at = self.at;
-        item.record = Some(self.input.record.clone());
-        item
-    }
-
-    /// An id for something that has none of its own.
-    fn unnamed(&mut self) -> Id {
-        self.unnamed += 1;
-        let (parent, slash) = self.input.parent.map_or(("", ""), |parent| (parent.as_str(), "/"));
-        let id = [parent, slash, "line-", &self.input.line.to_string()].concat();
-        match self.unnamed {
-            1 => id.into(),
-            count => Id::below(&id, &count.to_string()),
-        }
-    }
-
-    /// The id that is in `value`, or one made for it.
-    fn id_of(&mut self, value: Option<Value<'_>>) -> Id {
-        let id = value.and_then(Value::decode).filter(|id| !id.is_empty());
-        id.map_or_else(|| self.unnamed(), |id| Id::from(&*id))
-    }
-
-    /// An item that has only a text, put.
-    fn put(&mut self, kind: Kind, text: Content, out: &mut Vec<Event>) {
-        let id = self.unnamed();
-        let mut item = self.item(id, kind);
-        item.text = text;
-        out.push(Event::Put(Box::new(item)));
-    }
-
-    /// A notice of `event` with this text.
-    fn notice(&mut self, event: &str, text: Content) -> Item {
-        let id = self.unnamed();
-        let mut item = self.item(id, Kind::Notice);
-        item.text = text;
-        item.data.push(("event", Fact::Text(event.to_owned())));
-        item
-    }
-
-    /// Something whose name isn't known, shown as it is.
-    fn unknown(&mut self, name: String, value: Value<'_>, out: &mut Vec<Event>) {
-        let id = self.unnamed();
-        let mut item = self.item(id, Kind::Unknown);
-        item.data = vec![("type", Fact::Text(name.clone())), ("value", Fact::Node(value.node()))];
-        out.push(Event::Unknown(name));
-        out.push(Event::Put(Box::new(item)));
-    }
-}
-
-/// Valid JSON that is no event: passes through as it is written.
-fn not_an_event(input: Input<'_>, out: &mut Vec<Event>) {
-    let mut item = Item::new(format!("line-{}", input.line), Kind::Unknown, input.line);
-    item.text = Content::Own(input.value.raw().to_owned());
-    item.data = vec![("raw", Fact::Bool(true)), ("type", Fact::Text("no event".into()))];
-    out.push(Event::Unknown("no event".into()));
-    out.push(Event::Put(Box::new(item)));
 }
 
 /// A string as an item's text.
@@ -177,10 +105,10 @@ fn bookkeeping(name: impl Into<Cow<'static, str>>, out: &mut Vec<Event>) {
 
 impl Codex {
     /// The session that lines belong to from here on.
-    fn begin(&mut self, id: Option<Value<'_>>, maker: &mut Maker<'_>) {
+    fn begin(&mut self, id: Option<Value<'_>>, builder: &mut ItemBuilder<'_>) {
         let id = id.and_then(Value::decode).filter(|id| !id.is_empty());
         self.session = id.map(|id| Arc::from(&*id)).or_else(|| self.session.take());
-        maker.session.clone_from(&self.session);
+        builder.session.clone_from(&self.session);
     }
 
     /// What is known of the run, whose session the line names.
@@ -201,9 +129,9 @@ impl Codex {
     }
 
     /// The same of a line that is no end, and may be the last.
-    fn count_so_far(&mut self, info: Option<Value<'_>>, maker: &Maker<'_>, out: &mut Vec<Event>) {
+    fn count_so_far(&mut self, info: Option<Value<'_>>, builder: &ItemBuilder<'_>, out: &mut Vec<Event>) {
         if let Some(total) = info.and_then(|info| info.get("total_token_usage")) {
-            let mut totals = maker.item("totals", Kind::Notice);
+            let mut totals = builder.item("totals", Kind::Notice);
             totals.data.push(("event", Fact::Text("totals".into())));
             self.count(total, out).tell(&mut totals);
             self.used = Some(totals);

@@ -9,7 +9,7 @@ use crate::session::Facts;
 use crate::text::Text;
 
 use super::call::{self, CallSource};
-use super::{Codex, Maker, bookkeeping, content, errors, result, stream, tools};
+use super::{Codex, ItemBuilder, bookkeeping, content, errors, result, stream, tools};
 
 /// Bytes of outputs that are read while their commands run.
 const MAX_PIECE: usize = 1 << 20;
@@ -29,8 +29,8 @@ pub(super) fn is_settings(value: Value<'_>) -> bool {
 
 impl Codex {
     /// The first line.
-    pub(super) fn settings(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
-        let [model, cwd, mode] = maker.input.value.get_all(["model", "workdir", "approval"]);
+    pub(super) fn settings(&mut self, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
+        let [model, cwd, mode] = builder.input.value.get_all(["model", "workdir", "approval"]);
         let text = |value: Option<Value<'_>>| value.and_then(Value::str).map(Text::from_json);
         out.push(Event::Facts(Box::new(Facts {
             model: text(model),
@@ -38,7 +38,7 @@ impl Codex {
             mode: text(mode),
             ..self.facts()
         })));
-        let mut notice = maker.notice("session", Content::None);
+        let mut notice = builder.notice("session", Content::None);
         for (name, value) in [("model", model), ("cwd", cwd), ("mode", mode)] {
             notice.data.extend(value.map(|value| (name, Fact::Node(value.node()))));
         }
@@ -46,24 +46,24 @@ impl Codex {
     }
 
     /// A line that tells what happened.
-    pub(super) fn old(&mut self, message: Value<'_>, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+    pub(super) fn old(&mut self, message: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
         let kind = message.get("type").and_then(Value::decode).unwrap_or_default();
         let [call_id, text, words] = message.get_all(["call_id", "message", "text"]);
         let said = text.or(words).filter(|text| text.kind() == json::Kind::String);
         match &*kind {
             "agent_message" | "agent_reasoning" if said.is_some() => {
                 let kind = if &*kind == "agent_message" { Kind::Reply } else { Kind::Thinking };
-                maker.put(kind, said.map_or(Content::None, content), out);
+                builder.put(kind, said.map_or(Content::None, content), out);
             }
-            "error" | "stream_error" => errors::notice(text, maker, out),
+            "error" | "stream_error" => errors::notice(text, builder, out),
             "background_event" | "deprecation_notice" | "warning" if said.is_some() => {
-                let notice = maker.notice("info", said.map_or(Content::None, content));
+                let notice = builder.notice("info", said.map_or(Content::None, content));
                 let notice = if &*kind == "warning" { leveled(notice, "warning") } else { minor(notice) };
                 out.push(Event::Put(Box::new(notice)));
             }
             "exec_command_begin" | "patch_apply_begin" | "mcp_tool_call_begin" | "web_search_begin" => {
-                let id = maker.id_of(call_id);
-                let call = begin(&kind, message, id, maker);
+                let id = builder.id_of(call_id);
+                let call = begin(&kind, message, id, builder);
                 self.calls.made(&call);
                 if &*kind == "web_search_begin" {
                     // What is looked for is known at the end.
@@ -74,37 +74,43 @@ impl Codex {
                 }
             }
             "exec_command_end" | "patch_apply_end" | "mcp_tool_call_end" | "web_search_end" => {
-                self.old_end(&kind, message, maker, out);
+                self.old_end(&kind, message, builder, out);
             }
-            "exec_command_output_delta" => self.grow(message, maker, out),
+            "exec_command_output_delta" => self.grow(message, builder, out),
             "plan_update" => match message.get("plan") {
                 Some(points) => {
-                    let mut plan = stream::plan(points, maker.unnamed(), maker);
+                    let mut plan = stream::plan(points, builder.unnamed(), builder);
                     plan.text = message.get("explanation").map_or(Content::None, content);
                     out.push(Event::Put(Box::new(plan)));
                 }
-                None => maker.unknown("plan_update".into(), message, out),
+                None => builder.unknown("plan_update".into(), message, out),
             },
             "turn_aborted" => {
-                let notice = leveled(maker.notice("interrupt", Content::None), "warning");
+                let notice = leveled(builder.notice("interrupt", Content::None), "warning");
                 out.push(Event::Put(Box::new(notice)));
             }
-            "token_count" => self.count_so_far(message.get("info"), maker, out),
+            "token_count" => self.count_so_far(message.get("info"), builder, out),
             _ => match BOOKKEEPING.iter().find(|known| **known == kind) {
                 Some(known) => bookkeeping(*known, out),
-                None => maker.unknown(format!("msg/{kind}"), message, out),
+                None => builder.unknown(format!("msg/{kind}"), message, out),
             },
         }
     }
 
-    fn old_end(&mut self, kind: &str, message: Value<'_>, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
-        let id = maker.id_of(message.get("call_id"));
+    fn old_end(
+        &mut self,
+        kind: &str,
+        message: Value<'_>,
+        builder: &mut ItemBuilder<'_>,
+        out: &mut Vec<Event>,
+    ) {
+        let id = builder.id_of(message.get("call_id"));
         if kind == "web_search_end" {
-            let call = begin(kind, message, id.clone(), maker);
+            let call = begin(kind, message, id.clone(), builder);
             self.calls.made(&call);
             out.push(Event::Put(Box::new(call)));
         }
-        let mut item = result::of_call(&id, &self.calls, maker);
+        let mut item = result::of_call(&id, &self.calls, builder);
         self.calls.answered(&id);
         let [success, answer] = message.get_all(["success", "result"]);
         match kind {
@@ -136,14 +142,14 @@ impl Codex {
     }
 
     /// A piece of what a command writes. All of it comes again when the command ends, if it does.
-    fn grow(&mut self, message: Value<'_>, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+    fn grow(&mut self, message: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
         let [call_id, chunk] = message.get_all(["call_id", "chunk"]);
         let call = call_id.and_then(Value::decode).map(|id| Id::from(&*id));
         let call = call.filter(|call| self.calls.awaits(call));
         let piece = chunk.and_then(Value::decode).filter(|chunk| chunk.len() <= MAX_PIECE);
         bookkeeping("exec_command_output_delta", out);
         let (Some(call), Some(piece)) = (call, piece.and_then(|chunk| decoded(&chunk))) else { return };
-        let result = result::of_call(&call, &self.calls, maker);
+        let result = result::of_call(&call, &self.calls, builder);
         let id = result.id.clone();
         if self.old.growing.as_ref() != Some(&id) {
             self.old.growing = Some(id.clone());
@@ -154,21 +160,21 @@ impl Codex {
 }
 
 /// The call that begins with a line.
-fn begin(kind: &str, message: Value<'_>, id: Id, maker: &Maker<'_>) -> Item {
+fn begin(kind: &str, message: Value<'_>, id: Id, builder: &ItemBuilder<'_>) -> Item {
     let source = match kind {
         "patch_apply_begin" => CallSource::Patch,
         "mcp_tool_call_begin" => {
-            return call::of_item(CallSource::Mcp, message.get("invocation").unwrap_or(message), id, maker);
+            return call::of_item(CallSource::Mcp, message.get("invocation").unwrap_or(message), id, builder);
         }
         "exec_command_begin" => {
-            let mut call = maker.item(id, Kind::Call);
+            let mut call = builder.item(id, Kind::Call);
             let [command, cwd] = message.get_all(["command", "cwd"]);
             call::run(&mut call, tools::SHELL[0], command, cwd);
             return call;
         }
         _ => CallSource::Web,
     };
-    call::of_item(source, message, id, maker)
+    call::of_item(source, message, id, builder)
 }
 
 /// What Base64 stands for, if it is that.

@@ -9,11 +9,11 @@ use crate::json::{self, Record, Value};
 use crate::text::Text;
 
 use super::call::{CallSource, file_changes};
-use super::{Maker, content, tools};
+use super::{ItemBuilder, content, tools};
 
 /// The result of a call, with nothing in it yet.
-pub(super) fn of_call(call: &Id, calls: &Calls, maker: &Maker<'_>) -> Item {
-    let mut item = maker.item(Id::below(call.as_str(), "result"), Kind::Result);
+pub(super) fn of_call(call: &Id, calls: &Calls, builder: &ItemBuilder<'_>) -> Item {
+    let mut item = builder.item(Id::below(call.as_str(), "result"), Kind::Result);
     match calls.get(call) {
         Some(CallState::Awaited(tool, deed)) => {
             (item.tool, item.deed, item.action) = (tool.clone(), *deed, deed.map(Deed::action));

@@ -20,7 +20,7 @@ use crate::recent::Recent;
 use crate::session::Facts;
 use crate::text::Text;
 
-use super::{Codex, Maker, bookkeeping, call, content, result, tools, wrapped};
+use super::{Codex, ItemBuilder, bookkeeping, call, content, result, tools, wrapped};
 
 /// Texts of one generation.
 const MAX_TEXTS: usize = 3_584;
@@ -102,36 +102,36 @@ impl Codex {
         &mut self,
         kind: &str,
         payload: Value<'_>,
-        maker: &mut Maker<'_>,
+        builder: &mut ItemBuilder<'_>,
         out: &mut Vec<Event>,
     ) {
-        let at = maker.input.value.get("timestamp");
-        maker.at = at.filter(|at| at.str().is_some()).map(Value::node);
+        let at = builder.input.value.get("timestamp");
+        builder.at = at.filter(|at| at.str().is_some()).map(Value::node);
         match kind {
-            "session_meta" => self.meta(payload, maker, out),
-            "turn_context" => self.context(payload, maker, out),
-            "response_item" => self.response(payload, maker, out),
-            "event_msg" => self.shown(payload, maker, out),
-            "compacted" => self.compacted(payload.get("message"), maker, out),
+            "session_meta" => self.meta(payload, builder, out),
+            "turn_context" => self.context(payload, builder, out),
+            "response_item" => self.response(payload, builder, out),
+            "event_msg" => self.shown(payload, builder, out),
+            "compacted" => self.compacted(payload.get("message"), builder, out),
             _ => match BOOKKEEPING.iter().find(|known| **known == kind) {
                 Some(known) => bookkeeping(*known, out),
-                None => maker.unknown(kind.to_owned(), maker.input.value, out),
+                None => builder.unknown(kind.to_owned(), builder.input.value, out),
             },
         }
     }
 
     /// The first line. The session is told when the model is known.
-    fn meta(&mut self, payload: Value<'_>, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+    fn meta(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
         self.open_rollout(out);
         let [id, cwd, version] = payload.get_all(["id", "cwd", "cli_version"]);
-        if maker.input.parent.is_some() {
+        if builder.input.parent.is_some() {
             return bookkeeping("session_meta", out);
         }
-        self.begin(id, maker);
+        self.begin(id, builder);
         let text = |value: Option<Value<'_>>| value.and_then(Value::str).map(Text::from_json);
         out.push(Event::Facts(Box::new(Facts { cwd: text(cwd), version: text(version), ..self.facts() })));
         self.rollout.known = [None, cwd.and_then(Value::decode).map(Into::into)];
-        let mut notice = maker.notice("session", Content::None);
+        let mut notice = builder.notice("session", Content::None);
         for (name, value) in [("cwd", cwd), ("version", version)] {
             notice.data.extend(value.map(|value| (name, Fact::Node(value.node()))));
         }
@@ -139,20 +139,20 @@ impl Codex {
     }
 
     /// The settings of a turn, or, before 0.120, of each call of the model.
-    fn context(&mut self, payload: Value<'_>, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+    fn context(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
         let fields = payload.get_all(["model", "cwd", "approval_policy"]);
         let [model, cwd, mode] = fields.map(|field| field.and_then(Value::decode));
         let now = [model.as_deref(), cwd.as_deref()];
         let is_new =
             self.rollout.known.iter().zip(now).any(|(known, now)| now.is_some() && known.as_deref() != now);
         let clean = |text: &Option<std::borrow::Cow<'_, str>>| text.as_deref().map(Text::clean);
-        if is_new && maker.input.parent.is_none() {
+        if is_new && builder.input.parent.is_none() {
             let facts =
                 Facts { model: clean(&model), cwd: clean(&cwd), mode: clean(&mode), ..Facts::default() };
             out.push(Event::Facts(Box::new(facts)));
         }
-        if is_new && self.rollout.head.is_none() && maker.input.parent.is_none() {
-            out.push(Event::Put(Box::new(maker.notice("session", Content::None))));
+        if is_new && self.rollout.head.is_none() && builder.input.parent.is_none() {
+            out.push(Event::Put(Box::new(builder.notice("session", Content::None))));
         } else {
             bookkeeping("turn_context", out);
         }
@@ -170,19 +170,19 @@ impl Codex {
     }
 
     /// What the model said or saw.
-    fn response(&mut self, payload: Value<'_>, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+    fn response(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
         let [kind, name, namespace, call_id, id] =
             payload.get_all(["type", "name", "namespace", "call_id", "id"]);
         let kind = kind.and_then(Value::decode).unwrap_or_default();
         match &*kind {
-            "message" => return self.message(payload, maker, out),
+            "message" => return self.message(payload, builder, out),
             "additional_tools" | "ghost_snapshot" => {
                 return bookkeeping(format!("response_item/{kind}"), out);
             }
             _ => self.open_rollout(out),
         }
         match &*kind {
-            "reasoning" => self.reasoning(Recorder::Model, payload.get("summary"), id, maker, out),
+            "reasoning" => self.reasoning(Recorder::Model, payload.get("summary"), id, builder, out),
             "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call" => {
                 let [arguments, input, action] = payload.get_all(["arguments", "input", "action"]);
                 let name = name.and_then(Value::decode).unwrap_or_else(|| {
@@ -192,31 +192,31 @@ impl Codex {
                 });
                 let server = namespace.and_then(Value::decode).filter(|space| space.starts_with("mcp__"));
                 let name = server.map_or(name.clone(), |server| [&*server, "__", &*name].concat().into());
-                let id = maker.id_of(call_id.or(id));
-                let call = call::of_tool(&name, arguments.or(input).or(action), id, maker);
-                self.called(call, maker, out);
+                let id = builder.id_of(call_id.or(id));
+                let call = call::of_tool(&name, arguments.or(input).or(action), id, builder);
+                self.called(call, builder, out);
             }
             "function_call_output" | "custom_tool_call_output" => {
-                self.output(call_id, payload.get("output"), maker, out);
+                self.output(call_id, payload.get("output"), builder, out);
             }
             "tool_search_output" => {
                 let tools = payload.get("tools").into_iter().flat_map(Value::items);
                 let names = tools.filter_map(|tool| Some(Fact::Node(tool.get("name")?.node()))).collect();
-                let id = maker.id_of(call_id);
-                let mut item = result::of_call(&id, &self.calls, maker);
+                let id = builder.id_of(call_id);
+                let mut item = result::of_call(&id, &self.calls, builder);
                 item.data.push(("matches", Fact::List(names)));
                 self.calls.answered(&id);
                 out.push(Event::Put(Box::new(item)));
             }
             "web_search_call" => {
-                let id = maker.id_of(id);
-                let mut call = maker.item(id, Kind::Call);
+                let id = builder.id_of(id);
+                let mut call = builder.item(id, Kind::Call);
                 call::web(&mut call, payload.get("action"), None);
-                self.called_and_done(call, maker, out);
+                self.called_and_done(call, builder, out);
             }
             "agent_message" => {
                 let [author, text] = payload.get_all(["author", "content"]);
-                let mut notice = maker.notice("teammate", Content::None);
+                let mut notice = builder.notice("teammate", Content::None);
                 result_content(&mut notice, text);
                 notice.data.extend(author.map(|author| ("from", Fact::Node(author.node()))));
                 out.push(Event::Put(Box::new(notice)));
@@ -224,19 +224,19 @@ impl Codex {
             "compaction" | "compaction_summary" | "context_compaction" => {
                 bookkeeping(format!("response_item/{kind}"), out);
             }
-            _ => maker.unknown(format!("response_item/{kind}"), payload, out),
+            _ => builder.unknown(format!("response_item/{kind}"), payload, out),
         }
     }
 
     /// A message for the model, or of it.
-    fn message(&mut self, payload: Value<'_>, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+    fn message(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
         let [role, blocks, id] = payload.get_all(["role", "content", "id"]);
         let role = role.and_then(Value::decode).unwrap_or_default();
-        let id = maker.id_of(id);
-        let mut item = maker.item(id, Kind::Reply);
+        let id = builder.id_of(id);
+        let mut item = builder.item(id, Kind::Reply);
         if !said_in(&mut item, blocks) {
             self.open_rollout(out);
-            return maker.unknown(format!("message/{role}"), payload, out);
+            return builder.unknown(format!("message/{role}"), payload, out);
         }
         let said = hash(&(&*role, &*item.text()));
         if &*role == "assistant" {
@@ -312,7 +312,7 @@ impl Codex {
         recorder: Recorder,
         parts: Option<Value<'_>>,
         id: Option<Value<'_>>,
-        maker: &mut Maker<'_>,
+        builder: &mut ItemBuilder<'_>,
         out: &mut Vec<Event>,
     ) {
         let texts = parts.into_iter().flat_map(Value::items).map(|part| part.get("text").unwrap_or(part));
@@ -326,14 +326,14 @@ impl Codex {
         if new.is_empty() {
             return bookkeeping("reasoning", out);
         }
-        let id = maker.id_of(id);
-        let mut item = maker.item(id, Kind::Thinking);
+        let id = builder.id_of(id);
+        let mut item = builder.item(id, Kind::Thinking);
         item.text = Content::Parts(new);
         put(item, out);
     }
 
     /// A call, unless it is known.
-    fn called(&mut self, call: Item, maker: &Maker<'_>, out: &mut Vec<Event>) -> bool {
+    fn called(&mut self, call: Item, builder: &ItemBuilder<'_>, out: &mut Vec<Event>) -> bool {
         if self.calls.get(&call.id).is_some() {
             bookkeeping("call", out);
             return false;
@@ -347,7 +347,7 @@ impl Codex {
             self.rollout.scripts.push(call.id.clone());
         }
         let plan = call::points(&call).map(|points| {
-            let mut plan = maker.item(Id::below(call.id.as_str(), "plan"), Kind::Plan);
+            let mut plan = builder.item(Id::below(call.id.as_str(), "plan"), Kind::Plan);
             plan.parent.clone_from(&call.parent);
             plan.data.push(("todos", points));
             let explanation =
@@ -363,10 +363,10 @@ impl Codex {
     }
 
     /// A call of which nothing but that it ended is told.
-    fn called_and_done(&mut self, call: Item, maker: &Maker<'_>, out: &mut Vec<Event>) {
+    fn called_and_done(&mut self, call: Item, builder: &ItemBuilder<'_>, out: &mut Vec<Event>) {
         let id = call.id.clone();
-        if self.called(call, maker, out) {
-            let mut item = result::of_call(&id, &self.calls, maker);
+        if self.called(call, builder, out) {
+            let mut item = result::of_call(&id, &self.calls, builder);
             result::silent(&mut item);
             self.calls.answered(&id);
             put(item, out);
@@ -378,15 +378,15 @@ impl Codex {
         &mut self,
         call: Option<Value<'_>>,
         output: Option<Value<'_>>,
-        maker: &mut Maker<'_>,
+        builder: &mut ItemBuilder<'_>,
         out: &mut Vec<Event>,
     ) {
-        let id = maker.id_of(call);
+        let id = builder.id_of(call);
         self.rollout.scripts.retain(|script| *script != id);
         if self.calls.get(&id).is_some() && !self.calls.awaits(&id) {
             return bookkeeping("output", out);
         }
-        let mut item = result::of_call(&id, &self.calls, maker);
+        let mut item = result::of_call(&id, &self.calls, builder);
         // Some versions wrap the content once more.
         let body = output.map(|output| output.get("content").unwrap_or(output));
         result_content(&mut item, body);
@@ -401,13 +401,13 @@ impl Codex {
     }
 
     /// The conversation was compacted.
-    fn compacted(&mut self, summary: Option<Value<'_>>, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+    fn compacted(&mut self, summary: Option<Value<'_>>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
         self.open_rollout(out);
         if !std::mem::replace(&mut self.rollout.was_compacted, true) {
-            out.push(Event::Put(Box::new(maker.notice("compaction", Content::None))));
+            out.push(Event::Put(Box::new(builder.notice("compaction", Content::None))));
         }
         match summary.filter(|summary| summary.str().is_some_and(|text| !text.raw().is_empty())) {
-            Some(summary) => put(minor(maker.notice("summary", content(summary))), out),
+            Some(summary) => put(minor(builder.notice("summary", content(summary))), out),
             None => bookkeeping("compacted", out),
         }
     }

@@ -11,7 +11,7 @@ use crate::item::{Content, Fact, Id, Item, Kind, Status};
 use crate::json::{self, Value};
 
 use super::call::{self, CallSource};
-use super::{Codex, Maker, bookkeeping, content, errors, result};
+use super::{Codex, ItemBuilder, bookkeeping, content, errors, result};
 
 /// Lists of things to do that may be open at the same time.
 const MAX_OPEN: usize = 64;
@@ -35,17 +35,17 @@ enum Phase {
 
 impl Codex {
     /// A line of the stream.
-    pub(super) fn stream(&mut self, kind: &str, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
-        let value = maker.input.value;
+    pub(super) fn stream(&mut self, kind: &str, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
+        let value = builder.input.value;
         let phase = match kind {
-            "thread.started" => return self.thread(maker, out),
+            "thread.started" => return self.thread(builder, out),
             "turn.started" => return bookkeeping("turn.started", out),
-            "turn.completed" | "turn.failed" => return self.turn_ended(kind == "turn.failed", maker, out),
-            "error" => return errors::notice(value.get("message"), maker, out),
+            "turn.completed" | "turn.failed" => return self.turn_ended(kind == "turn.failed", builder, out),
+            "error" => return errors::notice(value.get("message"), builder, out),
             "item.started" => Phase::Started,
             "item.updated" => Phase::Updated,
             "item.completed" => Phase::Completed,
-            _ => return maker.unknown(kind.to_owned(), value, out),
+            _ => return builder.unknown(kind.to_owned(), value, out),
         };
         match value.get("item").filter(|item| item.kind() == json::Kind::Object) {
             Some(item) => {
@@ -53,26 +53,26 @@ impl Codex {
                     // What follows tells all of it again.
                     bookkeeping(kind.to_owned(), out);
                 }
-                self.item(phase, item, maker, out);
+                self.item(phase, item, builder, out);
             }
-            None => maker.unknown(kind.to_owned(), value, out),
+            None => builder.unknown(kind.to_owned(), value, out),
         }
     }
 
-    fn thread(&mut self, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+    fn thread(&mut self, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
         self.close_open(out);
         self.stream.runs += 1;
-        self.begin(maker.input.value.get("thread_id"), maker);
+        self.begin(builder.input.value.get("thread_id"), builder);
         out.push(Event::Facts(Box::new(self.facts())));
-        let notice = maker.notice("session", Content::None);
+        let notice = builder.notice("session", Content::None);
         out.push(Event::Put(Box::new(notice)));
     }
 
-    fn turn_ended(&mut self, has_failed: bool, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+    fn turn_ended(&mut self, has_failed: bool, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
         self.close_open(out);
-        let [usage, error] = maker.input.value.get_all(["usage", "error"]);
-        let id = Id::below(maker.unnamed().as_str(), "outcome");
-        let mut outcome = maker.item(id, Kind::Outcome);
+        let [usage, error] = builder.input.value.get_all(["usage", "error"]);
+        let id = Id::below(builder.unnamed().as_str(), "outcome");
+        let mut outcome = builder.item(id, Kind::Outcome);
         if has_failed {
             (outcome.error, outcome.status) = (true, Status::Failed);
             let message = error.map(|error| error.get("message").unwrap_or(error));
@@ -88,31 +88,31 @@ impl Codex {
     }
 
     /// The id of an item. Web searches have two: the first is the item's own.
-    fn id_of(&self, item: Value<'_>, maker: &mut Maker<'_>) -> Id {
+    fn id_of(&self, item: Value<'_>, builder: &mut ItemBuilder<'_>) -> Id {
         let first = item.entries().find(|(key, _)| key.is("id")).and_then(|(_, id)| id.decode());
         match first.filter(|id| !id.is_empty()) {
-            None => maker.unnamed(),
+            None => builder.unnamed(),
             Some(id) if self.stream.runs > 1 => Id::below(&format!("run-{}", self.stream.runs), &id),
             Some(id) => Id::from(&*id),
         }
     }
 
-    fn item(&mut self, phase: Phase, value: Value<'_>, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
-        let id = self.id_of(value, maker);
+    fn item(&mut self, phase: Phase, value: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
+        let id = self.id_of(value, builder);
         let kind = value.get("type").and_then(Value::decode).unwrap_or_default();
         let item = match &*kind {
-            "agent_message" => said(Kind::Reply, value.get("text"), id, maker),
-            "reasoning" => said(Kind::Thinking, value.get("text"), id, maker),
-            "todo_list" => value.get("items").map(|items| plan(items, id, maker)),
-            "error" => said(Kind::Notice, value.get("message"), id, maker).map(|mut warning| {
+            "agent_message" => said(Kind::Reply, value.get("text"), id, builder),
+            "reasoning" => said(Kind::Thinking, value.get("text"), id, builder),
+            "todo_list" => value.get("items").map(|items| plan(items, id, builder)),
+            "error" => said(Kind::Notice, value.get("message"), id, builder).map(|mut warning| {
                 warning.data.push(("event", Fact::Text("warning".into())));
                 leveled(warning, "warning")
             }),
             _ => {
                 if let Some(source) = CallSource::of_item(&kind) {
-                    return self.call(phase, source, value, &id, maker, out);
+                    return self.call(phase, source, value, &id, builder, out);
                 }
-                let mut item = maker.item(id, Kind::Unknown);
+                let mut item = builder.item(id, Kind::Unknown);
                 let name = format!("item/{kind}");
                 item.data = vec![("type", Fact::Text(name.clone())), ("value", Fact::Node(value.node()))];
                 out.push(Event::Unknown(name));
@@ -120,7 +120,7 @@ impl Codex {
             }
         };
         let Some(item) = item.map(Box::new) else {
-            return maker.unknown(format!("item/{kind}"), value, out);
+            return builder.unknown(format!("item/{kind}"), value, out);
         };
         if item.kind == Kind::Plan {
             if let Some(open) = self.stream.open.iter().position(|open| *open == item.id) {
@@ -145,19 +145,19 @@ impl Codex {
         source: CallSource,
         value: Value<'_>,
         id: &Id,
-        maker: &mut Maker<'_>,
+        builder: &mut ItemBuilder<'_>,
         out: &mut Vec<Event>,
     ) {
         let is_known = self.calls.get(id).is_some();
         // What is looked for on the web is known only at the end.
         let is_whole = phase == Phase::Completed || source != CallSource::Web;
-        let call =
-            (!is_known || source == CallSource::Web).then(|| call::of_item(source, value, id.clone(), maker));
+        let call = (!is_known || source == CallSource::Web)
+            .then(|| call::of_item(source, value, id.clone(), builder));
         if let Some(call) = call {
             self.calls.made(&call);
             out.push(if is_whole { Event::Put(Box::new(call)) } else { Event::Open(Box::new(call)) });
         }
-        let mut answer = result::of_call(id, &self.calls, maker);
+        let mut answer = result::of_call(id, &self.calls, builder);
         result::of_item(source, value, &mut answer);
         match phase {
             Phase::Completed => {
@@ -177,16 +177,16 @@ impl Codex {
 }
 
 /// An item that is told by its text.
-fn said(kind: Kind, text: Option<Value<'_>>, id: Id, maker: &Maker<'_>) -> Option<Item> {
+fn said(kind: Kind, text: Option<Value<'_>>, id: Id, builder: &ItemBuilder<'_>) -> Option<Item> {
     let text = text.filter(|text| text.kind() == json::Kind::String)?;
-    let mut item = maker.item(id, kind);
+    let mut item = builder.item(id, kind);
     item.text = content(text);
     Some(item)
 }
 
 /// A list of things to do.
-pub(super) fn plan(points: Value<'_>, id: Id, maker: &Maker<'_>) -> Item {
-    let mut item = maker.item(id, Kind::Plan);
+pub(super) fn plan(points: Value<'_>, id: Id, builder: &ItemBuilder<'_>) -> Item {
+    let mut item = builder.item(id, Kind::Plan);
     item.data.push(fact("todos", points.node()));
     item
 }

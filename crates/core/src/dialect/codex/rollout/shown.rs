@@ -7,20 +7,20 @@ use crate::item::{Content, Fact, Id, Kind, Status};
 use crate::json::Value;
 
 use super::super::call::{self, CallSource};
-use super::super::{Codex, Maker, bookkeeping, content, errors, result};
+use super::super::{Codex, ItemBuilder, bookkeeping, content, errors, result};
 use super::{Recorder, put, said_in};
 
 impl Codex {
     /// Something that was shown.
-    pub(super) fn shown(&mut self, payload: Value<'_>, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+    pub(super) fn shown(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
         let [kind, message, text] = payload.get_all(["type", "message", "text"]);
         let kind = kind.and_then(Value::decode).unwrap_or_default();
         match &*kind {
             "user_message" => {
-                let id = maker.unnamed();
-                let mut prompt = maker.item(id, Kind::Prompt);
+                let id = builder.unnamed();
+                let mut prompt = builder.item(id, Kind::Prompt);
                 if !said_in(&mut prompt, message) {
-                    return maker.unknown("event_msg/user_message".into(), payload, out);
+                    return builder.unknown("event_msg/user_message".into(), payload, out);
                 }
                 let images = payload.get("images").into_iter().flat_map(Value::items);
                 let images: Vec<_> = images.map(image).collect();
@@ -31,10 +31,10 @@ impl Codex {
             }
             "item_completed" => {
                 let item = payload.get("item").unwrap_or(payload);
-                return self.shown_item(item, maker, out);
+                return self.shown_item(item, builder, out);
             }
-            "token_count" if maker.input.parent.is_none() => {
-                return self.count_so_far(payload.get("info"), maker, out);
+            "token_count" if builder.input.parent.is_none() => {
+                return self.count_so_far(payload.get("info"), builder, out);
             }
             // What a sub-agent took is its own.
             "token_count" | "task_started" | "turn_started" | "thread_settings_applied" => {
@@ -44,14 +44,14 @@ impl Codex {
         }
         match &*kind {
             "agent_message" => match message.filter(|message| message.str().is_some()) {
-                Some(message) => self.reply(content(message), None, maker, out),
-                None => maker.unknown("event_msg/agent_message".into(), payload, out),
+                Some(message) => self.reply(content(message), None, builder, out),
+                None => builder.unknown("event_msg/agent_message".into(), payload, out),
             },
-            "agent_reasoning" => self.reasoning(Recorder::Shown, text, None, maker, out),
-            "task_complete" | "turn_complete" => self.complete(payload, maker, out),
+            "agent_reasoning" => self.reasoning(Recorder::Shown, text, None, builder, out),
+            "task_complete" | "turn_complete" => self.complete(payload, builder, out),
             "turn_aborted" => {
                 self.rollout.scripts.clear();
-                let mut notice = maker.notice("interrupt", Content::None);
+                let mut notice = builder.notice("interrupt", Content::None);
                 let reason = payload.get("reason");
                 if std::mem::take(&mut self.rollout.was_stopped) {
                     notice.data.push(("echo", Fact::Bool(true)));
@@ -59,22 +59,28 @@ impl Codex {
                 notice.data.extend(reason.map(|reason| ("reason", Fact::Node(reason.node()))));
                 put(leveled(notice, "warning"), out);
             }
-            "context_compacted" => self.compacted(None, maker, out),
-            "error" | "stream_error" => errors::notice(message, maker, out),
+            "context_compacted" => self.compacted(None, builder, out),
+            "error" | "stream_error" => errors::notice(message, builder, out),
             "warning" => {
-                let notice = maker.notice("warning", message.map_or(Content::None, content));
+                let notice = builder.notice("warning", message.map_or(Content::None, content));
                 put(leveled(notice, "warning"), out);
             }
             _ => match BOOKKEEPING.iter().find(|known| **known == kind) {
                 Some(known) => bookkeeping(*known, out),
-                None => maker.unknown(format!("event_msg/{kind}"), payload, out),
+                None => builder.unknown(format!("event_msg/{kind}"), payload, out),
             },
         }
     }
 
-    fn reply(&mut self, text: Content, id: Option<Value<'_>>, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
-        let id = maker.id_of(id);
-        let mut reply = maker.item(id, Kind::Reply);
+    fn reply(
+        &mut self,
+        text: Content,
+        id: Option<Value<'_>>,
+        builder: &mut ItemBuilder<'_>,
+        out: &mut Vec<Event>,
+    ) {
+        let id = builder.id_of(id);
+        let mut reply = builder.item(id, Kind::Reply);
         reply.text = text;
         let said = hash(&("assistant", &*reply.text()));
         self.rollout.was_compacted = false;
@@ -86,8 +92,8 @@ impl Codex {
     }
 
     /// How a turn ended.
-    fn complete(&mut self, payload: Value<'_>, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
-        if maker.input.parent.is_some() {
+    fn complete(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
+        if builder.input.parent.is_some() {
             return bookkeeping("task_complete", out);
         }
         self.rollout.scripts.clear();
@@ -97,10 +103,10 @@ impl Codex {
         if last.is_none() && error.is_none() {
             // Errors of the API are recorded since 0.169 only: this may be one, and is not taken for success.
             let text = Content::Own("the turn ended without an answer".to_owned());
-            return put(leveled(maker.notice("turn-ended", text), "warning"), out);
+            return put(leveled(builder.notice("turn-ended", text), "warning"), out);
         }
-        let id = Id::below(maker.unnamed().as_str(), "outcome");
-        let mut outcome = maker.item(id, Kind::Outcome);
+        let id = Id::below(builder.unnamed().as_str(), "outcome");
+        let mut outcome = builder.item(id, Kind::Outcome);
         outcome.text = last.map_or(Content::None, content);
         if let Some(error) = error {
             (outcome.error, outcome.status) = (true, Status::Failed);
@@ -118,45 +124,45 @@ impl Codex {
     }
 
     /// An item that was shown.
-    fn shown_item(&mut self, value: Value<'_>, maker: &mut Maker<'_>, out: &mut Vec<Event>) {
+    fn shown_item(&mut self, value: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
         let [kind, id, blocks] = value.get_all(["type", "id", "content"]);
         let kind = kind.and_then(Value::decode).unwrap_or_default();
         if &*kind == "UserMessage" {
-            let id = maker.id_of(id);
-            let mut prompt = maker.item(id, Kind::Prompt);
+            let id = builder.id_of(id);
+            let mut prompt = builder.item(id, Kind::Prompt);
             if !said_in(&mut prompt, blocks) {
-                return maker.unknown("item_completed/UserMessage".into(), value, out);
+                return builder.unknown("item_completed/UserMessage".into(), value, out);
             }
             return self.prompt(prompt, out);
         }
         self.open_rollout(out);
         match &*kind {
             "AgentMessage" => {
-                let mut reply = maker.item("", Kind::Reply);
+                let mut reply = builder.item("", Kind::Reply);
                 if !said_in(&mut reply, blocks) {
-                    return maker.unknown("item_completed/AgentMessage".into(), value, out);
+                    return builder.unknown("item_completed/AgentMessage".into(), value, out);
                 }
-                self.reply(reply.text, id, maker, out);
+                self.reply(reply.text, id, builder, out);
             }
-            "Reasoning" => self.reasoning(Recorder::Shown, value.get("summary_text"), id, maker, out),
-            "ContextCompaction" => self.compacted(None, maker, out),
+            "Reasoning" => self.reasoning(Recorder::Shown, value.get("summary_text"), id, builder, out),
+            "ContextCompaction" => self.compacted(None, builder, out),
             "EnteredReviewMode" => {
                 let hint = value.get("user_facing_hint").map_or(Content::None, content);
-                let mut notice = maker.notice("review", hint);
+                let mut notice = builder.notice("review", hint);
                 let words = format!("review: {}", notice.text());
                 notice.data.push(("words", Fact::Text(words)));
                 put(notice, out);
             }
-            "ExitedReviewMode" => put(minor(maker.notice("review", Content::None)), out),
+            "ExitedReviewMode" => put(minor(builder.notice("review", Content::None)), out),
             "SubAgentActivity" => {
                 let [what, path] = value.get_all(["kind", "agent_path"]);
-                let mut notice = maker.notice("task", path.map_or(Content::None, content));
+                let mut notice = builder.notice("task", path.map_or(Content::None, content));
                 notice.data.extend(what.map(|what| ("status", Fact::Node(what.node()))));
                 put(minor(notice), out);
             }
             _ => match CallSource::of_item(&kind) {
-                Some(source) => self.shown_call(source, value, id, maker, out),
-                None => maker.unknown(format!("item_completed/{kind}"), value, out),
+                Some(source) => self.shown_call(source, value, id, builder, out),
+                None => builder.unknown(format!("item_completed/{kind}"), value, out),
             },
         }
     }
@@ -167,17 +173,17 @@ impl Codex {
         source: CallSource,
         value: Value<'_>,
         id: Option<Value<'_>>,
-        maker: &mut Maker<'_>,
+        builder: &mut ItemBuilder<'_>,
         out: &mut Vec<Event>,
     ) {
-        let id = maker.id_of(id);
-        let mut parent = maker.input.parent.cloned();
+        let id = builder.id_of(id);
+        let mut parent = builder.input.parent.cloned();
         if self.calls.get(&id).is_none() {
             // What a script calls is shown while it runs, and the model has not called it.
             parent = self.rollout.scripts.last().cloned().or(parent);
-            let mut call = call::of_item(source, value, id.clone(), maker);
+            let mut call = call::of_item(source, value, id.clone(), builder);
             call.parent.clone_from(&parent);
-            self.called(call, maker, out);
+            self.called(call, builder, out);
         } else {
             bookkeeping("item_completed", out);
             // What the model was told has the picture itself, and says more of the agents.
@@ -185,7 +191,7 @@ impl Codex {
                 return;
             }
         }
-        let mut item = result::of_call(&id, &self.calls, maker);
+        let mut item = result::of_call(&id, &self.calls, builder);
         item.parent = parent;
         result::of_item(source, value, &mut item);
         self.calls.answered(&id);
