@@ -39,9 +39,9 @@ pub fn clip(view: &mut View, kind: Kind, error: bool, limits: &Limits) {
     let mut open = Vec::new();
     let mut next = Some(&mut view.body);
     while let Some(body) = next {
-        Cut { diffs: false, lines, bytes: own_bytes, keep }.apply(body);
+        BlockLimit { diffs: false, lines, bytes: own_bytes, keep }.apply(body);
         let diff_lines = limits.diff_lines;
-        Cut { diffs: true, lines: diff_lines, bytes: bytes(diff_lines), keep: Keep::Head }.apply(body);
+        BlockLimit { diffs: true, lines: diff_lines, bytes: bytes(diff_lines), keep: Keep::Head }.apply(body);
         open.extend(body.iter_mut().filter_map(|block| match block {
             Block::Details { body, .. } => Some(body),
             _ => None,
@@ -64,7 +64,7 @@ pub fn fold(view: &mut View) {
 }
 
 /// One limit over the blocks that it counts for.
-struct Cut {
+struct BlockLimit {
     /// Whether it counts for diffs, or for everything else.
     diffs: bool,
     lines: Option<usize>,
@@ -79,7 +79,7 @@ struct Size {
     bytes: usize,
 }
 
-impl Cut {
+impl BlockLimit {
     fn apply(&self, body: &mut Vec<Block>) {
         if self.lines.is_none() && self.bytes.is_none() {
             return;
@@ -234,10 +234,10 @@ fn tail_of(block: &Block, room: Size) -> Size {
 }
 
 /// Bytes of each row of a block that is made of rows.
-struct Rows(Vec<usize>);
+struct RowSizes(Vec<usize>);
 
-fn rows(block: &Block) -> Rows {
-    Rows(match block {
+fn rows(block: &Block) -> RowSizes {
+    RowSizes(match block {
         Block::Lines { lines } => lines.iter().map(line_bytes).collect(),
         Block::List { items } => items.iter().map(|item| line_bytes(&item.line)).collect(),
         Block::Table { rows, .. } => rows.iter().map(|row| row.iter().map(line_bytes).sum()).collect(),
@@ -248,7 +248,7 @@ fn rows(block: &Block) -> Rows {
     })
 }
 
-impl Rows {
+impl RowSizes {
     fn scan_while(&self, room: Size) -> Size {
         let mut taken = Size::default();
         for bytes in &self.0 {

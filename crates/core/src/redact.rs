@@ -21,7 +21,7 @@ use crate::entry::{Block, DiffLine, Hunk, Line, View};
 use crate::item::Id;
 use crate::text::Text;
 
-use find::{Finder, Found};
+use find::{SecretFinder, SecretSpan};
 
 /// Bytes that a pattern of one's own may take when it is compiled.
 const MOST_COMPILED: usize = 256 << 10;
@@ -101,7 +101,7 @@ impl Eq for Own {}
 
 /// Masks what a [`Redaction`] says.
 pub struct Redactor {
-    finder: Finder,
+    finder: SecretFinder,
     noted: Noted,
 }
 
@@ -117,7 +117,7 @@ pub struct Noted {
 impl Redactor {
     /// A redactor, or none if nothing is masked.
     pub fn new(redaction: &Redaction) -> Option<Self> {
-        redaction.is_on().then(|| Self { finder: Finder::new(redaction), noted: Noted::default() })
+        redaction.is_on().then(|| Self { finder: SecretFinder::new(redaction), noted: Noted::default() })
     }
 
     /// Takes how much was masked since this was last asked, by what it was.
@@ -295,7 +295,7 @@ impl Redactor {
                 continue;
             }
             let goes_on = rest[0].range.start < start && *begins_line;
-            let mut inside: Vec<Found<'_>> = rest[..here].to_vec();
+            let mut inside: Vec<SecretSpan<'_>> = rest[..here].to_vec();
             for found in &mut inside {
                 found.range = found.range.start.max(start)..found.range.end.clamp(start, end);
             }
@@ -350,7 +350,7 @@ fn without_needless_escapes(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-fn count(counts: &mut BTreeMap<String, u64>, found: &[Found<'_>]) {
+fn count(counts: &mut BTreeMap<String, u64>, found: &[SecretSpan<'_>]) {
     for found in found {
         *counts.entry(found.name.unwrap_or("home").to_owned()).or_default() += 1;
     }
@@ -358,7 +358,7 @@ fn count(counts: &mut BTreeMap<String, u64>, found: &[Found<'_>]) {
 
 /// `text`, which begins at byte `start` of the text that was looked through, with marks for what was found in it.
 /// It has as many lines as before.
-fn masked(text: &str, start: usize, found: &[Found<'_>]) -> String {
+fn masked(text: &str, start: usize, found: &[SecretSpan<'_>]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
     for found in found {

@@ -8,7 +8,7 @@ use std::ops::Range;
 use regex::Regex;
 
 use super::Redaction;
-use super::shape::{ABOUT, Class, NAMES, TOKENS, WORDS};
+use super::shape::{ABOUT, CharClass, NAMES, TOKENS, WORDS};
 
 /// Bytes of a value that are looked at before it is judged.
 const LOOK: usize = 512;
@@ -27,7 +27,7 @@ const KEY: usize = 32 << 10;
 
 /// A part of a text that is to be masked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found<'a> {
+pub(super) struct SecretSpan<'a> {
     /// Where it is.
     pub(super) range: Range<usize>,
     /// What it is; of none, a `~` stands for it.
@@ -38,20 +38,20 @@ pub(super) struct Found<'a> {
     pub(super) line_end: &'static str,
 }
 
-impl<'a> Found<'a> {
+impl<'a> SecretSpan<'a> {
     fn new(range: Range<usize>, name: &'a str) -> Self {
         Self { range, name: Some(name), is_open: false, line_end: "\n" }
     }
 }
 
 /// Finds what a [`Redaction`] wants to be masked.
-pub(super) struct Finder {
+pub(super) struct SecretFinder {
     /// All that may begin a secret.
     starts: Option<Regex>,
     own: Vec<(String, Regex)>,
 }
 
-impl Finder {
+impl SecretFinder {
     pub(super) fn new(redaction: &Redaction) -> Self {
         let mut starts: Vec<String> = Vec::new();
         if redaction.secrets {
@@ -74,10 +74,10 @@ impl Finder {
 
     /// All that is to be masked, in order and without overlaps. `is_json`: the text is JSON, in which nothing may
     /// be masked over the end of a string.
-    pub(super) fn find(&self, text: &str, is_json: bool) -> Vec<Found<'_>> {
+    pub(super) fn find(&self, text: &str, is_json: bool) -> Vec<SecretSpan<'_>> {
         let mut found = Vec::new();
         let mut at = 0;
-        let mut reader = Reader { text, is_json, next_end: 0, string_end: 0 };
+        let mut reader = SecretReader { text, is_json, next_end: 0, string_end: 0 };
         while let Some(start) = self.starts.as_ref().and_then(|starts| starts.find_at(text, at)) {
             at = match reader.at(start.range()) {
                 Some(secret) if secret.range.end > at => {
@@ -94,7 +94,7 @@ impl Finder {
                 let breaks = is_json && part.as_str().contains(['"', '\\']);
                 let range = reader.behind_escape(part.start())..part.end();
                 if !range.is_empty() && !breaks {
-                    found.push(Found::new(range, name));
+                    found.push(SecretSpan::new(range, name));
                 }
             }
         }
@@ -115,7 +115,7 @@ fn next_char(text: &str, at: usize) -> usize {
 }
 
 /// Reads what stands at a place of a text.
-struct Reader<'a> {
+struct SecretReader<'a> {
     text: &'a str,
     is_json: bool,
     /// No key ends between the last place that was looked at and this one.
@@ -124,8 +124,8 @@ struct Reader<'a> {
     string_end: usize,
 }
 
-impl Reader<'_> {
-    fn at<'n>(&mut self, start: Range<usize>) -> Option<Found<'n>> {
+impl SecretReader<'_> {
+    fn at<'n>(&mut self, start: Range<usize>) -> Option<SecretSpan<'n>> {
         let text = &self.text[start.start..];
         if text.starts_with("-----BEGIN ") {
             return self.private_key(start.start);
@@ -196,7 +196,7 @@ impl Reader<'_> {
             [] => true,
             _ if self.follows_escape(at) => true,
             [.., b'%', high, low] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => true,
-            [.., last] => !Class::Alnum.has(*last) || self.follows_colour(at),
+            [.., last] => !CharClass::Alnum.has(*last) || self.follows_colour(at),
         }
     }
 
@@ -221,7 +221,7 @@ impl Reader<'_> {
         rest.iter().take(most).position(|byte| !is_such(*byte)).unwrap_or(rest.len().min(most))
     }
 
-    fn token<'n>(&self, at: usize) -> Option<Found<'n>> {
+    fn token<'n>(&self, at: usize) -> Option<SecretSpan<'n>> {
         let token = TOKENS.iter().find(|token| self.text[at..].starts_with(token.start))?;
         let begin = at + token.start.len();
         let (least, most) = token.length;
@@ -241,29 +241,29 @@ impl Reader<'_> {
             end -= 1;
         }
         let has_digit = self.bytes()[begin..end].iter().take(LOOK).any(u8::is_ascii_digit);
-        (has_digit || !token.has_digit).then_some(Found::new(at..end, token.name))
+        (has_digit || !token.has_digit).then_some(SecretSpan::new(at..end, token.name))
     }
 
     /// A JSON Web Token: two or more parts of Base64 with dots between.
-    fn web_token<'n>(&self, at: usize) -> Option<Found<'n>> {
-        if at > 0 && Class::Url.has(self.byte(at - 1)) && self.byte(at - 1).is_ascii_punctuation() {
+    fn web_token<'n>(&self, at: usize) -> Option<SecretSpan<'n>> {
+        if at > 0 && CharClass::Url.has(self.byte(at - 1)) && self.byte(at - 1).is_ascii_punctuation() {
             return None;
         }
         let mut end = at;
         let mut parts = 0;
         loop {
-            let length = self.run(end, usize::MAX, |byte| Class::Url.has(byte));
+            let length = self.run(end, usize::MAX, |byte| CharClass::Url.has(byte));
             end += length;
             parts += usize::from(length >= 10);
-            if parts == 0 || parts > 5 || self.byte(end) != b'.' || !Class::Url.has(self.byte(end + 1)) {
+            if parts == 0 || parts > 5 || self.byte(end) != b'.' || !CharClass::Url.has(self.byte(end + 1)) {
                 break;
             }
             end += 1;
         }
-        (parts >= 2 || (parts == 1 && self.is_cut(end))).then_some(Found::new(at..end, "jwt"))
+        (parts >= 2 || (parts == 1 && self.is_cut(end))).then_some(SecretSpan::new(at..end, "jwt"))
     }
 
-    fn private_key<'n>(&mut self, at: usize) -> Option<Found<'n>> {
+    fn private_key<'n>(&mut self, at: usize) -> Option<SecretSpan<'n>> {
         let label =
             self.run(at + 11, 40, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' ');
         let head = at + 11 + label;
@@ -280,15 +280,15 @@ impl Reader<'_> {
             self.next_end = end.map_or(usize::MAX, |end| head + end);
         }
         if self.next_end < limit && self.next_end - head < KEY {
-            return Some(Found::new(at..self.end_of_label(), "private-key"));
+            return Some(SecretSpan::new(at..self.end_of_label(), "private-key"));
         }
         if let Some(end) = self.end_in_list(head, limit) {
-            return Some(Found { line_end: STRINGS, ..Found::new(at..end, "private-key") });
+            return Some(SecretSpan { line_end: STRINGS, ..SecretSpan::new(at..end, "private-key") });
         }
-        let inside = |byte: u8| Class::Base64.has(byte) || b" \t\n\\:,\"'".contains(&byte);
+        let inside = |byte: u8| CharClass::Base64.has(byte) || b" \t\n\\:,\"'".contains(&byte);
         let end = head + 5 + self.run(head + 5, limit - head - 5, inside);
         // What follows the last line feed is not of the key unless the text ends there.
-        Some(Found { is_open: end == self.text.len(), ..Found::new(at..end, "private-key") })
+        Some(SecretSpan { is_open: end == self.text.len(), ..SecretSpan::new(at..end, "private-key") })
     }
 
     /// Where a key ends whose lines are the strings of a list of JSON. It begins before `head`, its first line ends at `end`.
@@ -324,13 +324,13 @@ impl Reader<'_> {
     }
 
     /// `//user:password@host`, of which the password is masked.
-    fn password_in_address<'n>(&self, at: usize) -> Option<Found<'n>> {
+    fn password_in_address<'n>(&self, at: usize) -> Option<SecretSpan<'n>> {
         let plain = |byte: u8| byte.is_ascii_graphic() && !b"/?#\"'`<>\\@()[]{}|".contains(&byte);
         let user = self.run(at, USER, |byte| plain(byte) && byte != b':');
         if self.byte(at + user) != b':' {
             // A token may stand where the user's name does.
             let is_token = user >= 20 && self.byte(at + user) == b'@';
-            return is_token.then_some(Found::new(at..at + user, "password"));
+            return is_token.then_some(SecretSpan::new(at..at + user, "password"));
         }
         let begin = at + user + 1;
         let length = self.run(begin, USER, plain);
@@ -338,20 +338,20 @@ impl Reader<'_> {
         let is_port = value.bytes().all(|byte| byte.is_ascii_digit());
         let ends = self.byte(begin + length) == b'@' || (self.is_cut(begin + length) && !is_port);
         let is_secret = length > 0 && ends && !is_stand_in(value);
-        is_secret.then_some(Found::new(begin..begin + length, "password"))
+        is_secret.then_some(SecretSpan::new(begin..begin + length, "password"))
     }
 
-    fn bearer<'n>(&self, at: usize) -> Option<Found<'n>> {
-        let length = self.run(at, usize::MAX, |byte| Class::Base64.has(byte));
+    fn bearer<'n>(&self, at: usize) -> Option<SecretSpan<'n>> {
+        let length = self.run(at, usize::MAX, |byte| CharClass::Base64.has(byte));
         let value = &self.bytes()[at..at + length];
         let is_long = length >= 16 || (length > 4 && self.is_cut(at + length));
         let is_secret = is_long && value.iter().any(u8::is_ascii_digit);
-        is_secret.then_some(Found::new(at..at + length, "bearer-token"))
+        is_secret.then_some(SecretSpan::new(at..at + length, "bearer-token"))
     }
 
     /// A value that is given to a name such as `API_KEY`. `strong`: short values count too.
-    fn assigned<'n>(&self, start: usize, known: usize, strong: bool) -> Option<Found<'n>> {
-        let tail = self.run(known, NAME, |byte| Class::Url.has(byte));
+    fn assigned<'n>(&self, start: usize, known: usize, strong: bool) -> Option<SecretSpan<'n>> {
+        let tail = self.run(known, NAME, |byte| CharClass::Url.has(byte));
         let mut at = known + tail;
         let tail = self.text[known..at].to_ascii_lowercase();
         if ABOUT.iter().any(|about| tail.contains(about)) {
@@ -359,7 +359,7 @@ impl Reader<'_> {
         }
         let is_header = self.text[start..known].eq_ignore_ascii_case("authorization");
         let before = &self.bytes()[start.saturating_sub(NAME)..start];
-        let name = before.iter().rev().take_while(|byte| Class::Url.has(**byte)).count();
+        let name = before.iter().rev().take_while(|byte| CharClass::Url.has(**byte)).count();
         let name = self.behind_escape(start - name).min(start);
         let is_option = self.text[name..].starts_with("--");
         let is_upper = !self.bytes()[name..at].iter().any(u8::is_ascii_lowercase);
@@ -413,7 +413,7 @@ impl Reader<'_> {
             return None;
         }
         let end = at + if looked < LOOK { looked } else { self.run(at, usize::MAX, inside) };
-        Some(Found::new(at..end, "secret"))
+        Some(SecretSpan::new(at..end, "secret"))
     }
 
     /// The length of a quote, escaped or not.
@@ -422,7 +422,7 @@ impl Reader<'_> {
         if matches!(self.byte(at + escape), b'"' | b'\'' | b'`') { escape + 1 } else { 0 }
     }
 
-    fn mail<'n>(&self, at: usize) -> Option<Found<'n>> {
+    fn mail<'n>(&self, at: usize) -> Option<SecretSpan<'n>> {
         let is_local = |byte: u8| byte.is_ascii_alphanumeric() || b"._%+-".contains(&byte);
         let before = &self.bytes()[at.saturating_sub(MAIL)..at];
         let local = before.iter().rev().take_while(|byte| is_local(**byte)).count();
@@ -436,10 +436,10 @@ impl Reader<'_> {
             && top.bytes().all(|byte| byte.is_ascii_alphabetic())
             // Not a person: the user of Git over SSH.
             && &self.text[start..at] != "git";
-        is_mail.then_some(Found::new(start..at + 1 + domain.len(), "email"))
+        is_mail.then_some(SecretSpan::new(start..at + 1 + domain.len(), "email"))
     }
 
-    fn home<'n>(&self, start: &Range<usize>) -> Option<Found<'n>> {
+    fn home<'n>(&self, start: &Range<usize>) -> Option<SecretSpan<'n>> {
         let mut begin = start.start;
         let is_windows = self.byte(begin) == b'\\';
         // In escaped text backslashes are doubled.
@@ -458,14 +458,15 @@ impl Reader<'_> {
             }
         } else if !is_after_escape
             && !self.follows_colour(begin)
-            && before.last().is_some_and(|byte| Class::Url.has(*byte) || b"./~".contains(byte))
+            && before.last().is_some_and(|byte| CharClass::Url.has(*byte) || b"./~".contains(byte))
         {
             return None;
         }
         let name = start.end + doubled;
-        let user = self.run(name, NAME, |byte| Class::Url.has(byte) || byte == b'.');
+        let user = self.run(name, NAME, |byte| CharClass::Url.has(byte) || byte == b'.');
         let is_shared = matches!(&self.text[name..name + user], "Shared" | "Public");
-        (user > 0 && !is_shared).then_some(Found { name: None, ..Found::new(begin..name + user, "") })
+        (user > 0 && !is_shared)
+            .then_some(SecretSpan { name: None, ..SecretSpan::new(begin..name + user, "") })
     }
 }
 
@@ -487,7 +488,7 @@ fn is_stand_in(value: &str) -> bool {
 fn is_names(value: &str) -> bool {
     let is_name = |part: &str| {
         part.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_')
-            && part.bytes().all(|byte| Class::Word.has(byte))
+            && part.bytes().all(|byte| CharClass::Word.has(byte))
     };
     value.contains('.') && value.split('.').all(is_name)
 }

@@ -5,7 +5,7 @@
 
 /// Which characters a token is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Class {
+pub(super) enum CharClass {
     /// `A-Z`, `0-9`.
     Upper,
     /// `0-9`, `a-f`.
@@ -20,7 +20,7 @@ pub(super) enum Class {
     Base64,
 }
 
-impl Class {
+impl CharClass {
     /// Whether `byte` is of the class.
     pub(super) fn has(self, byte: u8) -> bool {
         match self {
@@ -41,7 +41,7 @@ pub(super) struct Token {
     /// What it begins with.
     pub(super) start: &'static str,
     /// What follows.
-    pub(super) class: Class,
+    pub(super) class: CharClass,
     /// The least and the most characters that follow. With more it is something else.
     pub(super) length: (usize, usize),
     /// Whether it must have a digit, since words begin like it too.
@@ -50,15 +50,15 @@ pub(super) struct Token {
 
 const ANY: usize = usize::MAX;
 
-const fn token(name: &'static str, start: &'static str, class: Class, length: (usize, usize)) -> Token {
+const fn token(name: &'static str, start: &'static str, class: CharClass, length: (usize, usize)) -> Token {
     Token { name, start, class, length, has_digit: false }
 }
 
-const fn wordy(name: &'static str, start: &'static str, class: Class, length: (usize, usize)) -> Token {
+const fn wordy(name: &'static str, start: &'static str, class: CharClass, length: (usize, usize)) -> Token {
     Token { name, start, class, length, has_digit: true }
 }
 
-use Class::{Alnum, Base64, Hex, Upper, Url, Word};
+use CharClass::{Alnum, Base64, Hex, Upper, Url, Word};
 
 /// All tokens. Of two that begin alike the longer beginning stands first.
 pub(super) static TOKENS: &[Token] = &[

@@ -64,7 +64,7 @@ pub(super) type Palette = ByName<Ink>;
 
 /// What one place says of a role. What it doesn't say comes from the role that it is like.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Draft {
+pub(super) struct RoleDraft {
     fg: Option<Ink>,
     bg: Option<Ink>,
     bold: Option<bool>,
@@ -78,7 +78,7 @@ pub(super) struct Draft {
     pub(super) at: Range<usize>,
 }
 
-impl Draft {
+impl RoleDraft {
     /// Says all of a style.
     pub(super) fn of(style: Style) -> Self {
         Self {
@@ -129,26 +129,26 @@ pub(super) enum Syntax<'a> {
 }
 
 /// A role and the place of its key.
-struct Named {
+struct PlacedRole {
     role: String,
     span: Range<usize>,
 }
 
-impl Named {
+impl PlacedRole {
     fn of(key: &Spanned<Cow<'_, str>>, role: impl Into<String>) -> Self {
         Self { role: role.into(), span: key.span() }
     }
 }
 
 /// A file that was read.
-pub(super) struct File<'a> {
+pub(super) struct ThemeFile<'a> {
     source: &'a Source,
     table: DeTable<'a>,
 }
 
-type Entry<'a> = (&'a Spanned<Cow<'a, str>>, &'a Spanned<DeValue<'a>>);
+type KeyValue<'a> = (&'a Spanned<Cow<'a, str>>, &'a Spanned<DeValue<'a>>);
 
-impl<'a> File<'a> {
+impl<'a> ThemeFile<'a> {
     /// Reads TOML. A syntax error costs its line.
     pub(super) fn read(source: &'a Source, problems: &mut Vec<Problem>) -> Self {
         let (table, errors) = DeTable::parse_recoverable(&source.text);
@@ -263,12 +263,12 @@ impl<'a> File<'a> {
         wanted: Appearance,
         palette: &Palette,
         problems: &mut Vec<Problem>,
-    ) -> Vec<(String, Draft)> {
+    ) -> Vec<(String, RoleDraft)> {
         let mut roles = Vec::new();
         for table in self.tables(wanted) {
             let section = section(table, "roles");
             self.styles(
-                section.into_iter().map(|(key, value)| (Named::of(key, key.get_ref().as_ref()), value)),
+                section.into_iter().map(|(key, value)| (PlacedRole::of(key, key.get_ref().as_ref()), value)),
                 palette,
                 problems,
                 &mut roles,
@@ -299,11 +299,11 @@ impl<'a> File<'a> {
         table: &DeTable<'_>,
         palette: &Palette,
         problems: &mut Vec<Problem>,
-    ) -> Vec<(String, Draft)> {
+    ) -> Vec<(String, RoleDraft)> {
         let mut roles = Vec::new();
         let words = sorted(table).into_iter().filter(|(key, _)| &**key.get_ref() != "extends");
         self.styles(
-            words.map(|(key, value)| (Named::of(key, format!("syntax.{}", key.get_ref())), value)),
+            words.map(|(key, value)| (PlacedRole::of(key, format!("syntax.{}", key.get_ref())), value)),
             palette,
             problems,
             &mut roles,
@@ -313,17 +313,17 @@ impl<'a> File<'a> {
 
     fn styles<'v>(
         &self,
-        entries: impl DoubleEndedIterator<Item = (Named, &'v Spanned<DeValue<'v>>)>,
+        entries: impl DoubleEndedIterator<Item = (PlacedRole, &'v Spanned<DeValue<'v>>)>,
         palette: &Palette,
         problems: &mut Vec<Problem>,
-        roles: &mut Vec<(String, Draft)>,
+        roles: &mut Vec<(String, RoleDraft)>,
     ) {
-        let mut waiting: Vec<(Named, &Spanned<DeValue<'_>>)> = entries.rev().collect();
+        let mut waiting: Vec<(PlacedRole, &Spanned<DeValue<'_>>)> = entries.rev().collect();
         // Tables nest as roles do (`tool.name = …` without quotes is a table in a table), to any depth.
         while let Some((named, value)) = waiting.pop() {
             let Some(table) = value.get_ref().as_table() else {
                 let draft = self.style_of_text(value, palette, problems);
-                roles.push((named.role, Draft { at: named.span, ..draft }));
+                roles.push((named.role, RoleDraft { at: named.span, ..draft }));
                 continue;
             };
             // A table in braces is a style; one under a header may hold the roles below it, too.
@@ -333,10 +333,10 @@ impl<'a> File<'a> {
             });
             if !own.is_empty() {
                 let draft = self.style_of_table(&own, palette, problems);
-                roles.push((named.role.clone(), Draft { at: named.span.clone(), ..draft }));
+                roles.push((named.role.clone(), RoleDraft { at: named.span.clone(), ..draft }));
             }
-            let below = |(key, value): Entry<'v>| {
-                (Named::of(key, format!("{}.{}", named.role, key.get_ref())), value)
+            let below = |(key, value): KeyValue<'v>| {
+                (PlacedRole::of(key, format!("{}.{}", named.role, key.get_ref())), value)
             };
             waiting.extend(parts.into_iter().rev().map(below));
         }
@@ -347,8 +347,8 @@ impl<'a> File<'a> {
         value: &Spanned<DeValue<'_>>,
         palette: &Palette,
         problems: &mut Vec<Problem>,
-    ) -> Draft {
-        let mut draft = Draft::default();
+    ) -> RoleDraft {
+        let mut draft = RoleDraft::default();
         let Some(text) = value.get_ref().as_str() else {
             self.tell(problems, value.span(), "a style is a text such as \"bold red\", or a table");
             return draft;
@@ -373,8 +373,13 @@ impl<'a> File<'a> {
         draft
     }
 
-    fn style_of_table(&self, entries: &[Entry<'_>], palette: &Palette, problems: &mut Vec<Problem>) -> Draft {
-        let mut draft = Draft::default();
+    fn style_of_table(
+        &self,
+        entries: &[KeyValue<'_>],
+        palette: &Palette,
+        problems: &mut Vec<Problem>,
+    ) -> RoleDraft {
+        let mut draft = RoleDraft::default();
         for (key, value) in entries {
             match (&**key.get_ref(), value.get_ref()) {
                 ("fg", _) => draft.fg = self.color(value, palette, problems),
@@ -455,11 +460,11 @@ impl<'a> File<'a> {
 }
 
 /// The entries of a table in a table, in the order of the file.
-fn section<'t>(table: &'t DeTable<'_>, name: &str) -> Vec<Entry<'t>> {
+fn section<'t>(table: &'t DeTable<'_>, name: &str) -> Vec<KeyValue<'t>> {
     table.get(name).and_then(|value| value.get_ref().as_table()).map(sorted).unwrap_or_default()
 }
 
-fn sorted<'t>(table: &'t DeTable<'_>) -> Vec<Entry<'t>> {
+fn sorted<'t>(table: &'t DeTable<'_>) -> Vec<KeyValue<'t>> {
     let mut entries: Vec<_> = table.iter().collect();
     entries.sort_by_key(|(key, _)| key.span().start);
     entries

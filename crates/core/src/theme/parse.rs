@@ -13,7 +13,7 @@ use std::collections::HashSet;
 
 use toml::de::DeTable;
 
-use super::file::{Draft, File, Palette, Syntax};
+use super::file::{Palette, RoleDraft, Syntax, ThemeFile};
 use super::{Appearance, ByName, Lookup, Problem, Source, Style, Theme, wrong_role};
 use crate::profile::Glyphs;
 
@@ -47,12 +47,13 @@ fn merge(
 ) -> (Theme, Vec<Problem>) {
     let mut problems = Vec::new();
     let chain = chain(source, lookup, &mut problems);
-    let files: Vec<File<'_>> = chain.iter().map(|source| File::read(source, &mut problems)).collect();
+    let files: Vec<ThemeFile<'_>> =
+        chain.iter().map(|source| ThemeFile::read(source, &mut problems)).collect();
     // The last word on the background is that of the first file which says anything of it.
     let voice = files.iter().find(|file| file.appearance().is_some() || file.has_variants());
-    let appearance = voice.and_then(File::appearance);
+    let appearance = voice.and_then(ThemeFile::appearance);
     let follows = voice.is_some() && appearance.is_none();
-    let is_needed = files.iter().any(File::has_variants);
+    let is_needed = files.iter().any(ThemeFile::has_variants);
     let wanted = appearance.unwrap_or_else(|| if is_needed { background() } else { Appearance::Dark });
 
     let mut palette = Palette::default();
@@ -61,7 +62,7 @@ fn merge(
     }
     let mut theme = Theme {
         name: source.name.clone(),
-        about: files.first().and_then(File::about),
+        about: files.first().and_then(ThemeFile::about),
         appearance,
         follows,
         ..Theme::default()
@@ -82,7 +83,7 @@ fn merge(
                         let (other, found) = merge(&source, background, lookup, false);
                         problems.extend(found);
                         let words = other.roles.into_iter().filter(|(role, _)| role.starts_with("syntax."));
-                        drafts.extend(words.map(|(role, style)| (role, (index, Draft::of(style)))));
+                        drafts.extend(words.map(|(role, style)| (role, (index, RoleDraft::of(style)))));
                     }
                     Err(message) => file.tell(&mut problems, span, message),
                 },
@@ -120,10 +121,10 @@ fn merge(
 }
 
 /// What the files say of each role: the file, and the style before it is looked up what it is like.
-type Drafts = ByName<(usize, Draft)>;
+type Drafts = ByName<(usize, RoleDraft)>;
 
 /// The style of a role with what it is like below it, and what is wrong with that.
-fn resolve(role: &str, draft: &Draft, drafts: &Drafts) -> (Style, Option<String>) {
+fn resolve(role: &str, draft: &RoleDraft, drafts: &Drafts) -> (Style, Option<String>) {
     let mut steps = vec![draft];
     let mut problem = None;
     while let Some(like) = steps.last().and_then(|draft| draft.like.as_ref()) {
