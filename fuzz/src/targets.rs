@@ -9,7 +9,7 @@ use streamfmt::core::pipeline::Pipeline;
 use streamfmt::core::profile::Glyphs;
 use streamfmt::core::reading::{Part, Reader, Reading};
 use streamfmt::core::text::clean as cleaned;
-use streamfmt::core::theme::{Appearance, ColorDepth, Lookup, Source, Theme};
+use streamfmt::core::theme::{Appearance, ColorDepth, Lookup, Theme, ThemeSource};
 use streamfmt::{Engine, Looks, Settings};
 
 /// A line becomes records and damage: no panic, and what they say stands in the line, in that order.
@@ -80,10 +80,10 @@ pub fn profile(data: &[u8]) {
 pub fn theme(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let lookup: Lookup<'_> = &|name, _| match name {
-        "other" => Ok(Source::new("other", &*text)),
+        "other" => Ok(ThemeSource::new("other", &*text)),
         name => Theme::find_builtin(name),
     };
-    let (theme, _) = Theme::parse(&Source::new("fuzz", &*text), &mut || Appearance::Light, lookup);
+    let (theme, _) = Theme::parse(&ThemeSource::new("fuzz", &*text), &mut || Appearance::Light, lookup);
     for (_, style) in theme.roles() {
         let mut out = String::new();
         style.begin(&mut out);

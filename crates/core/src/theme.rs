@@ -3,9 +3,9 @@
 //! A theme is a TOML file. The built-in ones are such files too, embedded and read by the same code.
 //!
 //! ```
-//! use streamfmt_core::theme::{Appearance, Source, Theme};
+//! use streamfmt_core::theme::{Appearance, ThemeSource, Theme};
 //!
-//! let mine = Source::new("mine", "extends = \"auto\"\n[roles]\n\"tool.name\" = \"bold bright-blue\"\n");
+//! let mine = ThemeSource::new("mine", "extends = \"auto\"\n[roles]\n\"tool.name\" = \"bold bright-blue\"\n");
 //! let (theme, problems) = Theme::parse(&mine, &mut || Appearance::Light, &|name, _| Theme::find_builtin(name));
 //! assert!(problems.is_empty());
 //! assert!(theme.style("tool.name").bold);
@@ -51,21 +51,21 @@ pub const BUILTIN: &[(&str, &str)] = &[
 ];
 
 /// Finds the source of a theme by a name that stands in another one, or says why there is none.
-pub type Lookup<'a> = &'a dyn Fn(&str, &Source) -> Result<Source, String>;
+pub type Lookup<'a> = &'a dyn Fn(&str, &ThemeSource) -> Result<ThemeSource, String>;
 
 /// A hasher that is the same in every run, like everything here.
 type ByName<V> = HashMap<String, V, foldhash::fast::FixedState>;
 
 /// The text of a theme.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct ThemeSource {
     /// What it is called in messages: a built-in theme's name, or the path of a file. No two have the same.
     pub name: String,
     /// Its TOML.
     pub text: String,
 }
 
-impl Source {
+impl ThemeSource {
     /// A text with its name.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { name: name.into(), text: text.into() }
@@ -210,7 +210,7 @@ impl Theme {
     /// `background` is asked at most a few times, and only if the theme differs on dark and light backgrounds.
     /// `lookup` gives the themes that this one builds on, [`@base`](BUILTIN) included.
     pub fn parse(
-        source: &Source,
+        source: &ThemeSource,
         background: &mut dyn FnMut() -> Appearance,
         lookup: Lookup<'_>,
     ) -> (Self, Vec<Problem>) {
@@ -225,9 +225,9 @@ impl Theme {
 
     /// The source of the built-in theme called `name`, to be shown, copied or extended. The error says that there
     /// is none, and which may have been meant.
-    pub fn find_builtin(name: &str) -> Result<Source, String> {
+    pub fn find_builtin(name: &str) -> Result<ThemeSource, String> {
         if let Some((name, text)) = BUILTIN.iter().find(|(known, _)| *known == name) {
-            return Ok(Source::new(*name, *text));
+            return Ok(ThemeSource::new(*name, *text));
         }
         Err(Self::unknown(name, Self::builtin_names()))
     }
@@ -379,7 +379,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    fn at(source: &Source, span: Range<usize>, message: impl Into<String>) -> Self {
+    fn at(source: &ThemeSource, span: Range<usize>, message: impl Into<String>) -> Self {
         let text = source.text.as_str();
         let before = text.get(..span.start).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);

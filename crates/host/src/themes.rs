@@ -14,7 +14,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use streamfmt_core::theme::{Appearance, Lookup, Source, Theme};
+use streamfmt_core::theme::{Appearance, Lookup, Theme, ThemeSource};
 
 use crate::config::document::{Document, Layer};
 use crate::config::project::trusted_text;
@@ -153,7 +153,7 @@ impl Themes {
     /// Reads a theme that was found.
     fn read(
         &self,
-        source: &Source,
+        source: &ThemeSource,
         forced: Option<Appearance>,
         background: &Background,
     ) -> (Theme, Problems) {
@@ -165,7 +165,7 @@ impl Themes {
     }
 
     /// The text of the theme `name`, which `from` names if it isn't the user.
-    pub fn find(&self, name: &str, from: Option<&Source>) -> Result<Source, String> {
+    pub fn find(&self, name: &str, from: Option<&ThemeSource>) -> Result<ThemeSource, String> {
         let is_path = name.contains(['/', std::path::MAIN_SEPARATOR])
             || Path::new(name).extension().is_some_and(|end| end == "toml");
         if is_path {
@@ -186,7 +186,7 @@ impl Themes {
                 },
                 Place::Plugin(plugin) => {
                     if let Some((_, file, text)) = plugin.themes().find(|(known, ..)| *known == name) {
-                        return Ok(Source::new(file, text));
+                        return Ok(ThemeSource::new(file, text));
                     }
                 }
             }
@@ -198,14 +198,14 @@ impl Themes {
     }
 
     /// The text of the theme at a path that the user, a file of settings or the theme `from` names.
-    fn find_path(&self, name: &str, from: Option<&Source>) -> Result<Source, String> {
+    fn find_path(&self, name: &str, from: Option<&ThemeSource>) -> Result<ThemeSource, String> {
         let plugin = from.and_then(|from| self.places.iter().find_map(|place| place.plugin_of(from)));
         if let Some(plugin) = plugin {
             let beside = name.strip_prefix("./").unwrap_or(name).strip_suffix(".toml");
             let found = plugin.themes().find(|(known, ..)| Some(*known) == beside);
             let (_, file, text) =
                 found.ok_or_else(|| format!("{name}: {} has no such theme", plugin.name))?;
-            return Ok(Source::new(file, text));
+            return Ok(ThemeSource::new(file, text));
         }
         let asked = self.named_in.as_ref();
         let path = match (from, asked) {
@@ -222,15 +222,15 @@ impl Themes {
         match project.filter(is_projects) {
             Some(closure) => {
                 let text = trusted_text(closure, &path).map_err(complain)?;
-                Ok(Source::new(path.to_string_lossy(), text))
+                Ok(ThemeSource::new(path.to_string_lossy(), text))
             }
             None => self.open(&path).map_err(complain),
         }
     }
 
-    fn open(&self, path: &Path) -> Result<Source, FileError> {
+    fn open(&self, path: &Path) -> Result<ThemeSource, FileError> {
         let file = self.files.read(path, LARGEST)?;
-        Ok(Source::new(path.to_string_lossy(), file.text()?))
+        Ok(ThemeSource::new(path.to_string_lossy(), file.text()?))
     }
 
     /// All themes that can be chosen by name, sorted by whose they are; of several of one name the one that wins.
@@ -275,7 +275,7 @@ impl Themes {
 
 impl Place {
     /// Whether `source` is the theme `name` of this place.
-    fn holds(&self, name: &str, source: &Source) -> bool {
+    fn holds(&self, name: &str, source: &ThemeSource) -> bool {
         match self {
             Self::Own(folder) => own_file(folder, name) == Path::new(&source.name),
             Self::Plugin(plugin) => {
@@ -285,7 +285,7 @@ impl Place {
     }
 
     /// The plugin that `source` is a theme of.
-    fn plugin_of(&self, source: &Source) -> Option<&Pack> {
+    fn plugin_of(&self, source: &ThemeSource) -> Option<&Pack> {
         let Self::Plugin(plugin) = self else { return None };
         plugin.themes().any(|(_, file, _)| file == source.name).then_some(plugin)
     }

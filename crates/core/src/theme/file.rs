@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 use unicode_width::UnicodeWidthStr;
 
 use super::color::Color;
-use super::{Appearance, ByName, Problem, Source, Style, glyph};
+use super::{Appearance, ByName, Problem, Style, ThemeSource, glyph};
 use crate::nearest::nearest;
 use crate::profile::Glyphs;
 use crate::text;
@@ -142,7 +142,7 @@ impl PlacedRole {
 
 /// A file that was read.
 pub(super) struct ThemeFile<'a> {
-    source: &'a Source,
+    source: &'a ThemeSource,
     table: DeTable<'a>,
 }
 
@@ -150,7 +150,7 @@ type KeyValue<'a> = (&'a Spanned<Cow<'a, str>>, &'a Spanned<DeValue<'a>>);
 
 impl<'a> ThemeFile<'a> {
     /// Reads TOML. A syntax error costs its line.
-    pub(super) fn read(source: &'a Source, problems: &mut Vec<Problem>) -> Self {
+    pub(super) fn read(source: &'a ThemeSource, problems: &mut Vec<Problem>) -> Self {
         let (table, errors) = DeTable::parse_recoverable(&source.text);
         for error in errors.into_iter().take(TOLD) {
             problems.push(Problem::at(source, error.span().unwrap_or(0..0), error.message()));

@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use toml::de::DeTable;
 
 use super::file::{Palette, RoleDraft, Syntax, ThemeFile};
-use super::{Appearance, ByName, Lookup, Problem, Source, Style, Theme, wrong_role};
+use super::{Appearance, ByName, Lookup, Problem, Style, Theme, ThemeSource, wrong_role};
 use crate::profile::Glyphs;
 
 /// What every theme lies over that doesn't say otherwise.
@@ -30,7 +30,7 @@ const DEEPEST: usize = 8;
 const MOST_STEPS: usize = 8;
 
 pub(super) fn parse(
-    source: &Source,
+    source: &ThemeSource,
     background: &mut dyn FnMut() -> Appearance,
     lookup: Lookup<'_>,
 ) -> (Theme, Vec<Problem>) {
@@ -40,7 +40,7 @@ pub(super) fn parse(
 }
 
 fn merge(
-    source: &Source,
+    source: &ThemeSource,
     background: &mut dyn FnMut() -> Appearance,
     lookup: Lookup<'_>,
     with_syntax: bool,
@@ -153,7 +153,7 @@ fn resolve(role: &str, draft: &RoleDraft, drafts: &Drafts) -> (Style, Option<Str
 }
 
 /// The theme and those that it extends, the theme itself first.
-fn chain(source: &Source, lookup: Lookup<'_>, problems: &mut Vec<Problem>) -> Vec<Source> {
+fn chain(source: &ThemeSource, lookup: Lookup<'_>, problems: &mut Vec<Problem>) -> Vec<ThemeSource> {
     let mut chain = vec![source.clone()];
     while let Some(source) = chain.last() {
         let (table, _) = DeTable::parse_recoverable(&source.text);
@@ -177,7 +177,7 @@ fn chain(source: &Source, lookup: Lookup<'_>, problems: &mut Vec<Problem>) -> Ve
             lookup(BASE, source)
         });
         let names =
-            |chain: &[Source]| chain.iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(" > ");
+            |chain: &[ThemeSource]| chain.iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(" > ");
         if let Ok(base) = &found {
             let is_known = chain.iter().any(|known| known.name == base.name);
             let way = format!("{} > {}", names(&chain), base.name);

@@ -4,19 +4,19 @@ use super::*;
 /// Reads a theme among a few others: its problems as they are told.
 fn read_on(background: Appearance, text: &str) -> (Theme, Vec<String>) {
     let lookup: Lookup<'_> = &|name, _| match name {
-        "loop" => Ok(Source::new("loop", "extends = \"mine\"")),
-        "base" => Ok(Source::new(
+        "loop" => Ok(ThemeSource::new("loop", "extends = \"mine\"")),
+        "base" => Ok(ThemeSource::new(
             "base",
             "[palette]\nmain = \"#010203\"\n[roles]\ntool = \"main\"\nmuted = \"dim\"\n[syntax]\nkeyword = \"main\"",
         )),
-        "mine" => Ok(Source::new("mine", "")),
-        "long" => Ok(Source::new("long", "extends = \"long-1\"")),
+        "mine" => Ok(ThemeSource::new("mine", "")),
+        "long" => Ok(ThemeSource::new("long", "extends = \"long-1\"")),
         _ => match name.strip_prefix("long-").and_then(|number| number.parse::<u32>().ok()) {
-            Some(number) => Ok(Source::new(name, format!("extends = \"long-{}\"", number + 1))),
+            Some(number) => Ok(ThemeSource::new(name, format!("extends = \"long-{}\"", number + 1))),
             None => Theme::find_builtin(name),
         },
     };
-    let (theme, problems) = Theme::parse(&Source::new("mine", text), &mut || background, lookup);
+    let (theme, problems) = Theme::parse(&ThemeSource::new("mine", text), &mut || background, lookup);
     (theme, problems.iter().map(ToString::to_string).collect())
 }
 

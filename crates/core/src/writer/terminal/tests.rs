@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::entry::{Change, DiffLine, Hunk, ListItem, Point};
-use crate::theme::{Appearance, Source};
+use crate::theme::{Appearance, ThemeSource};
 
 fn entry(kind: Kind, view: View) -> Entry {
     Entry::new("id", kind, view)
@@ -52,7 +52,7 @@ fn roles<N: Into<Node>>(nodes: impl IntoIterator<Item = N>) -> String {
 }
 
 fn ansi_look(width: Option<usize>) -> Look {
-    let source = Source::new(
+    let source = ThemeSource::new(
         "test",
         "extends = \"none\"\n[roles]\n\"tool.name\" = \"bold\"\nerror = \"red\"\n\"diff.add\" = \"on blue\"\n\"diff.add.word\" = \"on cyan\"\n\
          \"markdown.code\" = \"yellow\"\n\"markdown.strong\" = \"bold\"\n\"syntax.keyword\" = \"magenta\"\nlink = \"underline\"\n",
