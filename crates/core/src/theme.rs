@@ -213,7 +213,7 @@ impl Theme {
         source: &ThemeSource,
         background: &mut dyn FnMut() -> Appearance,
         lookup: Lookup<'_>,
-    ) -> (Self, Vec<Problem>) {
+    ) -> (Self, Vec<ThemeProblem>) {
         parse::parse(source, background, lookup)
     }
 
@@ -363,7 +363,7 @@ pub struct Faint<'a> {
 
 /// Something in a theme's file that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct ThemeProblem {
     /// The file that it stands in: the one that was read, or one that it builds on.
     pub theme: String,
     /// The line, from 1.
@@ -378,7 +378,7 @@ pub struct Problem {
     pub message: String,
 }
 
-impl Problem {
+impl ThemeProblem {
     fn at(source: &ThemeSource, span: Range<usize>, message: impl Into<String>) -> Self {
         let text = source.text.as_str();
         let before = text.get(..span.start).unwrap_or(text);
@@ -396,7 +396,7 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ThemeProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}: {}", self.theme, self.line, self.column, self.message)
     }

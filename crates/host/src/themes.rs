@@ -316,8 +316,8 @@ fn own_file(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.toml"))
 }
 
-impl From<streamfmt_core::theme::Problem> for Problem {
-    fn from(problem: streamfmt_core::theme::Problem) -> Self {
+impl From<streamfmt_core::theme::ThemeProblem> for Problem {
+    fn from(problem: streamfmt_core::theme::ThemeProblem) -> Self {
         let place = problem::Place {
             line: problem.line,
             column: problem.column,

@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 use unicode_width::UnicodeWidthStr;
 
 use super::color::Color;
-use super::{Appearance, ByName, Problem, Style, ThemeSource, glyph};
+use super::{Appearance, ByName, Style, ThemeProblem, ThemeSource, glyph};
 use crate::nearest::nearest;
 use crate::profile::Glyphs;
 use crate::text;
@@ -150,18 +150,23 @@ type KeyValue<'a> = (&'a Spanned<Cow<'a, str>>, &'a Spanned<DeValue<'a>>);
 
 impl<'a> ThemeFile<'a> {
     /// Reads TOML. A syntax error costs its line.
-    pub(super) fn read(source: &'a ThemeSource, problems: &mut Vec<Problem>) -> Self {
+    pub(super) fn read(source: &'a ThemeSource, problems: &mut Vec<ThemeProblem>) -> Self {
         let (table, errors) = DeTable::parse_recoverable(&source.text);
         for error in errors.into_iter().take(TOLD) {
-            problems.push(Problem::at(source, error.span().unwrap_or(0..0), error.message()));
+            problems.push(ThemeProblem::at(source, error.span().unwrap_or(0..0), error.message()));
         }
         Self { source, table: table.into_inner() }
     }
 
     /// Tells what is wrong at a place of this file.
-    pub(super) fn tell(&self, problems: &mut Vec<Problem>, span: Range<usize>, message: impl Into<String>) {
+    pub(super) fn tell(
+        &self,
+        problems: &mut Vec<ThemeProblem>,
+        span: Range<usize>,
+        message: impl Into<String>,
+    ) {
         if problems.len() < TOLD {
-            problems.push(Problem::at(self.source, span, message));
+            problems.push(ThemeProblem::at(self.source, span, message));
         }
     }
 
@@ -187,7 +192,7 @@ impl<'a> ThemeFile<'a> {
     }
 
     /// Tells of keys that mean nothing and of tables that are none.
-    pub(super) fn check(&self, problems: &mut Vec<Problem>) {
+    pub(super) fn check(&self, problems: &mut Vec<ThemeProblem>) {
         for (key, value) in sorted(&self.table) {
             match &**key.get_ref() {
                 "dark" | "light" => match value.get_ref().as_table() {
@@ -208,7 +213,7 @@ impl<'a> ThemeFile<'a> {
         key: &Spanned<Cow<'_, str>>,
         value: &Spanned<DeValue<'_>>,
         known: &[&str],
-        problems: &mut Vec<Problem>,
+        problems: &mut Vec<ThemeProblem>,
     ) {
         let name = &**key.get_ref();
         let value_is = |fits: bool| (!fits).then(|| value.span());
@@ -236,7 +241,12 @@ impl<'a> ThemeFile<'a> {
     }
 
     /// Adds its names for colours.
-    pub(super) fn palette(&self, wanted: Appearance, palette: &mut Palette, problems: &mut Vec<Problem>) {
+    pub(super) fn palette(
+        &self,
+        wanted: Appearance,
+        palette: &mut Palette,
+        problems: &mut Vec<ThemeProblem>,
+    ) {
         for table in self.tables(wanted) {
             for (key, value) in section(table, "palette") {
                 if let Some(color) = self.color(value, &Palette::default(), problems) {
@@ -251,7 +261,7 @@ impl<'a> ThemeFile<'a> {
         &self,
         wanted: Appearance,
         palette: &Palette,
-        problems: &mut Vec<Problem>,
+        problems: &mut Vec<ThemeProblem>,
     ) -> Option<Color> {
         let said = self.tables(wanted).filter_map(|table| table.get("background")).last()?;
         self.color(said, palette, problems)?.color()
@@ -262,7 +272,7 @@ impl<'a> ThemeFile<'a> {
         &self,
         wanted: Appearance,
         palette: &Palette,
-        problems: &mut Vec<Problem>,
+        problems: &mut Vec<ThemeProblem>,
     ) -> Vec<(String, RoleDraft)> {
         let mut roles = Vec::new();
         for table in self.tables(wanted) {
@@ -298,7 +308,7 @@ impl<'a> ThemeFile<'a> {
         &self,
         table: &DeTable<'_>,
         palette: &Palette,
-        problems: &mut Vec<Problem>,
+        problems: &mut Vec<ThemeProblem>,
     ) -> Vec<(String, RoleDraft)> {
         let mut roles = Vec::new();
         let words = sorted(table).into_iter().filter(|(key, _)| &**key.get_ref() != "extends");
@@ -315,7 +325,7 @@ impl<'a> ThemeFile<'a> {
         &self,
         entries: impl DoubleEndedIterator<Item = (PlacedRole, &'v Spanned<DeValue<'v>>)>,
         palette: &Palette,
-        problems: &mut Vec<Problem>,
+        problems: &mut Vec<ThemeProblem>,
         roles: &mut Vec<(String, RoleDraft)>,
     ) {
         let mut waiting: Vec<(PlacedRole, &Spanned<DeValue<'_>>)> = entries.rev().collect();
@@ -346,7 +356,7 @@ impl<'a> ThemeFile<'a> {
         &self,
         value: &Spanned<DeValue<'_>>,
         palette: &Palette,
-        problems: &mut Vec<Problem>,
+        problems: &mut Vec<ThemeProblem>,
     ) -> RoleDraft {
         let mut draft = RoleDraft::default();
         let Some(text) = value.get_ref().as_str() else {
@@ -377,7 +387,7 @@ impl<'a> ThemeFile<'a> {
         &self,
         entries: &[KeyValue<'_>],
         palette: &Palette,
-        problems: &mut Vec<Problem>,
+        problems: &mut Vec<ThemeProblem>,
     ) -> RoleDraft {
         let mut draft = RoleDraft::default();
         for (key, value) in entries {
@@ -410,7 +420,7 @@ impl<'a> ThemeFile<'a> {
         &self,
         value: &Spanned<DeValue<'_>>,
         palette: &Palette,
-        problems: &mut Vec<Problem>,
+        problems: &mut Vec<ThemeProblem>,
     ) -> Option<Ink> {
         let name = match value.get_ref() {
             DeValue::String(name) => name.as_ref(),
@@ -428,7 +438,7 @@ impl<'a> ThemeFile<'a> {
     pub(super) fn glyphs(
         &self,
         set: Glyphs,
-        problems: &mut Vec<Problem>,
+        problems: &mut Vec<ThemeProblem>,
     ) -> impl Iterator<Item = (String, String)> {
         let mut found = Vec::new();
         let mut entries = section(&self.table, "glyphs");

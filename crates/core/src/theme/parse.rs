@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use toml::de::DeTable;
 
 use super::file::{Palette, RoleDraft, Syntax, ThemeFile};
-use super::{Appearance, ByName, Lookup, Problem, Style, Theme, ThemeSource, wrong_role};
+use super::{Appearance, ByName, Lookup, Style, Theme, ThemeProblem, ThemeSource, wrong_role};
 use crate::profile::Glyphs;
 
 /// What every theme lies over that doesn't say otherwise.
@@ -33,7 +33,7 @@ pub(super) fn parse(
     source: &ThemeSource,
     background: &mut dyn FnMut() -> Appearance,
     lookup: Lookup<'_>,
-) -> (Theme, Vec<Problem>) {
+) -> (Theme, Vec<ThemeProblem>) {
     let (merged, mut problems) = merge(source, background, lookup, true);
     problems.sort_by_key(|problem| (problem.theme != source.name, problem.line, problem.column));
     (merged, problems)
@@ -44,7 +44,7 @@ fn merge(
     background: &mut dyn FnMut() -> Appearance,
     lookup: Lookup<'_>,
     with_syntax: bool,
-) -> (Theme, Vec<Problem>) {
+) -> (Theme, Vec<ThemeProblem>) {
     let mut problems = Vec::new();
     let chain = chain(source, lookup, &mut problems);
     let files: Vec<ThemeFile<'_>> =
@@ -153,13 +153,13 @@ fn resolve(role: &str, draft: &RoleDraft, drafts: &Drafts) -> (Style, Option<Str
 }
 
 /// The theme and those that it extends, the theme itself first.
-fn chain(source: &ThemeSource, lookup: Lookup<'_>, problems: &mut Vec<Problem>) -> Vec<ThemeSource> {
+fn chain(source: &ThemeSource, lookup: Lookup<'_>, problems: &mut Vec<ThemeProblem>) -> Vec<ThemeSource> {
     let mut chain = vec![source.clone()];
     while let Some(source) = chain.last() {
         let (table, _) = DeTable::parse_recoverable(&source.text);
         let value = table.get_ref().get("extends");
         let span = value.map_or(0..0, toml::Spanned::span);
-        let mut tell = |message| problems.push(Problem::at(source, span.clone(), message));
+        let mut tell = |message| problems.push(ThemeProblem::at(source, span.clone(), message));
         let name = match value {
             None if source.name == BASE => break,
             None => BASE,
