@@ -38,7 +38,7 @@ pub struct Redaction {
     /// Home folders: `/home/ada/shop` becomes `~/shop`.
     pub home: bool,
     /// Patterns of one's own.
-    pub own: Vec<Own>,
+    pub own: Vec<CustomPattern>,
 }
 
 impl Redaction {
@@ -71,13 +71,13 @@ impl Redaction {
 
 /// A pattern of one's own.
 #[derive(Clone, Debug)]
-pub struct Own {
+pub struct CustomPattern {
     /// What it finds is called.
     pub(crate) name: String,
     pub(crate) regex: Regex,
 }
 
-impl Own {
+impl CustomPattern {
     /// A pattern of the `regex` crate. Where it has a group, that alone is masked. The error says in one line what
     /// is wrong with the pattern.
     pub fn new(name: &str, pattern: &str) -> Result<Self, String> {
@@ -91,23 +91,23 @@ impl Own {
     }
 }
 
-impl PartialEq for Own {
+impl PartialEq for CustomPattern {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name && self.regex.as_str() == other.regex.as_str()
     }
 }
 
-impl Eq for Own {}
+impl Eq for CustomPattern {}
 
 /// Masks what a [`Redaction`] says.
 pub struct Redactor {
     finder: SecretFinder,
-    noted: Noted,
+    noted: RedactionState,
 }
 
 /// What a [`Redactor`] knows of what it masked.
 #[derive(Clone, Debug, Default)]
-pub struct Noted {
+pub struct RedactionState {
     /// What was masked, by what it was.
     found: BTreeMap<String, u64>,
     /// How many more lines that come one by one may be of a key that has begun.
@@ -117,7 +117,9 @@ pub struct Noted {
 impl Redactor {
     /// A redactor, or none if nothing is masked.
     pub fn new(redaction: &Redaction) -> Option<Self> {
-        redaction.is_on().then(|| Self { finder: SecretFinder::new(redaction), noted: Noted::default() })
+        redaction
+            .is_on()
+            .then(|| Self { finder: SecretFinder::new(redaction), noted: RedactionState::default() })
     }
 
     /// Takes how much was masked since this was last asked, by what it was.
@@ -126,12 +128,12 @@ impl Redactor {
     }
 
     /// What it knows of what it masked.
-    pub fn noted(&self) -> &Noted {
+    pub fn noted(&self) -> &RedactionState {
         &self.noted
     }
 
     /// Goes on as if nothing had been masked since it knew this.
-    pub fn restore(&mut self, noted: Noted) {
+    pub fn restore(&mut self, noted: RedactionState) {
         self.noted = noted;
     }
 

@@ -224,7 +224,7 @@ fn addresses_and_home_folders_are_masked_if_wanted() {
 
 #[test]
 fn own_patterns_mask_their_group() {
-    let own = |name: &str, pattern: &str| Own::new(name, pattern).unwrap();
+    let own = |name: &str, pattern: &str| CustomPattern::new(name, pattern).unwrap();
     let redaction = Redaction {
         own: vec![own("customer", r"customer-(\d+)"), own("host", r"\bdb\d+\b")],
         ..Redaction::default()
@@ -233,7 +233,7 @@ fn own_patterns_mask_their_group() {
         redactor(&redaction).text("customer-0815 on db7, customer-x"),
         "customer-[redacted customer] on [redacted host], customer-x"
     );
-    assert!(Own::new("x", "(").is_err_and(|error| !error.contains('\n') && !error.is_empty()));
+    assert!(CustomPattern::new("x", "(").is_err_and(|error| !error.contains('\n') && !error.is_empty()));
     let mut json = r#"{"a":"customer-1"}"#.to_owned();
     redactor(&Redaction { own: vec![own("all", ".+")], ..Redaction::default() }).json(&mut json);
     assert_eq!(json, r#"{"a":"customer-1"}"#, "no mask goes over the end of a string");
@@ -241,7 +241,7 @@ fn own_patterns_mask_their_group() {
 
 #[test]
 fn an_escape_of_json_is_the_character_that_it_stands_for() {
-    let own = Own::new("word", "[a-z]*word").unwrap();
+    let own = CustomPattern::new("word", "[a-z]*word").unwrap();
     let redaction = Redaction { own: vec![own], ..Redaction::everything() };
     let npm = token("npm_", "aB3dE6", 6);
     let stripe = token("rk_test_", "4eC39H", 4);

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 
-use streamfmt_core::redact::{Own, Redaction, Redactor};
+use streamfmt_core::redact::{CustomPattern, Redaction, Redactor};
 
 use super::suite::is_case;
 use crate::files::FileError;
@@ -124,7 +124,7 @@ pub fn add(
 
 /// What is nobody's business. Names of projects' folders in histories have the user's name in them too.
 fn private() -> Redaction {
-    let folder = Own::new("user", r"-(?:home|Users)-([A-Za-z0-9_.]+)");
+    let folder = CustomPattern::new("user", r"-(?:home|Users)-([A-Za-z0-9_.]+)");
     Redaction { secrets: true, emails: true, home: true, own: folder.into_iter().collect() }
 }
 

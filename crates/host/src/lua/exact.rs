@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use mlua::{Function, Lua, LuaString, Table, Value};
-use streamfmt_core::redact::{Own, Redaction};
+use streamfmt_core::redact::{CustomPattern, Redaction};
 
 use super::api::Plugin;
 use super::item;
@@ -74,7 +74,7 @@ fn redaction(what: &Table) -> Result<Redaction, String> {
 }
 
 /// Patterns by name, or a list of patterns. In the order of their names, so that each run masks alike.
-fn own(patterns: &Table) -> Result<Vec<Own>, String> {
+fn own(patterns: &Table) -> Result<Vec<CustomPattern>, String> {
     let mut told = Vec::new();
     for pair in patterns.pairs::<Value, String>() {
         let (name, pattern) = pair.map_err(|_| "a pattern is a text".to_owned())?;
@@ -86,7 +86,7 @@ fn own(patterns: &Table) -> Result<Vec<Own>, String> {
     }
     told.sort();
     let own = |(name, pattern): (String, String)| {
-        Own::new(&name, &pattern).map_err(|error| format!("the pattern \"{pattern}\": {error}"))
+        CustomPattern::new(&name, &pattern).map_err(|error| format!("the pattern \"{pattern}\": {error}"))
     };
     told.into_iter().map(own).collect()
 }
