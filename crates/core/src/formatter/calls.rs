@@ -4,10 +4,10 @@
 
 use crate::dialect::tool_name;
 use crate::entry::{Block, Line, ListItem, Point, Span, View};
-use crate::formatter::changes::Changes;
-use crate::formatter::file_changes::Files;
+use crate::formatter::changes::FileDiff;
+use crate::formatter::file_changes::ChangedFiles;
 use crate::formatter::generic::{self, is_short};
-use crate::formatter::standard::Context;
+use crate::formatter::standard::ItemContext;
 use crate::formatter::{figures, tools};
 use crate::item::{DoesRef, FactRef};
 use crate::json::{Kind, Value};
@@ -17,8 +17,8 @@ use crate::text::Text;
 const LONG_PATH: usize = 300;
 
 /// A call while it is being said. Remembers which fields were said, so that in full the rest can follow.
-pub(super) struct Call<'a> {
-    context: Context<'a>,
+pub(super) struct CallContext<'a> {
+    context: ItemContext<'a>,
     does: &'a DoesRef<'a>,
     input: Value<'a>,
     /// In full: nodes of the fields that were said.
@@ -31,7 +31,7 @@ pub(super) struct Call<'a> {
 }
 
 /// Says a call.
-pub(super) fn view(context: Context<'_>) -> Option<View> {
+pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
     let does = context.item.does();
     let Some(input) = does.input() else {
         let mut view = View::titled("call", name(context));
@@ -42,7 +42,7 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
         return Some(view);
     };
     let (form, _) = tools::form(context.item.deed());
-    let mut call = Call {
+    let mut call = CallContext {
         context,
         does: &does,
         input,
@@ -64,7 +64,7 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
 }
 
 /// The tool's name: `Bash`, `github · list_issues`.
-pub(super) fn name(context: Context<'_>) -> Line {
+pub(super) fn name(context: ItemContext<'_>) -> Line {
     // Room for what nearly always follows: an argument, a detail, and the blanks between.
     let mut line = Line { spans: Vec::with_capacity(5) };
     match (context.text("server"), context.text("tool")) {
@@ -81,7 +81,7 @@ pub(super) fn name(context: Context<'_>) -> Line {
     line
 }
 
-impl Call<'_> {
+impl CallContext<'_> {
     /// The text that the part called `name` is.
     fn text(&mut self, name: &str) -> Option<Text> {
         let part = self.does.get(name)?;
@@ -164,7 +164,7 @@ impl Call<'_> {
 }
 
 /// Any tool.
-pub(super) fn generic(call: &mut Call<'_>) -> Option<()> {
+pub(super) fn generic(call: &mut CallContext<'_>) -> Option<()> {
     let cut = call.context.item.record.as_ref().is_some_and(|record| record.is_cut());
     let laid = generic::input(call.input, cut);
     if let Some(arg) = laid.arg {
@@ -177,11 +177,11 @@ pub(super) fn generic(call: &mut Call<'_>) -> Option<()> {
 }
 
 /// A tool whose name says it all.
-pub(super) fn bare(_: &mut Call<'_>) -> Option<()> {
+pub(super) fn bare(_: &mut CallContext<'_>) -> Option<()> {
     Some(())
 }
 
-pub(super) fn run(call: &mut Call<'_>) -> Option<()> {
+pub(super) fn run(call: &mut CallContext<'_>) -> Option<()> {
     let command = call.text("command")?.trimmed_end();
     match call.text("description").filter(|text| !text.trim().is_empty()) {
         None if is_short(&command) => call.title.push("call.command", command),
@@ -209,7 +209,7 @@ pub(super) fn run(call: &mut Call<'_>) -> Option<()> {
 }
 
 /// The folder that a command runs in, unless that is the session's.
-fn folder(call: &mut Call<'_>) {
+fn folder(call: &mut CallContext<'_>) {
     let Some(part) = call.does.get("cwd") else { return };
     let folder = part.text().map(|folder| call.context.path(folder));
     if let Some(folder) = folder.filter(|folder| !matches!(&**folder, "" | ".")) {
@@ -218,14 +218,14 @@ fn folder(call: &mut Call<'_>) {
     }
 }
 
-fn in_background(call: &mut Call<'_>) {
+fn in_background(call: &mut CallContext<'_>) {
     if call.flag("background") {
         call.title.push("call.detail", Text::own("in the background"));
     }
 }
 
 /// A job in the background that is looked at, written to or stopped.
-pub(super) fn job(call: &mut Call<'_>) -> Option<()> {
+pub(super) fn job(call: &mut CallContext<'_>) -> Option<()> {
     let id = call.text("job")?;
     call.say("call.arg", id);
     if let Some(filter) = call.text("filter") {
@@ -237,7 +237,7 @@ pub(super) fn job(call: &mut Call<'_>) -> Option<()> {
     Some(())
 }
 
-pub(super) fn read(call: &mut Call<'_>) -> Option<()> {
+pub(super) fn read(call: &mut CallContext<'_>) -> Option<()> {
     call.file()?;
     let range = call.does.get("range");
     let mut number = |name: &str| {
@@ -259,11 +259,11 @@ pub(super) fn read(call: &mut Call<'_>) -> Option<()> {
     Some(())
 }
 
-pub(super) fn list(call: &mut Call<'_>) -> Option<()> {
+pub(super) fn list(call: &mut CallContext<'_>) -> Option<()> {
     call.file().map(|_| ())
 }
 
-pub(super) fn write(call: &mut Call<'_>) -> Option<()> {
+pub(super) fn write(call: &mut CallContext<'_>) -> Option<()> {
     let path = call.file()?;
     if call.context.full {
         let text = call.text("content")?.trimmed_end();
@@ -272,9 +272,9 @@ pub(super) fn write(call: &mut Call<'_>) -> Option<()> {
     Some(())
 }
 
-pub(super) fn edit(call: &mut Call<'_>) -> Option<()> {
+pub(super) fn edit(call: &mut CallContext<'_>) -> Option<()> {
     let changes = call.does.get("changes");
-    if let Some(files) = changes.and_then(|changes| Files::of(changes, call.context)) {
+    if let Some(files) = changes.and_then(|changes| ChangedFiles::of(changes, call.context)) {
         files.call(call)?;
         if files.is_all_known() {
             call.know(changes?);
@@ -307,13 +307,13 @@ pub(super) fn edit(call: &mut Call<'_>) -> Option<()> {
         }
     }
     if call.context.full {
-        let mut all = Changes::default();
+        let mut all = FileDiff::default();
         for change in &list {
             // An edit with anything else in it is shown as it is.
             if sole.is_none() && !change.has_only(&["old", "new", "everywhere"]) {
                 return None;
             }
-            all.extend(Changes::asked(*change, None)?);
+            all.extend(FileDiff::asked(*change, None)?);
         }
         match sole {
             Some(change) => {
@@ -326,7 +326,7 @@ pub(super) fn edit(call: &mut Call<'_>) -> Option<()> {
     Some(())
 }
 
-pub(super) fn edit_cell(call: &mut Call<'_>) -> Option<()> {
+pub(super) fn edit_cell(call: &mut CallContext<'_>) -> Option<()> {
     call.file()?;
     if let Some(mode) = call.text("mode") {
         call.say("call.detail", mode);
@@ -341,14 +341,14 @@ pub(super) fn edit_cell(call: &mut Call<'_>) -> Option<()> {
     Some(())
 }
 
-pub(super) fn find(call: &mut Call<'_>) -> Option<()> {
+pub(super) fn find(call: &mut CallContext<'_>) -> Option<()> {
     let pattern = call.text("pattern")?;
     call.say("call.arg", pattern);
     place(call);
     Some(())
 }
 
-pub(super) fn grep(call: &mut Call<'_>) -> Option<()> {
+pub(super) fn grep(call: &mut CallContext<'_>) -> Option<()> {
     let pattern = call.text("pattern")?;
     call.say("call.arg", Text::clean_owned(["\"", &pattern, "\""].concat()));
     place(call);
@@ -361,13 +361,13 @@ pub(super) fn grep(call: &mut Call<'_>) -> Option<()> {
 }
 
 /// Where a search looks.
-fn place(call: &mut Call<'_>) {
+fn place(call: &mut CallContext<'_>) {
     if let Some(path) = call.path() {
         call.say("call.detail", Text::clean_owned(["in ", &path].concat()));
     }
 }
 
-pub(super) fn fetch(call: &mut Call<'_>) -> Option<()> {
+pub(super) fn fetch(call: &mut CallContext<'_>) -> Option<()> {
     match call.text("url") {
         Some(url) if is_short(&url) => {
             call.title.spans.push(Span::new("text", Text::own(" ")));
@@ -382,7 +382,7 @@ pub(super) fn fetch(call: &mut Call<'_>) -> Option<()> {
     prompt(call)
 }
 
-pub(super) fn delegate(call: &mut Call<'_>) -> Option<()> {
+pub(super) fn delegate(call: &mut CallContext<'_>) -> Option<()> {
     let agent = call.text("agent");
     let description = call.text("description");
     if agent.is_none() && description.is_none() {
@@ -403,7 +403,7 @@ pub(super) fn delegate(call: &mut Call<'_>) -> Option<()> {
 }
 
 /// A prompt for another model: shown in full only.
-fn prompt(call: &mut Call<'_>) -> Option<()> {
+fn prompt(call: &mut CallContext<'_>) -> Option<()> {
     if call.context.full {
         let prompt = call.text("prompt");
         call.body.extend(prompt.map(|prompt| Block::prose("prompt", prompt)));
@@ -412,7 +412,7 @@ fn prompt(call: &mut Call<'_>) -> Option<()> {
 }
 
 /// A list of things to do: hidden, since the list itself follows.
-pub(super) fn todos(call: &mut Call<'_>) -> Option<()> {
+pub(super) fn todos(call: &mut CallContext<'_>) -> Option<()> {
     let todos = call.does.get("todos").filter(is_array)?;
     let points = todos.list();
     if !points.iter().all(|point| ["content", "status"].iter().all(|name| has_text(*point, name))) {
@@ -436,7 +436,7 @@ fn is_array(part: &FactRef<'_>) -> bool {
 }
 
 /// One task of a list: a new one, or one that is changed or looked at.
-pub(super) fn task(call: &mut Call<'_>) -> Option<()> {
+pub(super) fn task(call: &mut CallContext<'_>) -> Option<()> {
     let id = call.text("id");
     let is_new = id.is_none();
     if let Some(id) = id {
@@ -472,14 +472,14 @@ pub(super) fn task(call: &mut Call<'_>) -> Option<()> {
     Some(())
 }
 
-pub(super) fn plan(call: &mut Call<'_>) -> Option<()> {
+pub(super) fn plan(call: &mut CallContext<'_>) -> Option<()> {
     if let Some(plan) = call.text("plan") {
         call.body.push(Block::prose("plan", plan));
     }
     Some(())
 }
 
-pub(super) fn ask(call: &mut Call<'_>) -> Option<()> {
+pub(super) fn ask(call: &mut CallContext<'_>) -> Option<()> {
     let questions = call.does.get("questions").filter(is_array)?;
     let mut has_more = false;
     for question in questions.list() {
@@ -509,7 +509,7 @@ pub(super) fn ask(call: &mut Call<'_>) -> Option<()> {
     Some(())
 }
 
-pub(super) fn skill(call: &mut Call<'_>) -> Option<()> {
+pub(super) fn skill(call: &mut CallContext<'_>) -> Option<()> {
     let skill = call.text("skill")?;
     call.say("call.arg", skill);
     if let Some(args) = call.text("args") {
@@ -518,7 +518,7 @@ pub(super) fn skill(call: &mut Call<'_>) -> Option<()> {
     Some(())
 }
 
-pub(super) fn find_tools(call: &mut Call<'_>) -> Option<()> {
+pub(super) fn find_tools(call: &mut CallContext<'_>) -> Option<()> {
     let query = call.text("query")?;
     call.say("call.arg", query);
     Some(())

@@ -13,7 +13,7 @@ const COMPARED: usize = 4000;
 
 /// The changes of one file.
 #[derive(Default)]
-pub(super) struct Changes {
+pub(super) struct FileDiff {
     hunks: Vec<Hunk>,
     added: u64,
     removed: u64,
@@ -23,7 +23,7 @@ pub(super) struct Changes {
     is_open: bool,
 }
 
-impl Changes {
+impl FileDiff {
     /// Reads hunks as the stream tells them; `None` if there are none.
     pub(super) fn of_patch(patch: FactRef<'_>) -> Option<Self> {
         let mut changes = Self::default();
@@ -44,7 +44,7 @@ impl Changes {
     /// there is one, is a line of the file. `None`: it has no hunk, though it has text.
     pub(super) fn of_diff(diff: &str) -> Option<Self> {
         let mut changes = Self::default();
-        let mut open: Option<(Hunk, Left)> = None;
+        let mut open: Option<(Hunk, LinesLeft)> = None;
         for line in diff.lines() {
             if let Some(head) = line.strip_prefix("@@") {
                 let hunk = changes.hunk(head);
@@ -61,7 +61,7 @@ impl Changes {
     }
 
     /// The hunk that begins with this line, its first two signs left out: ` -1,2 +1,3 @@ heading`.
-    fn hunk(&mut self, head: &str) -> (Hunk, Left) {
+    fn hunk(&mut self, head: &str) -> (Hunk, LinesLeft) {
         let mut lines = DiffLines::default();
         let (ranges, heading) = head.split_once("@@").unwrap_or((head, ""));
         let range = |mark| ranges.split(' ').find_map(|range| range_of(range.strip_prefix(mark)?));
@@ -70,10 +70,10 @@ impl Changes {
             if !heading.is_empty() {
                 self.line(Change::Keep, heading, &mut lines);
             }
-            return (Hunk { old_start: None, new_start: None, lines }, Left::All);
+            return (Hunk { old_start: None, new_start: None, lines }, LinesLeft::All);
         };
         let hunk = Hunk { old_start: Some(old_start), new_start: Some(new_start), lines };
-        (hunk, Left::Lines { old, new })
+        (hunk, LinesLeft::Lines { old, new })
     }
 
     /// Takes in a line with its mark.
@@ -264,14 +264,14 @@ impl Changes {
 }
 
 /// Lines that are still to come of a hunk.
-enum Left {
+enum LinesLeft {
     /// So many of the file before and after.
     Lines { old: u64, new: u64 },
     /// All up to the next hunk.
     All,
 }
 
-impl Left {
+impl LinesLeft {
     /// Whether a line is of the hunk. What follows its last line is of no hunk: the head of the next file.
     fn takes(&mut self, line: &str) -> bool {
         let Self::Lines { old, new } = self else { return true };
@@ -309,7 +309,7 @@ pub(super) fn number_of(text: &str) -> Option<(u64, &str)> {
 mod tests {
     use super::*;
 
-    fn shown(changes: Changes) -> String {
+    fn shown(changes: FileDiff) -> String {
         let title: String = changes.title().spans.iter().map(|span| span.text.as_str()).collect();
         let mut out = title + "\n";
         for hunk in changes.hunks {
@@ -336,7 +336,7 @@ mod tests {
             ("1\n2\n3\n4\n5\nold", "1\n2\n3\n4\n5\nnew", Some(1), "+1 −1\n 5\n-old\n+new\n"),
             ("same", "same", None, "+0\n"),
         ] {
-            assert_eq!(shown(Changes::between(old, new, context)), expected);
+            assert_eq!(shown(FileDiff::between(old, new, context)), expected);
         }
     }
 
@@ -355,14 +355,14 @@ mod tests {
             ("", Some("+0\n")),
             ("Binary files differ", None),
         ] {
-            assert_eq!(Changes::of_diff(diff).map(shown).as_deref(), expected, "{diff}");
+            assert_eq!(FileDiff::of_diff(diff).map(shown).as_deref(), expected, "{diff}");
         }
     }
 
     #[test]
     fn long_texts_are_replaced_as_a_whole() {
         let old = "a\n".repeat(COMPARED);
-        let changes = Changes::between(&old, "b", None);
+        let changes = FileDiff::between(&old, "b", None);
         assert_eq!((changes.removed, changes.added), (COMPARED as u64, 1));
     }
 }

@@ -1,29 +1,29 @@
 //! Calls that change files which the changes themselves name, one or several, and what came of them.
 
 use crate::entry::{Block, Line};
-use crate::formatter::calls::Call;
-use crate::formatter::changes::Changes;
+use crate::formatter::calls::CallContext;
+use crate::formatter::changes::FileDiff;
 use crate::formatter::figures;
 use crate::formatter::generic::is_short;
-use crate::formatter::standard::Context;
+use crate::formatter::standard::ItemContext;
 use crate::item::FactRef;
 use crate::text::Text;
 
 /// Changes that name their files, in the order of the stream.
-pub(super) struct Files<'a>(Vec<FileChange<'a>>);
+pub(super) struct ChangedFiles<'a>(Vec<FileChange<'a>>);
 
 /// What is done to one file.
 struct FileChange<'a> {
     told: FactRef<'a>,
     path: Text,
-    kind: Kind,
+    kind: FileChangeKind,
     /// The new path of a file that is moved.
     to: Option<Text>,
 }
 
 /// What is done to a file as a whole.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum FileChangeKind {
     Add,
     Update,
     Delete,
@@ -35,15 +35,15 @@ const PARTS: [&str; 8] = ["path", "kind", "to", "diff", "patch", "old", "new", "
 /// What of that is the change of the content.
 const CHANGE: [&str; 5] = ["diff", "patch", "old", "new", "content"];
 
-impl<'a> Files<'a> {
+impl<'a> ChangedFiles<'a> {
     /// The files of these changes; `None` if not all of them name one.
-    pub(super) fn of(changes: FactRef<'a>, context: Context<'_>) -> Option<Self> {
+    pub(super) fn of(changes: FactRef<'a>, context: ItemContext<'_>) -> Option<Self> {
         let file = |told: FactRef<'a>| {
             let path = context.path(told.text_at("path")?);
             let kind = match told.get("kind").and_then(FactRef::str).as_deref() {
-                Some("add") => Kind::Add,
-                Some("delete") => Kind::Delete,
-                _ => Kind::Update,
+                Some("add") => FileChangeKind::Add,
+                Some("delete") => FileChangeKind::Delete,
+                _ => FileChangeKind::Update,
             };
             let to = told.text_at("to").map(|path| context.path(path));
             Some(FileChange { told, path, kind, to })
@@ -58,7 +58,7 @@ impl<'a> Files<'a> {
     }
 
     /// Says the call: the file, or how many they are; their changes in full.
-    pub(super) fn call(&self, call: &mut Call<'_>) -> Option<()> {
+    pub(super) fn call(&self, call: &mut CallContext<'_>) -> Option<()> {
         if let [only] = &self.0[..] {
             call.say("call.arg", only.path.clone());
             only.mark("call.detail", call.title());
@@ -75,7 +75,7 @@ impl<'a> Files<'a> {
     }
 
     /// Names several files: in the title, or below it if they are many or more is to be said of them than the result will.
-    fn names_in(&self, call: &mut Call<'_>) {
+    fn names_in(&self, call: &mut CallContext<'_>) {
         let has_changes = self.has_changes();
         let names = self.names().filter(|_| has_changes || !self.0.iter().any(FileChange::is_marked));
         match names {
@@ -86,7 +86,7 @@ impl<'a> Files<'a> {
     }
 
     /// The changes of all files. `None`: one of them can't be read.
-    fn call_in_full(&self, call: &mut Call<'_>) -> Option<()> {
+    fn call_in_full(&self, call: &mut CallContext<'_>) -> Option<()> {
         let is_only = self.0.len() == 1;
         for file in &self.0 {
             let changes = file.changes();
@@ -114,7 +114,7 @@ impl<'a> Files<'a> {
             return None;
         }
         let is_only = all.len() == 1;
-        let mut sum = Changes::default();
+        let mut sum = FileDiff::default();
         for (file, changes) in &all {
             if let Some(changes) = changes {
                 sum.count(changes);
@@ -161,25 +161,25 @@ impl FileChange<'_> {
     }
 
     fn is_marked(&self) -> bool {
-        self.kind != Kind::Update || self.to.is_some()
+        self.kind != FileChangeKind::Update || self.to.is_some()
     }
 
     /// How its content changes, if that is told in a way that can be read.
-    fn changes(&self) -> Option<Changes> {
+    fn changes(&self) -> Option<FileDiff> {
         let content = || self.told.get("content").and_then(FactRef::str);
-        match (Changes::asked(self.told, None), self.kind) {
+        match (FileDiff::asked(self.told, None), self.kind) {
             (Some(changes), _) => Some(changes),
-            (None, Kind::Delete) => Some(Changes::deleted(&content()?)),
-            (None, _) => Some(Changes::created(&content()?)),
+            (None, FileChangeKind::Delete) => Some(FileDiff::deleted(&content()?)),
+            (None, _) => Some(FileDiff::created(&content()?)),
         }
     }
 
     /// `new`, `deleted`, `→ b.rs`
     fn mark(&self, role: &'static str, line: &mut Line) {
         match self.kind {
-            Kind::Add => line.push(role, Text::own("new")),
-            Kind::Delete => line.push(role, Text::own("deleted")),
-            Kind::Update => {}
+            FileChangeKind::Add => line.push(role, Text::own("new")),
+            FileChangeKind::Delete => line.push(role, Text::own("deleted")),
+            FileChangeKind::Update => {}
         }
         if let Some(to) = &self.to {
             line.push(role, Text::clean_owned(["→ ", to].concat()));
@@ -187,7 +187,7 @@ impl FileChange<'_> {
     }
 
     /// `a.rs new +7`
-    fn line(&self, role: &'static str, detail: &'static str, changes: Option<&Changes>) -> Line {
+    fn line(&self, role: &'static str, detail: &'static str, changes: Option<&FileDiff>) -> Line {
         let mut line = Line::of(role, self.path.clone());
         self.mark(detail, &mut line);
         if let Some(changes) = changes.filter(|changes| !changes.is_empty()) {
@@ -197,22 +197,22 @@ impl FileChange<'_> {
     }
 
     /// Says of the only file what was done: `created, 7 lines`, `deleted −5`, `+2 −1`, `moved`.
-    fn tell(&self, title: &mut Line, changes: Option<&Changes>) {
-        let lines = |changes: &Changes| match changes.added() {
+    fn tell(&self, title: &mut Line, changes: Option<&FileDiff>) {
+        let lines = |changes: &FileDiff| match changes.added() {
             0 => Text::own("created, empty"),
             added => Text::clean_owned(format!("created, {}", &*figures::count_of(added, "line", "lines"))),
         };
         match (self.kind, changes) {
             (_, None) => {}
-            (Kind::Add, Some(changes)) => title.push("result.note", lines(changes)),
-            (Kind::Update, Some(changes)) if changes.is_empty() && self.to.is_some() => {
+            (FileChangeKind::Add, Some(changes)) => title.push("result.note", lines(changes)),
+            (FileChangeKind::Update, Some(changes)) if changes.is_empty() && self.to.is_some() => {
                 title.push("result.note", Text::own("moved"));
             }
             (kind, Some(changes)) => {
-                if kind == Kind::Delete {
+                if kind == FileChangeKind::Delete {
                     title.push("result.note", Text::own("deleted"));
                 }
-                if kind == Kind::Update || !changes.is_empty() {
+                if kind == FileChangeKind::Update || !changes.is_empty() {
                     changes.tell(title);
                 }
             }

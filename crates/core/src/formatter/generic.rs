@@ -28,7 +28,7 @@ const INLINE: usize = 60;
 
 /// An input laid out: something short for the title, and the rest.
 #[derive(Default)]
-pub(super) struct Laid {
+pub(super) struct InputLayout {
     /// The only value, if it is short.
     pub(super) arg: Option<Text>,
     /// Everything else.
@@ -36,20 +36,20 @@ pub(super) struct Laid {
 }
 
 /// Lays out an input of any type. `cut`: its record was cut at a limit.
-pub(super) fn input(value: Value<'_>, cut: bool) -> Laid {
+pub(super) fn input(value: Value<'_>, cut: bool) -> InputLayout {
     if value.kind() == Kind::Object {
         return match brief(value) {
-            Some(arg) => Laid { arg: Some(arg), blocks: Vec::new() },
-            None => Laid { arg: None, blocks: fields(value, &[], cut) },
+            Some(arg) => InputLayout { arg: Some(arg), blocks: Vec::new() },
+            None => InputLayout { arg: None, blocks: fields(value, &[], cut) },
         };
     }
     if let Some(arg) = short(value) {
-        return Laid { arg: Some(arg), blocks: Vec::new() };
+        return InputLayout { arg: Some(arg), blocks: Vec::new() };
     }
     // A text by itself needs no marks that set it off from others.
     let text = value.str().map(|text| Text::from_json(text).trimmed_end());
     let text = text.unwrap_or_else(|| laid_out(value, cut));
-    Laid { arg: None, blocks: vec![Block::text("call.input", text)] }
+    InputLayout { arg: None, blocks: vec![Block::text("call.input", text)] }
 }
 
 /// The fields of an object, but for those whose values are at the nodes `known`.

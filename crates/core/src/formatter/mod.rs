@@ -109,5 +109,5 @@ pub trait Formatter: Send {
 
 /// Finds what changed from `old` to `new`. With `context`, only that many kept lines stand around a change.
 pub fn hunks(old: &str, new: &str, context: Option<usize>) -> Vec<Hunk> {
-    changes::Changes::between(old, new, context).into_hunks()
+    changes::FileDiff::between(old, new, context).into_hunks()
 }

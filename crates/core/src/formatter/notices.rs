@@ -2,13 +2,13 @@
 
 use crate::entry::{Block, Line, View};
 use crate::find::find;
-use crate::formatter::standard::{Context, images};
+use crate::formatter::standard::{ItemContext, images};
 use crate::formatter::{figures, generic, outcome};
 use crate::item::FactRef;
 use crate::text::Text;
 
 /// Says a notice; `None` hides it.
-pub(super) fn view(context: Context<'_>) -> Option<View> {
+pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
     if !context.full && ["minor", "repeated", "echo"].iter().any(|name| context.is(name)) {
         return None;
     }
@@ -73,7 +73,7 @@ pub(super) fn view(context: Context<'_>) -> Option<View> {
 }
 
 /// `claude-opus-4-5 · ~/shop-api · 0123abcd`
-fn session(context: Context<'_>) -> View {
+fn session(context: ItemContext<'_>) -> View {
     let facts = context.session.facts();
     let has_only_mode = context.fact("changed").is_some();
     if let (false, true, Some(mode)) = (context.full, has_only_mode, context.text("mode")) {
@@ -208,7 +208,7 @@ fn known_record(event: &str) -> Option<()> {
 
 /// Whether the text of a task's notice says how it ended: `Background command "Build" completed (exit code 0)`. Of some
 /// tasks it is their description alone.
-fn tells_state(context: Context<'_>) -> bool {
+fn tells_state(context: ItemContext<'_>) -> bool {
     let text = context.text("words").unwrap_or_else(|| context.item.clean_text());
     let status = context.fact("status").and_then(FactRef::str);
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
@@ -222,7 +222,7 @@ fn tells_state(context: Context<'_>) -> bool {
 }
 
 /// What an event means, in a few words with its figures; `None` if its text or its name must do.
-fn words(context: Context<'_>, event: &str) -> Option<Text> {
+fn words(context: ItemContext<'_>, event: &str) -> Option<Text> {
     let text = |name: &str| context.fact(name).and_then(FactRef::words);
     let said = match event {
         "retry" => {

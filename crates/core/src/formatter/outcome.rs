@@ -1,14 +1,14 @@
 //! What is said of how a run ended.
 
 use crate::entry::{Block, Line, View};
-use crate::formatter::standard::Context;
+use crate::formatter::standard::ItemContext;
 use crate::formatter::{figures, generic};
 use crate::item::FactRef;
 use crate::item::Status;
 use crate::text::Text;
 
 /// Says an outcome: figures that aren't known are left out, never taken for 0.
-pub(super) fn view(context: Context<'_>) -> View {
+pub(super) fn view(context: ItemContext<'_>) -> View {
     let is_failed = context.item.error || context.item.status == Status::Failed;
     let (mark, role) =
         if is_failed { ("outcome-error", "outcome.error") } else { ("outcome-ok", "outcome.ok") };
@@ -77,7 +77,7 @@ pub(super) fn view(context: Context<'_>) -> View {
 }
 
 /// The tokens that were used, if no price says what it took.
-pub(super) fn tokens_used(context: Context<'_>) -> Option<Text> {
+pub(super) fn tokens_used(context: ItemContext<'_>) -> Option<Text> {
     let used = context.fact("usage").filter(|_| context.fact("cost_usd").is_none())?;
     let tokens = ["input", "output"].iter().filter_map(|name| used.count_at(name));
     let tokens = tokens.fold(0, u64::saturating_add);
@@ -90,7 +90,7 @@ fn figure(title: &mut Line, text: Text) {
 }
 
 /// Why a run failed, in words.
-fn why(context: Context<'_>) -> Text {
+fn why(context: ItemContext<'_>) -> Text {
     if context.is("interrupted") {
         return Text::own("interrupted");
     }
@@ -110,7 +110,7 @@ fn why(context: Context<'_>) -> Text {
 }
 
 /// Reason, time at the model, tokens, and what each model took.
-fn accounts(context: Context<'_>, lines: &mut Vec<Line>) {
+fn accounts(context: ItemContext<'_>, lines: &mut Vec<Line>) {
     let told =
         |name: &'static str| Some(Line::of("outcome.note", name).with("outcome.figure", context.text(name)?));
     lines.extend(["subtype", "reason"].into_iter().filter_map(told));

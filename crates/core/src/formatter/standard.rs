@@ -39,7 +39,7 @@ impl Standard {
 
     /// Says a result whose call others say, so that nothing is left out because the call's title tells it.
     pub fn format_apart(&self, result: &Item, session: &Session) -> Verdict {
-        self.verdict(Context { is_apart: true, ..self.context(result, session) })
+        self.verdict(ItemContext { is_apart: true, ..self.context(result, session) })
     }
 
     /// What it says of an item; `None` hides it.
@@ -47,16 +47,16 @@ impl Standard {
         self.shown_view(self.context(item, session))
     }
 
-    fn context<'a>(&self, item: &'a Item, session: &'a Session) -> Context<'a> {
-        Context { item, session, full: self.detail == Detail::Full, is_apart: false }
+    fn context<'a>(&self, item: &'a Item, session: &'a Session) -> ItemContext<'a> {
+        ItemContext { item, session, full: self.detail == Detail::Full, is_apart: false }
     }
 
-    fn verdict(&self, context: Context<'_>) -> Verdict {
+    fn verdict(&self, context: ItemContext<'_>) -> Verdict {
         self.shown_view(context).map_or(Verdict::Hide, Verdict::Show)
     }
 
     /// What is said of an item: in full, if it is to be shown and would be left out.
-    fn shown_view(&self, context: Context<'_>) -> Option<View> {
+    fn shown_view(&self, context: ItemContext<'_>) -> Option<View> {
         view(context).or_else(|| {
             if !self.shown.iter().any(|group| group.matches(context.item)) {
                 return None;
@@ -65,7 +65,7 @@ impl Standard {
             if context.item.kind == Kind::Record {
                 return Some(record(context.item));
             }
-            if context.full { None } else { view(Context { full: true, ..context }) }
+            if context.full { None } else { view(ItemContext { full: true, ..context }) }
         })
     }
 }
@@ -81,7 +81,7 @@ impl Formatter for Standard {
 }
 
 /// What is said of an item; `None` hides it.
-fn view(context: Context<'_>) -> Option<View> {
+fn view(context: ItemContext<'_>) -> Option<View> {
     let item = context.item;
     let said = match item.kind {
         Kind::Reply => context.said("reply", None),
@@ -105,7 +105,7 @@ fn view(context: Context<'_>) -> Option<View> {
 
 /// What the parts of this formatter know when they decide. `None` from one of them hides the item.
 #[derive(Clone, Copy)]
-pub(super) struct Context<'a> {
+pub(super) struct ItemContext<'a> {
     /// The item in question.
     pub(super) item: &'a Item,
     /// All before it.
@@ -116,7 +116,7 @@ pub(super) struct Context<'a> {
     pub(super) is_apart: bool,
 }
 
-impl<'a> Context<'a> {
+impl<'a> ItemContext<'a> {
     /// The fact called `name`.
     pub(super) fn fact(self, name: &str) -> Option<FactRef<'a>> {
         self.item.fact(name)
@@ -166,7 +166,7 @@ impl<'a> Context<'a> {
 }
 
 /// Pictures and documents that came with the item: told, not shown.
-pub(super) fn images(context: Context<'_>, body: &mut Vec<Block>) {
+pub(super) fn images(context: ItemContext<'_>, body: &mut Vec<Block>) {
     for image in context.fact("images").map(FactRef::list).unwrap_or_default() {
         body.push(Block::Image {
             media: image.text_at("media").unwrap_or(Text::own("image")),
@@ -177,7 +177,7 @@ pub(super) fn images(context: Context<'_>, body: &mut Vec<Block>) {
     }
 }
 
-fn thinking(context: Context<'_>) -> Option<View> {
+fn thinking(context: ItemContext<'_>) -> Option<View> {
     if !context.full {
         return None;
     }
@@ -187,7 +187,7 @@ fn thinking(context: Context<'_>) -> Option<View> {
     })
 }
 
-fn plan(context: Context<'_>) -> View {
+fn plan(context: ItemContext<'_>) -> View {
     let items = context.fact("todos").map(|todos| results::points(todos, context.full)).unwrap_or_default();
     let done = items.iter().filter(|item| item.point == crate::entry::Point::Done).count();
     let mut view = View::titled("plan", Line::of("plan", "Plan"));
@@ -210,7 +210,7 @@ fn record(item: &Item) -> View {
     View::of(vec![Block::text("record", Text::clean(written))])
 }
 
-fn unknown(context: Context<'_>) -> View {
+fn unknown(context: ItemContext<'_>) -> View {
     let text = context.item.clean_text();
     if context.is("raw") {
         return View::of(vec![Block::text("unknown", text.trimmed_end())]);

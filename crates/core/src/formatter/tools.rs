@@ -1,17 +1,17 @@
 //! How calls and results are said, by what they do.
 
 use crate::entry::View;
-use crate::formatter::calls::{self, Call};
-use crate::formatter::results::{self, Answer};
+use crate::formatter::calls::{self, CallContext};
+use crate::formatter::results::{self, ResultContext};
 use crate::item::Deed;
 
 /// Says a call; `None` if it doesn't tell what such a call tells.
-pub(super) type CallForm = fn(&mut Call<'_>) -> Option<()>;
+pub(super) type FormatCall = fn(&mut CallContext<'_>) -> Option<()>;
 /// Says a result that went well; `None` hides it.
-pub(super) type ResultForm = fn(&mut Answer<'_>) -> Option<View>;
+pub(super) type FormatResult = fn(&mut ResultContext<'_>) -> Option<View>;
 
 /// How the calls and results of a deed are said. What isn't known is said as anything else is.
-pub(super) fn form(deed: Option<Deed>) -> (CallForm, ResultForm) {
+pub(super) fn form(deed: Option<Deed>) -> (FormatCall, FormatResult) {
     match deed.unwrap_or(Deed::Other) {
         Deed::Run => (calls::run, results::run),
         Deed::Watch => (calls::run, results::note),

@@ -2,14 +2,14 @@
 
 use memchr::memmem;
 
-use super::{Answer, FAILED, holds};
+use super::{FAILED, ResultContext, holds};
 use crate::entry::{Block, Line, View};
-use crate::formatter::changes::Changes;
+use crate::formatter::changes::FileDiff;
 use crate::formatter::figures;
 use crate::item::FactRef;
 use crate::text::Text;
 
-pub(in crate::formatter) fn run(answer: &mut Answer<'_>) -> Option<View> {
+pub(in crate::formatter) fn run(answer: &mut ResultContext<'_>) -> Option<View> {
     let context = answer.context;
     let stdout = context.text("stdout").map(Text::trimmed_end);
     let stderr = context.text("stderr").unwrap_or_default();
@@ -60,7 +60,7 @@ pub(in crate::formatter) fn run(answer: &mut Answer<'_>) -> Option<View> {
     for file in context.fact("files").map(FactRef::list).unwrap_or_default() {
         let either = |names: [&str; 2]| names.iter().find_map(|name| file.get(name));
         let path = either(["path", "filePath"]).and_then(FactRef::text).map(|path| context.path(path));
-        if let Some(changes) = either(["patch", "hunks"]).and_then(Changes::of_patch) {
+        if let Some(changes) = either(["patch", "hunks"]).and_then(FileDiff::of_patch) {
             let mut line = path.clone().map(|path| Line::of("result.file", path)).unwrap_or_default();
             changes.tell(&mut line);
             answer.body.push(Block::line(line));
@@ -85,7 +85,7 @@ fn is_joined(text: &str, stdout: &str, stderr: &str) -> bool {
 }
 
 /// How a job in the background goes, and what it has written so far.
-pub(in crate::formatter) fn job(answer: &mut Answer<'_>) -> Option<View> {
+pub(in crate::formatter) fn job(answer: &mut ResultContext<'_>) -> Option<View> {
     let context = answer.context;
     let told = |name: &str| context.fact("job")?.get(name)?.words();
     if let Some(state) = context.text("state").or_else(|| told("state")) {

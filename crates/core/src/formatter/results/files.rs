@@ -2,19 +2,19 @@
 
 use std::borrow::Cow;
 
-use super::{Answer, TITLE};
+use super::{ResultContext, TITLE};
 use crate::entry::{Block, View};
 use crate::find::find;
 use crate::formatter::calls::extension;
-use crate::formatter::changes::{Changes, number_of};
-use crate::formatter::file_changes::Files;
-use crate::formatter::standard::{Context, images};
+use crate::formatter::changes::{FileDiff, number_of};
+use crate::formatter::file_changes::ChangedFiles;
+use crate::formatter::standard::{ItemContext, images};
 use crate::formatter::{figures, generic};
 use crate::item::FactRef;
 use crate::item::{DoesRef, Item};
 use crate::text::Text;
 
-pub(in crate::formatter) fn read(answer: &mut Answer<'_>) -> Option<View> {
+pub(in crate::formatter) fn read(answer: &mut ResultContext<'_>) -> Option<View> {
     let context = answer.context;
     let kind = context.fact("type").and_then(FactRef::str);
     let images = context.fact("images").map(FactRef::list).unwrap_or_default();
@@ -45,7 +45,7 @@ pub(in crate::formatter) fn read(answer: &mut Answer<'_>) -> Option<View> {
 
 /// Where a file's part starts, how many lines it has, and how many the file has. Some agents count one more behind a
 /// final line feed, where nothing is.
-fn counted(context: Context<'_>) -> (u64, Option<u64>, Option<u64>) {
+fn counted(context: ItemContext<'_>) -> (u64, Option<u64>, Option<u64>) {
     let start = context.count("start").unwrap_or(1);
     let (lines, total) = (context.count("lines"), context.count("total"));
     let text = || context.fact("content");
@@ -81,7 +81,7 @@ fn line_feed_ends(text: FactRef<'_>, lines: u64) -> bool {
 }
 
 /// The lines of a file: how many in short, all of them in full.
-fn read_lines(answer: &mut Answer<'_>) -> Option<View> {
+fn read_lines(answer: &mut ResultContext<'_>) -> Option<View> {
     let context = answer.context;
     let (start, lines, total) = counted(context);
     if let (Some(lines), false) = (lines, context.full) {
@@ -99,7 +99,7 @@ fn read_lines(answer: &mut Answer<'_>) -> Option<View> {
     let range = asked.as_ref().and_then(|asked| asked.get("range"));
     let has_limit = asked.as_ref().is_none_or(|asked| asked.input().is_none())
         || range.is_some_and(|range| ["lines", "end"].iter().any(|name| range.get(name).is_some()));
-    let numbered = Numbered::of(&text, !has_limit);
+    let numbered = NumberedText::of(&text, !has_limit);
     let told = context.text("content").map(Text::trimmed_end);
     let is_told = lines.is_some();
     let (start, lines, total) = match &numbered {
@@ -152,7 +152,7 @@ fn read_lines(answer: &mut Answer<'_>) -> Option<View> {
 }
 
 /// Whether the call named just these lines: its own line told them.
-fn asks_for(answer: &Answer<'_>, start: u64, lines: u64) -> bool {
+fn asks_for(answer: &ResultContext<'_>, start: u64, lines: u64) -> bool {
     let Some(call) = answer.call.filter(|_| !answer.context.is_apart && lines > 0) else { return false };
     let does = call.does();
     let Some(range) = does.get("range") else { return false };
@@ -183,7 +183,7 @@ fn lines_read(start: u64, lines: u64, total: Option<u64>) -> Text {
 }
 
 /// A text whose lines begin with their numbers: `     1→` or `1` and a tab.
-struct Numbered<'a> {
+struct NumberedText<'a> {
     start: u64,
     lines: u64,
     /// The lines without their numbers.
@@ -192,7 +192,7 @@ struct Numbered<'a> {
     rest: Cow<'a, str>,
 }
 
-impl<'a> Numbered<'a> {
+impl<'a> NumberedText<'a> {
     /// Reads the lines. `to_end`: they are those up to the end of the file, so that nothing stands on one of them that is
     /// empty and the last: a line feed ends the one before.
     fn of(text: &'a str, to_end: bool) -> Option<Self> {
@@ -217,22 +217,22 @@ impl<'a> Numbered<'a> {
     }
 }
 
-pub(in crate::formatter) fn change(answer: &mut Answer<'_>) -> Option<View> {
+pub(in crate::formatter) fn change(answer: &mut ResultContext<'_>) -> Option<View> {
     let context = answer.context;
     let call = answer.call.map(Item::does);
     let told = context.fact("changes");
     let changes = told.or_else(|| call.as_ref()?.get("changes"));
-    if let Some(files) = changes.and_then(|changes| Files::of(changes, context)) {
+    if let Some(files) = changes.and_then(|changes| ChangedFiles::of(changes, context)) {
         return change_files(answer, &files, told.is_none());
     }
     let path = context.text("path").or_else(|| call.as_ref()?.text("path"));
     let path = path.map(|path| context.path(path));
     let is_patched = context.fact("patch").is_some();
     let is_created = context.is("created");
-    let changes = context.fact("patch").and_then(Changes::of_patch).or_else(|| {
+    let changes = context.fact("patch").and_then(FileDiff::of_patch).or_else(|| {
         if is_created {
             let written = context.fact("content").or_else(|| call.as_ref()?.get("content"));
-            return Some(Changes::created(&written.and_then(FactRef::str)?));
+            return Some(FileDiff::created(&written.and_then(FactRef::str)?));
         }
         let mut changes = asked(call.as_ref()?)?;
         if let Some(snippet) = context.text("snippet").filter(|_| !is_patched) {
@@ -267,7 +267,7 @@ pub(in crate::formatter) fn change(answer: &mut Answer<'_>) -> Option<View> {
 }
 
 /// Changes that name their files. `is_asked`: they are those that the call asked for.
-fn change_files(answer: &mut Answer<'_>, files: &Files<'_>, is_asked: bool) -> Option<View> {
+fn change_files(answer: &mut ResultContext<'_>, files: &ChangedFiles<'_>, is_asked: bool) -> Option<View> {
     let context = answer.context;
     // In full the call has said its changes already.
     let is_new = !is_asked || context.is_apart || !context.full;
@@ -291,7 +291,7 @@ fn change_files(answer: &mut Answer<'_>, files: &Files<'_>, is_asked: bool) -> O
 }
 
 /// A cell of a notebook: what it held, as far as that is told, and what it holds now.
-pub(in crate::formatter) fn cell(answer: &mut Answer<'_>) -> Option<View> {
+pub(in crate::formatter) fn cell(answer: &mut ResultContext<'_>) -> Option<View> {
     let context = answer.context;
     let call = answer.call.map(Item::does);
     let asked = |name: &str| call.as_ref()?.get(name)?.str();
@@ -302,7 +302,7 @@ pub(in crate::formatter) fn cell(answer: &mut Answer<'_>) -> Option<View> {
     let new =
         if is_deleted { Some(Cow::Borrowed("")) } else { told("new_source").or_else(|| asked("source")) };
     let Some(new) = new else { return change(answer) };
-    let changes = Changes::between(&old, &new, CONTEXT);
+    let changes = FileDiff::between(&old, &new, CONTEXT);
     if is_deleted {
         answer.note(Text::own("cell deleted"));
     }
@@ -325,10 +325,10 @@ fn is_everywhere(call: &DoesRef<'_>) -> bool {
 }
 
 /// The changes that a call asked for.
-fn asked(call: &DoesRef<'_>) -> Option<Changes> {
-    let mut all = Changes::default();
+fn asked(call: &DoesRef<'_>) -> Option<FileDiff> {
+    let mut all = FileDiff::default();
     for change in call.get("changes")?.list() {
-        all.extend(Changes::asked(change, CONTEXT)?);
+        all.extend(FileDiff::asked(change, CONTEXT)?);
     }
     Some(all)
 }
@@ -345,7 +345,7 @@ fn found(shown: u64, total: Option<u64>, one: &str, many: &str) -> Text {
 }
 
 /// The listing of a folder.
-pub(in crate::formatter) fn list(answer: &mut Answer<'_>) -> Option<View> {
+pub(in crate::formatter) fn list(answer: &mut ResultContext<'_>) -> Option<View> {
     let text = answer.text();
     if generic::is_short(&text) {
         answer.note(if text.is_empty() { Text::own("nothing") } else { text });
@@ -357,7 +357,7 @@ pub(in crate::formatter) fn list(answer: &mut Answer<'_>) -> Option<View> {
     answer.done()
 }
 
-pub(in crate::formatter) fn search(answer: &mut Answer<'_>) -> Option<View> {
+pub(in crate::formatter) fn search(answer: &mut ResultContext<'_>) -> Option<View> {
     let context = answer.context;
     let files = context.fact("files").map(FactRef::list).unwrap_or_default();
     let number = context.count("count").unwrap_or(files.len() as u64);

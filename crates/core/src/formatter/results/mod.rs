@@ -15,7 +15,7 @@ use memchr::memmem;
 
 use crate::entry::{Block, GOES_ON, Line, Span, View};
 use crate::find::find;
-use crate::formatter::standard::{Context, images};
+use crate::formatter::standard::{ItemContext, images};
 use crate::formatter::{figures, generic, tools};
 use crate::item::FactRef;
 use crate::item::{Item, Status};
@@ -29,8 +29,8 @@ const TITLE: usize = 160;
 const LONG_TITLE: usize = 500;
 
 /// A result while it is being said.
-pub(super) struct Answer<'a> {
-    context: Context<'a>,
+pub(super) struct ResultContext<'a> {
+    context: ItemContext<'a>,
     call: Option<&'a Item>,
     /// Its text tells of a failure that no fact does.
     has_failed: bool,
@@ -41,11 +41,11 @@ pub(super) struct Answer<'a> {
 }
 
 /// Says a result; `None` hides it.
-pub(super) fn view(context: Context<'_>) -> Option<View> {
+pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
     let item = context.item;
     let call = item.call.as_ref().and_then(|id| context.session.call(id));
     let (title, body) = (Line::default(), Vec::new());
-    let mut answer = Answer { context, call, has_failed: false, title, goes_on: false, body };
+    let mut answer = ResultContext { context, call, has_failed: false, title, goes_on: false, body };
     if item.error {
         answer.failure();
         return Some(answer.finish());
@@ -102,7 +102,7 @@ fn is_without_success(item: &Item) -> bool {
     item.fact("success").and_then(FactRef::bool) == Some(false)
 }
 
-impl Answer<'_> {
+impl ResultContext<'_> {
     /// The text as it is worth reading: in full all of it, else what it says to people.
     fn text(&self) -> Text {
         if self.context.full {
@@ -366,7 +366,7 @@ fn by_the_user(how: &str) -> Text {
 }
 
 /// What one sentence says.
-pub(super) fn note(answer: &mut Answer<'_>) -> Option<View> {
+pub(super) fn note(answer: &mut ResultContext<'_>) -> Option<View> {
     let text = answer.text();
     match message_of(&text) {
         Some(message) if !answer.context.full && generic::is_short(&message) => {
@@ -398,13 +398,13 @@ fn has_its_type(name: &str, kind: Kind) -> bool {
 }
 
 /// Any tool.
-pub(super) fn other(answer: &mut Answer<'_>) -> Option<View> {
+pub(super) fn other(answer: &mut ResultContext<'_>) -> Option<View> {
     say_text(answer);
     answer.done()
 }
 
 /// The text: in the title if it is one short line; laid out if it is JSON.
-fn say_text(answer: &mut Answer<'_>) {
+fn say_text(answer: &mut ResultContext<'_>) {
     let text = answer.text();
     if text.trim().is_empty() {
         return;

@@ -1,6 +1,6 @@
 //! Results from elsewhere: the web, sub-agents, lists of tasks, the user.
 
-use super::{Answer, holds, is_refusal, say_text};
+use super::{ResultContext, holds, is_refusal, say_text};
 use crate::dialect::todos as todo_list;
 use crate::entry::{Block, Line, ListItem, Point, Span, View};
 use crate::formatter::figures;
@@ -8,7 +8,7 @@ use crate::item::FactRef;
 use crate::json::Record;
 use crate::text::Text;
 
-pub(in crate::formatter) fn fetch(answer: &mut Answer<'_>) -> Option<View> {
+pub(in crate::formatter) fn fetch(answer: &mut ResultContext<'_>) -> Option<View> {
     let context = answer.context;
     if let Some(code) = context.fact("code").and_then(FactRef::words) {
         let words = context.text("code_text").unwrap_or_default();
@@ -59,7 +59,7 @@ fn link(hit: FactRef<'_>) -> Line {
     line
 }
 
-pub(in crate::formatter) fn delegate(answer: &mut Answer<'_>) -> Option<View> {
+pub(in crate::formatter) fn delegate(answer: &mut ResultContext<'_>) -> Option<View> {
     let context = answer.context;
     let state = context.fact("state").and_then(FactRef::str);
     let is_done = matches!(state.as_deref(), None | Some("completed"));
@@ -106,7 +106,7 @@ pub(in crate::formatter) fn delegate(answer: &mut Answer<'_>) -> Option<View> {
 }
 
 /// A list of things to do was written: the list itself was said.
-pub(in crate::formatter) fn todos(answer: &mut Answer<'_>) -> Option<View> {
+pub(in crate::formatter) fn todos(answer: &mut ResultContext<'_>) -> Option<View> {
     let text = answer.text();
     if text.is_empty() && !answer.context.full {
         return None;
@@ -116,7 +116,7 @@ pub(in crate::formatter) fn todos(answer: &mut Answer<'_>) -> Option<View> {
 }
 
 /// What is known of tasks: one, all, or how it went.
-pub(in crate::formatter) fn tasks(answer: &mut Answer<'_>) -> Option<View> {
+pub(in crate::formatter) fn tasks(answer: &mut ResultContext<'_>) -> Option<View> {
     let context = answer.context;
     let all = context.fact("tasks").or_else(|| context.fact("todos"));
     if let Some(task) = context.fact("task") {
@@ -187,7 +187,7 @@ pub(in crate::formatter) fn points(todos: FactRef<'_>, full: bool) -> Vec<ListIt
     todos.list().into_iter().map(point).collect()
 }
 
-pub(in crate::formatter) fn plan_mode(answer: &mut Answer<'_>) -> Option<View> {
+pub(in crate::formatter) fn plan_mode(answer: &mut ResultContext<'_>) -> Option<View> {
     let context = answer.context;
     if context.fact("plan").is_none() {
         if context.full {
@@ -210,7 +210,7 @@ pub(in crate::formatter) fn plan_mode(answer: &mut Answer<'_>) -> Option<View> {
     answer.done()
 }
 
-pub(in crate::formatter) fn ask(answer: &mut Answer<'_>) -> Option<View> {
+pub(in crate::formatter) fn ask(answer: &mut ResultContext<'_>) -> Option<View> {
     let answers = answer.context.fact("answers").map(FactRef::parts).unwrap_or_default();
     let mut items = Vec::new();
     let annotations = answer.context.fact("annotations").map(FactRef::parts).unwrap_or_default();
@@ -232,7 +232,7 @@ pub(in crate::formatter) fn ask(answer: &mut Answer<'_>) -> Option<View> {
     answer.done()
 }
 
-pub(in crate::formatter) fn skill(answer: &mut Answer<'_>) -> Option<View> {
+pub(in crate::formatter) fn skill(answer: &mut ResultContext<'_>) -> Option<View> {
     let text = answer.text();
     if !answer.context.full && text.is_empty() {
         return None;
@@ -241,7 +241,7 @@ pub(in crate::formatter) fn skill(answer: &mut Answer<'_>) -> Option<View> {
     answer.done()
 }
 
-pub(in crate::formatter) fn find_tools(answer: &mut Answer<'_>) -> Option<View> {
+pub(in crate::formatter) fn find_tools(answer: &mut ResultContext<'_>) -> Option<View> {
     let names: Vec<_> = answer.context.fact("matches").map(FactRef::list).unwrap_or_default();
     let number = names.len() as u64;
     if number == 0 {
