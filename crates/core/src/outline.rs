@@ -28,8 +28,8 @@ use crate::writer::Writer;
 pub use self::document::Document;
 pub use self::group::Group;
 
-use self::answer::Held;
-use self::pairs::Pairs;
+use self::answer::HeldReplies;
+use self::pairs::Pairing;
 
 /// Calls that started sub-agents and are remembered.
 const MAX_STARTS: usize = 256;
@@ -139,13 +139,13 @@ pub type TakePart<'a> = &'a mut dyn FnMut(Part);
 /// Makes a document of entries, as they come.
 #[derive(Debug, Default)]
 pub struct Outline {
-    pairs: Option<Pairs>,
-    end: End,
+    pairs: Option<Pairing>,
+    end: NodePlacement,
 }
 
 /// What is done with each node, once it is known what comes before it.
 #[derive(Debug, Default)]
-struct End {
+struct NodePlacement {
     shape: Shape,
     /// The call that was the last node, if its result may come right below it.
     last: Option<Id>,
@@ -154,13 +154,13 @@ struct End {
     /// The calls of the open nests.
     inside: Vec<Option<Id>>,
     /// The last calls that started sub-agents.
-    starts: VecDeque<Start>,
-    held: Held,
+    starts: VecDeque<SubagentStart>,
+    held: HeldReplies,
 }
 
 /// A call that started a sub-agent.
 #[derive(Debug)]
-struct Start {
+struct SubagentStart {
     call: Id,
     /// The call that it is itself inside of.
     parent: Option<Id>,
@@ -170,7 +170,10 @@ struct Start {
 impl Outline {
     /// An empty document of this shape.
     pub fn new(shape: Shape) -> Self {
-        Self { pairs: shape.pairs.then(Pairs::default), end: End { shape, ..End::default() } }
+        Self {
+            pairs: shape.pairs.then(Pairing::default),
+            end: NodePlacement { shape, ..NodePlacement::default() },
+        }
     }
 
     /// Takes the next entry, in the order of completion.
@@ -205,7 +208,7 @@ impl Outline {
     }
 }
 
-impl End {
+impl NodePlacement {
     /// Takes the next entry in the order of the document.
     fn node(
         &mut self,
@@ -277,7 +280,7 @@ impl End {
             if self.starts.len() == MAX_STARTS {
                 self.starts.pop_front();
             }
-            self.starts.push_back(Start {
+            self.starts.push_back(SubagentStart {
                 call: entry.id.clone(),
                 parent: entry.parent.clone(),
                 title: entry.view.title.clone(),
@@ -302,7 +305,7 @@ impl End {
         path
     }
 
-    fn start(&self, call: Option<&Id>) -> Option<&Start> {
+    fn start(&self, call: Option<&Id>) -> Option<&SubagentStart> {
         call.and_then(|call| self.starts.iter().find(|start| start.call == *call))
     }
 

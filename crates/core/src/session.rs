@@ -5,7 +5,7 @@
 //! behind but two hashes, a call is remembered until its result has come.
 
 mod calls;
-mod told;
+mod seen_items;
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -21,7 +21,7 @@ use crate::json::{Record, Value};
 use crate::text::Text;
 
 use calls::OpenCalls;
-use told::{Seen, Told};
+use seen_items::{Seen, SeenItems};
 
 /// Bytes that open items may grow to together.
 const MAX_OPEN_BYTES: usize = 64 << 20;
@@ -110,13 +110,13 @@ pub enum Change<'a> {
 
 /// What is remembered of the inside of a call.
 #[derive(Clone, Copy, Debug, Default)]
-struct Inside {
+struct CallScope {
     /// Items that were given a place.
     places: u32,
     /// How many sub-agents its items are inside of.
     depth: u16,
     /// What the last reply in it said, or an error told in its place.
-    last_reply: Said,
+    last_reply: TextHash,
 }
 
 /// All items so far, and the facts of the run.
@@ -134,10 +134,10 @@ pub struct Session {
     /// Bytes that the open items grew to.
     open_bytes: usize,
     calls: OpenCalls,
-    told: Told,
+    seen: SeenItems,
     /// Outside of all calls.
-    main: Inside,
-    inside: Map<Id, Inside>,
+    main: CallScope,
+    inside: Map<Id, CallScope>,
     /// Where the places inside of a call begin that isn't remembered: it may have been, and given away those before.
     first_place: u32,
     /// What the main thread's replies said, each until an outcome has said it too. Outcomes of several turns may come
@@ -254,7 +254,7 @@ impl Session {
         if self.open.contains_key(&item.id) {
             return;
         }
-        if self.told.knows(item.id.hash()) {
+        if self.seen.knows(item.id.hash()) {
             // It was seen whole already: what streams now is the same again, and so is the whole that may follow.
             if self.again.len() >= MAX_OPEN {
                 self.again.shift_remove_index(0);
@@ -345,9 +345,9 @@ impl Session {
     }
 
     /// Gives the item an id that no other has, and tells what it says. `None`: it is the same as the one that has it.
-    fn name(&mut self, item: &mut Item) -> Option<Said> {
+    fn name(&mut self, item: &mut Item) -> Option<TextHash> {
         let (content, said) = content_of(item);
-        match self.told.remember(item.id.hash(), content) {
+        match self.seen.remember(item.id.hash(), content) {
             Seen::Never => return Some(said),
             Seen::Same => return None,
             Seen::Other => {}
@@ -355,7 +355,7 @@ impl Session {
         // Hostile streams give one id to everything: after some tries the line number tells them apart.
         for count in 2..64 {
             let id = Id::from(format!("{}~{count}", item.id));
-            match self.told.remember(id.hash(), content) {
+            match self.seen.remember(id.hash(), content) {
                 Seen::Never => {
                     item.id = id;
                     return Some(said);
@@ -369,18 +369,18 @@ impl Session {
     }
 
     /// What is remembered of the inside of `parent`; room is made for it if there is too much.
-    fn inside(&mut self, parent: Option<&Id>) -> &mut Inside {
+    fn inside(&mut self, parent: Option<&Id>) -> &mut CallScope {
         let Some(parent) = parent else { return &mut self.main };
         if let Some(known) = self.inside.get_index_of(parent) {
             return &mut self.inside[known];
         }
         self.forget_insides();
-        let new = Inside { depth: 1, places: self.first_place, ..Inside::default() };
+        let new = CallScope { depth: 1, places: self.first_place, ..CallScope::default() };
         self.inside.entry(parent.clone()).or_insert(new)
     }
 
     /// Notes what was said last inside `parent`.
-    fn replied(&mut self, parent: Option<&Id>, said: Said) {
+    fn replied(&mut self, parent: Option<&Id>, said: TextHash) {
         self.inside(parent).last_reply = said;
         if let (None, Some(said)) = (parent, said) {
             if self.unrepeated.len() == MAX_REPLIES {
@@ -391,7 +391,7 @@ impl Session {
     }
 
     /// Whether the last reply inside `parent` said the same.
-    fn was_last_reply(&self, parent: Option<&Id>, said: Said) -> bool {
+    fn was_last_reply(&self, parent: Option<&Id>, said: TextHash) -> bool {
         let inside = match parent {
             None => Some(&self.main),
             Some(id) => self.inside.get(id),
@@ -406,7 +406,7 @@ impl Session {
         place
     }
 
-    fn finish(&mut self, mut item: Box<Item>, said: Said, each: &mut impl FnMut(&mut Self, Change<'_>)) {
+    fn finish(&mut self, mut item: Box<Item>, said: TextHash, each: &mut impl FnMut(&mut Self, Change<'_>)) {
         if item.kind == Kind::Result {
             self.time(&mut item);
         }
@@ -611,10 +611,10 @@ fn settle_input(item: &mut Item) {
 
 /// What tells what an item says from what others say: the hash of its text without the blanks around it; `None` if
 /// that is nothing.
-type Said = Option<u64>;
+type TextHash = Option<u64>;
 
 /// What tells an item from another with its id: kind, input, text. And what it says, but for results.
-fn content_of(item: &Item) -> (u64, Said) {
+fn content_of(item: &Item) -> (u64, TextHash) {
     let kind = item.kind as u8;
     match &item.text {
         // Streamed text and whole text are the same text; results never stream.

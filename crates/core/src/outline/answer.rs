@@ -14,12 +14,12 @@ const MAX_NODES: usize = 64;
 
 /// Holds back what may be the answer: replies are, if nothing but notices and the outcome comes after them.
 #[derive(Debug, Default)]
-pub(super) struct Held {
+pub(super) struct HeldReplies {
     nodes: VecDeque<Node>,
     bytes: usize,
 }
 
-impl Held {
+impl HeldReplies {
     /// Takes the next node. Gives out what is now known not to be of the last answer, to be written first, and the node
     /// itself unless it is held back.
     pub(super) fn take(&mut self, node: Node) -> (Vec<Node>, Option<Node>) {

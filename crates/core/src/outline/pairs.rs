@@ -21,11 +21,11 @@ const MAX_ALL_BYTES: usize = 4 << 20;
 const MAX_QUEUES: usize = 64;
 
 /// Takes an entry in the order of the document, with its result if that came in time.
-pub(super) type Take<'a> = &'a mut dyn FnMut(Box<Entry>, Option<Box<Entry>>);
+pub(super) type TakePair<'a> = &'a mut dyn FnMut(Box<Entry>, Option<Box<Entry>>);
 
 /// Entries that wait, by the call that they are inside of.
 #[derive(Debug, Default)]
-pub(super) struct Pairs {
+pub(super) struct Pairing {
     queues: Map<Option<Id>, Queue>,
     /// The queue that was empty last: the next one uses its room.
     spare: Queue,
@@ -38,12 +38,12 @@ pub(super) struct Pairs {
 
 #[derive(Debug, Default)]
 struct Queue {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<WaitingCall>,
     bytes: usize,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct WaitingCall {
     entry: Box<Entry>,
     result: Option<Box<Entry>>,
     /// Whether something is inside of it, which comes before its result.
@@ -51,7 +51,7 @@ struct Waiting {
     bytes: usize,
 }
 
-impl Waiting {
+impl WaitingCall {
     /// Whether it is a call whose result may still come.
     fn awaits(&self) -> bool {
         self.result.is_none() && !self.is_entered && awaits(&self.entry)
@@ -70,9 +70,9 @@ impl Queue {
 }
 
 #[expect(clippy::ref_option, reason = "what an entry is inside of is the key of a map, and is cloned as one")]
-impl Pairs {
+impl Pairing {
     /// Takes the next entry, in the order of completion.
-    pub(super) fn push(&mut self, entry: Box<Entry>, each: Take<'_>) {
+    pub(super) fn push(&mut self, entry: Box<Entry>, each: TakePair<'_>) {
         if self.queues.is_empty() && !awaits(&entry) {
             return each(entry, None);
         }
@@ -92,7 +92,7 @@ impl Pairs {
             }
             let queue = self.queues.entry(parent.clone()).or_insert_with(|| std::mem::take(&mut self.spare));
             queue.bytes += bytes;
-            queue.waiting.push_back(Waiting { entry, result: None, is_entered: false, bytes });
+            queue.waiting.push_back(WaitingCall { entry, result: None, is_entered: false, bytes });
         }
         self.enter(parent.as_ref(), each);
         self.settle(&parent, each);
@@ -102,14 +102,14 @@ impl Pairs {
     }
 
     /// Gives out all that waits.
-    pub(super) fn end(&mut self, each: Take<'_>) {
+    pub(super) fn end(&mut self, each: TakePair<'_>) {
         while !self.queues.is_empty() {
             self.give_oldest(each);
         }
     }
 
     /// Waits no longer for the result of a call that something is inside of.
-    fn enter(&mut self, call: Option<&Id>, each: Take<'_>) {
+    fn enter(&mut self, call: Option<&Id>, each: TakePair<'_>) {
         let Some((call, outer)) = call.and_then(|call| Some((call, self.calls.get(call)?.clone()))) else {
             return;
         };
@@ -129,7 +129,7 @@ impl Pairs {
             return Some(entry);
         };
         let Some(queue) = self.queues.get_mut(&entry.parent) else { return Some(entry) };
-        let is_call = |waiting: &&mut Waiting| waiting.entry.id == *call && waiting.awaits();
+        let is_call = |waiting: &&mut WaitingCall| waiting.entry.id == *call && waiting.awaits();
         let Some(waiting) = queue.waiting.iter_mut().find(is_call) else { return Some(entry) };
         waiting.bytes += bytes;
         queue.bytes += bytes;
@@ -138,7 +138,7 @@ impl Pairs {
     }
 
     /// Gives out what waits for nothing any more inside of `parent`.
-    fn settle(&mut self, parent: &Option<Id>, each: Take<'_>) {
+    fn settle(&mut self, parent: &Option<Id>, each: TakePair<'_>) {
         loop {
             let Some(queue) = self.queues.get(parent) else { return };
             let is_full = queue.is_full();
@@ -160,7 +160,7 @@ impl Pairs {
     }
 
     /// Gives out the call that a queue is inside of, and all before it.
-    fn give_call(&mut self, parent: Option<&Id>, each: Take<'_>) {
+    fn give_call(&mut self, parent: Option<&Id>, each: TakePair<'_>) {
         let mut chain: Vec<Id> = Vec::new();
         let mut next = parent.cloned();
         while let Some(call) = next.filter(|call| !chain.contains(call)) {
@@ -178,7 +178,7 @@ impl Pairs {
     }
 
     /// Gives out the queue that began to wait first.
-    fn give_oldest(&mut self, each: Take<'_>) {
+    fn give_oldest(&mut self, each: TakePair<'_>) {
         let Some(parent) = self.queues.first().map(|(parent, _)| parent.clone()) else { return };
         self.give_call(parent.as_ref(), each);
         while self.queues.contains_key(&parent) {
@@ -187,9 +187,9 @@ impl Pairs {
     }
 
     /// Gives out the first that waits inside of `parent`, and what waited for it.
-    fn give_front(&mut self, parent: &Option<Id>, each: Take<'_>) {
+    fn give_front(&mut self, parent: &Option<Id>, each: TakePair<'_>) {
         let Some(queue) = self.queues.get_mut(parent) else { return };
-        let Some(Waiting { entry, result, bytes, .. }) = queue.waiting.pop_front() else {
+        let Some(WaitingCall { entry, result, bytes, .. }) = queue.waiting.pop_front() else {
             self.queues.shift_remove(parent);
             return;
         };

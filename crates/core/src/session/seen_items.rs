@@ -1,4 +1,4 @@
-//! Which items were told already, as far back as there is memory for it.
+//! Which items were seen already, as far back as there is memory for it.
 
 use crate::recent::Recent;
 
@@ -8,22 +8,22 @@ const MAX_ITEMS: usize = 28_672;
 /// Full generations that are kept: 86,016 items, of the 65,536 that must be known.
 const OLDER: usize = 3;
 
-/// Hashes of ids, each with the hash of what was said under it.
+/// Hashes of ids, each with the hash of the text that it came with.
 #[derive(Debug, Default)]
-pub(super) struct Told(Recent<u64, MAX_ITEMS, OLDER>);
+pub(super) struct SeenItems(Recent<u64, MAX_ITEMS, OLDER>);
 
 /// What is known of an item.
 pub(super) enum Seen {
     /// Nothing has its id.
     Never,
-    /// It was told just so.
+    /// It was seen just so.
     Same,
     /// Its id is that of something else.
     Other,
 }
 
-impl Told {
-    /// Whether an item of this id was told.
+impl SeenItems {
+    /// Whether an item of this id was seen.
     pub(super) fn knows(&self, id: u64) -> bool {
         self.0.get(id).is_some()
     }
@@ -44,14 +44,14 @@ mod tests {
 
     #[test]
     fn the_last_items_are_known_and_the_oldest_are_not() {
-        let mut told = Told::default();
+        let mut seen = SeenItems::default();
         let count = 200_000;
         for id in 0..count {
-            assert!(matches!(told.remember(id, id), Seen::Never));
+            assert!(matches!(seen.remember(id, id), Seen::Never));
         }
-        assert!((count - 65_536..count).all(|id| told.knows(id)));
-        assert!(!told.knows(0));
-        assert!(matches!(told.remember(count - 1, count - 1), Seen::Same));
-        assert!(matches!(told.remember(count - 1, 0), Seen::Other));
+        assert!((count - 65_536..count).all(|id| seen.knows(id)));
+        assert!(!seen.knows(0));
+        assert!(matches!(seen.remember(count - 1, count - 1), Seen::Same));
+        assert!(matches!(seen.remember(count - 1, 0), Seen::Other));
     }
 }
