@@ -8,7 +8,7 @@
     reason = "a program, not the library: it has arguments and prints"
 )]
 
-use streamfmt_core::entry::{Block, Change, DiffLine, Entry, Hunk, Line, ListItem, Point, View};
+use streamfmt_core::entry::{Block, DiffLine, Entry, Hunk, Line, LineChange, ListItem, Point, View};
 use streamfmt_core::item::Kind;
 use streamfmt_core::outline::{Node, Relation};
 use streamfmt_core::profile::{Glyphs, Layout};
@@ -92,13 +92,13 @@ fn nodes() -> Vec<Node> {
         old_start: Some(39),
         new_start: Some(39),
         lines: [
-            line(Change::Keep, "fn total(items: &[Item]) -> Money {"),
-            line(Change::Keep, "    let mut sum = Money::ZERO;"),
-            line(Change::Remove, "    let total = items.iter().map(|item| item.price).sum();"),
-            line(Change::Add, "    let total: Money = items.iter().map(|item| item.net_price).sum();"),
-            line(Change::Add, ""),
-            line(Change::Add, "    // Rounded once, at the end."),
-            line(Change::Keep, "    total"),
+            line(LineChange::Keep, "fn total(items: &[Item]) -> Money {"),
+            line(LineChange::Keep, "    let mut sum = Money::ZERO;"),
+            line(LineChange::Remove, "    let total = items.iter().map(|item| item.price).sum();"),
+            line(LineChange::Add, "    let total: Money = items.iter().map(|item| item.net_price).sum();"),
+            line(LineChange::Add, ""),
+            line(LineChange::Add, "    // Rounded once, at the end."),
+            line(LineChange::Keep, "    total"),
         ]
         .into_iter()
         .collect(),
@@ -106,7 +106,7 @@ fn nodes() -> Vec<Node> {
     let far = Hunk {
         old_start: Some(102),
         new_start: Some(104),
-        lines: [line(Change::Remove, "old();")].into_iter().collect(),
+        lines: [line(LineChange::Remove, "old();")].into_iter().collect(),
     };
     let session = Line::of("session.model", "claude-opus-4-5").with("session", "· ~/shop-api · 0123abcd");
     let grep = Line::of("tool.name", "Grep").with("call.arg", "\"total\\(\" in src/");

@@ -303,7 +303,7 @@ fn end_of(block: &Block, size: Size, tail: Size) -> Option<Block> {
 }
 
 fn end_of_hunks(hunks: &[Hunk], mut skipped: usize) -> Vec<Hunk> {
-    use crate::entry::Change;
+    use crate::entry::LineChange;
     let mut out = Vec::new();
     for hunk in hunks {
         let cut = skipped.min(hunk.lines.len());
@@ -311,11 +311,12 @@ fn end_of_hunks(hunks: &[Hunk], mut skipped: usize) -> Vec<Hunk> {
         if cut == hunk.lines.len() {
             continue;
         }
-        let gone =
-            |other: Change| hunk.lines.iter().take(cut).filter(|line| line.change != other).count() as u64;
+        let gone = |other: LineChange| {
+            hunk.lines.iter().take(cut).filter(|line| line.change != other).count() as u64
+        };
         out.push(Hunk {
-            old_start: hunk.old_start.map(|start| start.saturating_add(gone(Change::Add))),
-            new_start: hunk.new_start.map(|start| start.saturating_add(gone(Change::Remove))),
+            old_start: hunk.old_start.map(|start| start.saturating_add(gone(LineChange::Add))),
+            new_start: hunk.new_start.map(|start| start.saturating_add(gone(LineChange::Remove))),
             lines: hunk.lines.iter_from(cut).collect(),
         });
     }
@@ -367,7 +368,7 @@ fn character(text: &str, limit: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::{Change, DiffLine};
+    use crate::entry::{DiffLine, LineChange};
     use proptest::prelude::*;
 
     fn text_view(texts: &[&str]) -> View {
@@ -440,7 +441,7 @@ mod tests {
         let mut view = text_view(&["a\nb\nc"]);
         clip(&mut view, Kind::Result, true, &limits);
         assert_eq!(shown(&view), "a|b|c");
-        let lines = ["1", "2", "3", "4", "5"].map(|text| DiffLine { change: Change::Add, text });
+        let lines = ["1", "2", "3", "4", "5"].map(|text| DiffLine { change: LineChange::Add, text });
         let hunk = Hunk { old_start: Some(1), new_start: Some(1), lines: lines.into_iter().collect() };
         let mut view = View::of(vec![Block::Diff { path: None, hunks: vec![hunk] }]);
         clip(&mut view, Kind::Result, false, &limits);
@@ -460,7 +461,7 @@ mod tests {
             result_bytes: Some(3),
             keep: Keep::Head,
         };
-        let line = DiffLine { change: Change::Add, text: "abcdefgh" };
+        let line = DiffLine { change: LineChange::Add, text: "abcdefgh" };
         let hunk = Hunk { old_start: Some(1), new_start: Some(1), lines: [line].into_iter().collect() };
         let diff = vec![Block::Diff { path: None, hunks: vec![hunk] }];
         let text = vec![Block::text("text", "abcdefgh")];

@@ -252,7 +252,7 @@ pub struct Hunk {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiffLine<'a> {
     /// Kept, added or removed.
-    pub change: Change,
+    pub change: LineChange,
     /// The line without its mark and line feed.
     pub text: &'a str,
 }
@@ -263,12 +263,12 @@ pub struct DiffLines {
     /// All lines, one right behind the other. Each was cleaned by itself.
     text: String,
     /// What was done to each line, and where it ends.
-    ends: Vec<(Change, usize)>,
+    ends: Vec<(LineChange, usize)>,
 }
 
 impl DiffLines {
     /// Adds a line, cleaned; line feeds in it become `␊`, since it is one line whatever it holds.
-    pub fn push(&mut self, change: Change, text: &str) {
+    pub fn push(&mut self, change: LineChange, text: &str) {
         match find(b'\n', text.as_bytes()) {
             None => clean_into(text, &mut self.text),
             Some(_) => self.text.push_str(&OneLine::from(text)),
@@ -344,9 +344,9 @@ impl Serialize for DiffLines {
 
 /// What a diff did to a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Change"))]
 #[serde(rename_all = "lowercase")]
-pub enum Change {
+pub enum LineChange {
     /// In both files.
     Keep,
     /// Only in the new file.
@@ -355,7 +355,7 @@ pub enum Change {
     Remove,
 }
 
-impl Change {
+impl LineChange {
     /// Its name in the machine formats.
     pub fn name(self) -> &'static str {
         match self {

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use serde_json::Value;
 
-use super::{Block, Change, DiffLines, Mark, OneLine, Role};
+use super::{Block, DiffLines, LineChange, Mark, OneLine, Role};
 use crate::text::Text;
 use crate::theme;
 
@@ -27,7 +27,7 @@ impl<'de> Deserialize<'de> for DiffLines {
         /// [`DiffLine`] with a text of its own.
         #[derive(Deserialize)]
         struct Owned {
-            change: Change,
+            change: LineChange,
             text: String,
         }
         let mut all = Self::default();

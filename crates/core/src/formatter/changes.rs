@@ -2,7 +2,7 @@
 
 use similar::{ChangeTag, TextDiff};
 
-use crate::entry::{Block, Change, DiffLines, Hunk, Line};
+use crate::entry::{Block, DiffLines, Hunk, Line, LineChange};
 use crate::formatter::figures;
 use crate::item::FactRef;
 use crate::text::Text;
@@ -68,7 +68,7 @@ impl FileDiff {
         let Some(((old_start, old), (new_start, new))) = range('-').zip(range('+')) else {
             let heading = heading.trim();
             if !heading.is_empty() {
-                self.line(Change::Keep, heading, &mut lines);
+                self.line(LineChange::Keep, heading, &mut lines);
             }
             return (Hunk { old_start: None, new_start: None, lines }, LinesLeft::All);
         };
@@ -79,18 +79,18 @@ impl FileDiff {
     /// Takes in a line with its mark.
     fn marked(&mut self, line: &str, lines: &mut DiffLines) {
         let (change, text) = match line.as_bytes().first() {
-            Some(b'+') => (Change::Add, &line[1..]),
-            Some(b'-') => (Change::Remove, &line[1..]),
-            Some(b' ') => (Change::Keep, &line[1..]),
+            Some(b'+') => (LineChange::Add, &line[1..]),
+            Some(b'-') => (LineChange::Remove, &line[1..]),
+            Some(b' ') => (LineChange::Keep, &line[1..]),
             // What is said of a missing final line feed is no line of the file, but of the line before.
             Some(b'\\') => {
                 let last = lines.len().checked_sub(1).and_then(|last| lines.get(last));
                 let before = last.map(|line| line.change);
-                self.was_open |= before != Some(Change::Add);
-                self.is_open |= before != Some(Change::Remove);
+                self.was_open |= before != Some(LineChange::Add);
+                self.is_open |= before != Some(LineChange::Remove);
                 return;
             }
-            _ => (Change::Keep, line),
+            _ => (LineChange::Keep, line),
         };
         self.line(change, text, lines);
     }
@@ -101,8 +101,8 @@ impl FileDiff {
         let number = |text: &str| memchr::memchr_iter(b'\n', text.as_bytes()).count() + 1;
         if number(old) + number(new) > COMPARED || old.is_empty() || new.is_empty() {
             let mut lines = DiffLines::default();
-            changes.all(Change::Remove, old, &mut lines);
-            changes.all(Change::Add, new, &mut lines);
+            changes.all(LineChange::Remove, old, &mut lines);
+            changes.all(LineChange::Add, new, &mut lines);
             changes.push(lines);
             return changes;
         }
@@ -111,9 +111,9 @@ impl FileDiff {
             let mut lines = DiffLines::default();
             for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
                 let tag = match change.tag() {
-                    ChangeTag::Equal => Change::Keep,
-                    ChangeTag::Delete => Change::Remove,
-                    ChangeTag::Insert => Change::Add,
+                    ChangeTag::Equal => LineChange::Keep,
+                    ChangeTag::Delete => LineChange::Remove,
+                    ChangeTag::Insert => LineChange::Add,
                 };
                 let text = change.value();
                 changes.line(tag, text.strip_suffix('\n').unwrap_or(text), &mut lines);
@@ -137,21 +137,21 @@ impl FileDiff {
 
     /// All lines of a new file.
     pub(super) fn created(content: &str) -> Self {
-        Self::whole(Change::Add, content)
+        Self::whole(LineChange::Add, content)
     }
 
     /// All lines of a file that is no more.
     pub(super) fn deleted(content: &str) -> Self {
-        Self::whole(Change::Remove, content)
+        Self::whole(LineChange::Remove, content)
     }
 
-    fn whole(change: Change, content: &str) -> Self {
+    fn whole(change: LineChange, content: &str) -> Self {
         let mut changes = Self::default();
         let mut lines = DiffLines::default();
         changes.all(change, content, &mut lines);
         if !lines.is_empty() {
             let [old_start, new_start] =
-                [Change::Remove, Change::Add].map(|side| (change == side).then_some(1));
+                [LineChange::Remove, LineChange::Add].map(|side| (change == side).then_some(1));
             changes.hunks.push(Hunk { old_start, new_start, lines });
         }
         changes
@@ -161,7 +161,7 @@ impl FileDiff {
     pub(super) fn place(&mut self, snippet: &str) {
         const MOST: usize = 400;
         let [hunk] = &mut self.hunks[..] else { return };
-        let new = hunk.lines.iter().filter(|line| line.change != Change::Remove);
+        let new = hunk.lines.iter().filter(|line| line.change != LineChange::Remove);
         let new: Vec<&str> = new.map(|line| line.text).collect();
         let [Some(first), Some(last)] = [new.first(), new.last()] else { return };
         let snippet: Vec<(u64, &str)> = snippet.lines().map_while(number_of).take(MOST).collect();
@@ -209,18 +209,18 @@ impl FileDiff {
         }
     }
 
-    fn all(&mut self, change: Change, text: &str, lines: &mut DiffLines) {
+    fn all(&mut self, change: LineChange, text: &str, lines: &mut DiffLines) {
         let text = text.strip_suffix('\n').unwrap_or(text);
         if !text.is_empty() {
             text.split('\n').for_each(|line| self.line(change, line, lines));
         }
     }
 
-    fn line(&mut self, change: Change, text: &str, lines: &mut DiffLines) {
+    fn line(&mut self, change: LineChange, text: &str, lines: &mut DiffLines) {
         match change {
-            Change::Add => self.added += 1,
-            Change::Remove => self.removed += 1,
-            Change::Keep => {}
+            LineChange::Add => self.added += 1,
+            LineChange::Remove => self.removed += 1,
+            LineChange::Keep => {}
         }
         lines.push(change, text.strip_suffix('\r').unwrap_or(text));
     }
@@ -315,9 +315,9 @@ mod tests {
         for hunk in changes.hunks {
             for line in hunk.lines.iter() {
                 let mark = match line.change {
-                    Change::Keep => ' ',
-                    Change::Add => '+',
-                    Change::Remove => '-',
+                    LineChange::Keep => ' ',
+                    LineChange::Add => '+',
+                    LineChange::Remove => '-',
                 };
                 out.push(mark);
                 out.push_str(line.text);

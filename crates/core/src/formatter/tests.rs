@@ -12,7 +12,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use crate::dialect::{DIALECTS, fact, tell_action, tell_tool, tell_wrapped};
-use crate::entry::{Block, Change, Line, Point, View};
+use crate::entry::{Block, Line, LineChange, Point, View};
 use crate::formatter::standard::Standard;
 use crate::formatter::{Formatter, Verdict};
 use crate::item::{Action, Content, Id, Item, Kind};
@@ -106,9 +106,9 @@ fn blocks(block: &Block, out: &mut String) {
                 }
                 for line in hunk.lines.iter() {
                     let mark = match line.change {
-                        Change::Keep => ' ',
-                        Change::Add => '+',
-                        Change::Remove => '-',
+                        LineChange::Keep => ' ',
+                        LineChange::Add => '+',
+                        LineChange::Remove => '-',
                     };
                     add(&format!("{mark}{}", line.text));
                 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::entry::{Change, DiffLine, Hunk};
+use crate::entry::{DiffLine, Hunk, LineChange};
 
 fn secret(text: &str) -> String {
     redactor(&Redaction::secrets()).text(text).into_owned()
@@ -140,7 +140,7 @@ fn private_keys_are_masked_line_by_line() {
 #[test]
 fn a_key_over_the_lines_of_a_diff_is_masked_and_the_lines_stay() {
     let text = format!("x = \"\"\"\n{}\n\"\"\"", key(2));
-    let lines = text.lines().map(|text| DiffLine { change: Change::Add, text }).collect();
+    let lines = text.lines().map(|text| DiffLine { change: LineChange::Add, text }).collect();
     let hunk = Hunk { old_start: None, new_start: Some(1), lines };
     let mut blocks = [Block::Diff { path: None, hunks: vec![hunk] }];
     let mut redactor = redactor(&Redaction::secrets());

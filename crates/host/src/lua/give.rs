@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use mlua::{IntoLua, Lua, Table, Value};
-use streamfmt_core::entry::{Block, Change, Hunk, Line, Role, View};
+use streamfmt_core::entry::{Block, Hunk, Line, LineChange, Role, View};
 use streamfmt_core::text::Text;
 
 use super::vm::unlimited;
@@ -225,9 +225,9 @@ fn unified(path: Option<&str>, hunks: &[Hunk]) -> String {
         let _ = write!(out, "--- a/{path}\n+++ b/{path}\n");
     }
     for hunk in hunks {
-        let count = |without: Change| hunk.lines.iter().filter(|line| line.change != without).count();
+        let count = |without: LineChange| hunk.lines.iter().filter(|line| line.change != without).count();
         let (old, new) = (hunk.old_start.unwrap_or(1), hunk.new_start.unwrap_or(1));
-        let _ = writeln!(out, "@@ -{old},{} +{new},{} @@", count(Change::Add), count(Change::Remove));
+        let _ = writeln!(out, "@@ -{old},{} +{new},{} @@", count(LineChange::Add), count(LineChange::Remove));
         for line in hunk.lines.iter() {
             out.push(mark(line.change));
             out.push_str(line.text);
@@ -238,10 +238,10 @@ fn unified(path: Option<&str>, hunks: &[Hunk]) -> String {
     out
 }
 
-fn mark(change: Change) -> char {
+fn mark(change: LineChange) -> char {
     match change {
-        Change::Keep => ' ',
-        Change::Add => '+',
-        Change::Remove => '-',
+        LineChange::Keep => ' ',
+        LineChange::Add => '+',
+        LineChange::Remove => '-',
     }
 }

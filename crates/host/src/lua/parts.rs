@@ -1,7 +1,7 @@
 //! The larger parts of an answer: tables, lists, diffs.
 
 use mlua::{Table, Value};
-use streamfmt_core::entry::{Block, Change, DiffLines, Hunk, Line, ListItem, Point, Role, Span};
+use streamfmt_core::entry::{Block, DiffLines, Hunk, Line, LineChange, ListItem, Point, Role, Span};
 use streamfmt_core::formatter::hunks;
 use streamfmt_core::text::Text;
 
@@ -168,12 +168,12 @@ impl Reader<'_> {
                 for index in 1..=told.raw_len() {
                     let text = self.text(&get(&told, index)?, "a line of a hunk")?;
                     let (change, skipped) = match text.as_bytes().first() {
-                        Some(b'+') => (Change::Add, 1),
-                        Some(b'-') => (Change::Remove, 1),
-                        Some(b' ') => (Change::Keep, 1),
+                        Some(b'+') => (LineChange::Add, 1),
+                        Some(b'-') => (LineChange::Remove, 1),
+                        Some(b' ') => (LineChange::Keep, 1),
                         // What is said of a missing final line feed is no line of the file.
                         Some(b'\\') => continue,
-                        _ => (Change::Keep, 0),
+                        _ => (LineChange::Keep, 0),
                     };
                     let end = text.find('\n').unwrap_or(text.len());
                     lines.push(change, &text[skipped.min(end)..end]);

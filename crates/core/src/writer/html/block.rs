@@ -4,7 +4,7 @@ use std::mem;
 
 use super::out::HtmlOut;
 use super::prose;
-use crate::entry::{Block, Change, DiffLine, Hunk, Line, ListItem, Picture, Point, Role, Setting};
+use crate::entry::{Block, DiffLine, Hunk, Line, LineChange, ListItem, Picture, Point, Role, Setting};
 use crate::writer::page::{self, PageOptions, PictureSource};
 use crate::writer::terminal::changed;
 use crate::writer::{commonmark, highlight};
@@ -128,19 +128,19 @@ impl HtmlBlocks<'_, '_> {
             let run = |from: usize, change| {
                 hunk.lines.iter_from(from).take_while(|line| line.change == change).count()
             };
-            let removed = run(at, Change::Remove);
-            let added = run(at + removed, Change::Add);
+            let removed = run(at, LineChange::Remove);
+            let added = run(at + removed, LineChange::Add);
             let paired = removed.min(added);
             for offset in 0..(removed + added).max(1) {
                 let Some(line) = hunk.lines.get(at + offset) else { return };
                 let (before, after) = match line.change {
-                    Change::Keep => (advance(&mut old), advance(&mut new)),
-                    Change::Remove => (advance(&mut old), None),
-                    Change::Add => (None, advance(&mut new)),
+                    LineChange::Keep => (advance(&mut old), advance(&mut new)),
+                    LineChange::Remove => (advance(&mut old), None),
+                    LineChange::Add => (None, advance(&mut new)),
                 };
                 let partner = match line.change {
-                    Change::Remove if offset < paired => hunk.lines.get(at + removed + offset),
-                    Change::Add if offset - removed < paired => hunk.lines.get(at + offset - removed),
+                    LineChange::Remove if offset < paired => hunk.lines.get(at + removed + offset),
+                    LineChange::Add if offset - removed < paired => hunk.lines.get(at + offset - removed),
                     _ => None,
                 };
                 self.diff_line(line, partner, [before, after], language);
@@ -157,9 +157,9 @@ impl HtmlBlocks<'_, '_> {
         language: Option<&str>,
     ) {
         let (row, mark) = match line.change {
-            Change::Keep => ("<tr>", " "),
-            Change::Add => ("<tr class=\"ins\">", "+"),
-            Change::Remove => ("<tr class=\"del\">", "-"),
+            LineChange::Keep => ("<tr>", " "),
+            LineChange::Add => ("<tr class=\"ins\">", "+"),
+            LineChange::Remove => ("<tr class=\"del\">", "-"),
         };
         self.out.raw(row);
         for number in numbers {

@@ -1,7 +1,7 @@
 use sha2::{Digest, Sha256};
 
 use super::*;
-use crate::entry::{Change, DiffLine, Hunk, ListItem, Point, View};
+use crate::entry::{DiffLine, Hunk, LineChange, ListItem, Point, View};
 use crate::item::Action;
 use crate::outline::{Outline, Shape};
 use crate::text::Text;
@@ -140,7 +140,7 @@ fn nothing_of_the_stream_becomes_an_element() {
     let hunk = Hunk {
         old_start: None,
         new_start: None,
-        lines: [DiffLine { change: Change::Add, text: bad }].into_iter().collect(),
+        lines: [DiffLine { change: LineChange::Add, text: bad }].into_iter().collect(),
     };
     let body = vec![
         Block::prose(

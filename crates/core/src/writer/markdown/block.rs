@@ -6,7 +6,7 @@ use std::mem;
 use super::LINE;
 use super::prose;
 use super::spelling::Spelling;
-use crate::entry::{Block, Change, Hunk, Line, Picture, Point, Span};
+use crate::entry::{Block, Hunk, Line, LineChange, Picture, Point, Span};
 use crate::find::find;
 use crate::formatter::figures;
 use crate::writer::lines::{LineLevel, LineWriter};
@@ -228,19 +228,21 @@ fn diff(hunks: &[Hunk]) -> String {
     let size = |hunk: &Hunk| hunk.lines.iter().map(|line| line.text.len() + 2).sum::<usize>();
     let mut text = String::with_capacity(hunks.iter().map(|hunk| LINE + size(hunk)).sum());
     for (at, hunk) in hunks.iter().enumerate() {
-        let count =
-            |changes: [Change; 2]| hunk.lines.iter().filter(|line| changes.contains(&line.change)).count();
+        let count = |changes: [LineChange; 2]| {
+            hunk.lines.iter().filter(|line| changes.contains(&line.change)).count()
+        };
         if let (Some(old), Some(new)) = (hunk.old_start, hunk.new_start) {
-            let (before, after) = (count([Change::Keep, Change::Remove]), count([Change::Keep, Change::Add]));
+            let (before, after) =
+                (count([LineChange::Keep, LineChange::Remove]), count([LineChange::Keep, LineChange::Add]));
             let _ = writeln!(text, "@@ -{old},{before} +{new},{after} @@");
         } else if at > 0 {
             text.push_str("@@\n");
         }
         for line in hunk.lines.iter() {
             text.push(match line.change {
-                Change::Keep => ' ',
-                Change::Add => '+',
-                Change::Remove => '-',
+                LineChange::Keep => ' ',
+                LineChange::Add => '+',
+                LineChange::Remove => '-',
             });
             text.push_str(line.text);
             text.push('\n');

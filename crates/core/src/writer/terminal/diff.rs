@@ -9,7 +9,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::block::digits;
 use super::rows::{RowLevel, RowWriter, glyph};
 use super::wrap::{self, StyledText};
-use crate::entry::{Change, DiffLine, Hunk};
+use crate::entry::{DiffLine, Hunk, LineChange};
 
 /// Longer lines are not compared word by word.
 const MAX_COMPARED: usize = 500;
@@ -74,8 +74,8 @@ fn write_hunk(writer: &mut RowWriter<'_>, hunk: &Hunk, gutter: &mut Gutter) {
     let fill = writer.room().map(|room| widest(hunk).min(room));
     let mut at = 0;
     while at < hunk.lines.len() {
-        let removed = run(hunk, at, Change::Remove);
-        let added = run(hunk, at + removed, Change::Add);
+        let removed = run(hunk, at, LineChange::Remove);
+        let added = run(hunk, at + removed, LineChange::Add);
         let (count, paired) = match removed + added {
             0 => (1, 0),
             count => (count, removed.min(added)),
@@ -83,16 +83,16 @@ fn write_hunk(writer: &mut RowWriter<'_>, hunk: &Hunk, gutter: &mut Gutter) {
         for offset in 0..count {
             let Some(line) = hunk.lines.get(at + offset) else { return };
             let number = match line.change {
-                Change::Remove => advance(&mut old),
-                Change::Add => advance(&mut new),
-                Change::Keep => {
+                LineChange::Remove => advance(&mut old),
+                LineChange::Add => advance(&mut new),
+                LineChange::Keep => {
                     advance(&mut old);
                     advance(&mut new)
                 }
             };
             let partner = match line.change {
-                Change::Remove if offset < paired => hunk.lines.get(at + removed + offset),
-                Change::Add if offset - removed < paired => hunk.lines.get(at + offset - removed),
+                LineChange::Remove if offset < paired => hunk.lines.get(at + removed + offset),
+                LineChange::Add if offset - removed < paired => hunk.lines.get(at + offset - removed),
                 _ => None,
             };
             let level = gutter.begin(number, writer);
@@ -106,7 +106,7 @@ fn write_hunk(writer: &mut RowWriter<'_>, hunk: &Hunk, gutter: &mut Gutter) {
 }
 
 /// How many lines from a position on were changed so.
-fn run(hunk: &Hunk, from: usize, change: Change) -> usize {
+fn run(hunk: &Hunk, from: usize, change: LineChange) -> usize {
     hunk.lines.iter_from(from).take_while(|line| line.change == change).count()
 }
 
@@ -130,9 +130,9 @@ fn write_line(
 ) {
     let look = writer.look();
     let (role, word, mark) = match line.change {
-        Change::Keep => ("diff.keep", "diff.keep", keep),
-        Change::Add => ("diff.add", "diff.add.word", add),
-        Change::Remove => ("diff.remove", "diff.remove.word", remove),
+        LineChange::Keep => ("diff.keep", "diff.keep", keep),
+        LineChange::Add => ("diff.add", "diff.add.word", add),
+        LineChange::Remove => ("diff.remove", "diff.remove.word", remove),
     };
     let style = look.style(role);
     let ground = fill.map(|fill| (style, fill));

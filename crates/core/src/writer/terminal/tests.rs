@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::entry::{Change, DiffLine, Hunk, ListItem, Point};
+use crate::entry::{DiffLine, Hunk, LineChange, ListItem, Point};
 use crate::theme::{Appearance, ThemeSource};
 
 fn entry(kind: Kind, view: View) -> Entry {
@@ -262,10 +262,10 @@ fn commands_have_a_prompt_and_numbered_code_a_gutter() {
 fn diffs_are_numbered_where_numbers_are_known() {
     let line = |change, text| DiffLine { change, text };
     let lines = [
-        line(Change::Keep, "k"),
-        line(Change::Remove, "old"),
-        line(Change::Add, "new"),
-        line(Change::Add, ""),
+        line(LineChange::Keep, "k"),
+        line(LineChange::Remove, "old"),
+        line(LineChange::Add, "new"),
+        line(LineChange::Add, ""),
     ];
     let hunk = |start| Hunk { old_start: start, new_start: start, lines: lines.into_iter().collect() };
     let diff = |hunks| body(vec![Block::Diff { path: None, hunks }]);
@@ -278,7 +278,7 @@ fn diffs_are_numbered_where_numbers_are_known() {
         roles([diff(vec![hunk(Some(9))])]).lines().nth(2),
         Some("  <<diff.number::10>> <<diff.add::+ new>>")
     );
-    let changed = [line(Change::Remove, "let a = one;"), line(Change::Add, "let a = two;")];
+    let changed = [line(LineChange::Remove, "let a = one;"), line(LineChange::Add, "let a = two;")];
     assert_eq!(
         ansi(
             None,
@@ -441,7 +441,7 @@ fn foreign() -> impl Strategy<Value = String> {
 }
 
 fn every_block(text: &str) -> Vec<Node> {
-    let changes = [Change::Keep, Change::Remove, Change::Add].into_iter().cycle();
+    let changes = [LineChange::Keep, LineChange::Remove, LineChange::Add].into_iter().cycle();
     let lines = changes.zip(text.lines()).map(|(change, text)| DiffLine { change, text }).collect();
     let line = Line::of("call.arg", text);
     vec![
