@@ -67,7 +67,7 @@ pub(crate) struct ItemLine {
     /// On calls: what it does it with and to, under names that all agents share. What of the input has no such name, or is of
     /// another type, is in `input` alone.
     #[serde(rename = "does")]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<schema::Does>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<schema::DoesSchema>"))]
     _does: Option<IgnoredAny>,
     /// On calls: the input as it came; key order and numbers stay.
     #[serde(rename = "input")]
@@ -85,7 +85,7 @@ pub(crate) struct ItemLine {
     pub(crate) error: Option<bool>,
     /// Typed facts, named alike for every agent.
     #[serde(rename = "data")]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<schema::Facts>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<schema::FactsSchema>"))]
     _data: Option<IgnoredAny>,
 }
 

@@ -241,7 +241,7 @@ fn fact_names(source: &str) -> BTreeSet<String> {
 
 /// The names that facts, the parts of what calls do, and what is in them have.
 fn row_names() -> BTreeSet<&'static str> {
-    fn collect(rows: &'static [facts::Row], names: &mut BTreeSet<&'static str>) {
+    fn collect(rows: &'static [facts::FactRow], names: &mut BTreeSet<&'static str>) {
         for (name, row) in rows {
             names.insert(name);
             collect(row.shape.parts(), names);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use crate::item::facts::{BARE_EVENTS, DOES, FACTS, On, Row, Shape};
+use crate::item::facts::{BARE_EVENTS, DOES, FACTS, FactOwner, FactRow, FactShape};
 
 const HEAD: &str = "# Typed facts of items (`data`)
 
@@ -62,49 +62,49 @@ const PARTS_HEAD: &str = "
 ";
 
 /// What tools do, as groups of the page: a group's name, and where its facts stand.
-const ACTIONS: [(&str, &[On]); 12] = [
-    ("any", &[On::All]),
-    ("run", &[On::Run]),
-    ("read", &[On::Read]),
-    ("write", &[On::Write]),
-    ("edit", &[On::Edit]),
-    ("write, edit", &[On::Change]),
-    ("search", &[On::Search]),
-    ("fetch", &[On::Fetch]),
-    ("delegate", &[On::Delegate]),
-    ("plan", &[On::Plan]),
-    ("ask", &[On::Ask]),
-    ("mcp", &[On::Mcp]),
+const ACTIONS: [(&str, &[FactOwner]); 12] = [
+    ("any", &[FactOwner::All]),
+    ("run", &[FactOwner::Run]),
+    ("read", &[FactOwner::Read]),
+    ("write", &[FactOwner::Write]),
+    ("edit", &[FactOwner::Edit]),
+    ("write, edit", &[FactOwner::Change]),
+    ("search", &[FactOwner::Search]),
+    ("fetch", &[FactOwner::Fetch]),
+    ("delegate", &[FactOwner::Delegate]),
+    ("plan", &[FactOwner::Plan]),
+    ("ask", &[FactOwner::Ask]),
+    ("mcp", &[FactOwner::Mcp]),
 ];
 
 /// The page.
 pub fn facts() -> String {
     let mut out = String::from(HEAD);
-    let actions = || ACTIONS.into_iter().chain([("other", &[On::Other][..])]);
+    let actions = || ACTIONS.into_iter().chain([("other", &[FactOwner::Other][..])]);
     for (name, on) in actions() {
         group(&mut out, name, FACTS, on);
     }
     out.push_str(NOTICES);
-    group(&mut out, "any", FACTS, &[On::Notices]);
+    group(&mut out, "any", FACTS, &[FactOwner::Notices]);
     let events: BTreeSet<&str> = FACTS
         .iter()
         .flat_map(|(_, row)| row.on)
-        .filter_map(|on| if let On::Event(event) = on { Some(*event) } else { None })
+        .filter_map(|on| if let FactOwner::Event(event) = on { Some(*event) } else { None })
         .collect();
     for event in events {
-        group(&mut out, &format!("`{event}`"), FACTS, &[On::Event(event)]);
+        group(&mut out, &format!("`{event}`"), FACTS, &[FactOwner::Event(event)]);
     }
     let bare: Vec<String> = BARE_EVENTS.iter().map(|event| format!("`{event}`")).collect();
     let _ = writeln!(out, "| {} | |", bare.join(", "));
     out.push_str(OTHERS);
     for (name, on) in [
-        ("call", On::Calls),
-        ("prompt", On::Prompts),
-        ("thinking", On::Thinking),
-        ("plan", On::Plans),
-        ("record", On::Records),
-        ("outcome", On::Outcomes),
-        ("unknown", On::Unknown),
+        ("call", FactOwner::Calls),
+        ("prompt", FactOwner::Prompts),
+        ("thinking", FactOwner::Thinking),
+        ("plan", FactOwner::Plans),
+        ("record", FactOwner::Records),
+        ("outcome", FactOwner::Outcomes),
+        ("unknown", FactOwner::Unknown),
     ] {
         group(&mut out, &format!("`{name}`"), FACTS, &[on]);
     }
@@ -120,8 +120,8 @@ pub fn facts() -> String {
 }
 
 /// The names of the facts that stand there, as a row; none if there are none.
-fn group(out: &mut String, name: &str, rows: &[Row], on: &[On]) {
-    let is_here = |row: &&Row| row.1.on.iter().any(|place| on.contains(place));
+fn group(out: &mut String, name: &str, rows: &[FactRow], on: &[FactOwner]) {
+    let is_here = |row: &&FactRow| row.1.on.iter().any(|place| on.contains(place));
     let names: Vec<String> = rows.iter().filter(is_here).map(|(name, _)| format!("`{name}`")).collect();
     if !names.is_empty() {
         // Writing to a string can't fail.
@@ -130,28 +130,28 @@ fn group(out: &mut String, name: &str, rows: &[Row], on: &[On]) {
 }
 
 /// Each name with its type and what it means, and below it the parts that it has.
-fn meanings(out: &mut String, before: &str, rows: &[Row]) {
+fn meanings(out: &mut String, before: &str, rows: &[FactRow]) {
     for (name, row) in rows {
         let _ = writeln!(out, "| `{before}{name}` | {} | {} |", type_name(row.shape), row.doc);
-        let mark = if matches!(row.shape, Shape::Object(_)) { "." } else { "[]." };
+        let mark = if matches!(row.shape, FactShape::Object(_)) { "." } else { "[]." };
         meanings(out, &format!("{before}{name}{mark}"), row.shape.parts());
     }
 }
 
 /// A kind of value in words.
-fn type_name(shape: Shape) -> &'static str {
+fn type_name(shape: FactShape) -> &'static str {
     match shape {
-        Shape::Text => "text",
-        Shape::Integer => "whole number",
-        Shape::Number => "number",
-        Shape::Truth => "true or false",
-        Shape::List => "list",
-        Shape::Texts => "list of texts",
-        Shape::Objects(_) | Shape::Parts(_) => "list of objects",
-        Shape::Object(_) => "object",
-        Shape::IntegerOrText => "whole number or text",
-        Shape::TextOrObject => "text or object",
-        Shape::IntegerOrList => "whole number or list",
-        Shape::Any => "anything",
+        FactShape::Text => "text",
+        FactShape::Integer => "whole number",
+        FactShape::Number => "number",
+        FactShape::Truth => "true or false",
+        FactShape::List => "list",
+        FactShape::Texts => "list of texts",
+        FactShape::Objects(_) | FactShape::Parts(_) => "list of objects",
+        FactShape::Object(_) => "object",
+        FactShape::IntegerOrText => "whole number or text",
+        FactShape::TextOrObject => "text or object",
+        FactShape::IntegerOrList => "whole number or list",
+        FactShape::Any => "anything",
     }
 }

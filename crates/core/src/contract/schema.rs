@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
 use super::{EntryLine, ItemLine};
-use crate::item::facts::{DOES, FACTS, Row, Shape};
+use crate::item::facts::{DOES, FACTS, FactRow, FactShape};
 
 /// The JSON Schema of a line of `--to items`.
 pub fn items() -> String {
@@ -22,9 +22,9 @@ pub fn json() -> String {
 }
 
 /// The typed facts of an item.
-pub(super) struct Facts;
+pub(super) struct FactsSchema;
 
-impl JsonSchema for Facts {
+impl JsonSchema for FactsSchema {
     fn schema_name() -> Cow<'static, str> {
         "Facts".into()
     }
@@ -38,9 +38,9 @@ impl JsonSchema for Facts {
 }
 
 /// What a call does it with and to.
-pub(super) struct Does;
+pub(super) struct DoesSchema;
 
-impl JsonSchema for Does {
+impl JsonSchema for DoesSchema {
     fn schema_name() -> Cow<'static, str> {
         "Does".into()
     }
@@ -53,11 +53,11 @@ impl JsonSchema for Does {
     }
 }
 
-fn object(about: &str, rows: &[Row]) -> Schema {
+fn object(about: &str, rows: &[FactRow]) -> Schema {
     json_schema!({ "description": about, "type": "object", "properties": properties(rows) })
 }
 
-fn properties(rows: &[Row]) -> Value {
+fn properties(rows: &[FactRow]) -> Value {
     let fields = rows.iter().map(|(name, row)| {
         let mut field = Map::from_iter([("description".to_owned(), Value::from(row.doc))]);
         field.extend(of_shape(row.shape));
@@ -67,24 +67,24 @@ fn properties(rows: &[Row]) -> Value {
 }
 
 /// What a schema states of a kind of value.
-fn of_shape(shape: Shape) -> Map<String, Value> {
-    let parts = |parts: &[Row]| match parts {
+fn of_shape(shape: FactShape) -> Map<String, Value> {
+    let parts = |parts: &[FactRow]| match parts {
         [] => json!({ "type": "object" }),
         parts => json!({ "type": "object", "properties": properties(parts) }),
     };
     let stated = match shape {
-        Shape::Text => json!({ "type": "string" }),
-        Shape::Integer => json!({ "type": "integer" }),
-        Shape::Number => json!({ "type": "number" }),
-        Shape::Truth => json!({ "type": "boolean" }),
-        Shape::List => json!({ "type": "array" }),
-        Shape::Texts => json!({ "type": "array", "items": { "type": "string" } }),
-        Shape::Objects(of) | Shape::Parts(of) => json!({ "type": "array", "items": parts(of) }),
-        Shape::Object(of) => parts(of),
-        Shape::IntegerOrText => json!({ "type": ["integer", "string"] }),
-        Shape::TextOrObject => json!({ "type": ["string", "object"] }),
-        Shape::IntegerOrList => json!({ "type": ["integer", "array"] }),
-        Shape::Any => json!({}),
+        FactShape::Text => json!({ "type": "string" }),
+        FactShape::Integer => json!({ "type": "integer" }),
+        FactShape::Number => json!({ "type": "number" }),
+        FactShape::Truth => json!({ "type": "boolean" }),
+        FactShape::List => json!({ "type": "array" }),
+        FactShape::Texts => json!({ "type": "array", "items": { "type": "string" } }),
+        FactShape::Objects(of) | FactShape::Parts(of) => json!({ "type": "array", "items": parts(of) }),
+        FactShape::Object(of) => parts(of),
+        FactShape::IntegerOrText => json!({ "type": ["integer", "string"] }),
+        FactShape::TextOrObject => json!({ "type": ["string", "object"] }),
+        FactShape::IntegerOrList => json!({ "type": ["integer", "array"] }),
+        FactShape::Any => json!({}),
     };
     match stated {
         Value::Object(stated) => stated,

@@ -8,25 +8,25 @@ use std::sync::LazyLock;
 use crate::json::{Kind, Value};
 use crate::names::Names;
 
-use On::{
+use FactOwner::{
     All, Ask, Calls, Change, Delegate, Edit, Event, Fetch, Mcp, Notices, Other, Outcomes, Plan, Plans,
     Prompts, Read, Records, Run, Search, Thinking, Unknown, Write,
 };
-use Shape::{
+use FactShape::{
     Any, Integer, IntegerOrList, IntegerOrText, List, Number, Object, Objects, Parts, Text, TextOrObject,
     Texts, Truth,
 };
 
 /// A name, and what it means.
-pub type Row = (&'static str, FactRow);
+pub type FactRow = (&'static str, FactInfo);
 
 /// What a fact is.
 #[derive(Clone, Copy, Debug)]
-pub struct FactRow {
+pub struct FactInfo {
     /// The kind of value that it has.
-    pub shape: Shape,
+    pub shape: FactShape,
     /// The items that have it; none if it stands in machine output alone.
-    pub on: &'static [On],
+    pub on: &'static [FactOwner],
     /// What it means, in a sentence.
     pub doc: &'static str,
     /// Whether a dialect in Lua may set it.
@@ -35,7 +35,7 @@ pub struct FactRow {
 
 /// The kind of value that a fact has.
 #[derive(Clone, Copy, Debug)]
-pub enum Shape {
+pub enum FactShape {
     /// A text.
     Text,
     /// A whole number.
@@ -49,11 +49,11 @@ pub enum Shape {
     /// A list of texts.
     Texts,
     /// A list of objects. The parts that are known of each; it may have more.
-    Objects(&'static [Row]),
+    Objects(&'static [FactRow]),
     /// A list, and the known parts of the objects in it. What is no object isn't taken over.
-    Parts(&'static [Row]),
+    Parts(&'static [FactRow]),
     /// An object, and its known parts.
-    Object(&'static [Row]),
+    Object(&'static [FactRow]),
     /// A whole number or a text: several products mean the same by it.
     IntegerOrText,
     /// A text or an object.
@@ -66,7 +66,7 @@ pub enum Shape {
 
 /// Items that a fact stands on. The names of actions mean results of tools that do this; in [`DOES`], calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum On {
+pub enum FactOwner {
     /// Results of any tool.
     All,
     /// `run`
@@ -113,23 +113,23 @@ pub enum On {
     Unknown,
 }
 
-const fn row(name: &'static str, shape: Shape, on: &'static [On], doc: &'static str) -> Row {
-    (name, FactRow { shape, on, doc, is_open: true })
+const fn row(name: &'static str, shape: FactShape, on: &'static [FactOwner], doc: &'static str) -> FactRow {
+    (name, FactInfo { shape, on, doc, is_open: true })
 }
 
 /// A row that a dialect in Lua may not set.
-const fn own(name: &'static str, shape: Shape, on: &'static [On], doc: &'static str) -> Row {
-    (name, FactRow { shape, on, doc, is_open: false })
+const fn own(name: &'static str, shape: FactShape, on: &'static [FactOwner], doc: &'static str) -> FactRow {
+    (name, FactInfo { shape, on, doc, is_open: false })
 }
 
 /// A part of a fact.
-const fn part(name: &'static str, shape: Shape, doc: &'static str) -> Row {
-    (name, FactRow { shape, on: &[], doc, is_open: true })
+const fn part(name: &'static str, shape: FactShape, doc: &'static str) -> FactRow {
+    (name, FactInfo { shape, on: &[], doc, is_open: true })
 }
 
 /// The facts of items, by name.
 #[rustfmt::skip]
-pub static FACTS: &[Row] = &[
+pub static FACTS: &[FactRow] = &[
     row("added", Integer, &[Change], "Lines that were added, where the change is known line by line."),
     row("after", Integer, &[Event("compaction")], "Tokens after it."),
     own("again", Truth, &[All], "True if the call has a result already."),
@@ -280,27 +280,27 @@ pub const BARE_EVENTS: &[&str] = &[
     "title",
 ];
 
-const DENIAL: &[Row] = &[
+const DENIAL: &[FactRow] = &[
     part("tool", Any, "The tool."),
     part("call", Any, "The call's id."),
     part("input", Any, "The call's input."),
 ];
 
-const IMAGE: &[Row] = &[
+const IMAGE: &[FactRow] = &[
     part("media", Any, "Its media type, as claimed."),
     part("bytes", Any, "Its size."),
     part("name", Any, "Its name, place or address."),
     part("value", Any, "The part of the message, if nothing else is known of it."),
 ];
 
-const JOB: &[Row] = &[
+const JOB: &[FactRow] = &[
     part("state", Any, "How far it is."),
     part("exit", Any, "Its exit code."),
     part("output", Any, "What it wrote."),
     part("stderr", Any, "What it wrote on standard error."),
 ];
 
-const HUNK: &[Row] = &[
+const HUNK: &[FactRow] = &[
     part("oldStart", Any, "Number of its first line in the old file."),
     part("oldLines", Any, "How many lines of the old file it covers."),
     part("newStart", Any, "Number of its first line in the new file."),
@@ -308,29 +308,29 @@ const HUNK: &[Row] = &[
     part("lines", Any, "Its lines, each with its mark in front."),
 ];
 
-const SERVER: &[Row] = &[part("name", Any, "Its name."), part("status", Any, "Whether it is connected.")];
+const SERVER: &[FactRow] = &[part("name", Any, "Its name."), part("status", Any, "Whether it is connected.")];
 
-const TASK: &[Row] = &[
+const TASK: &[FactRow] = &[
     part("id", Any, "What names it."),
     part("subject", Any, "What it is."),
     part("status", Any, "Its state."),
 ];
 
-const TODO: &[Row] = &[
+const TODO: &[FactRow] = &[
     part("content", Any, "What is to be done; some agents call it `subject`, `text` or `step`."),
     part("status", Any, "Its state: `pending`, `in_progress`, `completed`, `deleted`."),
     part("completed", Any, "Whether it is done, where no more is known of its state."),
 ];
 
 /// Tokens.
-const USAGE: &[Row] = &[
+const USAGE: &[FactRow] = &[
     part("input", Integer, "Read fresh."),
     part("output", Integer, "Written."),
     part("cache_read", Integer, "Read from the cache."),
     part("cache_write", Integer, "Written to the cache."),
 ];
 
-const MODEL: &[Row] = &[
+const MODEL: &[FactRow] = &[
     part("model", Text, "The model's name."),
     USAGE[0],
     USAGE[1],
@@ -341,7 +341,7 @@ const MODEL: &[Row] = &[
 
 /// What calls do it with and to: the parts of `does`. Dialects fill them out of their own inputs.
 #[rustfmt::skip]
-pub static DOES: &[Row] = &[
+pub static DOES: &[FactRow] = &[
     row("agent", Text, &[Delegate], "The kind of agent."),
     row("args", Text, &[Other], "The arguments of a skill."),
     row("background", Truth, &[Run, Delegate], "True if the agent goes on without waiting for it."),
@@ -383,7 +383,7 @@ pub static DOES: &[Row] = &[
     row("url", Text, &[Fetch], "The address."),
 ];
 
-const ASKED_CHANGE: &[Row] = &[
+const ASKED_CHANGE: &[FactRow] = &[
     part("old", Text, "The text that is replaced."),
     part("new", Text, "What replaces it."),
     part("everywhere", Truth, "True if every place is changed that holds the old text."),
@@ -395,23 +395,23 @@ const ASKED_CHANGE: &[Row] = &[
     part("diff", Text, "The change as a unified diff; its hunks need not have line numbers."),
 ];
 
-const ASKED_RANGE: &[Row] = &[
+const ASKED_RANGE: &[FactRow] = &[
     part("start", Integer, "The first, from 1."),
     part("lines", Integer, "How many."),
     part("end", Integer, "The last."),
 ];
 
-const ASKED_QUESTION: &[Row] = &[
+const ASKED_QUESTION: &[FactRow] = &[
     part("question", Text, "The question."),
     part("head", Text, "A word for it."),
     part("several", Truth, "True if several answers may be chosen."),
     part("options", Parts(ASKED_OPTION), "What can be answered."),
 ];
 
-const ASKED_OPTION: &[Row] =
+const ASKED_OPTION: &[FactRow] =
     &[part("label", Text, "The answer."), part("description", Text, "What it means.")];
 
-const ASKED_TODO: &[Row] = &[
+const ASKED_TODO: &[FactRow] = &[
     part("content", Text, "What is to be done."),
     part("status", Text, "Its state."),
     part("active", Text, "How it is called while it is done."),
@@ -420,17 +420,17 @@ const ASKED_TODO: &[Row] = &[
     part("blocked_by", Texts, "Points that it must wait for."),
 ];
 
-static BY_NAME: LazyLock<Names<FactRow>> = Names::lazy(|| Names::new(FACTS));
-static PARTS_BY_NAME: LazyLock<Names<FactRow>> = Names::lazy(|| Names::new(DOES));
+static BY_NAME: LazyLock<Names<FactInfo>> = Names::lazy(|| Names::new(FACTS));
+static PARTS_BY_NAME: LazyLock<Names<FactInfo>> = Names::lazy(|| Names::new(DOES));
 
 /// The fact of this name, if there is one.
-pub fn find(name: &str) -> Option<FactRow> {
+pub fn find(name: &str) -> Option<FactInfo> {
     BY_NAME.get(name.as_bytes())
 }
 
 /// The part of what a call does that has this name, at any depth: a name means the same type everywhere.
-pub(crate) fn find_part(name: &str) -> Option<FactRow> {
-    fn within(rows: &'static [Row], name: &str) -> Option<FactRow> {
+pub(crate) fn find_part(name: &str) -> Option<FactInfo> {
+    fn within(rows: &'static [FactRow], name: &str) -> Option<FactInfo> {
         rows.iter().find_map(|(_, row)| {
             let parts = row.shape.parts();
             let own = parts.iter().find(|(known, _)| *known == name).map(|(_, row)| *row);
@@ -440,9 +440,9 @@ pub(crate) fn find_part(name: &str) -> Option<FactRow> {
     PARTS_BY_NAME.get(name.as_bytes()).or_else(|| within(DOES, name))
 }
 
-impl Shape {
+impl FactShape {
     /// The parts that are known of it.
-    pub fn parts(self) -> &'static [Row] {
+    pub fn parts(self) -> &'static [FactRow] {
         match self {
             Self::Objects(parts) | Self::Parts(parts) | Self::Object(parts) => parts,
             _ => &[],

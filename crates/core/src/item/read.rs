@@ -124,7 +124,7 @@ fn parts(does: Value<'_>) -> Box<[(&'static str, Fact)]> {
 /// Values whose names are rows of a table, the first of each name: there are no more of them than rows.
 fn known<'a>(
     values: impl Iterator<Item = (Str<'a>, Value<'a>)>,
-    rows: &'static [facts::Row],
+    rows: &'static [facts::FactRow],
 ) -> Vec<(&'static str, Value<'a>)> {
     let mut found: Vec<(&'static str, Value<'a>)> = Vec::new();
     for (name, value) in values {

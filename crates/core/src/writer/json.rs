@@ -17,7 +17,7 @@ use crate::json::{Kind, Str, Value};
 use crate::outline::Node;
 use crate::pipeline::Update;
 use crate::text::{is_dangerous, is_joiner};
-use crate::writer::{Order, Wants, Writer, shape};
+use crate::writer::{Order, Wants, Writer, fact_shape};
 
 /// Containers of a value deeper than this are written as a string of their text.
 const MAX_DEPTH: usize = 64;
@@ -240,7 +240,7 @@ pub(crate) fn write_does(item: &Item, out: &mut dyn Write) -> fmt::Result {
 /// The parts of what a call does. What isn't of the type that its name promises is in the input alone.
 fn parts<'a>(does: &'a DoesRef<'_>) -> Vec<(&'static str, FactRef<'a>)> {
     let mut parts = does.parts();
-    parts.retain(|(name, part)| shape::is_part(name, *part));
+    parts.retain(|(name, part)| fact_shape::is_part(name, *part));
     parts
 }
 
@@ -258,7 +258,7 @@ fn write_part(out: &mut dyn Write, part: FactRef<'_>) -> fmt::Result {
         FactRef::Json(of) => value(out, of),
         FactRef::Sole(..) | FactRef::Made(_, Fact::List(_)) => list(out, part.list(), write_part),
         FactRef::Named(of, _) if of.kind() == Kind::Array => {
-            list(out, part.list().into_iter().filter(|part| shape::is_object(*part)), write_part)
+            list(out, part.list().into_iter().filter(|part| fact_shape::is_object(*part)), write_part)
         }
         FactRef::Named(..) | FactRef::Made(_, Fact::Map(_)) => object_of(out, part),
         FactRef::Of(..) | FactRef::Word(_) => string(out, &part.str().unwrap_or_default()),
@@ -270,7 +270,7 @@ fn write_part(out: &mut dyn Write, part: FactRef<'_>) -> fmt::Result {
 fn object_of(out: &mut dyn Write, part: FactRef<'_>) -> fmt::Result {
     let mut object = Object::open(out)?;
     for (name, inner) in part.parts() {
-        if shape::is_part(&name, inner) {
+        if fact_shape::is_part(&name, inner) {
             write_part(object.field(&name)?, inner)?;
         }
     }
@@ -279,7 +279,7 @@ fn object_of(out: &mut dyn Write, part: FactRef<'_>) -> fmt::Result {
 
 /// The typed facts. What is not of the kind that its name promises stands apart, under `odd`.
 fn data(out: &mut dyn Write, item: &Item) -> fmt::Result {
-    let fits = |name: &str, known: &Fact| shape::fits(item, name, known);
+    let fits = |name: &str, known: &Fact| fact_shape::fits(item, name, known);
     let mut object = Object::open(out)?;
     named(&mut object, item, &item.data, fits)?;
     if !item.data.iter().all(|(name, known)| fits(name, known)) {

@@ -3,6 +3,7 @@
 pub mod cast;
 pub mod ci;
 mod commonmark;
+mod fact_shape;
 mod highlight;
 pub mod html;
 pub mod json;
@@ -10,7 +11,6 @@ mod lines;
 pub mod log;
 pub mod markdown;
 pub mod page;
-mod shape;
 pub mod slack;
 pub mod summary;
 pub mod terminal;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use streamfmt_core::item::facts::{FACTS, Shape};
+use streamfmt_core::item::facts::{FACTS, FactShape};
 use streamfmt_core::item::{Action, Kind};
 use streamfmt_core::theme;
 
@@ -52,19 +52,19 @@ pub fn types() -> String {
 }
 
 /// The type of a fact, as editors have it.
-fn type_of(shape: Shape) -> &'static str {
+fn type_of(shape: FactShape) -> &'static str {
     match shape {
-        Shape::Text => "string",
-        Shape::Integer | Shape::Number => "number",
-        Shape::Truth => "boolean",
-        Shape::List | Shape::Parts(_) => "any[]",
-        Shape::Texts => "string[]",
-        Shape::Objects(_) => "table[]",
-        Shape::Object(_) => "table",
-        Shape::IntegerOrText => "number|string",
-        Shape::TextOrObject => "string|table",
-        Shape::IntegerOrList => "number|any[]",
-        Shape::Any => "any",
+        FactShape::Text => "string",
+        FactShape::Integer | FactShape::Number => "number",
+        FactShape::Truth => "boolean",
+        FactShape::List | FactShape::Parts(_) => "any[]",
+        FactShape::Texts => "string[]",
+        FactShape::Objects(_) => "table[]",
+        FactShape::Object(_) => "table",
+        FactShape::IntegerOrText => "number|string",
+        FactShape::TextOrObject => "string|table",
+        FactShape::IntegerOrList => "number|any[]",
+        FactShape::Any => "any",
     }
 }
 
