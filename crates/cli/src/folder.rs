@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use streamfmt::Engine;
 use streamfmt::core::pipeline::Pipeline;
-use streamfmt::core::writer::html::{Html, Page};
+use streamfmt::core::writer::html::{Html, IndexedPage};
 
 use crate::also::Place;
 use crate::args::Args;
@@ -24,7 +24,7 @@ pub(crate) struct Folder {
     names: HashSet<String>,
     /// Where other outputs are written.
     taken: Vec<Place>,
-    pages: Vec<Page>,
+    pages: Vec<IndexedPage>,
     count: usize,
 }
 
@@ -114,7 +114,7 @@ impl Folder {
     /// Takes note of a page that is written.
     pub(crate) fn note(&mut self, href: String, input: &Input, pipeline: &Pipeline) {
         let session = pipeline.session();
-        self.pages.push(Page {
+        self.pages.push(IndexedPage {
             href,
             name: input.name(),
             facts: session.facts().clone(),

@@ -46,12 +46,12 @@ impl Role {
     }
 
     /// How text of this role is set, whatever it looks like.
-    pub fn setting(&self) -> Setting {
+    pub fn text_layout(&self) -> TextLayout {
         match self.name() {
-            "call.command" => Setting::Command,
-            "call.value" => Setting::Value,
-            FOLDED => Setting::Folded,
-            _ => Setting::Plain,
+            "call.command" => TextLayout::Command,
+            "call.value" => TextLayout::Value,
+            FOLDED => TextLayout::Folded,
+            _ => TextLayout::Plain,
         }
     }
 }
@@ -62,9 +62,9 @@ pub(crate) const FOLDED: &str = "details.folded";
 /// The role of a title that ends what its call's title began.
 pub(crate) const GOES_ON: &str = "result.note.of";
 
-/// How a text is set among others. Writers ask this, never a role's name, which says how it looks.
+/// How a text is laid out among others. Writers ask this, never a role's name, which says how it looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Setting {
+pub enum TextLayout {
     /// Like any other.
     Plain,
     /// A command, behind a prompt.

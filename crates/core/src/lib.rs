@@ -19,7 +19,7 @@ pub mod frame;
 mod hash;
 pub mod item;
 pub mod json;
-mod names;
+mod name_table;
 pub mod nearest;
 pub mod outline;
 pub mod pipeline;

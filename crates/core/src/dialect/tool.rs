@@ -21,7 +21,7 @@ impl Tool {
         Self { name, deed, parts: parts_of(deed) }
     }
 
-    /// A row of a table for [`crate::names::Names`].
+    /// A row of a table for [`crate::name_table::NameTable`].
     pub(super) const fn row(name: &'static str, deed: Deed) -> (&'static str, Self) {
         (name, Self::usual(name, deed))
     }

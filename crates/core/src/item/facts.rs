@@ -6,7 +6,7 @@
 use std::sync::LazyLock;
 
 use crate::json::{Kind, Value};
-use crate::names::Names;
+use crate::name_table::NameTable;
 
 use FactOwner::{
     All, Ask, Calls, Change, Delegate, Edit, Event, Fetch, Mcp, Notices, Other, Outcomes, Plan, Plans,
@@ -420,8 +420,8 @@ const ASKED_TODO: &[FactRow] = &[
     part("blocked_by", Texts, "Points that it must wait for."),
 ];
 
-static BY_NAME: LazyLock<Names<FactInfo>> = Names::lazy(|| Names::new(FACTS));
-static PARTS_BY_NAME: LazyLock<Names<FactInfo>> = Names::lazy(|| Names::new(DOES));
+static BY_NAME: LazyLock<NameTable<FactInfo>> = NameTable::lazy(|| NameTable::new(FACTS));
+static PARTS_BY_NAME: LazyLock<NameTable<FactInfo>> = NameTable::lazy(|| NameTable::new(DOES));
 
 /// The fact of this name, if there is one.
 pub fn find(name: &str) -> Option<FactInfo> {

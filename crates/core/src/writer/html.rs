@@ -32,7 +32,7 @@ use crate::theme;
 use crate::writer::page::{self, PageOptions, UtcTime};
 use crate::writer::{Order, Wants, Writer};
 
-pub use self::index::Page;
+pub use self::index::IndexedPage;
 
 use self::block::HtmlBlocks;
 use self::out::HtmlOut;

@@ -8,7 +8,7 @@ use std::num::NonZeroU32;
 use std::sync::LazyLock;
 
 use crate::json::{Str, Value};
-use crate::names::Names;
+use crate::name_table::NameTable;
 
 use super::message::Message;
 
@@ -229,7 +229,7 @@ enum EnvelopeKey {
     Beside,
 }
 
-static NAMES: LazyLock<Names<EnvelopeKey>> = Names::lazy(|| Names::new(&FIELDS));
+static NAMES: LazyLock<NameTable<EnvelopeKey>> = NameTable::lazy(|| NameTable::new(&FIELDS));
 
 /// The fields of message lines.
 static FIELDS: [(&str, EnvelopeKey); 96] = [

@@ -7,7 +7,7 @@ use super::edit;
 use crate::dialect::fact;
 use crate::item::{Action, Fact, Item};
 use crate::json::{Kind, Record, Value};
-use crate::names::Names;
+use crate::name_table::NameTable;
 
 /// Structured results hold the same facts under names that differ by tool; this is what ours are called.
 /// The shape decides, not the tool: a result whose call isn't known is read as well.
@@ -69,7 +69,7 @@ static FACTS: [(&str, &str); 55] = [
     ("cell_id", "cell"),
 ];
 
-static FACT_NAMES: LazyLock<Names<&str>> = Names::lazy(|| Names::new(&FACTS));
+static FACT_NAMES: LazyLock<NameTable<&str>> = NameTable::lazy(|| NameTable::new(&FACTS));
 
 /// Facts of the `file` of a Read result.
 const FILE_FACTS: &[(&str, &str)] = &[

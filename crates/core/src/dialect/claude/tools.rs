@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use crate::dialect::tool::{self, Tool};
 use crate::item::{Deed, Part};
-use crate::names::Names;
+use crate::name_table::NameTable;
 
 /// The tool of this name, if it is one of its own.
 pub(in crate::dialect) fn find(name: &str) -> Option<Tool> {
@@ -17,7 +17,7 @@ pub(super) fn of(name: &str) -> Tool {
     find(name).unwrap_or_else(unknown)
 }
 
-static NAMES: LazyLock<Names<Tool>> = Names::lazy(|| Names::new(&TOOLS));
+static NAMES: LazyLock<NameTable<Tool>> = NameTable::lazy(|| NameTable::new(&TOOLS));
 
 const QUERY: &[Part] = &[Part::key("query", "query")];
 const PAGE: &[Part] = &[Part::key("url", "url"), Part::key("prompt", "prompt")];

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use crate::dialect::tool::{self, Tool};
 use crate::item::{Deed, Part};
 use crate::json::Value;
-use crate::names::Names;
+use crate::name_table::NameTable;
 
 use super::command;
 
@@ -34,7 +34,7 @@ pub(in crate::dialect) fn find(name: &str) -> Option<Tool> {
     NAMES.get(name.as_bytes())
 }
 
-static NAMES: LazyLock<Names<Tool>> = Names::lazy(|| Names::new(&TOOLS));
+static NAMES: LazyLock<NameTable<Tool>> = NameTable::lazy(|| NameTable::new(&TOOLS));
 
 const COMMANDS: &[Part] = &[
     Part::key("cmd", "command"),

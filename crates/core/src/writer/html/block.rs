@@ -4,7 +4,7 @@ use std::mem;
 
 use super::out::HtmlOut;
 use super::prose;
-use crate::entry::{Block, DiffLine, Hunk, Line, LineChange, ListItem, Picture, Point, Role, Setting};
+use crate::entry::{Block, DiffLine, Hunk, Line, LineChange, ListItem, Picture, Point, Role, TextLayout};
 use crate::writer::page::{self, PageOptions, PictureSource};
 use crate::writer::terminal::changed;
 use crate::writer::{commonmark, highlight};
@@ -80,7 +80,7 @@ impl HtmlBlocks<'_, '_> {
     }
 
     fn code(&mut self, text: &str, lang: Option<&str>, start: Option<u64>, role: &Role) {
-        let is_command = role.setting() == Setting::Command;
+        let is_command = role.text_layout() == TextLayout::Command;
         let class = match role.name() {
             _ if is_command => "cmd",
             "result.error" | "result.error.text" | "outcome.error" => "err",

@@ -11,7 +11,7 @@ use crate::text;
 
 /// A page that an index leads to.
 #[derive(Clone, Debug)]
-pub struct Page {
+pub struct IndexedPage {
     /// The name of its file, in the index's own folder: letters, digits, `-`, `_` and `.`.
     pub href: String,
     /// What it was made of; foreign text, not cleaned.
@@ -26,7 +26,7 @@ pub struct Page {
 
 impl Html {
     /// The page that leads to `pages`, in their order.
-    pub fn index(pages: &[Page]) -> String {
+    pub fn index(pages: &[IndexedPage]) -> String {
         let (mut buffer, mut page) = (String::new(), String::new());
         let mut out = HtmlOut::new(&mut buffer, &mut page);
         head("Agent sessions", &mut out);
@@ -54,7 +54,7 @@ impl Html {
     }
 }
 
-fn row(page: &Page, out: &mut HtmlOut<'_>) {
+fn row(page: &IndexedPage, out: &mut HtmlOut<'_>) {
     out.raw("<tr><td><a href=\"");
     out.text(&page.href);
     out.raw("\">");

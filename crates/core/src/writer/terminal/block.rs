@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::rows::{BUFFER, RowWriter, first_line, glyph};
 use super::wrap::{self, StyledText};
 use super::{Look, diff, prose, table};
-use crate::entry::{Block, Line, ListItem, Point, Role, Setting, Span};
+use crate::entry::{Block, Line, ListItem, Point, Role, Span, TextLayout};
 use crate::formatter::figures;
 use crate::profile::Glyphs;
 use crate::theme::Style;
@@ -39,7 +39,8 @@ impl TerminalBlocks<'_, '_> {
             match blocks.next() {
                 Some(Block::Details { summary, body }) => {
                     self.line(summary);
-                    if summary.spans.first().is_some_and(|span| span.role.setting() == Setting::Folded) {
+                    if summary.spans.first().is_some_and(|span| span.role.text_layout() == TextLayout::Folded)
+                    {
                         continue;
                     }
                     around.push((blocks, level));
@@ -113,14 +114,14 @@ impl TerminalBlocks<'_, '_> {
     pub(super) fn code(&mut self, text: &str, lang: Option<&str>, start: Option<u64>, role: &Role) {
         let look = self.writer.look();
         let mut numbers = start.map(|start| LineNumbers::new(start, text));
-        let level = match role.setting() {
-            Setting::Command => {
+        let level = match role.text_layout() {
+            TextLayout::Command => {
                 let shape = look.piece("mark.command", glyph(look, "command"));
                 Some(self.writer.mark(shape, wrap::width(shape.text)))
             }
             // Further in than the result that may follow.
-            Setting::Value => Some(self.writer.shift(2 * look.layout.margin)),
-            Setting::Plain | Setting::Folded => None,
+            TextLayout::Value => Some(self.writer.shift(2 * look.layout.margin)),
+            TextLayout::Plain | TextLayout::Folded => None,
         };
         let role = role.name();
         let mut colours = match lang {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use crate::json::is_same;
 
 /// Known names, each with what it means.
-pub(crate) struct Names<T: 'static> {
+pub(crate) struct NameTable<T: 'static> {
     /// Positions in the table plus one, by hash of the name; zero is empty.
     slots: [u8; SLOTS],
     table: &'static [(&'static str, T)],
@@ -14,7 +14,7 @@ pub(crate) struct Names<T: 'static> {
 /// Room for twice the names of the largest table, so that a look-up ends soon.
 const SLOTS: usize = 256;
 
-impl<T: Copy> Names<T> {
+impl<T: Copy> NameTable<T> {
     /// Names that are sorted into their slots at first use.
     pub(crate) const fn lazy(make: fn() -> Self) -> LazyLock<Self> {
         LazyLock::new(make)
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn all_names_are_found_and_no_others() {
         static TABLE: [(&str, u8); 4] = [("a", 1), ("b", 2), ("session_id", 3), ("sessionId", 4)];
-        let names = Names::new(&TABLE);
+        let names = NameTable::new(&TABLE);
         for (name, meaning) in TABLE {
             assert_eq!(names.get(name.as_bytes()), Some(meaning));
         }
