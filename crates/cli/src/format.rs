@@ -11,7 +11,7 @@ use std::sync::Arc;
 use streamfmt::core::pipeline::{Pipeline, Report, Stages};
 use streamfmt::core::profile::Ci;
 use streamfmt::core::writer::ci::parted;
-use streamfmt::{Engine, relay, subagents};
+use streamfmt::{Engine, run_parallel, subagents};
 
 use crate::also::{self, Also, Summary};
 use crate::args::Args;
@@ -175,7 +175,7 @@ impl<'a, 'w> Run<'a, 'w> {
         let large = source.large_file(LARGE);
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
         let fed = match (large, pipeline.stages()) {
-            (Some(file), Some(stages)) if threads > 1 => self.relay(file, threads, stages),
+            (Some(file), Some(stages)) if threads > 1 => self.run_parallel(file, threads, stages),
             _ => self.feed(&mut source, &mut pipeline),
         };
         if let Err(error) = fed {
@@ -352,14 +352,14 @@ impl<'a, 'w> Run<'a, 'w> {
     }
 
     /// The same of a large file, on several threads.
-    fn relay(&mut self, file: File, threads: usize, stages: Stages<'_>) -> std::io::Result<()> {
+    fn run_parallel(&mut self, file: File, threads: usize, stages: Stages<'_>) -> std::io::Result<()> {
         let size = file.metadata().ok().map(|about| about.len());
         let label = self.label();
         let is_summed = self.summary_path().is_some();
         let Self { output, also, tee, signals, bytes, .. } = self;
         let mut progress = Progress::begin(size, output.is_out_of_sight(), label);
         let mut input = Copied { file, tee, progress: progress.as_mut(), signals, bytes };
-        relay(stages, threads, &mut input, |text| {
+        run_parallel(stages, threads, &mut input, |text| {
             // A failure is kept by the output, which is asked right here.
             let _ = output.write_str(text);
             output.flush();

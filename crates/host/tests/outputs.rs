@@ -13,7 +13,7 @@ use streamfmt::core::pipeline::{Known, Output, Pipeline, Report, Settled, Setup,
 use streamfmt::core::redact::Redaction;
 use streamfmt::golden::pieces;
 use streamfmt::lua::pack::Pack;
-use streamfmt::{Engine, relay};
+use streamfmt::{Engine, run_parallel};
 
 use recordings::recordings;
 
@@ -137,7 +137,7 @@ fn threads_write_several_outputs_as_one_does() {
     let expected: Vec<_> = engines.iter().map(|engine| alone(engine, [&*bytes])).collect();
     for threads in 1..=3 {
         let ((mut pipeline, pages), mut text) = (together(&engines), String::new());
-        relay(pipeline.stages().unwrap(), threads, &*bytes, |piece| {
+        run_parallel(pipeline.stages().unwrap(), threads, &*bytes, |piece| {
             text.push_str(piece);
             ControlFlow::Continue(())
         })

@@ -50,12 +50,13 @@ fn a_large_file_on_several_threads_says_what_it_says_on_one() {
     for arguments in ["--to items s.jsonl", "--to text --profile full s.jsonl"] {
         // What a plugin takes part in is on one thread.
         let slowly = folder.run(&format!("--report --plugin silent.lua --summary slowly.md {arguments}"));
-        let relayed = folder.run(&format!("--report --tee copy.jsonl --summary slowly.md {arguments}"));
+        let parallel = folder.run(&format!("--report --tee copy.jsonl --summary slowly.md {arguments}"));
         assert!(
-            relayed.stdout.contains("5999 words") && relayed.stdout.matches(" words words").count() > 12_000
+            parallel.stdout.contains("5999 words")
+                && parallel.stdout.matches(" words words").count() > 12_000
         );
-        assert_eq!(relayed.stderr, slowly.stderr);
-        assert!(relayed.stdout == slowly.stdout, "{arguments}");
+        assert_eq!(parallel.stderr, slowly.stderr);
+        assert!(parallel.stdout == slowly.stdout, "{arguments}");
         assert_eq!(folder.read("copy.jsonl"), folder.read("s.jsonl"));
         std::fs::remove_file(folder.path("copy.jsonl")).unwrap();
         let summaries = folder.read("slowly.md");

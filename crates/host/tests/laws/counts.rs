@@ -15,7 +15,7 @@ use streamfmt::core::profile::Filter;
 use streamfmt::core::redact::Redaction;
 use streamfmt::engine::Engine;
 use streamfmt::golden::pieces;
-use streamfmt::relay;
+use streamfmt::run_parallel;
 
 use crate::generated::{Input, stream};
 use crate::recordings::{hostile, recordings};
@@ -155,7 +155,7 @@ fn assert_counts(name: &str, bytes: &[u8], index: Option<usize>) {
             assert_eq!(run(written(engine), pieces::odd(bytes, 3), false), expected, "{name}, as {writer}");
         }
         let (mut pipeline, mut text) = (written(engine), String::new());
-        relay(pipeline.stages().unwrap(), 2, bytes, |piece| {
+        run_parallel(pipeline.stages().unwrap(), 2, bytes, |piece| {
             text.push_str(piece);
             ControlFlow::Continue(())
         })

@@ -45,13 +45,13 @@ const LOOKS: usize = 2_000;
 ///
 /// ```
 /// use std::ops::ControlFlow;
-/// use streamfmt::{Engine, core::pipeline::Pipeline, relay};
+/// use streamfmt::{Engine, core::pipeline::Pipeline, run_parallel};
 ///
 /// let mut pipeline = Pipeline::new(Engine::builder().build()?.setup());
 /// let (input, mut text) = ("no record\n".repeat(9).into_bytes(), String::new());
 /// // Scripts stay on their thread: without stages, push the bytes.
 /// if let Some(stages) = pipeline.stages() {
-///     relay(stages, 2, &*input, |piece| {
+///     run_parallel(stages, 2, &*input, |piece| {
 ///         text.push_str(piece);
 ///         ControlFlow::Continue(())
 ///     })?;
@@ -63,45 +63,45 @@ const LOOKS: usize = 2_000;
 ///
 /// # Panics
 /// If `input`, `output` or a stage does.
-pub fn relay(
+pub fn run_parallel(
     stages: Stages<'_>,
     threads: usize,
     input: impl Read + Send,
     output: impl FnMut(&str) -> ControlFlow<()> + Send,
 ) -> io::Result<()> {
     let Stages { framer, reader, intake, outlet, scribe } = stages;
-    let source = Source { input, framer, rest: Vec::new(), batches: 0, end: None };
-    let relay = Relay {
+    let source = BatchSource { input, framer, rest: Vec::new(), batches: 0, end: None };
+    let run = ParallelRun {
         source: Mutex::new(source),
         reader,
-        intake: Turns::new(intake),
-        outlet: Turns::new(outlet),
-        pen: Turns::new(Pen { scribe, output }),
+        intake: StageTurns::new(intake),
+        outlet: StageTurns::new(outlet),
+        sink: StageTurns::new(TextSink { scribe, output }),
         is_over: AtomicBool::new(false),
     };
     std::thread::scope(|scope| {
         for _ in 1..threads {
             // With fewer threads it is slower, no more.
-            let _ = std::thread::Builder::new().spawn_scoped(scope, || relay.run());
+            let _ = std::thread::Builder::new().spawn_scoped(scope, || run.work());
         }
-        relay.run();
+        run.work();
     });
-    relay.source.into_inner().unwrap_or_else(PoisonError::into_inner).end.unwrap_or(Ok(()))
+    run.source.into_inner().unwrap_or_else(PoisonError::into_inner).end.unwrap_or(Ok(()))
 }
 
 /// What all threads share.
-struct Relay<'a, R, W> {
-    source: Mutex<Source<'a, R>>,
+struct ParallelRun<'a, R, W> {
+    source: Mutex<BatchSource<'a, R>>,
     reader: Reader,
-    intake: Turns<&'a mut Intake>,
-    outlet: Turns<&'a mut Outlet>,
-    pen: Turns<Pen<'a, W>>,
+    intake: StageTurns<&'a mut Intake>,
+    outlet: StageTurns<&'a mut Outlet>,
+    sink: StageTurns<TextSink<'a, W>>,
     /// Whether nothing more is wanted, or a thread panicked.
     is_over: AtomicBool,
 }
 
 /// Where lines come from.
-struct Source<'a, R> {
+struct BatchSource<'a, R> {
     input: R,
     framer: &'a mut Framer,
     /// Bytes that were read and are left for the next batch.
@@ -113,7 +113,7 @@ struct Source<'a, R> {
 }
 
 /// Where text goes.
-struct Pen<'a, W> {
+struct TextSink<'a, W> {
     scribe: &'a mut Scribe,
     output: W,
 }
@@ -122,7 +122,7 @@ struct Pen<'a, W> {
 #[derive(Default)]
 struct Batch {
     bytes: Vec<u8>,
-    lines: Vec<Line>,
+    lines: Vec<BatchLine>,
     readings: Vec<(u64, Reading)>,
     steps: Vec<Step>,
     said: Vec<Said>,
@@ -130,21 +130,21 @@ struct Batch {
 }
 
 /// A line of a batch.
-struct Line {
+struct BatchLine {
     number: u64,
-    place: Place,
+    place: LineBytes,
     oversized: Option<u64>,
 }
 
 /// Where the bytes of a line are.
-enum Place {
+enum LineBytes {
     /// In the bytes of the batch.
     Batch(Range<usize>),
     /// Here: they came in several pieces.
     Own(Vec<u8>),
 }
 
-impl<R: Read> Source<'_, R> {
+impl<R: Read> BatchSource<'_, R> {
     /// Reads the lines of the next batch; gives its number, from 0, or nothing at the end.
     fn read(&mut self, batch: &mut Batch) -> Option<u64> {
         let Batch { bytes, lines, .. } = batch;
@@ -164,11 +164,11 @@ impl<R: Read> Source<'_, R> {
                 let place = match bytes {
                     Cow::Borrowed(bytes) => {
                         let at = bytes.as_ptr().addr() - start;
-                        Place::Batch(at..at + bytes.len())
+                        LineBytes::Batch(at..at + bytes.len())
                     }
-                    Cow::Owned(bytes) => Place::Own(bytes),
+                    Cow::Owned(bytes) => LineBytes::Own(bytes),
                 };
-                lines.push(Line { number: line, place, oversized });
+                lines.push(BatchLine { number: line, place, oversized });
             });
             at = end;
         }
@@ -196,7 +196,7 @@ impl<R: Read> Source<'_, R> {
     }
 }
 
-impl<W: FnMut(&str) -> ControlFlow<()>> Pen<'_, W> {
+impl<W: FnMut(&str) -> ControlFlow<()>> TextSink<'_, W> {
     /// Writes what was said; nothing if nothing more is wanted.
     fn write(&mut self, said: &mut Vec<Said>, text: &mut String) -> Option<()> {
         // A string takes everything.
@@ -208,9 +208,9 @@ impl<W: FnMut(&str) -> ControlFlow<()>> Pen<'_, W> {
     }
 }
 
-impl<R: Read, W: FnMut(&str) -> ControlFlow<()>> Relay<'_, R, W> {
+impl<R: Read, W: FnMut(&str) -> ControlFlow<()>> ParallelRun<'_, R, W> {
     /// One thread's part.
-    fn run(&self) {
+    fn work(&self) {
         let _end = EndOnPanic(self);
         let mut batch = Batch::default();
         while !self.is_over.load(Ordering::Relaxed) {
@@ -225,18 +225,18 @@ impl<R: Read, W: FnMut(&str) -> ControlFlow<()>> Relay<'_, R, W> {
     /// Goes the whole way with a batch; nothing if nothing more is wanted.
     fn format(&self, number: u64, batch: &mut Batch) -> Option<()> {
         let Batch { bytes, lines, readings, steps, said, text } = batch;
-        let read = lines.drain(..).map(|Line { number, place, oversized }| {
+        let read = lines.drain(..).map(|BatchLine { number, place, oversized }| {
             let bytes = match place {
-                Place::Batch(range) => Cow::Borrowed(&bytes[range]),
-                Place::Own(bytes) => Cow::Owned(bytes),
+                LineBytes::Batch(range) => Cow::Borrowed(&bytes[range]),
+                LineBytes::Own(bytes) => Cow::Owned(bytes),
             };
             (number, self.reader.read(Frame { line: number, bytes, oversized }))
         });
         readings.extend(read);
 
-        let mut intake = Turn::new(&self.intake, number, &self.is_over);
-        let mut outlet = Turn::new(&self.outlet, number, &self.is_over);
-        let mut pen = Turn::new(&self.pen, number, &self.is_over);
+        let mut intake = StageTurn::new(&self.intake, number, &self.is_over);
+        let mut outlet = StageTurn::new(&self.outlet, number, &self.is_over);
+        let mut sink = StageTurn::new(&self.sink, number, &self.is_over);
         let mut size = 0;
         let mut is_wanted = Some(());
         for (line, reading) in readings.drain(..) {
@@ -248,7 +248,7 @@ impl<R: Read, W: FnMut(&str) -> ControlFlow<()>> Relay<'_, R, W> {
                     size = 0;
                     is_wanted = outlet.wait().and_then(|outlet| {
                         steps.drain(..).for_each(|step| outlet.take(step, said));
-                        pen.wait()?.write(said, text)
+                        sink.wait()?.write(said, text)
                     });
                 }
             });
@@ -258,23 +258,23 @@ impl<R: Read, W: FnMut(&str) -> ControlFlow<()>> Relay<'_, R, W> {
         let stage = outlet.wait()?;
         steps.drain(..).for_each(|step| stage.take(step, said));
         outlet.pass()?;
-        pen.wait()?.write(said, text)?;
-        pen.pass()
+        sink.wait()?.write(said, text)?;
+        sink.pass()
     }
 }
 
-impl<R, W> Relay<'_, R, W> {
+impl<R, W> ParallelRun<'_, R, W> {
     /// Ends all threads.
     fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
         self.intake.wake();
         self.outlet.wake();
-        self.pen.wake();
+        self.sink.wake();
     }
 }
 
 /// Ends all threads when one of them panics: nobody must wait for a turn that never comes.
-struct EndOnPanic<'a, 'b, R, W>(&'a Relay<'b, R, W>);
+struct EndOnPanic<'a, 'b, R, W>(&'a ParallelRun<'b, R, W>);
 
 impl<R, W> Drop for EndOnPanic<'_, '_, R, W> {
     fn drop(&mut self) {
@@ -285,7 +285,7 @@ impl<R, W> Drop for EndOnPanic<'_, '_, R, W> {
 }
 
 /// What threads use in turn, in the order of their batches.
-struct Turns<T> {
+struct StageTurns<T> {
     /// Whose turn it is. It changes while `value` is locked.
     next: AtomicU64,
     value: Mutex<T>,
@@ -294,7 +294,7 @@ struct Turns<T> {
     asleep: AtomicU64,
 }
 
-impl<T> Turns<T> {
+impl<T> StageTurns<T> {
     fn new(value: T) -> Self {
         Self {
             next: AtomicU64::new(0),
@@ -312,15 +312,15 @@ impl<T> Turns<T> {
 }
 
 /// One turn, waited for when it is needed. It must be passed on, or nobody gets a later one.
-struct Turn<'a, T> {
-    turns: &'a Turns<T>,
+struct StageTurn<'a, T> {
+    turns: &'a StageTurns<T>,
     number: u64,
     is_over: &'a AtomicBool,
     value: Option<MutexGuard<'a, T>>,
 }
 
-impl<'a, T> Turn<'a, T> {
-    fn new(turns: &'a Turns<T>, number: u64, is_over: &'a AtomicBool) -> Self {
+impl<'a, T> StageTurn<'a, T> {
+    fn new(turns: &'a StageTurns<T>, number: u64, is_over: &'a AtomicBool) -> Self {
         Self { turns, number, is_over, value: None }
     }
 

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use streamfmt::core::item::Action;
 use streamfmt::core::pipeline::{Pieces, Pipeline, Report};
-use streamfmt::{Engine, relay};
+use streamfmt::{Engine, run_parallel};
 
 /// Hands out bytes in pieces of ever other sizes, then ends or fails.
 struct Drip<'a> {
@@ -90,7 +90,7 @@ fn on_threads(
     input: impl Read + Send,
 ) -> (io::Result<()>, String, Report) {
     let mut text = String::new();
-    let read = relay(pipeline.stages().unwrap(), threads, input, |piece| {
+    let read = run_parallel(pipeline.stages().unwrap(), threads, input, |piece| {
         text.push_str(piece);
         ControlFlow::Continue(())
     });
@@ -107,9 +107,9 @@ fn any_number_of_threads_says_the_same() {
             text.contains("turn 3999") && report.lines > 12_000 && report.damaged > 0 && report.raw_lines > 0
         );
         for threads in 1..=4 {
-            let (read, relayed, counts) = on_threads(pipeline(writer), threads, Drip::of(input.as_bytes()));
+            let (read, parallel, counts) = on_threads(pipeline(writer), threads, Drip::of(input.as_bytes()));
             read.unwrap();
-            assert!(relayed == text, "{writer}, {threads} threads");
+            assert!(parallel == text, "{writer}, {threads} threads");
             assert_eq!(counts, report, "{writer}, {threads} threads");
         }
     }
@@ -121,9 +121,9 @@ fn lines_of_hardly_a_byte_are_said_in_order() {
     let input = session(200).replace("call-", "one-") + "\n" + &tiny + &session(200);
     let (text, report) = on_one_thread("json", &input);
     assert!(report.lines > 190_000);
-    let (read, relayed, counts) = on_threads(pipeline("json"), 2, input.as_bytes());
+    let (read, parallel, counts) = on_threads(pipeline("json"), 2, input.as_bytes());
     read.unwrap();
-    assert!(relayed == text);
+    assert!(parallel == text);
     assert_eq!(counts, report);
 }
 
@@ -132,9 +132,9 @@ fn what_was_read_before_an_error_is_said() {
     let input = session(2_000);
     let (text, _) = on_one_thread("text", &input);
     let drip = Drip { fails: true, ..Drip::of(input.as_bytes()) };
-    let (read, relayed, _) = on_threads(pipeline("text"), 3, drip);
+    let (read, parallel, _) = on_threads(pipeline("text"), 3, drip);
     assert_eq!(read.unwrap_err().to_string(), "no more");
-    assert!(relayed == text);
+    assert!(parallel == text);
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn nothing_more_is_read_once_nothing_more_is_wanted() {
         let mut pipeline = pipeline("text");
         let mut drip = Drip::of(input.as_bytes());
         let mut said = 0;
-        relay(pipeline.stages().unwrap(), threads, &mut drip, |_| {
+        run_parallel(pipeline.stages().unwrap(), threads, &mut drip, |_| {
             said += 1;
             if said < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })
@@ -161,7 +161,7 @@ fn a_panic_ends_all_threads_and_comes_out() {
         let mut pipeline = pipeline("text");
         let mut said = 0;
         let ended = catch_unwind(AssertUnwindSafe(|| {
-            relay(pipeline.stages().unwrap(), threads, Drip::of(input.as_bytes()), |_| {
+            run_parallel(pipeline.stages().unwrap(), threads, Drip::of(input.as_bytes()), |_| {
                 said += 1;
                 assert!(said < 4, "on purpose");
                 ControlFlow::Continue(())
@@ -191,9 +191,9 @@ fn a_sub_agents_file_of_any_size_is_said_at_its_place() {
     one.push(input.as_bytes(), &mut text).unwrap();
     one.finish(&mut text).unwrap();
     assert!(text.contains("inner-5999"));
-    let (read, relayed, report) = on_threads(with_agent(), 2, Drip::of(input.as_bytes()));
+    let (read, parallel, report) = on_threads(with_agent(), 2, Drip::of(input.as_bytes()));
     read.unwrap();
-    assert!(relayed == text);
+    assert!(parallel == text);
     assert_eq!(&report, one.report());
 }
 
