@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::net::Ipv6Addr;
 use std::ops::Range;
 
-use pulldown_cmark::{Event, Options, Parser, Tag};
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
 
 use super::page;
 
@@ -60,6 +60,27 @@ static MAY_BE_MARK: [bool; 256] = {
 pub(super) fn parse(text: &str) -> Parser<'_> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     Parser::new_ext(text, options)
+}
+
+/// A block of code that is open.
+pub(super) struct OpenCode {
+    pub(super) language: String,
+    pub(super) text: String,
+}
+
+impl OpenCode {
+    /// One in this language, none if it is empty.
+    pub(super) fn of(language: &str) -> Self {
+        Self { language: language.to_owned(), text: String::new() }
+    }
+
+    /// One that begins so.
+    pub(super) fn begin(kind: &CodeBlockKind<'_>) -> Self {
+        Self::of(match kind {
+            CodeBlockKind::Fenced(info) => info.split_whitespace().next().unwrap_or(""),
+            CodeBlockKind::Indented => "",
+        })
+    }
 }
 
 /// What links are defined as and no link has used yet: seen nowhere, so writers show them.

@@ -2,12 +2,12 @@
 //!
 //! Raw HTML is text, a picture is a link to it, and only addresses of harmless schemes are links.
 
-use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Tag, TagEnd, TextMergeStream};
+use pulldown_cmark::{Alignment, Event, HeadingLevel, Tag, TagEnd, TextMergeStream};
 
 use super::block::code_lines;
 use super::out::HtmlOut;
 use crate::text;
-use crate::writer::commonmark::{self, Definitions};
+use crate::writer::commonmark::{self, Definitions, OpenCode};
 
 /// Browsers give up on elements that lie some five times deeper.
 const MAX_DEPTH: usize = 96;
@@ -66,8 +66,7 @@ struct HtmlTable {
 
 struct HtmlProse<'w, 'p> {
     out: &'w mut HtmlOut<'p>,
-    /// Language and text of the code that is open.
-    code: Option<(String, String)>,
+    code: Option<OpenCode>,
     links: Vec<OpenHtmlLink>,
     table: Option<HtmlTable>,
     headings: Headings,
@@ -104,8 +103,8 @@ impl HtmlProse<'_, '_> {
     }
 
     fn text(&mut self, text: &str) {
-        if let Some((_, code)) = &mut self.code {
-            code.push_str(text);
+        if let Some(code) = &mut self.code {
+            code.text.push_str(text);
             return;
         }
         let text = text::clean(text);
@@ -128,14 +127,8 @@ impl HtmlProse<'_, '_> {
                 self.out.raw(HEADINGS[level - 3].0);
             }
             Tag::BlockQuote(_) => self.out.raw("<blockquote>"),
-            Tag::CodeBlock(kind) => {
-                let language = match &kind {
-                    CodeBlockKind::Fenced(info) => info.split_whitespace().next().unwrap_or(""),
-                    CodeBlockKind::Indented => "",
-                };
-                self.code = Some((language.to_owned(), String::new()));
-            }
-            Tag::HtmlBlock => self.code = Some((String::new(), String::new())),
+            Tag::CodeBlock(kind) => self.code = Some(OpenCode::begin(&kind)),
+            Tag::HtmlBlock => self.code = Some(OpenCode::of("")),
             Tag::List(Some(1)) => self.out.raw("<ol>"),
             Tag::List(Some(first)) => {
                 self.out.raw("<ol start=\"");
@@ -210,7 +203,7 @@ impl HtmlProse<'_, '_> {
             TagEnd::Heading(_) => self.out.raw(HEADINGS[self.headings.last.clamp(3, 6) - 3].1),
             TagEnd::BlockQuote(_) => self.out.raw("</blockquote>"),
             TagEnd::CodeBlock | TagEnd::HtmlBlock => {
-                if let Some((language, code)) = self.code.take() {
+                if let Some(OpenCode { language, text: code }) = self.code.take() {
                     let code = text::clean(code.trim_end_matches('\n'));
                     self.out.raw("<pre tabindex=\"0\"><code>");
                     code_lines(self.out, &code, Some(&language), None);

@@ -6,13 +6,13 @@
 use std::borrow::Cow;
 use std::mem;
 
-use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Tag, TagEnd, TextMergeStream};
+use pulldown_cmark::{Alignment, Event, HeadingLevel, Tag, TagEnd, TextMergeStream};
 
 use super::LINE;
 use super::spelling::Spelling;
 use crate::find::find;
 use crate::text;
-use crate::writer::commonmark::{self, Definitions};
+use crate::writer::commonmark::{self, Definitions, OpenCode};
 use crate::writer::lines::{LineLevel, LineWriter};
 use crate::writer::page;
 
@@ -66,11 +66,6 @@ struct OpenMarkdownLink {
     start: usize,
 }
 
-struct MarkdownCode {
-    language: String,
-    text: String,
-}
-
 struct MarkdownTable {
     aligns: Vec<Alignment>,
     row: String,
@@ -90,7 +85,7 @@ struct MarkdownProse<'w, 'p> {
     lists: Vec<Option<u64>>,
     /// Whether an empty line must come before the next block.
     gap: bool,
-    code: Option<MarkdownCode>,
+    code: Option<OpenCode>,
     table: Option<MarkdownTable>,
     in_heading: bool,
 }
@@ -185,15 +180,11 @@ impl MarkdownProse<'_, '_> {
             }
             Tag::CodeBlock(kind) => {
                 self.begin();
-                let language = match &kind {
-                    CodeBlockKind::Fenced(info) => info.split_whitespace().next().unwrap_or(""),
-                    CodeBlockKind::Indented => "",
-                };
-                self.code = Some(MarkdownCode { language: language.to_owned(), text: String::new() });
+                self.code = Some(OpenCode::begin(&kind));
             }
             Tag::HtmlBlock => {
                 self.begin();
-                self.code = Some(MarkdownCode { language: "html".to_owned(), text: String::new() });
+                self.code = Some(OpenCode::of("html"));
             }
             Tag::List(first) => {
                 if self.lists.is_empty() {

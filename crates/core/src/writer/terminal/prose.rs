@@ -6,7 +6,7 @@
 
 use std::mem;
 
-use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Tag, TagEnd};
+use pulldown_cmark::{Alignment, Event, HeadingLevel, Tag, TagEnd};
 
 use super::block::{TerminalBlocks, coloured, target};
 use super::rows::{RowLevel, first_line, glyph};
@@ -14,7 +14,7 @@ use super::table::{self, Align, TableCell};
 use super::wrap::{self, StyledText};
 use crate::text::Text;
 use crate::theme::Style;
-use crate::writer::commonmark::{self, Definitions};
+use crate::writer::commonmark::{self, Definitions, OpenCode};
 use crate::writer::highlight;
 
 /// Writes Markdown. `role` is that of its plain text.
@@ -60,11 +60,6 @@ struct OpenTerminalLink {
     first: usize,
 }
 
-struct TerminalCode {
-    language: String,
-    text: String,
-}
-
 #[derive(Default)]
 struct TerminalTable {
     aligns: Vec<Align>,
@@ -89,7 +84,7 @@ struct TerminalProse<'w, 'b, 'p> {
     point: bool,
     /// Whether a blank row must come before the next block.
     gap: bool,
-    code: Option<TerminalCode>,
+    code: Option<OpenCode>,
     table: Option<TerminalTable>,
 }
 
@@ -202,15 +197,11 @@ impl TerminalProse<'_, '_, '_> {
             }
             Tag::CodeBlock(kind) => {
                 self.begin_block();
-                let language = match kind {
-                    CodeBlockKind::Fenced(info) => info.split_whitespace().next().unwrap_or("").to_owned(),
-                    CodeBlockKind::Indented => String::new(),
-                };
-                self.code = Some(TerminalCode { language, text: String::new() });
+                self.code = Some(OpenCode::begin(&kind));
             }
             Tag::HtmlBlock => {
                 self.begin_block();
-                self.code = Some(TerminalCode { language: String::new(), text: String::new() });
+                self.code = Some(OpenCode::of(""));
             }
             Tag::List(first) => {
                 if self.lists.is_empty() {
