@@ -9,7 +9,7 @@ mod recordings;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use streamfmt::core::dialect::{Decoder, Guest, Input, tell_action};
+use streamfmt::core::dialect::{Decoder, Guest, Input, set_action};
 use streamfmt::core::entry::{Block, Entry};
 use streamfmt::core::event::Event;
 use streamfmt::core::item::{Action, Content, Fact, Id, Item, Kind, Status};
@@ -33,7 +33,7 @@ impl Decoder for Scripted {
         item.data.extend(input.value.get("exit").map(|exit| ("exit", Fact::Node(exit.node()))));
         item.error = input.value.get("error").is_some();
         item.status = if item.error { Status::Failed } else { Status::Done };
-        tell_action(&mut item, Action::Run);
+        set_action(&mut item, Action::Run);
         item.record = Some(input.record.clone());
         out.push(match &*text("do").unwrap() {
             "amend" => Event::Amend(Box::new(item)),

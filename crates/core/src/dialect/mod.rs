@@ -19,9 +19,9 @@ use crate::item::{Id, Item};
 use crate::json::{Record, Value};
 
 #[cfg(test)]
-pub(crate) use claude::wrapped::tell as tell_wrapped;
+pub(crate) use claude::wrapped::add_facts as add_wrapped_facts;
 pub use foreign::recognise as recognise_foreign;
-pub use tool::{Tool, action_of, fact, tell_action, tell_tool};
+pub use tool::{Tool, action_of, fact, set_action, set_tool};
 pub(crate) use tool::{name as tool_name, todos};
 
 /// One product's way of speaking.

@@ -35,8 +35,8 @@ impl Tool {
         (name, Self { name, deed, parts })
     }
 
-    /// Says on a call what it does.
-    pub(super) fn tell(self, call: &mut Item) {
+    /// Sets on a call what it does.
+    pub(super) fn apply_to(self, call: &mut Item) {
         call.deed = Some(self.deed);
         call.action = Some(self.deed.action());
         call.does = Some(Does::Input(self.parts));
@@ -59,14 +59,14 @@ pub(crate) fn todos(list: Value<'_>) -> FactRef<'_> {
     FactRef::Named(list, TODO)
 }
 
-/// Says on a call or result what it does, which is told by its action alone.
-pub fn tell_action(item: &mut Item, action: Action) {
-    Tool::usual("", action.into()).tell(item);
+/// Sets what a call or result does, where only its action is known.
+pub fn set_action(item: &mut Item, action: Action) {
+    Tool::usual("", action.into()).apply_to(item);
 }
 
-/// Says on a call what the tool of this name does, as far as a product is known to have one.
-pub fn tell_tool(item: &mut Item, name: &str) {
-    tool(name).tell(item);
+/// Sets on a call what the tool of this name does, as far as a product is known to have one.
+pub fn set_tool(item: &mut Item, name: &str) {
+    tool(name).apply_to(item);
     if let Some((server, own)) = mcp(name) {
         item.data.push(("server", Fact::Text(server.to_owned())));
         item.data.push(("tool", Fact::Text(own.to_owned())));

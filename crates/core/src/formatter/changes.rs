@@ -233,12 +233,12 @@ impl FileDiff {
     /// `+2 −1`
     pub(super) fn title(&self) -> Line {
         let mut line = Line::default();
-        self.tell(&mut line);
+        self.push_counts(&mut line);
         line
     }
 
     /// Adds `+2 −1` to a line, and what became of the final line feed: lines that differ in nothing else look the same.
-    pub(super) fn tell(&self, line: &mut Line) {
+    pub(super) fn push_counts(&self, line: &mut Line) {
         if self.added > 0 || self.removed == 0 {
             line.push("change.add", ["+", &figures::count(self.added)].concat());
         }

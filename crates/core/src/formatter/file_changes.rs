@@ -120,11 +120,11 @@ impl<'a> ChangedFiles<'a> {
                 sum.count(changes);
             }
             if is_only {
-                file.tell(title, changes.as_ref());
+                file.push_result(title, changes.as_ref());
             }
         }
         if !is_only {
-            sum.tell(title);
+            sum.push_counts(title);
         }
         for (file, changes) in all {
             if !is_only {
@@ -191,13 +191,13 @@ impl FileChange<'_> {
         let mut line = Line::of(role, self.path.clone());
         self.mark(detail, &mut line);
         if let Some(changes) = changes.filter(|changes| !changes.is_empty()) {
-            changes.tell(&mut line);
+            changes.push_counts(&mut line);
         }
         line
     }
 
     /// Says of the only file what was done: `created, 7 lines`, `deleted −5`, `+2 −1`, `moved`.
-    fn tell(&self, title: &mut Line, changes: Option<&FileDiff>) {
+    fn push_result(&self, title: &mut Line, changes: Option<&FileDiff>) {
         let lines = |changes: &FileDiff| match changes.added() {
             0 => Text::own("created, empty"),
             added => Text::clean_owned(format!("created, {}", &*figures::count_of(added, "line", "lines"))),
@@ -213,7 +213,7 @@ impl FileChange<'_> {
                     title.push("result.note", Text::own("deleted"));
                 }
                 if kind == FileChangeKind::Update || !changes.is_empty() {
-                    changes.tell(title);
+                    changes.push_counts(title);
                 }
             }
         }

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use crate::dialect::{DIALECTS, fact, tell_action, tell_tool, tell_wrapped};
+use crate::dialect::{DIALECTS, add_wrapped_facts, fact, set_action, set_tool};
 use crate::entry::{Block, Line, LineChange, Point, View};
 use crate::formatter::standard::Standard;
 use crate::formatter::{Formatter, Verdict};
@@ -32,12 +32,12 @@ fn item(json: &str) -> Item {
     let mut item = Item::new(if kind == Kind::Result { "c/result" } else { "c" }, kind, 7);
     item.tool = string("tool").map(Arc::from);
     if let Some(name) = &item.tool.clone() {
-        tell_tool(&mut item, name);
+        set_tool(&mut item, name);
         item.data.clear();
     }
     if let Some(name) = string("action") {
         let action = Action::ALL.into_iter().find(|other| other.name() == name).unwrap();
-        tell_action(&mut item, action);
+        set_action(&mut item, action);
     }
     item.input = root.get("input").map(Value::node);
     item.text = root.get("text").map_or(Content::None, |text| Content::Node(text.node()));
@@ -52,7 +52,7 @@ fn item(json: &str) -> Item {
     }
     item.record = Some(Arc::new(record));
     if kind == Kind::Result {
-        tell_wrapped(&mut item);
+        add_wrapped_facts(&mut item);
     }
     item
 }

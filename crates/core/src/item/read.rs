@@ -86,12 +86,12 @@ impl Item {
 fn name_tool(item: &mut Item, tool: Option<&str>, action: Option<Action>) {
     let facts = item.data.len();
     if let Some(tool) = tool {
-        dialect::tell_tool(item, tool);
+        dialect::set_tool(item, tool);
         // They are in the line, if the dialect told them.
         item.data.truncate(facts);
     }
     match action {
-        Some(action) if item.action != Some(action) => dialect::tell_action(item, action),
+        Some(action) if item.action != Some(action) => dialect::set_action(item, action),
         Some(_) => {}
         None => (item.action, item.deed, item.does) = (None, None, None),
     }

@@ -85,7 +85,7 @@ impl Pairing {
         self.bytes += bytes;
         if let Some(entry) = self.pair(entry, bytes) {
             if self.queues.len() == MAX_QUEUES && !self.queues.contains_key(&parent) {
-                self.give_oldest(each);
+                self.emit_oldest(each);
             }
             if entry.kind == Kind::Call {
                 self.calls.insert(entry.id.clone(), parent.clone());
@@ -97,14 +97,14 @@ impl Pairing {
         self.enter(parent.as_ref(), each);
         self.settle(&parent, each);
         while self.bytes > MAX_ALL_BYTES {
-            self.give_oldest(each);
+            self.emit_oldest(each);
         }
     }
 
     /// Gives out all that waits.
     pub(super) fn end(&mut self, each: TakePair<'_>) {
         while !self.queues.is_empty() {
-            self.give_oldest(each);
+            self.emit_oldest(each);
         }
     }
 
@@ -145,9 +145,9 @@ impl Pairing {
             let is_blocked = self.blocks(parent);
             let is_done = queue.waiting.front().is_some_and(|front| !front.awaits());
             if is_full && is_blocked {
-                self.give_call(parent.as_ref(), each);
+                self.emit_call(parent.as_ref(), each);
             } else if is_full || (is_done && !is_blocked) {
-                self.give_front(parent, each);
+                self.emit_front(parent, each);
             } else {
                 return;
             }
@@ -160,7 +160,7 @@ impl Pairing {
     }
 
     /// Gives out the call that a queue is inside of, and all before it.
-    fn give_call(&mut self, parent: Option<&Id>, each: TakePair<'_>) {
+    fn emit_call(&mut self, parent: Option<&Id>, each: TakePair<'_>) {
         let mut chain: Vec<Id> = Vec::new();
         let mut next = parent.cloned();
         while let Some(call) = next.filter(|call| !chain.contains(call)) {
@@ -172,22 +172,22 @@ impl Pairing {
                 if !self.queues.contains_key(&outer) {
                     self.calls.shift_remove(call);
                 }
-                self.give_front(&outer, each);
+                self.emit_front(&outer, each);
             }
         }
     }
 
     /// Gives out the queue that began to wait first.
-    fn give_oldest(&mut self, each: TakePair<'_>) {
+    fn emit_oldest(&mut self, each: TakePair<'_>) {
         let Some(parent) = self.queues.first().map(|(parent, _)| parent.clone()) else { return };
-        self.give_call(parent.as_ref(), each);
+        self.emit_call(parent.as_ref(), each);
         while self.queues.contains_key(&parent) {
-            self.give_front(&parent, each);
+            self.emit_front(&parent, each);
         }
     }
 
     /// Gives out the first that waits inside of `parent`, and what waited for it.
-    fn give_front(&mut self, parent: &Option<Id>, each: TakePair<'_>) {
+    fn emit_front(&mut self, parent: &Option<Id>, each: TakePair<'_>) {
         let Some(queue) = self.queues.get_mut(parent) else { return };
         let Some(WaitingCall { entry, result, bytes, .. }) = queue.waiting.pop_front() else {
             self.queues.shift_remove(parent);
@@ -208,7 +208,7 @@ impl Pairing {
         if let Some(inside) = entry.call.clone().map(Some).filter(|inside| may_nest && inside != parent) {
             // Nothing more comes from inside of a call that is answered.
             while self.queues.contains_key(&inside) {
-                self.give_front(&inside, each);
+                self.emit_front(&inside, each);
             }
         }
         each(entry, result);

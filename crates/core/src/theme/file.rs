@@ -159,7 +159,7 @@ impl<'a> ThemeFile<'a> {
     }
 
     /// Tells what is wrong at a place of this file.
-    pub(super) fn tell(
+    pub(super) fn report(
         &self,
         problems: &mut Vec<ThemeProblem>,
         span: Range<usize>,
@@ -200,7 +200,7 @@ impl<'a> ThemeFile<'a> {
                         .into_iter()
                         .for_each(|(key, value)| self.check_key(key, value, VARIANT_KEYS, problems)),
                     None => {
-                        self.tell(problems, value.span(), format!("{0} is a table: [{0}]", key.get_ref()));
+                        self.report(problems, value.span(), format!("{0} is a table: [{0}]", key.get_ref()));
                     }
                 },
                 _ => self.check_key(key, value, &KEYS, problems),
@@ -220,7 +220,7 @@ impl<'a> ThemeFile<'a> {
         let wrong = match name {
             _ if !known.contains(&name) => {
                 let hint = hint(name, known);
-                return self.tell(problems, key.span(), format!("unknown key {name:?} {hint}"));
+                return self.report(problems, key.span(), format!("unknown key {name:?} {hint}"));
             }
             "palette" | "roles" | "glyphs" => value_is(value.get_ref().is_table())
                 .map(|span| (span, format!("{name} is a table: [{name}]"))),
@@ -236,7 +236,7 @@ impl<'a> ThemeFile<'a> {
             _ => None,
         };
         if let Some((span, message)) = wrong {
-            self.tell(problems, span, message);
+            self.report(problems, span, message);
         }
     }
 
@@ -360,7 +360,7 @@ impl<'a> ThemeFile<'a> {
     ) -> RoleDraft {
         let mut draft = RoleDraft::default();
         let Some(text) = value.get_ref().as_str() else {
-            self.tell(problems, value.span(), "a style is a text such as \"bold red\", or a table");
+            self.report(problems, value.span(), "a style is a text such as \"bold red\", or a table");
             return draft;
         };
         let mut words = text.split_whitespace();
@@ -376,7 +376,7 @@ impl<'a> ThemeFile<'a> {
                 };
                 match find_color(word, palette) {
                     Some(color) => *slot = Some(color),
-                    None => self.tell(problems, value.span(), unknown_color(word, palette, true)),
+                    None => self.report(problems, value.span(), unknown_color(word, palette, true)),
                 }
             }
         }
@@ -398,12 +398,14 @@ impl<'a> ThemeFile<'a> {
                     let role = role.strip_prefix('@').unwrap_or(role);
                     draft.like = Some(Spanned::new(value.span(), role.to_owned()));
                 }
-                ("like", _) => self.tell(problems, value.span(), "like is the name of a role, in quotes"),
+                ("like", _) => self.report(problems, value.span(), "like is the name of a role, in quotes"),
                 (name, value_of) => match (draft.switch(name), value_of.as_bool()) {
                     (Some(switch), Some(on)) => *switch = Some(on),
-                    (Some(_), None) => self.tell(problems, value.span(), format!("{name} is true or false")),
+                    (Some(_), None) => {
+                        self.report(problems, value.span(), format!("{name} is true or false"))
+                    }
                     (None, _) => {
-                        self.tell(
+                        self.report(
                             problems,
                             key.span(),
                             format!("unknown key {name:?} {}", hint(name, &STYLE_KEYS)),
@@ -429,7 +431,7 @@ impl<'a> ThemeFile<'a> {
         };
         let found = find_color(name, palette);
         if found.is_none() {
-            self.tell(problems, value.span(), unknown_color(name, palette, false));
+            self.report(problems, value.span(), unknown_color(name, palette, false));
         }
         found
     }
@@ -454,15 +456,15 @@ impl<'a> ThemeFile<'a> {
             }
             if glyph::mark(name).is_none() {
                 let names: Vec<&str> = glyph::names().collect();
-                self.tell(problems, key.span(), format!("unknown glyph {name:?} {}", hint(name, &names)));
+                self.report(problems, key.span(), format!("unknown glyph {name:?} {}", hint(name, &names)));
                 continue;
             }
             match value.get_ref().as_str() {
                 Some(spelling) if set == Glyphs::Ascii && !spelling.is_ascii() => {
-                    self.tell(problems, value.span(), "a glyph of this set is of ASCII characters");
+                    self.report(problems, value.span(), "a glyph of this set is of ASCII characters");
                 }
                 Some(spelling) if is_glyph(spelling) => found.push((name.to_owned(), spelling.to_owned())),
-                _ => self.tell(problems, value.span(), "a glyph is one to eight visible characters"),
+                _ => self.report(problems, value.span(), "a glyph is one to eight visible characters"),
             }
         }
         found.into_iter()

@@ -85,7 +85,7 @@ fn merge(
                         let words = other.roles.into_iter().filter(|(role, _)| role.starts_with("syntax."));
                         drafts.extend(words.map(|(role, style)| (role, (index, RoleDraft::of(style)))));
                     }
-                    Err(message) => file.tell(&mut problems, span, message),
+                    Err(message) => file.report(&mut problems, span, message),
                 },
                 Syntax::Words(table) => {
                     for (role, draft) in file.words(table, &palette, &mut problems) {
@@ -106,13 +106,13 @@ fn merge(
             && !liked.contains(role.as_str())
             && let Some(message) = wrong_role(role)
         {
-            files[*index].tell(&mut problems, draft.at.clone(), message);
+            files[*index].report(&mut problems, draft.at.clone(), message);
         }
         let (style, message) = resolve(role, draft, &drafts);
         if let Some(like) = &draft.like {
             let misspelled = || (!drafts.contains_key(like.get_ref())).then(|| wrong_role(like.get_ref()))?;
             if let Some(message) = message.or_else(misspelled) {
-                files[*index].tell(&mut problems, like.span(), message);
+                files[*index].report(&mut problems, like.span(), message);
             }
         }
         theme.roles.insert(role.clone(), style);
@@ -159,7 +159,7 @@ fn chain(source: &ThemeSource, lookup: Lookup<'_>, problems: &mut Vec<ThemeProbl
         let (table, _) = DeTable::parse_recoverable(&source.text);
         let value = table.get_ref().get("extends");
         let span = value.map_or(0..0, toml::Spanned::span);
-        let mut tell = |message| problems.push(ThemeProblem::at(source, span.clone(), message));
+        let mut report = |message| problems.push(ThemeProblem::at(source, span.clone(), message));
         let name = match value {
             None if source.name == BASE => break,
             None => BASE,
@@ -167,13 +167,13 @@ fn chain(source: &ThemeSource, lookup: Lookup<'_>, problems: &mut Vec<ThemeProbl
                 Some(NOTHING) => break,
                 Some(name) => name,
                 None => {
-                    tell("extends is the name of a theme, or the path of a file, in quotes".to_owned());
+                    report("extends is the name of a theme, or the path of a file, in quotes".to_owned());
                     BASE
                 }
             },
         };
         let mut found = lookup(name, source).or_else(|message| {
-            tell(message);
+            report(message);
             lookup(BASE, source)
         });
         let names =
@@ -182,9 +182,9 @@ fn chain(source: &ThemeSource, lookup: Lookup<'_>, problems: &mut Vec<ThemeProbl
             let is_known = chain.iter().any(|known| known.name == base.name);
             let way = format!("{} > {}", names(&chain), base.name);
             if is_known {
-                tell(format!("a theme can't extend itself: {way}"));
+                report(format!("a theme can't extend itself: {way}"));
             } else if chain.len() >= DEEPEST && base.name != BASE {
-                tell(format!("more than {DEEPEST} themes extend one another: {way}"));
+                report(format!("more than {DEEPEST} themes extend one another: {way}"));
             }
             if is_known || chain.len() >= DEEPEST {
                 found = lookup(BASE, source)

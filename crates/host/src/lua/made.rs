@@ -216,7 +216,7 @@ impl<'a> Maker<'a> {
             item.data.push(("orphan", Fact::Bool(true)));
         }
         if let Some(name) = told.filter(|_| known.is_none()) {
-            dialect::tell_tool(item, &name);
+            dialect::set_tool(item, &name);
         }
         if let Some(name) = text(fields, "action")? {
             let action = Action::ALL.into_iter().find(|action| action.name() == name);
@@ -225,11 +225,11 @@ impl<'a> Maker<'a> {
                 format!("there is no action \"{name}\" {hint}")
             })?;
             if item.action != Some(action) {
-                dialect::tell_action(item, action);
+                dialect::set_action(item, action);
             }
         }
         if item.action.is_none() {
-            dialect::tell_action(item, Action::Other);
+            dialect::set_action(item, Action::Other);
         }
         Ok(())
     }

@@ -238,7 +238,7 @@ impl Claude {
     /// Sets tool and what it does, and for an MCP tool its server.
     pub(super) fn name_tool(&mut self, item: &mut Item, name: Option<Value<'_>>) {
         let name = name.and_then(Value::decode);
-        tools::of(name.as_deref().unwrap_or_default()).tell(item);
+        tools::of(name.as_deref().unwrap_or_default()).apply_to(item);
         let Some(name) = name else { return };
         item.tool = Some(tool::shared(&mut self.tool, &name));
         if let Some((server, tool)) = mcp(&name) {
@@ -408,7 +408,7 @@ impl Claude {
                 item.data.push(("structured", Fact::Node(structured.node())));
             }
         }
-        wrapped::tell(&mut item);
+        wrapped::add_facts(&mut item);
         if let Some(path) = item.fact("path").filter(|_| item.fact("plan").is_some()).and_then(FactRef::text)
         {
             out.push(Event::Facts(Box::new(Facts { plan_file: Some(path), ..Facts::default() })));

@@ -75,17 +75,17 @@ pub(in crate::dialect) fn sentences() -> Vec<&'static str> {
     SENTENCES.iter().copied().chain(super::marker::sentences()).collect()
 }
 
-/// Tells on a result what its text says beside what the tool said.
-pub(crate) fn tell(item: &mut Item) {
+/// Adds to a result what its text says beside what the tool said.
+pub(crate) fn add_facts(item: &mut Item) {
     item.words = Some(words);
     if let Some(folder) = reset_told(item) {
         item.data.push(("cwd", Fact::Text(folder)));
     }
     if item.error {
-        return tell_failure(item);
+        return add_failure(item);
     }
     let fact = match item.deed {
-        Some(Deed::Job) => return tell_job(item),
+        Some(Deed::Job) => return add_job(item),
         Some(Deed::Write | Deed::Edit | Deed::EditCell) if item.fact("patch").is_none() => {
             if item.fact("created").is_none() && begins(item, CREATED) {
                 ("created", Fact::Bool(true))
@@ -116,7 +116,7 @@ fn begins(item: &Item, with: &str) -> bool {
 }
 
 /// The exit code of a failed command, and how a person stopped a call.
-fn tell_failure(item: &mut Item) {
+fn add_failure(item: &mut Item) {
     let text = item.text();
     let is_run = item.deed.is_none_or(|deed| deed.action() == crate::item::Action::Run);
     let code = text.strip_prefix(EXIT).and_then(|rest| rest.lines().next()?.trim().parse().ok());
@@ -134,7 +134,7 @@ fn is_in(text: &str, sentence: &Finder<'_>) -> bool {
 }
 
 /// How a job in the background goes: some versions tell it as facts of a task, others between tags in the text.
-fn tell_job(item: &mut Item) {
+fn add_job(item: &mut Item) {
     let mut facts = Vec::new();
     let task = item.fact("task").and_then(FactRef::value);
     let node = |name: &str| {

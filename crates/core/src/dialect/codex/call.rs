@@ -1,6 +1,6 @@
 //! Calls: of the items that streams and newer session files have, and of what the model asked for.
 
-use crate::dialect::{patch, tell_action, tell_tool};
+use crate::dialect::{patch, set_action, set_tool};
 use crate::item::{Action, Deed, Does, Fact, FactRef, Id, Item, Kind, Part};
 use crate::json::{self, Value};
 
@@ -41,7 +41,7 @@ pub(super) fn of_item(source: CallSource, value: Value<'_>, id: Id, builder: &It
             run(&mut call, tools::COMMAND, command, cwd);
         }
         CallSource::Patch => {
-            tell_tool(&mut call, tools::PATCH);
+            set_tool(&mut call, tools::PATCH);
             if let Some(changes) = value.get("changes") {
                 made(&mut call, changes, vec![("changes", file_changes(changes))]);
                 let paths: Vec<_> =
@@ -54,13 +54,13 @@ pub(super) fn of_item(source: CallSource, value: Value<'_>, id: Id, builder: &It
         CallSource::Mcp => {
             let [server, tool, arguments] = value.get_all(["server", "tool", "arguments"]);
             let [server, tool] = [server, tool].map(|part| part.and_then(Value::decode).unwrap_or_default());
-            tell_tool(&mut call, &["mcp__", &server, "__", &tool].concat());
+            set_tool(&mut call, &["mcp__", &server, "__", &tool].concat());
             call.input = arguments.filter(|arguments| !arguments.is_null()).map(Value::node);
         }
         CallSource::Web => web(&mut call, value.get("action"), value.get("query")),
         CallSource::Agents => {
             let tool = value.get("tool").and_then(Value::decode).unwrap_or_default();
-            tell_tool(&mut call, &tool);
+            set_tool(&mut call, &tool);
             let [prompt, receivers] = value.get_all(["prompt", "receiver_thread_ids"]);
             if let Some(prompt) = prompt.filter(|prompt| prompt.str().is_some()) {
                 made(&mut call, prompt, vec![("prompt", Fact::Node(prompt.node()))]);
@@ -69,7 +69,7 @@ pub(super) fn of_item(source: CallSource, value: Value<'_>, id: Id, builder: &It
             }
         }
         CallSource::Image => {
-            tell_tool(&mut call, tools::IMAGE);
+            set_tool(&mut call, tools::IMAGE);
             if let Some(path) = value.get("path") {
                 made(&mut call, path, vec![("path", path_of(path))]);
             }
@@ -81,13 +81,13 @@ pub(super) fn of_item(source: CallSource, value: Value<'_>, id: Id, builder: &It
 /// The call of a tool of this name with this input, which may be JSON in a string.
 pub(super) fn of_tool(name: &str, input: Option<Value<'_>>, id: Id, builder: &ItemBuilder<'_>) -> Item {
     let mut call = builder.item(id, Kind::Call);
-    tell_tool(&mut call, name);
+    set_tool(&mut call, name);
     if call.deed == Some(Deed::Other)
         && tools::find(name).is_none()
         && let Some((server, own)) = name.split_once("__")
     {
         // Versions before 0.80 name tools of servers without saying that they are such.
-        tell_action(&mut call, Action::Mcp);
+        set_action(&mut call, Action::Mcp);
         call.data.push(("server", Fact::Text(server.to_owned())));
         call.data.push(("tool", Fact::Text(own.to_owned())));
     }
@@ -105,7 +105,7 @@ pub(super) fn of_tool(name: &str, input: Option<Value<'_>>, id: Id, builder: &It
     };
     if let Some(changes) = patch.and_then(|patch| patch::changes_of(&patch.decode()?)) {
         // Whoever hands it over, it is the same tool.
-        tell_tool(&mut call, tools::PATCH);
+        set_tool(&mut call, tools::PATCH);
         made(&mut call, input, vec![("changes", changes)]);
     }
     call.record = Some(record.clone());
@@ -114,10 +114,10 @@ pub(super) fn of_tool(name: &str, input: Option<Value<'_>>, id: Id, builder: &It
 
 /// A command that is run in a folder, by a tool of this name.
 pub(super) fn run(call: &mut Item, tool: &str, command: Option<Value<'_>>, cwd: Option<Value<'_>>) {
-    tell_tool(call, tool);
+    set_tool(call, tool);
     let Some(command) = command else { return };
     if let Some(changes) = command::patch(command).and_then(|patch| patch::changes_of(&patch.decode()?)) {
-        tell_tool(call, tools::PATCH);
+        set_tool(call, tools::PATCH);
         return made(call, command, vec![("changes", changes)]);
     }
     let mut facts = vec![("command", Fact::Made(command::meant, command.node()))];
@@ -127,7 +127,7 @@ pub(super) fn run(call: &mut Item, tool: &str, command: Option<Value<'_>>, cwd: 
 
 /// A search of the web, or a page that is looked at.
 pub(super) fn web(call: &mut Item, action: Option<Value<'_>>, query: Option<Value<'_>>) {
-    tell_tool(call, tools::WEB);
+    set_tool(call, tools::WEB);
     let [url, own, pattern] =
         action.map_or([None; 3], |action| action.get_all(["url", "query", "pattern"]).map(filled));
     let mut facts = Vec::new();

@@ -133,7 +133,7 @@ impl Codex {
         if let Some(total) = info.and_then(|info| info.get("total_token_usage")) {
             let mut totals = builder.item("totals", Kind::Notice);
             totals.data.push(("event", Fact::Text("totals".into())));
-            self.count(total, out).tell(&mut totals);
+            self.count(total, out).add_to(&mut totals);
             self.used = Some(totals);
         }
         bookkeeping("token_count", out);

@@ -132,7 +132,7 @@ impl Codex {
                     result::fail(&mut item);
                     item.text = content(failed);
                 }
-                result::tell_duration(&mut item, message.get("duration"));
+                result::add_duration(&mut item, message.get("duration"));
             }
             _ => {}
         }

@@ -39,7 +39,7 @@ pub(super) fn of_item(source: CallSource, value: Value<'_>, result: &mut Item) {
         fail(result);
         result.data.push(("exit", Fact::Node(exit.node())));
     }
-    tell_duration(result, duration);
+    add_duration(result, duration);
     match source {
         CallSource::Command => result.text = text_of(value, ["aggregated_output", "stdout"]),
         CallSource::Patch => {
@@ -92,7 +92,7 @@ pub(super) fn fail(result: &mut Item) {
 }
 
 /// How long a call took.
-pub(super) fn tell_duration(result: &mut Item, duration: Option<Value<'_>>) {
+pub(super) fn add_duration(result: &mut Item, duration: Option<Value<'_>>) {
     if let Some(duration) = duration.filter(|duration| duration.kind() == json::Kind::Object) {
         result.data.push(("took_ms", Fact::Count(milliseconds, duration.node())));
     }
@@ -172,7 +172,7 @@ fn answer(state: Value<'_>) -> Option<Value<'_>> {
 }
 
 /// What the model was told of the agents that a call is about: JSON in a text.
-pub(super) fn tell_agents(result: &mut Item) {
+pub(super) fn add_agents(result: &mut Item) {
     if result.tool.as_deref() == Some(tools::CLOSE) && !result.error {
         // It repeats what the agent answered before.
         result.data.push(("success", Fact::Bool(true)));

@@ -390,7 +390,7 @@ impl Codex {
         // Some versions wrap the content once more.
         let body = output.map(|output| output.get("content").unwrap_or(output));
         result_content(&mut item, body);
-        wrapped::tell(&mut item);
+        wrapped::add_facts(&mut item);
         if output.and_then(|output| output.get("success")?.bool()) == Some(false) {
             result::fail(&mut item);
         }

@@ -82,7 +82,7 @@ impl Codex {
             }
         }
         if let Some(usage) = usage.filter(|usage| usage.kind() == json::Kind::Object) {
-            self.count(usage, out).tell(&mut outcome);
+            self.count(usage, out).add_to(&mut outcome);
         }
         out.push(Event::Put(Box::new(outcome)));
     }

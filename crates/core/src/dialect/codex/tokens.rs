@@ -29,7 +29,7 @@ impl Tokens {
     }
 
     /// Keeps them on an item, unless there are none: reviews report zeros only.
-    pub(super) fn tell(self, item: &mut Item) {
+    pub(super) fn add_to(self, item: &mut Item) {
         let Self { input, output, cached, written } = self;
         if input == 0 && output == 0 && cached == 0 {
             return;

@@ -69,8 +69,8 @@ pub(super) fn is_made(message: &str) -> bool {
     MADE.iter().any(|start| message.trim_start().starts_with(start))
 }
 
-/// Tells on a result what the text for the model says of how the call went.
-pub(super) fn tell(item: &mut Item) {
+/// Adds to a result what the text for the model says of how the call went.
+pub(super) fn add_facts(item: &mut Item) {
     item.words = Some(words);
     let text = item.text();
     let head = OutputHead::of(&text);
@@ -100,7 +100,7 @@ pub(super) fn tell(item: &mut Item) {
         facts.push(("denied", Fact::Bool(true)));
     }
     item.data.extend(facts);
-    result::tell_agents(item);
+    result::add_agents(item);
     if has_failed {
         result::fail(item);
     }

@@ -62,7 +62,7 @@ pub(in crate::formatter) fn run(answer: &mut ResultContext<'_>) -> Option<View> 
         let path = either(["path", "filePath"]).and_then(FactRef::text).map(|path| context.path(path));
         if let Some(changes) = either(["patch", "hunks"]).and_then(FileDiff::of_patch) {
             let mut line = path.clone().map(|path| Line::of("result.file", path)).unwrap_or_default();
-            changes.tell(&mut line);
+            changes.push_counts(&mut line);
             answer.body.push(Block::line(line));
             answer.body.extend(changes.block(path));
         }

@@ -307,7 +307,7 @@ pub(in crate::formatter) fn cell(answer: &mut ResultContext<'_>) -> Option<View>
         answer.note(Text::own("cell deleted"));
     }
     if !is_deleted || !old.is_empty() {
-        changes.tell(&mut answer.title);
+        changes.push_counts(&mut answer.title);
     }
     answer.by_the_user();
     let path = context.text("path").or_else(|| asked("path").map(|path| Text::clean(&path)));
