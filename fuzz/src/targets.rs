@@ -6,10 +6,9 @@ use std::sync::LazyLock;
 
 use streamfmt::core::frame::{Frame, MAX_LINE};
 use streamfmt::core::pipeline::Pipeline;
-use streamfmt::core::profile::Glyphs;
 use streamfmt::core::reading::{Part, Reader, Reading};
 use streamfmt::core::text::clean as cleaned;
-use streamfmt::core::theme::{Appearance, ColorDepth, Lookup, Theme, ThemeSource};
+use streamfmt::core::theme::{Appearance, ColorDepth, Glyphs, Lookup, Theme, ThemeSource};
 use streamfmt::{Engine, Looks, Settings};
 
 /// A line becomes records and damage: no panic, and what they say stands in the line, in that order.

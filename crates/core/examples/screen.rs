@@ -11,9 +11,9 @@
 use streamfmt_core::entry::{Block, DiffLine, Entry, Hunk, Line, LineChange, ListItem, Point, View};
 use streamfmt_core::item::Kind;
 use streamfmt_core::outline::{Node, Relation};
-use streamfmt_core::profile::{Glyphs, Layout};
+use streamfmt_core::profile::Layout;
 use streamfmt_core::text::Text;
-use streamfmt_core::theme::{Appearance, ColorDepth, Theme};
+use streamfmt_core::theme::{Appearance, ColorDepth, Glyphs, Theme};
 use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 

@@ -4,6 +4,7 @@
 
 use crate::item::{Item, Kind, Status};
 use crate::redact::Redaction;
+use crate::theme::Glyphs;
 
 /// How much the standard formatter says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -168,35 +169,6 @@ impl Ci {
     /// Whether long results are folded in its log.
     pub fn has_groups(self) -> bool {
         matches!(self, Self::Github | Self::Gitlab)
-    }
-}
-
-/// A set of characters for glyph names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Glyphs {
-    /// `●`, `✓`, `│`, …
-    #[default]
-    Unicode,
-    /// `*`, `+`, `|`, …
-    Ascii,
-    /// `call:`, `ok:`, …: for screen readers.
-    Words,
-    /// The icons of a Nerd Font, which the terminal must have.
-    Nerd,
-}
-
-impl Glyphs {
-    /// All sets.
-    pub const ALL: [Self; 4] = [Self::Unicode, Self::Ascii, Self::Words, Self::Nerd];
-
-    /// Its name in a profile and in a theme.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Unicode => "unicode",
-            Self::Ascii => "ascii",
-            Self::Words => "words",
-            Self::Nerd => "nerd",
-        }
     }
 }
 

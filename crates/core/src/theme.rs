@@ -23,11 +23,10 @@ use std::ops::Range;
 
 pub use color::{Color, ColorDepth};
 pub(crate) use glyph::glyph;
-pub use glyph::mark;
+pub use glyph::{Glyphs, mark};
 pub use role::{is_role, roles, wrong_role};
 
 use crate::nearest::nearest;
-use crate::profile::Glyphs;
 
 /// The embedded themes: name and source. Names that begin with `@` are for extending only.
 #[rustfmt::skip]

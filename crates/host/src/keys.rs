@@ -4,7 +4,8 @@
 //! all come from these tables: a new key is a row here.
 
 use streamfmt_core::item::Kind;
-use streamfmt_core::profile::{Ci, Detail, Glyphs, Keep, Pairs, Selector, ToolLimits};
+use streamfmt_core::profile::{Ci, Detail, Keep, Pairs, Selector, ToolLimits};
+use streamfmt_core::theme::Glyphs;
 
 use crate::config::document::{Entry, Leaf, Spot, TOLD, Table, Value};
 use crate::config::switch::Switch;

@@ -8,9 +8,8 @@ use toml::de::{DeTable, DeValue};
 use unicode_width::UnicodeWidthStr;
 
 use super::color::Color;
-use super::{Appearance, ByName, Style, ThemeProblem, ThemeSource, glyph};
+use super::{Appearance, ByName, Glyphs, Style, ThemeProblem, ThemeSource, glyph};
 use crate::nearest::nearest;
-use crate::profile::Glyphs;
 use crate::text;
 
 /// Further problems are not told: nobody reads more at once.

@@ -1,6 +1,33 @@
 //! Which characters a glyph name becomes. One table: a new glyph is a new row.
 
-use crate::profile::Glyphs;
+/// A set of characters for glyph names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Glyphs {
+    /// `●`, `✓`, `│`, …
+    #[default]
+    Unicode,
+    /// `*`, `+`, `|`, …
+    Ascii,
+    /// `call:`, `ok:`, …: for screen readers.
+    Words,
+    /// The icons of a Nerd Font, which the terminal must have.
+    Nerd,
+}
+
+impl Glyphs {
+    /// All sets.
+    pub const ALL: [Self; 4] = [Self::Unicode, Self::Ascii, Self::Words, Self::Nerd];
+
+    /// Its name in a profile and in a theme.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unicode => "unicode",
+            Self::Ascii => "ascii",
+            Self::Words => "words",
+            Self::Nerd => "nerd",
+        }
+    }
+}
 
 /// Name, Unicode, ASCII, what a screen reader should say, and Nerd Font. Empty: nothing is written.
 #[rustfmt::skip]

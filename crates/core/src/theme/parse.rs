@@ -14,8 +14,7 @@ use std::collections::HashSet;
 use toml::de::DeTable;
 
 use super::file::{Palette, RoleDraft, Syntax, ThemeFile};
-use super::{Appearance, ByName, Lookup, Style, Theme, ThemeProblem, ThemeSource, wrong_role};
-use crate::profile::Glyphs;
+use super::{Appearance, ByName, Glyphs, Lookup, Style, Theme, ThemeProblem, ThemeSource, wrong_role};
 
 /// What every theme lies over that doesn't say otherwise.
 pub(super) const BASE: &str = "@base";

@@ -27,8 +27,7 @@ use jiff::tz::TimeZone;
 use crate::entry::{Block, Entry, Line};
 use crate::item::{Action, Kind};
 use crate::outline::{Answer, Nest, Node, Relation};
-use crate::profile::Glyphs;
-use crate::theme;
+use crate::theme::{self, Glyphs};
 use crate::writer::page::{self, PageOptions, UtcTime};
 use crate::writer::{Order, Wants, Writer};
 

@@ -16,8 +16,7 @@
 //! can be copied.
 
 use crate::entry::{Line, Point};
-use crate::profile::Glyphs;
-use crate::theme;
+use crate::theme::{self, Glyphs};
 use crate::writer::commonmark;
 use crate::writer::lines::LineWriter;
 use crate::writer::markdown::{Markdown, Spelling, SpellingMarks};

@@ -30,9 +30,9 @@ use jiff::tz::TimeZone;
 use crate::entry::{Block, Entry, Line, Span, View};
 use crate::item::Kind;
 use crate::outline::{Group, Node, Relation};
-use crate::profile::{Glyphs, Layout};
+use crate::profile::Layout;
 use crate::text::Text;
-use crate::theme::{ColorDepth, Style, Theme};
+use crate::theme::{ColorDepth, Glyphs, Style, Theme};
 use crate::writer::{Wants, Writer, page};
 
 pub(super) use self::diff::changed;

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use streamfmt_core::dialect::{self, DIALECTS};
-use streamfmt_core::profile::{Ci, Glyphs, Selector};
+use streamfmt_core::profile::{Ci, Selector};
 use streamfmt_core::redact::Redaction;
-use streamfmt_core::theme::Theme;
+use streamfmt_core::theme::{Glyphs, Theme};
 use streamfmt_core::writer::page::KeepPicture;
 
 use super::{Engine, Looks, WRITERS, WriterRow};

@@ -2,7 +2,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use streamfmt_core::item::{Action, Item, Kind};
-use streamfmt_core::profile::{Detail, Glyphs, Keep};
+use streamfmt_core::profile::{Detail, Keep};
+use streamfmt_core::theme::Glyphs;
 
 use super::*;
 

@@ -7,7 +7,8 @@ use std::fmt::Write;
 
 use proptest::prelude::*;
 use serde_json::Value;
-use streamfmt::core::profile::{Ci, Glyphs};
+use streamfmt::core::profile::Ci;
+use streamfmt::core::theme::Glyphs;
 use streamfmt::engine::{Builder, Engine, Looks};
 use streamfmt::lua::pack::Pack;
 

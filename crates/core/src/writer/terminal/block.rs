@@ -8,8 +8,7 @@ use super::wrap::{self, StyledText};
 use super::{Look, diff, prose, table};
 use crate::entry::{Block, Line, ListItem, Point, Role, Span, TextLayout};
 use crate::formatter::figures;
-use crate::profile::Glyphs;
-use crate::theme::Style;
+use crate::theme::{Glyphs, Style};
 use crate::writer::{commonmark, highlight};
 
 /// Whether a block writes anything.
