@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::item::{Id, Item, Status};
-use crate::session::Facts;
+use crate::text::Text;
 
 /// Something that happened.
 #[derive(Clone, Debug)]
@@ -61,6 +61,62 @@ pub enum Event {
     Bookkeeping(Cow<'static, str>),
     /// A record, block or field that the dialect doesn't know, by name.
     Unknown(String),
+}
+
+/// What is known of the run as a whole. Cleaned, ready to be shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The agent's product, as a dialect names it: `claude`.
+    pub agent: Option<Text>,
+    /// The agent's version.
+    pub version: Option<Text>,
+    /// The model that answers.
+    pub model: Option<Text>,
+    /// The folder that the session works in.
+    pub cwd: Option<Text>,
+    /// The session's id.
+    pub session: Option<Text>,
+    /// The permission mode.
+    pub mode: Option<Text>,
+    /// The last plan file that was written.
+    pub plan_file: Option<Text>,
+    /// The last skill that was loaded: its folder.
+    pub skill: Option<Text>,
+}
+
+impl Facts {
+    /// A path, relative if it lies in the session's folder.
+    pub fn relative(&self, path: Text) -> Text {
+        let Some(cwd) = &self.cwd else { return path };
+        let Some(rest) = path.strip_prefix(cwd.trim_end_matches('/')) else { return path };
+        match rest.strip_prefix('/').unwrap_or(rest) {
+            "" => Text::own("."),
+            inside if inside.len() < rest.len() => {
+                let start = path.len() - inside.len();
+                path.without_start(start)
+            }
+            _ => path,
+        }
+    }
+
+    /// Takes over what is new.
+    pub(crate) fn update(&mut self, news: Facts) {
+        let pairs = [
+            (&mut self.agent, news.agent),
+            (&mut self.version, news.version),
+            (&mut self.model, news.model),
+            (&mut self.cwd, news.cwd),
+            (&mut self.session, news.session),
+            (&mut self.mode, news.mode),
+            (&mut self.plan_file, news.plan_file),
+            (&mut self.skill, news.skill),
+        ];
+        for (known, new) in pairs {
+            if new.is_some() {
+                *known = new;
+            }
+        }
+    }
 }
 
 /// Tokens.

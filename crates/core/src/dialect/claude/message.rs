@@ -11,11 +11,10 @@ use crate::dialect::calls::CallState;
 use crate::dialect::fact;
 use crate::dialect::facts::{copy, image, leveled, minor, result_content};
 use crate::dialect::tool::mcp;
-use crate::event::{Event, Usage};
+use crate::event::{Event, Facts, Usage};
 use crate::hash::hash;
 use crate::item::{Action, Content, Deed, Fact, FactRef, Id, Item, Kind, Status};
 use crate::json::{self, Str, Value};
-use crate::session::Facts;
 use crate::text::Text;
 
 use super::block::{BlockFields, ContentBlock, is_blank, string};

@@ -25,10 +25,10 @@ use crate::dialect::calls::Calls;
 use crate::dialect::facts::{copy, leveled, minor};
 use crate::dialect::item_builder::{ItemBuilder, not_an_event};
 use crate::dialect::{Decoder, Input, Pure, Typed};
-use crate::event::Event;
+use crate::event::{Event, Facts};
 use crate::item::{Content, Fact, Id, Item, Kind};
 use crate::json::{self, Value};
-use crate::session::{Facts, SessionId};
+use crate::session::SessionId;
 use crate::text::Text;
 
 pub(super) use line::Envelope;

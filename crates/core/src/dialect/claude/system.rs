@@ -2,10 +2,9 @@
 
 use crate::dialect::calls::Calls;
 use crate::dialect::facts::{copy, leveled, minor};
-use crate::event::Event;
+use crate::event::{Event, Facts};
 use crate::item::{Content, Fact, Id};
 use crate::json::{self, Str, Value};
-use crate::session::Facts;
 use crate::text::Text;
 
 use super::marker::{self, UserString};

@@ -2,10 +2,9 @@
 //! happened and the call that it happened to. No line ends the turn: the stream just stops.
 
 use crate::dialect::facts::{leveled, minor};
-use crate::event::Event;
+use crate::event::{Event, Facts};
 use crate::item::{Content, Fact, Id, Item, Kind};
 use crate::json::{self, Value};
-use crate::session::Facts;
 use crate::text::Text;
 
 use super::call::{self, CallSource};

@@ -12,12 +12,11 @@
 mod shown;
 
 use crate::dialect::facts::{image, minor, result_content};
-use crate::event::Event;
+use crate::event::{Event, Facts};
 use crate::hash::hash;
 use crate::item::{Content, Fact, Id, Item, Kind};
 use crate::json::{self, Value};
 use crate::recent::Recent;
-use crate::session::Facts;
 use crate::text::Text;
 
 use super::{Codex, ItemBuilder, bookkeeping, call, content, result, tools, wrapped};

@@ -2,11 +2,11 @@
 
 use super::out::HtmlOut;
 use super::{Html, head};
+use crate::event::Facts;
 use crate::event::Usage;
 use crate::formatter::figures;
 use crate::item::Kind;
 use crate::pipeline::Report;
-use crate::session::Facts;
 use crate::text;
 
 /// A page that an index leads to.
