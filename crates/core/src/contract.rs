@@ -13,16 +13,13 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 use serde::de::{Deserializer, Error as _, IgnoredAny};
-use serde::ser::Error as _;
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::value::RawValue;
 
 use crate::entry::{Block, Entry, Figures, Line, Mark, View, read_blocks, read_mark};
-use crate::item::{Action, Id, Item, Kind, Status};
+use crate::item::{Action, Id, Kind, Status};
 use crate::outline::{Node, Relation};
 use crate::pipeline::Update;
 use crate::text::Text;
-use crate::writer::json::write_item;
 
 #[cfg(feature = "schema")]
 pub use page::facts as facts_page;
@@ -265,22 +262,5 @@ impl<'de> Deserialize<'de> for Update {
             Either { put: None, drop: Some(id) } => Ok(Self::Drop(id)),
             _ => Err(D::Error::custom("an update has either `put` or `drop`")),
         }
-    }
-}
-
-impl Serialize for Item {
-    /// The line of `--to items`, for `serde_json` alone: its facts are passed on as they came.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut line = String::new();
-        write_item(self, &mut line).map_err(S::Error::custom)?;
-        RawValue::from_string(line).map_err(S::Error::custom)?.serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Item {
-    /// Reads a line of `--to items` as [`Item::from_json`] does, for `serde_json` alone.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let line = Box::<RawValue>::deserialize(deserializer)?;
-        Self::from_json(line.get()).map_err(D::Error::custom)
     }
 }

@@ -7,7 +7,6 @@ mod deed;
 mod does;
 mod fact;
 pub mod facts;
-mod read;
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -25,7 +24,6 @@ use crate::text::Text;
 pub use deed::Deed;
 pub use does::{Does, DoesRef, Part};
 pub use fact::{Fact, FactRef};
-pub use read::ReadError;
 
 /// Ids longer than this are cut, and a hash of them makes up for the rest.
 const MAX_ID: usize = 512;

@@ -1,7 +1,10 @@
 //! Machine output: one JSON object a line, `items` (what is) and `json` (what is said).
 //!
 //! Every line can be shown as it is: whatever could steer a terminal or hide text is spelled
-//! as an escape (`\u001b`). Texts of items are faithful otherwise; those of entries were cleaned before.
+//! as an escape (`\u001b`). Texts of items are faithful otherwise; those of entries were cleaned before. The line of an item
+//! is read back here, too ([`Item::from_json`]).
+
+mod read;
 
 use std::fmt::{self, Write};
 use std::io;
@@ -18,6 +21,8 @@ use crate::outline::Node;
 use crate::pipeline::Update;
 use crate::text::{is_dangerous, is_joiner};
 use crate::writer::{Order, Wants, Writer, fact_shape};
+
+pub use read::ReadError;
 
 /// Containers of a value deeper than this are written as a string of their text.
 const MAX_DEPTH: usize = 64;
@@ -233,7 +238,7 @@ fn does(object: &mut Object<'_>, item: &Item) -> fmt::Result {
 }
 
 /// Writes what a call does it with and to.
-pub(crate) fn write_does(item: &Item, out: &mut dyn Write) -> fmt::Result {
+fn write_does(item: &Item, out: &mut dyn Write) -> fmt::Result {
     write_parts(&parts(&item.does()), out)
 }
 

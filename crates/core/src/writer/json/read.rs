@@ -3,12 +3,17 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::de::{Deserializer, Error as _};
+use serde::ser::Error as _;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
+
 use crate::contract::ItemLine;
 use crate::dialect;
+use crate::item::{Action, Content, Does, Fact, Item, facts};
 use crate::json::{Kind as JsonKind, Record, Str, Value};
-use crate::writer::json::write_does;
 
-use super::{Action, Content, Does, Fact, Item, facts};
+use super::{write_does, write_item};
 
 /// Why a text isn't the line of an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +50,7 @@ impl Item {
     /// let item = Item::from_json(line)?;
     /// assert_eq!((item.kind, &*item.text()), (Kind::Result, "no such file"));
     /// assert_eq!(item.fact("exit").and_then(|exit| exit.int()), Some(2));
-    /// # Ok::<(), streamfmt_core::item::ReadError>(())
+    /// # Ok::<(), streamfmt_core::writer::json::ReadError>(())
     /// ```
     pub fn from_json(line: &str) -> Result<Self, ReadError> {
         let told: ItemLine = serde_json::from_str(line).map_err(wrong)?;
@@ -79,6 +84,23 @@ impl Item {
             }
         }
         Ok(item)
+    }
+}
+
+impl Serialize for Item {
+    /// The line of `--to items`, for `serde_json` alone: its facts are passed on as they came.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut line = String::new();
+        write_item(self, &mut line).map_err(S::Error::custom)?;
+        RawValue::from_string(line).map_err(S::Error::custom)?.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Item {
+    /// Reads a line of `--to items` as [`Item::from_json`] does, for `serde_json` alone.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let line = Box::<RawValue>::deserialize(deserializer)?;
+        Self::from_json(line.get()).map_err(D::Error::custom)
     }
 }
 
