@@ -1,0 +1,144 @@
+//! Diffs: what was kept, added and removed.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::find::find;
+use crate::text::clean_into;
+
+use super::OneLine;
+
+/// One hunk of a diff.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Hunk {
+    /// Number of its first line in the old file, from 1; absent if only the changed text is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub old_start: Option<u64>,
+    /// Number of its first line in the new file, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new_start: Option<u64>,
+    /// Its lines.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<DiffLine<'static>>"))]
+    pub lines: DiffLines,
+}
+
+/// One line of a hunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DiffLine<'a> {
+    /// Kept, added or removed.
+    pub change: LineChange,
+    /// The line without its mark and line feed.
+    pub text: &'a str,
+}
+
+/// The lines of a hunk, in one text: most are short, and a text of its own for each would take many times their room.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct DiffLines {
+    /// All lines, one right behind the other. Each was cleaned by itself.
+    pub(super) text: String,
+    /// What was done to each line, and where it ends.
+    ends: Vec<(LineChange, usize)>,
+}
+
+impl DiffLines {
+    /// Adds a line, cleaned; line feeds in it become `␊`, since it is one line whatever it holds.
+    pub fn push(&mut self, change: LineChange, text: &str) {
+        match find(b'\n', text.as_bytes()) {
+            None => clean_into(text, &mut self.text),
+            Some(_) => self.text.push_str(&OneLine::from(text)),
+        }
+        self.ends.push((change, self.text.len()));
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The line at a position from 0 on.
+    pub fn get(&self, at: usize) -> Option<DiffLine<'_>> {
+        let (change, end) = *self.ends.get(at)?;
+        Some(DiffLine { change, text: &self.text[self.start(at)..end] })
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = DiffLine<'_>> {
+        self.iter_from(0)
+    }
+
+    /// Those from a position on.
+    pub fn iter_from(&self, first: usize) -> impl Iterator<Item = DiffLine<'_>> {
+        let mut start = self.start(first);
+        self.ends.get(first..).unwrap_or_default().iter().map(move |&(change, end)| {
+            let text = &self.text[start..end];
+            start = end;
+            DiffLine { change, text }
+        })
+    }
+
+    /// Leaves only so many at the start.
+    pub fn truncate(&mut self, count: usize) {
+        self.text.truncate(self.start(count));
+        self.ends.truncate(count);
+    }
+
+    /// Where the line at a position starts.
+    fn start(&self, at: usize) -> usize {
+        match at.checked_sub(1) {
+            None => 0,
+            Some(before) => self.ends.get(before).map_or(self.text.len(), |(_, end)| *end),
+        }
+    }
+}
+
+impl<'a> FromIterator<DiffLine<'a>> for DiffLines {
+    fn from_iter<I: IntoIterator<Item = DiffLine<'a>>>(lines: I) -> Self {
+        let mut all = Self::default();
+        lines.into_iter().for_each(|line| all.push(line.change, line.text));
+        all
+    }
+}
+
+impl fmt::Debug for DiffLines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl Serialize for DiffLines {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
+}
+
+/// What a diff did to a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Change"))]
+#[serde(rename_all = "lowercase")]
+pub enum LineChange {
+    /// In both files.
+    Keep,
+    /// Only in the new file.
+    Add,
+    /// Only in the old file.
+    Remove,
+}
+
+impl LineChange {
+    /// Its name in the machine formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Add => "add",
+            Self::Remove => "remove",
+        }
+    }
+}
