@@ -22,7 +22,7 @@ pub const MAX_DEPTH: usize = 128;
 pub const MAX_ELEMENTS: u32 = 10_000;
 /// What a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// `null`
     Null,
     /// `true`
@@ -41,11 +41,11 @@ pub enum Kind {
 
 /// Where a value lies in the text. A container's children follow it; `next` leads past them.
 #[derive(Clone, Copy, Debug)]
-struct Node {
+struct ValueNode {
     start: u32,
     end: u32,
     next: u32,
-    kind: Kind,
+    kind: ValueKind,
     escaped: bool,
 }
 
@@ -62,7 +62,7 @@ pub struct Damage {
 #[derive(Clone, Debug)]
 pub struct Record {
     text: Box<str>,
-    nodes: Vec<Node>,
+    nodes: Vec<ValueNode>,
     cut: bool,
     /// As it came, if this was made of it by [`Self::unpacked`].
     original: Option<Arc<Record>>,
@@ -103,7 +103,7 @@ impl Record {
         if !inside.trim_start().starts_with(['{', '[']) || scan::whole_value(&inside).is_err() {
             return None;
         }
-        let Node { start, end, .. } = *packed.at();
+        let ValueNode { start, end, .. } = *packed.at();
         let text = [&self.text[..start as usize], &inside, &self.text[end as usize..]].concat();
         let unpacked = Self::from_line(text).ok()?;
         let original = self.original.as_ref().unwrap_or(self);
@@ -146,7 +146,7 @@ impl Record {
 
     /// What stands between the quotes of the string at `node`.
     #[inline]
-    fn string(&self, node: &Node) -> Str<'_> {
+    fn string(&self, node: &ValueNode) -> Str<'_> {
         Str::between_quotes(&self.text[node.start as usize + 1..node.end as usize - 1], node.escaped)
     }
 }
@@ -166,7 +166,7 @@ impl std::fmt::Debug for Value<'_> {
 
 impl<'a> Value<'a> {
     #[inline]
-    fn at(self) -> &'a Node {
+    fn at(self) -> &'a ValueNode {
         &self.record.nodes[self.node as usize]
     }
 
@@ -187,7 +187,7 @@ impl<'a> Value<'a> {
 
     /// What it is.
     #[inline]
-    pub fn kind(self) -> Kind {
+    pub fn kind(self) -> ValueKind {
         self.at().kind
     }
 
@@ -201,14 +201,14 @@ impl<'a> Value<'a> {
     /// Whether it is `null`.
     #[inline]
     pub fn is_null(self) -> bool {
-        self.kind() == Kind::Null
+        self.kind() == ValueKind::Null
     }
 
     /// The string it is, if it is one.
     #[inline]
     pub fn str(self) -> Option<Str<'a>> {
         let node = self.at();
-        (node.kind == Kind::String).then(|| self.record.string(node))
+        (node.kind == ValueKind::String).then(|| self.record.string(node))
     }
 
     /// The decoded string it is, if it is one.
@@ -220,15 +220,15 @@ impl<'a> Value<'a> {
     /// Its truth value, if it is one.
     pub fn bool(self) -> Option<bool> {
         match self.kind() {
-            Kind::True => Some(true),
-            Kind::False => Some(false),
+            ValueKind::True => Some(true),
+            ValueKind::False => Some(false),
             _ => None,
         }
     }
 
     /// Its whole number, if it is one that fits.
     pub fn int(self) -> Option<i64> {
-        if self.kind() != Kind::Number {
+        if self.kind() != ValueKind::Number {
             return None;
         }
         whole(self.raw()).or_else(|| {
@@ -239,7 +239,7 @@ impl<'a> Value<'a> {
 
     /// Its number, if it is a finite one.
     pub fn float(self) -> Option<f64> {
-        if self.kind() != Kind::Number {
+        if self.kind() != ValueKind::Number {
             return None;
         }
         self.raw().parse().ok().filter(|float: &f64| float.is_finite())
@@ -290,7 +290,7 @@ impl<'a> Value<'a> {
     #[inline]
     pub fn entries(self) -> Entries<'a> {
         let node = self.at();
-        let inside = if node.kind == Kind::Object { self.node + 1..node.next } else { 0..0 };
+        let inside = if node.kind == ValueKind::Object { self.node + 1..node.next } else { 0..0 };
         Entries { record: self.record, at: inside.start, end: inside.end }
     }
 
@@ -298,7 +298,7 @@ impl<'a> Value<'a> {
     #[inline]
     pub fn items(self) -> Items<'a> {
         let node = self.at();
-        let inside = if node.kind == Kind::Array { self.node + 1..node.next } else { 0..0 };
+        let inside = if node.kind == ValueKind::Array { self.node + 1..node.next } else { 0..0 };
         Items { record: self.record, at: inside.start, end: inside.end }
     }
 }

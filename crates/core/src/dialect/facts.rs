@@ -29,21 +29,21 @@ pub(super) fn leveled(mut notice: Item, level: &str) -> Item {
 pub(super) fn result_content(item: &mut Item, content: Option<Value<'_>>) {
     let Some(body) = content else { return };
     match body.kind() {
-        json::Kind::String => item.text = Content::Node(body.node()),
-        json::Kind::Array => {
+        json::ValueKind::String => item.text = Content::Node(body.node()),
+        json::ValueKind::Array => {
             let mut texts = Vec::new();
             let (mut images, mut hits, mut more) = (Vec::new(), Vec::new(), Vec::new());
             for part in body.items() {
                 let kind = part.get("type").and_then(Value::decode).unwrap_or_default();
                 match &*kind {
                     "text" | "Text" | "input_text" | "output_text"
-                        if part.get("text").is_some_and(|text| text.kind() == json::Kind::String) =>
+                        if part.get("text").is_some_and(|text| text.kind() == json::ValueKind::String) =>
                     {
                         texts.extend(part.get("text").map(Value::node));
                     }
                     "image" | "document" | "input_image" | "local_image" => images.push(image(part)),
                     "web_search_result" => hits.push(Fact::Node(part.node())),
-                    _ if part.kind() == json::Kind::String => texts.push(part.node()),
+                    _ if part.kind() == json::ValueKind::String => texts.push(part.node()),
                     _ => more.push(Fact::Node(part.node())),
                 }
             }
@@ -58,7 +58,7 @@ pub(super) fn result_content(item: &mut Item, content: Option<Value<'_>>) {
                 }
             }
         }
-        json::Kind::Null => {}
+        json::ValueKind::Null => {}
         _ => item.data.push(("more", Fact::List(vec![Fact::Node(body.node())]))),
     }
 }

@@ -10,7 +10,7 @@ use crate::formatter::generic::{self, is_short};
 use crate::formatter::standard::ItemContext;
 use crate::formatter::{figures, tools};
 use crate::item::{DoesRef, FactRef};
-use crate::json::{Kind, Value};
+use crate::json::{Value, ValueKind};
 use crate::text::Text;
 
 /// Longest path that stands in a title, in bytes.
@@ -47,7 +47,7 @@ pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
         does: &does,
         input,
         known: Vec::new(),
-        odd: input.kind() != Kind::Object && !does.is_made(),
+        odd: input.kind() != ValueKind::Object && !does.is_made(),
         hidden: false,
         title: name(context),
         body: Vec::new(),
@@ -432,7 +432,7 @@ fn has_text(part: FactRef<'_>, name: &str) -> bool {
 
 /// Whether it is no value of another type than a list.
 fn is_array(part: &FactRef<'_>) -> bool {
-    part.value().is_none_or(|value| value.kind() == Kind::Array)
+    part.value().is_none_or(|value| value.kind() == ValueKind::Array)
 }
 
 /// One task of a list: a new one, or one that is changed or looked at.

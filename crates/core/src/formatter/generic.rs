@@ -16,7 +16,7 @@
 //! Nothing recurses. What lies deeper than [`DEPTH`] stands as it was written.
 
 use crate::entry::{Block, Line};
-use crate::json::{Entries, Items, Kind, MAX_ELEMENTS, Record, Str, Value};
+use crate::json::{Entries, Items, MAX_ELEMENTS, Record, Str, Value, ValueKind};
 use crate::text::Text;
 
 /// Containers deeper than this are shown as they were written.
@@ -37,7 +37,7 @@ pub(super) struct InputLayout {
 
 /// Lays out an input of any type. `cut`: its record was cut at a limit.
 pub(super) fn input(value: Value<'_>, cut: bool) -> InputLayout {
-    if value.kind() == Kind::Object {
+    if value.kind() == ValueKind::Object {
         return match brief(value) {
             Some(arg) => InputLayout { arg: Some(arg), blocks: Vec::new() },
             None => InputLayout { arg: None, blocks: fields(value, &[], cut) },
@@ -134,7 +134,7 @@ fn brief(value: Value<'_>) -> Option<Text> {
     let mut parts = Vec::new();
     for (key, field) in value.entries() {
         let key = key.decode();
-        parts.push((key, field.kind() == Kind::String, short(field)?));
+        parts.push((key, field.kind() == ValueKind::String, short(field)?));
     }
     match parts.as_slice() {
         [] => None,
@@ -149,9 +149,9 @@ fn brief(value: Value<'_>) -> Option<Text> {
 /// A scalar in words, if it is short.
 fn short(value: Value<'_>) -> Option<Text> {
     let text = match value.kind() {
-        Kind::String => Text::from_json(value.str()?),
-        Kind::Number | Kind::True | Kind::False => Text::clean(value.raw()),
-        Kind::Null | Kind::Array | Kind::Object => return None,
+        ValueKind::String => Text::from_json(value.str()?),
+        ValueKind::Number | ValueKind::True | ValueKind::False => Text::clean(value.raw()),
+        ValueKind::Null | ValueKind::Array | ValueKind::Object => return None,
     };
     (!text.is_empty() && is_short(&text)).then_some(text)
 }
@@ -165,8 +165,8 @@ enum Children<'a> {
 impl<'a> Children<'a> {
     fn of(value: Value<'a>) -> Option<Self> {
         match value.kind() {
-            Kind::Object => Some(Self::Fields(value.entries())),
-            Kind::Array => Some(Self::Elements(value.items())),
+            ValueKind::Object => Some(Self::Fields(value.entries())),
+            ValueKind::Array => Some(Self::Elements(value.items())),
             _ => None,
         }
     }
@@ -283,7 +283,7 @@ fn word(text: &str, out: &mut String) {
 
 /// A value on one line, if it is short enough for that.
 fn inline(value: Value<'_>) -> Option<Text> {
-    let is_container = matches!(value.kind(), Kind::Array | Kind::Object);
+    let is_container = matches!(value.kind(), ValueKind::Array | ValueKind::Object);
     // With this the work for nested containers stays linear.
     if is_container && value.raw().len() > 4 * INLINE {
         return None;
@@ -299,7 +299,7 @@ fn inline(value: Value<'_>) -> Option<Text> {
         if let Some(value) = next.take() {
             match Children::of(value) {
                 Some(children) => {
-                    let is_object = value.kind() == Kind::Object;
+                    let is_object = value.kind() == ValueKind::Object;
                     out.push(if is_object { '{' } else { '[' });
                     open.push((children, if is_object { '}' } else { ']' }));
                 }

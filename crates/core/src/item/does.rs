@@ -1,6 +1,6 @@
 //! What a call does it with and to: read out of its input when it is asked for, under names that all products share.
 
-use crate::json::{Kind, Record, Value};
+use crate::json::{Record, Value, ValueKind};
 use crate::text::Text;
 
 use super::{Fact, FactRef, Item};
@@ -117,7 +117,7 @@ impl<'a> DoesRef<'a> {
     pub(super) fn new(item: &'a Item) -> Self {
         let input = item.input();
         let unpacked = input.and_then(|input| Record::from_line(input.decode()?.into_owned()).ok());
-        let unpacked = unpacked.filter(|record| record.root().kind() == Kind::Object);
+        let unpacked = unpacked.filter(|record| record.root().kind() == ValueKind::Object);
         Self { item, input, unpacked }
     }
 

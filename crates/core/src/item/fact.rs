@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::entry::Picture;
 use crate::item::{Item, Part, does, time_of};
-use crate::json::{Kind, Record, Str, Value, is_same};
+use crate::json::{Record, Str, Value, ValueKind, is_same};
 use crate::text::Text;
 
 /// A typed fact of an item's `data`.
@@ -124,7 +124,7 @@ impl<'a> FactRef<'a> {
     pub fn list(self) -> Vec<Self> {
         match self {
             Self::Json(value) => value.items().map(Self::Json).collect(),
-            Self::Named(value, parts) if value.kind() == Kind::Array => {
+            Self::Named(value, parts) if value.kind() == ValueKind::Array => {
                 value.items().map(|value| Self::Named(value, parts)).collect()
             }
             Self::Sole(value, parts) => vec![Self::Named(value, parts)],
@@ -166,7 +166,7 @@ impl<'a> FactRef<'a> {
     /// Whether it is a string.
     pub fn is_text(self) -> bool {
         match self {
-            Self::Json(value) | Self::Named(value, _) => value.kind() == Kind::String,
+            Self::Json(value) | Self::Named(value, _) => value.kind() == ValueKind::String,
             Self::Made(_, fact) => matches!(fact, Fact::Text(_)),
             Self::Sole(..) => false,
             Self::Of(..) | Self::Word(_) => true,
@@ -176,7 +176,7 @@ impl<'a> FactRef<'a> {
     /// Whether it is a number.
     pub fn is_number(self) -> bool {
         match self {
-            Self::Json(value) | Self::Named(value, _) => value.kind() == Kind::Number,
+            Self::Json(value) | Self::Named(value, _) => value.kind() == ValueKind::Number,
             Self::Made(_, Fact::Float(_)) => true,
             Self::Made(..) => self.int().is_some(),
             Self::Sole(..) | Self::Of(..) | Self::Word(_) => false,
@@ -206,7 +206,7 @@ impl<'a> FactRef<'a> {
     pub fn words(self) -> Option<Text> {
         self.text().or_else(|| match self {
             Self::Json(value) | Self::Named(value, _) => {
-                matches!(value.kind(), Kind::Number | Kind::True | Kind::False)
+                matches!(value.kind(), ValueKind::Number | ValueKind::True | ValueKind::False)
                     .then(|| Text::clean(value.raw()))
             }
             Self::Made(_, Fact::Float(number)) => Some(Text::clean_owned(number.to_string())),

@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use crate::json::{Kind, Value};
+use crate::json::{Value, ValueKind};
 use crate::name_table::NameTable;
 
 use FactOwner::{
@@ -453,14 +453,18 @@ impl FactShape {
     pub fn fits(self, value: Value<'_>) -> bool {
         let kind = value.kind();
         match self {
-            Self::Text => kind == Kind::String,
-            Self::Integer => kind == Kind::Number && value.raw().parse::<i64>().is_ok(),
+            Self::Text => kind == ValueKind::String,
+            Self::Integer => kind == ValueKind::Number && value.raw().parse::<i64>().is_ok(),
             Self::Number => value.float().is_some(),
             Self::Truth => value.bool().is_some(),
-            Self::List | Self::Parts(_) => kind == Kind::Array,
-            Self::Texts => kind == Kind::Array && value.items().all(|item| item.kind() == Kind::String),
-            Self::Objects(_) => kind == Kind::Array && value.items().all(|item| item.kind() == Kind::Object),
-            Self::Object(_) => kind == Kind::Object,
+            Self::List | Self::Parts(_) => kind == ValueKind::Array,
+            Self::Texts => {
+                kind == ValueKind::Array && value.items().all(|item| item.kind() == ValueKind::String)
+            }
+            Self::Objects(_) => {
+                kind == ValueKind::Array && value.items().all(|item| item.kind() == ValueKind::Object)
+            }
+            Self::Object(_) => kind == ValueKind::Object,
             Self::IntegerOrText => Self::Integer.fits(value) || Self::Text.fits(value),
             Self::TextOrObject => Self::Text.fits(value) || Self::Object(&[]).fits(value),
             Self::IntegerOrList => Self::Integer.fits(value) || Self::List.fits(value),

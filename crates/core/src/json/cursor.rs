@@ -3,7 +3,7 @@
 #![expect(clippy::inline_always, reason = "the loop over a record is one function: a third faster")]
 
 use super::marks::{BLOCK, marks};
-use super::{Damage, Kind};
+use super::{Damage, ValueKind};
 
 /// Stands for the token that isn't there.
 pub(super) const END: u8 = 0;
@@ -77,15 +77,15 @@ impl<'a> Cursor<'a> {
     /// Passes a value that holds no others and begins with the token `first`; says what it is, and of a string
     /// whether it has escapes.
     #[inline(always)]
-    pub(super) fn scalar(&mut self, first: u8) -> Result<(Kind, bool), Misfit> {
+    pub(super) fn scalar(&mut self, first: u8) -> Result<(ValueKind, bool), Misfit> {
         if first == b'"' {
-            return Ok((Kind::String, self.string()?));
+            return Ok((ValueKind::String, self.string()?));
         }
         let kind = match first {
-            b't' => self.word(b"true").map(|()| Kind::True)?,
-            b'f' => self.word(b"false").map(|()| Kind::False)?,
-            b'n' => self.word(b"null").map(|()| Kind::Null)?,
-            b'-' | b'0'..=b'9' => self.number().map(|()| Kind::Number)?,
+            b't' => self.word(b"true").map(|()| ValueKind::True)?,
+            b'f' => self.word(b"false").map(|()| ValueKind::False)?,
+            b'n' => self.word(b"null").map(|()| ValueKind::Null)?,
+            b'-' | b'0'..=b'9' => self.number().map(|()| ValueKind::Number)?,
             _ => return Err(Misfit),
         };
         Ok((kind, false))

@@ -1,12 +1,12 @@
 //! The scanner: one pass over a text, which notes where each value lies. It never recurses.
 //!
 //! It is the hottest loop there is. All of it is one function once compiled, and what it counts with stays in
-//! registers: nothing that isn't inlined gets a reference to the [`Cursor`] or to [`Open`].
+//! registers: nothing that isn't inlined gets a reference to the [`Cursor`] or to [`OpenContainer`].
 
 #![expect(clippy::inline_always, reason = "the loop over a record is one function: a third faster")]
 
 use super::cursor::{Cursor, Misfit};
-use super::{Damage, Kind, MAX_DEPTH, MAX_ELEMENTS, Node};
+use super::{Damage, MAX_DEPTH, MAX_ELEMENTS, ValueKind, ValueNode};
 
 /// Containers that begin past this many nodes of one record are checked but not recorded.
 const MAX_NODES: usize = 1 << 21;
@@ -14,7 +14,7 @@ const MAX_NODES: usize = 1 << 21;
 /// What a scan found.
 pub(super) struct Scanned {
     /// The value, and all in it.
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<ValueNode>,
     /// Where the value ends.
     pub(super) end: usize,
     /// A container was cut at a limit.
@@ -40,7 +40,7 @@ pub(super) fn whole_value(text: &str) -> Result<Scanned, Damage> {
 /// While a container is open, its node keeps two things where its end will be known later: in `next` the
 /// container around it; in `end`, while another is open inside of it, how many more elements are recorded.
 #[derive(Clone, Copy)]
-struct Open {
+struct OpenContainer {
     node: u32,
     /// How many more of its elements are recorded.
     left: u32,
@@ -64,7 +64,7 @@ fn run(shared: &mut Cursor<'_>) -> Result<Scanned, Misfit> {
 /// Reads a value and all that is in it.
 #[inline(always)]
 fn values(at: &mut Cursor<'_>, scanned: &mut Scanned) -> Result<(), Misfit> {
-    let mut open = Open { node: NONE, left: 1, is_object: false };
+    let mut open = OpenContainer { node: NONE, left: 1, is_object: false };
     let mut depth = 0;
     let mut first = at.token();
     loop {
@@ -73,7 +73,7 @@ fn values(at: &mut Cursor<'_>, scanned: &mut Scanned) -> Result<(), Misfit> {
             open.left -= 1;
             let start = at.position();
             let escaped = at.string()?;
-            record(Kind::String, start, at.position(), escaped, &mut scanned.nodes);
+            record(ValueKind::String, start, at.position(), escaped, &mut scanned.nodes);
         } else if open.left == 0 || opens && (depth >= MAX_DEPTH || scanned.nodes.len() > MAX_NODES) {
             // In an object, the key was recorded before the limit was seen: without a value it doesn't count.
             scanned.cut = true;
@@ -120,7 +120,7 @@ fn values(at: &mut Cursor<'_>, scanned: &mut Scanned) -> Result<(), Misfit> {
 
 /// Reads a value that holds no others. `first`: the token that it begins with.
 #[inline(always)]
-fn scalar(first: u8, at: &mut Cursor<'_>, nodes: &mut Vec<Node>) -> Result<(), Misfit> {
+fn scalar(first: u8, at: &mut Cursor<'_>, nodes: &mut Vec<ValueNode>) -> Result<(), Misfit> {
     let start = at.position();
     let (kind, escaped) = at.scalar(first)?;
     record(kind, start, at.position(), escaped, nodes);
@@ -129,30 +129,30 @@ fn scalar(first: u8, at: &mut Cursor<'_>, nodes: &mut Vec<Node>) -> Result<(), M
 
 /// Reads a key and its colon; gives the token that follows. `first`: the one that the key begins with.
 #[inline(always)]
-fn key(first: u8, at: &mut Cursor<'_>, nodes: &mut Vec<Node>) -> Result<u8, Misfit> {
+fn key(first: u8, at: &mut Cursor<'_>, nodes: &mut Vec<ValueNode>) -> Result<u8, Misfit> {
     let start = at.position();
     let escaped = at.key(first)?;
-    record(Kind::String, start, at.position(), escaped, nodes);
+    record(ValueKind::String, start, at.position(), escaped, nodes);
     at.colon()?;
     Ok(at.token())
 }
 
 #[inline(always)]
-fn record(kind: Kind, start: usize, end: usize, escaped: bool, nodes: &mut Vec<Node>) {
+fn record(kind: ValueKind, start: usize, end: usize, escaped: bool, nodes: &mut Vec<ValueNode>) {
     let next = nodes.len() as u32 + 1;
-    nodes.push(Node { start: start as u32, end: end as u32, next, kind, escaped });
+    nodes.push(ValueNode { start: start as u32, end: end as u32, next, kind, escaped });
 }
 
-impl Open {
+impl OpenContainer {
     /// Opens the element that begins at `start`.
     #[inline(always)]
-    fn enter(self, is_object: bool, is_outermost: bool, start: usize, nodes: &mut Vec<Node>) -> Self {
+    fn enter(self, is_object: bool, is_outermost: bool, start: usize, nodes: &mut Vec<ValueNode>) -> Self {
         if let Some(around) = nodes.get_mut(self.node as usize) {
             around.end = self.left - 1;
         }
         let node = nodes.len() as u32;
-        let kind = if is_object { Kind::Object } else { Kind::Array };
-        nodes.push(Node { start: start as u32, end: 0, next: self.node, kind, escaped: false });
+        let kind = if is_object { ValueKind::Object } else { ValueKind::Array };
+        nodes.push(ValueNode { start: start as u32, end: 0, next: self.node, kind, escaped: false });
         // The outermost array may be a whole session on one line: its events are not cut before memory ends.
         let left = if is_outermost && !is_object { MAX_NODES as u32 } else { MAX_ELEMENTS };
         Self { node, left, is_object }
@@ -160,13 +160,13 @@ impl Open {
 
     /// Closes it before `end`: what is open then.
     #[inline(always)]
-    fn close(self, end: usize, nodes: &mut [Node]) -> Self {
+    fn close(self, end: usize, nodes: &mut [ValueNode]) -> Self {
         let next = nodes.len() as u32;
         let node = &mut nodes[self.node as usize];
         node.end = end as u32;
         let around = std::mem::replace(&mut node.next, next);
         match nodes.get(around as usize) {
-            Some(node) => Self { node: around, left: node.end, is_object: node.kind == Kind::Object },
+            Some(node) => Self { node: around, left: node.end, is_object: node.kind == ValueKind::Object },
             None => Self { node: NONE, left: 0, is_object: false },
         }
     }
@@ -182,7 +182,7 @@ fn pass_rest(first: u8, is_object: bool, mut at: Cursor<'_>) -> (Result<(), Misf
 
 fn pass_elements(mut first: u8, mut is_object: bool, at: &mut Cursor<'_>) -> Result<(), Misfit> {
     // Of the containers that were opened here, whether what is around them is an object.
-    let mut around = Bits::default();
+    let mut around = BitStack::default();
     loop {
         if let b'{' | b'[' = first {
             around.push(std::mem::replace(&mut is_object, first == b'{'));
@@ -229,12 +229,12 @@ fn closing(is_object: bool) -> u8 {
 
 /// A stack of bits.
 #[derive(Default)]
-struct Bits {
+struct BitStack {
     words: Vec<u64>,
     length: usize,
 }
 
-impl Bits {
+impl BitStack {
     fn push(&mut self, bit: bool) {
         let (word, place) = (self.length / 64, self.length % 64);
         if word == self.words.len() {

@@ -297,7 +297,7 @@ impl Intake {
         if !std::mem::replace(&mut self.has_told_dialect, true) {
             each(Step(StepKind::Dialect(Arc::clone(name))));
         }
-        let is_stream = root.kind() == json::Kind::Array && claim.is_none_or(|claim| claim(root));
+        let is_stream = root.kind() == json::ValueKind::Array && claim.is_none_or(|claim| claim(root));
         if is_stream {
             for value in root.items() {
                 self.decode(Input { record, value, typed: None, line, parent }, each);

@@ -3,7 +3,7 @@
 //! Facts that are values of the record come from outside: any field may hold anything.
 
 use crate::item::{Fact, FactRef, Item, facts};
-use crate::json::Kind;
+use crate::json::ValueKind;
 
 /// Whether a part of what a call does is of the kind that its name promises.
 pub(super) fn is_part(name: &str, told: FactRef<'_>) -> bool {
@@ -18,7 +18,7 @@ pub(super) fn is_part(name: &str, told: FactRef<'_>) -> bool {
 
 /// Whether it has parts.
 pub(super) fn is_object(told: FactRef<'_>) -> bool {
-    told.value().is_none_or(|value| value.kind() == Kind::Object)
+    told.value().is_none_or(|value| value.kind() == ValueKind::Object)
 }
 
 /// Whether a fact is of the kind that its name promises. What a dialect made itself is.

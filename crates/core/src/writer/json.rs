@@ -15,8 +15,8 @@ use wide::u8x16;
 
 use crate::contract::{EntryLine, VERSION};
 use crate::find::length_before;
-use crate::item::{Content, DoesRef, Fact, FactRef, Item, Kind as Kinds};
-use crate::json::{Kind, Str, Value};
+use crate::item::{Content, DoesRef, Fact, FactRef, Item, Kind};
+use crate::json::{Str, Value, ValueKind};
 use crate::outline::Node;
 use crate::pipeline::Update;
 use crate::text::{is_dangerous, is_joiner};
@@ -229,7 +229,7 @@ fn list<T>(
 
 /// What a call does it with and to, if there is anything.
 fn does(object: &mut Object<'_>, item: &Item) -> fmt::Result {
-    if item.kind != Kinds::Call {
+    if item.kind != Kind::Call {
         return Ok(());
     }
     let does = item.does();
@@ -262,7 +262,7 @@ fn write_part(out: &mut dyn Write, part: FactRef<'_>) -> fmt::Result {
     match part {
         FactRef::Json(of) => value(out, of),
         FactRef::Sole(..) | FactRef::Made(_, Fact::List(_)) => list(out, part.list(), write_part),
-        FactRef::Named(of, _) if of.kind() == Kind::Array => {
+        FactRef::Named(of, _) if of.kind() == ValueKind::Array => {
             list(out, part.list().into_iter().filter(|part| fact_shape::is_object(*part)), write_part)
         }
         FactRef::Named(..) | FactRef::Made(_, Fact::Map(_)) => object_of(out, part),
@@ -428,8 +428,8 @@ fn spell(out: &mut dyn Write, ch: char) -> fmt::Result {
 /// terminal is spelled, lone surrogates are replaced, and what lies too deep is written as a string.
 fn value(out: &mut dyn Write, value: Value<'_>) -> fmt::Result {
     match value.kind() {
-        Kind::String => string(out, &value.str().map(Str::decode).unwrap_or_default()),
-        Kind::Object | Kind::Array => container(out, value.raw()),
+        ValueKind::String => string(out, &value.str().map(Str::decode).unwrap_or_default()),
+        ValueKind::Object | ValueKind::Array => container(out, value.raw()),
         _ => out.write_str(value.raw()),
     }
 }

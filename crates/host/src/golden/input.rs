@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use streamfmt_core::json::{Kind, Record, Value};
+use streamfmt_core::json::{Record, Value, ValueKind};
 
 /// What a case is fed with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,7 +116,7 @@ impl Patch {
 
     fn place<'a>(&self, record: &'a Record) -> Option<Value<'a>> {
         self.pointer.iter().try_fold(record.root(), |value, part| match value.kind() {
-            Kind::Array => value.items().nth(part.parse().ok()?),
+            ValueKind::Array => value.items().nth(part.parse().ok()?),
             _ => value.get(part),
         })
     }

@@ -230,7 +230,9 @@ impl Handle {
     /// A value of the item's record.
     pub(super) fn value(self, lua: &Lua, value: json::Value<'_>) -> mlua::Result<Value> {
         match value.kind() {
-            json::Kind::Array | json::Kind::Object => object(lua, Json { of: self, node: value.node() }),
+            json::ValueKind::Array | json::ValueKind::Object => {
+                object(lua, Json { of: self, node: value.node() })
+            }
             _ => scalar(lua, value),
         }
     }
@@ -323,7 +325,9 @@ impl Handle {
 fn part(lua: &Lua, part: FactRef<'_>) -> mlua::Result<Value> {
     match part {
         FactRef::Json(value) => return plain(lua, value),
-        FactRef::Named(value, _) if !matches!(value.kind(), json::Kind::Array | json::Kind::Object) => {
+        FactRef::Named(value, _)
+            if !matches!(value.kind(), json::ValueKind::Array | json::ValueKind::Object) =>
+        {
             return scalar(lua, value);
         }
         _ => {}
@@ -632,7 +636,7 @@ pub(super) fn parse(lua: &Lua, text: &str) -> mlua::Result<Value> {
 /// A JSON value as plain tables. Without recursion: a list of the tables that are still to be filled.
 fn plain<'v>(lua: &Lua, value: json::Value<'v>) -> mlua::Result<Value> {
     let is_container =
-        |value: json::Value<'_>| matches!(value.kind(), json::Kind::Array | json::Kind::Object);
+        |value: json::Value<'_>| matches!(value.kind(), json::ValueKind::Array | json::ValueKind::Object);
     if !is_container(value) {
         return scalar(lua, value);
     }

@@ -58,13 +58,15 @@ fn of_result(item: &Item, name: &str) -> Option<String> {
 fn of_value(mut value: json::Value<'_>, keys: &[String]) -> Option<String> {
     for key in keys {
         value = match value.kind() {
-            json::Kind::Array => value.items().nth(key.parse().ok()?)?,
+            json::ValueKind::Array => value.items().nth(key.parse().ok()?)?,
             _ => value.get(key)?,
         };
     }
     match value.kind() {
-        json::Kind::String => value.decode().map(Into::into),
-        json::Kind::Number | json::Kind::True | json::Kind::False => Some(value.raw().to_owned()),
+        json::ValueKind::String => value.decode().map(Into::into),
+        json::ValueKind::Number | json::ValueKind::True | json::ValueKind::False => {
+            Some(value.raw().to_owned())
+        }
         _ => None,
     }
 }

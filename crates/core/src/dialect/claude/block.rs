@@ -1,7 +1,7 @@
 //! One block of a message's content, its fields found in one pass.
 
 use crate::item::{Content, Id};
-use crate::json::{Kind, Str, Value};
+use crate::json::{Str, Value, ValueKind};
 
 use super::line::FieldNode;
 
@@ -24,7 +24,7 @@ pub(super) struct BlockFields {
 impl BlockFields {
     /// Finds the fields of a block, whatever it is.
     pub(super) fn of(block: Value<'_>) -> Self {
-        let is_text = matches!(block.kind(), Kind::String | Kind::Null);
+        let is_text = matches!(block.kind(), ValueKind::String | ValueKind::Null);
         let mut found = Self {
             text: if is_text { FieldNode::of(block) } else { FieldNode::default() },
             ..Self::default()
@@ -116,7 +116,7 @@ impl<'a> ContentBlock<'a> {
 /// A string, as an item's text.
 pub(super) fn string(value: Option<Value<'_>>) -> Content {
     match value {
-        Some(text) if text.kind() == Kind::String => Content::Node(text.node()),
+        Some(text) if text.kind() == ValueKind::String => Content::Node(text.node()),
         _ => Content::None,
     }
 }

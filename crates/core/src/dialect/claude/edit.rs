@@ -15,7 +15,7 @@
 use std::borrow::Cow;
 use std::str::SplitInclusive;
 
-use crate::json::{Kind, Value};
+use crate::json::{Value, ValueKind};
 
 /// Bytes that are read and written at most to make one file: a short result may name edits that grow without end.
 const MAX_WORK: usize = 64 << 20;
@@ -46,7 +46,7 @@ fn text<'a>(value: Value<'a>, names: [&str; 2]) -> Option<Cow<'a, str>> {
 /// The original with its replacements. A file that wasn't there begins empty.
 fn edited(structured: Value<'_>, original: Option<&str>) -> Option<String> {
     let mut work = MAX_WORK;
-    let Some(edits) = structured.get("edits").filter(|edits| edits.kind() == Kind::Array) else {
+    let Some(edits) = structured.get("edits").filter(|edits| edits.kind() == ValueKind::Array) else {
         return replaced(original, structured, &mut work);
     };
     let mut edited = original.map(str::to_owned);

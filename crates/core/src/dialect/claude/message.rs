@@ -86,10 +86,10 @@ impl Claude {
         }
         let first = out.len();
         match message.content.of_record(value) {
-            Some(text) if text.kind() == json::Kind::String => {
+            Some(text) if text.kind() == json::ValueKind::String => {
                 self.block(builder, id.as_ref(), ContentBlock::of(text), is_synthetic, out);
             }
-            Some(blocks) if blocks.kind() == json::Kind::Array => {
+            Some(blocks) if blocks.kind() == json::ValueKind::Array => {
                 for (value, known) in message.blocks(blocks) {
                     self.block(builder, id.as_ref(), ContentBlock::known(value, known), is_synthetic, out);
                 }
@@ -137,7 +137,7 @@ impl Claude {
     ) {
         let kind = block.kind().map(Str::decode).unwrap_or_default();
         match &*kind {
-            "" | "text" if block.text().is_some_and(|text| text.kind() == json::Kind::String) => {
+            "" | "text" if block.text().is_some_and(|text| text.kind() == json::ValueKind::String) => {
                 // Blanks are a text, though nobody may want to see them.
                 if block.text().is_some_and(|text| text.raw().len() == 2) {
                     return out.push(Event::Bookkeeping("empty text".into()));
@@ -221,7 +221,7 @@ impl Claude {
         if block.kind().is_some_and(|kind| !kind.is("tool_use")) {
             item.data.push(("server_side", Fact::Bool(true)));
         }
-        let id_is_odd = block.id().is_some_and(|id| id.kind() != json::Kind::String);
+        let id_is_odd = block.id().is_some_and(|id| id.kind() != json::ValueKind::String);
         if id_is_odd || block.fields.is_odd_call || block.name().and_then(Value::str).is_none() {
             item.data.push(("block", Fact::Node(block.value.node())));
         }
@@ -266,15 +266,15 @@ impl Claude {
         }
         let first = out.len();
         match body.kind() {
-            json::Kind::String => self.said(builder, body, out),
-            json::Kind::Array => {
+            json::ValueKind::String => self.said(builder, body, out),
+            json::ValueKind::Array => {
                 for (value, known) in message.blocks(body) {
                     let block = ContentBlock::known(value, known);
                     let kind = block.kind().map(Str::decode).unwrap_or_default();
                     match &*kind {
                         "tool_result" => self.result_of(builder, block, out),
                         "text" | "" => match block.text() {
-                            Some(text) if text.kind() == json::Kind::String => {
+                            Some(text) if text.kind() == json::ValueKind::String => {
                                 self.said(builder, text, out);
                             }
                             Some(text) if text.is_null() => {}
@@ -401,7 +401,7 @@ impl Claude {
         if let Some(structured) = structured {
             tool::result_facts(&mut item, structured);
             let is_silent = matches!(item.text, Content::None) && item.fact("images").is_none();
-            let is_strange = item.fact("orphan").is_some() || structured.kind() == json::Kind::String;
+            let is_strange = item.fact("orphan").is_some() || structured.kind() == json::ValueKind::String;
             if is_silent && is_strange && item.fact("structured").is_none() {
                 // Nothing else would say what is in it.
                 item.data.push(("structured", Fact::Node(structured.node())));
@@ -505,7 +505,7 @@ fn plan_of(builder: &ClaudeItemBuilder<'_>, call: &Item, input: Option<Value<'_>
         return None;
     }
     let todos = input?.get("todos")?;
-    (todos.kind() == json::Kind::Array).then(|| plan(builder, call, todos))
+    (todos.kind() == json::ValueKind::Array).then(|| plan(builder, call, todos))
 }
 
 /// The list of tasks that a result tells.
@@ -514,7 +514,7 @@ fn task_list(builder: &ClaudeItemBuilder<'_>, result: &Item) -> Option<Item> {
         return None;
     }
     let tasks = result.fact("tasks")?.value()?;
-    (tasks.kind() == json::Kind::Array).then(|| plan(builder, result, tasks))
+    (tasks.kind() == json::ValueKind::Array).then(|| plan(builder, result, tasks))
 }
 
 fn plan(builder: &ClaudeItemBuilder<'_>, of: &Item, todos: Value<'_>) -> Item {

@@ -43,7 +43,7 @@ use sidechain::Sidechains;
 
 /// Whether a value is an event of Claude Code.
 pub(super) fn claim(value: Value<'_>) -> bool {
-    if value.kind() == json::Kind::Array {
+    if value.kind() == json::ValueKind::Array {
         return value.items().next().is_some_and(claim);
     }
     let Some(kind) = value.get("type").and_then(Value::decode) else { return false };

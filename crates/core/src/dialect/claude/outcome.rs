@@ -49,7 +49,7 @@ impl Claude {
         if let Some(cost) = cost.or(old_cost).filter(|cost| cost.float().is_some_and(|cost| cost >= 0.0)) {
             item.data.push(("cost_usd", Fact::Node(cost.node())));
         }
-        if let Some(usage) = usage.filter(|usage| usage.kind() == json::Kind::Object) {
+        if let Some(usage) = usage.filter(|usage| usage.kind() == json::ValueKind::Object) {
             item.data.push(("usage", Fact::Map(tokens(usage, &LIVE_TOKENS))));
             out.push(Event::Totals { outcome: item.id.clone(), usage: usage_of(usage) });
         }

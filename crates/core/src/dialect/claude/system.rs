@@ -211,11 +211,11 @@ fn retry(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) -> crate::item::
         |live: &str, history: &str| value.get(live).or_else(|| value.get(history)).and_then(Value::int);
     let (attempt, most) = (number("attempt", "retryAttempt"), number("max_retries", "maxRetries"));
     let delay = value.get("retry_delay_ms").or_else(|| value.get("retryInMs")).and_then(Value::float);
-    let error = value.get("error").filter(|error| error.kind() == json::Kind::Object);
+    let error = value.get("error").filter(|error| error.kind() == json::ValueKind::Object);
     let status = number("error_status", "status").or_else(|| error?.get("status")?.int());
     let reason = value
         .get("error")
-        .filter(|error| error.kind() == json::Kind::String)
+        .filter(|error| error.kind() == json::ValueKind::String)
         // The message holds the JSON of the API's answer.
         .or_else(|| error?.get("formatted").or_else(|| error?.get("message")));
     let mut notice = builder.notice("retry", Content::None);

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use super::edit;
 use crate::dialect::fact;
 use crate::item::{Action, Fact, Item};
-use crate::json::{Kind, Record, Value};
+use crate::json::{Record, Value, ValueKind};
 use crate::name_table::NameTable;
 
 /// Structured results hold the same facts under names that differ by tool; this is what ours are called.
@@ -88,14 +88,14 @@ const FILE_FACTS: &[(&str, &str)] = &[
 pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
     if item.action == Some(Action::Mcp) {
         // A server may put anything there: none of our names may be read out of it.
-        if structured.kind() != Kind::String {
+        if structured.kind() != ValueKind::String {
             item.data.push(("structured", Fact::Node(structured.node())));
         }
         return;
     }
     match structured.kind() {
-        Kind::Object => {}
-        Kind::Array => return item.data.push(("structured", Fact::Node(structured.node()))),
+        ValueKind::Object => {}
+        ValueKind::Array => return item.data.push(("structured", Fact::Node(structured.node()))),
         _ => return,
     }
     item.data.reserve(10);
@@ -118,7 +118,7 @@ pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
             }
         }
         // It is told only where there was more than the limit.
-        b"appliedLimit" if value.kind() == Kind::Number => set(item, "truncated", Fact::Bool(true)),
+        b"appliedLimit" if value.kind() == ValueKind::Number => set(item, "truncated", Fact::Bool(true)),
         b"userModified" | b"planWasEdited" if value.bool() == Some(true) => {
             set(item, "user_modified", Fact::Node(value.node()));
         }
@@ -138,7 +138,7 @@ pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
         || item.fact("patch").is_some()
         || item.fact("created").is_some();
     if is_file && item.fact("modified").is_none() {
-        let fact = match structured.get("content").filter(|content| content.kind() == Kind::String) {
+        let fact = match structured.get("content").filter(|content| content.kind() == ValueKind::String) {
             Some(content) => Fact::Node(content.node()),
             None => Fact::Made(edit::modified, structured.node()),
         };
@@ -195,7 +195,7 @@ fn hits_fact(item: &mut Item, results: Value<'_>) {
     let mut hits = Vec::new();
     let mut texts = Vec::new();
     for result in results.items() {
-        if result.kind() == Kind::String {
+        if result.kind() == ValueKind::String {
             texts.extend(result.decode());
         } else {
             let links = result.get("content").into_iter().flat_map(Value::items);
@@ -224,10 +224,10 @@ fn changed(structured: Value<'_>, mark: u8) -> Option<i64> {
         let content = structured.get("content")?.decode()?;
         return i64::try_from(if mark == b'+' { content.lines().count() } else { 0 }).ok();
     }
-    let patch = structured.get("structuredPatch").filter(|patch| patch.kind() == Kind::Array)?;
+    let patch = structured.get("structuredPatch").filter(|patch| patch.kind() == ValueKind::Array)?;
     let lines = patch.items().filter_map(|hunk| hunk.get("lines")).flat_map(Value::items);
     let is_marked =
-        |line: &Value<'_>| line.kind() == Kind::String && line.raw().as_bytes().get(1) == Some(&mark);
+        |line: &Value<'_>| line.kind() == ValueKind::String && line.raw().as_bytes().get(1) == Some(&mark);
     i64::try_from(lines.filter(is_marked).count()).ok()
 }
 
@@ -245,7 +245,7 @@ fn old_source(structured: Value<'_>) -> Option<String> {
     let place = || id.strip_prefix("cell-")?.parse().ok();
     let source = cells().find(has_id).or_else(|| cells().nth(place()?))?.get("source")?;
     match source.kind() {
-        Kind::Array => source.items().map(Value::decode).collect(),
+        ValueKind::Array => source.items().map(Value::decode).collect(),
         _ => source.decode().map(Cow::into_owned),
     }
 }

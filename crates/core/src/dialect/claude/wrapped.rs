@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use memchr::memmem::{self, Finder};
 
 use crate::item::{Content, Deed, Fact, FactRef, Item};
-use crate::json::{Kind, Value};
+use crate::json::{Value, ValueKind};
 use crate::text::Text;
 
 const REMINDER: &str = "<system-reminder>";
@@ -139,7 +139,10 @@ fn add_job(item: &mut Item) {
     let task = item.fact("task").and_then(FactRef::value);
     let node = |name: &str| {
         let value = task?.get(name)?;
-        let is_scalar = matches!(value.kind(), Kind::String | Kind::Number | Kind::True | Kind::False);
+        let is_scalar = matches!(
+            value.kind(),
+            ValueKind::String | ValueKind::Number | ValueKind::True | ValueKind::False
+        );
         is_scalar.then_some(Fact::Node(value.node()))
     };
     let text = item.text();

@@ -135,7 +135,7 @@ pub(super) fn web(call: &mut Item, action: Option<Value<'_>>, query: Option<Valu
     let query = own.or(filled(query));
     facts.extend(query.map(|query| ("query", Fact::Node(query.node()))));
     facts.extend(pattern.map(|pattern| ("prompt", Fact::Node(pattern.node()))));
-    let of = action.filter(|action| action.kind() == json::Kind::Object).or(query);
+    let of = action.filter(|action| action.kind() == json::ValueKind::Object).or(query);
     if let Some(of) = of.filter(|_| !facts.is_empty()) {
         made(call, of, facts);
     }
@@ -163,7 +163,7 @@ fn path_of(path: Value<'_>) -> Fact {
 
 /// The changes of files, which are a list, or by path.
 pub(super) fn file_changes(changes: Value<'_>) -> Fact {
-    if changes.kind() == json::Kind::Array {
+    if changes.kind() == json::ValueKind::Array {
         return Fact::Named(changes.node(), FILE);
     }
     let list = changes.entries().map(|(path, change)| {
@@ -172,7 +172,8 @@ pub(super) fn file_changes(changes: Value<'_>) -> Fact {
         let known = change.get("type").and_then(Value::decode);
         let kind =
             known.or_else(|| change.entries().next().map(|(kind, _)| kind.decode())).unwrap_or_default();
-        let inside = change.get(&kind).filter(|inside| inside.kind() == json::Kind::Object).unwrap_or(change);
+        let inside =
+            change.get(&kind).filter(|inside| inside.kind() == json::ValueKind::Object).unwrap_or(change);
         facts.push(("kind", Fact::Text(kind.into_owned())));
         for (theirs, ours) in [("move_path", "to"), ("unified_diff", "diff"), ("content", "content")] {
             let field = inside.get(theirs).filter(|field| !field.is_null());

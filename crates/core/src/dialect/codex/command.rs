@@ -2,17 +2,17 @@
 
 use std::borrow::Cow;
 
-use crate::json::{Kind, Value};
+use crate::json::{Value, ValueKind};
 
 /// The command that an input holds, as a text or as a list of words, without the shell that it is given to.
 pub(super) fn meant(command: Value<'_>) -> Option<String> {
     match command.kind() {
-        Kind::String => {
+        ValueKind::String => {
             let text = command.decode()?;
             let script = words(&text).and_then(|words| script(&words).map(str::to_owned));
             Some(script.unwrap_or_else(|| text.into_owned()))
         }
-        Kind::Array => {
+        ValueKind::Array => {
             let words: Vec<Cow<'_, str>> = command.items().map(Value::decode).collect::<Option<_>>()?;
             let script = script(&words).map(str::to_owned);
             Some(

@@ -3,7 +3,7 @@
 use crate::dialect::facts::leveled;
 use crate::event::Event;
 use crate::item::{Content, Fact};
-use crate::json::{Kind, Record, Value};
+use crate::json::{Record, Value, ValueKind};
 
 use super::{ItemBuilder, content};
 
@@ -41,7 +41,7 @@ pub(super) fn notice(message: Option<Value<'_>>, builder: &mut ItemBuilder<'_>, 
 pub(super) fn inside(message: &str) -> Option<String> {
     let start = message.find('{')?;
     let record = Record::from_line(message[start..].trim_end().to_owned()).ok()?;
-    let error = record.root().get("error").filter(|error| error.kind() == Kind::Object);
+    let error = record.root().get("error").filter(|error| error.kind() == ValueKind::Object);
     let inside = error.unwrap_or(record.root()).get("message")?.decode()?;
     Some([&message[..start], &*inside].concat())
 }

@@ -43,12 +43,13 @@ use tokens::Tokens;
 
 /// Whether a value is an event of Codex.
 pub(super) fn claim(value: Value<'_>) -> bool {
-    if value.kind() == json::Kind::Array {
+    if value.kind() == json::ValueKind::Array {
         return value.items().next().is_some_and(claim);
     }
     let [kind, payload, message, item, thread] =
         value.get_all(["type", "payload", "msg", "item", "thread_id"]);
-    let is_object = |value: Option<Value<'_>>| value.is_some_and(|value| value.kind() == json::Kind::Object);
+    let is_object =
+        |value: Option<Value<'_>>| value.is_some_and(|value| value.kind() == json::ValueKind::Object);
     match kind.and_then(Value::decode).as_deref() {
         Some("thread.started") => thread.is_some(),
         Some("turn.started" | "turn.completed" | "turn.failed") => true,
@@ -95,7 +96,7 @@ impl Decoder for Codex {
 
 /// A string as an item's text.
 fn content(value: Value<'_>) -> Content {
-    if value.kind() == json::Kind::String { Content::Node(value.node()) } else { Content::None }
+    if value.kind() == json::ValueKind::String { Content::Node(value.node()) } else { Content::None }
 }
 
 /// A line that is counted by this name, since others say the same or there is nothing to say.

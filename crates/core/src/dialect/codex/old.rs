@@ -48,7 +48,7 @@ impl Codex {
     pub(super) fn old(&mut self, message: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
         let kind = message.get("type").and_then(Value::decode).unwrap_or_default();
         let [call_id, text, words] = message.get_all(["call_id", "message", "text"]);
-        let said = text.or(words).filter(|text| text.kind() == json::Kind::String);
+        let said = text.or(words).filter(|text| text.kind() == json::ValueKind::String);
         match &*kind {
             "agent_message" | "agent_reasoning" if said.is_some() => {
                 let kind = if &*kind == "agent_message" { Kind::Reply } else { Kind::Thinking };

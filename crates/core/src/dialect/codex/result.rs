@@ -93,7 +93,7 @@ pub(super) fn fail(result: &mut Item) {
 
 /// How long a call took.
 pub(super) fn add_duration(result: &mut Item, duration: Option<Value<'_>>) {
-    if let Some(duration) = duration.filter(|duration| duration.kind() == json::Kind::Object) {
+    if let Some(duration) = duration.filter(|duration| duration.kind() == json::ValueKind::Object) {
         result.data.push(("took_ms", Fact::Count(milliseconds, duration.node())));
     }
 }
@@ -208,7 +208,7 @@ fn text_of<const N: usize>(value: Value<'_>, names: [&str; N]) -> Content {
 
 /// Whether it is known how files were changed, not only which.
 fn has_diffs(changes: Value<'_>) -> bool {
-    changes.kind() == json::Kind::Object
+    changes.kind() == json::ValueKind::Object
 }
 
 /// A duration, `{"secs":0,"nanos":1100954}`.

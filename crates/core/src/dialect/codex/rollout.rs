@@ -415,7 +415,8 @@ impl Codex {
 /// Reads what a message says, of whatever types its parts are; `false` if there is something, but neither text nor picture.
 fn said_in(item: &mut Item, blocks: Option<Value<'_>>) -> bool {
     let Some(blocks) = blocks.filter(|blocks| !blocks.is_null()) else { return true };
-    let (mut texts, mut images, mut is_known) = (Vec::new(), Vec::new(), blocks.kind() == json::Kind::Array);
+    let (mut texts, mut images, mut is_known) =
+        (Vec::new(), Vec::new(), blocks.kind() == json::ValueKind::Array);
     for part in blocks.items() {
         match part.get("text").unwrap_or(part) {
             text if text.str().is_some() => texts.push(text.node()),

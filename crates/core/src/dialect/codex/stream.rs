@@ -47,7 +47,7 @@ impl Codex {
             "item.completed" => Phase::Completed,
             _ => return builder.unknown(kind.to_owned(), value, out),
         };
-        match value.get("item").filter(|item| item.kind() == json::Kind::Object) {
+        match value.get("item").filter(|item| item.kind() == json::ValueKind::Object) {
             Some(item) => {
                 if phase != Phase::Completed {
                     // What follows tells all of it again.
@@ -81,7 +81,7 @@ impl Codex {
                 outcome.data.push(("more", Fact::List(vec![Fact::Node(odd.node())])));
             }
         }
-        if let Some(usage) = usage.filter(|usage| usage.kind() == json::Kind::Object) {
+        if let Some(usage) = usage.filter(|usage| usage.kind() == json::ValueKind::Object) {
             self.count(usage, out).add_to(&mut outcome);
         }
         out.push(Event::Put(Box::new(outcome)));
@@ -178,7 +178,7 @@ impl Codex {
 
 /// An item that is told by its text.
 fn said(kind: Kind, text: Option<Value<'_>>, id: Id, builder: &ItemBuilder<'_>) -> Option<Item> {
-    let text = text.filter(|text| text.kind() == json::Kind::String)?;
+    let text = text.filter(|text| text.kind() == json::ValueKind::String)?;
     let mut item = builder.item(id, kind);
     item.text = content(text);
     Some(item)

@@ -19,7 +19,7 @@ use crate::formatter::standard::{ItemContext, images};
 use crate::formatter::{figures, generic, tools};
 use crate::item::FactRef;
 use crate::item::{Item, Status};
-use crate::json::{Kind, Record, Value};
+use crate::json::{Record, Value, ValueKind};
 use crate::text::Text;
 
 /// Longest first line of an error that becomes a title, in bytes.
@@ -341,7 +341,7 @@ impl ResultContext<'_> {
         let is_block =
             |value: Value<'_>| value.get("text").is_some_and(is_said) || value.get("source").is_some();
         let mut items = value.items();
-        if is_said(value) || (value.kind() == Kind::Array && items.all(is_block)) {
+        if is_said(value) || (value.kind() == ValueKind::Array && items.all(is_block)) {
             return;
         }
         let laid = generic::laid_out(value, cut);
@@ -384,15 +384,17 @@ fn message_of(text: &Text) -> Option<Text> {
 }
 
 /// Whether a fact called `name` may be of this type.
-fn has_its_type(name: &str, kind: Kind) -> bool {
+fn has_its_type(name: &str, kind: ValueKind) -> bool {
     match name {
         "stdout" | "stderr" | "note" | "path" | "content" | "mode" | "url" | "answer" | "query" | "plan"
-        | "state" | "original" | "background" => kind == Kind::String,
+        | "state" | "original" | "background" => kind == ValueKind::String,
         "count" | "lines" | "total" | "start" | "bytes" | "duration_ms" | "tokens" | "tool_uses" => {
-            kind == Kind::Number
+            kind == ValueKind::Number
         }
-        "interrupted" | "image" | "truncated" | "success" => matches!(kind, Kind::True | Kind::False),
-        "files" | "patch" | "cells" => kind == Kind::Array,
+        "interrupted" | "image" | "truncated" | "success" => {
+            matches!(kind, ValueKind::True | ValueKind::False)
+        }
+        "files" | "patch" | "cells" => kind == ValueKind::Array,
         _ => true,
     }
 }

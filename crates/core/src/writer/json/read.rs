@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::contract::ItemLine;
 use crate::dialect;
 use crate::item::{Action, Content, Does, Fact, Item, facts};
-use crate::json::{Kind as JsonKind, Record, Str, Value};
+use crate::json::{Record, Str, Value, ValueKind};
 
 use super::{write_does, write_item};
 
@@ -57,7 +57,7 @@ impl Item {
         let record = Record::from_line(line.to_owned())
             .map_err(|(damage, _)| wrong(format!("it is no JSON at byte {}", damage.at)))?;
         let field =
-            |name: &str, kind: JsonKind| match record.root().get(name).filter(|field| !field.is_null()) {
+            |name: &str, kind: ValueKind| match record.root().get(name).filter(|field| !field.is_null()) {
                 Some(field) if field.kind() != kind => Err(wrong(format!("`{name}` is of another type"))),
                 field => Ok(field),
             };
@@ -65,11 +65,12 @@ impl Item {
         (item.parent, item.place, item.status) = (told.parent, told.place, told.status);
         (item.session, item.call) = (told.session.map(Into::into), told.call);
         item.error = told.error.unwrap_or(false);
-        item.at = field("at", JsonKind::String)?.map(Value::node);
-        item.text = field("text", JsonKind::String)?.map_or(Content::None, |text| Content::Node(text.node()));
+        item.at = field("at", ValueKind::String)?.map(Value::node);
+        item.text =
+            field("text", ValueKind::String)?.map_or(Content::None, |text| Content::Node(text.node()));
         item.input = record.root().get("input").map(Value::node);
-        let does = field("does", JsonKind::Object)?;
-        if let Some(data) = field("data", JsonKind::Object)? {
+        let does = field("does", ValueKind::Object)?;
+        if let Some(data) = field("data", ValueKind::Object)? {
             read_facts(&mut item, data);
         }
         // As far as facts were made, it was of the input.
@@ -121,7 +122,7 @@ fn name_tool(item: &mut Item, tool: Option<&str>, action: Option<Action>) {
 
 /// The facts of these names, the first of each; those that are of another type come behind the others.
 fn read_facts(item: &mut Item, data: Value<'_>) {
-    let odd = data.get("odd").filter(|odd| odd.kind() == JsonKind::Object);
+    let odd = data.get("odd").filter(|odd| odd.kind() == ValueKind::Object);
     let all = data.entries().chain(odd.into_iter().flat_map(Value::entries));
     for (name, value) in known(all, facts::FACTS) {
         match name {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use streamfmt_core::json::{Kind, Record, Str, Value};
+use streamfmt_core::json::{Record, Str, Value, ValueKind};
 
 /// Parts deeper in a line are one with what they are in.
 const DEEPEST: usize = 10;
@@ -126,9 +126,9 @@ impl<'a> Walk<'a> {
     ) {
         let place = self.place(value.raw());
         match value.kind() {
-            Kind::Null => {}
-            Kind::Array => left.push((value, format!("{name}[]"), depth)),
-            Kind::Object => {
+            ValueKind::Null => {}
+            ValueKind::Array => left.push((value, format!("{name}[]"), depth)),
+            ValueKind::Object => {
                 let Some(kind) = value.get("type").and_then(Value::decode) else {
                     left.push((value, name, depth + 1));
                     return;
@@ -145,10 +145,10 @@ impl<'a> Walk<'a> {
             }
             kind => {
                 let other = match kind {
-                    Kind::String if value.raw() == "\"\"" => return,
-                    Kind::String => "\"~\"",
-                    Kind::True => "false",
-                    Kind::False => "true",
+                    ValueKind::String if value.raw() == "\"\"" => return,
+                    ValueKind::String => "\"~\"",
+                    ValueKind::True => "false",
+                    ValueKind::False => "true",
                     _ => "7919",
                 };
                 let without = whole.map(|whole| (whole, ""));
