@@ -22,7 +22,7 @@ use crate::json::{Record, Str, Value, is_same};
 use crate::text::Text;
 
 pub use deed::Deed;
-pub use does::{Does, DoesRef, Part};
+pub use does::{Does, DoesRef, InputPart};
 pub use fact::{Fact, FactRef};
 
 /// Ids longer than this are cut, and a hash of them makes up for the rest.

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 use streamfmt::core::dialect::DIALECTS;
-use streamfmt::core::item::{Part, facts};
+use streamfmt::core::item::{InputPart, facts};
 
 /// Words that are a tool's name and a word of a page as well.
 const WORDS: &[&str] = &["Task"];
@@ -66,7 +66,7 @@ impl Foreign {
     }
 }
 
-fn collect(parts: &[Part], keys: &mut BTreeSet<&'static str>, ours: &mut BTreeSet<&'static str>) {
+fn collect(parts: &[InputPart], keys: &mut BTreeSet<&'static str>, ours: &mut BTreeSet<&'static str>) {
     for part in parts {
         keys.extend(part.key_of());
         ours.insert(part.name);

@@ -1,6 +1,6 @@
 //! The tools of products: what each is called, what it does, and how its input is read.
 
-use crate::item::{Action, Deed, Does, Fact, FactRef, Item, Part};
+use crate::item::{Action, Deed, Does, Fact, FactRef, InputPart, Item};
 use crate::json::Value;
 use crate::text::Text;
 
@@ -12,7 +12,7 @@ pub struct Tool {
     /// What it does.
     pub deed: Deed,
     /// What its input is made of.
-    pub parts: &'static [Part],
+    pub parts: &'static [InputPart],
 }
 
 impl Tool {
@@ -30,7 +30,7 @@ impl Tool {
     pub(super) const fn row_of(
         name: &'static str,
         deed: Deed,
-        parts: &'static [Part],
+        parts: &'static [InputPart],
     ) -> (&'static str, Self) {
         (name, Self { name, deed, parts })
     }
@@ -108,7 +108,7 @@ pub(super) fn is_mcp(name: &str) -> bool {
 }
 
 /// How an input is usually made that asks for this.
-const fn parts_of(deed: Deed) -> &'static [Part] {
+const fn parts_of(deed: Deed) -> &'static [InputPart] {
     match deed {
         Deed::Run | Deed::Watch | Deed::Command => RUN,
         Deed::Job | Deed::EndJob => JOB,
@@ -132,11 +132,11 @@ const fn parts_of(deed: Deed) -> &'static [Part] {
     }
 }
 
-const fn key(key: &'static str, name: &'static str) -> Part {
-    Part::key(key, name)
+const fn key(key: &'static str, name: &'static str) -> InputPart {
+    InputPart::key(key, name)
 }
 
-const RUN: &[Part] = &[
+const RUN: &[InputPart] = &[
     key("command", "command"),
     key("cmd", "command"),
     key("script", "command"),
@@ -148,7 +148,7 @@ const RUN: &[Part] = &[
     key("workdir", "cwd"),
 ];
 
-const JOB: &[Part] = &[
+const JOB: &[InputPart] = &[
     key("bash_id", "job"),
     key("shell_id", "job"),
     key("task_id", "job"),
@@ -156,34 +156,34 @@ const JOB: &[Part] = &[
     key("stdin", "stdin"),
 ];
 
-const FILE: &[Part] = &[
+const FILE: &[InputPart] = &[
     key("file_path", "path"),
     key("path", "path"),
     key("absolute_path", "path"),
     key("notebook_path", "path"),
 ];
 
-const READ: &[Part] = &[
+const READ: &[InputPart] = &[
     FILE[0],
     FILE[1],
     FILE[2],
     FILE[3],
-    Part::here(
+    InputPart::here(
         "range",
         &[key("offset", "start"), key("limit", "lines"), key("start_line", "start"), key("end_line", "end")],
     ),
     key("pages", "pages"),
 ];
 
-const RESOURCE: &[Part] = &[key("server", "server"), key("uri", "uri")];
+const RESOURCE: &[InputPart] = &[key("server", "server"), key("uri", "uri")];
 
-const WRITE: &[Part] = &[FILE[0], FILE[1], FILE[2], FILE[3], key("content", "content")];
+const WRITE: &[InputPart] = &[FILE[0], FILE[1], FILE[2], FILE[3], key("content", "content")];
 
-const CHANGE: &[Part] =
+const CHANGE: &[InputPart] =
     &[key("old_string", "old"), key("new_string", "new"), key("replace_all", "everywhere")];
 
 /// A change that names its file.
-const FILE_CHANGE: &[Part] = &[
+const FILE_CHANGE: &[InputPart] = &[
     FILE[0],
     FILE[1],
     key("kind", "kind"),
@@ -194,17 +194,17 @@ const FILE_CHANGE: &[Part] = &[
     CHANGE[1],
 ];
 
-const EDIT: &[Part] = &[
+const EDIT: &[InputPart] = &[
     FILE[0],
     FILE[1],
     FILE[2],
     FILE[3],
-    Part::within("edits", "changes", CHANGE),
-    Part::within("changes", "changes", FILE_CHANGE),
-    Part::sole("changes", CHANGE),
+    InputPart::within("edits", "changes", CHANGE),
+    InputPart::within("changes", "changes", FILE_CHANGE),
+    InputPart::sole("changes", CHANGE),
 ];
 
-const EDIT_CELL: &[Part] = &[
+const EDIT_CELL: &[InputPart] = &[
     FILE[0],
     FILE[1],
     FILE[2],
@@ -214,11 +214,11 @@ const EDIT_CELL: &[Part] = &[
     key("new_source", "source"),
 ];
 
-const FIND: &[Part] =
-    &[Part::word("by", "name"), key("pattern", "pattern"), key("path", "path"), key("dir_path", "path")];
+const FIND: &[InputPart] =
+    &[InputPart::word("by", "name"), key("pattern", "pattern"), key("path", "path"), key("dir_path", "path")];
 
-const GREP: &[Part] = &[
-    Part::word("by", "content"),
+const GREP: &[InputPart] = &[
+    InputPart::word("by", "content"),
     key("pattern", "pattern"),
     key("query", "pattern"),
     key("path", "path"),
@@ -228,11 +228,11 @@ const GREP: &[Part] = &[
     key("type", "type"),
 ];
 
-const QUERY: &[Part] = &[key("query", "query")];
+const QUERY: &[InputPart] = &[key("query", "query")];
 
-const FETCH: &[Part] = &[key("url", "url"), key("query", "query"), key("prompt", "prompt")];
+const FETCH: &[InputPart] = &[key("url", "url"), key("query", "query"), key("prompt", "prompt")];
 
-const DELEGATE: &[Part] = &[
+const DELEGATE: &[InputPart] = &[
     key("subagent_type", "agent"),
     key("agent", "agent"),
     key("agent_type", "agent"),
@@ -242,13 +242,13 @@ const DELEGATE: &[Part] = &[
 ];
 
 /// A point of a list of things to do.
-pub(super) const TODO: &[Part] = &[
+pub(super) const TODO: &[InputPart] = &[
     key("content", "content"),
     key("subject", "content"),
     key("text", "content"),
     key("step", "content"),
     key("status", "status"),
-    Part::made("completed", "status", done),
+    InputPart::made("completed", "status", done),
     key("activeForm", "active"),
     key("active", "active"),
     key("id", "id"),
@@ -261,9 +261,9 @@ fn done(value: Value<'_>) -> Option<String> {
     Some(if value.bool()? { "completed" } else { "pending" }.to_owned())
 }
 
-const TODOS: &[Part] = &[Part::within("todos", "todos", TODO)];
+const TODOS: &[InputPart] = &[InputPart::within("todos", "todos", TODO)];
 
-const TASK: &[Part] = &[
+const TASK: &[InputPart] = &[
     key("taskId", "id"),
     key("task_id", "id"),
     key("id", "id"),
@@ -275,15 +275,15 @@ const TASK: &[Part] = &[
     key("description", "description"),
 ];
 
-const PLAN_MODE: &[Part] = &[key("plan", "plan")];
+const PLAN_MODE: &[InputPart] = &[key("plan", "plan")];
 
-const QUESTION: &[Part] = &[
+const QUESTION: &[InputPart] = &[
     key("question", "question"),
     key("header", "head"),
     key("multiSelect", "several"),
-    Part::within("options", "options", &[key("label", "label"), key("description", "description")]),
+    InputPart::within("options", "options", &[key("label", "label"), key("description", "description")]),
 ];
 
-const ASK: &[Part] = &[Part::within("questions", "questions", QUESTION)];
+const ASK: &[InputPart] = &[InputPart::within("questions", "questions", QUESTION)];
 
-const SKILL: &[Part] = &[key("skill", "skill"), key("command", "skill"), key("args", "args")];
+const SKILL: &[InputPart] = &[key("skill", "skill"), key("command", "skill"), key("args", "args")];

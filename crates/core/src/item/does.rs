@@ -8,17 +8,17 @@ use super::{Fact, FactRef, Item};
 /// One part of what a call does: what we call it, and where a product's input has it. Of several parts with one name
 /// the first that is there counts.
 #[derive(Clone, Copy, Debug)]
-pub struct Part {
+pub struct InputPart {
     /// What we call it.
     pub name: &'static str,
-    pub(super) from: From,
+    pub(super) from: PartSource,
     /// What it has inside, if it is an object or a list of them.
-    pub(super) parts: &'static [Part],
+    pub(super) parts: &'static [InputPart],
 }
 
 /// Where a part comes from.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum From {
+pub(super) enum PartSource {
     /// The value of a key.
     Key(&'static str),
     /// A text made of the value of a key.
@@ -31,42 +31,42 @@ pub(super) enum From {
     Word(&'static str),
 }
 
-impl Part {
+impl InputPart {
     /// The value under `key`.
     pub const fn key(key: &'static str, name: &'static str) -> Self {
-        Self { name, from: From::Key(key), parts: &[] }
+        Self { name, from: PartSource::Key(key), parts: &[] }
     }
 
     /// The object, or the list of objects, under `key`.
     pub const fn within(key: &'static str, name: &'static str, parts: &'static [Self]) -> Self {
-        Self { name, from: From::Key(key), parts }
+        Self { name, from: PartSource::Key(key), parts }
     }
 
     /// What `make` makes of the value under `key`.
     pub const fn made(key: &'static str, name: &'static str, make: fn(Value<'_>) -> Option<String>) -> Self {
-        Self { name, from: From::Made(key, make), parts: &[] }
+        Self { name, from: PartSource::Made(key, make), parts: &[] }
     }
 
     /// An object whose parts the input has among its own.
     pub const fn here(name: &'static str, parts: &'static [Self]) -> Self {
-        Self { name, from: From::Here, parts }
+        Self { name, from: PartSource::Here, parts }
     }
 
     /// A list with one element, whose parts the input has among its own.
     pub const fn sole(name: &'static str, parts: &'static [Self]) -> Self {
-        Self { name, from: From::Sole, parts }
+        Self { name, from: PartSource::Sole, parts }
     }
 
     /// The same for every call.
     pub const fn word(name: &'static str, word: &'static str) -> Self {
-        Self { name, from: From::Word(word), parts: &[] }
+        Self { name, from: PartSource::Word(word), parts: &[] }
     }
 
     /// The key that it is found under, if it is found so.
     pub fn key_of(&self) -> Option<&'static str> {
         match self.from {
-            From::Key(key) | From::Made(key, _) => Some(key),
-            From::Here | From::Sole | From::Word(_) => None,
+            PartSource::Key(key) | PartSource::Made(key, _) => Some(key),
+            PartSource::Here | PartSource::Sole | PartSource::Word(_) => None,
         }
     }
 
@@ -79,13 +79,15 @@ impl Part {
     pub(super) fn of<'a>(&self, value: Value<'a>) -> Option<FactRef<'a>> {
         let known = |key: &str| value.get(key).filter(|value| !value.is_null());
         match self.from {
-            From::Key(key) if self.parts.is_empty() => known(key).map(FactRef::Json),
-            From::Key(key) => known(key).map(|value| FactRef::Named(value, self.parts)),
-            From::Made(key, make) => known(key).map(|value| FactRef::Of(make, value)),
-            From::Here | From::Sole if self.parts.iter().all(|part| part.of(value).is_none()) => None,
-            From::Here => Some(FactRef::Named(value, self.parts)),
-            From::Sole => Some(FactRef::Sole(value, self.parts)),
-            From::Word(word) => Some(FactRef::Word(word)),
+            PartSource::Key(key) if self.parts.is_empty() => known(key).map(FactRef::Json),
+            PartSource::Key(key) => known(key).map(|value| FactRef::Named(value, self.parts)),
+            PartSource::Made(key, make) => known(key).map(|value| FactRef::Of(make, value)),
+            PartSource::Here | PartSource::Sole if self.parts.iter().all(|part| part.of(value).is_none()) => {
+                None
+            }
+            PartSource::Here => Some(FactRef::Named(value, self.parts)),
+            PartSource::Sole => Some(FactRef::Sole(value, self.parts)),
+            PartSource::Word(word) => Some(FactRef::Word(word)),
         }
     }
 }
@@ -94,7 +96,7 @@ impl Part {
 #[derive(Clone, Debug)]
 pub enum Does {
     /// Its input tells, in these parts.
-    Input(&'static [Part]),
+    Input(&'static [InputPart]),
     /// Its dialect has made these facts.
     Facts {
         /// The facts, under the names of parts.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::entry::Picture;
-use crate::item::{Item, Part, does, time_of};
+use crate::item::{InputPart, Item, does, time_of};
 use crate::json::{Record, Str, Value, ValueKind, is_same};
 use crate::text::Text;
 
@@ -30,7 +30,7 @@ pub enum Fact {
     /// The milliseconds to the item's time from one of another record, by node, when they are asked for.
     Since(Arc<Record>, u32),
     /// A value of the item's record, by node, whose parts have other names there. Machine output has it as it came.
-    Named(u32, &'static [Part]),
+    Named(u32, &'static [InputPart]),
     /// The Base64 of a picture: a string of the item's record, by node. Machine output leaves it out.
     Bytes(u32),
     /// Several facts.
@@ -45,9 +45,9 @@ pub enum FactRef<'a> {
     /// A value of the item's record.
     Json(Value<'a>),
     /// A value of the record, whose parts are found by our names.
-    Named(Value<'a>, &'static [Part]),
+    Named(Value<'a>, &'static [InputPart]),
     /// A list whose only element is such a value.
-    Sole(Value<'a>, &'static [Part]),
+    Sole(Value<'a>, &'static [InputPart]),
     /// A text that is made of a value, when it is asked for.
     Of(fn(Value<'_>) -> Option<String>, Value<'a>),
     /// A word that comes with the tool.
@@ -79,7 +79,7 @@ impl<'a> FactRef<'a> {
         match self {
             Self::Json(value) => Self::of_json(value.get(name)?),
             Self::Named(value, parts) => {
-                let is_it = |part: &&Part| is_same(part.name.as_bytes(), name.as_bytes());
+                let is_it = |part: &&InputPart| is_same(part.name.as_bytes(), name.as_bytes());
                 parts.iter().filter(is_it).find_map(|part| part.of(value))
             }
             Self::Made(item, Fact::Map(parts)) => {

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use crate::dialect::tool::{self, Tool};
-use crate::item::{Deed, Part};
+use crate::item::{Deed, InputPart};
 use crate::name_table::NameTable;
 
 /// The tool of this name, if it is one of its own.
@@ -19,8 +19,8 @@ pub(super) fn of(name: &str) -> Tool {
 
 static NAMES: LazyLock<NameTable<Tool>> = NameTable::lazy(|| NameTable::new(&TOOLS));
 
-const QUERY: &[Part] = &[Part::key("query", "query")];
-const PAGE: &[Part] = &[Part::key("url", "url"), Part::key("prompt", "prompt")];
+const QUERY: &[InputPart] = &[InputPart::key("query", "query")];
+const PAGE: &[InputPart] = &[InputPart::key("url", "url"), InputPart::key("prompt", "prompt")];
 
 /// Its tools. A stream may have others.
 pub(in crate::dialect) static TOOLS: [(&str, Tool); 49] = [

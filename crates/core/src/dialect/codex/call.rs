@@ -1,7 +1,7 @@
 //! Calls: of the items that streams and newer session files have, and of what the model asked for.
 
 use crate::dialect::{patch, set_action, set_tool};
-use crate::item::{Action, Deed, Does, Fact, FactRef, Id, Item, Kind, Part};
+use crate::item::{Action, Deed, Does, Fact, FactRef, Id, InputPart, Item, Kind};
 use crate::json::{self, Value};
 
 use super::{ItemBuilder, command, tools};
@@ -185,7 +185,7 @@ pub(super) fn file_changes(changes: Value<'_>) -> Fact {
 }
 
 /// A file that was changed, in a stream.
-const FILE: &[Part] = &[Part::key("path", "path"), Part::key("kind", "kind")];
+const FILE: &[InputPart] = &[InputPart::key("path", "path"), InputPart::key("kind", "kind")];
 
 /// The points of a plan that a call writes.
 pub(super) fn points(call: &Item) -> Option<Fact> {

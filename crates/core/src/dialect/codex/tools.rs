@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use crate::dialect::tool::{self, Tool};
-use crate::item::{Deed, Part};
+use crate::item::{Deed, InputPart};
 use crate::json::Value;
 use crate::name_table::NameTable;
 
@@ -36,23 +36,24 @@ pub(in crate::dialect) fn find(name: &str) -> Option<Tool> {
 
 static NAMES: LazyLock<NameTable<Tool>> = NameTable::lazy(|| NameTable::new(&TOOLS));
 
-const COMMANDS: &[Part] = &[
-    Part::key("cmd", "command"),
-    Part::made("command", "command", command::meant),
-    Part::key("justification", "description"),
-    Part::key("workdir", "cwd"),
-    Part::key("working_directory", "cwd"),
-    Part::key("timeout_ms", "timeout_ms"),
+const COMMANDS: &[InputPart] = &[
+    InputPart::key("cmd", "command"),
+    InputPart::made("command", "command", command::meant),
+    InputPart::key("justification", "description"),
+    InputPart::key("workdir", "cwd"),
+    InputPart::key("working_directory", "cwd"),
+    InputPart::key("timeout_ms", "timeout_ms"),
 ];
 
-const STDIN: &[Part] = &[Part::made("session_id", "job", written), Part::key("chars", "stdin")];
+const STDIN: &[InputPart] =
+    &[InputPart::made("session_id", "job", written), InputPart::key("chars", "stdin")];
 
-const PLAN: &[Part] = &[Part::within("plan", "todos", tool::TODO)];
+const PLAN: &[InputPart] = &[InputPart::within("plan", "todos", tool::TODO)];
 
-const TASK: &[Part] = &[
-    Part::key("agent_type", "agent"),
-    Part::key("task_name", "description"),
-    Part::key("message", "prompt"),
+const TASK: &[InputPart] = &[
+    InputPart::key("agent_type", "agent"),
+    InputPart::key("task_name", "description"),
+    InputPart::key("message", "prompt"),
 ];
 
 /// A number or a word as it is written.

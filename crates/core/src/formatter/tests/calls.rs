@@ -1,7 +1,7 @@
 //! What is said of calls.
 
 use super::*;
-use crate::item::{Deed, Does, Fact, Part};
+use crate::item::{Deed, Does, Fact, InputPart};
 use crate::writer::json::write_item;
 
 #[test]
@@ -157,9 +157,9 @@ fn full_calls_leave_nothing_out() {
 }
 
 /// A job whose name is a number.
-const NUMBERED: &[Part] = &[
-    Part::made("job", "job", |value| value.int().map(|number| number.to_string())),
-    Part::key("stdin", "stdin"),
+const NUMBERED: &[InputPart] = &[
+    InputPart::made("job", "job", |value| value.int().map(|number| number.to_string())),
+    InputPart::key("stdin", "stdin"),
 ];
 
 #[test]
