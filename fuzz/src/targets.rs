@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use streamfmt::core::frame::{Frame, MAX_LINE};
 use streamfmt::core::pipeline::Pipeline;
-use streamfmt::core::reading::{Part, Reader, Reading};
+use streamfmt::core::reading::{LinePart, LineReader, LineReading};
 use streamfmt::core::text::clean as cleaned;
 use streamfmt::core::theme::{Appearance, ColorDepth, Glyphs, Lookup, Theme, ThemeSource};
 use streamfmt::{Engine, Looks, Settings};
@@ -22,14 +22,14 @@ pub fn reading(data: &[u8]) {
             rest.find(part).unwrap_or_else(|| panic!("{part:?} is not in the rest of the line, {rest:?}"));
         rest = &rest[at + part.len()..];
     };
-    match Reader::default().read(frame) {
-        Reading::Blank => assert!(line.trim().is_empty(), "{line:?} is not blank"),
-        Reading::Oversized(_) => return assert!(line.len() > MAX_LINE),
-        Reading::Text(text) => expect(&text),
-        Reading::Record(record, _) => expect(record.text()),
-        Reading::Parts(parts) => parts.for_each(|part| match part {
-            Part::Record(record) => expect(record.text()),
-            Part::Damage { text, .. } => expect(&text),
+    match LineReader::default().read(frame) {
+        LineReading::Blank => assert!(line.trim().is_empty(), "{line:?} is not blank"),
+        LineReading::Oversized(_) => return assert!(line.len() > MAX_LINE),
+        LineReading::Text(text) => expect(&text),
+        LineReading::Record(record, _) => expect(record.text()),
+        LineReading::Parts(parts) => parts.for_each(|part| match part {
+            LinePart::Record(record) => expect(record.text()),
+            LinePart::Damage { text, .. } => expect(&text),
         }),
     }
     assert!(rest.trim().is_empty(), "{rest:?} is lost");

@@ -31,7 +31,7 @@ use crate::formatter::Formatter;
 use crate::frame::{Frame, Framer};
 use crate::item::{Fact, Id, Item, Kind};
 use crate::profile::Profile;
-use crate::reading::{Reader, Reading};
+use crate::reading::{LineReader, LineReading};
 use crate::session::{Facts, Session};
 use crate::writer::Writer;
 
@@ -162,9 +162,9 @@ struct Way {
     outlet: Outlet,
     scribe: Scribe,
     bound: Option<Bound>,
-    reader: Reader,
+    reader: LineReader,
     /// Lines that are worked on, with their numbers.
-    readings: Vec<(u64, Reading)>,
+    readings: Vec<(u64, LineReading)>,
     /// Their bytes.
     bytes: usize,
     steps: Vec<Step>,
@@ -228,7 +228,7 @@ pub struct Stages<'a> {
     /// From bytes to lines.
     pub framer: &'a mut Framer,
     /// From lines to readings: no turn is needed for that.
-    pub reader: Reader,
+    pub reader: LineReader,
     /// From lines to events.
     pub intake: &'a mut Intake,
     /// From events to entries.

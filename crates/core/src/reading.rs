@@ -1,5 +1,5 @@
 //! What one line says: the pure half of decoding. Nothing here depends on the lines before,
-//! so a host may read many lines at once on several threads. A [`Reader`] also reads what only one dialect
+//! so a host may read many lines at once on several threads. A [`LineReader`] also reads what only one dialect
 //! understands, from when it is known which one it is.
 //!
 //! A line is one record, or nothing, or text. Real logs also hold damage: a record that was cut
@@ -16,7 +16,7 @@ use crate::json::{Record, Value};
 
 /// One part of a damaged line.
 #[derive(Clone, Debug)]
-pub enum Part {
+pub enum LinePart {
     /// A whole record.
     Record(Arc<Record>),
     /// Text that is part of a record, or near one, and can't be read.
@@ -30,7 +30,7 @@ pub enum Part {
 
 /// What one line says.
 #[derive(Clone, Debug)]
-pub enum Reading {
+pub enum LineReading {
     /// Nothing.
     Blank,
     /// One record, for items to share, and what it says by itself, as far as its dialect was known and reads that.
@@ -38,22 +38,22 @@ pub enum Reading {
     /// Text that is no JSON at all.
     Text(String),
     /// Records and damage.
-    Parts(Parts),
+    Parts(LineParts),
     /// It was over the limit, or its text is: its size in bytes.
     Oversized(u64),
 }
 
 /// Reads the lines of one input, on any thread.
 #[derive(Clone, Default)]
-pub struct Reader {
+pub struct LineReader {
     dialect: Arc<OnceLock<&'static Dialect>>,
 }
 
-impl Reader {
+impl LineReader {
     /// Reads a line.
-    pub fn read(&self, frame: Frame<'_>) -> Reading {
+    pub fn read(&self, frame: Frame<'_>) -> LineReading {
         let pure = self.dialect.get().and_then(|dialect| dialect.pure);
-        Reading::of(frame, dialect::is_event, pure)
+        LineReading::of(frame, dialect::is_event, pure)
     }
 
     /// Sets the dialect of the lines that are read from now on, here and by all clones. What was read before lacks
@@ -67,25 +67,25 @@ impl Reader {
 /// The parts of a damaged line, in order. A line may hold a great many records, so each is read when it is its
 /// turn.
 #[derive(Clone, Debug)]
-pub struct Parts {
+pub struct LineParts {
     text: String,
-    found: Vec<Found>,
+    found: Vec<PartSpan>,
 }
 
 /// Where a part lies.
 #[derive(Clone, Debug)]
-struct Found {
+struct PartSpan {
     span: Range<usize>,
-    kind: FoundKind,
+    kind: PartKind,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum FoundKind {
+enum PartKind {
     Record,
     Damage { incomplete: bool },
 }
 
-impl Parts {
+impl LineParts {
     /// The whole line.
     pub fn text(&self) -> &str {
         &self.text
@@ -93,29 +93,29 @@ impl Parts {
 
     /// The records that weren't taken yet.
     pub fn records(&self) -> impl Iterator<Item = Record> + '_ {
-        let records = self.found.iter().rev().filter(|found| matches!(found.kind, FoundKind::Record));
+        let records = self.found.iter().rev().filter(|found| matches!(found.kind, PartKind::Record));
         records.filter_map(|found| Some(Record::read(&self.text[found.span.clone()]).ok()?.0))
     }
 }
 
-impl Iterator for Parts {
-    type Item = Part;
+impl Iterator for LineParts {
+    type Item = LinePart;
 
     /// The next part; it is taken out.
-    fn next(&mut self) -> Option<Part> {
-        let Found { span, kind } = self.found.pop()?;
-        if let FoundKind::Damage { incomplete } = kind {
+    fn next(&mut self) -> Option<LinePart> {
+        let PartSpan { span, kind } = self.found.pop()?;
+        if let PartKind::Damage { incomplete } = kind {
             // Often the whole line is damage: no need for a copy.
             let is_all = span == (0..self.text.len());
             let text = if is_all { std::mem::take(&mut self.text) } else { self.text[span].to_owned() };
-            return Some(Part::Damage { text, incomplete });
+            return Some(LinePart::Damage { text, incomplete });
         }
         let (record, _) = Record::read(&self.text[span]).ok()?;
-        Some(Part::Record(Arc::new(record)))
+        Some(LinePart::Record(Arc::new(record)))
     }
 }
 
-impl Reading {
+impl LineReading {
     /// Reads a line. `claim` says whether a value is an event of the dialect, which
     /// decides what may be taken for a record in the middle of damage. `pure`: see [`Dialect::pure`].
     fn of(frame: Frame<'_>, claim: fn(Value<'_>) -> bool, pure: Option<fn(Value<'_>) -> Typed>) -> Self {
@@ -164,7 +164,7 @@ fn readable(bytes: &[u8]) -> Option<String> {
 }
 
 /// Finds the whole records of a line that isn't one. `scanned` bytes were read in finding that out.
-fn recover(text: String, scanned: usize, claim: fn(Value<'_>) -> bool) -> Reading {
+fn recover(text: String, scanned: usize, claim: fn(Value<'_>) -> bool) -> LineReading {
     let mut found = Vec::new();
     let mut is_found = false;
     // In a log a time may stand before the record.
@@ -181,7 +181,7 @@ fn recover(text: String, scanned: usize, claim: fn(Value<'_>) -> bool) -> Readin
             Ok((record, used)) if is_boundary && is_container(&record) || claim(record.root()) => {
                 push_damage(&mut found, &text, damage_from..at, false);
                 is_found = true;
-                found.push(Found { span: at..at + used, kind: FoundKind::Record });
+                found.push(PartSpan { span: at..at + used, kind: PartKind::Record });
                 at += used;
                 damage_from = at + blanks(&text[at..]);
                 at = damage_from;
@@ -203,11 +203,11 @@ fn recover(text: String, scanned: usize, claim: fn(Value<'_>) -> bool) -> Readin
         }
     }
     if !is_found && !looks_like_json(&text) {
-        return Reading::Text(text);
+        return LineReading::Text(text);
     }
     push_damage(&mut found, &text, damage_from..text.len(), incomplete);
     found.reverse();
-    Reading::Parts(Parts { text, found })
+    LineReading::Parts(LineParts { text, found })
 }
 
 /// Where the rest of a line of a log begins: behind a time in the form of RFC 3339 and a tab or blank, else at 0.
@@ -259,9 +259,9 @@ fn blanks(text: &str) -> usize {
     text.len() - text.trim_start_matches([' ', '\t', '\r', '\n']).len()
 }
 
-fn push_damage(found: &mut Vec<Found>, text: &str, span: Range<usize>, incomplete: bool) {
+fn push_damage(found: &mut Vec<PartSpan>, text: &str, span: Range<usize>, incomplete: bool) {
     if !text[span.clone()].trim().is_empty() {
-        found.push(Found { span, kind: FoundKind::Damage { incomplete } });
+        found.push(PartSpan { span, kind: PartKind::Damage { incomplete } });
     }
 }
 
@@ -283,18 +283,18 @@ mod tests {
     fn read(text: &str) -> Vec<String> {
         let frame = Frame { line: 1, bytes: Cow::Borrowed(text.as_bytes()), oversized: None };
         let claim = |value: Value<'_>| value.get("type").and_then(Value::str).is_some_and(|t| t.is("user"));
-        match Reading::of(frame, claim, None) {
-            Reading::Blank => vec!["blank".into()],
-            Reading::Record(record, _) => vec![format!("record {}", record.text())],
-            Reading::Text(text) => vec![format!("text {text}")],
-            Reading::Parts(parts) => parts
+        match LineReading::of(frame, claim, None) {
+            LineReading::Blank => vec!["blank".into()],
+            LineReading::Record(record, _) => vec![format!("record {}", record.text())],
+            LineReading::Text(text) => vec![format!("text {text}")],
+            LineReading::Parts(parts) => parts
                 .map(|part| match part {
-                    Part::Record(record) => format!("record {}", record.text()),
-                    Part::Damage { text, incomplete: true } => format!("incomplete {text}"),
-                    Part::Damage { text, .. } => format!("damage {text}"),
+                    LinePart::Record(record) => format!("record {}", record.text()),
+                    LinePart::Damage { text, incomplete: true } => format!("incomplete {text}"),
+                    LinePart::Damage { text, .. } => format!("damage {text}"),
                 })
                 .collect(),
-            Reading::Oversized(size) => vec![format!("oversized {size}")],
+            LineReading::Oversized(size) => vec![format!("oversized {size}")],
         }
     }
 

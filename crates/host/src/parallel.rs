@@ -17,7 +17,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use streamfmt_core::frame::{Frame, Framer};
 use streamfmt_core::pipeline::{Intake, Outlet, Said, Scribe, Stages, Step};
-use streamfmt_core::reading::{Reader, Reading};
+use streamfmt_core::reading::{LineReader, LineReading};
 
 /// Bytes that are read at once.
 const CHUNK: usize = 128 << 10;
@@ -92,7 +92,7 @@ pub fn run_parallel(
 /// What all threads share.
 struct ParallelRun<'a, R, W> {
     source: Mutex<BatchSource<'a, R>>,
-    reader: Reader,
+    reader: LineReader,
     intake: StageTurns<&'a mut Intake>,
     outlet: StageTurns<&'a mut Outlet>,
     sink: StageTurns<TextSink<'a, W>>,
@@ -123,7 +123,7 @@ struct TextSink<'a, W> {
 struct Batch {
     bytes: Vec<u8>,
     lines: Vec<BatchLine>,
-    readings: Vec<(u64, Reading)>,
+    readings: Vec<(u64, LineReading)>,
     steps: Vec<Step>,
     said: Vec<Said>,
     text: String,

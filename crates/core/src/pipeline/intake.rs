@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::frame::{Frame, Framer};
 use crate::item::{Action, Content, Fact, Id, Item, Kind};
 use crate::json::{self, Record, Value};
-use crate::reading::{Part, Reader, Reading};
+use crate::reading::{LinePart, LineReader, LineReading};
 
 use super::notice;
 
@@ -111,13 +111,13 @@ impl From<&Dialect> for Spoken {
 /// From lines to events: makes steps of the lines of one input.
 pub struct Intake {
     max_line: usize,
-    reader: Reader,
+    reader: LineReader,
     /// The dialect, and its decoder.
     dialect: Option<(Spoken, Box<dyn Decoder>)>,
     guests: Vec<Guest>,
     /// While no dialect is decided on and there are guests: the records so far.
     first: Vec<Arc<Record>>,
-    held: VecDeque<(u64, Reading)>,
+    held: VecDeque<(u64, LineReading)>,
     held_bytes: usize,
     has_told_dialect: bool,
     damaged: u64,
@@ -137,7 +137,7 @@ impl Intake {
     ) -> Self {
         let guest = guests.iter().rposition(|guest| Some(&*guest.name) == dialect);
         let known = dialect.and_then(dialect::find);
-        let reader = Reader::default();
+        let reader = LineReader::default();
         let dialect = match (guest.map(|index| guests.swap_remove(index)), known) {
             (Some(Guest { name, decoder }), _) => Some((Spoken { name, claim: None }, decoder)),
             (None, Some(known)) => Some(speak(known, &reader)),
@@ -160,19 +160,19 @@ impl Intake {
     }
 
     /// What reads the lines that [`Self::take`] takes.
-    pub(super) fn reader(&self) -> Reader {
+    pub(super) fn reader(&self) -> LineReader {
         self.reader.clone()
     }
 
     /// Takes the reading of line number `line` in. `each` takes the steps in their order.
-    pub fn take(&mut self, line: u64, reading: Reading, each: &mut dyn FnMut(Step)) {
+    pub fn take(&mut self, line: u64, reading: LineReading, each: &mut dyn FnMut(Step)) {
         each(Step(StepKind::Line(line)));
         if self.dialect.is_some() {
             return self.read(line, reading, None, each);
         }
         let claimed = match &reading {
-            Reading::Record(record, _) => self.claiming(record),
-            Reading::Parts(parts) => parts.records().find_map(|record| self.claiming(&record)),
+            LineReading::Record(record, _) => self.claiming(record),
+            LineReading::Parts(parts) => parts.records().find_map(|record| self.claiming(&record)),
             // Raw text is not held back, but keeps its place.
             _ if self.held.is_empty() => return self.read(line, reading, None, each),
             _ => None,
@@ -221,12 +221,12 @@ impl Intake {
     }
 
     /// Keeps a line until a dialect claims one, within bounds.
-    fn hold(&mut self, line: u64, reading: Reading, each: Taker<'_>) {
+    fn hold(&mut self, line: u64, reading: LineReading, each: Taker<'_>) {
         self.held_bytes += match &reading {
-            Reading::Parts(parts) => MAX_HELD_BYTES / 4 + parts.text().len(),
-            Reading::Record(record, _) => record.text().len(),
-            Reading::Text(text) => text.len(),
-            Reading::Blank | Reading::Oversized(_) => 0,
+            LineReading::Parts(parts) => MAX_HELD_BYTES / 4 + parts.text().len(),
+            LineReading::Record(record, _) => record.text().len(),
+            LineReading::Text(text) => text.len(),
+            LineReading::Blank | LineReading::Oversized(_) => 0,
         };
         self.held.push_back((line, reading));
         if self.held.len() > MAX_HELD_LINES || self.held_bytes > MAX_HELD_BYTES {
@@ -244,16 +244,18 @@ impl Intake {
     }
 
     /// Reads one line of a dialect, or of none. `parent`: the call whose sub-agent's file it is from.
-    fn read(&mut self, line: u64, reading: Reading, parent: Option<&Id>, each: Taker<'_>) {
+    fn read(&mut self, line: u64, reading: LineReading, parent: Option<&Id>, each: Taker<'_>) {
         match reading {
-            Reading::Blank => each(Step(StepKind::Count(Counted::Blank))),
-            Reading::Record(ref record, ref typed) => self.record(line, record, typed.as_ref(), parent, each),
-            Reading::Text(text) => raw(line, text, each),
-            Reading::Parts(parts) => parts.enumerate().for_each(|(index, part)| match part {
-                Part::Record(record) => self.record(line, &record, None, parent, each),
-                Part::Damage { text, incomplete } => self.damage(line, index, text, incomplete, each),
+            LineReading::Blank => each(Step(StepKind::Count(Counted::Blank))),
+            LineReading::Record(ref record, ref typed) => {
+                self.record(line, record, typed.as_ref(), parent, each)
+            }
+            LineReading::Text(text) => raw(line, text, each),
+            LineReading::Parts(parts) => parts.enumerate().for_each(|(index, part)| match part {
+                LinePart::Record(record) => self.record(line, &record, None, parent, each),
+                LinePart::Damage { text, incomplete } => self.damage(line, index, text, incomplete, each),
             }),
-            Reading::Oversized(size) => {
+            LineReading::Oversized(size) => {
                 let mut notice = notice(line, "oversized");
                 notice.data.push(("bytes", Fact::Int(size.cast_signed())));
                 each(Step(StepKind::Count(Counted::Oversized)));
@@ -357,7 +359,7 @@ impl Intake {
 }
 
 /// A row of the table as the dialect of an input, whose lines `reader` reads.
-fn speak(known: &'static Dialect, reader: &Reader) -> (Spoken, Box<dyn Decoder>) {
+fn speak(known: &'static Dialect, reader: &LineReader) -> (Spoken, Box<dyn Decoder>) {
     reader.set_dialect(known);
     (known.into(), (known.decoder)())
 }
