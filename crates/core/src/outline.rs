@@ -38,10 +38,10 @@ const MAX_NESTS: usize = 8;
 
 /// One part of a document, in its order.
 #[derive(Clone, Debug)]
-pub enum Part {
+pub enum DocumentPart {
     /// An entry in its place.
     Node(Node),
-    /// What follows, up to its [`Part::Leave`], is inside of a call.
+    /// What follows, up to its [`DocumentPart::Leave`], is inside of a call.
     Enter(Nest),
     /// The nest that was entered last ends.
     Leave,
@@ -91,7 +91,7 @@ pub struct Answer {
     pub is_last: bool,
 }
 
-impl Part {
+impl DocumentPart {
     /// Lets a writer write it.
     pub fn write(&self, writer: &mut dyn Writer, out: &mut dyn fmt::Write) -> fmt::Result {
         match self {
@@ -120,7 +120,7 @@ impl Node {
 /// What a document is made of, by the choice of its writer and the profile.
 #[expect(clippy::struct_excessive_bools, reason = "each is a stage that is there or not")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shape {
+pub struct OutlineOptions {
     /// Whether calls wait for their results.
     pub pairs: bool,
     /// Whether what sub-agents do is nested.
@@ -134,7 +134,7 @@ pub struct Shape {
 /// Gives the title of a call, if it is still known.
 pub type TitleOf<'a> = &'a mut dyn FnMut(&Id) -> Option<Line>;
 /// Takes the parts of a document.
-pub type TakePart<'a> = &'a mut dyn FnMut(Part);
+pub type TakePart<'a> = &'a mut dyn FnMut(DocumentPart);
 
 /// Makes a document of entries, as they come.
 #[derive(Debug, Default)]
@@ -146,7 +146,7 @@ pub struct Outline {
 /// What is done with each node, once it is known what comes before it.
 #[derive(Debug, Default)]
 struct NodePlacement {
-    shape: Shape,
+    options: OutlineOptions,
     /// The call that was the last node, if its result may come right below it.
     last: Option<Id>,
     /// The call that the last node was inside of.
@@ -169,10 +169,10 @@ struct SubagentStart {
 
 impl Outline {
     /// An empty document of this shape.
-    pub fn new(shape: Shape) -> Self {
+    pub fn new(options: OutlineOptions) -> Self {
         Self {
-            pairs: shape.pairs.then(Pairing::default),
-            end: NodePlacement { shape, ..NodePlacement::default() },
+            pairs: options.pairs.then(Pairing::default),
+            end: NodePlacement { options, ..NodePlacement::default() },
         }
     }
 
@@ -218,7 +218,7 @@ impl NodePlacement {
         each: TakePart<'_>,
     ) {
         let relation = match (&entry.call, &entry.parent) {
-            (Some(call), _) if self.last.as_ref() == Some(call) && !self.shape.names => Relation::Below,
+            (Some(call), _) if self.last.as_ref() == Some(call) && !self.options.names => Relation::Below,
             (Some(call), _) => apart("result of", call, title_of),
             (None, Some(parent)) if entry.kind != Kind::Result => {
                 let goes_on = self.last.as_ref() == Some(parent) || self.last_parent.as_ref() == Some(parent);
@@ -233,13 +233,13 @@ impl NodePlacement {
 
     /// Holds a node back while it may be of the answer.
     fn place(&mut self, node: Node, each: TakePart<'_>) {
-        if !self.shape.answer {
+        if !self.options.answer {
             return self.nest(node, each);
         }
         let (known, node) = self.held.take(node);
         if known.iter().any(|node| node.entry.kind == Kind::Outcome) {
             self.unnest(0, each);
-            each(Part::Answer(Answer { nodes: known, is_last: false }));
+            each(DocumentPart::Answer(Answer { nodes: known, is_last: false }));
         } else {
             for node in known {
                 self.nest(node, each);
@@ -252,10 +252,10 @@ impl NodePlacement {
 
     /// Enters and leaves nests until a node is inside of its call.
     fn nest(&mut self, node: Node, each: TakePart<'_>) {
-        if self.shape.nests {
+        if self.options.nests {
             self.enter(&node, each);
         }
-        each(Part::Node(node));
+        each(DocumentPart::Node(node));
     }
 
     fn enter(&mut self, node: &Node, each: TakePart<'_>) {
@@ -273,7 +273,7 @@ impl NodePlacement {
                     _ => None,
                 };
                 self.inside.push(call.clone());
-                each(Part::Enter(Nest { call, title }));
+                each(DocumentPart::Enter(Nest { call, title }));
             }
         }
         if entry.kind == Kind::Call && entry.action == Some(Action::Delegate) {
@@ -313,7 +313,7 @@ impl NodePlacement {
     fn unnest(&mut self, depth: usize, each: TakePart<'_>) {
         while self.inside.len() > depth {
             self.inside.pop();
-            each(Part::Leave);
+            each(DocumentPart::Leave);
         }
     }
 
@@ -321,7 +321,7 @@ impl NodePlacement {
         let nodes = self.held.release();
         self.unnest(0, each);
         if !nodes.is_empty() {
-            each(Part::Answer(Answer { nodes, is_last: true }));
+            each(DocumentPart::Answer(Answer { nodes, is_last: true }));
         }
     }
 }

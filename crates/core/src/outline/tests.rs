@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::entry::{Block, View};
 
-const PAIRED: Shape = Shape { pairs: true, nests: false, answer: false, names: false };
+const PAIRED: OutlineOptions = OutlineOptions { pairs: true, nests: false, answer: false, names: false };
 
 fn entry(kind: Kind, id: &str) -> Entry {
     Entry::new(id, kind, View::titled("call", Line::of("text", id.to_owned())))
@@ -27,16 +27,16 @@ fn task(id: &str) -> Entry {
 
 /// What comes of entries, a word for each part: `a+` is a call with its result, `>a` a result below its call, `a/result:a` one that
 /// names it.
-fn outlined(shape: Shape, entries: impl IntoIterator<Item = Entry>) -> String {
+fn outlined(shape: OutlineOptions, entries: impl IntoIterator<Item = Entry>) -> String {
     let mut words = Vec::new();
-    let mut each = |part: Part| {
+    let mut each = |part: DocumentPart| {
         words.push(match part {
-            Part::Node(node) => word(&node),
-            Part::Enter(nest) => {
+            DocumentPart::Node(node) => word(&node),
+            DocumentPart::Enter(nest) => {
                 format!("({}", nest.title.map_or("?".into(), |title| title.spans[0].text.to_string()))
             }
-            Part::Leave => ")".to_owned(),
-            Part::Answer(answer) => {
+            DocumentPart::Leave => ")".to_owned(),
+            DocumentPart::Answer(answer) => {
                 let nodes: Vec<_> = answer.nodes.iter().map(word).collect();
                 format!("[{}{}]", nodes.join(" "), if answer.is_last { "" } else { " …" })
             }
@@ -63,7 +63,7 @@ fn word(node: &Node) -> String {
 
 #[test]
 fn without_pairing_all_is_in_the_order_of_completion() {
-    let shape = Shape::default();
+    let shape = OutlineOptions::default();
     let entries = [call("a"), call("b"), result("b"), result("a"), entry(Kind::Reply, "r"), result("b")];
     assert_eq!(outlined(shape, entries), "a b >b/result a/result:a r b/result:b");
     let entries = [task("t"), inside("t", call("a")), call("b"), inside("t", result("a")), result("t")];
@@ -96,14 +96,14 @@ fn a_delegated_call_waits_for_nothing_and_its_result_ends_its_nest() {
     let entries =
         [call("a"), call("b"), inside("b", call("x")), inside("b", result("x")), result("b"), result("a")];
     assert_eq!(outlined(PAIRED, entries), "a+ b x+ b/result:b", "any call may turn out to hold others");
-    let nested = Shape { nests: true, ..PAIRED };
+    let nested = OutlineOptions { nests: true, ..PAIRED };
     let entries = [task("t"), inside("t", call("x")), inside("t", result("x")), result("t")];
     assert_eq!(outlined(nested, entries), "t (t x+ ) t/result:t");
 }
 
 #[test]
 fn what_sub_agents_beside_each_other_do_is_inside_of_their_own_calls() {
-    let nested = Shape { nests: true, ..Shape::default() };
+    let nested = OutlineOptions { nests: true, ..OutlineOptions::default() };
     let deep = |entry: Entry| Entry { depth: 2, ..inside("u", entry) };
     let entries = [
         task("s"),
@@ -136,7 +136,7 @@ fn an_end_of_the_run_and_the_window_push_out_what_waits() {
 
 #[test]
 fn the_answer_is_the_replies_that_nothing_follows() {
-    let shape = Shape { answer: true, ..Shape::default() };
+    let shape = OutlineOptions { answer: true, ..OutlineOptions::default() };
     let reply = |id: &str| entry(Kind::Reply, id);
     let outcome = |id: &str| entry(Kind::Outcome, id);
     assert_eq!(outlined(shape, [reply("r"), call("a"), reply("s"), outcome("o")]), "r a [s o]");
@@ -168,16 +168,16 @@ proptest! {
         });
         let entries: Vec<_> = entries.collect();
         for pairs in [false, true] {
-            let mut outline = Outline::new(Shape { pairs, nests: true, answer: true, names: false });
+            let mut outline = Outline::new(OutlineOptions { pairs, nests: true, answer: true, names: false });
             let mut seen = Vec::new();
             let mut depth = 0_i32;
-            let mut each = |part: Part| match part {
-                Part::Node(node) => seen.extend(node.entries().map(|entry| entry.place)),
-                Part::Answer(answer) => {
+            let mut each = |part: DocumentPart| match part {
+                DocumentPart::Node(node) => seen.extend(node.entries().map(|entry| entry.place)),
+                DocumentPart::Answer(answer) => {
                     seen.extend(answer.nodes.iter().flat_map(Node::entries).map(|entry| entry.place));
                 }
-                Part::Enter(_) => depth += 1,
-                Part::Leave => depth -= 1,
+                DocumentPart::Enter(_) => depth += 1,
+                DocumentPart::Leave => depth -= 1,
             };
             for entry in &entries {
                 outline.push(entry.clone(), &mut |_| None, &mut each);

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 use std::ops::ControlFlow;
 
-use crate::outline::Part;
+use crate::outline::DocumentPart;
 use crate::writer::Writer;
 
 use super::Take;
@@ -21,7 +21,7 @@ pub struct Said {
 /// One thing that is said.
 pub(super) enum Saying {
     /// A part of the document.
-    Part(Part),
+    Part(DocumentPart),
     /// An item as it is, spelled.
     Item(String),
     /// It was settled who writes all this, before anything was said.

@@ -12,7 +12,7 @@ use crate::formatter::standard::Standard;
 use crate::formatter::{Formatter, Moment, Verdict};
 use crate::item::{Fact, FactRef, Id, Item, Kind};
 use crate::json::Record;
-use crate::outline::{Node, Outline, Part, Shape, TakePart, TitleOf};
+use crate::outline::{DocumentPart, Node, Outline, OutlineOptions, TakePart, TitleOf};
 use crate::profile::{Pairs, Profile};
 use crate::redact::Redactor;
 use crate::session::{Change, Session, SessionId};
@@ -641,19 +641,19 @@ impl Stage {
 }
 
 /// What a document is made of for this listener.
-fn shape(profile: &Profile, listener: Listener, is_whole: bool) -> Shape {
-    let Listener::Writer(wants) = listener else { return Shape::default() };
+fn shape(profile: &Profile, listener: Listener, is_whole: bool) -> OutlineOptions {
+    let Listener::Writer(wants) = listener else { return OutlineOptions::default() };
     let pairs = match (wants.order, profile.layout.pairs) {
         (Order::Completion, _) | (_, Pairs::Never) => false,
         (Order::Paired, _) | (_, Pairs::Always) => true,
         // What is written as it is stays in the order that it came in.
         (Order::Chosen, Pairs::Auto) => is_whole && !profile.layout.bare,
     };
-    Shape { pairs, nests: wants.nests, answer: wants.answer, names: wants.names }
+    OutlineOptions { pairs, nests: wants.nests, answer: wants.answer, names: wants.names }
 }
 
 /// Masks the ids in a part of the document. Titles and views were masked when they were made.
-fn mask(part: &mut Part, redactor: &mut Redactor) {
+fn mask(part: &mut DocumentPart, redactor: &mut Redactor) {
     let entry = |entry: &mut Entry, redactor: &mut Redactor| {
         redactor.id(&mut entry.id);
         entry.parent.iter_mut().chain(&mut entry.call).for_each(|id| redactor.id(id));
@@ -663,10 +663,10 @@ fn mask(part: &mut Part, redactor: &mut Redactor) {
         node.result.iter_mut().for_each(|result| entry(result, redactor));
     };
     match part {
-        Part::Node(only) => node(only, redactor),
-        Part::Answer(answer) => answer.nodes.iter_mut().for_each(|each| node(each, redactor)),
-        Part::Enter(nest) => nest.call.iter_mut().for_each(|call| redactor.id(call)),
-        Part::Leave => {}
+        DocumentPart::Node(only) => node(only, redactor),
+        DocumentPart::Answer(answer) => answer.nodes.iter_mut().for_each(|each| node(each, redactor)),
+        DocumentPart::Enter(nest) => nest.call.iter_mut().for_each(|call| redactor.id(call)),
+        DocumentPart::Leave => {}
     }
 }
 

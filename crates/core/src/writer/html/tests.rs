@@ -3,7 +3,7 @@ use sha2::{Digest, Sha256};
 use super::*;
 use crate::entry::{DiffLine, Hunk, LineChange, ListItem, Point, View};
 use crate::item::Action;
-use crate::outline::{Outline, Shape};
+use crate::outline::{Outline, OutlineOptions};
 use crate::text::Text;
 
 fn entry(id: &str, kind: Kind, view: View) -> Entry {
@@ -30,7 +30,7 @@ fn result(call: &str, body: Vec<Block>) -> Entry {
 fn page(entries: &[Entry]) -> String {
     let mut writer = Html::new(PageOptions { fold: Some(12), ..PageOptions::default() });
     let mut page = String::new();
-    let mut outline = Outline::new(Shape { pairs: true, nests: true, answer: true, names: false });
+    let mut outline = Outline::new(OutlineOptions { pairs: true, nests: true, answer: true, names: false });
     let mut parts = Vec::new();
     for entry in entries {
         outline.push(entry.clone(), &mut |_| None, &mut |part| parts.push(part));
