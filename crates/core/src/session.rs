@@ -41,7 +41,7 @@ pub(crate) type Map<K, V> = IndexMap<K, V, FixedState>;
 
 /// What an event did to the session.
 #[derive(Clone, Debug)]
-pub enum Change<'a> {
+pub enum SessionChange<'a> {
     /// An item is whole. It comes once.
     Complete(&'a Item),
     /// An item is open and has changed: see [`Session::open_item`].
@@ -130,7 +130,7 @@ impl Session {
     }
 
     /// Applies an event and hands on what changed.
-    pub fn apply(&mut self, event: Event, mut each: impl FnMut(&mut Self, Change<'_>)) {
+    pub fn apply(&mut self, event: Event, mut each: impl FnMut(&mut Self, SessionChange<'_>)) {
         match event {
             Event::Facts(news) => self.facts.update(*news),
             Event::Put(item) => self.put(item, &mut each),
@@ -140,7 +140,7 @@ impl Session {
                     self.open_bytes -= grown(item);
                     grow(item, &text);
                     self.open_bytes += grown(item);
-                    each(self, Change::Grew(id));
+                    each(self, SessionChange::Grew(id));
                 }
                 self.bound(&mut each);
             }
@@ -152,12 +152,12 @@ impl Session {
             }
             Event::Drop(id) => {
                 if self.take_open(&id).is_some() {
-                    each(self, Change::Dropped(id));
+                    each(self, SessionChange::Dropped(id));
                 }
             }
             Event::Retract { ids, notice } => {
                 for id in ids {
-                    each(self, Change::Retracted(id));
+                    each(self, SessionChange::Retracted(id));
                 }
                 self.put(notice, &mut each);
             }
@@ -168,7 +168,7 @@ impl Session {
     }
 
     /// Ends the input: what is still open is whole now, and calls without a result are told.
-    pub fn end(&mut self, line: u64, mut each: impl FnMut(&mut Self, Change<'_>)) {
+    pub fn end(&mut self, line: u64, mut each: impl FnMut(&mut Self, SessionChange<'_>)) {
         while let Some((id, _)) = self.open.first() {
             let (id, status) = (id.clone(), Status::Cancelled);
             self.apply(Event::Close { id, status }, &mut each);
@@ -179,12 +179,12 @@ impl Session {
         }
     }
 
-    fn put(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, Change<'_>)) {
+    fn put(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, SessionChange<'_>)) {
         let open = self.take_open(&item.id);
         let began_again = self.again.shift_remove(&item.id).is_some();
         let Some(said) = self.name(&mut item) else {
             if !began_again {
-                each(self, Change::Repeated(&item));
+                each(self, SessionChange::Repeated(&item));
             }
             return;
         };
@@ -196,7 +196,7 @@ impl Session {
         self.finish(item, said, each);
     }
 
-    fn begin(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, Change<'_>)) {
+    fn begin(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, SessionChange<'_>)) {
         if self.open.contains_key(&item.id) {
             return;
         }
@@ -206,7 +206,7 @@ impl Session {
                 self.again.shift_remove_index(0);
             }
             if self.again.insert(item.id.clone(), ()).is_none() {
-                each(self, Change::Repeated(&item));
+                each(self, SessionChange::Repeated(&item));
             }
             return;
         }
@@ -221,11 +221,11 @@ impl Session {
         self.open_bytes += grown(&item);
         let id = item.id.clone();
         self.open.insert(id.clone(), item);
-        each(self, Change::Grew(id));
+        each(self, SessionChange::Grew(id));
         self.bound(each);
     }
 
-    fn amend(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, Change<'_>)) {
+    fn amend(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, SessionChange<'_>)) {
         let Some(open) = self.open.get_mut(&item.id) else { return self.begin(item, each) };
         self.open_bytes -= grown(open);
         if let (Content::None, false) = (&item.text, matches!(open.text, Content::None)) {
@@ -241,12 +241,12 @@ impl Session {
         self.open_bytes += grown(&item);
         let id = item.id.clone();
         *open = item;
-        each(self, Change::Grew(id));
+        each(self, SessionChange::Grew(id));
         self.bound(each);
     }
 
     /// Parts the longest open items while they are too long together.
-    fn bound(&mut self, each: &mut impl FnMut(&mut Self, Change<'_>)) {
+    fn bound(&mut self, each: &mut impl FnMut(&mut Self, SessionChange<'_>)) {
         while self.open_bytes > MAX_OPEN_BYTES {
             self.part_longest(each);
         }
@@ -262,18 +262,23 @@ impl Session {
     }
 
     /// Finishes an item that was open.
-    fn close(&mut self, mut item: Box<Item>, status: Status, each: &mut impl FnMut(&mut Self, Change<'_>)) {
+    fn close(
+        &mut self,
+        mut item: Box<Item>,
+        status: Status,
+        each: &mut impl FnMut(&mut Self, SessionChange<'_>),
+    ) {
         item.status = status;
         settle_input(&mut item);
         match self.name(&mut item) {
             Some(said) => self.finish(item, said, each),
-            None => each(self, Change::Repeated(&item)),
+            None => each(self, SessionChange::Repeated(&item)),
         }
     }
 
     /// Tells what the longest open item has grown to, since it can't be kept any longer. The rest of it will be
     /// an item of its own.
-    fn part_longest(&mut self, each: &mut impl FnMut(&mut Self, Change<'_>)) {
+    fn part_longest(&mut self, each: &mut impl FnMut(&mut Self, SessionChange<'_>)) {
         let longest = self.open.values_mut().max_by_key(|item| grown(item));
         let Some(longest) = longest.filter(|item| grown(item) > 0) else {
             self.open_bytes = 0;
@@ -352,7 +357,12 @@ impl Session {
         place
     }
 
-    fn finish(&mut self, mut item: Box<Item>, said: TextHash, each: &mut impl FnMut(&mut Self, Change<'_>)) {
+    fn finish(
+        &mut self,
+        mut item: Box<Item>,
+        said: TextHash,
+        each: &mut impl FnMut(&mut Self, SessionChange<'_>),
+    ) {
         if item.kind == Kind::Result {
             self.time(&mut item);
         }
@@ -401,7 +411,7 @@ impl Session {
             }
             _ => {}
         }
-        each(self, Change::Complete(&item));
+        each(self, SessionChange::Complete(&item));
         match (item.kind, &item.call) {
             (Kind::Reply, _) => self.tell_records(&item, each),
             (Kind::Call, _) => self.calls.open(item),
@@ -420,7 +430,7 @@ impl Session {
     }
 
     /// Tells the lines of a reply that are objects with a `type`: agents are asked to answer programs so.
-    fn tell_records(&mut self, reply: &Item, each: &mut impl FnMut(&mut Self, Change<'_>)) {
+    fn tell_records(&mut self, reply: &Item, each: &mut impl FnMut(&mut Self, SessionChange<'_>)) {
         if !reply.text_holds('{') {
             return;
         }
@@ -434,11 +444,11 @@ impl Session {
             item.data.push(("value", Fact::Node(record.root().node())));
             item.record = Some(Arc::new(record));
             if self.name(&mut item).is_none() {
-                each(self, Change::Repeated(&item));
+                each(self, SessionChange::Repeated(&item));
                 continue;
             }
             item.place = self.next_place(item.parent.as_ref());
-            each(self, Change::Complete(&item));
+            each(self, SessionChange::Complete(&item));
         }
     }
 

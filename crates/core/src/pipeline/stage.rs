@@ -15,7 +15,7 @@ use crate::json::Record;
 use crate::outline::{DocumentPart, Node, Outline, OutlineOptions, TakePart, TitleOf};
 use crate::profile::{Pairs, Profile};
 use crate::redact::Redactor;
-use crate::session::{Change, Session, SessionId};
+use crate::session::{Session, SessionChange, SessionId};
 use crate::text::Text;
 use crate::writer::json::write_item;
 use crate::writer::{Order, Wants, Writer};
@@ -148,23 +148,23 @@ impl Stage {
         self.titles.clear();
     }
 
-    pub(super) fn take(&mut self, session: &Session, change: &Change<'_>, said: &mut Vec<Said>) {
+    pub(super) fn take(&mut self, session: &Session, change: &SessionChange<'_>, said: &mut Vec<Said>) {
         match change {
-            Change::Complete(item) => self.item(item, session, said),
-            Change::Repeated(item) => {
+            SessionChange::Complete(item) => self.item(item, session, said),
+            SessionChange::Repeated(item) => {
                 self.report.repeated += 1;
                 self.item_again(item, session, said);
             }
-            Change::Grew(id) => {
+            SessionChange::Grew(id) => {
                 if let (Listener::Sink, None) = (self.listener, &self.frame) {
                     self.grown.insert(id.clone());
                 }
             }
-            Change::Dropped(id) => {
+            SessionChange::Dropped(id) => {
                 self.report.dropped += 1;
                 self.take_back(id);
             }
-            Change::Retracted(id) => self.take_back(id),
+            SessionChange::Retracted(id) => self.take_back(id),
         }
     }
 

@@ -30,10 +30,10 @@ fn item(id: &str, kind: Kind, parent: Option<&str>) -> Box<Item> {
 /// The items that events complete, each with its place, and how many were repeated.
 fn completed(events: Vec<Event>) -> (Vec<Item>, usize) {
     let (mut session, mut items, mut repeated) = (Session::default(), Vec::new(), 0);
-    let mut note = |change: Change<'_>| match change {
-        Change::Complete(item) => items.push(item.clone()),
-        Change::Repeated(_) => repeated += 1,
-        Change::Grew(_) | Change::Dropped(_) | Change::Retracted(_) => {}
+    let mut note = |change: SessionChange<'_>| match change {
+        SessionChange::Complete(item) => items.push(item.clone()),
+        SessionChange::Repeated(_) => repeated += 1,
+        SessionChange::Grew(_) | SessionChange::Dropped(_) | SessionChange::Retracted(_) => {}
     };
     for event in events {
         session.apply(event, |_, change| note(change));
