@@ -25,7 +25,7 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 
-use crate::dialect::Guest;
+use crate::dialect::DialectPlugin;
 use crate::entry::Entry;
 use crate::formatter::Formatter;
 use crate::frame::{Frame, Framer};
@@ -118,7 +118,7 @@ pub struct Setup {
     /// The dialect's name, or `None` to find out (`auto`).
     pub dialect: Option<String>,
     /// Dialects beside the known ones.
-    pub guests: Vec<Guest>,
+    pub dialect_plugins: Vec<DialectPlugin>,
     /// Lines longer than this are told, not read. In bytes; see [`crate::frame::MAX_LINE`].
     pub max_line: usize,
     /// The user's choices.
@@ -190,7 +190,7 @@ impl Way {
     fn work(&mut self, out: &mut dyn Write) -> fmt::Result {
         self.bytes = 0;
         let Self { intake, outlet, scribe, bound, readings, steps, said, .. } = self;
-        let most = if intake.has_guest() { 1 } else { STEPS };
+        let most = if intake.has_plugin() { 1 } else { STEPS };
         let mut size = 0;
         let mut written = Ok(());
         let mut write = |said: &mut Vec<Said>| {
@@ -242,7 +242,7 @@ impl Pipeline {
     pub fn new(setup: Setup) -> Self {
         let Setup {
             dialect,
-            guests,
+            dialect_plugins,
             max_line,
             profile,
             output,
@@ -261,7 +261,7 @@ impl Pipeline {
             scribe.add(writer, sink.take);
             bound = bound.or(sink.bound);
         }
-        let intake = Intake::new(dialect.as_deref(), guests, max_line, subagents);
+        let intake = Intake::new(dialect.as_deref(), dialect_plugins, max_line, subagents);
         let way = Way {
             outlet,
             reader: intake.reader(),

@@ -98,7 +98,7 @@ impl Engine {
         let (profile, output, settle, bound) = self.parts(plugins);
         Setup {
             dialect: self.dialect.clone(),
-            guests: lua::guests(plugins),
+            dialect_plugins: lua::dialect_plugins(plugins),
             max_line: self.settings.max_line,
             profile,
             output,

@@ -9,7 +9,7 @@ mod recordings;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use streamfmt::core::dialect::{Decoder, Guest, Input, set_action};
+use streamfmt::core::dialect::{Decoder, DialectPlugin, Input, set_action};
 use streamfmt::core::entry::{Block, Entry};
 use streamfmt::core::event::Event;
 use streamfmt::core::item::{Action, Content, Fact, Id, Item, Kind, Status};
@@ -59,9 +59,14 @@ const CHANGES: &[(&str, &str)] = &[
 ];
 
 fn scripted(output: Output) -> Pipeline {
-    let guest = Guest { name: "scripted".into(), decoder: Box::new(Scripted) };
+    let plugin = DialectPlugin { name: "scripted".into(), decoder: Box::new(Scripted) };
     let setup = engine("default").setup();
-    Pipeline::new(Setup { dialect: Some("scripted".to_owned()), guests: vec![guest], output, ..setup })
+    Pipeline::new(Setup {
+        dialect: Some("scripted".to_owned()),
+        dialect_plugins: vec![plugin],
+        output,
+        ..setup
+    })
 }
 
 #[test]

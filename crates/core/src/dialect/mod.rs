@@ -135,22 +135,22 @@ pub struct Input<'a> {
 }
 
 /// A dialect that isn't a row of [`DIALECTS`]: one that the host brings along, for one input.
-pub struct Guest {
+pub struct DialectPlugin {
     /// Its name.
     pub name: Arc<str>,
     /// Makes events of its records.
     pub decoder: Box<dyn Decoder>,
 }
 
-/// How sure a row of [`DIALECTS`] is of a record that it claims, beside what guests say.
+/// How sure a row of [`DIALECTS`] is of a record that it claims, beside what dialect plugins say.
 pub const CLAIM: f64 = 0.5;
 
 /// Makes events of the records of one dialect, and holds that dialect's state. What was said of earlier events it
 /// doesn't know. For threads see [`crate::formatter::Formatter`].
 pub trait Decoder: Send {
-    /// How sure it is that the first records of an input are of its dialect: from 0, not at all, to 1. Guests
+    /// How sure it is that the first records of an input are of its dialect: from 0, not at all, to 1. Dialect plugins
     /// are asked with each further record until one of them or a row of [`DIALECTS`] is sure of something;
-    /// over [`CLAIM`] a guest goes first.
+    /// over [`CLAIM`] a dialect plugin goes first.
     fn weigh(&mut self, first: &[Arc<Record>]) -> f64 {
         let _ = first;
         0.0

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::dialect::{self, CLAIM, Decoder, Dialect, Guest, Input, Typed};
+use crate::dialect::{self, CLAIM, Decoder, Dialect, DialectPlugin, Input, Typed};
 use crate::event::Event;
 use crate::frame::{Frame, Framer};
 use crate::item::{Action, Content, Fact, Id, Item, Kind};
@@ -98,7 +98,7 @@ type Taker<'a> = &'a mut dyn FnMut(Step);
 #[derive(Clone)]
 struct Spoken {
     name: Arc<str>,
-    /// Whether an array is a list of its events. A guest has no say: then every array is.
+    /// Whether an array is a list of its events. A dialect plugin has no say: then every array is.
     claim: Option<fn(Value<'_>) -> bool>,
 }
 
@@ -114,8 +114,8 @@ pub struct Intake {
     reader: LineReader,
     /// The dialect, and its decoder.
     dialect: Option<(Spoken, Box<dyn Decoder>)>,
-    guests: Vec<Guest>,
-    /// While no dialect is decided on and there are guests: the records so far.
+    dialect_plugins: Vec<DialectPlugin>,
+    /// While no dialect is decided on and there are dialect plugins: the records so far.
     first: Vec<Arc<Record>>,
     held: VecDeque<(u64, LineReading)>,
     held_bytes: usize,
@@ -128,18 +128,18 @@ pub struct Intake {
 }
 
 impl Intake {
-    /// An intake at the start of an input. `dialect`, `guests`, `max_line`, `subagents`: see [`super::Setup`].
+    /// An intake at the start of an input. `dialect`, `dialect_plugins`, `max_line`, `subagents`: see [`super::Setup`].
     pub(super) fn new(
         dialect: Option<&str>,
-        mut guests: Vec<Guest>,
+        mut dialect_plugins: Vec<DialectPlugin>,
         max_line: usize,
         subagents: Option<Subagents>,
     ) -> Self {
-        let guest = guests.iter().rposition(|guest| Some(&*guest.name) == dialect);
+        let plugin = dialect_plugins.iter().rposition(|plugin| Some(&*plugin.name) == dialect);
         let known = dialect.and_then(dialect::find);
         let reader = LineReader::default();
-        let dialect = match (guest.map(|index| guests.swap_remove(index)), known) {
-            (Some(Guest { name, decoder }), _) => Some((Spoken { name, claim: None }, decoder)),
+        let dialect = match (plugin.map(|index| dialect_plugins.swap_remove(index)), known) {
+            (Some(DialectPlugin { name, decoder }), _) => Some((Spoken { name, claim: None }, decoder)),
             (None, Some(known)) => Some(speak(known, &reader)),
             (None, None) => None,
         };
@@ -147,7 +147,7 @@ impl Intake {
             max_line,
             reader,
             dialect,
-            guests,
+            dialect_plugins,
             first: Vec::new(),
             held: VecDeque::new(),
             held_bytes: 0,
@@ -196,24 +196,24 @@ impl Intake {
         }
     }
 
-    /// Whether events are made, or may be, by a guest: its script may also have a say in what comes after them, so that it
+    /// Whether events are made, or may be, by a dialect plugin: its script may also have a say in what comes after them, so that it
     /// must not be ahead of that.
-    pub(super) fn has_guest(&self) -> bool {
-        let is_guest = |(spoken, _): &(Spoken, _)| spoken.claim.is_none();
-        !self.guests.is_empty() || self.dialect.as_ref().is_some_and(is_guest)
+    pub(super) fn has_plugin(&self) -> bool {
+        let is_plugin = |(spoken, _): &(Spoken, _)| spoken.claim.is_none();
+        !self.dialect_plugins.is_empty() || self.dialect.as_ref().is_some_and(is_plugin)
     }
 
     /// The dialect that is the surest that the input is its, with this record after those before.
     fn claiming(&mut self, record: &Record) -> Option<(Spoken, Box<dyn Decoder>)> {
         let known = dialect::claiming(record.root());
-        if !self.guests.is_empty() {
+        if !self.dialect_plugins.is_empty() {
             self.first.push(Arc::new(record.clone()));
-            let weights = self.guests.iter_mut().map(|guest| guest.decoder.weigh(&self.first));
+            let weights = self.dialect_plugins.iter_mut().map(|plugin| plugin.decoder.weigh(&self.first));
             // Of equals the later one: it stands over those before.
             let surest = weights.enumerate().max_by(|(_, one), (_, other)| one.total_cmp(other));
             let enough = if known.is_some() { CLAIM } else { 0.0 };
             if let Some((index, _)) = surest.filter(|(_, weight)| *weight > enough) {
-                let Guest { name, decoder } = self.guests.swap_remove(index);
+                let DialectPlugin { name, decoder } = self.dialect_plugins.swap_remove(index);
                 return Some((Spoken { name, claim: None }, decoder));
             }
         }
@@ -236,7 +236,7 @@ impl Intake {
 
     /// Waits for a claim no longer: what was held back is of the dialect that claimed it, or passes through as text.
     fn release(&mut self, each: Taker<'_>) {
-        (self.guests, self.first) = (Vec::new(), Vec::new());
+        (self.dialect_plugins, self.first) = (Vec::new(), Vec::new());
         self.held_bytes = 0;
         while let Some((line, reading)) = self.held.pop_front() {
             self.read(line, reading, None, each);

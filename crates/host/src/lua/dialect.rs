@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use mlua::{Function, Table, Value};
 use send_wrapper::SendWrapper;
-use streamfmt_core::dialect::{Decoder, Guest, Input};
+use streamfmt_core::dialect::{Decoder, DialectPlugin, Input};
 use streamfmt_core::event::Event;
 use streamfmt_core::item::{Content, Fact, Item, Kind};
 use streamfmt_core::json::Record;
@@ -62,12 +62,12 @@ impl Registration {
 }
 
 /// All dialects of plugins, the lowest first.
-pub(crate) fn guests(plugins: &Rc<Plugins>) -> Vec<Guest> {
+pub(crate) fn dialect_plugins(plugins: &Rc<Plugins>) -> Vec<DialectPlugin> {
     let registered = plugins.all().iter().enumerate().flat_map(|(index, plugin)| {
         let dialects = plugin.registered().dialects().to_vec();
         dialects.into_iter().map(move |dialect| (index, dialect))
     });
-    let guests = registered.map(|(index, dialect)| {
+    let dialect_plugins = registered.map(|(index, dialect)| {
         let name: Arc<str> = dialect.name.as_str().into();
         let decoder = Box::new(Scripted {
             plugins: SendWrapper::new(Rc::clone(plugins)),
@@ -75,9 +75,9 @@ pub(crate) fn guests(plugins: &Rc<Plugins>) -> Vec<Guest> {
             dialect: SendWrapper::new(dialect),
             session: Session::default(),
         });
-        Guest { name, decoder }
+        DialectPlugin { name, decoder }
     });
-    guests.collect()
+    dialect_plugins.collect()
 }
 
 /// A dialect in Lua.

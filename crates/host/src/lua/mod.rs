@@ -45,7 +45,7 @@ pub(crate) mod writer;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use dialect::guests;
+pub(crate) use dialect::dialect_plugins;
 pub use layers::Hook;
 pub(crate) use meter::Fault;
 pub(crate) use plugin::{Running, Shown};
