@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::str::Utf8Chunk;
 use std::sync::{Arc, OnceLock};
 
-use crate::dialect::{self, Dialect, Typed};
+use crate::dialect::{self, Dialect, TypedRecord};
 use crate::frame::{Frame, MAX_LINE};
 use crate::json::{Record, Value};
 
@@ -34,7 +34,7 @@ pub enum LineReading {
     /// Nothing.
     Blank,
     /// One record, for items to share, and what it says by itself, as far as its dialect was known and reads that.
-    Record(Arc<Record>, Option<Typed>),
+    Record(Arc<Record>, Option<TypedRecord>),
     /// Text that is no JSON at all.
     Text(String),
     /// Records and damage.
@@ -118,7 +118,11 @@ impl Iterator for LineParts {
 impl LineReading {
     /// Reads a line. `claim` says whether a value is an event of the dialect, which
     /// decides what may be taken for a record in the middle of damage. `pure`: see [`Dialect::pure`].
-    fn of(frame: Frame<'_>, claim: fn(Value<'_>) -> bool, pure: Option<fn(Value<'_>) -> Typed>) -> Self {
+    fn of(
+        frame: Frame<'_>,
+        claim: fn(Value<'_>) -> bool,
+        pure: Option<fn(Value<'_>) -> TypedRecord>,
+    ) -> Self {
         if let Some(size) = frame.oversized {
             return Self::Oversized(size);
         }

@@ -33,7 +33,7 @@ pub struct Dialect {
     /// A decoder at the start of an input.
     pub decoder: fn() -> Box<dyn Decoder>,
     /// Reads what an event says by itself, for the decoder; `None`: all of decoding is the decoder's.
-    pub pure: Option<fn(Value<'_>) -> Typed>,
+    pub pure: Option<fn(Value<'_>) -> TypedRecord>,
     /// The product's own tools, as far as they are known. A stream may have others.
     pub tools: &'static [(&'static str, Tool)],
     /// The one of them that has this name.
@@ -76,7 +76,7 @@ pub const DIALECTS: &[Dialect] = &[
         name: "claude",
         claim: claude::claim,
         decoder: || Box::new(claude::Claude::default()),
-        pure: Some(|value| Typed(Pure::Claude(claude::Envelope::of(value)))),
+        pure: Some(|value| TypedRecord(TypedKind::Claude(claude::Envelope::of(value)))),
         tools: &claude::tools::TOOLS,
         tool: claude::tools::find,
         sentences: claude::wrapped::sentences,
@@ -111,11 +111,11 @@ pub fn claiming(value: Value<'_>) -> Option<&'static Dialect> {
 
 /// What can be read of an event without knowing what was before it: the pure part of decoding.
 #[derive(Clone, Debug)]
-pub struct Typed(Pure);
+pub struct TypedRecord(TypedKind);
 
 /// The pure parts of the dialects that have one.
 #[derive(Clone, Debug)]
-enum Pure {
+enum TypedKind {
     Claude(claude::Envelope),
 }
 
@@ -127,7 +127,7 @@ pub struct Input<'a> {
     /// The event in it: its root, or an element of it.
     pub value: Value<'a>,
     /// What was read of `value` before by [`Dialect::pure`], if anything was.
-    pub typed: Option<&'a Typed>,
+    pub typed: Option<&'a TypedRecord>,
     /// Number of its line.
     pub line: u64,
     /// The call that all of this input is inside of, if it is a sub-agent's own file.

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::dialect::{self, CLAIM, Decoder, Dialect, DialectPlugin, Input, Typed};
+use crate::dialect::{self, CLAIM, Decoder, Dialect, DialectPlugin, Input, TypedRecord};
 use crate::event::Event;
 use crate::frame::{Frame, Framer};
 use crate::item::{Action, Content, Fact, Id, Item, Kind};
@@ -285,7 +285,7 @@ impl Intake {
         &mut self,
         line: u64,
         record: &Arc<Record>,
-        typed: Option<&Typed>,
+        typed: Option<&TypedRecord>,
         parent: Option<&Id>,
         each: Taker<'_>,
     ) {

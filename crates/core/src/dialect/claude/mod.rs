@@ -24,7 +24,7 @@ use std::sync::Arc;
 use crate::dialect::calls::Calls;
 use crate::dialect::facts::{copy, leveled, minor};
 use crate::dialect::item_builder::{ItemBuilder, not_an_event};
-use crate::dialect::{Decoder, Input, Pure, Typed};
+use crate::dialect::{Decoder, Input, TypedKind, TypedRecord};
 use crate::event::{Event, Facts};
 use crate::item::{Content, Fact, Id, Item, Kind};
 use crate::json::{self, Value};
@@ -105,7 +105,7 @@ fn content(value: Value<'_>, key: &str) -> Content {
 impl Decoder for Claude {
     fn decode(&mut self, input: Input<'_>, out: &mut Vec<Event>) {
         let read;
-        let envelope = if let Some(Typed(Pure::Claude(envelope))) = input.typed {
+        let envelope = if let Some(TypedRecord(TypedKind::Claude(envelope))) = input.typed {
             envelope
         } else {
             read = Envelope::of(input.value);
