@@ -4,7 +4,7 @@
 //! quietly.
 
 use streamfmt_core::entry::{Block, Line};
-use streamfmt_core::formatter::{FormatError, Formatter, Moment, Verdict};
+use streamfmt_core::formatter::{FormatError, Formatter, Observation, Verdict};
 use streamfmt_core::item::Item;
 use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
@@ -38,9 +38,9 @@ impl Formatter for Banner {
         Ok(Verdict::Pass)
     }
 
-    fn observe(&self, moment: Moment<'_>, _: &Session) -> Vec<Block> {
+    fn observe(&self, moment: Observation<'_>, _: &Session) -> Vec<Block> {
         match moment {
-            Moment::Begin => {
+            Observation::Begin => {
                 let text = Text::clean_owned(self.0.replace('\n', "␊"));
                 vec![Block::Lines { lines: vec![Line::of("notice.warning", text)] }]
             }

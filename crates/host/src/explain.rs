@@ -10,7 +10,7 @@ use serde::Serialize;
 use streamfmt_core::dialect;
 use streamfmt_core::entry::Block;
 use streamfmt_core::formatter::standard::Standard;
-use streamfmt_core::formatter::{FormatError, Formatter, Moment, Verdict};
+use streamfmt_core::formatter::{FormatError, Formatter, Observation, Verdict};
 use streamfmt_core::item::{Action, Content, Id, Item, Kind, Status};
 use streamfmt_core::pipeline::{Bound, Output, Pipeline, Setup};
 use streamfmt_core::profile::{Filter, Layout, Profile};
@@ -508,9 +508,9 @@ impl Formatter for AtLine {
     }
 
     // Items that a filter hides are formatted by nobody: here they are all seen.
-    fn observe(&self, moment: Moment<'_>, session: &Session) -> Vec<Block> {
+    fn observe(&self, moment: Observation<'_>, session: &Session) -> Vec<Block> {
         let said = self.0.scripts.as_ref().map(|scripts| scripts.observe(moment, session));
-        let Moment::Complete(item) = moment else { return Vec::new() };
+        let Observation::Complete(item) = moment else { return Vec::new() };
         self.0.current.replace(Some(item.id.clone()));
         if item.line != self.0.line {
             self.0.pass(item.line);

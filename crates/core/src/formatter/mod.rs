@@ -59,7 +59,7 @@ impl std::error::Error for FormatError {}
 
 /// What a formatter is told of besides the items that it formats. Each comes once, in the order of the stream.
 #[derive(Clone, Copy, Debug)]
-pub enum Moment<'a> {
+pub enum Observation<'a> {
     /// The first item is about to come.
     Begin,
     /// An item is whole. It may be one that nobody will show.
@@ -88,8 +88,8 @@ pub trait Formatter: Send {
         Ok(Verdict::Pass)
     }
 
-    /// Sees each moment once, before the item of it is formatted; gives what is to be said after that item.
-    fn observe(&self, _moment: Moment<'_>, _session: &Session) -> Vec<Block> {
+    /// Sees each once, before the item of it is formatted; gives what is to be said after that item.
+    fn observe(&self, _observation: Observation<'_>, _session: &Session) -> Vec<Block> {
         Vec::new()
     }
 

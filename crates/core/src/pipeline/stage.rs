@@ -9,7 +9,7 @@ use crate::clip::{clip, fold};
 use crate::dialect::tool_name;
 use crate::entry::{Block, Entry, Figures, Line, View};
 use crate::formatter::standard::Standard;
-use crate::formatter::{Formatter, Moment, Verdict};
+use crate::formatter::{Formatter, Observation, Verdict};
 use crate::item::{Fact, FactRef, Id, Item, Kind};
 use crate::json::Record;
 use crate::outline::{DocumentPart, Node, Outline, OutlineOptions, TakePart, TitleOf};
@@ -227,7 +227,7 @@ impl Stage {
         let mut after = if self.formatters.is_empty() {
             Vec::new()
         } else {
-            self.observe(Moment::Complete(item), session)
+            self.observe(Observation::Complete(item), session)
         };
         let (entry, is_restated) = match self.frame.take() {
             Some(mut restated) => {
@@ -269,7 +269,7 @@ impl Stage {
     /// Tells the formatters of the beginning, once.
     fn meet(&mut self, session: &Session, said: &mut Vec<Said>) {
         if !std::mem::replace(&mut self.has_met, true) {
-            let before = self.observe(Moment::Begin, session);
+            let before = self.observe(Observation::Begin, session);
             self.aside("begin", None, before, session, said);
             self.count_once();
         }
@@ -440,11 +440,11 @@ impl Stage {
         }
     }
 
-    /// Tells the formatters of a moment; gives what is to be said there.
-    fn observe(&mut self, moment: Moment<'_>, session: &Session) -> Vec<Block> {
+    /// Hands an observation to the formatters; gives what is to be said there.
+    fn observe(&mut self, observation: Observation<'_>, session: &Session) -> Vec<Block> {
         let mut blocks = Vec::new();
         for formatter in &self.formatters {
-            blocks.extend(formatter.observe(moment, session));
+            blocks.extend(formatter.observe(observation, session));
             note_failures(&mut self.failures, &**formatter);
         }
         blocks
@@ -632,7 +632,7 @@ impl Stage {
     pub(super) fn end(&mut self, session: &Session, said: &mut Vec<Said>) {
         self.report.open_calls = session.open_calls();
         if self.has_met {
-            let last = self.observe(Moment::End, session);
+            let last = self.observe(Observation::End, session);
             self.aside("end", None, last, session, said);
             self.count_once();
         }

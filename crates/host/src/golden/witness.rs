@@ -3,7 +3,7 @@
 use std::sync::mpsc::Sender;
 
 use streamfmt_core::entry::Block;
-use streamfmt_core::formatter::{FormatError, Formatter, Moment, Verdict};
+use streamfmt_core::formatter::{FormatError, Formatter, Observation, Verdict};
 use streamfmt_core::item::Item;
 use streamfmt_core::session::Session;
 
@@ -19,8 +19,8 @@ impl Formatter for Witness {
         Ok(Verdict::Pass)
     }
 
-    fn observe(&self, moment: Moment<'_>, _: &Session) -> Vec<Block> {
-        if let Moment::Complete(item) = moment {
+    fn observe(&self, moment: Observation<'_>, _: &Session) -> Vec<Block> {
+        if let Observation::Complete(item) = moment {
             // Nobody listens any longer once the run is over.
             let _ = self.0.send(item.clone());
         }

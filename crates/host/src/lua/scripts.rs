@@ -13,7 +13,7 @@ use send_wrapper::SendWrapper;
 use streamfmt_core::clip::fold;
 use streamfmt_core::entry::{Block, Line, Role, Span, View};
 use streamfmt_core::formatter::standard::Standard;
-use streamfmt_core::formatter::{FormatError, Formatter, Moment, Verdict};
+use streamfmt_core::formatter::{FormatError, Formatter, Observation, Verdict};
 use streamfmt_core::item::{Action, Item, Kind};
 use streamfmt_core::profile::{Detail, Profile};
 use streamfmt_core::session::Session;
@@ -505,11 +505,11 @@ impl Formatter for Scripts {
         Ok(self.asked(&asked))
     }
 
-    fn observe(&self, moment: Moment<'_>, session: &Session) -> Vec<Block> {
+    fn observe(&self, moment: Observation<'_>, session: &Session) -> Vec<Block> {
         let event = match moment {
-            Moment::Begin => Event::Start,
-            Moment::End => Event::End,
-            Moment::Complete(item) => Event::Item(item.kind),
+            Observation::Begin => Event::Start,
+            Observation::End => Event::End,
+            Observation::Complete(item) => Event::Item(item.kind),
         };
         let mut said = Vec::new();
         let waiting = |plugin: &&Running| plugin.registered().waits_for(event) && !plugin.is_off();
@@ -520,7 +520,7 @@ impl Formatter for Scripts {
                     said.extend(self.hook(plugin, function, event, moment, session));
                 }
             };
-            if let Moment::Complete(item) = moment {
+            if let Observation::Complete(item) = moment {
                 let call = item.call.as_ref().and_then(|id| session.call(id));
                 self.plugins.current.show(item, call, session, hooks);
             } else {
@@ -553,7 +553,7 @@ impl Formatter for Scripts {
                 // What it says at a beginning was said at the beginning.
                 let hooks: Vec<Function> = plugin.registered().hooks(Event::Start).cloned().collect();
                 for function in &hooks {
-                    self.hook(plugin, function, Event::Start, Moment::Begin, session);
+                    self.hook(plugin, function, Event::Start, Observation::Begin, session);
                 }
             }
         }
@@ -570,18 +570,18 @@ impl Scripts {
         plugin: &Running,
         function: &Function,
         event: Event,
-        moment: Moment<'_>,
+        moment: Observation<'_>,
         session: &Session,
     ) -> Vec<Block> {
         let nothing = Item::new("session", Kind::Notice, 0);
         let item = match moment {
-            Moment::Complete(item) => item,
+            Observation::Complete(item) => item,
             _ => &nothing,
         };
         let asked = Asked { item, session, call: None, ladder: Rc::default(), is_frame: false };
         let context = plugin.context();
         let answer = match moment {
-            Moment::Complete(_) => plugin.call_hook(function, (Handle::item(), context)),
+            Observation::Complete(_) => plugin.call_hook(function, (Handle::item(), context)),
             _ => match event_table(plugin.lua(), event) {
                 Ok(event) => plugin.call_hook(function, (event, context)),
                 Err(error) => Err(Stop::of(error)),

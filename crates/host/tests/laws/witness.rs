@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::mpsc::Sender;
 
 use streamfmt::core::entry::{Block, Entry};
-use streamfmt::core::formatter::{FormatError, Formatter, Moment, Verdict};
+use streamfmt::core::formatter::{FormatError, Formatter, Observation, Verdict};
 use streamfmt::core::item::{Item, Kind};
 use streamfmt::core::outline::Node;
 use streamfmt::core::session::Session;
@@ -29,8 +29,8 @@ impl Formatter for Witness {
         Ok(Verdict::Pass)
     }
 
-    fn observe(&self, moment: Moment<'_>, _: &Session) -> Vec<Block> {
-        if let Moment::Complete(item) = moment {
+    fn observe(&self, moment: Observation<'_>, _: &Session) -> Vec<Block> {
+        if let Observation::Complete(item) = moment {
             self.items.send(item.clone()).unwrap();
         }
         Vec::new()
