@@ -13,11 +13,11 @@
 //! A session may have several outputs ([`Setup::also`]). The input is decoded once; from items on each output has formatters,
 //! limits and a writer of its own, and is what it would be alone.
 
-mod intake;
-mod outlet;
+mod decode;
+mod format;
 mod report;
-mod scribe;
-mod stage;
+mod session;
+mod write;
 
 use std::fmt::{self, Write};
 use std::marker::PhantomData;
@@ -35,13 +35,13 @@ use crate::reading::{LineReader, LineReading};
 use crate::session::{Facts, Session};
 use crate::writer::Writer;
 
-pub use intake::{Intake, Pieces, Step, Subagents};
-pub use outlet::Outlet;
+pub use decode::{Intake, Pieces, Step, Subagents};
 pub use report::Report;
-pub use scribe::{Said, Scribe};
+pub use session::Outlet;
+pub use write::{Said, Scribe};
 
-use intake::SHOWN_DAMAGE;
-use stage::Stage;
+use decode::SHOWN_DAMAGE;
+use format::Stage;
 
 /// What comes out of a pipeline.
 pub enum Output {

@@ -8,10 +8,10 @@ use crate::event::Event;
 use crate::item::Fact;
 use crate::session::{Facts, Session};
 
-use super::intake::{Counted, Step, StepKind};
+use super::decode::{Counted, Step, StepKind};
+use super::format::Stage;
 use super::report;
-use super::scribe::{Said, Saying};
-use super::stage::Stage;
+use super::write::{Said, Saying};
 use super::{Known, SHOWN_DAMAGE, Settle, Settled, notice};
 
 /// Lines held back while it isn't settled how the stream is shown.

@@ -20,9 +20,9 @@ use crate::text::Text;
 use crate::writer::json::write_item;
 use crate::writer::{Order, Wants, Writer};
 
-use super::intake::Framed;
+use super::decode::Framed;
 use super::report::{Report, count};
-use super::scribe::{Said, Saying};
+use super::write::{Said, Saying};
 use super::{Output, Update};
 
 /// Titles of calls that are remembered.
