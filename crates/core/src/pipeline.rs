@@ -35,7 +35,7 @@ use crate::reading::{LineReader, LineReading};
 use crate::session::{Facts, Session};
 use crate::writer::Writer;
 
-pub use decode::{Intake, Pieces, Step, Subagents};
+pub use decode::{DecodeStage, Pieces, Step, Subagents};
 pub use report::Report;
 pub use session::Outlet;
 pub use write::{Said, Scribe};
@@ -158,7 +158,7 @@ pub struct Pipeline {
 
 /// The way of a line, from its reading on.
 struct Way {
-    intake: Intake,
+    decode_stage: DecodeStage,
     outlet: Outlet,
     scribe: Scribe,
     bound: Option<Bound>,
@@ -189,8 +189,8 @@ impl Way {
     /// Writes what the lines complete that were taken.
     fn work(&mut self, out: &mut dyn Write) -> fmt::Result {
         self.bytes = 0;
-        let Self { intake, outlet, scribe, bound, readings, steps, said, .. } = self;
-        let most = if intake.has_plugin() { 1 } else { STEPS };
+        let Self { decode_stage, outlet, scribe, bound, readings, steps, said, .. } = self;
+        let most = if decode_stage.has_plugin() { 1 } else { STEPS };
         let mut size = 0;
         let mut written = Ok(());
         let mut write = |said: &mut Vec<Said>| {
@@ -207,7 +207,7 @@ impl Way {
             write(said);
         };
         for (line, reading) in readings.drain(..) {
-            intake.take(line, reading, &mut |step| {
+            decode_stage.take(line, reading, &mut |step| {
                 size += step.size();
                 steps.push(step);
                 if steps.len() >= most || size >= BYTES {
@@ -230,7 +230,7 @@ pub struct Stages<'a> {
     /// From lines to readings: no turn is needed for that.
     pub reader: LineReader,
     /// From lines to events.
-    pub intake: &'a mut Intake,
+    pub decode_stage: &'a mut DecodeStage,
     /// From events to entries.
     pub outlet: &'a mut Outlet,
     /// From entries to text.
@@ -261,11 +261,11 @@ impl Pipeline {
             scribe.add(writer, sink.take);
             bound = bound.or(sink.bound);
         }
-        let intake = Intake::new(dialect.as_deref(), dialect_plugins, max_line, subagents);
+        let decode_stage = DecodeStage::new(dialect.as_deref(), dialect_plugins, max_line, subagents);
         let way = Way {
             outlet,
-            reader: intake.reader(),
-            intake,
+            reader: decode_stage.reader(),
+            decode_stage,
             scribe,
             bound,
             readings: Vec::new(),
@@ -286,9 +286,9 @@ impl Pipeline {
 
     /// The stages, between two calls of [`Self::push`]; `None` if they are bound to this thread.
     pub fn stages(&mut self) -> Option<Stages<'_>> {
-        let Self { framer, way: Way { intake, outlet, scribe, bound, .. } } = self;
-        let reader = intake.reader();
-        bound.is_none().then_some(Stages { framer, reader, intake, outlet, scribe })
+        let Self { framer, way: Way { decode_stage, outlet, scribe, bound, .. } } = self;
+        let reader = decode_stage.reader();
+        bound.is_none().then_some(Stages { framer, reader, decode_stage, outlet, scribe })
     }
 
     /// Ends the input: writes what is left.
@@ -297,8 +297,8 @@ impl Pipeline {
         let mut written = Ok(());
         framer.finish(|frame| written = way.frame(frame, written, out));
         let written = written.and(way.work(out));
-        let Way { intake, outlet, scribe, said, .. } = way;
-        intake.end(&mut |step| outlet.take(step, said));
+        let Way { decode_stage, outlet, scribe, said, .. } = way;
+        decode_stage.end(&mut |step| outlet.take(step, said));
         outlet.end(said);
         let written = written.and(scribe.write(said, out));
         scribe.end_others();

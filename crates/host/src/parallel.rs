@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use streamfmt_core::frame::{Frame, Framer};
-use streamfmt_core::pipeline::{Intake, Outlet, Said, Scribe, Stages, Step};
+use streamfmt_core::pipeline::{DecodeStage, Outlet, Said, Scribe, Stages, Step};
 use streamfmt_core::reading::{LineReader, LineReading};
 
 /// Bytes that are read at once.
@@ -69,12 +69,12 @@ pub fn run_parallel(
     input: impl Read + Send,
     output: impl FnMut(&str) -> ControlFlow<()> + Send,
 ) -> io::Result<()> {
-    let Stages { framer, reader, intake, outlet, scribe } = stages;
+    let Stages { framer, reader, decode_stage, outlet, scribe } = stages;
     let source = BatchSource { input, framer, rest: Vec::new(), batches: 0, end: None };
     let run = ParallelRun {
         source: Mutex::new(source),
         reader,
-        intake: StageTurns::new(intake),
+        decode_stage: StageTurns::new(decode_stage),
         outlet: StageTurns::new(outlet),
         sink: StageTurns::new(TextSink { scribe, output }),
         is_over: AtomicBool::new(false),
@@ -93,7 +93,7 @@ pub fn run_parallel(
 struct ParallelRun<'a, R, W> {
     source: Mutex<BatchSource<'a, R>>,
     reader: LineReader,
-    intake: StageTurns<&'a mut Intake>,
+    decode_stage: StageTurns<&'a mut DecodeStage>,
     outlet: StageTurns<&'a mut Outlet>,
     sink: StageTurns<TextSink<'a, W>>,
     /// Whether nothing more is wanted, or a thread panicked.
@@ -234,13 +234,13 @@ impl<R: Read, W: FnMut(&str) -> ControlFlow<()>> ParallelRun<'_, R, W> {
         });
         readings.extend(read);
 
-        let mut intake = StageTurn::new(&self.intake, number, &self.is_over);
+        let mut decode_stage = StageTurn::new(&self.decode_stage, number, &self.is_over);
         let mut outlet = StageTurn::new(&self.outlet, number, &self.is_over);
         let mut sink = StageTurn::new(&self.sink, number, &self.is_over);
         let mut size = 0;
         let mut is_wanted = Some(());
         for (line, reading) in readings.drain(..) {
-            intake.wait()?.take(line, reading, &mut |step| {
+            decode_stage.wait()?.take(line, reading, &mut |step| {
                 size += STEP + step.size();
                 steps.push(step);
                 // One line may tell a great deal, as of a sub-agent's whole file: that does not wait until all is read.
@@ -254,7 +254,7 @@ impl<R: Read, W: FnMut(&str) -> ControlFlow<()>> ParallelRun<'_, R, W> {
             });
             is_wanted?;
         }
-        intake.pass()?;
+        decode_stage.pass()?;
         let stage = outlet.wait()?;
         steps.drain(..).for_each(|step| stage.take(step, said));
         outlet.pass()?;
@@ -267,7 +267,7 @@ impl<R, W> ParallelRun<'_, R, W> {
     /// Ends all threads.
     fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
-        self.intake.wake();
+        self.decode_stage.wake();
         self.outlet.wake();
         self.sink.wake();
     }

@@ -109,7 +109,7 @@ impl From<&Dialect> for Spoken {
 }
 
 /// From lines to events: makes steps of the lines of one input.
-pub struct Intake {
+pub struct DecodeStage {
     max_line: usize,
     reader: LineReader,
     /// The dialect, and its decoder.
@@ -127,7 +127,7 @@ pub struct Intake {
     nesting: usize,
 }
 
-impl Intake {
+impl DecodeStage {
     /// An intake at the start of an input. `dialect`, `dialect_plugins`, `max_line`, `subagents`: see [`super::Setup`].
     pub(super) fn new(
         dialect: Option<&str>,
