@@ -37,7 +37,7 @@ use crate::writer::Writer;
 
 pub use decode::{DecodeStage, Pieces, Step, Subagents};
 pub use report::Report;
-pub use session::Outlet;
+pub use session::SessionStage;
 pub use write::{Said, Scribe};
 
 use decode::SHOWN_DAMAGE;
@@ -159,7 +159,7 @@ pub struct Pipeline {
 /// The way of a line, from its reading on.
 struct Way {
     decode_stage: DecodeStage,
-    outlet: Outlet,
+    session_stage: SessionStage,
     scribe: Scribe,
     bound: Option<Bound>,
     reader: LineReader,
@@ -189,7 +189,7 @@ impl Way {
     /// Writes what the lines complete that were taken.
     fn work(&mut self, out: &mut dyn Write) -> fmt::Result {
         self.bytes = 0;
-        let Self { decode_stage, outlet, scribe, bound, readings, steps, said, .. } = self;
+        let Self { decode_stage, session_stage, scribe, bound, readings, steps, said, .. } = self;
         let most = if decode_stage.has_plugin() { 1 } else { STEPS };
         let mut size = 0;
         let mut written = Ok(());
@@ -198,7 +198,7 @@ impl Way {
         };
         let mut apply = |steps: &mut Vec<Step>| {
             for step in steps.drain(..) {
-                outlet.take(step, said);
+                session_stage.take(step, said);
                 // A script that writes may remember what it said: it sees each item to its end.
                 if bound.is_some() {
                     write(said);
@@ -232,7 +232,7 @@ pub struct Stages<'a> {
     /// From lines to events.
     pub decode_stage: &'a mut DecodeStage,
     /// From events to entries.
-    pub outlet: &'a mut Outlet,
+    pub session_stage: &'a mut SessionStage,
     /// From entries to text.
     pub scribe: &'a mut Scribe,
 }
@@ -253,17 +253,17 @@ impl Pipeline {
             also,
         } = setup;
         let (stage, writer) = Stage::new(profile, output, is_whole, 0);
-        let mut outlet = Outlet::new(stage, settle, dialect.as_deref());
+        let mut session_stage = SessionStage::new(stage, settle, dialect.as_deref());
         let mut scribe = Scribe::new(writer);
         for (number, sink) in (1..).zip(also) {
             let (stage, writer) = Stage::new(sink.profile, sink.output, is_whole, number);
-            outlet.add(stage, sink.settle, dialect.as_deref());
+            session_stage.add(stage, sink.settle, dialect.as_deref());
             scribe.add(writer, sink.take);
             bound = bound.or(sink.bound);
         }
         let decode_stage = DecodeStage::new(dialect.as_deref(), dialect_plugins, max_line, subagents);
         let way = Way {
-            outlet,
+            session_stage,
             reader: decode_stage.reader(),
             decode_stage,
             scribe,
@@ -286,9 +286,9 @@ impl Pipeline {
 
     /// The stages, between two calls of [`Self::push`]; `None` if they are bound to this thread.
     pub fn stages(&mut self) -> Option<Stages<'_>> {
-        let Self { framer, way: Way { decode_stage, outlet, scribe, bound, .. } } = self;
+        let Self { framer, way: Way { decode_stage, session_stage, scribe, bound, .. } } = self;
         let reader = decode_stage.reader();
-        bound.is_none().then_some(Stages { framer, reader, decode_stage, outlet, scribe })
+        bound.is_none().then_some(Stages { framer, reader, decode_stage, session_stage, scribe })
     }
 
     /// Ends the input: writes what is left.
@@ -297,9 +297,9 @@ impl Pipeline {
         let mut written = Ok(());
         framer.finish(|frame| written = way.frame(frame, written, out));
         let written = written.and(way.work(out));
-        let Way { decode_stage, outlet, scribe, said, .. } = way;
-        decode_stage.end(&mut |step| outlet.take(step, said));
-        outlet.end(said);
+        let Way { decode_stage, session_stage, scribe, said, .. } = way;
+        decode_stage.end(&mut |step| session_stage.take(step, said));
+        session_stage.end(said);
         let written = written.and(scribe.write(said, out));
         scribe.end_others();
         written?;
@@ -314,7 +314,7 @@ impl Pipeline {
 
     /// The same of an output: 0 is the main one, 1 the first of [`Setup::also`].
     pub fn take_updates_of(&mut self, output: usize) -> Vec<Update> {
-        let Outlet { session, stage, others, .. } = &mut self.way.outlet;
+        let SessionStage { session, stage, others, .. } = &mut self.way.session_stage;
         let stage = if output == 0 { Some(stage) } else { others.get_mut(output - 1) };
         stage.map(|stage| stage.take_updates(session)).unwrap_or_default()
     }
@@ -330,7 +330,7 @@ impl Pipeline {
         writer: bool,
         out: &mut dyn Write,
     ) -> fmt::Result {
-        let Way { outlet: Outlet { session, stage, .. }, scribe, .. } = &mut self.way;
+        let Way { session_stage: SessionStage { session, stage, .. }, scribe, .. } = &mut self.way;
         let new = stage.replace(profile, output, writer, session);
         new.map_or(Ok(()), |new| scribe.replace(new, out))
     }
@@ -342,17 +342,17 @@ impl Pipeline {
 
     /// What was counted so far, of the main output.
     pub fn report(&self) -> &Report {
-        &self.way.outlet.stage.report
+        &self.way.session_stage.stage.report
     }
 
     /// What was counted so far of each of the further outputs, in their order.
     pub fn other_reports(&self) -> impl Iterator<Item = &Report> {
-        self.way.outlet.others.iter().map(|stage| &stage.report)
+        self.way.session_stage.others.iter().map(|stage| &stage.report)
     }
 
     /// All items so far, and the facts of the run.
     pub fn session(&self) -> &Session {
-        &self.way.outlet.session
+        &self.way.session_stage.session
     }
 }
 

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use streamfmt_core::frame::{Frame, Framer};
-use streamfmt_core::pipeline::{DecodeStage, Outlet, Said, Scribe, Stages, Step};
+use streamfmt_core::pipeline::{DecodeStage, Said, Scribe, SessionStage, Stages, Step};
 use streamfmt_core::reading::{LineReader, LineReading};
 
 /// Bytes that are read at once.
@@ -69,13 +69,13 @@ pub fn run_parallel(
     input: impl Read + Send,
     output: impl FnMut(&str) -> ControlFlow<()> + Send,
 ) -> io::Result<()> {
-    let Stages { framer, reader, decode_stage, outlet, scribe } = stages;
+    let Stages { framer, reader, decode_stage, session_stage, scribe } = stages;
     let source = BatchSource { input, framer, rest: Vec::new(), batches: 0, end: None };
     let run = ParallelRun {
         source: Mutex::new(source),
         reader,
         decode_stage: StageTurns::new(decode_stage),
-        outlet: StageTurns::new(outlet),
+        session_stage: StageTurns::new(session_stage),
         sink: StageTurns::new(TextSink { scribe, output }),
         is_over: AtomicBool::new(false),
     };
@@ -94,7 +94,7 @@ struct ParallelRun<'a, R, W> {
     source: Mutex<BatchSource<'a, R>>,
     reader: LineReader,
     decode_stage: StageTurns<&'a mut DecodeStage>,
-    outlet: StageTurns<&'a mut Outlet>,
+    session_stage: StageTurns<&'a mut SessionStage>,
     sink: StageTurns<TextSink<'a, W>>,
     /// Whether nothing more is wanted, or a thread panicked.
     is_over: AtomicBool,
@@ -235,7 +235,7 @@ impl<R: Read, W: FnMut(&str) -> ControlFlow<()>> ParallelRun<'_, R, W> {
         readings.extend(read);
 
         let mut decode_stage = StageTurn::new(&self.decode_stage, number, &self.is_over);
-        let mut outlet = StageTurn::new(&self.outlet, number, &self.is_over);
+        let mut session_stage = StageTurn::new(&self.session_stage, number, &self.is_over);
         let mut sink = StageTurn::new(&self.sink, number, &self.is_over);
         let mut size = 0;
         let mut is_wanted = Some(());
@@ -246,8 +246,8 @@ impl<R: Read, W: FnMut(&str) -> ControlFlow<()>> ParallelRun<'_, R, W> {
                 // One line may tell a great deal, as of a sub-agent's whole file: that does not wait until all is read.
                 if size >= MOST && is_wanted.is_some() {
                     size = 0;
-                    is_wanted = outlet.wait().and_then(|outlet| {
-                        steps.drain(..).for_each(|step| outlet.take(step, said));
+                    is_wanted = session_stage.wait().and_then(|session_stage| {
+                        steps.drain(..).for_each(|step| session_stage.take(step, said));
                         sink.wait()?.write(said, text)
                     });
                 }
@@ -255,9 +255,9 @@ impl<R: Read, W: FnMut(&str) -> ControlFlow<()>> ParallelRun<'_, R, W> {
             is_wanted?;
         }
         decode_stage.pass()?;
-        let stage = outlet.wait()?;
+        let stage = session_stage.wait()?;
         steps.drain(..).for_each(|step| stage.take(step, said));
-        outlet.pass()?;
+        session_stage.pass()?;
         sink.wait()?.write(said, text)?;
         sink.pass()
     }
@@ -268,7 +268,7 @@ impl<R, W> ParallelRun<'_, R, W> {
     fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
         self.decode_stage.wake();
-        self.outlet.wake();
+        self.session_stage.wake();
         self.sink.wake();
     }
 }

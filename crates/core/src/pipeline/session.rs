@@ -20,7 +20,7 @@ const MAX_HELD_LINES: usize = 64;
 const MAX_HELD_BYTES: usize = 1 << 20;
 
 /// From events to entries.
-pub struct Outlet {
+pub struct SessionStage {
     pub(super) session: Session,
     /// What is said in the main output.
     pub(super) stage: Stage,
@@ -43,13 +43,13 @@ struct Scout {
     facts: Facts,
 }
 
-impl Outlet {
+impl SessionStage {
     /// `stage`: what is said. `dialect`: its name, if it was decided on from outside.
     pub(super) fn new(stage: Stage, settle: Option<Settle>, dialect: Option<&str>) -> Self {
-        let mut outlet =
+        let mut session_stage =
             Self { session: Session::default(), stage, others: Vec::new(), scout: None, line: 0 };
-        outlet.scout(0, settle, dialect);
-        outlet
+        session_stage.scout(0, settle, dialect);
+        session_stage
     }
 
     /// Adds an output.
