@@ -41,7 +41,7 @@ pub use session::SessionStage;
 pub use write::{Said, Scribe};
 
 use decode::SHOWN_DAMAGE;
-use format::Stage;
+use format::FormatStage;
 
 /// What comes out of a pipeline.
 pub enum Output {
@@ -252,11 +252,11 @@ impl Pipeline {
             mut bound,
             also,
         } = setup;
-        let (stage, writer) = Stage::new(profile, output, is_whole, 0);
+        let (stage, writer) = FormatStage::new(profile, output, is_whole, 0);
         let mut session_stage = SessionStage::new(stage, settle, dialect.as_deref());
         let mut scribe = Scribe::new(writer);
         for (number, sink) in (1..).zip(also) {
-            let (stage, writer) = Stage::new(sink.profile, sink.output, is_whole, number);
+            let (stage, writer) = FormatStage::new(sink.profile, sink.output, is_whole, number);
             session_stage.add(stage, sink.settle, dialect.as_deref());
             scribe.add(writer, sink.take);
             bound = bound.or(sink.bound);

@@ -29,34 +29,34 @@ use super::{Output, Update};
 const MOST_TITLES: usize = 16;
 
 /// Formatters, asked in this order before the standard one.
-type Chain = Vec<Box<dyn Formatter>>;
+type FormatterChain = Vec<Box<dyn Formatter>>;
 
 /// To whom it is said.
 #[derive(Clone, Copy)]
-enum Listener {
+enum OutputKind {
     /// A writer that wants these.
     Writer(Wants),
     /// A sink that can change what it shows.
-    Sink,
+    Updates,
     /// Nobody: items are told as they are.
-    Program,
+    Items,
 }
 
-impl Listener {
+impl OutputKind {
     /// The parts of an output: who listens, who formats, who writes.
-    fn of(output: Output) -> (Self, Chain, Option<Box<dyn Writer>>) {
+    fn of(output: Output) -> (Self, FormatterChain, Option<Box<dyn Writer>>) {
         match output {
             Output::Entries { formatters, writer } => {
                 (Self::Writer(writer.wants()), formatters, Some(writer))
             }
-            Output::Updates { formatters } => (Self::Sink, formatters, None),
-            Output::Items => (Self::Program, Vec::new(), None),
+            Output::Updates { formatters } => (Self::Updates, formatters, None),
+            Output::Items => (Self::Items, Vec::new(), None),
         }
     }
 }
 
 /// A record of which something is said in place of its items.
-struct Restated {
+struct ReplacedRecord {
     /// Stands for the record.
     frame: Item,
     /// What its items share with it.
@@ -68,12 +68,12 @@ struct Restated {
 }
 
 /// From items to entries of one output: the formatter chain, the clip.
-pub(super) struct Stage {
+pub(super) struct FormatStage {
     /// The output's number; 0 is the main one.
     output: usize,
     profile: Profile,
-    listener: Listener,
-    formatters: Chain,
+    output_kind: OutputKind,
+    formatters: FormatterChain,
     standard: Standard,
     /// Masks what is to be masked, if anything is.
     redactor: Option<Redactor>,
@@ -84,7 +84,7 @@ pub(super) struct Stage {
     /// The titles of the calls that were said last, by the hashes of their ids: what is apart from one of them names it so.
     titles: VecDeque<(u64, Line)>,
     /// The record at hand, if a formatter says something of it in place of its items.
-    frame: Option<Box<Restated>>,
+    frame: Option<Box<ReplacedRecord>>,
     /// The session of the last item that has one.
     last_session: Option<SessionId>,
     pub(super) report: Report,
@@ -100,7 +100,7 @@ pub(super) struct Stage {
     updates: IndexMap<Id, Update>,
 }
 
-impl Stage {
+impl FormatStage {
     /// The stage, and the writer of what it says.
     pub(super) fn new(
         profile: Profile,
@@ -108,15 +108,15 @@ impl Stage {
         is_whole: bool,
         number: usize,
     ) -> (Self, Option<Box<dyn Writer>>) {
-        let (listener, formatters, writer) = Listener::of(output);
+        let (output_kind, formatters, writer) = OutputKind::of(output);
         let stage = Self {
             output: number,
             is_whole,
-            outline: Some(Box::new(Outline::new(shape(&profile, listener, is_whole)))),
+            outline: Some(Box::new(Outline::new(shape(&profile, output_kind, is_whole)))),
             standard: Standard::of(&profile),
             redactor: Redactor::new(&profile.redaction),
             profile,
-            listener,
+            output_kind,
             formatters,
             titles: VecDeque::new(),
             frame: None,
@@ -134,9 +134,9 @@ impl Stage {
     /// Takes other choices and another output, before anything was said. Gives the writer.
     pub(super) fn settle(&mut self, profile: Profile, output: Output) -> Option<Box<dyn Writer>> {
         self.choose(profile);
-        let (listener, formatters, writer) = Listener::of(output);
-        (self.listener, self.formatters) = (listener, formatters);
-        self.outline = Some(Box::new(Outline::new(shape(&self.profile, listener, self.is_whole))));
+        let (output_kind, formatters, writer) = OutputKind::of(output);
+        (self.output_kind, self.formatters) = (output_kind, formatters);
+        self.outline = Some(Box::new(Outline::new(shape(&self.profile, output_kind, self.is_whole))));
         writer
     }
 
@@ -156,7 +156,7 @@ impl Stage {
                 self.item_again(item, session, said);
             }
             SessionChange::Grew(id) => {
-                if let (Listener::Sink, None) = (self.listener, &self.frame) {
+                if let (OutputKind::Updates, None) = (self.output_kind, &self.frame) {
                     self.grown.insert(id.clone());
                 }
             }
@@ -170,7 +170,7 @@ impl Stage {
 
     /// What was said of an item, if it was, holds no longer.
     fn take_back(&mut self, id: &Id) {
-        if let Listener::Sink = self.listener {
+        if let OutputKind::Updates = self.output_kind {
             self.grown.shift_remove(id);
             self.growing.swap_remove(id);
             self.updates.insert(id.clone(), Update::Drop(id.clone()));
@@ -181,13 +181,13 @@ impl Stage {
         if item.kind == Kind::Outcome {
             self.report.failed = item.error;
         }
-        if !matches!(self.listener, Listener::Program) {
+        if !matches!(self.output_kind, OutputKind::Items) {
             self.meet(session, said);
         }
         self.report.items += 1;
-        let outcome = match self.listener {
-            Listener::Program => self.tell(item, said),
-            Listener::Writer(_) | Listener::Sink => self.say_item(item, session, said),
+        let outcome = match self.output_kind {
+            OutputKind::Items => self.tell(item, said),
+            OutputKind::Writer(_) | OutputKind::Updates => self.say_item(item, session, said),
         };
         match outcome {
             Ok(()) => *self.report.shown.entry(item.kind).or_default() += 1,
@@ -229,10 +229,10 @@ impl Stage {
         } else {
             self.observe(Observation::Complete(item), session)
         };
-        let (entry, is_restated) = match self.frame.take() {
-            Some(mut restated) => {
-                let entry = self.restated(&mut restated, item, session);
-                self.frame = Some(restated);
+        let (entry, is_replaced) = match self.frame.take() {
+            Some(mut replaced) => {
+                let entry = self.replaced(&mut replaced, item, session);
+                self.frame = Some(replaced);
                 (entry, true)
             }
             None => (self.entry(item, session), false),
@@ -242,7 +242,7 @@ impl Stage {
                 if is_elided(&entry.view.body) {
                     *self.report.elided.entry(item.kind).or_default() += 1;
                 }
-                let change = if is_restated { None } else { self.session_change(item, session) };
+                let change = if is_replaced { None } else { self.session_change(item, session) };
                 if let Some(change) = change {
                     self.show(change, session, said);
                 }
@@ -297,7 +297,7 @@ impl Stage {
             }
         });
         let record = Arc::clone(&framed.record);
-        self.frame = answers.map(|view| Box::new(Restated { frame, record, view, has_items: false }));
+        self.frame = answers.map(|view| Box::new(ReplacedRecord { frame, record, view, has_items: false }));
     }
 
     /// A record has ended: says of it what none of its items could stand for.
@@ -309,8 +309,8 @@ impl Stage {
     }
 
     fn say_frame(&mut self, session: &Session, said: &mut Vec<Said>) {
-        let Some(restated) = self.frame.take().filter(|restated| !restated.has_items) else { return };
-        let Restated { mut frame, view, .. } = *restated;
+        let Some(replaced) = self.frame.take().filter(|replaced| !replaced.has_items) else { return };
+        let ReplacedRecord { mut frame, view, .. } = *replaced;
         frame.kind = Kind::Notice;
         if let Some(view) = view.filter(|_| self.admits(&frame).is_ok()) {
             let entry = self.entry_of(&frame, view, session);
@@ -320,28 +320,28 @@ impl Stage {
     }
 
     /// What is said of a record, as the entry of its first item that may be shown. The error is the rule that hides the item.
-    fn restated(
+    fn replaced(
         &mut self,
-        restated: &mut Restated,
+        replaced: &mut ReplacedRecord,
         item: &Item,
         session: &Session,
     ) -> Result<Box<Entry>, &'static str> {
-        let is_of = |record: &Arc<Record>| std::ptr::eq(record.original(), &raw const *restated.record);
+        let is_of = |record: &Arc<Record>| std::ptr::eq(record.original(), &raw const *replaced.record);
         let is_of_record = item.record.as_ref().is_some_and(is_of);
-        restated.has_items |= is_of_record;
+        replaced.has_items |= is_of_record;
         self.admits(item)?;
-        let view = restated.view.take_if(|_| is_of_record).ok_or(item.kind.name())?;
+        let view = replaced.view.take_if(|_| is_of_record).ok_or(item.kind.name())?;
         Ok(self.entry_of(item, view, session))
     }
 
     /// An item came again: what is said of its record is said again, too, under the id of the record.
     fn item_again(&mut self, item: &Item, session: &Session, said: &mut Vec<Said>) {
-        let Some(mut restated) = self.frame.take() else { return };
-        let item = Item { id: restated.frame.id.clone(), ..item.clone() };
-        if let Ok(entry) = self.restated(&mut restated, &item, session) {
+        let Some(mut replaced) = self.frame.take() else { return };
+        let item = Item { id: replaced.frame.id.clone(), ..item.clone() };
+        if let Ok(entry) = self.replaced(&mut replaced, &item, session) {
             self.show(entry, session, said);
         }
-        self.frame = Some(restated);
+        self.frame = Some(replaced);
     }
 
     /// Tells an item as it is. The error is the rule that hides it.
@@ -370,8 +370,8 @@ impl Stage {
 
     /// Says an entry, or keeps it for the sink. `is_aside`: it is of no item.
     fn say(&mut self, entry: Box<Entry>, is_aside: bool, session: &Session, said: &mut Vec<Said>) {
-        match self.listener {
-            Listener::Writer(_) => {
+        match self.output_kind {
+            OutputKind::Writer(_) => {
                 if let Some(redactor) = &mut self.redactor {
                     // What is masked in ids counts with the item, whenever its node is written.
                     [Some(&entry.id), entry.parent.as_ref()]
@@ -387,12 +387,12 @@ impl Stage {
                     }
                 });
             }
-            Listener::Sink => {
+            OutputKind::Updates => {
                 self.grown.shift_remove(&entry.id);
                 self.growing.swap_remove(&entry.id);
                 self.updates.insert(entry.id.clone(), Update::Put(entry));
             }
-            Listener::Program => {}
+            OutputKind::Items => {}
         }
     }
 
@@ -505,9 +505,9 @@ impl Stage {
             }
             clip(&mut view, item.kind, item.error, &self.profile.limits_of(item));
         }
-        let wants = match self.listener {
-            Listener::Writer(wants) => wants,
-            Listener::Sink | Listener::Program => Wants { time: true, ..Wants::default() },
+        let wants = match self.output_kind {
+            OutputKind::Writer(wants) => wants,
+            OutputKind::Updates | OutputKind::Items => Wants { time: true, ..Wants::default() },
         };
         let at = if wants.time { item.at() } else { None };
         Box::new(Entry {
@@ -608,8 +608,8 @@ impl Stage {
         session: &Session,
     ) -> Option<Box<dyn Writer>> {
         self.choose(profile);
-        let (listener, new, writer) = Listener::of(output);
-        if let Listener::Program = listener {
+        let (output_kind, new, writer) = OutputKind::of(output);
+        if let OutputKind::Items = output_kind {
             return None;
         }
         if self.has_met {
@@ -618,14 +618,14 @@ impl Stage {
                 formatter.resume(memories.next().flatten(), session);
             }
         }
-        if std::mem::discriminant(&listener) != std::mem::discriminant(&self.listener) {
+        if std::mem::discriminant(&output_kind) != std::mem::discriminant(&self.output_kind) {
             return None;
         }
         self.formatters = new;
         if !is_writer_replaced {
             return None;
         }
-        self.listener = listener;
+        self.output_kind = output_kind;
         writer
     }
 
@@ -641,8 +641,8 @@ impl Stage {
 }
 
 /// What a document is made of for this listener.
-fn shape(profile: &Profile, listener: Listener, is_whole: bool) -> OutlineOptions {
-    let Listener::Writer(wants) = listener else { return OutlineOptions::default() };
+fn shape(profile: &Profile, output_kind: OutputKind, is_whole: bool) -> OutlineOptions {
+    let OutputKind::Writer(wants) = output_kind else { return OutlineOptions::default() };
     let pairs = match (wants.order, profile.layout.pairs) {
         (Order::Completion, _) | (_, Pairs::Never) => false,
         (Order::Paired, _) | (_, Pairs::Always) => true,

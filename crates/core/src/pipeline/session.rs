@@ -9,7 +9,7 @@ use crate::item::Fact;
 use crate::session::{Facts, Session};
 
 use super::decode::{Counted, Step, StepKind};
-use super::format::Stage;
+use super::format::FormatStage;
 use super::report;
 use super::write::{Said, Saying};
 use super::{Known, SHOWN_DAMAGE, Settle, Settled, notice};
@@ -23,9 +23,9 @@ const MAX_HELD_BYTES: usize = 1 << 20;
 pub struct SessionStage {
     pub(super) session: Session,
     /// What is said in the main output.
-    pub(super) stage: Stage,
+    pub(super) stage: FormatStage,
     /// What is said in the others.
-    pub(super) others: Vec<Stage>,
+    pub(super) others: Vec<FormatStage>,
     scout: Option<Scout>,
     line: u64,
 }
@@ -45,7 +45,7 @@ struct Scout {
 
 impl SessionStage {
     /// `stage`: what is said. `dialect`: its name, if it was decided on from outside.
-    pub(super) fn new(stage: Stage, settle: Option<Settle>, dialect: Option<&str>) -> Self {
+    pub(super) fn new(stage: FormatStage, settle: Option<Settle>, dialect: Option<&str>) -> Self {
         let mut session_stage =
             Self { session: Session::default(), stage, others: Vec::new(), scout: None, line: 0 };
         session_stage.scout(0, settle, dialect);
@@ -53,7 +53,7 @@ impl SessionStage {
     }
 
     /// Adds an output.
-    pub(super) fn add(&mut self, stage: Stage, settle: Option<Settle>, dialect: Option<&str>) {
+    pub(super) fn add(&mut self, stage: FormatStage, settle: Option<Settle>, dialect: Option<&str>) {
         self.others.push(stage);
         self.scout(self.others.len(), settle, dialect);
     }
@@ -128,7 +128,7 @@ impl SessionStage {
 
     /// Counts what nothing is said of.
     fn count(&mut self, event: &Event) {
-        for Stage { report, .. } in iter::once(&mut self.stage).chain(&mut self.others) {
+        for FormatStage { report, .. } in iter::once(&mut self.stage).chain(&mut self.others) {
             match event {
                 Event::Bookkeeping(name) => report::count(&mut report.bookkeeping, name),
                 Event::Unknown(name) => report::count(&mut report.unknown, name),
@@ -164,7 +164,7 @@ impl SessionStage {
 
 /// Counts a step that is no event, and ends and begins the record that a formatter may speak of as a whole.
 #[inline]
-fn begin(step: &StepKind, stage: &mut Stage, session: &Session, said: &mut Vec<Said>) {
+fn begin(step: &StepKind, stage: &mut FormatStage, session: &Session, said: &mut Vec<Said>) {
     if matches!(step, StepKind::Line(_) | StepKind::Count(_)) {
         stage.end_frame(session, said);
     }
