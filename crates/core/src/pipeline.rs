@@ -38,7 +38,7 @@ use crate::writer::Writer;
 pub use decode::{DecodeStage, Pieces, Step, Subagents};
 pub use report::Report;
 pub use session::SessionStage;
-pub use write::{Said, Scribe};
+pub use write::{Said, WriteStage};
 
 use decode::SHOWN_DAMAGE;
 use format::FormatStage;
@@ -96,7 +96,7 @@ pub enum Settled {
 pub type Settle = Box<dyn FnMut(&Known<'_>) -> Settled + Send>;
 
 /// Takes text, piece by piece, and decides whether to go on.
-pub type Take = Box<dyn FnMut(&str) -> ControlFlow<()> + Send>;
+pub type TakeText = Box<dyn FnMut(&str) -> ControlFlow<()> + Send>;
 
 /// One more output of a session.
 pub struct Sink {
@@ -110,7 +110,7 @@ pub struct Sink {
     pub bound: Option<Bound>,
     /// Where the text goes. Once it breaks off it isn't called again; the other outputs go on. Updates don't come here: see
     /// [`Pipeline::take_updates_of`].
-    pub take: Take,
+    pub take: TakeText,
 }
 
 /// How a pipeline is set up.
@@ -160,7 +160,7 @@ pub struct Pipeline {
 struct Way {
     decode_stage: DecodeStage,
     session_stage: SessionStage,
-    scribe: Scribe,
+    write_stage: WriteStage,
     bound: Option<Bound>,
     reader: LineReader,
     /// Lines that are worked on, with their numbers.
@@ -174,7 +174,7 @@ struct Way {
 impl Way {
     /// Takes a line. Where writing failed before, `written`, it goes on only if there are other outputs.
     fn frame(&mut self, frame: Frame<'_>, written: fmt::Result, out: &mut dyn Write) -> fmt::Result {
-        if written.is_err() && !self.scribe.has_others() {
+        if written.is_err() && !self.write_stage.has_others() {
             return written;
         }
         written.and(self.take(frame, out))
@@ -189,12 +189,12 @@ impl Way {
     /// Writes what the lines complete that were taken.
     fn work(&mut self, out: &mut dyn Write) -> fmt::Result {
         self.bytes = 0;
-        let Self { decode_stage, session_stage, scribe, bound, readings, steps, said, .. } = self;
+        let Self { decode_stage, session_stage, write_stage, bound, readings, steps, said, .. } = self;
         let most = if decode_stage.has_plugin() { 1 } else { STEPS };
         let mut size = 0;
         let mut written = Ok(());
         let mut write = |said: &mut Vec<Said>| {
-            written = written.and(scribe.write(said, out));
+            written = written.and(write_stage.write(said, out));
         };
         let mut apply = |steps: &mut Vec<Step>| {
             for step in steps.drain(..) {
@@ -234,7 +234,7 @@ pub struct Stages<'a> {
     /// From events to entries.
     pub session_stage: &'a mut SessionStage,
     /// From entries to text.
-    pub scribe: &'a mut Scribe,
+    pub write_stage: &'a mut WriteStage,
 }
 
 impl Pipeline {
@@ -254,11 +254,11 @@ impl Pipeline {
         } = setup;
         let (stage, writer) = FormatStage::new(profile, output, is_whole, 0);
         let mut session_stage = SessionStage::new(stage, settle, dialect.as_deref());
-        let mut scribe = Scribe::new(writer);
+        let mut write_stage = WriteStage::new(writer);
         for (number, sink) in (1..).zip(also) {
             let (stage, writer) = FormatStage::new(sink.profile, sink.output, is_whole, number);
             session_stage.add(stage, sink.settle, dialect.as_deref());
-            scribe.add(writer, sink.take);
+            write_stage.add(writer, sink.take);
             bound = bound.or(sink.bound);
         }
         let decode_stage = DecodeStage::new(dialect.as_deref(), dialect_plugins, max_line, subagents);
@@ -266,7 +266,7 @@ impl Pipeline {
             session_stage,
             reader: decode_stage.reader(),
             decode_stage,
-            scribe,
+            write_stage,
             bound,
             readings: Vec::new(),
             bytes: 0,
@@ -286,9 +286,9 @@ impl Pipeline {
 
     /// The stages, between two calls of [`Self::push`]; `None` if they are bound to this thread.
     pub fn stages(&mut self) -> Option<Stages<'_>> {
-        let Self { framer, way: Way { decode_stage, session_stage, scribe, bound, .. } } = self;
+        let Self { framer, way: Way { decode_stage, session_stage, write_stage, bound, .. } } = self;
         let reader = decode_stage.reader();
-        bound.is_none().then_some(Stages { framer, reader, decode_stage, session_stage, scribe })
+        bound.is_none().then_some(Stages { framer, reader, decode_stage, session_stage, write_stage })
     }
 
     /// Ends the input: writes what is left.
@@ -297,13 +297,13 @@ impl Pipeline {
         let mut written = Ok(());
         framer.finish(|frame| written = way.frame(frame, written, out));
         let written = written.and(way.work(out));
-        let Way { decode_stage, session_stage, scribe, said, .. } = way;
+        let Way { decode_stage, session_stage, write_stage, said, .. } = way;
         decode_stage.end(&mut |step| session_stage.take(step, said));
         session_stage.end(said);
-        let written = written.and(scribe.write(said, out));
-        scribe.end_others();
+        let written = written.and(write_stage.write(said, out));
+        write_stage.end_others();
         written?;
-        scribe.end(out)
+        write_stage.end(out)
     }
 
     /// What changed since the last time, in the order in which it first changed. Growing items are
@@ -330,9 +330,9 @@ impl Pipeline {
         writer: bool,
         out: &mut dyn Write,
     ) -> fmt::Result {
-        let Way { session_stage: SessionStage { session, stage, .. }, scribe, .. } = &mut self.way;
+        let Way { session_stage: SessionStage { session, stage, .. }, write_stage, .. } = &mut self.way;
         let new = stage.replace(profile, output, writer, session);
-        new.map_or(Ok(()), |new| scribe.replace(new, out))
+        new.map_or(Ok(()), |new| write_stage.replace(new, out))
     }
 
     /// The number of the last line that was read: what was shown at it is the same in every process, at any pace.

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use streamfmt_core::frame::{Frame, Framer};
-use streamfmt_core::pipeline::{DecodeStage, Said, Scribe, SessionStage, Stages, Step};
+use streamfmt_core::pipeline::{DecodeStage, Said, SessionStage, Stages, Step, WriteStage};
 use streamfmt_core::reading::{LineReader, LineReading};
 
 /// Bytes that are read at once.
@@ -69,14 +69,14 @@ pub fn run_parallel(
     input: impl Read + Send,
     output: impl FnMut(&str) -> ControlFlow<()> + Send,
 ) -> io::Result<()> {
-    let Stages { framer, reader, decode_stage, session_stage, scribe } = stages;
+    let Stages { framer, reader, decode_stage, session_stage, write_stage } = stages;
     let source = BatchSource { input, framer, rest: Vec::new(), batches: 0, end: None };
     let run = ParallelRun {
         source: Mutex::new(source),
         reader,
         decode_stage: StageTurns::new(decode_stage),
         session_stage: StageTurns::new(session_stage),
-        sink: StageTurns::new(TextSink { scribe, output }),
+        sink: StageTurns::new(TextSink { write_stage, output }),
         is_over: AtomicBool::new(false),
     };
     std::thread::scope(|scope| {
@@ -114,7 +114,7 @@ struct BatchSource<'a, R> {
 
 /// Where text goes.
 struct TextSink<'a, W> {
-    scribe: &'a mut Scribe,
+    write_stage: &'a mut WriteStage,
     output: W,
 }
 
@@ -200,7 +200,7 @@ impl<W: FnMut(&str) -> ControlFlow<()>> TextSink<'_, W> {
     /// Writes what was said; nothing if nothing more is wanted.
     fn write(&mut self, said: &mut Vec<Said>, text: &mut String) -> Option<()> {
         // A string takes everything.
-        let _ = self.scribe.write(said, text);
+        let _ = self.write_stage.write(said, text);
         let is_wanted = text.is_empty() || (self.output)(text).is_continue();
         text.clear();
         text.shrink_to(MOST);

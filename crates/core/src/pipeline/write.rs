@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use crate::outline::DocumentPart;
 use crate::writer::Writer;
 
-use super::Take;
+use super::TakeText;
 
 /// Room for text that is kept, in bytes.
 const ROOM: usize = 1 << 18;
@@ -29,34 +29,34 @@ pub(super) enum Saying {
 }
 
 /// From entries to text.
-pub struct Scribe {
-    pen: Pen,
-    others: Vec<Other>,
+pub struct WriteStage {
+    output_writer: OutputWriter,
+    others: Vec<FurtherOutput>,
 }
 
 /// Writes one output.
-struct Pen {
+struct OutputWriter {
     writer: Option<Box<dyn Writer>>,
     is_begun: bool,
 }
 
 /// An output beside the main one.
-struct Other {
-    pen: Pen,
+struct FurtherOutput {
+    output_writer: OutputWriter,
     /// Where its text goes, as long as that is wanted.
-    take: Option<Take>,
+    take: Option<TakeText>,
     text: String,
 }
 
-impl Scribe {
+impl WriteStage {
     pub(super) fn new(writer: Option<Box<dyn Writer>>) -> Self {
-        Self { pen: Pen { writer, is_begun: false }, others: Vec::new() }
+        Self { output_writer: OutputWriter { writer, is_begun: false }, others: Vec::new() }
     }
 
     /// Adds an output.
-    pub(super) fn add(&mut self, writer: Option<Box<dyn Writer>>, take: Take) {
-        let pen = Pen { writer, is_begun: false };
-        self.others.push(Other { pen, take: Some(take), text: String::new() });
+    pub(super) fn add(&mut self, writer: Option<Box<dyn Writer>>, take: TakeText) {
+        let output_writer = OutputWriter { writer, is_begun: false };
+        self.others.push(FurtherOutput { output_writer, take: Some(take), text: String::new() });
     }
 
     /// Whether there are outputs beside the main one.
@@ -66,9 +66,9 @@ impl Scribe {
 
     /// Writes all that is said, and empties it: that of the main output to `out`.
     pub fn write(&mut self, said: &mut Vec<Said>, out: &mut dyn Write) -> fmt::Result {
-        let written = self.pen.write(said, 0, out);
+        let written = self.output_writer.write(said, 0, out);
         for (number, other) in (1..).zip(&mut self.others) {
-            other.write(|pen, text| pen.write(said, number, text));
+            other.write(|output_writer, text| output_writer.write(said, number, text));
         }
         said.clear();
         written
@@ -76,24 +76,24 @@ impl Scribe {
 
     /// Goes on with another writer of the main output, in the middle of what it writes.
     pub(super) fn replace(&mut self, writer: Box<dyn Writer>, out: &mut dyn Write) -> fmt::Result {
-        let before = self.pen.writer.replace(writer);
+        let before = self.output_writer.writer.replace(writer);
         before.map_or(Ok(()), |mut before| before.end(out))
     }
 
     /// Writes what stands after the last entry of the main output.
     pub(super) fn end(&mut self, out: &mut dyn Write) -> fmt::Result {
-        self.pen.end(out)
+        self.output_writer.end(out)
     }
 
     /// Writes what stands after the last entry of the others.
     pub(super) fn end_others(&mut self) {
         for other in &mut self.others {
-            other.write(|pen, text| pen.end(text));
+            other.write(|output_writer, text| output_writer.end(text));
         }
     }
 }
 
-impl Pen {
+impl OutputWriter {
     /// Writes what is said in this output.
     fn write(&mut self, said: &mut [Said], output: usize, out: &mut dyn Write) -> fmt::Result {
         // Where they lie: an entry is too large to be moved without need.
@@ -124,13 +124,13 @@ impl Pen {
     }
 }
 
-impl Other {
+impl FurtherOutput {
     /// Passes on what `write` writes.
-    fn write(&mut self, write: impl FnOnce(&mut Pen, &mut String) -> fmt::Result) {
-        let Self { pen, take, text } = self;
+    fn write(&mut self, write: impl FnOnce(&mut OutputWriter, &mut String) -> fmt::Result) {
+        let Self { output_writer, take, text } = self;
         let Some(wanting) = take else { return };
         // A string takes everything.
-        let _ = write(pen, text);
+        let _ = write(output_writer, text);
         if !text.is_empty() && wanting(text) == ControlFlow::Break(()) {
             *take = None;
         }
