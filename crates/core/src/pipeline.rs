@@ -35,7 +35,7 @@ use crate::reading::{LineReader, LineReading};
 use crate::session::{Facts, Session};
 use crate::writer::Writer;
 
-pub use decode::{DecodeStage, Pieces, Step, Subagents};
+pub use decode::{DecodeStage, DecodedStep, Pieces, Subagents};
 pub use report::Report;
 pub use session::SessionStage;
 pub use write::{Said, WriteStage};
@@ -153,11 +153,11 @@ const BYTES: usize = 256 << 10;
 /// Bytes of one input in, text out. One pipeline reads one input.
 pub struct Pipeline {
     framer: Framer,
-    way: Way,
+    stages: LineStages,
 }
 
 /// The way of a line, from its reading on.
-struct Way {
+struct LineStages {
     decode_stage: DecodeStage,
     session_stage: SessionStage,
     write_stage: WriteStage,
@@ -167,11 +167,11 @@ struct Way {
     readings: Vec<(u64, LineReading)>,
     /// Their bytes.
     bytes: usize,
-    steps: Vec<Step>,
+    steps: Vec<DecodedStep>,
     said: Vec<Said>,
 }
 
-impl Way {
+impl LineStages {
     /// Takes a line. Where writing failed before, `written`, it goes on only if there are other outputs.
     fn frame(&mut self, frame: Frame<'_>, written: fmt::Result, out: &mut dyn Write) -> fmt::Result {
         if written.is_err() && !self.write_stage.has_others() {
@@ -196,7 +196,7 @@ impl Way {
         let mut write = |said: &mut Vec<Said>| {
             written = written.and(write_stage.write(said, out));
         };
-        let mut apply = |steps: &mut Vec<Step>| {
+        let mut apply = |steps: &mut Vec<DecodedStep>| {
             for step in steps.drain(..) {
                 session_stage.take(step, said);
                 // A script that writes may remember what it said: it sees each item to its end.
@@ -262,7 +262,7 @@ impl Pipeline {
             bound = bound.or(sink.bound);
         }
         let decode_stage = DecodeStage::new(dialect.as_deref(), dialect_plugins, max_line, subagents);
-        let way = Way {
+        let stages = LineStages {
             session_stage,
             reader: decode_stage.reader(),
             decode_stage,
@@ -273,31 +273,32 @@ impl Pipeline {
             steps: Vec::new(),
             said: Vec::new(),
         };
-        Self { framer: Framer::new(max_line), way }
+        Self { framer: Framer::new(max_line), stages }
     }
 
     /// Reads more of the input and writes what it completes.
     pub fn push(&mut self, bytes: &[u8], out: &mut dyn Write) -> fmt::Result {
-        let Self { framer, way } = self;
+        let Self { framer, stages } = self;
         let mut written = Ok(());
-        framer.push(bytes, |frame| written = way.frame(frame, written, out));
-        written.and(way.work(out))
+        framer.push(bytes, |frame| written = stages.frame(frame, written, out));
+        written.and(stages.work(out))
     }
 
     /// The stages, between two calls of [`Self::push`]; `None` if they are bound to this thread.
     pub fn stages(&mut self) -> Option<Stages<'_>> {
-        let Self { framer, way: Way { decode_stage, session_stage, write_stage, bound, .. } } = self;
+        let Self { framer, stages: LineStages { decode_stage, session_stage, write_stage, bound, .. } } =
+            self;
         let reader = decode_stage.reader();
         bound.is_none().then_some(Stages { framer, reader, decode_stage, session_stage, write_stage })
     }
 
     /// Ends the input: writes what is left.
     pub fn finish(&mut self, out: &mut dyn Write) -> fmt::Result {
-        let Self { framer, way } = self;
+        let Self { framer, stages } = self;
         let mut written = Ok(());
-        framer.finish(|frame| written = way.frame(frame, written, out));
-        let written = written.and(way.work(out));
-        let Way { decode_stage, session_stage, write_stage, said, .. } = way;
+        framer.finish(|frame| written = stages.frame(frame, written, out));
+        let written = written.and(stages.work(out));
+        let LineStages { decode_stage, session_stage, write_stage, said, .. } = stages;
         decode_stage.end(&mut |step| session_stage.take(step, said));
         session_stage.end(said);
         let written = written.and(write_stage.write(said, out));
@@ -314,7 +315,7 @@ impl Pipeline {
 
     /// The same of an output: 0 is the main one, 1 the first of [`Setup::also`].
     pub fn take_updates_of(&mut self, output: usize) -> Vec<Update> {
-        let SessionStage { session, stage, others, .. } = &mut self.way.session_stage;
+        let SessionStage { session, stage, others, .. } = &mut self.stages.session_stage;
         let stage = if output == 0 { Some(stage) } else { others.get_mut(output - 1) };
         stage.map(|stage| stage.take_updates(session)).unwrap_or_default()
     }
@@ -330,7 +331,8 @@ impl Pipeline {
         writer: bool,
         out: &mut dyn Write,
     ) -> fmt::Result {
-        let Way { session_stage: SessionStage { session, stage, .. }, write_stage, .. } = &mut self.way;
+        let LineStages { session_stage: SessionStage { session, stage, .. }, write_stage, .. } =
+            &mut self.stages;
         let new = stage.replace(profile, output, writer, session);
         new.map_or(Ok(()), |new| write_stage.replace(new, out))
     }
@@ -342,17 +344,17 @@ impl Pipeline {
 
     /// What was counted so far, of the main output.
     pub fn report(&self) -> &Report {
-        &self.way.session_stage.stage.report
+        &self.stages.session_stage.stage.report
     }
 
     /// What was counted so far of each of the further outputs, in their order.
     pub fn other_reports(&self) -> impl Iterator<Item = &Report> {
-        self.way.session_stage.others.iter().map(|stage| &stage.report)
+        self.stages.session_stage.others.iter().map(|stage| &stage.report)
     }
 
     /// All items so far, and the facts of the run.
     pub fn session(&self) -> &Session {
-        &self.way.session_stage.session
+        &self.stages.session_stage.session
     }
 }
 

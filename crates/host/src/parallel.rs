@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use streamfmt_core::frame::{Frame, Framer};
-use streamfmt_core::pipeline::{DecodeStage, Said, SessionStage, Stages, Step, WriteStage};
+use streamfmt_core::pipeline::{DecodeStage, DecodedStep, Said, SessionStage, Stages, WriteStage};
 use streamfmt_core::reading::{LineReader, LineReading};
 
 /// Bytes that are read at once.
@@ -124,7 +124,7 @@ struct Batch {
     bytes: Vec<u8>,
     lines: Vec<BatchLine>,
     readings: Vec<(u64, LineReading)>,
-    steps: Vec<Step>,
+    steps: Vec<DecodedStep>,
     said: Vec<Said>,
     text: String,
 }

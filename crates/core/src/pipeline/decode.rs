@@ -32,36 +32,36 @@ pub type Subagents = Box<dyn FnMut(&Item) -> Option<Pieces> + Send>;
 
 /// What the input tells, step by step, in order: what goes from the intake to the outlet.
 #[derive(Debug)]
-pub struct Step(pub(super) StepKind);
+pub struct DecodedStep(pub(super) DecodedStepKind);
 
 /// What a step tells.
 #[derive(Debug)]
-pub(super) enum StepKind {
+pub(super) enum DecodedStepKind {
     /// A line of the input was read: its number, from 1.
     Line(u64),
     /// It was, or an item of a line was, one of these.
-    Count(Counted),
+    Count(InputCount),
     /// A record of a dialect begins: the events up to the next line or record are what it tells.
-    Record(Framed),
+    Record(DialectRecord),
     /// From here on records are of this dialect.
     Dialect(Arc<str>),
     /// Something happened.
     Event(Event),
 }
 
-impl Step {
+impl DecodedStep {
     /// About how much of the input it holds, in bytes.
     pub fn size(&self) -> usize {
         match &self.0 {
-            StepKind::Event(Event::Put(item) | Event::Open(item) | Event::Amend(item)) => {
+            DecodedStepKind::Event(Event::Put(item) | Event::Open(item) | Event::Amend(item)) => {
                 if let Content::Own(text) = &item.text {
                     text.len()
                 } else {
                     0
                 }
             }
-            StepKind::Record(framed) => framed.record.text().len(),
-            StepKind::Event(Event::Append { text, .. }) => text.len(),
+            DecodedStepKind::Record(dialect_record) => dialect_record.record.text().len(),
+            DecodedStepKind::Event(Event::Append { text, .. }) => text.len(),
             _ => 0,
         }
     }
@@ -69,7 +69,7 @@ impl Step {
 
 /// A record of a dialect, as it came.
 #[derive(Debug)]
-pub(super) struct Framed {
+pub(super) struct DialectRecord {
     pub(super) line: u64,
     pub(super) record: Arc<Record>,
     /// The event in it, by node: its root, or an element of it.
@@ -78,7 +78,7 @@ pub(super) struct Framed {
 
 /// What is counted of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Counted {
+pub(super) enum InputCount {
     /// A line that holds nothing.
     Blank,
     /// A line that is no record and passes through.
@@ -92,17 +92,17 @@ pub(super) enum Counted {
 }
 
 /// Takes steps as they come.
-type Taker<'a> = &'a mut dyn FnMut(Step);
+type TakeStep<'a> = &'a mut dyn FnMut(DecodedStep);
 
 /// The dialect that was decided on.
 #[derive(Clone)]
-struct Spoken {
+struct ChosenDialect {
     name: Arc<str>,
     /// Whether an array is a list of its events. A dialect plugin has no say: then every array is.
     claim: Option<fn(Value<'_>) -> bool>,
 }
 
-impl From<&Dialect> for Spoken {
+impl From<&Dialect> for ChosenDialect {
     fn from(dialect: &Dialect) -> Self {
         Self { name: dialect.name.into(), claim: Some(dialect.claim) }
     }
@@ -113,7 +113,7 @@ pub struct DecodeStage {
     max_line: usize,
     reader: LineReader,
     /// The dialect, and its decoder.
-    dialect: Option<(Spoken, Box<dyn Decoder>)>,
+    dialect: Option<(ChosenDialect, Box<dyn Decoder>)>,
     dialect_plugins: Vec<DialectPlugin>,
     /// While no dialect is decided on and there are dialect plugins: the records so far.
     first: Vec<Arc<Record>>,
@@ -139,7 +139,9 @@ impl DecodeStage {
         let known = dialect.and_then(dialect::find);
         let reader = LineReader::default();
         let dialect = match (plugin.map(|index| dialect_plugins.swap_remove(index)), known) {
-            (Some(DialectPlugin { name, decoder }), _) => Some((Spoken { name, claim: None }, decoder)),
+            (Some(DialectPlugin { name, decoder }), _) => {
+                Some((ChosenDialect { name, claim: None }, decoder))
+            }
             (None, Some(known)) => Some(speak(known, &reader)),
             (None, None) => None,
         };
@@ -165,8 +167,8 @@ impl DecodeStage {
     }
 
     /// Takes the reading of line number `line` in. `each` takes the steps in their order.
-    pub fn take(&mut self, line: u64, reading: LineReading, each: &mut dyn FnMut(Step)) {
-        each(Step(StepKind::Line(line)));
+    pub fn take(&mut self, line: u64, reading: LineReading, each: &mut dyn FnMut(DecodedStep)) {
+        each(DecodedStep(DecodedStepKind::Line(line)));
         if self.dialect.is_some() {
             return self.read(line, reading, None, each);
         }
@@ -186,25 +188,25 @@ impl DecodeStage {
     }
 
     /// Ends the input.
-    pub(super) fn end(&mut self, each: Taker<'_>) {
+    pub(super) fn end(&mut self, each: TakeStep<'_>) {
         self.release(each);
         let Some((_, decoder)) = &mut self.dialect else { return };
         let mut events = Vec::new();
         decoder.end(&mut events);
         for event in events {
-            each(Step(StepKind::Event(event)));
+            each(DecodedStep(DecodedStepKind::Event(event)));
         }
     }
 
     /// Whether events are made, or may be, by a dialect plugin: its script may also have a say in what comes after them, so that it
     /// must not be ahead of that.
     pub(super) fn has_plugin(&self) -> bool {
-        let is_plugin = |(spoken, _): &(Spoken, _)| spoken.claim.is_none();
+        let is_plugin = |(chosen, _): &(ChosenDialect, _)| chosen.claim.is_none();
         !self.dialect_plugins.is_empty() || self.dialect.as_ref().is_some_and(is_plugin)
     }
 
     /// The dialect that is the surest that the input is its, with this record after those before.
-    fn claiming(&mut self, record: &Record) -> Option<(Spoken, Box<dyn Decoder>)> {
+    fn claiming(&mut self, record: &Record) -> Option<(ChosenDialect, Box<dyn Decoder>)> {
         let known = dialect::claiming(record.root());
         if !self.dialect_plugins.is_empty() {
             self.first.push(Arc::new(record.clone()));
@@ -214,14 +216,14 @@ impl DecodeStage {
             let enough = if known.is_some() { CLAIM } else { 0.0 };
             if let Some((index, _)) = surest.filter(|(_, weight)| *weight > enough) {
                 let DialectPlugin { name, decoder } = self.dialect_plugins.swap_remove(index);
-                return Some((Spoken { name, claim: None }, decoder));
+                return Some((ChosenDialect { name, claim: None }, decoder));
             }
         }
         known.map(|known| speak(known, &self.reader))
     }
 
     /// Keeps a line until a dialect claims one, within bounds.
-    fn hold(&mut self, line: u64, reading: LineReading, each: Taker<'_>) {
+    fn hold(&mut self, line: u64, reading: LineReading, each: TakeStep<'_>) {
         self.held_bytes += match &reading {
             LineReading::Parts(parts) => MAX_HELD_BYTES / 4 + parts.text().len(),
             LineReading::Record(record, _) => record.text().len(),
@@ -235,7 +237,7 @@ impl DecodeStage {
     }
 
     /// Waits for a claim no longer: what was held back is of the dialect that claimed it, or passes through as text.
-    fn release(&mut self, each: Taker<'_>) {
+    fn release(&mut self, each: TakeStep<'_>) {
         (self.dialect_plugins, self.first) = (Vec::new(), Vec::new());
         self.held_bytes = 0;
         while let Some((line, reading)) = self.held.pop_front() {
@@ -244,9 +246,9 @@ impl DecodeStage {
     }
 
     /// Reads one line of a dialect, or of none. `parent`: the call whose sub-agent's file it is from.
-    fn read(&mut self, line: u64, reading: LineReading, parent: Option<&Id>, each: Taker<'_>) {
+    fn read(&mut self, line: u64, reading: LineReading, parent: Option<&Id>, each: TakeStep<'_>) {
         match reading {
-            LineReading::Blank => each(Step(StepKind::Count(Counted::Blank))),
+            LineReading::Blank => each(DecodedStep(DecodedStepKind::Count(InputCount::Blank))),
             LineReading::Record(ref record, ref typed) => {
                 self.record(line, record, typed.as_ref(), parent, each)
             }
@@ -258,14 +260,14 @@ impl DecodeStage {
             LineReading::Oversized(size) => {
                 let mut notice = notice(line, "oversized");
                 notice.data.push(("bytes", Fact::Int(size.cast_signed())));
-                each(Step(StepKind::Count(Counted::Oversized)));
+                each(DecodedStep(DecodedStepKind::Count(InputCount::Oversized)));
                 put(notice, each);
             }
         }
     }
 
-    fn damage(&mut self, line: u64, index: usize, text: String, incomplete: bool, each: Taker<'_>) {
-        each(Step(StepKind::Count(Counted::Damaged)));
+    fn damage(&mut self, line: u64, index: usize, text: String, incomplete: bool, each: TakeStep<'_>) {
+        each(DecodedStep(DecodedStepKind::Count(InputCount::Damaged)));
         self.damaged += 1;
         let mut notice = notice(line, "damaged");
         if self.damaged > SHOWN_DAMAGE {
@@ -287,17 +289,17 @@ impl DecodeStage {
         record: &Arc<Record>,
         typed: Option<&TypedRecord>,
         parent: Option<&Id>,
-        each: Taker<'_>,
+        each: TakeStep<'_>,
     ) {
         let root = record.root();
-        let Some((Spoken { name, claim }, _)) = &self.dialect else {
+        let Some((ChosenDialect { name, claim }, _)) = &self.dialect else {
             if let Some(program) = dialect::recognise_foreign(root) {
-                each(Step(StepKind::Count(Counted::Foreign(program))));
+                each(DecodedStep(DecodedStepKind::Count(InputCount::Foreign(program))));
             }
             return raw(line, record.text().to_owned(), each);
         };
         if !std::mem::replace(&mut self.has_told_dialect, true) {
-            each(Step(StepKind::Dialect(Arc::clone(name))));
+            each(DecodedStep(DecodedStepKind::Dialect(Arc::clone(name))));
         }
         let is_stream = root.kind() == json::ValueKind::Array && claim.is_none_or(|claim| claim(root));
         if is_stream {
@@ -314,15 +316,19 @@ impl DecodeStage {
         }
     }
 
-    fn decode(&mut self, input: Input<'_>, each: Taker<'_>) {
+    fn decode(&mut self, input: Input<'_>, each: TakeStep<'_>) {
         let Some((_, decoder)) = &mut self.dialect else { return };
         let mut events = std::mem::take(&mut self.events);
         decoder.decode(input, &mut events);
         let Input { record, value, line, .. } = input;
-        each(Step(StepKind::Record(Framed { line, record: Arc::clone(record), node: value.node() })));
+        each(DecodedStep(DecodedStepKind::Record(DialectRecord {
+            line,
+            record: Arc::clone(record),
+            node: value.node(),
+        })));
         for event in events.drain(..) {
             let subagent = self.subagent(&event);
-            each(Step(StepKind::Event(event)));
+            each(DecodedStep(DecodedStepKind::Event(event)));
             if let Some((call, pieces)) = subagent {
                 self.nest(&call, pieces, each);
             }
@@ -342,7 +348,7 @@ impl DecodeStage {
     }
 
     /// Reads the file of a sub-agent, right under its call.
-    fn nest(&mut self, call: &Id, pieces: Pieces, each: Taker<'_>) {
+    fn nest(&mut self, call: &Id, pieces: Pieces, each: TakeStep<'_>) {
         self.nesting += 1;
         let mut framer = Framer::new(self.max_line);
         let reader = self.reader();
@@ -359,21 +365,21 @@ impl DecodeStage {
 }
 
 /// A row of the table as the dialect of an input, whose lines `reader` reads.
-fn speak(known: &'static Dialect, reader: &LineReader) -> (Spoken, Box<dyn Decoder>) {
+fn speak(known: &'static Dialect, reader: &LineReader) -> (ChosenDialect, Box<dyn Decoder>) {
     reader.set_dialect(known);
     (known.into(), (known.decoder)())
 }
 
 /// A line that is no record, or one that no dialect knows.
-fn raw(line: u64, text: String, each: Taker<'_>) {
+fn raw(line: u64, text: String, each: TakeStep<'_>) {
     let mut item = Item::new(format!("line-{line}"), Kind::Unknown, line);
     item.data.push(("raw", Fact::Bool(true)));
     let is_blank = text.trim().is_empty();
     item.text = Content::Own(text);
-    each(Step(StepKind::Count(if is_blank { Counted::Blank } else { Counted::Raw })));
+    each(DecodedStep(DecodedStepKind::Count(if is_blank { InputCount::Blank } else { InputCount::Raw })));
     put(item, each);
 }
 
-fn put(item: Item, each: Taker<'_>) {
-    each(Step(StepKind::Event(Event::Put(Box::new(item)))));
+fn put(item: Item, each: TakeStep<'_>) {
+    each(DecodedStep(DecodedStepKind::Event(Event::Put(Box::new(item)))));
 }

@@ -20,7 +20,7 @@ use crate::text::Text;
 use crate::writer::json::write_item;
 use crate::writer::{Order, Wants, Writer};
 
-use super::decode::Framed;
+use super::decode::DialectRecord;
 use super::report::{Report, count};
 use super::write::{Said, Saying};
 use super::{Output, Update};
@@ -277,16 +277,21 @@ impl FormatStage {
 
     /// A record begins: asks the formatters whether they say something of it in place of its items.
     #[inline]
-    pub(super) fn begin_frame(&mut self, framed: &Framed, session: &Session, said: &mut Vec<Said>) {
+    pub(super) fn begin_frame(
+        &mut self,
+        dialect_record: &DialectRecord,
+        session: &Session,
+        said: &mut Vec<Said>,
+    ) {
         self.end_frame(session, said);
         if self.formatters.iter().any(|formatter| formatter.reads_frames()) {
-            self.ask_of_frame(framed, session, said);
+            self.ask_of_frame(dialect_record, session, said);
         }
     }
 
-    fn ask_of_frame(&mut self, framed: &Framed, session: &Session, said: &mut Vec<Said>) {
+    fn ask_of_frame(&mut self, dialect_record: &DialectRecord, session: &Session, said: &mut Vec<Said>) {
         self.meet(session, said);
-        let Some(frame) = frame_of(framed) else { return };
+        let Some(frame) = frame_of(dialect_record) else { return };
         let answers = self.formatters.iter().find_map(|formatter| {
             let verdict = formatter.frame(&frame, session);
             note_failures(&mut self.failures, &**formatter);
@@ -296,7 +301,7 @@ impl FormatStage {
                 Ok(Verdict::Pass) | Err(_) => None,
             }
         });
-        let record = Arc::clone(&framed.record);
+        let record = Arc::clone(&dialect_record.record);
         self.frame = answers.map(|view| Box::new(ReplacedRecord { frame, record, view, has_items: false }));
     }
 
@@ -684,8 +689,8 @@ fn mask_view(item: &Item, view: &mut View, tool: &mut Option<Text>, redactor: &m
 }
 
 /// An item that has nothing but a record. An element of a record is one of its own.
-fn frame_of(framed: &Framed) -> Option<Item> {
-    let Framed { line, record, node } = framed;
+fn frame_of(dialect_record: &DialectRecord) -> Option<Item> {
+    let DialectRecord { line, record, node } = dialect_record;
     let is_whole = *node == record.root().node();
     let mut frame = Item::new(format!("line-{line}/frame"), Kind::Unknown, *line);
     frame.record = Some(if is_whole {

@@ -8,7 +8,7 @@ use crate::event::Event;
 use crate::item::Fact;
 use crate::session::{Facts, Session};
 
-use super::decode::{Counted, Step, StepKind};
+use super::decode::{DecodedStep, DecodedStepKind, InputCount};
 use super::format::FormatStage;
 use super::report;
 use super::write::{Said, Saying};
@@ -35,7 +35,7 @@ pub struct SessionStage {
 struct Scout {
     /// What decides on each output for which that isn't settled yet, by its number.
     settles: Vec<(usize, Settle)>,
-    held: VecDeque<Step>,
+    held: VecDeque<DecodedStep>,
     lines: usize,
     bytes: usize,
     /// What is known of the stream so far.
@@ -68,14 +68,14 @@ impl SessionStage {
 
     /// Takes a step, and says what it completes.
     #[inline]
-    pub fn take(&mut self, step: Step, said: &mut Vec<Said>) {
+    pub fn take(&mut self, step: DecodedStep, said: &mut Vec<Said>) {
         if let Some(scout) = &mut self.scout {
             scout.hold(step);
             return self.settle(false, said);
         }
         match step.0 {
-            StepKind::Event(event) => return self.happen(event, said),
-            StepKind::Line(line) => self.line = line,
+            DecodedStepKind::Event(event) => return self.happen(event, said),
+            DecodedStepKind::Line(line) => self.line = line,
             _ => {}
         }
         let Self { session, stage, others, .. } = self;
@@ -164,37 +164,37 @@ impl SessionStage {
 
 /// Counts a step that is no event, and ends and begins the record that a formatter may speak of as a whole.
 #[inline]
-fn begin(step: &StepKind, stage: &mut FormatStage, session: &Session, said: &mut Vec<Said>) {
-    if matches!(step, StepKind::Line(_) | StepKind::Count(_)) {
+fn begin(step: &DecodedStepKind, stage: &mut FormatStage, session: &Session, said: &mut Vec<Said>) {
+    if matches!(step, DecodedStepKind::Line(_) | DecodedStepKind::Count(_)) {
         stage.end_frame(session, said);
     }
     let report = &mut stage.report;
     match step {
-        StepKind::Event(_) => {}
-        StepKind::Line(_) => report.lines += 1,
-        StepKind::Dialect(name) => report.dialect = Some(Arc::clone(name)),
-        StepKind::Record(framed) => {
+        DecodedStepKind::Event(_) => {}
+        DecodedStepKind::Line(_) => report.lines += 1,
+        DecodedStepKind::Dialect(name) => report.dialect = Some(Arc::clone(name)),
+        DecodedStepKind::Record(dialect_record) => {
             report.events += 1;
-            stage.begin_frame(framed, session, said);
+            stage.begin_frame(dialect_record, session, said);
         }
-        StepKind::Count(counted) => match counted {
-            Counted::Blank => report.blank_lines += 1,
-            Counted::Raw => report.raw_lines += 1,
-            Counted::Damaged => report.damaged += 1,
-            Counted::Oversized => report.oversized += 1,
-            Counted::Foreign(name) => report.foreign = report.foreign.or(Some(name)),
+        DecodedStepKind::Count(counted) => match counted {
+            InputCount::Blank => report.blank_lines += 1,
+            InputCount::Raw => report.raw_lines += 1,
+            InputCount::Damaged => report.damaged += 1,
+            InputCount::Oversized => report.oversized += 1,
+            InputCount::Foreign(name) => report.foreign = report.foreign.or(Some(name)),
         },
     }
 }
 
 impl Scout {
-    fn hold(&mut self, step: Step) {
+    fn hold(&mut self, step: DecodedStep) {
         self.bytes += step.size();
         match &step.0 {
-            StepKind::Line(_) => self.lines += 1,
-            StepKind::Dialect(name) => self.dialect = Some(name.clone()),
-            StepKind::Event(Event::Facts(news)) => self.facts.update((**news).clone()),
-            StepKind::Event(_) | StepKind::Count(_) | StepKind::Record(_) => {}
+            DecodedStepKind::Line(_) => self.lines += 1,
+            DecodedStepKind::Dialect(name) => self.dialect = Some(name.clone()),
+            DecodedStepKind::Event(Event::Facts(news)) => self.facts.update((**news).clone()),
+            DecodedStepKind::Event(_) | DecodedStepKind::Count(_) | DecodedStepKind::Record(_) => {}
         }
         self.held.push_back(step);
     }
