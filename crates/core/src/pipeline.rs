@@ -38,7 +38,7 @@ use crate::writer::Writer;
 pub use decode::{DecodeStage, DecodedStep, Pieces, Subagents};
 pub use report::Report;
 pub use session::SessionStage;
-pub use write::{Said, WriteStage};
+pub use write::{FormattedPart, WriteStage};
 
 use decode::SHOWN_DAMAGE;
 use format::FormatStage;
@@ -72,7 +72,7 @@ pub enum Update {
 }
 
 /// What is known of a stream before anything is said of it.
-pub struct Known<'a> {
+pub struct StreamStart<'a> {
     /// The dialect's name, once a line was claimed.
     pub dialect: Option<&'a str>,
     /// The facts of the run so far.
@@ -93,7 +93,7 @@ pub enum Settled {
 
 /// Decides by the beginning of a stream how it is shown. It is asked after each line until it has decided;
 /// until then, and within bounds, nothing is said.
-pub type Settle = Box<dyn FnMut(&Known<'_>) -> Settled + Send>;
+pub type Settle = Box<dyn FnMut(&StreamStart<'_>) -> Settled + Send>;
 
 /// Takes text, piece by piece, and decides whether to go on.
 pub type TakeText = Box<dyn FnMut(&str) -> ControlFlow<()> + Send>;
@@ -168,7 +168,7 @@ struct LineStages {
     /// Their bytes.
     bytes: usize,
     steps: Vec<DecodedStep>,
-    said: Vec<Said>,
+    formatted: Vec<FormattedPart>,
 }
 
 impl LineStages {
@@ -189,22 +189,22 @@ impl LineStages {
     /// Writes what the lines complete that were taken.
     fn work(&mut self, out: &mut dyn Write) -> fmt::Result {
         self.bytes = 0;
-        let Self { decode_stage, session_stage, write_stage, bound, readings, steps, said, .. } = self;
+        let Self { decode_stage, session_stage, write_stage, bound, readings, steps, formatted, .. } = self;
         let most = if decode_stage.has_plugin() { 1 } else { STEPS };
         let mut size = 0;
         let mut written = Ok(());
-        let mut write = |said: &mut Vec<Said>| {
-            written = written.and(write_stage.write(said, out));
+        let mut write = |formatted: &mut Vec<FormattedPart>| {
+            written = written.and(write_stage.write(formatted, out));
         };
         let mut apply = |steps: &mut Vec<DecodedStep>| {
             for step in steps.drain(..) {
-                session_stage.take(step, said);
+                session_stage.take(step, formatted);
                 // A script that writes may remember what it said: it sees each item to its end.
                 if bound.is_some() {
-                    write(said);
+                    write(formatted);
                 }
             }
-            write(said);
+            write(formatted);
         };
         for (line, reading) in readings.drain(..) {
             decode_stage.take(line, reading, &mut |step| {
@@ -271,7 +271,7 @@ impl Pipeline {
             readings: Vec::new(),
             bytes: 0,
             steps: Vec::new(),
-            said: Vec::new(),
+            formatted: Vec::new(),
         };
         Self { framer: Framer::new(max_line), stages }
     }
@@ -298,10 +298,10 @@ impl Pipeline {
         let mut written = Ok(());
         framer.finish(|frame| written = stages.frame(frame, written, out));
         let written = written.and(stages.work(out));
-        let LineStages { decode_stage, session_stage, write_stage, said, .. } = stages;
-        decode_stage.end(&mut |step| session_stage.take(step, said));
-        session_stage.end(said);
-        let written = written.and(write_stage.write(said, out));
+        let LineStages { decode_stage, session_stage, write_stage, formatted, .. } = stages;
+        decode_stage.end(&mut |step| session_stage.take(step, formatted));
+        session_stage.end(formatted);
+        let written = written.and(write_stage.write(formatted, out));
         write_stage.end_others();
         written?;
         write_stage.end(out)

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use streamfmt_core::frame::{Frame, Framer};
-use streamfmt_core::pipeline::{DecodeStage, DecodedStep, Said, SessionStage, Stages, WriteStage};
+use streamfmt_core::pipeline::{DecodeStage, DecodedStep, FormattedPart, SessionStage, Stages, WriteStage};
 use streamfmt_core::reading::{LineReader, LineReading};
 
 /// Bytes that are read at once.
@@ -125,7 +125,7 @@ struct Batch {
     lines: Vec<BatchLine>,
     readings: Vec<(u64, LineReading)>,
     steps: Vec<DecodedStep>,
-    said: Vec<Said>,
+    formatted: Vec<FormattedPart>,
     text: String,
 }
 
@@ -198,9 +198,9 @@ impl<R: Read> BatchSource<'_, R> {
 
 impl<W: FnMut(&str) -> ControlFlow<()>> TextSink<'_, W> {
     /// Writes what was said; nothing if nothing more is wanted.
-    fn write(&mut self, said: &mut Vec<Said>, text: &mut String) -> Option<()> {
+    fn write(&mut self, formatted: &mut Vec<FormattedPart>, text: &mut String) -> Option<()> {
         // A string takes everything.
-        let _ = self.write_stage.write(said, text);
+        let _ = self.write_stage.write(formatted, text);
         let is_wanted = text.is_empty() || (self.output)(text).is_continue();
         text.clear();
         text.shrink_to(MOST);
@@ -224,7 +224,7 @@ impl<R: Read, W: FnMut(&str) -> ControlFlow<()>> ParallelRun<'_, R, W> {
 
     /// Goes the whole way with a batch; nothing if nothing more is wanted.
     fn format(&self, number: u64, batch: &mut Batch) -> Option<()> {
-        let Batch { bytes, lines, readings, steps, said, text } = batch;
+        let Batch { bytes, lines, readings, steps, formatted, text } = batch;
         let read = lines.drain(..).map(|BatchLine { number, place, oversized }| {
             let bytes = match place {
                 LineBytes::Batch(range) => Cow::Borrowed(&bytes[range]),
@@ -247,8 +247,8 @@ impl<R: Read, W: FnMut(&str) -> ControlFlow<()>> ParallelRun<'_, R, W> {
                 if size >= MOST && is_wanted.is_some() {
                     size = 0;
                     is_wanted = session_stage.wait().and_then(|session_stage| {
-                        steps.drain(..).for_each(|step| session_stage.take(step, said));
-                        sink.wait()?.write(said, text)
+                        steps.drain(..).for_each(|step| session_stage.take(step, formatted));
+                        sink.wait()?.write(formatted, text)
                     });
                 }
             });
@@ -256,9 +256,9 @@ impl<R: Read, W: FnMut(&str) -> ControlFlow<()>> ParallelRun<'_, R, W> {
         }
         decode_stage.pass()?;
         let stage = session_stage.wait()?;
-        steps.drain(..).for_each(|step| stage.take(step, said));
+        steps.drain(..).for_each(|step| stage.take(step, formatted));
         session_stage.pass()?;
-        sink.wait()?.write(said, text)?;
+        sink.wait()?.write(formatted, text)?;
         sink.pass()
     }
 }

@@ -9,7 +9,7 @@ mod recordings;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
-use streamfmt::core::pipeline::{Known, Output, Pipeline, Report, Settled, Setup, Sink, Update};
+use streamfmt::core::pipeline::{Output, Pipeline, Report, Settled, Setup, Sink, StreamStart, Update};
 use streamfmt::core::redact::Redaction;
 use streamfmt::golden::pieces;
 use streamfmt::lua::pack::Pack;
@@ -191,7 +191,7 @@ fn each_output_settles_by_itself_how_it_shows_the_stream() {
     let bytes = std::fs::read(sample).unwrap();
     let settling = |to: &'static str, is_late: bool| {
         let mut sink: Sink = engine("text", "ci").sink(|_| ControlFlow::Continue(()));
-        sink.settle = Some(Box::new(move |known: &Known<'_>| {
+        sink.settle = Some(Box::new(move |known: &StreamStart<'_>| {
             if known.dialect.is_none() || is_late && !known.is_all {
                 return Settled::Wait;
             }

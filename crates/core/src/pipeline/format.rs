@@ -22,7 +22,7 @@ use crate::writer::{Order, Wants, Writer};
 
 use super::decode::DialectRecord;
 use super::report::{Report, count};
-use super::write::{Said, Saying};
+use super::write::{FormattedPart, FormattedPartKind};
 use super::{Output, Update};
 
 /// Titles of calls that are remembered.
@@ -148,12 +148,17 @@ impl FormatStage {
         self.titles.clear();
     }
 
-    pub(super) fn take(&mut self, session: &Session, change: &SessionChange<'_>, said: &mut Vec<Said>) {
+    pub(super) fn take(
+        &mut self,
+        session: &Session,
+        change: &SessionChange<'_>,
+        formatted: &mut Vec<FormattedPart>,
+    ) {
         match change {
-            SessionChange::Complete(item) => self.item(item, session, said),
+            SessionChange::Complete(item) => self.item(item, session, formatted),
             SessionChange::Repeated(item) => {
                 self.report.repeated += 1;
-                self.item_again(item, session, said);
+                self.item_again(item, session, formatted);
             }
             SessionChange::Grew(id) => {
                 if let (OutputKind::Updates, None) = (self.output_kind, &self.frame) {
@@ -177,17 +182,17 @@ impl FormatStage {
         }
     }
 
-    fn item(&mut self, item: &Item, session: &Session, said: &mut Vec<Said>) {
+    fn item(&mut self, item: &Item, session: &Session, formatted: &mut Vec<FormattedPart>) {
         if item.kind == Kind::Outcome {
             self.report.failed = item.error;
         }
         if !matches!(self.output_kind, OutputKind::Items) {
-            self.meet(session, said);
+            self.meet(session, formatted);
         }
         self.report.items += 1;
         let outcome = match self.output_kind {
-            OutputKind::Items => self.tell(item, said),
-            OutputKind::Writer(_) | OutputKind::Updates => self.say_item(item, session, said),
+            OutputKind::Items => self.tell(item, formatted),
+            OutputKind::Writer(_) | OutputKind::Updates => self.say_item(item, session, formatted),
         };
         match outcome {
             Ok(()) => *self.report.shown.entry(item.kind).or_default() += 1,
@@ -223,7 +228,12 @@ impl FormatStage {
     }
 
     /// Says what is to be said of an item that is whole. The error is the rule that hides it.
-    fn say_item(&mut self, item: &Item, session: &Session, said: &mut Vec<Said>) -> Result<(), &'static str> {
+    fn say_item(
+        &mut self,
+        item: &Item,
+        session: &Session,
+        formatted: &mut Vec<FormattedPart>,
+    ) -> Result<(), &'static str> {
         let mut after = if self.formatters.is_empty() {
             Vec::new()
         } else {
@@ -244,7 +254,7 @@ impl FormatStage {
                 }
                 let change = if is_replaced { None } else { self.session_change(item, session) };
                 if let Some(change) = change {
-                    self.show(change, session, said);
+                    self.show(change, session, formatted);
                 }
                 if !after.is_empty() {
                     if let Some(redactor) = &mut self.redactor {
@@ -252,7 +262,7 @@ impl FormatStage {
                     }
                     entry.view.body.append(&mut after);
                 }
-                self.show(entry, session, said);
+                self.show(entry, session, formatted);
                 Ok(())
             }
             Err(rule) => {
@@ -261,16 +271,16 @@ impl FormatStage {
             }
         };
         if !after.is_empty() {
-            self.aside("after", Some(item), after, session, said);
+            self.aside("after", Some(item), after, session, formatted);
         }
         outcome
     }
 
     /// Tells the formatters of the beginning, once.
-    fn meet(&mut self, session: &Session, said: &mut Vec<Said>) {
+    fn meet(&mut self, session: &Session, formatted: &mut Vec<FormattedPart>) {
         if !std::mem::replace(&mut self.has_met, true) {
             let before = self.observe(Observation::Begin, session);
-            self.aside("begin", None, before, session, said);
+            self.aside("begin", None, before, session, formatted);
             self.count_once();
         }
     }
@@ -281,16 +291,21 @@ impl FormatStage {
         &mut self,
         dialect_record: &DialectRecord,
         session: &Session,
-        said: &mut Vec<Said>,
+        formatted: &mut Vec<FormattedPart>,
     ) {
-        self.end_frame(session, said);
+        self.end_frame(session, formatted);
         if self.formatters.iter().any(|formatter| formatter.reads_frames()) {
-            self.ask_of_frame(dialect_record, session, said);
+            self.ask_of_frame(dialect_record, session, formatted);
         }
     }
 
-    fn ask_of_frame(&mut self, dialect_record: &DialectRecord, session: &Session, said: &mut Vec<Said>) {
-        self.meet(session, said);
+    fn ask_of_frame(
+        &mut self,
+        dialect_record: &DialectRecord,
+        session: &Session,
+        formatted: &mut Vec<FormattedPart>,
+    ) {
+        self.meet(session, formatted);
         let Some(frame) = frame_of(dialect_record) else { return };
         let answers = self.formatters.iter().find_map(|formatter| {
             let verdict = formatter.frame(&frame, session);
@@ -307,19 +322,19 @@ impl FormatStage {
 
     /// A record has ended: says of it what none of its items could stand for.
     #[inline]
-    pub(super) fn end_frame(&mut self, session: &Session, said: &mut Vec<Said>) {
+    pub(super) fn end_frame(&mut self, session: &Session, formatted: &mut Vec<FormattedPart>) {
         if self.frame.is_some() {
-            self.say_frame(session, said);
+            self.say_frame(session, formatted);
         }
     }
 
-    fn say_frame(&mut self, session: &Session, said: &mut Vec<Said>) {
+    fn say_frame(&mut self, session: &Session, formatted: &mut Vec<FormattedPart>) {
         let Some(replaced) = self.frame.take().filter(|replaced| !replaced.has_items) else { return };
         let ReplacedRecord { mut frame, view, .. } = *replaced;
         frame.kind = Kind::Notice;
         if let Some(view) = view.filter(|_| self.admits(&frame).is_ok()) {
             let entry = self.entry_of(&frame, view, session);
-            self.show(entry, session, said);
+            self.show(entry, session, formatted);
             self.count_once();
         }
     }
@@ -340,17 +355,17 @@ impl FormatStage {
     }
 
     /// An item came again: what is said of its record is said again, too, under the id of the record.
-    fn item_again(&mut self, item: &Item, session: &Session, said: &mut Vec<Said>) {
+    fn item_again(&mut self, item: &Item, session: &Session, formatted: &mut Vec<FormattedPart>) {
         let Some(mut replaced) = self.frame.take() else { return };
         let item = Item { id: replaced.frame.id.clone(), ..item.clone() };
         if let Ok(entry) = self.replaced(&mut replaced, &item, session) {
-            self.show(entry, session, said);
+            self.show(entry, session, formatted);
         }
         self.frame = Some(replaced);
     }
 
     /// Tells an item as it is. The error is the rule that hides it.
-    fn tell(&mut self, item: &Item, said: &mut Vec<Said>) -> Result<(), &'static str> {
+    fn tell(&mut self, item: &Item, formatted: &mut Vec<FormattedPart>) -> Result<(), &'static str> {
         self.admits(item)?;
         // Of a line of the input on which nothing stands only a plugin may have something to say.
         let is_blank_line = item.kind == Kind::Unknown && item.is_blank();
@@ -363,18 +378,24 @@ impl FormatStage {
         if let Some(redactor) = &mut self.redactor {
             redactor.json(&mut line);
         }
-        said.push(Said { output: self.output, saying: Saying::Item(line) });
+        formatted.push(FormattedPart { output: self.output, kind: FormattedPartKind::Item(line) });
         Ok(())
     }
 
     /// Says what is shown of an item.
-    fn show(&mut self, entry: Box<Entry>, session: &Session, said: &mut Vec<Said>) {
+    fn show(&mut self, entry: Box<Entry>, session: &Session, formatted: &mut Vec<FormattedPart>) {
         self.remember(&entry);
-        self.say(entry, false, session, said);
+        self.say(entry, false, session, formatted);
     }
 
     /// Says an entry, or keeps it for the sink. `is_aside`: it is of no item.
-    fn say(&mut self, entry: Box<Entry>, is_aside: bool, session: &Session, said: &mut Vec<Said>) {
+    fn say(
+        &mut self,
+        entry: Box<Entry>,
+        is_aside: bool,
+        session: &Session,
+        formatted: &mut Vec<FormattedPart>,
+    ) {
         match self.output_kind {
             OutputKind::Writer(_) => {
                 if let Some(redactor) = &mut self.redactor {
@@ -384,7 +405,7 @@ impl FormatStage {
                         .flatten()
                         .for_each(|id| redactor.id(&mut id.clone()));
                 }
-                self.outlined(session, said, |outline, title_of, each| {
+                self.outlined(session, formatted, |outline, title_of, each| {
                     if is_aside {
                         outline.push_aside(entry, title_of, each);
                     } else {
@@ -405,20 +426,20 @@ impl FormatStage {
     fn outlined(
         &mut self,
         session: &Session,
-        said: &mut Vec<Said>,
+        formatted: &mut Vec<FormattedPart>,
         work: impl FnOnce(&mut Outline, TitleOf<'_>, TakePart<'_>),
     ) {
         let Some(mut outline) = self.outline.take() else { return };
-        let before = said.len();
+        let before = formatted.len();
         let output = self.output;
-        let mut parts = |part| said.push(Said { output, saying: Saying::Part(part) });
+        let mut parts = |part| formatted.push(FormattedPart { output, kind: FormattedPartKind::Part(part) });
         work(&mut outline, &mut |call| self.title_of(call, session), &mut parts);
         self.outline = Some(outline);
         // Only now: until here ids tell what belongs together. They were counted with their items.
         if let Some(redactor) = &mut self.redactor {
             let noted = redactor.noted().clone();
-            for said in &mut said[before..] {
-                if let Saying::Part(part) = &mut said.saying {
+            for formatted in &mut formatted[before..] {
+                if let FormattedPartKind::Part(part) = &mut formatted.kind {
                     mask(part, redactor);
                 }
             }
@@ -463,7 +484,7 @@ impl FormatStage {
         item: Option<&Item>,
         body: Vec<Block>,
         session: &Session,
-        said: &mut Vec<Said>,
+        formatted: &mut Vec<FormattedPart>,
     ) {
         if body.is_empty() {
             return;
@@ -481,7 +502,7 @@ impl FormatStage {
             place: item.map_or(0, |item| item.place),
             ..Entry::new(id, Kind::Notice, view)
         };
-        self.say(Box::new(entry), true, session, said);
+        self.say(Box::new(entry), true, session, formatted);
     }
 
     fn admits(&self, item: &Item) -> Result<(), &'static str> {
@@ -634,14 +655,14 @@ impl FormatStage {
         writer
     }
 
-    pub(super) fn end(&mut self, session: &Session, said: &mut Vec<Said>) {
+    pub(super) fn end(&mut self, session: &Session, formatted: &mut Vec<FormattedPart>) {
         self.report.open_calls = session.open_calls();
         if self.has_met {
             let last = self.observe(Observation::End, session);
-            self.aside("end", None, last, session, said);
+            self.aside("end", None, last, session, formatted);
             self.count_once();
         }
-        self.outlined(session, said, Outline::end);
+        self.outlined(session, formatted, Outline::end);
     }
 }
 

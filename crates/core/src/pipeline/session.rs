@@ -11,8 +11,8 @@ use crate::session::{Facts, Session};
 use super::decode::{DecodedStep, DecodedStepKind, InputCount};
 use super::format::FormatStage;
 use super::report;
-use super::write::{Said, Saying};
-use super::{Known, SHOWN_DAMAGE, Settle, Settled, notice};
+use super::write::{FormattedPart, FormattedPartKind};
+use super::{SHOWN_DAMAGE, Settle, Settled, StreamStart, notice};
 
 /// Lines held back while it isn't settled how the stream is shown.
 const MAX_HELD_LINES: usize = 64;
@@ -26,13 +26,13 @@ pub struct SessionStage {
     pub(super) stage: FormatStage,
     /// What is said in the others.
     pub(super) others: Vec<FormatStage>,
-    scout: Option<Scout>,
+    held_start: Option<HeldStart>,
     line: u64,
 }
 
 /// What is held back while it isn't settled how the stream is shown.
 #[derive(Default)]
-struct Scout {
+struct HeldStart {
     /// What decides on each output for which that isn't settled yet, by its number.
     settles: Vec<(usize, Settle)>,
     held: VecDeque<DecodedStep>,
@@ -47,56 +47,56 @@ impl SessionStage {
     /// `stage`: what is said. `dialect`: its name, if it was decided on from outside.
     pub(super) fn new(stage: FormatStage, settle: Option<Settle>, dialect: Option<&str>) -> Self {
         let mut session_stage =
-            Self { session: Session::default(), stage, others: Vec::new(), scout: None, line: 0 };
-        session_stage.scout(0, settle, dialect);
+            Self { session: Session::default(), stage, others: Vec::new(), held_start: None, line: 0 };
+        session_stage.hold_start(0, settle, dialect);
         session_stage
     }
 
     /// Adds an output.
     pub(super) fn add(&mut self, stage: FormatStage, settle: Option<Settle>, dialect: Option<&str>) {
         self.others.push(stage);
-        self.scout(self.others.len(), settle, dialect);
+        self.hold_start(self.others.len(), settle, dialect);
     }
 
     /// Waits until it is settled how an output shows the stream.
-    fn scout(&mut self, output: usize, settle: Option<Settle>, dialect: Option<&str>) {
+    fn hold_start(&mut self, output: usize, settle: Option<Settle>, dialect: Option<&str>) {
         let Some(settle) = settle else { return };
-        let scout = self.scout.get_or_insert_default();
-        scout.dialect = dialect.map(Into::into);
-        scout.settles.push((output, settle));
+        let held_start = self.held_start.get_or_insert_default();
+        held_start.dialect = dialect.map(Into::into);
+        held_start.settles.push((output, settle));
     }
 
     /// Takes a step, and says what it completes.
     #[inline]
-    pub fn take(&mut self, step: DecodedStep, said: &mut Vec<Said>) {
-        if let Some(scout) = &mut self.scout {
-            scout.hold(step);
-            return self.settle(false, said);
+    pub fn take(&mut self, step: DecodedStep, formatted: &mut Vec<FormattedPart>) {
+        if let Some(held_start) = &mut self.held_start {
+            held_start.hold(step);
+            return self.settle(false, formatted);
         }
         match step.0 {
-            DecodedStepKind::Event(event) => return self.happen(event, said),
+            DecodedStepKind::Event(event) => return self.happen(event, formatted),
             DecodedStepKind::Line(line) => self.line = line,
             _ => {}
         }
         let Self { session, stage, others, .. } = self;
-        begin(&step.0, stage, session, said);
+        begin(&step.0, stage, session, formatted);
         for stage in others {
-            begin(&step.0, stage, session, said);
+            begin(&step.0, stage, session, formatted);
         }
     }
 
     /// Ends the input: says what is left.
-    pub(super) fn end(&mut self, said: &mut Vec<Said>) {
-        self.settle(true, said);
+    pub(super) fn end(&mut self, formatted: &mut Vec<FormattedPart>) {
+        self.settle(true, formatted);
         let Self { session, stage, others, line, .. } = self;
-        stage.end_frame(session, said);
+        stage.end_frame(session, formatted);
         for stage in others.iter_mut() {
-            stage.end_frame(session, said);
+            stage.end_frame(session, formatted);
         }
         session.end(*line, |session, change| {
-            stage.take(session, &change, said);
+            stage.take(session, &change, formatted);
             for stage in others.iter_mut() {
-                stage.take(session, &change, said);
+                stage.take(session, &change, formatted);
             }
         });
         let damaged = stage.report.damaged;
@@ -104,24 +104,24 @@ impl SessionStage {
             let mut notice = notice(*line, "damaged");
             notice.id = "damaged".into();
             notice.data.push(("count", Fact::Int(damaged.cast_signed())));
-            self.happen(Event::Put(Box::new(notice)), said);
+            self.happen(Event::Put(Box::new(notice)), formatted);
         }
         let Self { session, stage, others, .. } = self;
-        stage.end(session, said);
+        stage.end(session, formatted);
         for stage in others {
-            stage.end(session, said);
+            stage.end(session, formatted);
         }
     }
 
-    fn happen(&mut self, event: Event, said: &mut Vec<Said>) {
+    fn happen(&mut self, event: Event, formatted: &mut Vec<FormattedPart>) {
         if let Event::Bookkeeping(_) | Event::Unknown(_) = &event {
             self.count(&event);
         }
         let Self { session, stage, others, .. } = self;
         session.apply(event, |session, change| {
-            stage.take(session, &change, said);
+            stage.take(session, &change, formatted);
             for stage in others.iter_mut() {
-                stage.take(session, &change, said);
+                stage.take(session, &change, formatted);
             }
         });
     }
@@ -138,35 +138,40 @@ impl SessionStage {
     }
 
     /// Looks whether it can be settled now how the stream is shown, and if so, takes what was held back for that.
-    fn settle(&mut self, is_end: bool, said: &mut Vec<Said>) {
-        let Some(mut scout) = self.scout.take() else { return };
-        let is_all = is_end || scout.lines > MAX_HELD_LINES || scout.bytes > MAX_HELD_BYTES;
-        let known = Known { dialect: scout.dialect.as_deref(), facts: &scout.facts, is_all };
+    fn settle(&mut self, is_end: bool, formatted: &mut Vec<FormattedPart>) {
+        let Some(mut held_start) = self.held_start.take() else { return };
+        let is_all = is_end || held_start.lines > MAX_HELD_LINES || held_start.bytes > MAX_HELD_BYTES;
+        let known = StreamStart { dialect: held_start.dialect.as_deref(), facts: &held_start.facts, is_all };
         let Self { stage, others, .. } = self;
-        scout.settles.retain_mut(|(output, settle)| match settle(&known) {
+        held_start.settles.retain_mut(|(output, settle)| match settle(&known) {
             Settled::Wait => !is_all,
             Settled::Keep => false,
             Settled::Use(choices) => {
                 let (profile, output_of) = *choices;
                 let stage = if *output == 0 { &mut *stage } else { &mut others[*output - 1] };
                 let writer = stage.settle(profile, output_of);
-                said.push(Said { output: *output, saying: Saying::Writer(writer) });
+                formatted.push(FormattedPart { output: *output, kind: FormattedPartKind::Writer(writer) });
                 false
             }
         });
-        if !scout.settles.is_empty() {
-            self.scout = Some(scout);
+        if !held_start.settles.is_empty() {
+            self.held_start = Some(held_start);
             return;
         }
-        scout.held.into_iter().for_each(|step| self.take(step, said));
+        held_start.held.into_iter().for_each(|step| self.take(step, formatted));
     }
 }
 
 /// Counts a step that is no event, and ends and begins the record that a formatter may speak of as a whole.
 #[inline]
-fn begin(step: &DecodedStepKind, stage: &mut FormatStage, session: &Session, said: &mut Vec<Said>) {
+fn begin(
+    step: &DecodedStepKind,
+    stage: &mut FormatStage,
+    session: &Session,
+    formatted: &mut Vec<FormattedPart>,
+) {
     if matches!(step, DecodedStepKind::Line(_) | DecodedStepKind::Count(_)) {
-        stage.end_frame(session, said);
+        stage.end_frame(session, formatted);
     }
     let report = &mut stage.report;
     match step {
@@ -175,7 +180,7 @@ fn begin(step: &DecodedStepKind, stage: &mut FormatStage, session: &Session, sai
         DecodedStepKind::Dialect(name) => report.dialect = Some(Arc::clone(name)),
         DecodedStepKind::Record(dialect_record) => {
             report.events += 1;
-            stage.begin_frame(dialect_record, session, said);
+            stage.begin_frame(dialect_record, session, formatted);
         }
         DecodedStepKind::Count(counted) => match counted {
             InputCount::Blank => report.blank_lines += 1,
@@ -187,7 +192,7 @@ fn begin(step: &DecodedStepKind, stage: &mut FormatStage, session: &Session, sai
     }
 }
 
-impl Scout {
+impl HeldStart {
     fn hold(&mut self, step: DecodedStep) {
         self.bytes += step.size();
         match &step.0 {

@@ -12,14 +12,14 @@ use super::TakeText;
 const ROOM: usize = 1 << 18;
 
 /// What is said, in order: what goes from the outlet to the scribe.
-pub struct Said {
+pub struct FormattedPart {
     /// In which output; 0 is the main one.
     pub(super) output: usize,
-    pub(super) saying: Saying,
+    pub(super) kind: FormattedPartKind,
 }
 
 /// One thing that is said.
-pub(super) enum Saying {
+pub(super) enum FormattedPartKind {
     /// A part of the document.
     Part(DocumentPart),
     /// An item as it is, spelled.
@@ -65,12 +65,12 @@ impl WriteStage {
     }
 
     /// Writes all that is said, and empties it: that of the main output to `out`.
-    pub fn write(&mut self, said: &mut Vec<Said>, out: &mut dyn Write) -> fmt::Result {
-        let written = self.output_writer.write(said, 0, out);
+    pub fn write(&mut self, formatted: &mut Vec<FormattedPart>, out: &mut dyn Write) -> fmt::Result {
+        let written = self.output_writer.write(formatted, 0, out);
         for (number, other) in (1..).zip(&mut self.others) {
-            other.write(|output_writer, text| output_writer.write(said, number, text));
+            other.write(|output_writer, text| output_writer.write(formatted, number, text));
         }
-        said.clear();
+        formatted.clear();
         written
     }
 
@@ -95,17 +95,19 @@ impl WriteStage {
 
 impl OutputWriter {
     /// Writes what is said in this output.
-    fn write(&mut self, said: &mut [Said], output: usize, out: &mut dyn Write) -> fmt::Result {
+    fn write(&mut self, formatted: &mut [FormattedPart], output: usize, out: &mut dyn Write) -> fmt::Result {
         // Where they lie: an entry is too large to be moved without need.
-        said.iter_mut().filter(|said| said.output == output).try_for_each(|said| match &mut said.saying {
-            Saying::Part(part) => match self.begun(out)? {
-                Some(writer) => part.write(writer, out),
-                None => Ok(()),
-            },
-            Saying::Item(line) => out.write_str(line),
-            Saying::Writer(writer) => {
-                self.writer = writer.take();
-                Ok(())
+        formatted.iter_mut().filter(|formatted| formatted.output == output).try_for_each(|formatted| {
+            match &mut formatted.kind {
+                FormattedPartKind::Part(part) => match self.begun(out)? {
+                    Some(writer) => part.write(writer, out),
+                    None => Ok(()),
+                },
+                FormattedPartKind::Item(line) => out.write_str(line),
+                FormattedPartKind::Writer(writer) => {
+                    self.writer = writer.take();
+                    Ok(())
+                }
             }
         })
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use streamfmt_core::pipeline::Known;
+use streamfmt_core::pipeline::StreamStart;
 use streamfmt_core::profile::glob;
 
 use super::document::Spot;
@@ -43,7 +43,7 @@ impl Switch {
     }
 
     /// Whether the stream is one that is meant; `None` if too little of it is known yet.
-    pub(crate) fn fits_stream(&self, known: &Known<'_>, folders: &Folders) -> Option<bool> {
+    pub(crate) fn fits_stream(&self, known: &StreamStart<'_>, folders: &Folders) -> Option<bool> {
         let facts = known.facts;
         let cwd = self
             .cwd
@@ -142,7 +142,7 @@ mod tests {
             Switch { model: Some("*opus*".into()), cwd: Some("/srv/**".into()), ..Switch::default() };
         let fits = |model: Option<&'static str>, cwd: Option<&'static str>, is_all| {
             let facts = Facts { model: model.map(Text::own), cwd: cwd.map(Text::own), ..Facts::default() };
-            switch.fits_stream(&Known { dialect: None, facts: &facts, is_all }, &folders("/"))
+            switch.fits_stream(&StreamStart { dialect: None, facts: &facts, is_all }, &folders("/"))
         };
         assert_eq!(fits(None, None, false), None);
         assert_eq!(fits(None, Some("/srv/x"), false), None);
