@@ -1,14 +1,13 @@
 //! The whole path of a line: bytes in, text out.
 //!
 //! ```text
-//! bytes ─▶ Framer ─▶ reading ─▶ Intake ─▶ steps ─▶ Outlet ─▶ said ─▶ Scribe ─▶ text
-//!          lines                decoder   events   session,  entries  writer
-//!                                                  formatters
+//! bytes ─▶ frame ─▶ readings ─▶ decode ─▶ steps ─▶ session ─▶ format ─▶ parts ─▶ write ─▶ text
+//!          lines                          events   items                entries
 //! ```
 //!
 //! Each stage knows nothing of those after it, so it may be some lines ahead, and a host may work them on several threads
-//! ([`Pipeline::stages`]); readings are pure. In the outlet each item is said at the step that completes it, with the session
-//! as it stands there, and is never said again.
+//! ([`Pipeline::stages`]); readings are pure. Each item is formatted at the step that completes it, with the session as it
+//! is there, and never again.
 //!
 //! A session may have several outputs ([`Setup::also`]). The input is decoded once; from items on each output has formatters,
 //! limits and a writer of its own, and is what it would be alone.
@@ -71,7 +70,7 @@ pub enum Update {
     Drop(Id),
 }
 
-/// What is known of a stream before anything is said of it.
+/// What is known of a stream before anything of it is written.
 pub struct StreamStart<'a> {
     /// The dialect's name, once a line was claimed.
     pub dialect: Option<&'a str>,
@@ -156,7 +155,7 @@ pub struct Pipeline {
     stages: LineStages,
 }
 
-/// The way of a line, from its reading on.
+/// The stages of a line, from its reading on.
 struct LineStages {
     decode_stage: DecodeStage,
     session_stage: SessionStage,
@@ -231,7 +230,7 @@ pub struct Stages<'a> {
     pub reader: LineReader,
     /// From lines to events.
     pub decode_stage: &'a mut DecodeStage,
-    /// From events to entries.
+    /// From events to items, and to the entries of each output.
     pub session_stage: &'a mut SessionStage,
     /// From entries to text.
     pub write_stage: &'a mut WriteStage,

@@ -5,8 +5,8 @@
 //! by itself is read outside of any turn.
 //!
 //! ```text
-//! bytes ─▶ lines ─▶ readings ─▶ steps ─▶ said ─▶ text
-//! └─ in turn ─┘     at once     in turn  in turn in turn
+//! bytes ─▶ lines ─▶ readings ─▶ steps ─▶ formatted ─▶ text
+//! └─ in turn ─┘     at once     in turn  in turn      in turn
 //! ```
 
 use std::borrow::Cow;
@@ -197,7 +197,7 @@ impl<R: Read> BatchSource<'_, R> {
 }
 
 impl<W: FnMut(&str) -> ControlFlow<()>> TextSink<'_, W> {
-    /// Writes what was said; nothing if nothing more is wanted.
+    /// Writes what was formatted; nothing if nothing more is wanted.
     fn write(&mut self, formatted: &mut Vec<FormattedPart>, text: &mut String) -> Option<()> {
         // A string takes everything.
         let _ = self.write_stage.write(formatted, text);

@@ -1,6 +1,6 @@
 //! From lines to events: whose stream it is, and what each line tells.
 //!
-//! Nothing here depends on what was made of earlier events: the intake may be ahead of the rest of the way.
+//! Nothing here depends on what was made of earlier events: this stage may be ahead of those after it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub type Pieces = Box<dyn Iterator<Item = Vec<u8>> + Send>;
 /// with its result, it answers with the file's bytes.
 pub type Subagents = Box<dyn FnMut(&Item) -> Option<Pieces> + Send>;
 
-/// What the input tells, step by step, in order: what goes from the intake to the outlet.
+/// What the input tells, step by step, in order: what goes from the decode stage to the session stage.
 #[derive(Debug)]
 pub struct DecodedStep(pub(super) DecodedStepKind);
 
@@ -128,7 +128,7 @@ pub struct DecodeStage {
 }
 
 impl DecodeStage {
-    /// An intake at the start of an input. `dialect`, `dialect_plugins`, `max_line`, `subagents`: see [`super::Setup`].
+    /// The stage at the start of an input. `dialect`, `dialect_plugins`, `max_line`, `subagents`: see [`super::Setup`].
     pub(super) fn new(
         dialect: Option<&str>,
         mut dialect_plugins: Vec<DialectPlugin>,

@@ -1,4 +1,4 @@
-//! From items on: what is said of each, and to whom.
+//! From items to entries: what one output shows of each item.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -31,19 +31,19 @@ const MOST_TITLES: usize = 16;
 /// Formatters, asked in this order before the standard one.
 type FormatterChain = Vec<Box<dyn Formatter>>;
 
-/// To whom it is said.
+/// What an output takes.
 #[derive(Clone, Copy)]
 enum OutputKind {
     /// A writer that wants these.
     Writer(Wants),
     /// A sink that can change what it shows.
     Updates,
-    /// Nobody: items are told as they are.
+    /// Items as they are.
     Items,
 }
 
 impl OutputKind {
-    /// The parts of an output: who listens, who formats, who writes.
+    /// The parts of an output: what it takes, its formatters, its writer.
     fn of(output: Output) -> (Self, FormatterChain, Option<Box<dyn Writer>>) {
         match output {
             Output::Entries { formatters, writer } => {
@@ -55,7 +55,7 @@ impl OutputKind {
     }
 }
 
-/// A record of which something is said in place of its items.
+/// A record of which something is shown in place of its items.
 struct ReplacedRecord {
     /// Stands for the record.
     frame: Item,

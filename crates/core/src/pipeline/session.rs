@@ -1,4 +1,4 @@
-//! From events to entries: the session, and what is said of it.
+//! From events to items: the session, and behind it what formats its items for each output.
 
 use std::collections::VecDeque;
 use std::iter;
@@ -19,12 +19,12 @@ const MAX_HELD_LINES: usize = 64;
 /// Bytes held back while it isn't settled how the stream is shown.
 const MAX_HELD_BYTES: usize = 1 << 20;
 
-/// From events to entries.
+/// From events to items, and to the entries of each output.
 pub struct SessionStage {
     pub(super) session: Session,
-    /// What is said in the main output.
+    /// Formats for the main output.
     pub(super) stage: FormatStage,
-    /// What is said in the others.
+    /// Format for the others.
     pub(super) others: Vec<FormatStage>,
     held_start: Option<HeldStart>,
     line: u64,
@@ -44,7 +44,7 @@ struct HeldStart {
 }
 
 impl SessionStage {
-    /// `stage`: what is said. `dialect`: its name, if it was decided on from outside.
+    /// `stage` formats for the main output. `dialect`: its name, if it was decided on from outside.
     pub(super) fn new(stage: FormatStage, settle: Option<Settle>, dialect: Option<&str>) -> Self {
         let mut session_stage =
             Self { session: Session::default(), stage, others: Vec::new(), held_start: None, line: 0 };

@@ -1,4 +1,4 @@
-//! From entries on: the writers.
+//! From entries to text: the writers.
 
 use std::fmt::{self, Write};
 use std::ops::ControlFlow;
@@ -11,20 +11,20 @@ use super::TakeText;
 /// Room for text that is kept, in bytes.
 const ROOM: usize = 1 << 18;
 
-/// What is said, in order: what goes from the outlet to the scribe.
+/// What is to be written, in order: what goes from the session stage to the write stage.
 pub struct FormattedPart {
     /// In which output; 0 is the main one.
     pub(super) output: usize,
     pub(super) kind: FormattedPartKind,
 }
 
-/// One thing that is said.
+/// One thing to be written.
 pub(super) enum FormattedPartKind {
     /// A part of the document.
     Part(DocumentPart),
     /// An item as it is, spelled.
     Item(String),
-    /// It was settled who writes all this, before anything was said.
+    /// It was settled who writes all this, before anything was written.
     Writer(Option<Box<dyn Writer>>),
 }
 
@@ -64,7 +64,7 @@ impl WriteStage {
         !self.others.is_empty()
     }
 
-    /// Writes all that is said, and empties it: that of the main output to `out`.
+    /// Writes all that is formatted, and empties it: that of the main output to `out`.
     pub fn write(&mut self, formatted: &mut Vec<FormattedPart>, out: &mut dyn Write) -> fmt::Result {
         let written = self.output_writer.write(formatted, 0, out);
         for (number, other) in (1..).zip(&mut self.others) {
@@ -94,7 +94,7 @@ impl WriteStage {
 }
 
 impl OutputWriter {
-    /// Writes what is said in this output.
+    /// Writes what is formatted for this output.
     fn write(&mut self, formatted: &mut [FormattedPart], output: usize, out: &mut dyn Write) -> fmt::Result {
         // Where they lie: an entry is too large to be moved without need.
         formatted.iter_mut().filter(|formatted| formatted.output == output).try_for_each(|formatted| {
