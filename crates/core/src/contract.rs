@@ -17,8 +17,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::entry::{Block, Entry, Figures, Line, Mark, View, read_blocks, read_mark};
 use crate::item::{Action, Id, Kind, Status};
-use crate::outline::{Node, Relation};
-use crate::pipeline::Update;
+use crate::outline::{Node, Relation, Update};
 use crate::text::Text;
 
 #[cfg(feature = "schema")]

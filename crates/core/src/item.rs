@@ -7,6 +7,7 @@ mod deed;
 mod does;
 mod fact;
 pub mod facts;
+mod picture;
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -24,6 +25,7 @@ use crate::text::Text;
 pub use deed::Deed;
 pub use does::{Does, DoesRef, InputPart};
 pub use fact::{Fact, FactRef};
+pub use picture::Picture;
 
 /// Ids longer than this are cut, and a hash of them makes up for the rest.
 const MAX_ID: usize = 512;

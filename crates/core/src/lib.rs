@@ -27,6 +27,7 @@ pub mod profile;
 pub mod reading;
 mod recent;
 pub mod redact;
+mod report;
 pub mod session;
 pub mod text;
 pub mod theme;

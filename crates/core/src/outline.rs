@@ -19,13 +19,11 @@ mod group;
 mod pairs;
 
 use std::collections::VecDeque;
-use std::fmt;
 
 use crate::entry::{Entry, Line};
 use crate::item::{Action, Id, Kind};
-use crate::writer::Writer;
 
-pub use self::document::Document;
+pub use self::document::{Document, Update};
 pub use self::group::Group;
 
 use self::answer::HeldReplies;
@@ -89,18 +87,6 @@ pub struct Answer {
     pub nodes: Vec<Node>,
     /// Whether the document ends with it.
     pub is_last: bool,
-}
-
-impl DocumentPart {
-    /// Lets a writer write it.
-    pub fn write(&self, writer: &mut dyn Writer, out: &mut dyn fmt::Write) -> fmt::Result {
-        match self {
-            Self::Node(node) => writer.node(node, out),
-            Self::Enter(nest) => writer.enter(nest, out),
-            Self::Leave => writer.leave(out),
-            Self::Answer(answer) => writer.answer(answer, out),
-        }
-    }
 }
 
 impl<E: Into<Box<Entry>>> From<E> for Node {

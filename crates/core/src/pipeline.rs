@@ -14,7 +14,6 @@
 
 mod decode;
 mod format;
-mod report;
 mod session;
 mod write;
 
@@ -22,20 +21,18 @@ use std::fmt::{self, Write};
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
-use serde::Serialize;
-
 use crate::dialect::DialectPlugin;
-use crate::entry::Entry;
 use crate::formatter::Formatter;
 use crate::frame::{Frame, Framer};
-use crate::item::{Fact, Id, Item, Kind};
+use crate::item::{Fact, Item, Kind};
 use crate::profile::Profile;
 use crate::reading::{LineReader, LineReading};
 use crate::session::{Facts, Session};
 use crate::writer::Writer;
 
+pub use crate::outline::Update;
+pub use crate::report::Report;
 pub use decode::{DecodeStage, DecodedStep, Pieces, Subagents};
-pub use report::Report;
 pub use session::SessionStage;
 pub use write::{FormattedPart, WriteStage};
 
@@ -58,16 +55,6 @@ pub enum Output {
     },
     /// What is: the items, one JSON object a line.
     Items,
-}
-
-/// A change of what a sink shows, keyed by id. As JSON: `{"put":{…}}` with an entry, or `{"drop":"id"}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Update {
-    /// Show this entry, in place of the one with its id if there is one.
-    Put(Box<Entry>),
-    /// Show it no more.
-    Drop(Id),
 }
 
 /// What is known of a stream before anything of it is written.

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::entry::Picture;
-use crate::item::{InputPart, Item, does, time_of};
+use crate::item::{InputPart, Item, Picture, does, time_of};
 use crate::json::{Record, Str, Value, ValueKind, is_same};
 use crate::text::Text;
 

@@ -3,12 +3,22 @@
 use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
+use serde::Serialize;
 
 use crate::entry::Entry;
 use crate::item::{Id, Kind};
-use crate::pipeline::Update;
 
 use super::{Node, Relation};
+
+/// A change of what a sink shows, keyed by id. As JSON: `{"put":{…}}` with an entry, or `{"drop":"id"}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Update {
+    /// Show this entry, in place of the one with its id if there is one.
+    Put(Box<Entry>),
+    /// Show it no more.
+    Drop(Id),
+}
 
 /// The entries that are shown, by id, each with the revision that it changed at.
 ///

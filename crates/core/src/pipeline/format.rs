@@ -15,13 +15,13 @@ use crate::json::Record;
 use crate::outline::{DocumentPart, Node, Outline, OutlineOptions, TakePart, TitleOf};
 use crate::profile::{Pairs, Profile};
 use crate::redact::Redactor;
+use crate::report::{Report, count};
 use crate::session::{Session, SessionChange, SessionId};
 use crate::text::Text;
 use crate::writer::json::write_item;
 use crate::writer::{Order, Wants, Writer};
 
 use super::decode::DialectRecord;
-use super::report::{Report, count};
 use super::write::{FormattedPart, FormattedPartKind};
 use super::{Output, Update};
 

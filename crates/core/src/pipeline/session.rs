@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use crate::event::Event;
 use crate::item::Fact;
+use crate::report;
 use crate::session::{Facts, Session};
 
 use super::decode::{DecodedStep, DecodedStepKind, InputCount};
 use super::format::FormatStage;
-use super::report;
 use super::write::{FormattedPart, FormattedPartKind};
 use super::{SHOWN_DAMAGE, Settle, Settled, StreamStart, notice};
 

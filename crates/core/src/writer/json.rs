@@ -17,8 +17,7 @@ use crate::contract::{EntryLine, VERSION};
 use crate::find::length_before;
 use crate::item::{Content, DoesRef, Fact, FactRef, Item, Kind};
 use crate::json::{Str, Value, ValueKind};
-use crate::outline::Node;
-use crate::pipeline::Update;
+use crate::outline::{Node, Update};
 use crate::text::{is_dangerous, is_joiner};
 use crate::writer::{Order, Wants, Writer, fact_shape};
 

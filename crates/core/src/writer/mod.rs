@@ -17,7 +17,7 @@ pub mod terminal;
 
 use std::fmt;
 
-use crate::outline::{Answer, Nest, Node};
+use crate::outline::{Answer, DocumentPart, Nest, Node};
 
 /// Spells the nodes of a document in one output format. Sees no item.
 ///
@@ -60,6 +60,18 @@ pub trait Writer: Send {
     fn end(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
         let _ = out;
         Ok(())
+    }
+}
+
+impl DocumentPart {
+    /// Lets a writer write it.
+    pub fn write(&self, writer: &mut dyn Writer, out: &mut dyn fmt::Write) -> fmt::Result {
+        match self {
+            Self::Node(node) => writer.node(node, out),
+            Self::Enter(nest) => writer.enter(nest, out),
+            Self::Leave => writer.leave(out),
+            Self::Answer(answer) => writer.answer(answer, out),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::event::Facts;
 use crate::event::Usage;
 use crate::formatter::figures;
 use crate::item::Kind;
-use crate::pipeline::Report;
+use crate::report::Report;
 use crate::text;
 
 /// A page that an index leads to.

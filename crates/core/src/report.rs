@@ -59,7 +59,7 @@ pub struct Report {
 }
 
 /// Counts one more of a name; past the limits it is one of the `others`.
-pub(super) fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
+pub(crate) fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
     let name = &name[..floor(name, MAX_NAME)];
     if let Some(number) = counts.get_mut(name) {
         *number += 1;

@@ -1,0 +1,80 @@
+//! Pictures, which are kept as they came.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::json::Record;
+
+/// The bytes of a picture, left where they are: a string of the record that it came in.
+#[derive(Clone)]
+pub struct Picture {
+    record: Arc<Record>,
+    node: u32,
+}
+
+impl Picture {
+    /// The picture whose Base64 is the string `node` of `record`, or follows there on `data:image/png;base64,`.
+    pub fn new(record: Arc<Record>, node: u32) -> Self {
+        Self { record, node }
+    }
+
+    /// Its bytes in Base64: letters, digits, `+`, `/`, and `=` at the end. `None` if it is anything else.
+    pub fn base64(&self) -> Option<Cow<'_, str>> {
+        let text = without_head(self.record.value(self.node).decode()?);
+        let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+        let digits = text.trim_end_matches('=');
+        let is_whole = text.len().is_multiple_of(4) && text.len() - digits.len() <= 2;
+        (!digits.is_empty() && is_whole && digits.bytes().all(is_digit)).then_some(text)
+    }
+
+    /// Bytes of its string as it is written.
+    pub(crate) fn size(&self) -> usize {
+        self.record.value(self.node).raw().len()
+    }
+}
+
+/// What follows the head of a data URL, if it has one.
+fn without_head(text: Cow<'_, str>) -> Cow<'_, str> {
+    let head = text.strip_prefix("data:").and_then(|rest| rest.find(";base64,"));
+    let start = head.map(|at| at + "data:;base64,".len());
+    match (start, text) {
+        (None, text) => text,
+        (Some(start), Cow::Borrowed(text)) => Cow::Borrowed(&text[start..]),
+        (Some(start), Cow::Owned(text)) => Cow::Owned(text[start..].to_owned()),
+    }
+}
+
+impl PartialEq for Picture {
+    fn eq(&self, other: &Self) -> bool {
+        self.record.value(self.node).raw() == other.record.value(other.node).raw()
+    }
+}
+
+impl Eq for Picture {}
+
+impl fmt::Debug for Picture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Picture({} bytes of Base64)", self.size())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_may_be_a_data_url() {
+        for (written, expected) in [
+            ("aGk=", Some("aGk=")),
+            ("data:image/png;base64,aGk=", Some("aGk=")),
+            ("data:;base64,aGk=", Some("aGk=")),
+            ("data:image/png;base64,", None),
+            ("data:image/png,aGk=", None),
+            ("https://example.org/a.png", None),
+        ] {
+            let record = Record::from_line(format!("{written:?}")).expect("a string");
+            assert_eq!(Picture::new(Arc::new(record), 0).base64().as_deref(), expected, "{written}");
+        }
+    }
+}
