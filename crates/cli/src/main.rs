@@ -52,9 +52,7 @@ use crate::watch::Watch;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let code = crash::contain(|| run().unwrap_or_else(|code| code));
-    background::settle();
-    ExitCode::from(code)
+    ExitCode::from(crash::contain(|| run().unwrap_or_else(|code| code)))
 }
 
 /// Does what the command line says. An error is an exit code whose reason was told.

@@ -5,19 +5,10 @@ use std::time::{Duration, Instant};
 use crate::program::{Folder, SESSION};
 use crate::tty::Terminal;
 
-const QUESTION: &str = "\x1b]11;?\x1b\\\x1b[c";
+const QUESTION: &str = "\x1b]11;?\x07\x1b[c";
 
 /// A theme that shows which variant was chosen.
 const THEME: &str = "[dark.roles]\nreply = \"red\"\n[light.roles]\nreply = \"blue\"\n";
-
-/// When a terminal answers, and in which words.
-#[derive(Clone, Copy)]
-enum Answer {
-    AtOnce(&'static str),
-    /// When the program has stopped waiting, and writes.
-    Late(&'static str),
-    Never,
-}
 
 const LIGHT: &str = "\x1b]11;rgb:ffff/ffff/ffff\x1b\\\x1b[?62;22c";
 const DARK: &str = "\x1b]11;rgb:1b/1d/22\x07\x1b[?1;2c";
@@ -31,17 +22,15 @@ struct Seen {
     took: Duration,
 }
 
-/// Runs the program in a terminal on which `typed` was typed before.
-fn run(arguments: &str, variables: &[(&str, &str)], typed: &str, answer: Answer) -> Seen {
+/// Runs the program in a terminal on which `typed` was typed before, and that gives this answer or none.
+fn run(arguments: &str, variables: &[(&str, &str)], typed: &str, answer: Option<&str>) -> Seen {
     let folder = Folder::with(&[("theme.toml", THEME), ("s.jsonl", SESSION)]);
     let variables = [&[("TERM", "xterm-256color")], variables].concat();
     let begun = Instant::now();
     let mut terminal = Terminal::start(&folder, arguments, &variables, typed);
     let asked = terminal.shows(QUESTION);
-    match answer {
-        Answer::AtOnce(words) if asked => terminal.hit(words),
-        Answer::Late(words) if asked && terminal.shows("First reply.") => terminal.hit(words),
-        _ => {}
+    if let Some(words) = answer.filter(|_| asked) {
+        terminal.hit(words);
     }
     let took = begun.elapsed();
     terminal.until_end();
@@ -51,17 +40,17 @@ fn run(arguments: &str, variables: &[(&str, &str)], typed: &str, answer: Answer)
     Seen { written, asked, left, took }
 }
 
-/// Runs it with an answer that has `time` to come, until it is as it should be. An answer that took longer proves
-/// nothing: not the program was slow then but this test, on a busy machine.
+/// Runs it with an answer that comes in time, until it is as it should be. An answer that took longer proves nothing:
+/// not the program was slow then but this test, on a busy machine.
 #[track_caller]
-fn run_in_time(answer: Answer, time: Duration, color: u8) {
+fn run_in_time(answer: &str, color: u8) {
     let is_right = |seen: &Seen| seen.left == "<typed>\n" && seen.written.contains(&reply_in(color));
-    let mut seen = run("--theme ./theme.toml s.jsonl", &[], "", answer);
+    let mut seen = run("--theme ./theme.toml s.jsonl", &[], "", Some(answer));
     for _ in 0..20 {
-        if is_right(&seen) || seen.took < time {
+        if is_right(&seen) || seen.took < PATIENCE {
             break;
         }
-        seen = run("--theme ./theme.toml s.jsonl", &[], "", answer);
+        seen = run("--theme ./theme.toml s.jsonl", &[], "", Some(answer));
     }
     check(&seen, true, color);
     assert_eq!(seen.left, "<typed>\n");
@@ -81,30 +70,28 @@ fn check(seen: &Seen, asked: bool, color: u8) {
 const DARK_RED: u8 = 31;
 const LIGHT_BLUE: u8 = 34;
 
-/// How long the program waits for an answer, and then for a late one.
-const PATIENCE: Duration = Duration::from_millis(100);
-const LATE: Duration = Duration::from_millis(500);
+/// How long the program waits for an answer.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 #[test]
 fn the_terminal_tells_its_background() {
     for (words, color) in [(LIGHT, LIGHT_BLUE), (DARK, DARK_RED), ("\x1b[?6c", DARK_RED)] {
-        run_in_time(Answer::AtOnce(words), PATIENCE, color);
+        run_in_time(words, color);
     }
 }
 
 #[test]
-fn a_terminal_that_is_silent_or_late_is_not_waited_for_and_its_answer_is_not_typing() {
-    let seen = run("--theme ./theme.toml s.jsonl", &[], "", Answer::Never);
+fn a_silent_terminal_is_not_waited_for() {
+    let seen = run("--theme ./theme.toml s.jsonl", &[], "", None);
     check(&seen, true, DARK_RED);
     assert_eq!(seen.left, "<typed>\n");
-    run_in_time(Answer::Late(LIGHT), LATE, DARK_RED);
-    let seen = run("--theme ./theme.toml s.jsonl", &[("COLORFGBG", "0;15")], "", Answer::Never);
+    let seen = run("--theme ./theme.toml s.jsonl", &[("COLORFGBG", "0;15")], "", None);
     check(&seen, true, LIGHT_BLUE);
 }
 
 #[test]
 fn what_was_typed_before_stays_and_then_nothing_is_asked() {
-    let seen = run("--theme ./theme.toml s.jsonl", &[], "make te", Answer::AtOnce(LIGHT));
+    let seen = run("--theme ./theme.toml s.jsonl", &[], "make te", Some(LIGHT));
     check(&seen, false, DARK_RED);
     assert!(seen.left.starts_with("make te"), "{:?}", seen.left);
 }
@@ -116,11 +103,11 @@ fn nothing_is_asked_that_nobody_needs_to_know() {
         ("--theme ./theme.toml s.jsonl", &[("STREAMFMT_BACKGROUND", "light")], LIGHT_BLUE),
         ("--theme ./theme.toml s.jsonl", &[("TERM", "linux")], DARK_RED),
     ] {
-        check(&run(arguments, variables, "", Answer::AtOnce(LIGHT)), false, color);
+        check(&run(arguments, variables, "", Some(LIGHT)), false, color);
     }
     for arguments in ["--theme ansi s.jsonl", "--to text s.jsonl", "--color never s.jsonl", "-o out s.jsonl"]
     {
-        let seen = run(arguments, &[], "", Answer::Never);
+        let seen = run(arguments, &[], "", None);
         assert!(!seen.asked, "{arguments}: {:?}", seen.written);
     }
 }
