@@ -1,6 +1,6 @@
 //! Diffs: what was kept, added and removed.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -22,6 +22,23 @@ pub struct Hunk {
     /// Its lines.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<DiffLine<'static>>"))]
     pub lines: DiffLines,
+}
+
+impl Hunk {
+    /// Writes it as `diff -u` does, below a header if the numbers of its first lines in the old and the new file are given.
+    pub fn unified(&self, starts: Option<(u64, u64)>, out: &mut String) {
+        if let Some((old, new)) = starts {
+            let count = |without| self.lines.iter().filter(|line| line.change != without).count();
+            // Writing to a string can't fail.
+            let (before, after) = (count(LineChange::Add), count(LineChange::Remove));
+            let _ = writeln!(out, "@@ -{old},{before} +{new},{after} @@");
+        }
+        for line in self.lines.iter() {
+            out.push(line.change.sign());
+            out.push_str(line.text);
+            out.push('\n');
+        }
+    }
 }
 
 /// One line of a hunk.
@@ -139,6 +156,15 @@ impl LineChange {
             Self::Keep => "keep",
             Self::Add => "add",
             Self::Remove => "remove",
+        }
+    }
+
+    /// The sign before its line in a diff as `diff -u` writes it.
+    pub fn sign(self) -> char {
+        match self {
+            Self::Keep => ' ',
+            Self::Add => '+',
+            Self::Remove => '-',
         }
     }
 }

@@ -313,16 +313,7 @@ mod tests {
         let title: String = changes.title().spans.iter().map(|span| span.text.as_str()).collect();
         let mut out = title + "\n";
         for hunk in changes.hunks {
-            for line in hunk.lines.iter() {
-                let mark = match line.change {
-                    LineChange::Keep => ' ',
-                    LineChange::Add => '+',
-                    LineChange::Remove => '-',
-                };
-                out.push(mark);
-                out.push_str(line.text);
-                out.push('\n');
-            }
+            hunk.unified(None, &mut out);
         }
         out
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use mlua::{IntoLua, Lua, Table, Value};
-use streamfmt_core::entry::{Block, Hunk, Line, LineChange, Role, View};
+use streamfmt_core::entry::{Block, Hunk, Line, Role, View};
 use streamfmt_core::text::Text;
 
 use super::vm::unlimited;
@@ -67,7 +67,7 @@ pub(super) fn block_to_lua(lua: &Lua, block: &Block, list: &Table) -> mlua::Resu
             for hunk in hunks {
                 let (one, lines) = (table_in(lua)?, table_in(lua)?);
                 for line in hunk.lines.iter() {
-                    push(lua, &lines, format!("{}{}", mark(line.change), line.text))?;
+                    push(lua, &lines, format!("{}{}", line.change.sign(), line.text))?;
                 }
                 put(lua, &one, "old_start", hunk.old_start.map(|start| start as f64))?;
                 put(lua, &one, "new_start", hunk.new_start.map(|start| start as f64))?;
@@ -225,23 +225,9 @@ fn unified(path: Option<&str>, hunks: &[Hunk]) -> String {
         let _ = write!(out, "--- a/{path}\n+++ b/{path}\n");
     }
     for hunk in hunks {
-        let count = |without: LineChange| hunk.lines.iter().filter(|line| line.change != without).count();
-        let (old, new) = (hunk.old_start.unwrap_or(1), hunk.new_start.unwrap_or(1));
-        let _ = writeln!(out, "@@ -{old},{} +{new},{} @@", count(LineChange::Add), count(LineChange::Remove));
-        for line in hunk.lines.iter() {
-            out.push(mark(line.change));
-            out.push_str(line.text);
-            out.push('\n');
-        }
+        let starts = (hunk.old_start.unwrap_or(1), hunk.new_start.unwrap_or(1));
+        hunk.unified(Some(starts), &mut out);
     }
     out.truncate(out.trim_end_matches('\n').len());
     out
-}
-
-fn mark(change: LineChange) -> char {
-    match change {
-        LineChange::Keep => ' ',
-        LineChange::Add => '+',
-        LineChange::Remove => '-',
-    }
 }

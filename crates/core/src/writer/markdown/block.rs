@@ -1,12 +1,11 @@
 //! The blocks of a body as Markdown.
 
-use std::fmt::Write;
 use std::mem;
 
 use super::LINE;
 use super::prose;
 use super::spelling::Spelling;
-use crate::entry::{Block, Hunk, Line, LineChange, Picture, Point, Span};
+use crate::entry::{Block, Hunk, Line, Picture, Point, Span};
 use crate::find::find;
 use crate::formatter::figures;
 use crate::writer::lines::{LineLevel, LineWriter};
@@ -228,25 +227,11 @@ fn diff(hunks: &[Hunk]) -> String {
     let size = |hunk: &Hunk| hunk.lines.iter().map(|line| line.text.len() + 2).sum::<usize>();
     let mut text = String::with_capacity(hunks.iter().map(|hunk| LINE + size(hunk)).sum());
     for (at, hunk) in hunks.iter().enumerate() {
-        let count = |changes: [LineChange; 2]| {
-            hunk.lines.iter().filter(|line| changes.contains(&line.change)).count()
-        };
-        if let (Some(old), Some(new)) = (hunk.old_start, hunk.new_start) {
-            let (before, after) =
-                (count([LineChange::Keep, LineChange::Remove]), count([LineChange::Keep, LineChange::Add]));
-            let _ = writeln!(text, "@@ -{old},{before} +{new},{after} @@");
-        } else if at > 0 {
+        let starts = hunk.old_start.zip(hunk.new_start);
+        if starts.is_none() && at > 0 {
             text.push_str("@@\n");
         }
-        for line in hunk.lines.iter() {
-            text.push(match line.change {
-                LineChange::Keep => ' ',
-                LineChange::Add => '+',
-                LineChange::Remove => '-',
-            });
-            text.push_str(line.text);
-            text.push('\n');
-        }
+        hunk.unified(starts, &mut text);
     }
     text.pop();
     text
