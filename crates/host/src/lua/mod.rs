@@ -27,6 +27,7 @@ pub(crate) mod layers;
 mod made;
 mod meter;
 mod parts;
+mod places;
 mod plugin;
 mod plugins;
 mod prose;
@@ -39,7 +40,6 @@ mod spell;
 mod templates;
 pub(crate) mod trial;
 mod vm;
-mod words;
 pub(crate) mod writer;
 
 #[cfg(test)]

@@ -23,11 +23,11 @@ use streamfmt_core::writer::{Wants, Writer, ci};
 use super::block::{Reader, Wrong, string};
 use super::give;
 use super::layers::Who;
+use super::places::{Words, dedented};
 use super::plugin::{Running, check_keys, check_name};
 use super::plugins::Plugins;
 use super::prose;
 use super::vm::bounded;
-use super::words::{Words, dedented};
 
 /// What a script may spell: blocks by their type, parts of Markdown, and what stands around them.
 pub(super) const PARTS: [&str; 14] = [
