@@ -1,67 +1,40 @@
-//! Words that stand for what a script said while the base writes an entry.
+//! Places in an entry for what a script said, while the base writes the entry.
 
-use std::collections::HashMap;
-
-use streamfmt_core::entry::{Block, Entry, Line};
+use streamfmt_core::entry::{Block, Line};
 use streamfmt_core::text::Text;
 
-/// Words that stand for what a script said, until the base has written them.
+/// What a script said, by the number of its place.
 #[derive(Debug, Default)]
-pub(super) struct Words {
-    /// Which of the possible beginnings of a word is not in the texts at hand.
-    number: u64,
-    count: u64,
-    said: HashMap<String, String>,
+pub(super) struct Places {
+    said: Vec<String>,
 }
 
-/// No word is longer, in bytes.
-const LONGEST: usize = 48;
-/// What all words begin with.
-const BEGIN: &str = "sfpart";
-
-impl Words {
-    /// Makes the next words unlike all that an entry and the title of its call say.
-    pub(super) fn keep_apart_from(&mut self, entry: &Entry, call: Option<&Line>) {
-        let text = serde_json::to_string(&(&entry.view.title, &entry.view.body, call)).unwrap_or_default();
-        while text.contains(&format!("{BEGIN}{}x", self.number)) {
-            self.number += 1;
-        }
-    }
-
+impl Places {
     /// Whether there are none.
     pub(super) fn is_empty(&self) -> bool {
         self.said.is_empty()
     }
 
-    /// A word for what was said within a line.
-    pub(super) fn stand_for(&mut self, said: String) -> Text {
-        let word = format!("{BEGIN}{}x{}z", self.number, self.count);
-        self.count += 1;
-        self.said.insert(word.clone(), said);
-        Text::clean_owned(word)
+    /// A place within a line.
+    pub(super) fn within(&mut self, said: String) -> Text {
+        self.said.push(said);
+        Text::place(self.said.len() - 1)
     }
 
-    /// A block that is a word for what was said.
-    pub(super) fn block_for(&mut self, mut said: String) -> Block {
+    /// A place for a block.
+    pub(super) fn block(&mut self, mut said: String) -> Block {
         said.truncate(said.strip_suffix('\n').unwrap_or(&said).len());
-        Block::line(Line::of("text", self.stand_for(said)))
+        Block::line(Line::of("text", self.within(said)))
     }
 
-    /// The text with the words replaced. Where more than one line stands for a word, the further ones stand as
+    /// The text that the base wrote with all places filled; there are none then. Further lines of what was said stand as
     /// far in as the first.
-    pub(super) fn put_back(&mut self, text: &str) -> String {
+    pub(super) fn fill(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
-        while let Some(at) = rest.find(BEGIN) {
-            out.push_str(&rest[..at]);
-            rest = &rest[at..];
-            let end = rest.bytes().take(LONGEST).position(|byte| byte == b'z').map_or(0, |end| end + 1);
-            let Some(said) = self.said.remove(&rest[..end]) else {
-                out.push_str(BEGIN);
-                rest = &rest[BEGIN.len()..];
-                continue;
-            };
-            rest = &rest[end..];
+        while let Some((before, said, behind)) = self.next(rest) {
+            out.push_str(before);
+            rest = behind;
             let line = out.rfind('\n').map_or(0, |end| end + 1);
             let before = &out[line..];
             if said.is_empty() && before.trim().is_empty() && rest.starts_with('\n') {
@@ -81,7 +54,15 @@ impl Words {
             }
         }
         out.push_str(rest);
+        self.said.clear();
         out
+    }
+
+    /// The next place in a text: what is before it, what fills it, and what is behind it.
+    fn next<'t>(&self, text: &'t str) -> Option<(&'t str, &str, &'t str)> {
+        let (before, rest) = text.split_once(Text::PLACE)?;
+        let (number, behind) = rest.split_once(Text::PLACE)?;
+        Some((before, self.said.get(number.parse::<usize>().ok()?)?, behind))
     }
 }
 

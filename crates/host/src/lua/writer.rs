@@ -1,7 +1,7 @@
 //! Writers in Lua, on top of one that exists.
 //!
 //! ```text
-//! entry ─▶ parts that the script spells become words of ours ─▶ base ─▶ words become what the script said ─▶ out
+//! entry ─▶ places for the parts that the script spells ─▶ base ─▶ places filled with what it said ─▶ out
 //! ```
 //!
 //! So the base decides where things stand, whatever its format is. What a script says is cleaned like all foreign
@@ -23,7 +23,7 @@ use streamfmt_core::writer::{Wants, Writer, ci};
 use super::block::{Reader, Wrong, string};
 use super::give;
 use super::layers::Who;
-use super::places::{Words, dedented};
+use super::places::{Places, dedented};
 use super::plugin::{Running, check_keys, check_name};
 use super::plugins::Plugins;
 use super::prose;
@@ -137,7 +137,7 @@ pub(crate) struct Scripted {
     inner: SendWrapper<Rc<Inner>>,
     /// What the functions get as `w`.
     handle: SendWrapper<Option<Table>>,
-    words: Words,
+    places: Places,
 }
 
 /// What `w` reaches.
@@ -175,7 +175,7 @@ impl Scripted {
         });
         let handle = inner.plugin().and_then(|plugin| handle(plugin.lua(), &Rc::downgrade(&inner)).ok());
         let (inner, handle) = (SendWrapper::new(inner), SendWrapper::new(handle));
-        Ok(Self { base, inner, handle, words: Words::default() })
+        Ok(Self { base, inner, handle, places: Places::default() })
     }
 
     fn edge(&self, part: &'static str, out: &mut dyn fmt::Write) -> fmt::Result {
@@ -201,32 +201,27 @@ impl Scripted {
     /// Writes a node as the base does, but for the parts that the script spells.
     fn spelled(&mut self, node: &Node, out: &mut dyn fmt::Write) -> fmt::Result {
         let replaced = self.replaced(node);
-        if self.words.is_empty() {
+        if self.places.is_empty() {
             return self.base.node(node, out);
         }
         let mut text = String::new();
         self.base.node(&replaced, &mut text)?;
-        out.write_str(&self.words.put_back(&text))
+        out.write_str(&self.places.fill(&text))
     }
 
-    /// The node with words in place of what the script spells.
+    /// The node with places for what the script spells.
     fn replaced(&mut self, node: &Node) -> Node {
-        let Self { inner, words, handle, .. } = self;
-        let title = match &node.relation {
-            Relation::Apart(title) => Some(title),
-            _ => None,
-        };
+        let Self { inner, places, handle, .. } = self;
         let mut replaced = |entry: &Entry| {
-            words.keep_apart_from(entry, title);
-            let view = inner.replaced(&entry.view, entry, handle.as_ref(), words);
+            let view = inner.replaced(&entry.view, entry, handle.as_ref(), places);
             Box::new(Entry { view, ..entry.clone() })
         };
         let entry = replaced(&node.entry);
         let result = node.result.as_deref().map(replaced);
-        let relation = match &node.relation {
-            Relation::Apart(title) => Relation::Apart(inner.replaced_line(title, words)),
-            other => other.clone(),
-        };
+        let mut relation = node.relation.clone();
+        if let Relation::Apart(title) = &mut relation {
+            inner.replace_in(title, places);
+        }
         Node { entry, result, relation }
     }
 }
@@ -258,13 +253,13 @@ impl Writer for Scripted {
         let nodes = answer.nodes.iter().map(|node| self.replaced(node)).collect();
         let mut text = String::new();
         self.base.answer(&Answer { nodes, is_last: answer.is_last }, &mut text)?;
-        out.write_str(&self.words.put_back(&text))
+        out.write_str(&self.places.fill(&text))
     }
 
     fn end(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
         let mut text = String::new();
         self.base.end(&mut text)?;
-        out.write_str(&self.words.put_back(&text))?;
+        out.write_str(&self.places.fill(&text))?;
         self.edge("finish", out)
     }
 }
@@ -311,71 +306,64 @@ impl Inner {
         None
     }
 
-    /// A view in which words stand for what the script spells.
-    fn replaced(&self, view: &View, entry: &Entry, w: Option<&Table>, words: &mut Words) -> View {
-        let mut title = None;
+    /// A view with places for what the script spells.
+    fn replaced(&self, view: &View, entry: &Entry, w: Option<&Table>, places: &mut Places) -> View {
+        let mut said = None;
         if let (false, Some(function), Some(plugin)) =
             (view.title.is_empty(), self.spec.part("title"), self.plugin())
         {
             let table = bounded(plugin.lua(), || title_table(plugin.lua(), entry)).ok();
-            title = table.and_then(|table| self.ask("title", function, Value::Table(table), w));
+            said = table.and_then(|table| self.ask("title", function, Value::Table(table), w));
         }
-        let goes_on = view.goes_on && title.is_none();
-        let title = match title {
-            Some(said) => Line::of("text", words.stand_for(said.trim_end().to_owned())),
-            None => self.replaced_line(&view.title, words),
-        };
-        View { mark: view.mark, title, body: self.replaced_blocks(&view.body, w, words), goes_on }
+        let goes_on = view.goes_on && said.is_none();
+        let mut title = view.title.clone();
+        match said {
+            Some(said) => title = Line::of("text", places.within(said.trim_end().to_owned())),
+            None => self.replace_in(&mut title, places),
+        }
+        View { mark: view.mark, title, body: self.replaced_blocks(&view.body, w, places), goes_on }
     }
 
-    /// Blocks in which words stand for what the script spells. Details inside one another are few: `clip` and the
+    /// Blocks with places for what the script spells. Details inside one another are few: `clip` and the
     /// reader of answers see to that.
-    fn replaced_blocks(&self, blocks: &[Block], w: Option<&Table>, words: &mut Words) -> Vec<Block> {
+    fn replaced_blocks(&self, blocks: &[Block], w: Option<&Table>, places: &mut Places) -> Vec<Block> {
         let mut out = Vec::with_capacity(blocks.len());
         for block in blocks {
             match block {
                 Block::Prose { text, role } if self.asked("prose").is_none() => {
-                    self.replaced_prose(text, role, w, words, &mut out);
+                    self.replaced_prose(text, role, w, places, &mut out);
                 }
-                block => out.push(self.replaced_block(block, w, words)),
+                block => out.push(self.replaced_block(block, w, places)),
             }
         }
         out
     }
 
-    fn replaced_block(&self, block: &Block, w: Option<&Table>, words: &mut Words) -> Block {
+    fn replaced_block(&self, block: &Block, w: Option<&Table>, places: &mut Places) -> Block {
         let part = give::name(block);
         if let (Some(function), Some(plugin)) = (self.asked(part), self.plugin()) {
             let said = bounded(plugin.lua(), || give::block(plugin.lua(), block)).ok();
             let said = said.and_then(|table| self.ask(part, function, Value::Table(table), w));
             if let Some(said) = said {
-                return words.block_for(said);
+                return places.block(said);
             }
         }
-        match block {
-            Block::Lines { lines } => {
-                Block::Lines { lines: lines.iter().map(|line| self.replaced_line(line, words)).collect() }
+        let mut block = block.clone();
+        match &mut block {
+            Block::Lines { lines } => lines.iter_mut().for_each(|line| self.replace_in(line, places)),
+            Block::List { items } => items.iter_mut().for_each(|it| self.replace_in(&mut it.line, places)),
+            Block::Table { head, rows } => {
+                head.iter_mut()
+                    .chain(rows.iter_mut().flatten())
+                    .for_each(|cell| self.replace_in(cell, places));
             }
-            Block::Details { summary, body } => Block::Details {
-                summary: self.replaced_line(summary, words),
-                body: self.replaced_blocks(body, w, words),
-            },
-            Block::Table { head, rows } => Block::Table {
-                head: head.iter().map(|cell| self.replaced_line(cell, words)).collect(),
-                rows: rows
-                    .iter()
-                    .map(|row| row.iter().map(|cell| self.replaced_line(cell, words)).collect())
-                    .collect(),
-            },
-            Block::List { items } => {
-                let mut items = items.clone();
-                for item in &mut items {
-                    item.line = self.replaced_line(&item.line, words);
-                }
-                Block::List { items }
+            Block::Details { summary, body } => {
+                self.replace_in(summary, places);
+                *body = self.replaced_blocks(body, w, places);
             }
-            other => other.clone(),
+            _ => {}
         }
+        block
     }
 
     /// Markdown of which the script spells headings or code.
@@ -384,7 +372,7 @@ impl Inner {
         text: &Text,
         role: &Role,
         w: Option<&Table>,
-        words: &mut Words,
+        places: &mut Places,
         out: &mut Vec<Block>,
     ) {
         let (heading, code) = (self.asked("heading"), self.asked("code"));
@@ -408,7 +396,7 @@ impl Inner {
                 prose::Part::Other(_) => None,
             });
             match said {
-                Some(said) => out.push(words.block_for(said)),
+                Some(said) => out.push(places.block(said)),
                 None if part.source().trim().is_empty() => {}
                 None => {
                     out.push(Block::Prose { text: part.source().clone().trimmed_end(), role: role.clone() });
@@ -422,19 +410,20 @@ impl Inner {
         self.spec.part(part).filter(|_| !self.active.borrow().contains(&part))
     }
 
-    fn replaced_line(&self, line: &Line, words: &mut Words) -> Line {
+    /// Puts places for what the script spells into a line.
+    fn replace_in(&self, line: &mut Line, places: &mut Places) {
         if self.spec.spans.is_empty() {
-            return line.clone();
+            return;
         }
-        let spans = line.spans.iter().map(|span| match self.painted(span) {
-            Some(said) => {
+        for span in &mut line.spans {
+            if let Some(said) = self.painted(span) {
+                span.text = places.within(said).into();
                 // What the script says stands for the marks of the base too, which come of the role. Plain text has none.
-                let role = if self.spec.base == "text" { span.role.clone() } else { Role::of("text") };
-                Span { text: words.stand_for(said).into(), role, link: span.link.clone() }
+                if self.spec.base != "text" {
+                    span.role = Role::of("text");
+                }
             }
-            None => span.clone(),
-        });
-        Line { spans: spans.collect() }
+        }
     }
 
     /// What the script makes of a span, if it paints its role.
@@ -449,9 +438,8 @@ impl Inner {
     fn block(&self, lua: &Lua, value: Value, w: Option<&Table>) -> mlua::Result<String> {
         let facts = Facts::default();
         let blocks = Reader::new(lua, &facts, &Line::default).body(value).map_err(mlua::Error::runtime)?;
-        let mut words = Words::default();
-        words.keep_apart_from(&bare(View::of(blocks.clone())), None);
-        let body = self.replaced_blocks(&blocks, w, &mut words);
+        let mut places = Places::default();
+        let body = self.replaced_blocks(&blocks, w, &mut places);
         let entry = bare(View::of(body));
         let mut text = String::new();
         let mut scratch = self.scratch.borrow_mut();
@@ -459,7 +447,7 @@ impl Inner {
             .node(&Node::from(entry), &mut text)
             .and_then(|()| scratch.end(&mut text))
             .map_err(mlua::Error::runtime)?;
-        Ok(dedented(&words.put_back(&text)))
+        Ok(dedented(&places.fill(&text)))
     }
 
     /// What `w:inlines` gives.

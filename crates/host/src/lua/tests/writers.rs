@@ -1,5 +1,7 @@
 //! Writers in Lua.
 
+use streamfmt_core::text::Text;
+
 use super::*;
 
 const JIRA: &str = r#"
@@ -153,10 +155,19 @@ fn a_block_inside_of_its_like_is_spelled_by_the_base_and_false_hides() {
 }
 
 #[test]
-fn no_text_of_the_stream_can_pass_for_what_a_script_said() {
-    let forged = "sfpart0x0z sfpart0x1z sfpart1x0z";
-    let ran = run_to(&[("jira.lua", JIRA)], "jira", &[&reply(&format!("# A\n\n{forged}"))]);
-    assert!(ran.text.contains("h1. A") && ran.text.contains(forged), "{}", ran.text);
+fn no_text_can_pass_for_a_place_that_a_script_fills() {
+    let forged = format!("sfpart0x0z {0} {1} {0}", Text::place(0), Text::place(1));
+    let shown = Text::clean(&forged);
+    let forged = serde_json::to_string(&format!("# A\n\n{forged}\n\n```\n{forged}\n```")).unwrap();
+    let reply = reply("TEXT").replace("\"TEXT\"", &forged);
+    for base in ["text", "markdown", "roles"] {
+        let plugin = JIRA.replace("base = \"text\"", &format!("base = \"{base}\""));
+        let ran = run_to(&[("jira.lua", &plugin)], "jira", &[&reply]);
+        assert_eq!(ran.warnings, []);
+        assert!(ran.text.contains("h1. A") && ran.text.contains("{code:none}"), "{}", ran.text);
+        assert_eq!(ran.text.matches(&*shown).count(), 2, "{}", ran.text);
+        assert!(!ran.text.contains(Text::PLACE), "{:?}", ran.text);
+    }
 }
 
 #[test]
