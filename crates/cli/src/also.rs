@@ -10,64 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use streamfmt::core::pipeline::{Report, Sink};
 use streamfmt::{Engine, Problem, Problems};
 
-use crate::args::Args;
+use crate::args::{AlsoArg, Args};
 use crate::choice::Choice;
-use crate::input::reason;
-use crate::message::{tell, tell_problems};
+use crate::message::{reason, tell, tell_problems};
 use crate::output::Output;
 use crate::signal::Signals;
-use crate::{common, report, terminal};
-
-/// An output that was asked for with `--also`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Wanted {
-    /// The output format.
-    to: String,
-    /// The profile, if not the one that holds without the option.
-    profile: Option<String>,
-    /// Where it goes.
-    pub(crate) path: PathBuf,
-}
-
-impl Wanted {
-    /// Reads `TO=FILE` or `TO:PROFILE=FILE`.
-    pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
-        let wanted = "TO=FILE or TO:PROFILE=FILE is wanted";
-        let (what, path) = text.split_once('=').ok_or(wanted)?;
-        let (to, profile) = what.split_once(':').map_or((what, None), |(to, profile)| (to, Some(profile)));
-        if to.is_empty() || path.is_empty() || profile.is_some_and(str::is_empty) {
-            return Err(wanted);
-        }
-        Ok(Self { to: to.to_owned(), profile: profile.map(str::to_owned), path: path.into() })
-    }
-
-    /// The choices for it. The error holds what is wrong with them, by the name of this option.
-    fn engine(&self, args: &Args, main: &Engine) -> Result<Engine, Problems> {
-        let choice = Choice { profile: self.profile.clone(), ..args.choice.clone() };
-        let builder = common(args, &choice, main.files().clone())
-            .writer(&self.to)
-            .looks(terminal::looks_of_file(args, &self.to));
-        let built = builder.build().map(|engine| engine.beside(main));
-        built.map_err(|mut problems| {
-            for problem in &mut problems.0 {
-                if problem.origin == "--profile" || problem.origin == format!("--to {}", self.to) {
-                    problem.origin = self.to_string();
-                }
-            }
-            problems
-        })
-    }
-}
-
-impl fmt::Display for Wanted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "--also {}", self.to)?;
-        if let Some(profile) = &self.profile {
-            write!(f, ":{profile}")?;
-        }
-        write!(f, "={}", self.path.display())
-    }
-}
+use crate::{report, terminal};
 
 /// The choices for all outputs that the arguments ask for beside that of `main`. What is wrong is told, once for all: then
 /// there is nothing.
@@ -81,7 +29,7 @@ pub(crate) fn engines(args: &Args, main: &Engine) -> Option<Vec<Engine>> {
     };
     let mut engines = Vec::new();
     for wanted in &args.also {
-        match wanted.engine(args, main) {
+        match engine(args, wanted, main) {
             Ok(engine) => {
                 tell_new(engine.warnings());
                 engines.push(engine);
@@ -92,9 +40,27 @@ pub(crate) fn engines(args: &Args, main: &Engine) -> Option<Vec<Engine>> {
     (engines.len() == args.also.len()).then_some(engines)
 }
 
+/// The choices for an output. The error holds what is wrong with them, by the name of its option.
+fn engine(args: &Args, wanted: &AlsoArg, main: &Engine) -> Result<Engine, Problems> {
+    let choice = Choice { profile: wanted.profile.clone(), ..args.choice.clone() };
+    let builder = args
+        .builder(&choice, main.files().clone())
+        .writer(&wanted.to)
+        .looks(terminal::looks_of_file(&wanted.to, args.timestamps));
+    let built = builder.build().map(|engine| engine.beside(main));
+    built.map_err(|mut problems| {
+        for problem in &mut problems.0 {
+            if problem.origin == "--profile" || problem.origin == format!("--to {}", wanted.to) {
+                problem.origin = wanted.to_string();
+            }
+        }
+        problems
+    })
+}
+
 /// An output beside the main one that is open, or was.
 pub(crate) struct Also {
-    wanted: Wanted,
+    wanted: AlsoArg,
     /// Where it is written, if it could be opened.
     output: Option<Arc<Mutex<Output>>>,
     has_failed: bool,
@@ -103,7 +69,7 @@ pub(crate) struct Also {
 
 impl Also {
     /// Opens the output's file. A failure is told.
-    pub(crate) fn open(args: &Args, wanted: &Wanted, engine: &Engine, signals: &mut Signals) -> Self {
+    pub(crate) fn open(args: &Args, wanted: &AlsoArg, engine: &Engine, signals: &mut Signals) -> Self {
         let is_growing = args.follow && !engine.is_document();
         let output = Output::beside(&wanted.path, is_growing, signals).map_err(|message| tell(&message));
         let has_failed = output.is_err();

@@ -1,22 +1,25 @@
 //! The command line.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use streamfmt::core::dialect::DIALECTS;
+use streamfmt::core::redact::Redaction;
 use streamfmt::engine::WRITERS;
 use streamfmt::profile::BUILT_IN;
+use streamfmt::{Builder, Files, Looks};
 
-use crate::also::Wanted;
 use crate::choice::Choice;
 use crate::config::{self, ConfigCommand, ProfileCommand};
 use crate::explain::Explain;
 use crate::golden::Golden;
 use crate::message::{OK, USAGE};
 use crate::plugin::Plugin;
+use crate::terminal::{self, LookOptions, When};
 use crate::theme::Theme;
 use crate::trust;
 use crate::usage::{number, tell_usage};
@@ -98,8 +101,8 @@ pub(crate) struct Args {
 
     /// Write one more output of the same run to FILE, in the format TO, with a profile of its own if one is named
     /// (TO:PROFILE=FILE); several times for several outputs
-    #[arg(long, value_name = "TO=FILE", value_parser = Wanted::parse, conflicts_with = "watch", help_heading = "Input and output")]
-    pub(crate) also: Vec<Wanted>,
+    #[arg(long, value_name = "TO=FILE", value_parser = AlsoArg::parse, conflicts_with = "watch", help_heading = "Input and output")]
+    pub(crate) also: Vec<AlsoArg>,
 
     /// Append a summary of the run to FILE, as Markdown: the answer, what failed, what it cost
     #[arg(long, value_name = "FILE", help_heading = "Input and output")]
@@ -165,13 +168,6 @@ pub(crate) enum Command {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum When {
-    Auto,
-    Always,
-    Never,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PluginErrors {
     /// On standard error
     Stderr,
@@ -215,12 +211,78 @@ impl Args {
         })
     }
 
+    /// The choices that hold for all outputs, with this choice of settings.
+    pub(crate) fn builder(&self, choice: &Choice, files: Files) -> Builder {
+        let mut builder = choice
+            .builder()
+            .dialect(&self.from)
+            .only(self.only.iter().cloned())
+            .hide(self.hide.iter().cloned())
+            .ascii(self.ascii)
+            .timestamps(self.timestamps)
+            .inline_plugin_errors(self.plugin_errors == PluginErrors::Inline)
+            .files(files);
+        if self.redact {
+            builder = builder.redact(&Redaction::everything());
+        }
+        for path in &self.plugin {
+            builder = builder.plugin(path);
+        }
+        builder
+    }
+
+    /// What standard output, or the file that is written instead, can show.
+    pub(crate) fn looks(&self) -> Looks {
+        terminal::looks(&LookOptions {
+            to: self.to.as_deref(),
+            color: self.color,
+            width: self.width,
+            is_file: self.output.is_some(),
+            reads_stdin: self.files.iter().any(|file| file == Path::new("-")),
+            timestamps: self.timestamps,
+        })
+    }
+
     /// Whether `file` is what an option writes to: reading it too would destroy it or never end.
     pub(crate) fn writes_to(&self, file: &Path) -> bool {
         let Ok(file) = file.canonicalize() else { return false };
         let also = self.also.iter().map(|wanted| &wanted.path);
         let written = [&self.tee, &self.output, &self.summary].into_iter().flatten().chain(also);
         file.is_file() && written.filter_map(|path| path.canonicalize().ok()).any(|path| path == file)
+    }
+}
+
+/// An output that was asked for with `--also`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AlsoArg {
+    /// The output format.
+    pub(crate) to: String,
+    /// The profile, if not the one that holds without the option.
+    pub(crate) profile: Option<String>,
+    /// Where it goes.
+    pub(crate) path: PathBuf,
+}
+
+impl AlsoArg {
+    /// Reads `TO=FILE` or `TO:PROFILE=FILE`.
+    pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
+        let wanted = "TO=FILE or TO:PROFILE=FILE is wanted";
+        let (what, path) = text.split_once('=').ok_or(wanted)?;
+        let (to, profile) = what.split_once(':').map_or((what, None), |(to, profile)| (to, Some(profile)));
+        if to.is_empty() || path.is_empty() || profile.is_some_and(str::is_empty) {
+            return Err(wanted);
+        }
+        Ok(Self { to: to.to_owned(), profile: profile.map(str::to_owned), path: path.into() })
+    }
+}
+
+impl fmt::Display for AlsoArg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "--also {}", self.to)?;
+        if let Some(profile) = &self.profile {
+            write!(f, ":{profile}")?;
+        }
+        write!(f, "={}", self.path.display())
     }
 }
 

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use streamfmt::core::writer::page::KeepPicture;
 
 use crate::args::Args;
-use crate::input::reason;
+use crate::message::reason;
 use crate::output::Replacement;
 
 /// The folder that pictures are kept in.

@@ -15,9 +15,8 @@ use streamfmt::{Engine, Problems};
 
 use crate::choice::{Choice, build};
 use crate::folders::folders;
-use crate::input::reason;
-use crate::message::{OK, OUTPUT, RUN_FAILED, USAGE, one_line, tell, tell_problems};
-use crate::write_out;
+use crate::message::{OK, OUTPUT, RUN_FAILED, USAGE, one_line, reason, tell, tell_problems};
+use crate::output::write_out;
 use key::{explain, is_known, is_of, unknown};
 
 pub(crate) use key::reference;

@@ -10,8 +10,7 @@ use streamfmt::explain::{At, Candidate, Explanation, Question, Turn};
 use streamfmt::{Builder, Engine};
 
 use crate::choice::{Choice, build};
-use crate::input::reason;
-use crate::message::{USAGE, one_line, tell, tell_journal};
+use crate::message::{USAGE, one_line, reason, tell, tell_journal};
 
 /// Characters of what a layer gives that are shown.
 const LONGEST: usize = 120;

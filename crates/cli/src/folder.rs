@@ -11,7 +11,8 @@ use streamfmt::core::writer::html::{Html, IndexedPage};
 
 use crate::also::Place;
 use crate::args::Args;
-use crate::input::{Input, reason};
+use crate::input::Input;
+use crate::message::reason;
 use crate::output::Output;
 
 /// A folder that each input gets a page of its own in.

@@ -9,7 +9,6 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::input::{Step, read_some};
 use crate::signal::{Signals, Woken};
 
 /// How long to wait between looks at a file in which something happened just now.
@@ -21,6 +20,21 @@ const LATER: Duration = Duration::from_millis(100);
 /// How many bytes before the current position are compared to see that the file is still the same.
 const MEMORY: usize = 64;
 
+/// What reading led to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ReadOutcome {
+    /// So many bytes were read.
+    Bytes(usize),
+    /// Something happened to the file that the user should know.
+    Note(String),
+    /// A file took the place of another: a half line at the end of the old one will stay half.
+    Cut,
+    /// Nothing came for a while.
+    Pause,
+    /// There is no more.
+    End,
+}
+
 /// Reads a file as it grows.
 pub(crate) struct Follower {
     path: PathBuf,
@@ -31,7 +45,7 @@ pub(crate) struct Follower {
     /// When the file was changed, by the last look.
     changed: Option<SystemTime>,
     /// What is to be told before more is read.
-    pending: VecDeque<Step>,
+    pending: VecDeque<ReadOutcome>,
     pause: Duration,
     /// Whether another file had the name at the last look: the old one gets one more look before it is left.
     is_replaced: bool,
@@ -59,13 +73,13 @@ impl Follower {
         signals: &mut Signals,
         watch_output: bool,
         pauses: bool,
-    ) -> io::Result<Step> {
+    ) -> io::Result<ReadOutcome> {
         loop {
             if let Some(step) = self.pending.pop_front() {
                 return Ok(step);
             }
             if signals.caught().is_some() {
-                return Ok(Step::End);
+                return Ok(ReadOutcome::End);
             }
             if let Some(step) = self.look(buffer)? {
                 self.pause = SOON;
@@ -75,17 +89,17 @@ impl Follower {
                 continue;
             }
             if signals.wait(None, Some(self.pause), watch_output)? == Woken::Closed {
-                return Ok(Step::End);
+                return Ok(ReadOutcome::End);
             }
             self.pause = (self.pause + SOON / 4).min(LATER);
             if pauses {
-                return Ok(Step::Pause);
+                return Ok(ReadOutcome::Pause);
             }
         }
     }
 
     /// Looks once: gives what there is to read, or sees what became of the file.
-    fn look(&mut self, buffer: &mut [u8]) -> io::Result<Option<Step>> {
+    fn look(&mut self, buffer: &mut [u8]) -> io::Result<Option<ReadOutcome>> {
         let metadata = self.file.metadata()?;
         let changed = metadata.modified().ok();
         // A file may have been written anew in place and be as long as it was.
@@ -96,9 +110,9 @@ impl Follower {
             return Ok(None);
         }
         self.changed = changed;
-        if let Step::Bytes(count) = read_some(&mut self.file, buffer)? {
+        if let ReadOutcome::Bytes(count) = read_some(&mut self.file, buffer)? {
             self.remember(&buffer[..count]);
-            return Ok(Some(Step::Bytes(count)));
+            return Ok(Some(ReadOutcome::Bytes(count)));
         }
         match fs::metadata(&self.path) {
             Ok(named) if named.is_file() && !is_same(&metadata, &named) => self.replace()?,
@@ -123,9 +137,10 @@ impl Follower {
 
     fn start_over(&mut self) {
         let name = self.path.display();
-        self.pending
-            .push_back(Step::Note(format!("{name}: cut short or written anew; reading it from its start")));
-        self.pending.push_back(Step::Cut);
+        self.pending.push_back(ReadOutcome::Note(format!(
+            "{name}: cut short or written anew; reading it from its start"
+        )));
+        self.pending.push_back(ReadOutcome::Cut);
         // A file that can't be read from its start says so at the next look.
         let _ = self.file.seek(SeekFrom::Start(0));
         self.position = 0;
@@ -146,7 +161,7 @@ impl Follower {
                 self.file = file;
                 self.position = 0;
                 self.memory.clear();
-                self.pending.push_back(Step::Cut);
+                self.pending.push_back(ReadOutcome::Cut);
                 Ok(())
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -172,4 +187,16 @@ fn is_same(a: &Metadata, b: &Metadata) -> bool {
 #[cfg(not(unix))]
 fn is_same(a: &Metadata, b: &Metadata) -> bool {
     a.created().ok() == b.created().ok()
+}
+
+/// Reads what there is, at once.
+pub(crate) fn read_some(file: &mut File, buffer: &mut [u8]) -> io::Result<ReadOutcome> {
+    loop {
+        match file.read(buffer) {
+            Ok(0) => return Ok(ReadOutcome::End),
+            Ok(count) => return Ok(ReadOutcome::Bytes(count)),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }

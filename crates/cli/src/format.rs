@@ -17,8 +17,9 @@ use crate::also::{self, Also, Summary};
 use crate::args::Args;
 use crate::assets::Assets;
 use crate::folder::Folder;
-use crate::input::{Input, Source, Step, reason};
-use crate::message::{OK, OUTPUT, PLUGIN, RUN_FAILED, SIGNAL, USAGE, one_line, tell, tell_journal};
+use crate::follow::ReadOutcome;
+use crate::input::{Input, Source};
+use crate::message::{OK, OUTPUT, PLUGIN, RUN_FAILED, SIGNAL, USAGE, one_line, reason, tell, tell_journal};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::report;
@@ -322,20 +323,20 @@ impl<'a, 'w> Run<'a, 'w> {
                 self.renew(pipeline);
             }
             let count = match step {
-                Step::End => break,
-                Step::Note(message) => {
+                ReadOutcome::End => break,
+                ReadOutcome::Note(message) => {
                     tell(&message);
                     continue;
                 }
                 // The line that was being written will not go on: its end is made here, in the text alone.
-                Step::Cut if ends_in_line => {
+                ReadOutcome::Cut if ends_in_line => {
                     ends_in_line = false;
                     let _ = pipeline.push(b"\n", &mut self.output);
                     self.flush();
                     continue;
                 }
-                Step::Cut | Step::Pause => continue,
-                Step::Bytes(count) => count,
+                ReadOutcome::Cut | ReadOutcome::Pause => continue,
+                ReadOutcome::Bytes(count) => count,
             };
             let bytes = &self.buffer[..count];
             ends_in_line = bytes.last() != Some(&b'\n');

@@ -19,8 +19,7 @@ use streamfmt::golden::{Cell, Suite};
 
 pub(crate) use check::Check;
 
-use crate::input::reason;
-use crate::message::{OK, OUTPUT, USAGE, one_line, tell, tell_problems};
+use crate::message::{OK, OUTPUT, USAGE, one_line, reason, tell, tell_problems};
 
 /// Nothing was tried.
 const NOTHING_RAN: u8 = 5;

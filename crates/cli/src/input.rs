@@ -1,14 +1,15 @@
 //! Where the bytes come from: files, pipes, a file that grows.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Seek};
+use std::io::{self, Seek};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::args::Args;
-use crate::follow::Follower;
+use crate::args::{self, Args};
+use crate::follow::{Follower, ReadOutcome, read_some};
+use crate::message::reason;
 use crate::signal::{Signals, Woken};
-use crate::usage;
+use crate::usage::command_meant;
 use crate::watch::TICK;
 
 /// After Ctrl-C the program that we read from may still have something to say. It is waited for this long.
@@ -41,7 +42,10 @@ impl Input {
                 inputs.push(Self::File(file.clone()));
                 continue;
             };
-            let meant = file.to_str().filter(|_| !file.exists()).and_then(usage::command_meant);
+            let meant = file
+                .to_str()
+                .filter(|_| !file.exists())
+                .and_then(|word| command_meant(word, &args::command()));
             let Some(meant) = meant else {
                 wrong.push(format!("{}: {message}", file.display()));
                 continue;
@@ -115,15 +119,6 @@ fn check(file: &Path, args: &Args) -> Result<(), String> {
     Ok(())
 }
 
-/// What went wrong, without the number that the system adds.
-pub(crate) fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or_default();
-    let mut rest = text.chars();
-    let first = rest.next().map(|ch| ch.to_ascii_lowercase());
-    first.into_iter().chain(rest).collect()
-}
-
 /// Standard input without a buffer between: what is there can be read at once.
 #[cfg(unix)]
 fn stdin() -> io::Result<File> {
@@ -145,21 +140,6 @@ pub(crate) enum Source {
     Pipe(File),
     /// A file that may grow.
     Growing(Follower),
-}
-
-/// What reading led to.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// So many bytes were read.
-    Bytes(usize),
-    /// Something happened to the file that the user should know.
-    Note(String),
-    /// A file took the place of another: a half line at the end of the old one will stay half.
-    Cut,
-    /// Nothing came for a while.
-    Pause,
-    /// There is no more.
-    End,
 }
 
 impl Source {
@@ -187,9 +167,9 @@ impl Source {
         signals: &mut Signals,
         watch_output: bool,
         pauses: bool,
-    ) -> io::Result<Step> {
+    ) -> io::Result<ReadOutcome> {
         match self {
-            Self::File { .. } if signals.caught().is_some() => Ok(Step::End),
+            Self::File { .. } if signals.caught().is_some() => Ok(ReadOutcome::End),
             Self::File { file, .. } => read_some(file, buffer),
             Self::Pipe(pipe) => read_pipe(pipe, buffer, signals, watch_output, pauses),
             Self::Growing(follower) => follower.read(buffer, signals, watch_output, pauses),
@@ -203,17 +183,17 @@ fn read_pipe(
     signals: &mut Signals,
     watch_output: bool,
     pauses: bool,
-) -> io::Result<Step> {
+) -> io::Result<ReadOutcome> {
     loop {
         if signals.caught().is_some() && !signals.interrupted() {
-            return Ok(Step::End);
+            return Ok(ReadOutcome::End);
         }
         let patience = if signals.interrupted() { Some(LAST_WORDS) } else { pauses.then_some(TICK) };
         match wait_for(pipe, signals, patience, watch_output)? {
             Woken::Input => return read_some(pipe, buffer),
             Woken::Signal => {}
-            Woken::Timeout if !signals.interrupted() => return Ok(Step::Pause),
-            Woken::Timeout | Woken::Closed => return Ok(Step::End),
+            Woken::Timeout if !signals.interrupted() => return Ok(ReadOutcome::Pause),
+            Woken::Timeout | Woken::Closed => return Ok(ReadOutcome::End),
         }
     }
 }
@@ -237,15 +217,4 @@ fn wait_for(
     watch_output: bool,
 ) -> io::Result<Woken> {
     signals.wait(Some(()), timeout, watch_output)
-}
-
-pub(crate) fn read_some(file: &mut File, buffer: &mut [u8]) -> io::Result<Step> {
-    loop {
-        match file.read(buffer) {
-            Ok(0) => return Ok(Step::End),
-            Ok(count) => return Ok(Step::Bytes(count)),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
 }

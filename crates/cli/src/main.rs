@@ -30,20 +30,19 @@ mod usage;
 mod watch;
 
 use std::env;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use streamfmt::core::redact::Redaction;
-use streamfmt::{Builder, Engine, Files, Looks, Problems};
+use streamfmt::{Engine, Files, Looks, Problems};
 
-use crate::args::{Args, Command, PluginErrors};
+use crate::args::{Args, Command};
 use crate::assets::Assets;
-use crate::choice::Choice;
 use crate::format::{Engines, Run};
 use crate::input::Input;
-use crate::message::{OK, OUTPUT, SIGNAL, USAGE, tell, tell_problems};
+use crate::message::{OUTPUT, SIGNAL, USAGE, reason, tell, tell_problems};
+use crate::output::write_out;
 use crate::signal::Signals;
 use crate::watch::Watch;
 
@@ -82,7 +81,7 @@ fn run() -> Result<u8, u8> {
         tell("--watch shows a file again and again: on a terminal, or with --output");
         return Err(USAGE);
     }
-    let looks = terminal::looks(&args);
+    let looks = args.looks();
     let assets = Assets::wanted(&args);
     let build = |files: Files| engine(&args, &looks, assets.as_ref(), files);
     let engine = build(Files::default()).map_err(|problems| {
@@ -102,7 +101,7 @@ fn run() -> Result<u8, u8> {
     let also = also::engines(&args, &engine).ok_or(USAGE)?;
     let mut watch = args.watch.then(|| Watch::new(&build, &engine));
     let mut signals = Signals::catch().map_err(|error| {
-        tell(&format!("can't wait for signals: {}", input::reason(&error)));
+        tell(&format!("can't wait for signals: {}", reason(&error)));
         OUTPUT
     })?;
     let mut engine = Rc::new(engine);
@@ -128,26 +127,6 @@ fn run() -> Result<u8, u8> {
     }
 }
 
-/// What holds for all outputs.
-fn common(args: &Args, choice: &Choice, files: Files) -> Builder {
-    let mut builder = choice
-        .builder()
-        .dialect(&args.from)
-        .only(args.only.iter().cloned())
-        .hide(args.hide.iter().cloned())
-        .ascii(args.ascii)
-        .timestamps(args.timestamps)
-        .inline_plugin_errors(args.plugin_errors == PluginErrors::Inline)
-        .files(files);
-    if args.redact {
-        builder = builder.redact(&Redaction::everything());
-    }
-    for path in &args.plugin {
-        builder = builder.plugin(path);
-    }
-    builder
-}
-
 /// Reads the user's choices.
 fn engine(
     args: &Args,
@@ -155,7 +134,7 @@ fn engine(
     assets: Option<&Arc<Assets>>,
     files: Files,
 ) -> Result<Engine, Problems> {
-    let mut builder = common(args, &args.choice, files).looks(looks.clone());
+    let mut builder = args.builder(&args.choice, files).looks(looks.clone());
     if let Some(name) = &args.to {
         builder = builder.writer(name);
     }
@@ -191,15 +170,4 @@ fn generate(command: &Command) -> Result<Vec<u8>, u8> {
         | Command::Profile(_) => {}
     }
     Ok(page)
-}
-
-fn write_out(text: &[u8]) -> Result<u8, u8> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(text).and_then(|()| stdout.write_all(b"\n")).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            tell(&format!("can't write standard output: {}", input::reason(&error)));
-            Err(OUTPUT)
-        }
-        _ => Ok(OK),
-    }
 }

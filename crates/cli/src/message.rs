@@ -67,3 +67,12 @@ pub(crate) fn tell_journal(journal: &Journal) {
 pub(crate) fn one_line(text: &str) -> String {
     clean(text).replace('\n', "␊")
 }
+
+/// What went wrong, without the number that the system adds.
+pub(crate) fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    let mut rest = text.chars();
+    let first = rest.next().map(|ch| ch.to_ascii_lowercase());
+    first.into_iter().chain(rest).collect()
+}

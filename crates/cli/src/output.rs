@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use streamfmt::Tail;
 
-use crate::input::reason;
+use crate::message::{OK, OUTPUT, reason, tell};
 use crate::signal::Signals;
 
 /// Text is passed on in pieces of about this size, so that memory stays bounded and a closed pipe is seen.
@@ -247,6 +247,18 @@ impl Drop for Replacement {
         if let Some(draft) = &self.draft {
             let _ = fs::remove_file(draft);
         }
+    }
+}
+
+/// Writes a page to standard output, and gives the exit code. A failure is told; a closed pipe is none.
+pub(crate) fn write_out(text: &[u8]) -> Result<u8, u8> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text).and_then(|()| stdout.write_all(b"\n")).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            tell(&format!("can't write standard output: {}", reason(&error)));
+            Err(OUTPUT)
+        }
+        _ => Ok(OK),
     }
 }
 

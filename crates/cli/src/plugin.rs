@@ -15,8 +15,8 @@ use streamfmt::{Files, Folders, Problem, Problems};
 use crate::choice::{Choice, build};
 use crate::folders::folders;
 use crate::golden;
-use crate::message::{OUTPUT, RUN_FAILED, USAGE, one_line, tell, tell_problems};
-use crate::write_out;
+use crate::message::{OUTPUT, RUN_FAILED, USAGE, one_line, reason, tell, tell_problems};
+use crate::output::write_out;
 
 /// Makes, checks, tries, installs and lists plugins.
 #[derive(Debug, clap::Args)]
@@ -176,7 +176,7 @@ fn types(folder: &Path) -> Result<u8, u8> {
     for (name, content) in starter::editor_files() {
         let path = folder.join(name);
         fs::write(&path, content).map_err(|error| {
-            tell(&format!("can't write {}: {}", path.display(), crate::input::reason(&error)));
+            tell(&format!("can't write {}: {}", path.display(), reason(&error)));
             OUTPUT
         })?;
         let _ = writeln!(text, "{}", one_line(&path.display().to_string()));
@@ -352,7 +352,7 @@ fn pack(path: &Path, output: Option<&Path>) -> Result<u8, u8> {
     let archive = tree.archive(&top).map_err(|error| complain(error.to_string()))?;
     let file = output.map_or_else(|| PathBuf::from(format!("{top}.tar.gz")), Path::to_owned);
     fs::write(&file, archive).map_err(|error| {
-        tell(&format!("can't write {}: {}", file.display(), crate::input::reason(&error)));
+        tell(&format!("can't write {}: {}", file.display(), reason(&error)));
         OUTPUT
     })?;
     let file = one_line(&file.display().to_string());

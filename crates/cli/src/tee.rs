@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::input::reason;
+use crate::message::reason;
 
 /// A copy of the input. When it can't be written, the formatting goes on without it.
 pub(crate) struct Tee {

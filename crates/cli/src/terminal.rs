@@ -2,62 +2,69 @@
 
 use std::env;
 use std::io::{self, IsTerminal};
-use std::path::Path;
 use std::sync::Arc;
 
+use clap::ValueEnum;
 use jiff::tz::TimeZone;
 use streamfmt::core::profile::Ci;
 use streamfmt::core::theme::{Appearance, ColorDepth};
 use streamfmt::{Background, Looks};
 
-use crate::args::{Args, When};
 use crate::background;
 use crate::message::tell;
 
 /// Narrower is no layout any more.
 const NARROWEST: usize = 20;
 
+/// Whether there are colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+/// What was asked for.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct LookOptions<'a> {
+    /// The output format.
+    pub(crate) to: Option<&'a str>,
+    pub(crate) color: When,
+    pub(crate) width: Option<usize>,
+    /// Whether a file is written instead of standard output.
+    pub(crate) is_file: bool,
+    /// Whether standard input is read: what is read from a terminal is the input then, not an answer.
+    pub(crate) reads_stdin: bool,
+    pub(crate) timestamps: bool,
+}
+
+impl LookOptions<'_> {
+    fn zone(&self) -> Option<TimeZone> {
+        self.timestamps.then(TimeZone::system)
+    }
+}
+
 /// What the file of an output of format `to` beside the main one can show. The options for a terminal don't hold for it.
-pub(crate) fn looks_of_file(args: &Args, to: &str) -> Looks {
-    let asked = Asked { to: Some(to), color: When::Auto, width: None, is_file: true };
+pub(crate) fn looks_of_file(to: &str, timestamps: bool) -> Looks {
+    let asked = LookOptions { to: Some(to), is_file: true, timestamps, ..LookOptions::default() };
     let surroundings = Surroundings {
         is_terminal: false,
         can_ask: false,
         columns: &|| None,
         variable: &|name| env::var(name).ok(),
     };
-    Looks { zone: zone(args), ..surroundings.looks(&asked) }
+    surroundings.looks(&asked)
 }
 
 /// What standard output, or the file that is written instead, can show.
-pub(crate) fn looks(args: &Args) -> Looks {
-    let is_terminal = args.output.is_none() && io::stdout().is_terminal();
+pub(crate) fn looks(asked: &LookOptions<'_>) -> Looks {
+    let is_terminal = !asked.is_file && io::stdout().is_terminal();
     let columns = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
-    // What is read from the terminal itself is the input then, not an answer.
-    let is_read = io::stdin().is_terminal() && args.files.iter().any(|file| file == Path::new("-"));
-    let can_ask = is_terminal && !is_read;
+    let can_ask = is_terminal && !(asked.reads_stdin && io::stdin().is_terminal());
     let surroundings =
         Surroundings { is_terminal, can_ask, columns: &columns, variable: &|name| env::var(name).ok() };
-    Looks { zone: zone(args), ..surroundings.looks(&Asked::of(args)) }
-}
-
-fn zone(args: &Args) -> Option<TimeZone> {
-    args.timestamps.then(TimeZone::system)
-}
-
-/// What was asked for.
-struct Asked<'a> {
-    to: Option<&'a str>,
-    color: When,
-    width: Option<usize>,
-    /// Whether a file is written instead of standard output.
-    is_file: bool,
-}
-
-impl<'a> Asked<'a> {
-    fn of(args: &'a Args) -> Self {
-        Self { to: args.to.as_deref(), color: args.color, width: args.width, is_file: args.output.is_some() }
-    }
+    surroundings.looks(asked)
 }
 
 /// What the decision depends on.
@@ -70,7 +77,7 @@ struct Surroundings<'a> {
 }
 
 impl Surroundings<'_> {
-    fn looks(&self, asked: &Asked<'_>) -> Looks {
+    fn looks(&self, asked: &LookOptions<'_>) -> Looks {
         Looks {
             color: self.wants_color(asked).then(|| self.depth()),
             force_color: asked.color == When::Always,
@@ -78,7 +85,7 @@ impl Surroundings<'_> {
             is_width_fixed: asked.width.is_some(),
             links: self.is_terminal && self.follows_links(),
             background: self.background(),
-            zone: None,
+            zone: asked.zone(),
             ci: if asked.is_file { Ci::None } else { self.ci() },
         }
     }
@@ -97,7 +104,7 @@ impl Surroundings<'_> {
         }
     }
 
-    fn wants_color(&self, asked: &Asked<'_>) -> bool {
+    fn wants_color(&self, asked: &LookOptions<'_>) -> bool {
         let forced = self.get("CLICOLOR_FORCE").is_some_and(|value| value != "0");
         match asked.color {
             When::Always => true,
@@ -184,85 +191,91 @@ impl Surroundings<'_> {
 mod tests {
     use super::*;
 
-    /// The looks for a line of options, with a terminal of 100 columns or none.
-    fn looks(line: &str, is_terminal: bool, variables: &[(&str, &str)]) -> Looks {
-        let words = ["streamfmt"].into_iter().chain(line.split_whitespace()).map(Into::into);
-        let args = Args::read(words).unwrap();
+    const NONE: LookOptions<'_> = LookOptions {
+        to: None,
+        color: When::Auto,
+        width: None,
+        is_file: false,
+        reads_stdin: false,
+        timestamps: false,
+    };
+    const ALWAYS: LookOptions<'_> = LookOptions { color: When::Always, ..NONE };
+    const NEVER: LookOptions<'_> = LookOptions { color: When::Never, ..NONE };
+    const ANSI: LookOptions<'_> = LookOptions { to: Some("ansi"), ..NONE };
+
+    fn width(width: usize) -> LookOptions<'static> {
+        LookOptions { width: Some(width), ..NONE }
+    }
+
+    /// The looks with a terminal of 100 columns or none.
+    fn looks(asked: LookOptions<'_>, is_terminal: bool, variables: &[(&str, &str)]) -> Looks {
         let variable = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
         Surroundings { is_terminal, can_ask: false, columns: &|| Some(100), variable: &variable }
-            .looks(&Asked::of(&args))
+            .looks(&asked)
     }
 
     #[test]
     fn colours_need_a_terminal_or_a_wish() {
-        for (line, is_terminal, variables, colored) in [
-            ("", true, &[][..], true),
-            ("", false, &[], false),
-            ("--color always", false, &[("NO_COLOR", "1")], true),
-            ("--color never", true, &[("CLICOLOR_FORCE", "1")], false),
-            ("--color never --to ansi", true, &[], false),
-            ("--to ansi", false, &[], true),
-            ("", true, &[("NO_COLOR", "1")], false),
-            ("", true, &[("NO_COLOR", "")], true),
-            ("", false, &[("CLICOLOR_FORCE", "1")], true),
-            ("", false, &[("CLICOLOR_FORCE", "0")], false),
-            ("", true, &[("TERM", "dumb")], false),
+        for (asked, is_terminal, variables, colored) in [
+            (NONE, true, &[][..], true),
+            (NONE, false, &[], false),
+            (ALWAYS, false, &[("NO_COLOR", "1")], true),
+            (NEVER, true, &[("CLICOLOR_FORCE", "1")], false),
+            (LookOptions { color: When::Never, ..ANSI }, true, &[], false),
+            (ANSI, false, &[], true),
+            (NONE, true, &[("NO_COLOR", "1")], false),
+            (NONE, true, &[("NO_COLOR", "")], true),
+            (NONE, false, &[("CLICOLOR_FORCE", "1")], true),
+            (NONE, false, &[("CLICOLOR_FORCE", "0")], false),
+            (NONE, true, &[("TERM", "dumb")], false),
         ] {
-            assert_eq!(
-                looks(line, is_terminal, variables).color.is_some(),
-                colored,
-                "{line:?} {variables:?}"
-            );
+            assert_eq!(looks(asked, is_terminal, variables).color.is_some(), colored, "{variables:?}");
         }
     }
 
     #[test]
     fn the_width_is_the_terminals_unless_told() {
-        for (line, is_terminal, columns, width) in [
-            ("", true, "", Some(100)),
-            ("", true, "60", Some(60)),
-            ("", true, "0", Some(100)),
-            ("", true, "1", Some(NARROWEST)),
-            ("", false, "60", None),
-            ("--width 40", false, "60", Some(40)),
-            ("--width 0", true, "60", None),
+        for (asked, is_terminal, columns, width) in [
+            (NONE, true, "", Some(100)),
+            (NONE, true, "60", Some(60)),
+            (NONE, true, "0", Some(100)),
+            (NONE, true, "1", Some(NARROWEST)),
+            (NONE, false, "60", None),
+            (width(40), false, "60", Some(40)),
+            (width(0), true, "60", None),
         ] {
-            assert_eq!(
-                looks(line, is_terminal, &[("COLUMNS", columns)]).width,
-                width,
-                "{line:?} {columns:?}"
-            );
+            assert_eq!(looks(asked, is_terminal, &[("COLUMNS", columns)]).width, width, "{columns:?}");
         }
     }
 
     #[test]
     fn depth_background_and_links_are_read_from_the_environment() {
         let told =
-            looks("", true, &[("COLORTERM", "truecolor"), ("COLORFGBG", "0;15"), ("VTE_VERSION", "7200")]);
+            looks(NONE, true, &[("COLORTERM", "truecolor"), ("COLORFGBG", "0;15"), ("VTE_VERSION", "7200")]);
         assert_eq!((told.color, told.links), (Some(ColorDepth::TrueColor), true));
         assert!(matches!(told.background, Background::Known(Appearance::Light)));
         let told =
-            looks("", true, &[("TERM", "tmux-256color"), ("COLORFGBG", "15;0"), ("VTE_VERSION", "7200")]);
+            looks(NONE, true, &[("TERM", "tmux-256color"), ("COLORFGBG", "15;0"), ("VTE_VERSION", "7200")]);
         assert_eq!((told.color, told.links), (Some(ColorDepth::Ansi256), false));
         assert!(matches!(told.background, Background::Known(Appearance::Dark)));
-        let told = looks("", true, &[("COLORFGBG", "15;0"), ("STREAMFMT_BACKGROUND", "light")]);
+        let told = looks(NONE, true, &[("COLORFGBG", "15;0"), ("STREAMFMT_BACKGROUND", "light")]);
         assert!(matches!(told.background, Background::Known(Appearance::Light)));
-        assert!(!looks("--color always", false, &[("VTE_VERSION", "7200")]).links);
+        assert!(!looks(ALWAYS, false, &[("VTE_VERSION", "7200")]).links);
     }
 
     #[test]
     fn the_log_of_a_service_is_known_by_its_variables() {
-        for (line, variables, ci) in [
-            ("", &[][..], Ci::None),
-            ("", &[("CI", "true")], Ci::Plain),
-            ("", &[("CI", "false")], Ci::None),
-            ("", &[("CI", "true"), ("GITHUB_ACTIONS", "true")], Ci::Github),
-            ("", &[("CI", "true"), ("GITLAB_CI", "true")], Ci::Gitlab),
-            ("-o x.txt", &[("GITHUB_ACTIONS", "true")], Ci::None),
+        for (asked, variables, ci) in [
+            (NONE, &[][..], Ci::None),
+            (NONE, &[("CI", "true")], Ci::Plain),
+            (NONE, &[("CI", "false")], Ci::None),
+            (NONE, &[("CI", "true"), ("GITHUB_ACTIONS", "true")], Ci::Github),
+            (NONE, &[("CI", "true"), ("GITLAB_CI", "true")], Ci::Gitlab),
+            (LookOptions { is_file: true, ..NONE }, &[("GITHUB_ACTIONS", "true")], Ci::None),
         ] {
-            assert_eq!(looks(line, false, variables).ci, ci, "{line:?} {variables:?}");
+            assert_eq!(looks(asked, false, variables).ci, ci, "{variables:?}");
         }
     }
 }

@@ -1,6 +1,5 @@
 //! `streamfmt theme`: lists, shows, checks and tries themes.
 
-use std::ffi::OsString;
 use std::fmt::Write;
 
 use streamfmt::core::pipeline::Pipeline;
@@ -8,10 +7,11 @@ use streamfmt::core::theme::{Appearance, Theme as Look};
 use streamfmt::themes::Known;
 use streamfmt::{Background, Engine, Themes};
 
-use crate::args::{Args, When};
 use crate::message::{OK, USAGE, one_line, tell, tell_problems};
+use crate::output::write_out;
+use crate::terminal::{LookOptions, When};
 use crate::usage::number;
-use crate::{folders, terminal, write_out};
+use crate::{folders, terminal};
 
 /// A short session that has a bit of everything.
 const SAMPLE: &str = include_str!("preview.jsonl");
@@ -156,16 +156,7 @@ fn check(themes: &Themes, names: &[String]) -> Result<u8, u8> {
 }
 
 fn preview(names: &[String], color: When, width: Option<usize>) -> Result<u8, u8> {
-    let mut words: Vec<OsString> = vec!["streamfmt".into(), "--color".into()];
-    words.push(match color {
-        When::Auto => "auto".into(),
-        When::Always => "always".into(),
-        When::Never => "never".into(),
-    });
-    if let Some(width) = width {
-        words.extend(["--width".into(), width.to_string().into()]);
-    }
-    let mut looks = terminal::looks(&Args::read(words)?);
+    let mut looks = terminal::looks(&LookOptions { color, width, ..LookOptions::default() });
     if looks.color.is_none() {
         tell("no colours are wanted here, so all themes look the same (--color always shows them)");
     }

@@ -9,8 +9,8 @@ use streamfmt::config::{Config, Project, Request};
 use streamfmt::{Closure, Folders, Problem, Problems, Standing, Trust};
 
 use crate::folders::folders;
-use crate::message::{OK, RUN_FAILED, USAGE, one_line, tell, tell_problems};
-use crate::write_out;
+use crate::message::{OK, RUN_FAILED, USAGE, one_line, reason, tell, tell_problems};
+use crate::output::write_out;
 
 /// Files that are listed; the rest is counted.
 const MOST_FILES: usize = 200;
@@ -55,7 +55,7 @@ impl Command {
         }
         let path = self.path.clone().unwrap_or_else(|| folders.work.clone());
         let path = path.canonicalize().map_err(|error| {
-            tell(&format!("can't look at {}: {}", path.display(), crate::input::reason(&error)));
+            tell(&format!("can't look at {}: {}", path.display(), reason(&error)));
             USAGE
         })?;
         let work = if path.is_dir() { path } else { path.parent().map(Path::to_owned).unwrap_or_default() };

@@ -10,7 +10,6 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use streamfmt::core::nearest::nearest;
 
-use crate::args;
 use crate::message::{tell, tell_below};
 
 /// Tells what is wrong with `arguments`, as `error` says, which `command` made of them.
@@ -23,12 +22,11 @@ pub(crate) fn tell_usage(error: &Error, command: &Command, arguments: &[OsString
     }
 }
 
-/// What to say of a `word` that was taken for the name of a file, though none has it, if a command was meant.
-pub(crate) fn command_meant(word: &str) -> Option<String> {
+/// What to say of a `word` that was taken for the name of a file, though none has it, if a command below `command` was meant.
+pub(crate) fn command_meant(word: &str, command: &Command) -> Option<String> {
     if word == "help" {
         return Some("did you mean --help?".to_owned());
     }
-    let command = args::command();
     let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
     if names.contains(&word) {
         return Some(format!("the command \"{word}\" goes before all options and files"));

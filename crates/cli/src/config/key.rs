@@ -11,7 +11,7 @@ use streamfmt::lua::manifest::Manifest;
 use crate::choice::{Choice, build};
 use crate::folders::folders;
 use crate::message::{USAGE, one_line, tell};
-use crate::write_out;
+use crate::output::write_out;
 
 /// A key with what is said of it everywhere.
 struct Row {

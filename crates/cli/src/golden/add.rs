@@ -9,8 +9,7 @@ use streamfmt::golden::add::{Lines, add};
 use streamfmt::golden::report::word;
 
 use super::{Page, usual_folder};
-use crate::input::reason;
-use crate::message::{OK, USAGE, one_line, tell};
+use crate::message::{OK, USAGE, one_line, reason, tell};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Add {

@@ -8,8 +8,7 @@ use streamfmt::golden::report::Kind;
 use streamfmt::golden::{Checker, Chunks, Report, Summary};
 
 use super::{Page, Wanted, bless_command, is_ci, style, threads};
-use crate::input::reason;
-use crate::message::{OUTPUT, tell};
+use crate::message::{OUTPUT, reason, tell};
 use crate::usage::number;
 
 #[derive(Debug, clap::Args)]

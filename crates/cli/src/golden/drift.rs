@@ -11,8 +11,7 @@ use streamfmt::golden::drift::{Baseline, Drift as Finder, Found, What, dialect_o
 use streamfmt::json::pretty;
 
 use super::{NOTHING_RAN, Page};
-use crate::input::reason;
-use crate::message::{OK, OUTPUT, USAGE, one_line, tell, tell_journal, tell_problems};
+use crate::message::{OK, OUTPUT, USAGE, one_line, reason, tell, tell_journal, tell_problems};
 
 /// Something new was found.
 const NEWS: u8 = 1;
