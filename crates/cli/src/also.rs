@@ -11,9 +11,9 @@ use streamfmt::core::pipeline::{Report, Sink};
 use streamfmt::{Engine, Problem, Problems};
 
 use crate::args::{AlsoArg, Args};
-use crate::choice::Choice;
+use crate::choice::SettingsChoice;
 use crate::message::{reason, tell, tell_problems};
-use crate::output::Output;
+use crate::output::TextOutput;
 use crate::signal::Signals;
 use crate::{report, terminal};
 
@@ -42,7 +42,7 @@ pub(crate) fn engines(args: &Args, main: &Engine) -> Option<Vec<Engine>> {
 
 /// The choices for an output. The error holds what is wrong with them, by the name of its option.
 fn engine(args: &Args, wanted: &AlsoArg, main: &Engine) -> Result<Engine, Problems> {
-    let choice = Choice { profile: wanted.profile.clone(), ..args.choice.clone() };
+    let choice = SettingsChoice { profile: wanted.profile.clone(), ..args.choice.clone() };
     let builder = args
         .builder(&choice, main.files().clone())
         .writer(&wanted.to)
@@ -59,19 +59,19 @@ fn engine(args: &Args, wanted: &AlsoArg, main: &Engine) -> Result<Engine, Proble
 }
 
 /// An output beside the main one that is open, or was.
-pub(crate) struct Also {
+pub(crate) struct AlsoOutput {
     wanted: AlsoArg,
     /// Where it is written, if it could be opened.
-    output: Option<Arc<Mutex<Output>>>,
+    output: Option<Arc<Mutex<TextOutput>>>,
     has_failed: bool,
     report: Report,
 }
 
-impl Also {
+impl AlsoOutput {
     /// Opens the output's file. A failure is told.
     pub(crate) fn open(args: &Args, wanted: &AlsoArg, engine: &Engine, signals: &mut Signals) -> Self {
         let is_growing = args.follow && !engine.is_document();
-        let output = Output::beside(&wanted.path, is_growing, signals).map_err(|message| tell(&message));
+        let output = TextOutput::beside(&wanted.path, is_growing, signals).map_err(|message| tell(&message));
         let has_failed = output.is_err();
         let output = output.ok().map(|output| Arc::new(Mutex::new(output)));
         Self { wanted: wanted.clone(), output, has_failed, report: Report::default() }
@@ -132,12 +132,12 @@ impl Also {
 }
 
 /// A summary of one input.
-pub(crate) struct Summary<'a> {
+pub(crate) struct SummaryFile<'a> {
     path: &'a Path,
     text: Arc<Mutex<String>>,
 }
 
-impl<'a> Summary<'a> {
+impl<'a> SummaryFile<'a> {
     /// A summary that will be appended to `path`, and the output for a pipeline.
     pub(crate) fn new(path: &'a Path, engine: &Engine) -> (Self, Sink) {
         let text = Arc::new(Mutex::new(String::new()));
@@ -171,15 +171,15 @@ pub(crate) fn check(args: &Args, main: Option<&Path>) -> Result<(), String> {
     if args.files.len() > 1 {
         return Err(format!("several files can't go into one: {first} takes a single FILE"));
     }
-    let named = |option: &str, path: &Path| (format!("{option} {}", path.display()), Place::of(path));
+    let named = |option: &str, path: &Path| (format!("{option} {}", path.display()), FilePlace::of(path));
     let mut taken = vec![match main {
         Some(path) if path != Path::new("-") => named("-o", path),
-        _ => ("the main output (-o FILE writes that elsewhere)".to_owned(), Place::of(Path::new("-"))),
+        _ => ("the main output (-o FILE writes that elsewhere)".to_owned(), FilePlace::of(Path::new("-"))),
     }];
     taken.extend(args.tee.as_deref().map(|path| named("--tee", path)));
     taken.extend(args.summary.as_deref().map(|path| named("--summary", path)));
     for wanted in &args.also {
-        let place = Place::of(&wanted.path);
+        let place = FilePlace::of(&wanted.path);
         if let Some((other, _)) = taken.iter().find(|(_, taken)| place.is_some() && *taken == place) {
             return Err(format!("{wanted} writes to the same place as {other}"));
         }
@@ -190,7 +190,7 @@ pub(crate) fn check(args: &Args, main: Option<&Path>) -> Result<(), String> {
 
 /// Where a path leads, however it is spelled.
 #[derive(PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum FilePlace {
     /// To something that there is: its device and number.
     #[cfg(unix)]
     Node(u64, u64),
@@ -198,7 +198,7 @@ pub(crate) enum Place {
     Path(PathBuf),
 }
 
-impl Place {
+impl FilePlace {
     /// The place that a path leads to; none for the null device, which takes everything.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         if let Some(metadata) = metadata(path) {

@@ -13,15 +13,15 @@ use streamfmt::engine::WRITERS;
 use streamfmt::profile::BUILT_IN;
 use streamfmt::{Builder, Files, Looks};
 
-use crate::choice::Choice;
-use crate::config::{self, ConfigCommand, ProfileCommand};
-use crate::explain::Explain;
-use crate::golden::Golden;
+use crate::choice::SettingsChoice;
+use crate::config::{self, ConfigArgs, ProfileArgs};
+use crate::explain::ExplainArgs;
+use crate::golden::GoldenArgs;
 use crate::message::{OK, USAGE};
-use crate::plugin::Plugin;
+use crate::plugin::PluginArgs;
 use crate::terminal::{self, LookOptions, When};
-use crate::theme::Theme;
-use crate::trust;
+use crate::theme::ThemeArgs;
+use crate::trust::TrustArgs;
 use crate::usage::{number, tell_usage};
 
 /// Readable output for the event streams of coding agents.
@@ -36,7 +36,7 @@ use crate::usage::{number, tell_usage};
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
+    pub(crate) command: Option<ProgramCommand>,
 
     /// Files to format, one after the other; standard input if there is none, or for `-`. One that is named like
     /// a command is given as ./NAME
@@ -121,7 +121,7 @@ pub(crate) struct Args {
     pub(crate) report: bool,
 
     #[command(flatten)]
-    pub(crate) choice: Choice,
+    pub(crate) choice: SettingsChoice,
 
     /// Load plugins, profiles and themes anew when they are saved: a file is shown again from its start, a stream
     /// goes on with them; until interrupted
@@ -143,21 +143,21 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum ProgramCommand {
     /// Tell which profiles there are and what they say
-    Profile(ProfileCommand),
+    Profile(ProfileArgs),
     /// List, show, check and try themes
-    Theme(Theme),
+    Theme(ThemeArgs),
     /// Make, check, try, install and list plugins
-    Plugin(Plugin),
+    Plugin(PluginArgs),
     /// Test plugins, profiles and themes: an input, and what is to come out of it
-    Golden(Golden),
+    Golden(GoldenArgs),
     /// Tell which plugins and profiles say something of a tool or a kind, and where they were told to
-    Explain(Explain),
+    Explain(ExplainArgs),
     /// Tell what the settings are, where each was said, and what is wrong with them
-    Config(ConfigCommand),
+    Config(ConfigArgs),
     /// Show what a project brings along, and trust it or deny it
-    Trust(trust::Command),
+    Trust(TrustArgs),
     /// Write a completion script for a shell
     Completions {
         /// The shell
@@ -212,7 +212,7 @@ impl Args {
     }
 
     /// The choices that hold for all outputs, with this choice of settings.
-    pub(crate) fn builder(&self, choice: &Choice, files: Files) -> Builder {
+    pub(crate) fn builder(&self, choice: &SettingsChoice, files: Files) -> Builder {
         let mut builder = choice
             .builder()
             .dialect(&self.from)
@@ -299,21 +299,21 @@ pub(crate) fn short_help() -> String {
     )
 }
 
-fn dialects() -> Names {
+fn dialects() -> NameParser {
     let known = ["auto"].into_iter().chain(DIALECTS.iter().map(|dialect| dialect.name));
-    Names(known.map(PossibleValue::new).collect())
+    NameParser(known.map(PossibleValue::new).collect())
 }
 
-fn writers() -> Names {
-    Names(WRITERS.iter().map(|row| PossibleValue::new(row.name).help(row.about)).collect())
+fn writers() -> NameParser {
+    NameParser(WRITERS.iter().map(|row| PossibleValue::new(row.name).help(row.about)).collect())
 }
 
 /// Known names, for help and completion. Plugins may bring others, so any name is taken here; it is checked once
 /// they are loaded.
 #[derive(Clone)]
-struct Names(Vec<PossibleValue>);
+struct NameParser(Vec<PossibleValue>);
 
-impl TypedValueParser for Names {
+impl TypedValueParser for NameParser {
     type Value = String;
 
     fn parse_ref(

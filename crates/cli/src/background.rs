@@ -38,7 +38,7 @@ mod unix {
         if !answers(&term, env::var_os("TMUX").is_some()) {
             return None;
         }
-        let quiet = Quiet::begin(io::stdout())?;
+        let quiet = RawTerminal::begin(io::stdout())?;
         if quiet.is_readable() {
             return None;
         }
@@ -58,12 +58,12 @@ mod unix {
 
     /// A terminal that shows nothing of what it receives and gives each byte at once, until this ends. In lines it
     /// would hide what was typed of the next.
-    struct Quiet {
+    struct RawTerminal {
         terminal: Stdout,
         before: Termios,
     }
 
-    impl Quiet {
+    impl RawTerminal {
         /// `None` if the terminal isn't ours.
         fn begin(terminal: Stdout) -> Option<Self> {
             // Setting up a terminal from its background would stop the program.
@@ -85,7 +85,7 @@ mod unix {
         }
     }
 
-    impl Drop for Quiet {
+    impl Drop for RawTerminal {
         fn drop(&mut self) {
             // What was typed meanwhile stays.
             let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.before);

@@ -10,7 +10,7 @@ use crate::message::{USAGE, tell, tell_problems};
 
 /// Which settings are used.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct Choice {
+pub(crate) struct SettingsChoice {
     /// How much is said: default, full, quiet, ci, review, plain, one of your own, or the path of a file
     #[arg(long, value_name = "NAME", help_heading = "What is shown", display_order = 0)]
     pub(crate) profile: Option<String>,
@@ -32,7 +32,7 @@ pub(crate) struct Choice {
     pub(crate) strict_config: bool,
 }
 
-impl Choice {
+impl SettingsChoice {
     /// Begins to choose, with what these options and the environment say.
     pub(crate) fn builder(&self) -> Builder {
         let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());

@@ -13,7 +13,7 @@ use streamfmt::config::tree::Setting;
 use streamfmt::config::{Config, schema};
 use streamfmt::{Engine, Problems};
 
-use crate::choice::{Choice, build};
+use crate::choice::{SettingsChoice, build};
 use crate::folders::folders;
 use crate::message::{OK, OUTPUT, RUN_FAILED, USAGE, one_line, reason, tell, tell_problems};
 use crate::output::write_out;
@@ -26,13 +26,13 @@ const STARTER: &str = include_str!("config/starter.toml");
 
 /// Tells what the settings are, where each was said, and what is wrong with them.
 #[derive(Debug, clap::Args)]
-pub(crate) struct ConfigCommand {
+pub(crate) struct ConfigArgs {
     #[command(subcommand)]
-    command: Command,
+    command: ConfigCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum ConfigCommand {
     /// Write a file of settings to begin with, in which everything is commented out
     Init {
         /// The file, which must not be there yet; without one it is your own
@@ -49,14 +49,14 @@ enum Command {
         #[arg(long, requires = "origin")]
         all: bool,
         #[command(flatten)]
-        choice: Choice,
+        choice: SettingsChoice,
     },
     /// Say what a key is for, what it may be, and what it is now
     Explain {
         /// The key, such as `limits.result-lines`, `tool.Bash.arg` or `switch`
         key: String,
         #[command(flatten)]
-        choice: Choice,
+        choice: SettingsChoice,
     },
     /// Say all that is wrong with files of settings; exit with 1 if anything is
     Check {
@@ -68,23 +68,23 @@ enum Command {
     /// List the files that are looked for, the lowest first
     Path {
         #[command(flatten)]
-        choice: Choice,
+        choice: SettingsChoice,
     },
 }
 
 /// Tells which profiles there are and what they say.
 #[derive(Debug, clap::Args)]
-pub(crate) struct ProfileCommand {
+pub(crate) struct ProfileArgs {
     #[command(subcommand)]
-    command: ProfileSub,
+    command: ProfileCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum ProfileSub {
+enum ProfileCommand {
     /// List the profiles that can be chosen by name; the one that is used is marked
     List {
         #[command(flatten)]
-        choice: Choice,
+        choice: SettingsChoice,
     },
     /// Write all that a profile says, with what it extends
     Show {
@@ -96,12 +96,12 @@ enum ProfileSub {
     },
 }
 
-impl ConfigCommand {
+impl ConfigArgs {
     /// Does what it says. An error is an exit code whose reason was told.
     pub(crate) fn run(&self) -> Result<u8, u8> {
         match &self.command {
-            Command::Init { file } => init(file.as_deref()),
-            Command::Show { key, origin, all, choice } => {
+            ConfigCommand::Init { file } => init(file.as_deref()),
+            ConfigCommand::Show { key, origin, all, choice } => {
                 let engine = build(choice.builder())?;
                 let settings = engine.resolved().tree.settings();
                 let chosen: Vec<_> = settings.iter().filter(|it| is_of(&it.name, key.as_deref())).collect();
@@ -115,10 +115,10 @@ impl ConfigCommand {
                 let head = if key.is_none() { about(&engine) } else { String::new() };
                 write_out(format!("{head}{}", lines(&chosen, *origin, *all)).trim_end().as_bytes())
             }
-            Command::Explain { key, choice } => explain(key, choice),
-            Command::Check { files } => check(files),
-            Command::Schema => write_out(schema::schema().trim_end().as_bytes()),
-            Command::Path { choice } => {
+            ConfigCommand::Explain { key, choice } => explain(key, choice),
+            ConfigCommand::Check { files } => check(files),
+            ConfigCommand::Schema => write_out(schema::schema().trim_end().as_bytes()),
+            ConfigCommand::Path { choice } => {
                 let engine = build(choice.builder())?;
                 write_out(paths(engine.config()).trim_end().as_bytes())
             }
@@ -126,16 +126,16 @@ impl ConfigCommand {
     }
 }
 
-impl ProfileCommand {
+impl ProfileArgs {
     /// Does what it says. An error is an exit code whose reason was told.
     pub(crate) fn run(&self) -> Result<u8, u8> {
         match &self.command {
-            ProfileSub::List { choice } => {
+            ProfileCommand::List { choice } => {
                 let engine = build(choice.builder())?;
                 write_out(profiles(&engine).trim_end().as_bytes())
             }
-            ProfileSub::Show { name, origin } => {
-                let choice = Choice { profile: Some(name.clone()), ..Choice::default() };
+            ProfileCommand::Show { name, origin } => {
+                let choice = SettingsChoice { profile: Some(name.clone()), ..SettingsChoice::default() };
                 let engine = build(choice.builder())?;
                 let settings = engine.resolved().tree.settings();
                 let chosen: Vec<_> = settings.iter().collect();
@@ -212,7 +212,7 @@ fn init(file: Option<&Path>) -> Result<u8, u8> {
 fn check(files: &[PathBuf]) -> Result<u8, u8> {
     let mut problems = Problems::default();
     if files.is_empty() {
-        let builder = Choice::default().builder();
+        let builder = SettingsChoice::default().builder();
         match builder.build() {
             Ok(engine) => {
                 problems.0.extend(engine.warnings().0.iter().cloned());

@@ -9,7 +9,7 @@ use streamfmt::core::item::Kind;
 use streamfmt::explain::{At, Candidate, Explanation, Question, Turn};
 use streamfmt::{Builder, Engine};
 
-use crate::choice::{Choice, build};
+use crate::choice::{SettingsChoice, build};
 use crate::message::{USAGE, one_line, reason, tell, tell_journal};
 
 /// Characters of what a layer gives that are shown.
@@ -18,7 +18,7 @@ const LONGEST: usize = 120;
 /// Show which plugins and profile rules apply to a tool, a kind of item or a line of a stream, in which order, where
 /// each is defined, what hides the items, and which functions listen to them.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Explain {
+pub(crate) struct ExplainArgs {
     /// A kind of item, or a tool; with --at the stream
     #[arg(value_name = "KIND|TOOL|FILE", required_unless_present_any = ["tool", "kind"])]
     what: Option<String>,
@@ -40,7 +40,7 @@ pub(crate) struct Explain {
     json: bool,
 
     #[command(flatten)]
-    choice: Choice,
+    choice: SettingsChoice,
 
     /// A plugin that would be added; repeatable
     #[arg(long, value_name = "PATH")]
@@ -51,7 +51,7 @@ fn kinds() -> PossibleValuesParser {
     PossibleValuesParser::new(Kind::ALL.map(Kind::name))
 }
 
-impl Explain {
+impl ExplainArgs {
     /// Writes the answer.
     pub(crate) fn run(&self) -> Result<Vec<u8>, u8> {
         if let (Some(line), Some(file)) = (self.at, &self.what) {

@@ -9,11 +9,11 @@ use streamfmt::Engine;
 use streamfmt::core::pipeline::Pipeline;
 use streamfmt::core::writer::html::{Html, IndexedPage};
 
-use crate::also::Place;
+use crate::also::FilePlace;
 use crate::args::Args;
-use crate::input::Input;
+use crate::input::InputSource;
 use crate::message::reason;
-use crate::output::Output;
+use crate::output::TextOutput;
 
 /// A folder that each input gets a page of its own in.
 pub(crate) struct Folder {
@@ -24,7 +24,7 @@ pub(crate) struct Folder {
     index_ending: &'static str,
     names: HashSet<String>,
     /// Where other outputs are written.
-    taken: Vec<Place>,
+    taken: Vec<FilePlace>,
     pages: Vec<IndexedPage>,
     count: usize,
 }
@@ -55,7 +55,7 @@ impl Folder {
             ending: engine.plugin_writer().map_or(writer.ending, |(_, ending)| ending).to_owned(),
             index_ending: writer.ending,
             names: HashSet::from(["index".to_owned()]),
-            taken: args.also.iter().filter_map(|wanted| Place::of(&wanted.path)).collect(),
+            taken: args.also.iter().filter_map(|wanted| FilePlace::of(&wanted.path)).collect(),
             pages: Vec::new(),
             count: args.files.len().max(1),
         }))
@@ -73,9 +73,9 @@ impl Folder {
     }
 
     /// Opens the page of an input; gives its name too.
-    pub(crate) fn open(&mut self, input: &Input) -> Result<(Output, String), String> {
+    pub(crate) fn open(&mut self, input: &InputSource) -> Result<(TextOutput, String), String> {
         let name = format!("{}.{}", self.name(input), self.ending);
-        Ok((Output::open(Some(&self.path.join(&name)), None)?, name))
+        Ok((TextOutput::open(Some(&self.path.join(&name)), None)?, name))
     }
 
     /// How far the work has come, to stand before a bar of progress: `3 of 12 `.
@@ -84,7 +84,7 @@ impl Folder {
     }
 
     /// A name that no page has yet, made of the input's.
-    fn name(&mut self, input: &Input) -> String {
+    fn name(&mut self, input: &InputSource) -> String {
         let part = |path: Option<&Path>| {
             let name = path.and_then(Path::file_stem).unwrap_or_default().to_string_lossy();
             let is_plain = |ch: char| ch.is_ascii_alphanumeric() || matches!(ch, '-' | '_' | '.');
@@ -96,7 +96,7 @@ impl Folder {
         let parent = part(input.path().and_then(Path::parent));
         let is_taken = |name: &str| {
             let page = self.path.join(format!("{name}.{}", self.ending));
-            if Place::of(&page).is_some_and(|place| self.taken.contains(&place)) {
+            if FilePlace::of(&page).is_some_and(|place| self.taken.contains(&place)) {
                 return true;
             }
             input.path().and_then(|path| path.canonicalize().ok()) == page.canonicalize().ok()
@@ -113,7 +113,7 @@ impl Folder {
     }
 
     /// Takes note of a page that is written.
-    pub(crate) fn note(&mut self, href: String, input: &Input, pipeline: &Pipeline) {
+    pub(crate) fn note(&mut self, href: String, input: &InputSource, pipeline: &Pipeline) {
         let session = pipeline.session();
         self.pages.push(IndexedPage {
             href,
@@ -125,14 +125,14 @@ impl Folder {
     }
 
     /// Writes the index. A failure is kept by the output.
-    pub(crate) fn write_index(&self, out: &mut Output) {
+    pub(crate) fn write_index(&self, out: &mut TextOutput) {
         let _ = match self.index_ending {
             "html" => out.write_str(&Html::index(&self.pages)),
             _ => self.write_list(out),
         };
     }
 
-    fn write_list(&self, out: &mut Output) -> std::fmt::Result {
+    fn write_list(&self, out: &mut TextOutput) -> std::fmt::Result {
         out.write_str("# Agent sessions\n\n")?;
         self.pages.iter().try_for_each(|page| writeln!(out, "- [{0}]({0})", page.href))
     }

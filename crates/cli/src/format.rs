@@ -13,14 +13,14 @@ use streamfmt::core::profile::Ci;
 use streamfmt::core::writer::ci::parted;
 use streamfmt::{Engine, run_parallel, subagents};
 
-use crate::also::{self, Also, Summary};
+use crate::also::{self, AlsoOutput, SummaryFile};
 use crate::args::Args;
 use crate::assets::Assets;
 use crate::folder::Folder;
 use crate::follow::ReadOutcome;
-use crate::input::{Input, Source};
+use crate::input::{InputSource, OpenInput};
 use crate::message::{OK, OUTPUT, PLUGIN, RUN_FAILED, SIGNAL, USAGE, one_line, reason, tell, tell_journal};
-use crate::output::Output;
+use crate::output::TextOutput;
 use crate::progress::Progress;
 use crate::report;
 use crate::signal::Signals;
@@ -37,7 +37,7 @@ const THREADS: usize = 3;
 const CHUNK: usize = 64 * 1024;
 
 /// The choices that an input is formatted by.
-pub(crate) struct Engines<'a> {
+pub(crate) struct RunEngines<'a> {
     /// Those for the main output.
     pub(crate) main: Rc<Engine>,
     /// Those for the outputs that `--also` asks for.
@@ -45,16 +45,16 @@ pub(crate) struct Engines<'a> {
 }
 
 /// All that the inputs have in common.
-pub(crate) struct Run<'a, 'w> {
+pub(crate) struct FormatRun<'a, 'w> {
     args: &'a Args,
-    engines: Engines<'a>,
+    engines: RunEngines<'a>,
     signals: &'a mut Signals,
     watch: Option<&'a mut Watch<'w>>,
     tee: Option<Tee>,
     /// Where text goes: the index, between the pages of a folder.
-    output: Output,
+    output: TextOutput,
     /// Outputs beside it.
-    also: Vec<Also>,
+    also: Vec<AlsoOutput>,
     folder: Option<Folder>,
     assets: Option<Arc<Assets>>,
     /// Why pages of the folder could not be written.
@@ -76,12 +76,12 @@ pub(crate) struct Run<'a, 'w> {
     is_again: bool,
 }
 
-impl<'a, 'w> Run<'a, 'w> {
+impl<'a, 'w> FormatRun<'a, 'w> {
     /// Opens what is written to. An error is an exit code whose reason was told.
     /// `is_again`: all was shown before, and takes its place.
     pub(crate) fn begin(
         args: &'a Args,
-        engines: Engines<'a>,
+        engines: RunEngines<'a>,
         signals: &'a mut Signals,
         watch: Option<&'a mut Watch<'w>>,
         assets: Option<&Arc<Assets>>,
@@ -99,7 +99,7 @@ impl<'a, 'w> Run<'a, 'w> {
         let first = folder.as_ref().map_or_else(|| args.output.clone(), |folder| Some(folder.index()));
         also::check(args, first.as_deref()).map_err(refuse)?;
         folder.as_ref().map_or(Ok(()), Folder::create).map_err(fail)?;
-        let mut output = Output::open(first.as_deref(), args.tail).map_err(fail)?;
+        let mut output = TextOutput::open(first.as_deref(), args.tail).map_err(fail)?;
         if is_again {
             output.clear();
         }
@@ -111,7 +111,7 @@ impl<'a, 'w> Run<'a, 'w> {
             tee
         });
         let also = args.also.iter().zip(engines.also);
-        let also = also.map(|(wanted, engine)| Also::open(args, wanted, engine, signals)).collect();
+        let also = also.map(|(wanted, engine)| AlsoOutput::open(args, wanted, engine, signals)).collect();
         let buffer = vec![0; CHUNK];
         let total = Report::default();
         Ok(Self {
@@ -138,7 +138,7 @@ impl<'a, 'w> Run<'a, 'w> {
     }
 
     /// Formats one input to its end.
-    pub(crate) fn format(&mut self, input: &Input) {
+    pub(crate) fn format(&mut self, input: &InputSource) {
         let mut source = match input.open(self.args.follow, self.is_again) {
             Ok(source) => source,
             Err(error) => {
@@ -160,14 +160,15 @@ impl<'a, 'w> Run<'a, 'w> {
         let page = page.map(|(page, name)| (std::mem::replace(&mut self.output, page), name));
         let mut setup = self.engines.main.setup();
         // A named file is there as a whole. Standard input may be a pipe the next time, and should look the same then.
-        setup.is_whole = input.path().is_some() && matches!(source, Source::File { .. });
+        setup.is_whole = input.path().is_some() && matches!(source, OpenInput::File { .. });
         let also = self.also.iter().zip(self.engines.also);
         setup.also.extend(also.filter_map(|(also, engine)| also.sink(engine)));
-        let summary =
-            self.summary_path().map(|path| Summary::new(path, &self.engines.main)).map(|(summary, sink)| {
+        let summary = self.summary_path().map(|path| SummaryFile::new(path, &self.engines.main)).map(
+            |(summary, sink)| {
                 setup.also.push(sink);
                 summary
-            });
+            },
+        );
         setup.subagents = input.path().map(|path| subagents(path.to_owned(), self.args.files.clone()));
         let mut pipeline = Pipeline::new(setup);
         // A failure to write is kept by the output, which is asked in the end.
@@ -222,7 +223,7 @@ impl<'a, 'w> Run<'a, 'w> {
 
     /// Whether an output still takes text.
     fn is_wanted(&self) -> bool {
-        self.output.is_open() || self.summary_path().is_some() || self.also.iter().any(Also::is_open)
+        self.output.is_open() || self.summary_path().is_some() || self.also.iter().any(AlsoOutput::is_open)
     }
 
     /// Where a summary is appended, if one is wanted.
@@ -233,7 +234,7 @@ impl<'a, 'w> Run<'a, 'w> {
     /// Passes on all that was written.
     fn flush(&mut self) {
         self.output.flush();
-        self.also.iter_mut().for_each(Also::flush);
+        self.also.iter_mut().for_each(AlsoOutput::flush);
     }
 
     /// Ends the run; gives its exit code.
@@ -254,9 +255,9 @@ impl<'a, 'w> Run<'a, 'w> {
         for message in unwritten.iter().chain(&uncopied) {
             tell(message);
         }
-        let counts: Vec<String> = self.also.iter().filter_map(Also::counts).collect();
+        let counts: Vec<String> = self.also.iter().filter_map(AlsoOutput::counts).collect();
         // Each is finished, whatever became of the others.
-        let also = std::mem::take(&mut self.also).into_iter().map(Also::finish);
+        let also = std::mem::take(&mut self.also).into_iter().map(AlsoOutput::finish);
         let is_beside_whole = also.fold(true, |all, one| all & one);
         let journal = self.engines.main.journal();
         if journal.untold() > 0 {
@@ -311,7 +312,7 @@ impl<'a, 'w> Run<'a, 'w> {
     }
 
     /// Reads `source` to its end: every byte into the copy first, then through the pipeline into the output.
-    fn feed(&mut self, source: &mut Source, pipeline: &mut Pipeline) -> std::io::Result<()> {
+    fn feed(&mut self, source: &mut OpenInput, pipeline: &mut Pipeline) -> std::io::Result<()> {
         let mut progress = Progress::begin(source.size(), self.output.is_out_of_sight(), self.label());
         let mut ends_in_line = false;
         // Once nobody reads the output, only the copy is worth reading for.
@@ -359,12 +360,12 @@ impl<'a, 'w> Run<'a, 'w> {
         let is_summed = self.summary_path().is_some();
         let Self { output, also, tee, signals, bytes, .. } = self;
         let mut progress = Progress::begin(size, output.is_out_of_sight(), label);
-        let mut input = Copied { file, tee, progress: progress.as_mut(), signals, bytes };
+        let mut input = CopyingReader { file, tee, progress: progress.as_mut(), signals, bytes };
         run_parallel(stages, threads, &mut input, |text| {
             // A failure is kept by the output, which is asked right here.
             let _ = output.write_str(text);
             output.flush();
-            let is_wanted = output.is_open() || is_summed || also.iter().any(Also::is_open);
+            let is_wanted = output.is_open() || is_summed || also.iter().any(AlsoOutput::is_open);
             if is_wanted { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         // Once nobody reads the output, only the copy is worth reading for.
@@ -391,7 +392,7 @@ impl<'a, 'w> Run<'a, 'w> {
     }
 
     /// Names an input among several, where no program reads the output.
-    fn write_heading(&mut self, input: &Input) -> std::fmt::Result {
+    fn write_heading(&mut self, input: &InputSource) -> std::fmt::Result {
         self.begun += 1;
         if self.args.files.len() < 2 || self.folder.is_some() || self.engines.main.writer().is_data {
             return Ok(());
@@ -403,14 +404,14 @@ impl<'a, 'w> Run<'a, 'w> {
         writeln!(self.output, "{gap}==> {name} <==")
     }
 
-    fn tell_unread(&mut self, input: &Input, error: &std::io::Error) {
+    fn tell_unread(&mut self, input: &InputSource, error: &std::io::Error) {
         self.has_unread_input = true;
         tell(&format!("{}: {}", input.name(), reason(error)));
     }
 }
 
 /// A file whose bytes go into the copy when they are read. It ends early at a signal.
-struct Copied<'a> {
+struct CopyingReader<'a> {
     file: File,
     tee: &'a mut Option<Tee>,
     progress: Option<&'a mut Progress>,
@@ -419,7 +420,7 @@ struct Copied<'a> {
     bytes: &'a mut u64,
 }
 
-impl Read for Copied<'_> {
+impl Read for CopyingReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         if self.signals.caught().is_some() {
             return Ok(0);

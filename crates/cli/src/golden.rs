@@ -17,7 +17,7 @@ use streamfmt::core::profile::glob;
 use streamfmt::golden::report::{Style, word};
 use streamfmt::golden::{Cell, Suite};
 
-pub(crate) use check::Check;
+pub(crate) use check::CheckArgs;
 
 use crate::message::{OK, OUTPUT, USAGE, one_line, reason, tell, tell_problems};
 
@@ -31,33 +31,33 @@ equal, 4 some are only new, 5 nothing was tried";
 
 /// Try cases: an input, and what is to come out of it
 #[derive(Debug, clap::Args)]
-pub(crate) struct Golden {
+pub(crate) struct GoldenArgs {
     #[command(subcommand)]
-    command: Command,
+    command: GoldenCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum GoldenCommand {
     /// Compare what comes out with what is expected
     #[command(after_help = CODES)]
-    Check(check::Check),
+    Check(check::CheckArgs),
     /// Make what comes out what is expected
-    Bless(bless::Bless),
+    Bless(bless::BlessArgs),
     /// Look at each difference and decide on it
-    Review(review::Review),
+    Review(review::ReviewArgs),
     /// Make a case of a recorded session
-    Add(add::Add),
+    Add(add::AddArgs),
     /// List the cases
-    List(Wanted),
+    List(CellArgs),
     /// Remove expected files that no case asks for
-    Clean(Clean),
+    Clean(CleanArgs),
     /// Tell which types, blocks, tools and fields of recordings no formatter shows
-    Drift(drift::Drift),
+    Drift(drift::DriftArgs),
 }
 
 /// Which cells are wanted.
 #[derive(Debug, clap::Args)]
-struct Wanted {
+struct CellArgs {
     /// Folders of cases, single cases, plugins; `tests/golden` if there is one, else the folder itself
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
@@ -80,7 +80,7 @@ struct Wanted {
 }
 
 #[derive(Debug, clap::Args)]
-struct Clean {
+struct CleanArgs {
     /// Folders of cases; `tests/golden` if there is one, else the folder itself
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
@@ -90,22 +90,22 @@ struct Clean {
     dry_run: bool,
 }
 
-impl Golden {
+impl GoldenArgs {
     /// Does what was asked for. An error is an exit code whose reason was told.
     pub(crate) fn run(&self) -> Result<u8, u8> {
         match &self.command {
-            Command::Check(check) => check.run(),
-            Command::Bless(bless) => bless.run(),
-            Command::Review(review) => review.run(),
-            Command::Add(add) => add.run(),
-            Command::List(wanted) => list(wanted),
-            Command::Clean(clean) => clean.run(),
-            Command::Drift(drift) => drift.run(),
+            GoldenCommand::Check(check) => check.run(),
+            GoldenCommand::Bless(bless) => bless.run(),
+            GoldenCommand::Review(review) => review.run(),
+            GoldenCommand::Add(add) => add.run(),
+            GoldenCommand::List(wanted) => list(wanted),
+            GoldenCommand::Clean(clean) => clean.run(),
+            GoldenCommand::Drift(drift) => drift.run(),
         }
     }
 }
 
-impl Wanted {
+impl CellArgs {
     /// Finds the cells. Where only some are wanted, nothing is said of left-over files.
     fn suite(&self) -> Suite {
         let mut suite = find(&self.paths);
@@ -178,11 +178,11 @@ fn style(form: streamfmt::golden::diff::Form, bless: String) -> Style {
 }
 
 /// Standard output as something to format to. It remembers whether that failed.
-struct Page {
+struct StdoutPage {
     failed: Option<io::Error>,
 }
 
-impl Page {
+impl StdoutPage {
     fn new() -> Self {
         Self { failed: None }
     }
@@ -202,7 +202,7 @@ impl Page {
     }
 }
 
-impl fmt::Write for Page {
+impl fmt::Write for StdoutPage {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if self.failed.is_none()
             && let Err(error) = io::stdout().write_all(text.as_bytes())
@@ -215,9 +215,9 @@ impl fmt::Write for Page {
 }
 
 /// Lists the cells.
-fn list(wanted: &Wanted) -> Result<u8, u8> {
+fn list(wanted: &CellArgs) -> Result<u8, u8> {
     let suite = wanted.suite();
-    let mut page = Page::new();
+    let mut page = StdoutPage::new();
     for cell in &suite.cells {
         let skipped = if cell.case.choices.skip.is_some() { " (skipped)" } else { "" };
         let tags = cell.case.choices.tags.iter().flat_map(|tag| [" #", tag]).collect::<String>();
@@ -238,7 +238,7 @@ fn list(wanted: &Wanted) -> Result<u8, u8> {
     page.end(code)
 }
 
-impl Clean {
+impl CleanArgs {
     fn run(&self) -> Result<u8, u8> {
         let suite = find(&self.paths);
         tell_problems(&suite.problems);
@@ -246,7 +246,7 @@ impl Clean {
             tell("nothing is removed while a set-up is wrong");
             return Err(USAGE);
         }
-        let mut page = Page::new();
+        let mut page = StdoutPage::new();
         for orphan in &suite.orphans {
             let name = one_line(&orphan.display().to_string());
             if !self.dry_run

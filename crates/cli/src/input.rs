@@ -17,12 +17,12 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// An input that was asked for.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Input {
+pub(crate) enum InputSource {
     Stdin,
     File(PathBuf),
 }
 
-impl Input {
+impl InputSource {
     /// All inputs that were asked for. If one of them can't be read, none is: the errors say which.
     pub(crate) fn all(args: &Args) -> Result<Vec<Self>, Vec<String>> {
         if args.follow && args.files.len() != 1 {
@@ -85,21 +85,21 @@ impl Input {
     }
 
     /// Opens it; `is_again`: at its beginning, wherever it was left. A pipe of the file system waits here for its writer.
-    pub(crate) fn open(&self, follow: bool, is_again: bool) -> io::Result<Source> {
+    pub(crate) fn open(&self, follow: bool, is_again: bool) -> io::Result<OpenInput> {
         let file = match self {
             Self::Stdin => stdin()?,
             Self::File(path) => File::open(path)?,
         };
         let metadata = file.metadata()?;
         Ok(match self {
-            Self::File(path) if follow && metadata.is_file() => Source::Growing(Follower::new(path, file)),
+            Self::File(path) if follow && metadata.is_file() => OpenInput::Growing(Follower::new(path, file)),
             _ if metadata.is_file() => {
                 if is_again {
                     (&file).rewind()?;
                 }
-                Source::File { file, size: metadata.len() }
+                OpenInput::File { file, size: metadata.len() }
             }
-            _ => Source::Pipe(file),
+            _ => OpenInput::Pipe(file),
         })
     }
 }
@@ -133,7 +133,7 @@ fn stdin() -> io::Result<File> {
 }
 
 /// An input that is open.
-pub(crate) enum Source {
+pub(crate) enum OpenInput {
     /// A file, read to its end.
     File { file: File, size: u64 },
     /// A pipe, a terminal or a device: whatever is there is read at once.
@@ -142,7 +142,7 @@ pub(crate) enum Source {
     Growing(Follower),
 }
 
-impl Source {
+impl OpenInput {
     /// How many bytes there are to read, if that is known.
     pub(crate) fn size(&self) -> Option<u64> {
         match self {

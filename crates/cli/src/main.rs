@@ -37,10 +37,10 @@ use std::sync::Arc;
 
 use streamfmt::{Engine, Files, Looks, Problems};
 
-use crate::args::{Args, Command};
+use crate::args::{Args, ProgramCommand};
 use crate::assets::Assets;
-use crate::format::{Engines, Run};
-use crate::input::Input;
+use crate::format::{FormatRun, RunEngines};
+use crate::input::InputSource;
 use crate::message::{OUTPUT, SIGNAL, USAGE, reason, tell, tell_problems};
 use crate::output::write_out;
 use crate::signal::Signals;
@@ -58,19 +58,19 @@ fn main() -> ExitCode {
 fn run() -> Result<u8, u8> {
     let args = Args::read(env::args_os())?;
     match &args.command {
-        Some(Command::Golden(golden)) => return golden.run(),
-        Some(Command::Plugin(plugin)) => return plugin.run(),
-        Some(Command::Config(config)) => return config.run(),
-        Some(Command::Profile(profile)) => return profile.run(),
-        Some(Command::Theme(theme)) => return theme.run(),
-        Some(Command::Trust(trust)) => return trust.run(),
+        Some(ProgramCommand::Golden(golden)) => return golden.run(),
+        Some(ProgramCommand::Plugin(plugin)) => return plugin.run(),
+        Some(ProgramCommand::Config(config)) => return config.run(),
+        Some(ProgramCommand::Profile(profile)) => return profile.run(),
+        Some(ProgramCommand::Theme(theme)) => return theme.run(),
+        Some(ProgramCommand::Trust(trust)) => return trust.run(),
         Some(command) => return write_out(&generate(command)?),
         None => {}
     }
     if args.files.is_empty() && io::stdin().is_terminal() {
         return write_out(args::short_help().as_bytes());
     }
-    let inputs = Input::all(&args).map_err(|messages| {
+    let inputs = InputSource::all(&args).map_err(|messages| {
         for message in messages {
             tell(&message);
         }
@@ -107,8 +107,9 @@ fn run() -> Result<u8, u8> {
     let mut engine = Rc::new(engine);
     let mut is_again = false;
     loop {
-        let engines = Engines { main: Rc::clone(&engine), also: &also };
-        let mut run = Run::begin(&args, engines, &mut signals, watch.as_mut(), assets.as_ref(), is_again)?;
+        let engines = RunEngines { main: Rc::clone(&engine), also: &also };
+        let mut run =
+            FormatRun::begin(&args, engines, &mut signals, watch.as_mut(), assets.as_ref(), is_again)?;
         for input in &inputs {
             run.format(input);
             if run.is_over() {
@@ -148,26 +149,26 @@ fn engine(
 }
 
 /// What a command writes.
-fn generate(command: &Command) -> Result<Vec<u8>, u8> {
+fn generate(command: &ProgramCommand) -> Result<Vec<u8>, u8> {
     let mut page = Vec::new();
     match command {
-        Command::Completions { shell } => {
+        ProgramCommand::Completions { shell } => {
             clap_complete::generate(*shell, &mut args::command(), "streamfmt", &mut page);
         }
-        Command::Man => clap_mangen::Man::new(args::command()).render(&mut page).map_err(|error| {
+        ProgramCommand::Man => clap_mangen::Man::new(args::command()).render(&mut page).map_err(|error| {
             tell(&error.to_string());
             OUTPUT
         })?,
-        Command::Explain(explain) => {
+        ProgramCommand::Explain(explain) => {
             page = explain.run()?;
         }
         // They write for themselves.
-        Command::Golden(_)
-        | Command::Plugin(_)
-        | Command::Theme(_)
-        | Command::Trust(_)
-        | Command::Config(_)
-        | Command::Profile(_) => {}
+        ProgramCommand::Golden(_)
+        | ProgramCommand::Plugin(_)
+        | ProgramCommand::Theme(_)
+        | ProgramCommand::Trust(_)
+        | ProgramCommand::Config(_)
+        | ProgramCommand::Profile(_) => {}
     }
     Ok(page)
 }

@@ -23,11 +23,11 @@ const MOST_LINKS: usize = 40;
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Takes the text of a pipeline and passes it on.
-pub(crate) struct Output {
+pub(crate) struct TextOutput {
     buffer: String,
     tail: Option<Tail>,
     destination: Destination,
-    state: State,
+    state: OutputState,
 }
 
 enum Destination {
@@ -35,14 +35,14 @@ enum Destination {
     File(Replacement),
 }
 
-enum State {
+enum OutputState {
     Open,
     /// Nobody reads standard output any more; that is no failure.
     Closed,
     Failed(String),
 }
 
-impl Output {
+impl TextOutput {
     /// Opens `path`, or standard output.
     pub(crate) fn open(path: Option<&Path>, tail: Option<usize>) -> Result<Self, String> {
         let destination = match path {
@@ -73,17 +73,17 @@ impl Output {
     }
 
     fn to(destination: Destination, tail: Option<Tail>) -> Self {
-        Self { buffer: String::with_capacity(PIECE * 2), tail, destination, state: State::Open }
+        Self { buffer: String::with_capacity(PIECE * 2), tail, destination, state: OutputState::Open }
     }
 
     /// Why not all of it could be written, if that is so.
     pub(crate) fn failure(&self) -> Option<&str> {
-        if let State::Failed(message) = &self.state { Some(message) } else { None }
+        if let OutputState::Failed(message) = &self.state { Some(message) } else { None }
     }
 
     /// Whether text can still be given.
     pub(crate) fn is_open(&self) -> bool {
-        matches!(self.state, State::Open)
+        matches!(self.state, OutputState::Open)
     }
 
     /// Whether progress may be shown beside it: the text goes elsewhere than to a terminal.
@@ -125,7 +125,7 @@ impl Output {
             self.judge(written);
         }
         match (self.state, self.destination) {
-            (State::Failed(message), _) => Err(message),
+            (OutputState::Failed(message), _) => Err(message),
             (_, Destination::File(file)) => file.put_in_place(),
             (_, Destination::Stdout(_)) => Ok(()),
         }
@@ -149,14 +149,14 @@ impl Output {
         let Err(error) = result else { return };
         let is_stdout = matches!(self.destination, Destination::Stdout(_));
         self.state = if is_stdout && error.kind() == io::ErrorKind::BrokenPipe {
-            State::Closed
+            OutputState::Closed
         } else {
-            State::Failed(format!("can't write {}: {}", self.destination.name(), reason(&error)))
+            OutputState::Failed(format!("can't write {}: {}", self.destination.name(), reason(&error)))
         };
     }
 }
 
-impl fmt::Write for Output {
+impl fmt::Write for TextOutput {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if text.len() > PIECE && self.tail.is_none() {
             // It may be of any length: no need for a copy.

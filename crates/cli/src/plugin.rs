@@ -12,7 +12,7 @@ use streamfmt::lua::manifest::Manifest;
 use streamfmt::lua::pack::Layer;
 use streamfmt::{Files, Folders, Problem, Problems};
 
-use crate::choice::{Choice, build};
+use crate::choice::{SettingsChoice, build};
 use crate::folders::folders;
 use crate::golden;
 use crate::message::{OUTPUT, RUN_FAILED, USAGE, one_line, reason, tell, tell_problems};
@@ -20,13 +20,13 @@ use crate::output::write_out;
 
 /// Makes, checks, tries, installs and lists plugins.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Plugin {
+pub(crate) struct PluginArgs {
     #[command(subcommand)]
-    command: Command,
+    command: PluginCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum PluginCommand {
     /// Make a plugin to begin with, whose test passes
     New {
         /// Its folder, which must not be there yet; it is named like it
@@ -41,7 +41,7 @@ enum Command {
     },
     /// Try its golden cases, in `tests`; each call of the plugin fails once, to see that only its own words are lost
     #[command(after_help = golden::CODES)]
-    Test(golden::Check),
+    Test(golden::CheckArgs),
     /// Write what an editor needs to know the interface
     Types {
         /// Where to
@@ -51,7 +51,7 @@ enum Command {
     /// List the plugins that can be chosen by name, and those that are used here
     List {
         #[command(flatten)]
-        choice: Choice,
+        choice: SettingsChoice,
     },
     /// Say what a plugin declares and registers
     Show {
@@ -87,31 +87,31 @@ enum Command {
     },
 }
 
-impl Plugin {
+impl PluginArgs {
     /// Does what is asked for, and gives the exit code. An error is an exit code whose reason was told.
     pub(crate) fn run(&self) -> Result<u8, u8> {
         let folders = folders();
         let installed = Installed::new(&folders);
         match &self.command {
-            Command::New { folder } => new(folder),
-            Command::Check { path } => check(path),
-            Command::Test(check) => check.run_for_plugin(),
-            Command::Types { folder } => types(folder),
-            Command::List { choice } => list(&installed, choice),
-            Command::Show { name } => show(&installed, &folders, name),
-            Command::Add { source, discard } => {
+            PluginCommand::New { folder } => new(folder),
+            PluginCommand::Check { path } => check(path),
+            PluginCommand::Test(check) => check.run_for_plugin(),
+            PluginCommand::Types { folder } => types(folder),
+            PluginCommand::List { choice } => list(&installed, choice),
+            PluginCommand::Show { name } => show(&installed, &folders, name),
+            PluginCommand::Add { source, discard } => {
                 let added = installed.add(source, *discard).map_err(refuse)?;
                 say(&added_text(&added, &folders))
             }
-            Command::Remove { name } => {
+            PluginCommand::Remove { name } => {
                 installed.remove(name).map_err(refuse)?;
                 say(&format!("removed {}", one_line(name)))
             }
-            Command::Fork { name } => {
+            PluginCommand::Fork { name } => {
                 let folder = installed.fork(name).map_err(refuse)?;
                 say(&format!("{} is yours now, in {}", one_line(name), shown(&folders, &folder)))
             }
-            Command::Pack { path, output } => pack(path, output.as_deref()),
+            PluginCommand::Pack { path, output } => pack(path, output.as_deref()),
         }
     }
 }
@@ -184,7 +184,7 @@ fn types(folder: &Path) -> Result<u8, u8> {
     say(text.trim_end())
 }
 
-fn list(installed: &Installed, choice: &Choice) -> Result<u8, u8> {
+fn list(installed: &Installed, choice: &SettingsChoice) -> Result<u8, u8> {
     let engine = build(choice.builder())?;
     let mut rows: Vec<[String; 5]> = Vec::new();
     let mut row = |is_used: bool, cells: [String; 5]| {

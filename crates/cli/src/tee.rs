@@ -9,10 +9,10 @@ use crate::message::reason;
 /// A copy of the input. When it can't be written, the formatting goes on without it.
 pub(crate) struct Tee {
     path: PathBuf,
-    state: State,
+    state: TeeState,
 }
 
-enum State {
+enum TeeState {
     Writing(File),
     /// The copy ends where the first failure was, so that it is a true beginning of the input.
     Failed {
@@ -28,11 +28,11 @@ impl Tee {
         options.append(true).create(true);
         restrict(&mut options);
         let (state, message) = match options.open(path) {
-            Ok(file) => (State::Writing(file), None),
+            Ok(file) => (TeeState::Writing(file), None),
             Err(error) => {
                 let why = if path.is_symlink() { "it is a link".to_owned() } else { reason(&error) };
                 (
-                    State::Failed { missing: 0 },
+                    TeeState::Failed { missing: 0 },
                     Some(format!("no copy is kept: can't open {}: {why}", path.display())),
                 )
             }
@@ -43,12 +43,12 @@ impl Tee {
     /// Appends bytes of the input. The first failure gives a message.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Option<String> {
         match &mut self.state {
-            State::Writing(file) => {
+            TeeState::Writing(file) => {
                 let error = file.write_all(bytes).err()?;
-                self.state = State::Failed { missing: bytes.len() as u64 };
+                self.state = TeeState::Failed { missing: bytes.len() as u64 };
                 Some(format!("the copy ends here: can't write {}: {}", self.path.display(), reason(&error)))
             }
-            State::Failed { missing } => {
+            TeeState::Failed { missing } => {
                 *missing += bytes.len() as u64;
                 None
             }
@@ -58,16 +58,16 @@ impl Tee {
     /// Makes sure that the copy is on the disk. A failure gives a message.
     pub(crate) fn finish(&mut self) -> Option<String> {
         match &self.state {
-            State::Writing(file) => match file.sync_data() {
+            TeeState::Writing(file) => match file.sync_data() {
                 // Pipes and devices can't be synchronised; nothing is lost there.
                 Err(error) if error.kind() != io::ErrorKind::InvalidInput => {
-                    self.state = State::Failed { missing: 0 };
+                    self.state = TeeState::Failed { missing: 0 };
                     Some(format!("can't write {}: {}", self.path.display(), reason(&error)))
                 }
                 _ => None,
             },
-            State::Failed { missing: 0 } => None,
-            State::Failed { missing } => {
+            TeeState::Failed { missing: 0 } => None,
+            TeeState::Failed { missing } => {
                 Some(format!("about {missing} bytes of the input are not in {}", self.path.display()))
             }
         }
@@ -75,7 +75,7 @@ impl Tee {
 
     /// Whether the copy is not whole.
     pub(crate) fn has_failed(&self) -> bool {
-        matches!(self.state, State::Failed { .. })
+        matches!(self.state, TeeState::Failed { .. })
     }
 }
 

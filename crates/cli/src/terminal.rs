@@ -48,7 +48,7 @@ impl LookOptions<'_> {
 /// What the file of an output of format `to` beside the main one can show. The options for a terminal don't hold for it.
 pub(crate) fn looks_of_file(to: &str, timestamps: bool) -> Looks {
     let asked = LookOptions { to: Some(to), is_file: true, timestamps, ..LookOptions::default() };
-    let surroundings = Surroundings {
+    let surroundings = Environment {
         is_terminal: false,
         can_ask: false,
         columns: &|| None,
@@ -63,12 +63,12 @@ pub(crate) fn looks(asked: &LookOptions<'_>) -> Looks {
     let columns = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
     let can_ask = is_terminal && !(asked.reads_stdin && io::stdin().is_terminal());
     let surroundings =
-        Surroundings { is_terminal, can_ask, columns: &columns, variable: &|name| env::var(name).ok() };
+        Environment { is_terminal, can_ask, columns: &columns, variable: &|name| env::var(name).ok() };
     surroundings.looks(asked)
 }
 
 /// What the decision depends on.
-struct Surroundings<'a> {
+struct Environment<'a> {
     is_terminal: bool,
     /// Whether the terminal may be asked.
     can_ask: bool,
@@ -76,7 +76,7 @@ struct Surroundings<'a> {
     variable: &'a dyn Fn(&str) -> Option<String>,
 }
 
-impl Surroundings<'_> {
+impl Environment<'_> {
     fn looks(&self, asked: &LookOptions<'_>) -> Looks {
         Looks {
             color: self.wants_color(asked).then(|| self.depth()),
@@ -212,8 +212,7 @@ mod tests {
         let variable = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
-        Surroundings { is_terminal, can_ask: false, columns: &|| Some(100), variable: &variable }
-            .looks(&asked)
+        Environment { is_terminal, can_ask: false, columns: &|| Some(100), variable: &variable }.looks(&asked)
     }
 
     #[test]

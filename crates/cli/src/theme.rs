@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use streamfmt::core::pipeline::Pipeline;
-use streamfmt::core::theme::{Appearance, Theme as Look};
+use streamfmt::core::theme::{Appearance, Theme};
 use streamfmt::themes::Known;
 use streamfmt::{Background, Engine, Themes};
 
@@ -18,13 +18,13 @@ const SAMPLE: &str = include_str!("preview.jsonl");
 
 /// What to do with themes.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Theme {
+pub(crate) struct ThemeArgs {
     #[command(subcommand)]
-    task: Task,
+    task: ThemeCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Task {
+enum ThemeCommand {
     /// List the themes: built in, yours, and those of plugins
     List,
     /// Write a theme's file, to be copied and changed
@@ -53,20 +53,20 @@ enum Task {
     },
 }
 
-impl Theme {
+impl ThemeArgs {
     /// Does it; gives the exit code. An error is an exit code whose reason was told.
     pub(crate) fn run(&self) -> Result<u8, u8> {
         match &self.task {
-            Task::List => list(&themes()?),
-            Task::Show { name } => {
+            ThemeCommand::List => list(&themes()?),
+            ThemeCommand::Show { name } => {
                 let source = themes()?.find(name, None).map_err(|message| {
                     tell(&message);
                     USAGE
                 })?;
                 write_out(source.text.trim_end().as_bytes())
             }
-            Task::Check { names } => check(&themes()?, names),
-            Task::Preview { names, color, width } => preview(names, *color, *width),
+            ThemeCommand::Check { names } => check(&themes()?, names),
+            ThemeCommand::Preview { names, color, width } => preview(names, *color, *width),
         }
     }
 }
@@ -96,11 +96,11 @@ fn list(themes: &Themes) -> Result<u8, u8> {
     write_out(text.trim_end().as_bytes())
 }
 
-fn load(themes: &Themes, known: &Known) -> Result<Look, String> {
+fn load(themes: &Themes, known: &Known) -> Result<Theme, String> {
     themes.load(&known.name, &Background::default()).map(|(look, _)| look)
 }
 
-fn grounds(look: &Look) -> &'static str {
+fn grounds(look: &Theme) -> &'static str {
     match look.appearance() {
         Some(appearance) => appearance.name(),
         None if look.follows_background() => "dark and light",

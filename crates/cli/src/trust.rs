@@ -19,7 +19,7 @@ const MOST_FILES: usize = 200;
 /// on a terminal.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[derive(Debug, clap::Args)]
-pub(crate) struct Command {
+pub(crate) struct TrustArgs {
     /// The project's folder, or any folder in it
     #[arg(value_name = "PATH")]
     path: Option<PathBuf>,
@@ -45,7 +45,7 @@ pub(crate) struct Command {
     list: bool,
 }
 
-impl Command {
+impl TrustArgs {
     /// Does what is asked for, and gives the exit code. An error is an exit code whose reason was told.
     pub(crate) fn run(&self) -> Result<u8, u8> {
         let folders = folders();

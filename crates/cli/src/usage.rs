@@ -14,7 +14,7 @@ use crate::message::{tell, tell_below};
 
 /// Tells what is wrong with `arguments`, as `error` says, which `command` made of them.
 pub(crate) fn tell_usage(error: &Error, command: &Command, arguments: &[OsString]) {
-    let asked = Asked::of(command, arguments);
+    let asked = CommandPath::of(command, arguments);
     let help: Vec<&str> = [command.get_name()].into_iter().chain(asked.path.clone()).collect();
     tell(&format!("{}; see {} --help", asked.wrong(error), help.join(" ")));
     if let Some(meant) = asked.meant(error, arguments) {
@@ -43,12 +43,12 @@ pub(crate) fn number(text: &str) -> Result<usize, &'static str> {
 }
 
 /// The command that is asked to do something, and the names that lead to it from the program.
-struct Asked<'c> {
+struct CommandPath<'c> {
     command: &'c Command,
     path: Vec<&'c str>,
 }
 
-impl<'c> Asked<'c> {
+impl<'c> CommandPath<'c> {
     fn of(command: &'c Command, arguments: &[OsString]) -> Self {
         let mut asked = Self { command, path: Vec::new() };
         for argument in arguments.iter().skip(1) {

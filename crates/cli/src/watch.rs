@@ -29,14 +29,14 @@ pub(crate) struct Watch<'a> {
     /// Each file that matters, and how it was when it was last looked at.
     files: BTreeMap<PathBuf, Option<Stamp>>,
     /// What is wrong in the settings that are in use. A new mistake is a broken save; an old one is not.
-    known: Vec<Told>,
+    known: Vec<ToldProblem>,
     looked: Instant,
     /// When the last change was seen, if the choices have not been made anew since.
     changed: Option<Instant>,
 }
 
 /// Something that is wrong, wherever it stands: a line that is added above moves it.
-type Told = (String, String);
+type ToldProblem = (String, String);
 
 /// What changes when a file is written or a link switched: its time, its length, and which file has the name.
 type Stamp = (Option<SystemTime>, u64, u64);
@@ -120,11 +120,11 @@ impl<'a> Watch<'a> {
     }
 }
 
-fn told(problems: &Problems) -> Vec<Told> {
+fn told(problems: &Problems) -> Vec<ToldProblem> {
     problems.0.iter().map(told_of).collect()
 }
 
-fn told_of(problem: &Problem) -> Told {
+fn told_of(problem: &Problem) -> ToldProblem {
     (problem.origin.clone(), problem.message.clone())
 }
 

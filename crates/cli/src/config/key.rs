@@ -8,13 +8,13 @@ use streamfmt::install::Installed;
 use streamfmt::keys::{self, FILE_KEYS, FILTER_KEYS, KEYS, Key, SWITCH_KEYS, TOOL_KEYS};
 use streamfmt::lua::manifest::Manifest;
 
-use crate::choice::{Choice, build};
+use crate::choice::{SettingsChoice, build};
 use crate::folders::folders;
 use crate::message::{USAGE, one_line, tell};
 use crate::output::write_out;
 
 /// A key with what is said of it everywhere.
-struct Row {
+struct KeyRow {
     name: String,
     about: &'static str,
     values: String,
@@ -22,9 +22,9 @@ struct Row {
 }
 
 /// All keys that may be written in a file.
-fn rows() -> Vec<Row> {
-    fn of<T>(keys: &'static [Key<T>], prefix: &str, place: &'static str) -> Vec<Row> {
-        let row = |key: &Key<T>| Row {
+fn rows() -> Vec<KeyRow> {
+    fn of<T>(keys: &'static [Key<T>], prefix: &str, place: &'static str) -> Vec<KeyRow> {
+        let row = |key: &Key<T>| KeyRow {
             name: format!("{prefix}{}", key.name),
             about: key.about,
             values: key.form.describe(),
@@ -41,7 +41,7 @@ fn rows() -> Vec<Row> {
 }
 
 /// The row that a key of a user's means: `tool.Bash.arg` is `tool.NAME.arg`.
-fn row_of(key: &str) -> Option<Row> {
+fn row_of(key: &str) -> Option<KeyRow> {
     let general = general(key);
     rows().into_iter().find(|row| row.name == general)
 }
@@ -65,7 +65,7 @@ pub(super) fn is_known(key: &str) -> bool {
 /// Tells that there is no such key. Gives the exit code.
 pub(super) fn unknown(key: &str) -> u8 {
     let rows = rows();
-    let last = |row: &&Row| row.name.strip_suffix(key).is_some_and(|group| group.ends_with('.'));
+    let last = |row: &&KeyRow| row.name.strip_suffix(key).is_some_and(|group| group.ends_with('.'));
     let hint = match rows.iter().find(last) {
         _ if key == "plugin" => "(see: streamfmt config explain plugin.NAME)".to_owned(),
         Some(row) => format!("(did you mean \"{}\"?)", row.name),
@@ -76,7 +76,7 @@ pub(super) fn unknown(key: &str) -> u8 {
     USAGE
 }
 
-pub(super) fn explain(key: &str, choice: &Choice) -> Result<u8, u8> {
+pub(super) fn explain(key: &str, choice: &SettingsChoice) -> Result<u8, u8> {
     let engine = build(choice.builder())?;
     let mut text = String::new();
     let parts = keys::split_key(key);
@@ -164,7 +164,7 @@ fn options_of(key: &str, parts: &[String], engine: &Engine) -> Result<String, u8
     Ok(text)
 }
 
-fn is_of_profile(row: &Row) -> bool {
+fn is_of_profile(row: &KeyRow) -> bool {
     row.place.contains("[profile.NAME") && row.name != "extends"
 }
 

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use streamfmt::golden::add::{Lines, add};
 use streamfmt::golden::report::word;
 
-use super::{Page, usual_folder};
+use super::{StdoutPage, usual_folder};
 use crate::message::{OK, USAGE, one_line, reason, tell};
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Add {
+pub(super) struct AddArgs {
     /// Its name: the folder to be made, as in claude/a-failed-command
     name: String,
 
@@ -33,7 +33,7 @@ pub(super) struct Add {
     root: Option<PathBuf>,
 }
 
-impl Add {
+impl AddArgs {
     pub(super) fn run(&self) -> Result<u8, u8> {
         let usual = if Path::new("plugin.toml").is_file() { PathBuf::from("tests") } else { usual_folder() };
         let root = self.root.clone().unwrap_or(usual);
@@ -51,7 +51,7 @@ impl Add {
             Box::new(BufReader::new(file))
         };
         let added = add(&root, &self.name, &from, recording, &lines, self.redact).map_err(wrong)?;
-        let mut page = Page::new();
+        let mut page = StdoutPage::new();
         let lines = if added.lines == 1 { "line" } else { "lines" };
         let input = one_line(&added.input.display().to_string());
         let _ = writeln!(page, "wrote {input}: {} {lines}", added.lines);

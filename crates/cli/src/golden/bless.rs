@@ -4,13 +4,13 @@ use std::fmt::Write;
 
 use streamfmt::golden::{Checker, State};
 
-use super::{NOTHING_RAN, Page, Wanted, is_ci, threads};
+use super::{CellArgs, NOTHING_RAN, StdoutPage, is_ci, threads};
 use crate::message::{OK, USAGE, one_line, tell, tell_problems};
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Bless {
+pub(super) struct BlessArgs {
     #[command(flatten)]
-    wanted: Wanted,
+    wanted: CellArgs,
 
     /// Only where nothing is expected yet
     #[arg(long)]
@@ -25,7 +25,7 @@ pub(super) struct Bless {
     force: bool,
 }
 
-impl Bless {
+impl BlessArgs {
     pub(super) fn run(&self) -> Result<u8, u8> {
         if is_ci() && !self.force && !self.dry_run {
             tell("CI is set: nothing is accepted that nobody has read (--force does it all the same)");
@@ -34,7 +34,7 @@ impl Bless {
         let suite = self.wanted.suite();
         tell_problems(&suite.problems);
         let (mut written, mut equal, mut refused) = (0, 0, 0);
-        let mut page = Page::new();
+        let mut page = StdoutPage::new();
         let checker = Checker::default();
         checker.check_all(&suite.cells, threads(None), |cell, outcome| {
             let name = one_line(&cell.name);

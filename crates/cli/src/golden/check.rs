@@ -7,14 +7,14 @@ use streamfmt::golden::diff::Form;
 use streamfmt::golden::report::Kind;
 use streamfmt::golden::{Checker, Chunks, Report, Summary};
 
-use super::{Page, Wanted, bless_command, is_ci, style, threads};
+use super::{CellArgs, StdoutPage, bless_command, is_ci, style, threads};
 use crate::message::{OUTPUT, reason, tell};
 use crate::usage::number;
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Check {
+pub(crate) struct CheckArgs {
     #[command(flatten)]
-    wanted: Wanted,
+    wanted: CellArgs,
 
     /// So many at once; as many as there are processors if not said
     #[arg(short = 'j', long, value_name = "N", value_parser = number, allow_negative_numbers = true)]
@@ -49,7 +49,7 @@ pub(crate) struct Check {
     chunks: Chunks,
 }
 
-impl Check {
+impl CheckArgs {
     pub(super) fn run(&self) -> Result<u8, u8> {
         self.check(self.fault_inject)
     }
@@ -64,7 +64,7 @@ impl Check {
         let checker = Checker::new(self.chunks, injects_faults);
         let style = style(self.diff, bless_command(&self.wanted.paths));
         let mut summary = Summary::of(&suite, self.strict || is_ci(), self.allow_plugin_errors);
-        let (mut page, mut file) = (Page::new(), String::new());
+        let (mut page, mut file) = (StdoutPage::new(), String::new());
         // With a file the page is for people.
         let told = if self.report_file.is_some() { Kind::Human } else { self.report };
         let mut reports: Vec<(Report, &mut dyn Write)> = vec![(Report::new(told, style.clone()), &mut page)];

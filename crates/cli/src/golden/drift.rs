@@ -10,7 +10,7 @@ use streamfmt::Engine;
 use streamfmt::golden::drift::{Baseline, Drift as Finder, Found, What, dialect_of};
 use streamfmt::json::pretty;
 
-use super::{NOTHING_RAN, Page};
+use super::{NOTHING_RAN, StdoutPage};
 use crate::message::{OK, OUTPUT, USAGE, one_line, reason, tell, tell_journal, tell_problems};
 
 /// Something new was found.
@@ -21,7 +21,7 @@ const SCHEMA: u32 = 1;
 const BEGINNING: u64 = 256 * 1024;
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Drift {
+pub(super) struct DriftArgs {
     /// Recorded sessions
     #[arg(value_name = "RECORDING", required = true)]
     recordings: Vec<PathBuf>,
@@ -47,7 +47,7 @@ pub(super) struct Drift {
     json: bool,
 }
 
-impl Drift {
+impl DriftArgs {
     pub(super) fn run(&self) -> Result<u8, u8> {
         let baseline = self.read_baseline().map_err(|message| {
             tell(&message);
@@ -79,13 +79,13 @@ impl Drift {
                 tell(&format!("can't write {}: {}", path.display(), reason(&error)));
                 return Err(OUTPUT);
             }
-            let mut page = Page::new();
+            let mut page = StdoutPage::new();
             let _ = writeln!(page, "wrote {}: {} known", one_line(&path.display().to_string()), found.len());
             return page.end(OK);
         }
         let is_news = |one: &Found| baseline.as_ref().is_none_or(|known| !known.knows(one));
         let news: Vec<&Found> = found.iter().filter(|one| is_news(one)).collect();
-        let mut page = Page::new();
+        let mut page = StdoutPage::new();
         let known = found.len() - news.len();
         let _ = if self.json {
             tell_json(&news, known, finder.lines, &mut page)
@@ -131,7 +131,7 @@ fn tell_people(
     known: usize,
     lines: u64,
     has_baseline: bool,
-    page: &mut Page,
+    page: &mut StdoutPage,
 ) -> std::fmt::Result {
     for (what, heading) in [
         (What::Type, "types of lines that are not known or not shown"),
@@ -155,7 +155,7 @@ fn tell_people(
     if has_baseline { writeln!(page, ", {known} known") } else { writeln!(page) }
 }
 
-fn tell_json(news: &[&Found], known: usize, lines: u64, page: &mut Page) -> std::fmt::Result {
+fn tell_json(news: &[&Found], known: usize, lines: u64, page: &mut StdoutPage) -> std::fmt::Result {
     let found: Vec<_> = news
         .iter()
         .map(|Found { what, name, count, file, line }| {

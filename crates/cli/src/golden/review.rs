@@ -13,7 +13,7 @@ use streamfmt::golden::report::{Kind, Style};
 use streamfmt::golden::{Cell, Checker, Outcome, Report, State, Summary};
 
 use self::keys::Keys;
-use super::{NOTHING_RAN, Page, Wanted, bless_command, is_ci, style, threads};
+use super::{CellArgs, NOTHING_RAN, StdoutPage, bless_command, is_ci, style, threads};
 use crate::message::{OK, OUTPUT, USAGE, one_line, tell, tell_problems};
 
 /// Something is left that was not accepted.
@@ -23,9 +23,9 @@ const HELP: &str =
     "  a accept   r reject   s skip   A, R, S the same for all the rest   d other diff   q quit";
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Review {
+pub(super) struct ReviewArgs {
     #[command(flatten)]
-    wanted: Wanted,
+    wanted: CellArgs,
 
     /// How differences are shown first: inline, unified or side
     #[arg(long, value_name = "FORM", default_value = "inline")]
@@ -52,7 +52,7 @@ struct Tally {
     left: usize,
 }
 
-impl Review {
+impl ReviewArgs {
     pub(super) fn run(&self) -> Result<u8, u8> {
         let suite = self.wanted.suite();
         let style = style(self.diff, bless_command(&self.wanted.paths));
@@ -70,7 +70,7 @@ impl Review {
         // Nothing is accepted in CI: nobody reads it there.
         let asks = !self.json && !is_ci() && io::stdin().is_terminal() && io::stdout().is_terminal();
         if !asks {
-            let mut page = Page::new();
+            let mut page = StdoutPage::new();
             let mut report = Report::new(if self.json { Kind::Json } else { Kind::Human }, style);
             for (cell, outcome) in &open {
                 let _ = report.cell(cell, outcome, &mut page);
@@ -84,7 +84,7 @@ impl Review {
             return Err(if suite.problems.0.is_empty() { NOTHING_RAN } else { USAGE });
         }
         let tally = ask_all(&open, style)?;
-        let mut page = Page::new();
+        let mut page = StdoutPage::new();
         for name in &tally.rejected {
             let _ = writeln!(page, "rejected, to be mended: {name}");
         }
@@ -121,7 +121,7 @@ fn ask_all(open: &[(&Cell, Outcome)], mut style: Style) -> Result<Tally, u8> {
             rest = is_for_rest.then_some(decision);
             decision
         };
-        let mut page = Page::new();
+        let mut page = StdoutPage::new();
         match decision {
             Decision::Accept => match cell.accept(outcome) {
                 Ok(()) => {
@@ -154,7 +154,7 @@ fn ask(
 ) -> Option<(Decision, bool)> {
     let mut is_fresh = true;
     loop {
-        let mut page = Page::new();
+        let mut page = StdoutPage::new();
         if std::mem::take(&mut is_fresh) {
             let _ = writeln!(page, "\n── {} of {all} ──", index + 1);
             // The command that accepts it is a key here.
@@ -168,7 +168,7 @@ fn ask(
         let _ = write!(page, "> ");
         page.end(OK).ok()?;
         let key = keys.key();
-        let mut page = Page::new();
+        let mut page = StdoutPage::new();
         let _ = writeln!(page, "{}", key.map_or("quit".to_owned(), |key| one_line(&key.to_string())));
         match key {
             Some('a') if refusal.is_some() => {
