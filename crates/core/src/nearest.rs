@@ -11,22 +11,8 @@ pub fn nearest<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
 /// How many characters must be put, taken, changed or swapped with the next to make `a` of `b`.
 /// Of longer words only the first 64 characters count.
 fn distance(a: &str, b: &str) -> usize {
-    let a: Vec<char> = a.chars().take(64).collect();
-    let b: Vec<char> = b.chars().take(64).collect();
-    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
-    for i in 0..a.len() {
-        let mut row = vec![i + 1];
-        for j in 0..b.len() {
-            let changed = rows[i][j] + usize::from(a[i] != b[j]);
-            let mut least = changed.min(rows[i][j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
-                least = least.min(rows[i - 1][j - 1] + 1);
-            }
-            row.push(least);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
+    let [a, b] = [a, b].map(|word| word.char_indices().nth(64).map_or(word, |(end, _)| &word[..end]));
+    strsim::osa_distance(a, b)
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 use similar::TextDiff;
 use streamfmt_core::text::clean;
@@ -114,10 +115,7 @@ pub(crate) fn hash_of<'a>(files: impl Iterator<Item = (&'a str, &'a [u8])>) -> S
             hasher.update(part);
         }
     }
-    hasher.finalize().iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    HEXLOWER.encode(&hasher.finalize())
 }
 
 /// Where a project stands.

@@ -9,12 +9,12 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use toml::{Table, Value};
 
 use super::disk::{make_private_folder, read_private, write_private};
@@ -69,7 +69,7 @@ impl Record {
         let file = |bytes: &Arc<[u8]>| {
             let content = match std::str::from_utf8(bytes) {
                 Ok(text) => ("text".to_owned(), Value::from(text)),
-                Err(_) => ("bytes".to_owned(), Value::from(hex(bytes))),
+                Err(_) => ("bytes".to_owned(), Value::from(HEXLOWER.encode(bytes))),
             };
             Value::Table([content].into_iter().collect())
         };
@@ -111,23 +111,7 @@ fn parse(table: &Table) -> Option<Entry> {
 fn file((name, content): (&String, &Value)) -> Option<(String, Arc<[u8]>)> {
     let bytes = match content.get("text") {
         Some(text) => text.as_str()?.as_bytes().to_vec(),
-        None => unhex(content.get("bytes")?.as_str()?)?,
+        None => HEXLOWER_PERMISSIVE.decode(content.get("bytes")?.as_str()?.as_bytes()).ok()?,
     };
     Some((name.clone(), bytes.into()))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digit = |byte: &u8| char::from(*byte).to_digit(16);
-    let byte = |pair: &[u8]| match pair {
-        [high, low] => u8::try_from(digit(high)? * 16 + digit(low)?).ok(),
-        _ => None,
-    };
-    text.as_bytes().chunks(2).map(byte).collect()
 }

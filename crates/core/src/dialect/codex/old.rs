@@ -1,6 +1,8 @@
 //! The stream of versions before 0.44. Its first line holds settings, its second one the prompt; the others name what
 //! happened and the call that it happened to. No line ends the turn: the stream just stops.
 
+use data_encoding::BASE64_NOPAD;
+
 use crate::dialect::facts::{leveled, minor};
 use crate::event::{Event, Facts};
 use crate::item::{Content, Fact, Id, Item, Kind};
@@ -178,25 +180,7 @@ fn begin(kind: &str, message: Value<'_>, id: Id, builder: &ItemBuilder<'_>) -> I
 
 /// What Base64 stands for, if it is that.
 fn decoded(base64: &str) -> Option<Vec<u8>> {
-    let digits = base64.trim_end_matches('=').as_bytes();
-    let mut out = Vec::with_capacity(digits.len() / 4 * 3 + 2);
-    for group in digits.chunks(4) {
-        let mut bits = 0_u32;
-        for digit in group {
-            let six = match digit {
-                b'A'..=b'Z' => digit - b'A',
-                b'a'..=b'z' => digit - b'a' + 26,
-                b'0'..=b'9' => digit - b'0' + 52,
-                b'+' => 62,
-                b'/' => 63,
-                _ => return None,
-            };
-            bits = bits << 6 | u32::from(six);
-        }
-        bits <<= 6 * (4 - group.len());
-        out.extend(bits.to_be_bytes().iter().skip(1).take(group.len() * 6 / 8));
-    }
-    Some(out)
+    BASE64_NOPAD.decode(base64.trim_end_matches('=').as_bytes()).ok()
 }
 
 /// Types that repeat what other lines say, or say nothing of the conversation.

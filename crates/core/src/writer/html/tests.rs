@@ -1,3 +1,4 @@
+use data_encoding::BASE64;
 use sha2::{Digest, Sha256};
 
 use super::*;
@@ -52,21 +53,7 @@ fn between<'p>(page: &'p str, start: &str, end: &str) -> &'p str {
 
 /// A hash as a policy names it.
 fn hash(text: &str) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut spelled = String::from("sha256-");
-    for three in Sha256::digest(text).chunks(3) {
-        let bits =
-            three.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
-        for digit in 0..4 {
-            let is_there = digit <= three.len();
-            spelled.push(if is_there {
-                DIGITS[(bits >> (18 - 6 * digit)) as usize & 63].into()
-            } else {
-                '='
-            });
-        }
-    }
-    spelled
+    format!("sha256-{}", BASE64.encode(&Sha256::digest(text)))
 }
 
 #[test]
