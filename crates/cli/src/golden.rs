@@ -8,7 +8,7 @@ mod review;
 
 use std::env;
 use std::fmt;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 
@@ -20,6 +20,7 @@ use streamfmt::golden::{Cell, Suite};
 pub(crate) use check::CheckArgs;
 
 use crate::message::{OK, OUTPUT, USAGE, one_line, reason, tell, tell_problems};
+use crate::terminal::{self, LookOptions};
 
 /// Nothing was tried.
 const NOTHING_RAN: u8 = 5;
@@ -169,12 +170,8 @@ fn is_ci() -> bool {
 
 /// How differences look on standard output.
 fn style(form: streamfmt::golden::diff::Form, bless: String) -> Style {
-    let is_terminal = io::stdout().is_terminal();
-    let is_set = |name: &str| env::var(name).is_ok_and(|value| !value.is_empty() && value != "0");
-    let is_dumb = env::var("TERM").is_ok_and(|term| term == "dumb");
-    let has_color = !is_set("NO_COLOR") && (is_set("CLICOLOR_FORCE") || (is_terminal && !is_dumb));
-    let columns = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
-    Style { form, has_color, width: columns.filter(|_| is_terminal).unwrap_or_default(), bless }
+    let looks = terminal::looks(&LookOptions::default());
+    Style { form, has_color: looks.color.is_some(), width: looks.width.unwrap_or_default(), bless }
 }
 
 /// Standard output as something to format to. It remembers whether that failed.
