@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use streamfmt::core::item::Kind;
 use streamfmt::core::pipeline::Pipeline;
 use streamfmt::engine::Engine;
-use streamfmt::lua::pack::Pack;
+use streamfmt::plugin::pack::Pack;
 use streamfmt_bench::grow::grow;
 use streamfmt_bench::measure::{Times, cpu};
 

@@ -9,8 +9,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use streamfmt::core::dialect::DIALECTS;
 use streamfmt::core::redact::Redaction;
-use streamfmt::engine::WRITERS;
-use streamfmt::profile::BUILT_IN;
+use streamfmt::settings::profile::BUILT_IN;
+use streamfmt::writers::WRITERS;
 use streamfmt::{Builder, Files, Looks};
 
 use crate::choice::SettingsChoice;

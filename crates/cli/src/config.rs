@@ -8,9 +8,9 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use streamfmt::config::document::Layer;
-use streamfmt::config::tree::Setting;
-use streamfmt::config::{Config, schema};
+use streamfmt::settings::document::Layer;
+use streamfmt::settings::tree::Setting;
+use streamfmt::settings::{Config, schema};
 use streamfmt::{Engine, Problems};
 
 use crate::choice::{SettingsChoice, build};
@@ -226,10 +226,10 @@ fn check(files: &[PathBuf]) -> Result<u8, u8> {
             tell(&format!("{}: no such file", file.display()));
             return Err(USAGE);
         }
-        let config = Config::load(&streamfmt::config::Request {
+        let config = Config::load(&streamfmt::settings::Request {
             folders: Some(streamfmt::Folders { system: None, ..folders() }),
             file: Some(file.clone()),
-            ..streamfmt::config::Request::default()
+            ..streamfmt::settings::Request::default()
         });
         take_all(&config, &mut problems);
     }

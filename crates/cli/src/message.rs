@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use streamfmt::Problems;
 use streamfmt::core::text::clean;
-use streamfmt::lua::journal::{Journal, Told};
+use streamfmt::plugin::journal::{Journal, Told};
 
 /// Formatted, whatever the content.
 pub(crate) const OK: u8 = 0;

@@ -5,11 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use streamfmt::install::examine::{Examined, examine};
+use streamfmt::authoring::examine::{Examined, examine};
+use streamfmt::authoring::starter;
 use streamfmt::install::tree::Tree;
-use streamfmt::install::{Added, Installed, starter};
-use streamfmt::lua::manifest::Manifest;
-use streamfmt::lua::pack::Layer;
+use streamfmt::install::{Added, Installed};
+use streamfmt::plugin::manifest::Manifest;
+use streamfmt::plugin::pack::Layer;
 use streamfmt::{Files, Folders, Problem, Problems};
 
 use crate::choice::{SettingsChoice, build};
@@ -303,7 +304,7 @@ fn options(manifest: &Manifest, text: &mut String) {
         return;
     }
     text.push_str("\noptions\n");
-    let row = |(name, choice): (&String, &streamfmt::lua::manifest::Choice)| {
+    let row = |(name, choice): (&String, &streamfmt::plugin::manifest::Choice)| {
         [
             format!("  {name}"),
             choice.type_name().to_owned(),

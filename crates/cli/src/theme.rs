@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use streamfmt::core::pipeline::Pipeline;
 use streamfmt::core::theme::{Appearance, Theme};
-use streamfmt::themes::Known;
+use streamfmt::settings::themes::Known;
 use streamfmt::{Background, Engine, Themes};
 
 use crate::message::{OK, USAGE, one_line, tell, tell_problems};

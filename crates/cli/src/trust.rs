@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
 
-use streamfmt::config::{Config, Project, Request};
+use streamfmt::settings::{Config, Project, Request};
 use streamfmt::{Closure, Folders, Problem, Problems, Standing, Trust};
 
 use crate::folders::folders;

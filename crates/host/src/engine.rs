@@ -4,60 +4,38 @@
 //! Builder ─▶ build: settings, plugins, profile, theme, writer ─▶ Engine ─▶ setup ─▶ a pipeline for each input
 //! ```
 
+mod banner;
 mod builder;
 mod format;
-mod writers;
 
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use jiff::tz::TimeZone;
 use streamfmt_core::formatter::Formatter;
 use streamfmt_core::pipeline::{Bound, Output, Settle, Settled, Setup, Sink};
-use streamfmt_core::profile::{Ci, Limits, Profile};
-use streamfmt_core::theme::{ColorDepth, Theme};
+use streamfmt_core::profile::{Limits, Profile};
+use streamfmt_core::theme::Theme;
+use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::page::KeepPicture;
 use streamfmt_core::writer::summary::Summary;
 
-use crate::banner::Banner;
-use crate::config::switch::Switch;
-use crate::config::{self, Active, Choice, Config, Resolved, tree};
+use crate::engine::banner::Banner;
 use crate::explain::{self, At, Explanation, Question};
 use crate::files::Files;
 use crate::folders::Folders;
-use crate::lua::journal::Journal;
-use crate::lua::pack::Layer;
 use crate::lua::{self, Plugins, Scripts};
+use crate::plugin::journal::{Fault, Journal};
+use crate::plugin::pack::Layer;
 use crate::problem::Problems;
-use crate::profile::Settings;
-use crate::themes::{Background, Themes};
-use writers::Made;
+use crate::settings::profile::Settings;
+use crate::settings::switch::Switch;
+use crate::settings::themes::Themes;
+use crate::settings::{self, Active, Choice, Config, Resolved, tree};
+use crate::writers::{Format, Looks, Made, WriterRow};
 
 pub use builder::Builder;
-pub use writers::{WRITERS, WriterRow};
-
-/// What the place that the output goes to can show. By default it is a file: no colour, no wrapping.
-#[derive(Clone, Debug, Default)]
-pub struct Looks {
-    /// The colours that it has and that are wanted, if any.
-    pub color: Option<ColorDepth>,
-    /// Whether colours are wanted wherever they are possible, even if the profile's writer has none.
-    pub force_color: bool,
-    /// Columns to wrap at.
-    pub width: Option<usize>,
-    /// Whether the width was asked for, so that a profile's has no say.
-    pub is_width_fixed: bool,
-    /// Whether links can be followed on it.
-    pub links: bool,
-    /// What lies behind the text.
-    pub background: Background,
-    /// The zone that times are shown in.
-    pub zone: Option<TimeZone>,
-    /// The CI service whose log it is.
-    pub ci: Ci,
-}
 
 /// Choices that were read and checked: makes a pipeline's set-up for each input.
 #[derive(Clone)]
@@ -162,7 +140,7 @@ impl Engine {
     fn parts(&self, plugins: &Rc<Plugins>) -> (Profile, Output, Option<Settle>, Option<Bound>) {
         let mut profile = self.settings.profile.clone();
         plugins.redact(&mut profile.redaction);
-        let output = match (self.writer.make)(self) {
+        let output = match self.made() {
             Made::Items => Output::Items,
             Made::Writer(writer) => {
                 let writer = self.over(writer, plugins);
@@ -173,6 +151,31 @@ impl Engine {
         // The machines of scripts are; what is settled later may have some.
         let is_bound = settle.is_some() || plugins.is_bound();
         (profile, output, settle, is_bound.then(Bound::default))
+    }
+
+    /// The output format, without what a plugin has on top of it.
+    fn made(&self) -> Made {
+        (self.writer.make)(&Format {
+            layout: &self.settings.profile.layout,
+            markdown: self.settings.markdown,
+            timestamps: self.settings.timestamps,
+            looks: &self.looks,
+            theme: self.theme.as_ref(),
+            keep: self.keep.as_ref(),
+        })
+    }
+
+    /// The plugin's writer that was chosen, if one was, over the one that it stands on.
+    pub(crate) fn over(&self, base: Box<dyn Writer>, plugins: &Rc<Plugins>) -> Box<dyn Writer> {
+        match (&self.plugin_writer, self.made()) {
+            (Some(writer), Made::Writer(scratch)) => {
+                match lua::writer::Scripted::new(plugins, &writer.name, base, scratch) {
+                    Ok(writer) => Box::new(writer),
+                    Err(base) => base,
+                }
+            }
+            _ => base,
+        }
     }
 
     /// Decides by the stream between this and the other engines of the user's switches.
@@ -246,7 +249,7 @@ impl Engine {
     }
 
     /// The same choices, for runs in which a call of a plugin is met by a fault.
-    pub(crate) fn with_fault(&self, fault: lua::Fault) -> Self {
+    pub(crate) fn with_fault(&self, fault: Fault) -> Self {
         self.with_journal(&Journal::with_fault(fault))
     }
 
@@ -345,14 +348,15 @@ impl Engine {
     /// What a project, trusted as it is, hides, renames or runs.
     pub fn project_changes(&self) -> Vec<String> {
         let is_of_project = |setting: &tree::Setting<'_>| {
-            setting.leaf.spot.document.layer == config::document::Layer::Project && setting.changes_meaning()
+            setting.leaf.spot.document.layer == settings::document::Layer::Project
+                && setting.changes_meaning()
         };
         let settings = self.resolved.tree.settings();
         let mut changes: Vec<String> =
             settings.into_iter().filter(is_of_project).map(|setting| setting.name).collect();
         let by = &self.choice.profile.spot.document;
         let is_harmless = ["default", "full", "plain"].contains(&self.choice.profile.name.as_str());
-        if by.layer == config::document::Layer::Project && !is_harmless {
+        if by.layer == settings::document::Layer::Project && !is_harmless {
             changes.push(format!("the profile {}", self.choice.profile.name));
         }
         if self.plugins.iter().any(|active| active.layer == Layer::Project) {

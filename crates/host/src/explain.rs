@@ -17,14 +17,14 @@ use streamfmt_core::profile::{Filter, Layout, Profile};
 use streamfmt_core::redact::Redactor;
 use streamfmt_core::session::Session;
 
-use crate::config::document::{Leaf, Spot, Value};
-use crate::config::tree::{Change, Path, Said, Tree};
 use crate::engine::Engine;
-use crate::group;
 use crate::json;
 use crate::lua::layers::{Answer, Field, Ladder, Step, Viewed};
 use crate::lua::{Plugins, Running, Scripts, plain};
-use crate::profile::Settings;
+use crate::settings::document::{Leaf, Spot, Value};
+use crate::settings::group;
+use crate::settings::profile::Settings;
+use crate::settings::tree::{Change, Path, Said, Tree};
 
 /// Bytes that are read at once.
 const PIECE: usize = 64 * 1024;
@@ -418,8 +418,10 @@ fn elements(engine: &Engine) -> Vec<(&'static str, Leaf)> {
             // Of an option: names with commas between them.
             Some(_) => {
                 let names = leaf.and_then(Leaf::names).unwrap_or_default();
-                let text =
-                    |named: crate::keys::Named| Leaf { value: Value::Text(named.name), spot: named.spot };
+                let text = |named: crate::settings::keys::Named| Leaf {
+                    value: Value::Text(named.name),
+                    spot: named.spot,
+                };
                 names.into_iter().map(text).collect()
             }
             None => Vec::new(),

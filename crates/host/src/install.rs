@@ -10,9 +10,7 @@
 //! hashed each time it is loaded, and what was hashed is what runs. Who wants to change one makes it their own.
 
 pub mod built_in;
-pub mod examine;
 mod lock;
-pub mod starter;
 pub mod tree;
 
 use std::fs::{self, File};
@@ -21,8 +19,8 @@ use std::path::{Path, PathBuf};
 
 use crate::files::Files;
 use crate::folders::Folders;
-use crate::lua::manifest::{self, Manifest};
-use crate::lua::pack::{Pack, is_source};
+use crate::plugin::manifest::{self, Manifest};
+use crate::plugin::pack::{Pack, is_source};
 use crate::problem::{Problem, suggestion};
 use crate::trust::disk;
 use built_in::BUILT_IN;

@@ -21,40 +21,38 @@
 //!
 //! Nothing here prints, exits, or reads the environment: what is wrong comes back as [`Problems`].
 
-mod banner;
-pub mod config;
+pub mod authoring;
 pub mod engine;
 pub mod explain;
 pub mod files;
 pub mod folders;
 pub mod golden;
-mod group;
 pub mod install;
 pub mod json;
-pub mod keys;
 pub mod lua;
 mod parallel;
+pub mod plugin;
 pub mod problem;
-pub mod profile;
-pub mod rule;
+pub mod settings;
 pub mod source;
 mod tail;
-mod template;
-pub mod themes;
+pub mod tools;
 pub mod trust;
+pub mod writers;
 
-pub use engine::{Builder, Engine, Looks};
+pub use engine::{Builder, Engine};
 pub use files::Files;
 pub use folders::Folders;
 pub use parallel::run_parallel;
 pub use problem::{Place, Problem, Problems};
-pub use profile::Settings;
-pub use rule::ToolRule;
+pub use settings::Settings;
+pub use settings::themes::Themes;
 pub use source::{SideFile, side_files, subagents};
 pub use streamfmt_core as core;
 pub use tail::Tail;
-pub use themes::{Background, Themes};
+pub use tools::rule::ToolRule;
 pub use trust::{Closure, Standing, Trust};
+pub use writers::{Background, Looks};
 
 /// The page for programs: its example is run as a test.
 #[cfg(doctest)]

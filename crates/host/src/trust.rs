@@ -10,7 +10,6 @@
 //! everything in `.streamfmt/`, as they were when the user looked at them. A change of any of them ends it.
 //! The records lie with the user, never in the project.
 
-pub mod allowance;
 pub mod disk;
 mod record;
 
@@ -23,8 +22,6 @@ use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 use similar::TextDiff;
 use streamfmt_core::text::clean;
-
-pub use allowance::{Grants, Refusal};
 
 use crate::files::{FileError, Files};
 use crate::problem::Problem;

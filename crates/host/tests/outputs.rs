@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use streamfmt::core::pipeline::{Output, Pipeline, Report, Settled, Setup, Sink, StreamStart, Update};
 use streamfmt::core::redact::Redaction;
 use streamfmt::golden::pieces;
-use streamfmt::lua::pack::Pack;
+use streamfmt::plugin::pack::Pack;
 use streamfmt::{Engine, run_parallel};
 
 use recordings::recordings;

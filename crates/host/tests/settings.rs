@@ -10,10 +10,10 @@ use std::{env, fs};
 
 use jsonschema::Validator;
 use serde_json::Value;
-use streamfmt::config::{Config, Request, schema};
 use streamfmt::core::pipeline::Pipeline;
-use streamfmt::keys::{FILE_KEYS, FILTER_KEYS, KEYS, Key, SWITCH_KEYS, TOOL_KEYS};
-use streamfmt::profile::BUILT_IN;
+use streamfmt::settings::keys::{FILE_KEYS, FILTER_KEYS, KEYS, Key, SWITCH_KEYS, TOOL_KEYS};
+use streamfmt::settings::profile::BUILT_IN;
+use streamfmt::settings::{Config, Request, schema};
 use streamfmt::{Engine, Folders};
 
 #[test]
@@ -106,7 +106,7 @@ fn the_examples_of_the_page_are_fine_and_do_what_it_says() {
         let request =
             Request { folders: Some(folders.clone()), file: Some(file.clone()), ..Request::default() };
         let told = Config::load(&request).check();
-        assert!(told == streamfmt::config::Told::default(), "{told:?} in\n{}", example.text);
+        assert!(told == streamfmt::settings::Told::default(), "{told:?} in\n{}", example.text);
         let engine = Engine::builder().config(&file).folders(folders).writer("text").build().unwrap();
         let mut pipeline = Pipeline::new(engine.setup());
         let mut text = String::new();

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use streamfmt::Engine;
 use streamfmt::install::Installed;
-use streamfmt::keys::{self, FILE_KEYS, FILTER_KEYS, KEYS, Key, SWITCH_KEYS, TOOL_KEYS};
-use streamfmt::lua::manifest::Manifest;
+use streamfmt::plugin::manifest::Manifest;
+use streamfmt::settings::keys::{self, FILE_KEYS, FILTER_KEYS, KEYS, Key, SWITCH_KEYS, TOOL_KEYS};
 
 use crate::choice::{SettingsChoice, build};
 use crate::folders::folders;

@@ -1,7 +1,7 @@
 //! Secrets in what is written.
 
-use streamfmt::engine::WRITERS;
-use streamfmt::profile::BUILT_IN;
+use streamfmt::settings::profile::BUILT_IN;
+use streamfmt::writers::WRITERS;
 
 use crate::program::Folder;
 

@@ -9,22 +9,23 @@ use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::{Glyphs, Theme};
 use streamfmt_core::writer::page::KeepPicture;
 
-use super::{Engine, Looks, WRITERS, WriterRow};
-use crate::config::document::Spot;
-use crate::config::{self, Active, Choice, Config, Request, Resolved, Told, tree};
+use super::Engine;
 use crate::files::Files;
 use crate::folders::Folders;
-use crate::group;
 use crate::install::{Home, Installed};
-use crate::keys::Named;
-use crate::lua::journal::Journal;
-use crate::lua::manifest;
-use crate::lua::pack::{Layer, Pack, is_source};
 use crate::lua::{self, Plugins};
+use crate::plugin::journal::Journal;
+use crate::plugin::manifest;
+use crate::plugin::pack::{Layer, Pack, is_source};
 use crate::problem::{Problem, Problems, suggestion};
-use crate::profile::Settings;
-use crate::rule::ToolRule;
-use crate::themes::Themes;
+use crate::settings::document::Spot;
+use crate::settings::group;
+use crate::settings::keys::Named;
+use crate::settings::profile::Settings;
+use crate::settings::themes::Themes;
+use crate::settings::{self, Active, Choice, Config, Request, Resolved, Told, tree};
+use crate::tools::rule::ToolRule;
+use crate::writers::{Looks, WRITERS, WriterRow};
 
 /// A plugin that was chosen.
 #[derive(Clone, Debug)]
@@ -363,7 +364,7 @@ impl Builder {
         for assignment in &self.set {
             match tree::read_assignment(assignment) {
                 Ok(said) => resolved.tree.say(&said),
-                Err(problem) => told.tell(config::document::Layer::Option, [problem]),
+                Err(problem) => told.tell(settings::document::Layer::Option, [problem]),
             }
         }
         let mut settings = Settings::of(&resolved.tree);
@@ -376,7 +377,7 @@ impl Builder {
                 layout.glyphs = Glyphs::Ascii;
             }
         }
-        let option = config::document::Layer::Option;
+        let option = settings::document::Layer::Option;
         let filter = &mut settings.profile.filter;
         if !self.only.is_empty() {
             filter.only = selectors(&self.only_list(), "--only", told);
@@ -527,7 +528,7 @@ impl Builder {
                 let mut told = Told::default();
                 match themes.load(name, background) {
                     Ok((theme, wrong)) => {
-                        told.tell(config::document::Layer::User, wrong.0);
+                        told.tell(settings::document::Layer::User, wrong.0);
                         Ok((theme, told))
                     }
                     Err(message) => Err(no_theme(name, message)),
@@ -546,7 +547,7 @@ impl Builder {
 
 fn no_theme(name: &str, message: String) -> Told {
     let mut told = Told::default();
-    told.tell(config::document::Layer::Option, [Problem::of(format!("--theme {name}"), message)]);
+    told.tell(settings::document::Layer::Option, [Problem::of(format!("--theme {name}"), message)]);
     told
 }
 
@@ -561,17 +562,22 @@ fn named(option: &str, groups: &[String]) -> Vec<Named> {
 fn selectors(list: &[Named], option: &str, told: &mut Told) -> Vec<Selector> {
     if list.is_empty() {
         let message = format!("the list is empty (name kinds and tools, as in {option} reply,Bash,@edit)");
-        told.tell(config::document::Layer::Option, [Problem::of(option, message)]);
+        told.tell(settings::document::Layer::Option, [Problem::of(option, message)]);
     }
     for named in list {
         let wrong = group::wrong_with(&named.name).map(|wrong| named.spot.problem(wrong));
-        told.tell(config::document::Layer::Option, wrong);
+        told.tell(settings::document::Layer::Option, wrong);
     }
     list.iter().map(|named| Selector::parse(&named.name)).collect()
 }
 
 /// Tells that a name is not known, and before that what those plugins did wrong that may have been to bring it.
-fn tell_unknown(told: &mut Told, layer: config::document::Layer, problem: Problem, plugins: &[lua::Chosen]) {
+fn tell_unknown(
+    told: &mut Told,
+    layer: settings::document::Layer,
+    problem: Problem,
+    plugins: &[lua::Chosen],
+) {
     let failed = plugins.iter().filter_map(|(_, pack)| Plugins::hooks_of(pack, &Journal::default()).err());
     told.tell(layer, failed.map(|warning| warning.problem()).chain([problem]));
 }

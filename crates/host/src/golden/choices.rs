@@ -10,9 +10,9 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::input::Patch;
-use crate::config::is_path;
 use crate::files::{FileError, read_plain_text};
 use crate::problem::{Problem, Problems, suggestion};
+use crate::settings::is_path;
 
 /// Largest file of choices, in bytes.
 const LARGEST: usize = 256 << 10;

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::choices::Formatting;
-use crate::config::project::settings_above;
-use crate::config::{Config, Request, is_path};
-use crate::engine::{Builder, Engine, Looks};
+use crate::engine::{Builder, Engine};
 use crate::files::Files;
-use crate::lua::pack::Pack;
+use crate::plugin::pack::Pack;
 use crate::problem::Problem;
-use crate::profile::BUILT_IN;
+use crate::settings::profile::BUILT_IN;
+use crate::settings::project::settings_above;
+use crate::settings::{Config, Request, is_path};
+use crate::writers::Looks;
 
 /// The engines that were asked for so far.
 #[derive(Default)]

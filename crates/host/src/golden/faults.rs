@@ -16,7 +16,7 @@ use streamfmt_core::pipeline::{Output, Pipeline, Setup};
 use streamfmt_core::writer::Writer;
 
 use crate::engine::Engine;
-use crate::lua::Fault;
+use crate::plugin::journal::Fault;
 
 /// Calls that are made to fail: further ones are like them.
 const MOST_CALLS: u64 = 200;

@@ -7,7 +7,7 @@ use streamfmt_core::pipeline::{Pipeline, Report};
 use super::input::Input;
 use super::live;
 use crate::engine::Engine;
-use crate::lua::journal::Told;
+use crate::plugin::journal::Told;
 
 /// What came out of a whole input, and what was counted.
 pub(super) struct Run {

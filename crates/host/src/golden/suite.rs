@@ -10,9 +10,9 @@ use super::choices::Choices;
 use super::engines::Engines;
 use super::input::Input;
 use super::report::word;
-use crate::engine::WRITERS;
 use crate::files::{FileError, read_plain};
 use crate::problem::{Problem, Problems};
+use crate::writers::WRITERS;
 
 /// Folders in which nobody keeps cases, and in which there is much.
 const PASSED_OVER: [&str; 2] = ["target", "node_modules"];

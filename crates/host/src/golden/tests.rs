@@ -10,7 +10,7 @@ use streamfmt_core::pipeline::Output;
 use streamfmt_core::session::Session;
 
 use crate::engine::Engine;
-use crate::lua::pack::Pack;
+use crate::plugin::pack::Pack;
 
 /// A folder that is removed again.
 struct Folder(PathBuf);

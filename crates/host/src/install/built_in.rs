@@ -2,7 +2,7 @@
 
 use super::tree::Tree;
 
-pub use crate::lua::built_in::BUILT_IN;
+pub use crate::plugin::built_in::BUILT_IN;
 
 /// The files of the built-in plugin `name`.
 pub(super) fn tree(name: &str) -> Option<Tree> {

@@ -16,9 +16,8 @@ use streamfmt_core::text::clean;
 use tar::{Archive, Builder, EntryType, Header};
 
 use crate::files::{FileError, Files};
-use crate::lua::api::API;
-use crate::lua::manifest;
-use crate::lua::pack::{Pack, is_source, no_manifest};
+use crate::plugin::manifest::{self, API};
+use crate::plugin::pack::{Pack, is_source, no_manifest};
 use crate::trust::{disk, hash_of};
 
 /// Largest archive, in bytes.

@@ -13,10 +13,8 @@ use streamfmt_core::redact::Redaction;
 use super::layers::Registered;
 use super::spell::{inspected, spelled};
 use super::{exact, item, re, shell, vm};
-use crate::rule::Origin;
-
-/// The level of the interface: a plugin that needs a higher one is told so.
-pub const API: u32 = 1;
+use crate::plugin::manifest::{API, FEATURES};
+use crate::tools::rule::Origin;
 
 /// A function of `sf`.
 pub struct Row {
@@ -534,12 +532,7 @@ fn writer(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
 }
 
 fn has(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
-    lua.create_function(|_, feature: String| Ok(has_feature(&feature)))
-}
-
-/// Whether this version has a function of `sf`.
-pub(super) fn has_feature(name: &str) -> bool {
-    FUNCTIONS.iter().any(|row| row.name == name)
+    lua.create_function(|_, feature: String| Ok(FEATURES.contains(&feature.as_str())))
 }
 
 fn json(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {

@@ -13,8 +13,8 @@ use streamfmt_core::profile::glob;
 
 use super::{dialect, writer};
 use crate::problem::suggestion;
-use crate::rule::{Origin, ToolRule};
-use crate::template::Template;
+use crate::tools::rule::{Origin, ToolRule};
+use crate::tools::template::Template;
 
 /// A field of a tool's spec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

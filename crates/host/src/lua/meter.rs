@@ -6,26 +6,7 @@ use std::collections::HashSet;
 use streamfmt_core::item::Id;
 
 use super::vm::Stop;
-
-/// What is to become of one call of a plugin's function. The first call of a run has the number 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// It raises an error.
-    Fails(u64),
-    /// It gives `nil`.
-    Passes(u64),
-    /// Every call raises an error.
-    AllFail,
-}
-
-/// The call that a fault met.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Met {
-    /// Whether it was one that may write its plugin's state.
-    pub(crate) is_hook: bool,
-    /// The item that it was to tell, if nothing else of any plugin had a say in that.
-    pub(crate) lone: Option<Id>,
-}
+use crate::plugin::journal::{Fault, Met};
 
 /// The calls of all plugins of a run.
 #[derive(Default)]

@@ -11,12 +11,8 @@
 //! each item is told: what fails is told by the layer below, and the user learns of it once.
 
 pub mod api;
-pub mod built_in;
 pub mod declare;
-pub mod journal;
-pub mod manifest;
 mod memory;
-pub mod pack;
 
 mod block;
 mod dialect;
@@ -37,8 +33,6 @@ mod scripts;
 mod shell;
 mod sight;
 mod spell;
-mod templates;
-pub(crate) mod trial;
 mod vm;
 pub(crate) mod writer;
 
@@ -47,7 +41,6 @@ mod tests;
 
 pub(crate) use dialect::dialect_plugins;
 pub use layers::Hook;
-pub(crate) use meter::Fault;
 pub(crate) use plugin::{Running, Shown};
 pub(crate) use plugins::{Chosen, Plugins, WriterName};
 pub(crate) use scripts::{Scripts, plain};

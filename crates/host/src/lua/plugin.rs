@@ -12,13 +12,13 @@ use streamfmt_core::theme::wrong_role;
 
 use super::api::{self, Plugin};
 use super::item::{self, Reach};
-use super::journal::{Journal, Warning};
 use super::layers::Registered;
 use super::memory::Memory;
 use super::meter::Meter;
-use super::pack::{Layer, Pack};
 use super::sight::Current;
 use super::vm::{self, Stop, Trip, Vm};
+use crate::plugin::journal::{Journal, Warning};
+use crate::plugin::pack::{Layer, Pack};
 
 /// So many limits are run into before a plugin is off for the run.
 pub(super) const MOST_TRIPS: u32 = 3;

@@ -12,13 +12,13 @@ use streamfmt_core::entry::Line;
 use streamfmt_core::formatter::FormatError;
 use streamfmt_core::redact::Redaction;
 
-use super::journal::{Journal, Warning, short};
 use super::layers::{Hook, Registered, Who};
 use super::meter::Meter;
-use super::pack::{Layer, Pack};
 use super::plugin::{Failure, Running, Shown};
 use super::sight::Current;
-use crate::rule::ToolRule;
+use crate::plugin::journal::{Journal, Warning, short};
+use crate::plugin::pack::{Layer, Pack};
+use crate::tools::rule::ToolRule;
 
 /// Failures that are kept until somebody counts them: nothing that is formatted without end may pile them up.
 const MOST_KEPT: usize = 64;

@@ -6,8 +6,10 @@ use streamfmt_core::item::facts::{FACTS, FactShape};
 use streamfmt_core::item::{Action, Kind};
 use streamfmt_core::theme;
 
-use super::api::{API, CLASSES, FIELDS, FUNCTIONS, OLD};
-use super::{block, journal, plugin, re, vm};
+use super::api::{CLASSES, FIELDS, FUNCTIONS, OLD};
+use super::{block, plugin, re, vm};
+use crate::plugin::journal;
+use crate::plugin::manifest::API;
 
 /// The types for editors (`LuaLS`).
 pub fn types() -> String {

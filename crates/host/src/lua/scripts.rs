@@ -27,8 +27,8 @@ use super::layers::{Answer, Event, Field, Ladder, Step, Viewed, Who};
 use super::memory::Memory;
 use super::plugin::Running;
 use super::plugins::Plugins;
-use super::templates::filled;
 use super::vm::Stop;
+use crate::tools::filled::filled;
 
 pub(crate) use answers::plain;
 

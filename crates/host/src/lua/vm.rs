@@ -9,14 +9,15 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use memchr::memmem;
 use mlua::chunk::{ChunkMode, Compiler};
 use mlua::{Function, Lua, LuaOptions, LuaString, StdLib, Table, Value, VmState};
+
+use crate::plugin::pack::Bytecodes;
 
 /// Steps (loop turns and calls) that one run of a script may take.
 pub(super) const FUEL: u64 = 1_000_000;
@@ -52,24 +53,6 @@ impl Compiled {
             self.bytecode.get_or_init(|| made)
         };
         lua.load(&bytecode[..]).set_name(self.name).set_mode(ChunkMode::Binary).into_function()
-    }
-}
-
-/// What the files of a plugin were compiled to, by name: once for all machines that run them. All of it was
-/// compiled here, from their text.
-#[derive(Debug, Default)]
-pub(super) struct Bytecodes(Mutex<BTreeMap<String, Arc<[u8]>>>);
-
-impl Bytecodes {
-    /// The bytecode of a file; `None` if its text can't be compiled.
-    fn of(&self, name: &str, source: &str) -> Option<Arc<[u8]>> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(made) = known.get(name) {
-            return Some(Arc::clone(made));
-        }
-        let made: Arc<[u8]> = Compiler::new().compile(source).ok()?.into();
-        known.insert(name.to_owned(), Arc::clone(&made));
-        Some(made)
     }
 }
 
@@ -303,7 +286,7 @@ pub(super) fn chunk(lua: &Lua, name: &str, source: &str, known: &Bytecodes) -> m
     }
     // Luau knows no `#!`; the line stays, so that the others keep their numbers.
     let source = if source.starts_with("#!") { Cow::from(format!("--{source}")) } else { Cow::from(source) };
-    let bytecode = known.of(name, &source);
+    let bytecode = known.of(name, || Compiler::new().compile(&*source).ok());
     let chunk = match &bytecode {
         Some(bytecode) => lua.load(&bytecode[..]).set_mode(ChunkMode::Binary),
         // This tells what is wrong with it, and where.

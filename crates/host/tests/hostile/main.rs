@@ -17,7 +17,7 @@ mod seeds;
 use streamfmt::core::pipeline::{Pipeline, Report};
 use streamfmt::core::text::clean;
 use streamfmt::core::theme::ColorDepth;
-use streamfmt::engine::{Engine, Looks};
+use streamfmt::{Engine, Looks};
 
 /// An engine that shows everything, as this output, at this width.
 fn engine(writer: &str, profile: &str, width: Option<usize>) -> Engine {

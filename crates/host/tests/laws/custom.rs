@@ -13,7 +13,7 @@ use streamfmt::core::item::{Id, Item, Kind};
 use streamfmt::core::pipeline::{Output, Pipeline, Report};
 use streamfmt::core::profile::Selector;
 use streamfmt::engine::{Builder, Engine};
-use streamfmt::lua::pack::Pack;
+use streamfmt::plugin::pack::Pack;
 
 use crate::generated::{Input, stream};
 use crate::recordings::sample;

@@ -25,8 +25,8 @@ use std::sync::LazyLock;
 
 use streamfmt::core::pipeline::{Pipeline, Report};
 use streamfmt::core::theme::ColorDepth;
-use streamfmt::engine::{Engine, Looks};
 use streamfmt::golden::laws;
+use streamfmt::{Engine, Looks};
 
 /// One way of output that the laws are tried on.
 struct Form {

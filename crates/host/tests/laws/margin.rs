@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use serde_json::Value;
 use streamfmt::core::profile::Ci;
 use streamfmt::core::theme::Glyphs;
-use streamfmt::engine::{Builder, Engine, Looks};
-use streamfmt::lua::pack::Pack;
+use streamfmt::plugin::pack::Pack;
+use streamfmt::{Builder, Engine, Looks};
 
 use crate::Form;
 use crate::custom::rules;

@@ -7,7 +7,7 @@ use streamfmt_core::profile::glob;
 
 use super::document::Spot;
 use crate::folders::Folders;
-use crate::keys::Named;
+use crate::settings::keys::Named;
 
 /// One table `[[switch]]`: all of its conditions must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -7,9 +7,9 @@ use super::document::{Document, Layer, Spot};
 use super::packs::PackProfile;
 use super::tree::{Part, Tree};
 use super::{Config, Loaded, Told, is_path};
-use crate::keys::Named;
 use crate::problem::suggestion;
-use crate::profile::BUILT_IN;
+use crate::settings::keys::Named;
+use crate::settings::profile::BUILT_IN;
 
 /// No profile may extend others over more steps.
 const DEEPEST: usize = 8;

@@ -5,10 +5,10 @@ use std::fmt;
 use indexmap::IndexMap;
 
 use super::document::{Entry, Leaf, Spot, TOLD, Table, Value, quoted};
-use crate::keys::{self, KEYS, Key, Named, TOOL_KEYS, ToolTable};
 use crate::problem::{Problem, suggestion};
-use crate::profile::Settings;
-use crate::rule;
+use crate::settings::keys::{self, KEYS, Key, Named, TOOL_KEYS, ToolTable};
+use crate::settings::profile::Settings;
+use crate::tools::rule;
 
 /// Tables `[tool.NAME]` and options of plugins in one file.
 const MOST_TABLES: usize = 500;

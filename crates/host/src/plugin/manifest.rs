@@ -22,11 +22,70 @@ use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Value};
 
-use super::api::{self, API};
 use crate::problem::{Problem, Problems, suggestion};
 
 /// Its file in the plugin's folder.
 pub const FILE: &str = "plugin.toml";
+
+/// The level of the interface: a plugin that needs a higher one is told so.
+pub const API: u32 = 1;
+
+/// What `min-features` may ask for: the functions of `sf`.
+pub(crate) const FEATURES: &[&str] = &[
+    "plugin",
+    "tool",
+    "view",
+    "on",
+    "dialect",
+    "writer",
+    "has",
+    "text",
+    "span",
+    "line",
+    "prose",
+    "code",
+    "diff",
+    "patch",
+    "table",
+    "kv",
+    "list",
+    "details",
+    "path",
+    "link",
+    "note",
+    "header",
+    "item.prompt",
+    "item.reply",
+    "item.thinking",
+    "item.call",
+    "item.result",
+    "item.plan",
+    "item.notice",
+    "item.outcome",
+    "item.unknown",
+    "item.append",
+    "item.close",
+    "item.drop",
+    "item.session",
+    "item.usage",
+    "redact",
+    "raw",
+    "cut",
+    "json",
+    "json_encode",
+    "inspect",
+    "re",
+    "commands",
+    "basename",
+    "truncate",
+    "trim",
+    "first_line",
+    "count_lines",
+    "plural",
+    "duration",
+    "bytes",
+    "sorted",
+];
 
 /// Longest name of a plugin.
 const LONGEST_NAME: usize = 64;
@@ -153,7 +212,7 @@ impl Reader<'_> {
             }
         }
         for feature in self.list(table, "min-features") {
-            if !api::has_feature(feature.get_ref()) {
+            if !FEATURES.contains(&feature.get_ref().as_str()) {
                 let message = format!("it needs \"{}\", which this version doesn't have", feature.get_ref());
                 self.complain(feature.span(), message);
             }

@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::config::Config;
+use super::trial;
 use crate::files::{FileError, Files};
 use crate::folders::Folders;
 use crate::golden::Suite;
-use crate::lua::journal::{Journal, Told};
-use crate::lua::manifest::{self, Manifest};
-use crate::lua::pack::Pack;
-use crate::lua::{Hook, Plugins, trial};
+use crate::lua::{Hook, Plugins};
+use crate::plugin::journal::{Journal, Told};
+use crate::plugin::manifest::{self, Manifest};
+use crate::plugin::pack::Pack;
 use crate::problem::Problem;
+use crate::settings::Config;
 
 /// Largest manifest, in bytes.
 const LARGEST: usize = 1 << 20;

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use super::document::{Document, Layer, Value};
 use super::{Config, Resolved, Told};
 use crate::install::{Home, Installed};
-use crate::keys::{Named, split_list};
-use crate::lua::pack::{Layer as PackLayer, Pack};
-use crate::lua::{self, journal::Journal};
+use crate::lua;
+use crate::plugin::journal::Journal;
+use crate::plugin::pack::{Layer as PackLayer, Pack};
 use crate::problem::suggestion;
-use crate::profile::Settings;
+use crate::settings::keys::{Named, split_list};
+use crate::settings::profile::Settings;
 
 /// A plugin that takes part in a run.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
 
 use crate::problem::Problem;
-use crate::rule::Origin;
+use crate::tools::rule::Origin;
 
 /// Largest file of settings, in bytes.
 pub(crate) const LARGEST: usize = 256 * 1024;

@@ -5,8 +5,8 @@
 
 use streamfmt_core::text::clean;
 
-use super::Standing;
-use crate::config::document::{Leaf, Value};
+use super::document::{Leaf, Value};
+use crate::trust::Standing;
 
 /// Fewest lines of anything that a project may ask for.
 const LEAST_LINES: i64 = 3;
@@ -138,7 +138,7 @@ fn matches(pattern: &str, key: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::document::{self, Document, Layer};
+    use crate::settings::document::{self, Document, Layer};
 
     #[track_caller]
     fn expect(source: &str, may: bool) {

@@ -6,16 +6,17 @@ use streamfmt_core::theme::{Appearance, Theme};
 
 use super::document::{Document, Layer, Spot};
 use super::{Config, Resolved, Told, packs};
-use crate::engine::WRITERS;
 use crate::files::Files;
 use crate::folders::Folders;
-use crate::group;
-use crate::keys::Named;
-use crate::lua::journal::{self, Journal};
-use crate::lua::pack::Pack;
+use crate::plugin::journal::{self, Journal};
+use crate::plugin::pack::Pack;
 use crate::problem::{Problem, Problems, suggestion};
-use crate::profile::{BUILT_IN, Settings};
-use crate::themes::{Background, Themes};
+use crate::settings::group;
+use crate::settings::keys::Named;
+use crate::settings::profile::{BUILT_IN, Settings};
+use crate::settings::themes::Themes;
+use crate::writers::Background;
+use crate::writers::WRITERS;
 
 impl Config {
     /// What is wrong in the files and with every profile in them, those of a project included, trusted or not.

@@ -1,10 +1,11 @@
 //! The output formats, and how each is made of the choices.
 
-use std::rc::Rc;
+use std::fmt;
+use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use streamfmt_core::profile::{Ci, Layout};
-use streamfmt_core::theme::ColorDepth;
+use streamfmt_core::theme::{Appearance, ColorDepth, Theme};
 use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::cast::Cast;
 use streamfmt_core::writer::ci::CiSafe;
@@ -12,12 +13,64 @@ use streamfmt_core::writer::html::Html;
 use streamfmt_core::writer::json::Json;
 use streamfmt_core::writer::log::Log;
 use streamfmt_core::writer::markdown::Markdown;
-use streamfmt_core::writer::page::PageOptions;
+use streamfmt_core::writer::page::{KeepPicture, PageOptions};
 use streamfmt_core::writer::slack;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 
-use super::Engine;
-use crate::lua::{self, Plugins};
+/// What the place that the output goes to can show. By default it is a file: no colour, no wrapping.
+#[derive(Clone, Debug, Default)]
+pub struct Looks {
+    /// The colours that it has and that are wanted, if any.
+    pub color: Option<ColorDepth>,
+    /// Whether colours are wanted wherever they are possible, even if the profile's writer has none.
+    pub force_color: bool,
+    /// Columns to wrap at.
+    pub width: Option<usize>,
+    /// Whether the width was asked for, so that a profile's has no say.
+    pub is_width_fixed: bool,
+    /// Whether links can be followed on it.
+    pub links: bool,
+    /// What lies behind the text.
+    pub background: Background,
+    /// The zone that times are shown in.
+    pub zone: Option<TimeZone>,
+    /// The CI service whose log it is.
+    pub ci: Ci,
+}
+
+/// What lies behind the text.
+#[derive(Clone)]
+pub enum Background {
+    /// It is known.
+    Known(Appearance),
+    /// It is found out by asking: at most once, and only if a theme needs to know.
+    Ask(Arc<dyn Fn() -> Appearance + Send + Sync>),
+}
+
+impl Background {
+    /// Which it is, by asking if need be.
+    pub fn find(&self) -> Appearance {
+        match self {
+            Self::Known(appearance) => *appearance,
+            Self::Ask(ask) => ask(),
+        }
+    }
+}
+
+impl Default for Background {
+    fn default() -> Self {
+        Self::Known(Appearance::Dark)
+    }
+}
+
+impl fmt::Debug for Background {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Known(appearance) => f.debug_tuple("Known").field(appearance).finish(),
+            Self::Ask(_) => f.write_str("Ask"),
+        }
+    }
+}
 
 /// An output format.
 pub struct WriterRow {
@@ -29,7 +82,7 @@ pub struct WriterRow {
     pub is_data: bool,
     /// What the name of a file of it ends in.
     pub ending: &'static str,
-    pub(super) make: fn(&Engine) -> Made,
+    pub(crate) make: fn(&Format<'_>) -> Made,
 }
 
 impl WriterRow {
@@ -51,35 +104,35 @@ pub static WRITERS: [WriterRow; 10] = [
         about: "plain text",
         is_data: false,
         ending: "txt",
-        make: |engine| engine.terminal(Paint::Plain),
+        make: |format| format.terminal(Paint::Plain),
     },
     WriterRow {
         name: "ansi",
         about: "text with colours",
         is_data: false,
         ending: "txt",
-        make: |engine| engine.terminal(engine.paint()),
+        make: |format| format.terminal(format.paint()),
     },
     WriterRow {
         name: "log",
         about: "one line an event, for the logs of CI services",
         is_data: false,
         ending: "log",
-        make: Engine::log,
+        make: |format| format.log(),
     },
     WriterRow {
         name: "markdown",
         about: "for pull requests, notes and chats",
         is_data: false,
         ending: "md",
-        make: |engine| engine.logged(Markdown::new(engine.page_options())),
+        make: |format| format.logged(Markdown::new(format.page_options())),
     },
     WriterRow {
         name: "slack",
         about: "a message for Slack, in its mrkdwn",
         is_data: false,
         ending: "txt",
-        make: |engine| engine.logged(slack::message(engine.page_options())),
+        make: |format| format.logged(slack::message(format.page_options())),
     },
     WriterRow {
         name: "html",
@@ -87,10 +140,10 @@ pub static WRITERS: [WriterRow; 10] = [
         is_data: false,
         ending: "html",
         // Its policy lets it show what is in it and nothing else, so it has its pictures within.
-        make: |engine| {
+        make: |format| {
             let page_options =
-                PageOptions { timestamps: Some(engine.zone()), keep: None, ..engine.page_options() };
-            engine.entries(Html::new(page_options))
+                PageOptions { timestamps: Some(format.zone()), keep: None, ..format.page_options() };
+            format.entries(Html::new(page_options))
         },
     },
     WriterRow {
@@ -98,14 +151,14 @@ pub static WRITERS: [WriterRow; 10] = [
         about: "a recording of a terminal, for the asciinema player",
         is_data: true,
         ending: "cast",
-        make: Engine::cast,
+        make: |format| format.cast(),
     },
     WriterRow {
         name: "json",
         about: "what is said: entries, one object a line",
         is_data: true,
         ending: "ndjson",
-        make: |engine| engine.entries(Json),
+        make: |format| format.entries(Json),
     },
     WriterRow {
         name: "items",
@@ -119,26 +172,42 @@ pub static WRITERS: [WriterRow; 10] = [
         about: "text with its roles marked, for tests",
         is_data: false,
         ending: "txt",
-        make: |engine| engine.terminal(Paint::Roles),
+        make: |format| format.terminal(Paint::Roles),
     },
 ];
 
 /// What an output format is made of.
-pub(super) enum Made {
+pub(crate) enum Made {
     /// It spells entries.
     Writer(Box<dyn Writer>),
     /// It is the items themselves.
     Items,
 }
 
-impl Engine {
+/// The choices that an output format is made of.
+pub(crate) struct Format<'a> {
+    /// How entries lie on the page.
+    pub(crate) layout: &'a Layout,
+    /// Whether Markdown is laid out.
+    pub(crate) markdown: bool,
+    /// Whether times are shown.
+    pub(crate) timestamps: bool,
+    /// What the place of the output can show.
+    pub(crate) looks: &'a Looks,
+    /// The colours.
+    pub(crate) theme: Option<&'a Theme>,
+    /// Where pictures are kept.
+    pub(crate) keep: Option<&'a KeepPicture>,
+}
+
+impl Format<'_> {
     fn terminal(&self, paint: Paint) -> Made {
         self.logged(self.drawn(paint, self.looks.width))
     }
 
     /// Rows as the CI service wants them whose log they are for, if they are.
     fn logged(&self, rows: impl Writer + 'static) -> Made {
-        match self.settings.profile.layout.ci {
+        match self.layout.ci {
             Ci::None => self.entries(rows),
             _ => self.entries(CiSafe::new(rows)),
         }
@@ -156,7 +225,7 @@ impl Engine {
     /// A recording has a terminal of its own, with all colours.
     fn cast(&self) -> Made {
         let width = self.looks.width.unwrap_or(80);
-        let theme = self.theme.clone().unwrap_or_default();
+        let theme = self.theme.cloned().unwrap_or_default();
         let paint = Paint::Ansi { theme: theme.clone(), depth: ColorDepth::TrueColor, hyperlinks: false };
         self.entries(Cast::new(self.drawn(paint, Some(width)), &theme, width, 24))
     }
@@ -170,19 +239,19 @@ impl Engine {
         Look {
             paint,
             width,
-            layout: self.settings.profile.layout.clone(),
+            layout: self.layout.clone(),
             // Text is for files and pipes: Markdown stays what it is there.
-            markdown: self.settings.markdown && is_ansi,
-            timestamps: self.settings.timestamps.then(|| self.zone()),
+            markdown: self.markdown && is_ansi,
+            timestamps: self.timestamps.then(|| self.zone()),
             hang: 0,
         }
     }
 
     fn page_options(&self) -> PageOptions {
         PageOptions {
-            fold: self.settings.profile.layout.fold,
-            timestamps: self.settings.timestamps.then(|| self.zone()),
-            keep: self.keep.clone(),
+            fold: self.layout.fold,
+            timestamps: self.timestamps.then(|| self.zone()),
+            keep: self.keep.cloned(),
         }
     }
 
@@ -196,24 +265,11 @@ impl Engine {
     }
 
     fn paint(&self) -> Paint {
-        match (&self.theme, self.looks.color) {
+        match (self.theme, self.looks.color) {
             (Some(theme), Some(depth)) => {
                 Paint::Ansi { theme: theme.clone(), depth, hyperlinks: self.looks.links }
             }
             _ => Paint::Plain,
-        }
-    }
-
-    /// The plugin's writer that was chosen, if one was, over the one that it stands on.
-    pub(super) fn over(&self, base: Box<dyn Writer>, plugins: &Rc<Plugins>) -> Box<dyn Writer> {
-        match (&self.plugin_writer, (self.writer.make)(self)) {
-            (Some(writer), Made::Writer(scratch)) => {
-                match lua::writer::Scripted::new(plugins, &writer.name, base, scratch) {
-                    Ok(writer) => Box::new(writer),
-                    Err(base) => base,
-                }
-            }
-            _ => base,
         }
     }
 }

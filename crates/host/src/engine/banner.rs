@@ -9,7 +9,7 @@ use streamfmt_core::item::Item;
 use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
 
-use crate::config::Project;
+use crate::settings::Project;
 
 /// Names in the line; further ones are counted.
 const TOLD: usize = 6;

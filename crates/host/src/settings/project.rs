@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use super::allowance::{self, Grants, Refusal};
 use super::document::{self, Document, LARGEST, Layer, Value};
 use super::tree::{Change, Part, Path as KeyPath};
 use super::{Config, Loaded, is_path, switch};
 use crate::files::{FileError, Files};
 use crate::folders::Folders;
-use crate::lua::pack::Pack;
+use crate::plugin::pack::Pack;
 use crate::problem::Problem;
-use crate::trust::{Closure, Grants, OWN_FOLDER, Refusal, Standing, Trust, allowance};
+use crate::trust::{Closure, OWN_FOLDER, Standing, Trust};
 
 /// The names of a project's settings, the first that is there counts.
 const FILES: [&str; 2] = ["streamfmt.toml", ".streamfmt/config.toml"];

@@ -7,13 +7,13 @@ use streamfmt_core::item::Kind;
 use streamfmt_core::profile::{Ci, Detail, Keep, Pairs, Selector, ToolLimits};
 use streamfmt_core::theme::Glyphs;
 
-use crate::config::document::{Entry, Leaf, Spot, TOLD, Table, Value};
-use crate::config::switch::Switch;
-use crate::engine::WRITERS;
-use crate::group;
 use crate::problem::{Problem, nearest, suggestion};
-use crate::profile::Settings;
-use crate::rule::{self, Told};
+use crate::settings::document::{Entry, Leaf, Spot, TOLD, Table, Value};
+use crate::settings::group;
+use crate::settings::profile::Settings;
+use crate::settings::switch::Switch;
+use crate::tools::rule::{self, Told};
+use crate::writers::WRITERS;
 
 /// A key that may be set, and where its value goes in a `T`.
 pub struct Key<T: 'static> {
@@ -776,7 +776,7 @@ fn is_script(text: &str) -> bool {
     stem.split('/').all(is_plain) && !function.is_empty() && is_word(function)
 }
 
-pub use crate::config::tree::split_key;
+pub use crate::settings::tree::split_key;
 
 /// The parts of a list that stands in an option: `Bash,@edit`.
 pub fn split_list(text: &str) -> Vec<String> {

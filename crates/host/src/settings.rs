@@ -10,13 +10,18 @@
 //! Later files go over earlier ones. What stands outside of a profile's table holds for all profiles and lies
 //! under them. What is wrong in a file is told and left out; the rest counts.
 
+pub mod allowance;
 mod check;
 pub mod document;
+pub(crate) mod group;
+pub mod keys;
 mod packs;
+pub mod profile;
 pub(crate) mod project;
 mod resolve;
 pub mod schema;
 pub mod switch;
+pub mod themes;
 pub mod tree;
 
 use std::path::{Path, PathBuf};
@@ -26,15 +31,16 @@ use indexmap::IndexMap;
 
 use crate::files::{FileError, Files};
 use crate::folders::Folders;
-use crate::keys::{self, FILE_KEYS, Head, Named};
-use crate::lua::pack::Pack;
+use crate::plugin::pack::Pack;
 use crate::problem::{Problem, Problems, nearest};
-use crate::profile::BUILT_IN;
+use crate::settings::profile::BUILT_IN;
 use document::{Document, LARGEST, Layer, Spot, Value};
+use keys::{FILE_KEYS, Head, Named};
 use switch::Switch;
 use tree::Part;
 
 pub use packs::Active;
+pub use profile::Settings;
 pub use project::Project;
 pub use resolve::Resolved;
 

@@ -8,11 +8,11 @@ use streamfmt_core::item::{Action, Kind};
 use streamfmt_core::profile::Selector;
 use streamfmt_core::theme::wrong_role;
 
-use crate::config::document::{Layer, Leaf, Value};
-use crate::config::tree::Tree;
-use crate::keys::Named;
 use crate::problem::{Problem, nearest};
-use crate::rule::{self, ToolRule};
+use crate::settings::document::{Layer, Leaf, Value};
+use crate::settings::keys::Named;
+use crate::settings::tree::Tree;
+use crate::tools::rule::{self, ToolRule};
 
 /// Signs of globs elsewhere. Here they would fit no tool.
 const FOREIGN_SIGNS: [char; 5] = ['[', ']', '{', '}', '?'];
@@ -132,7 +132,7 @@ fn words() -> impl Iterator<Item = &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::document::Spot;
+    use crate::settings::document::Spot;
 
     #[test]
     fn a_name_is_no_pattern_of_another_program() {
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn names_in_files_are_told_if_another_was_meant_or_nothing_is_shown() {
-        use crate::config::document::Document;
+        use crate::settings::document::Document;
         let document = std::sync::Arc::new(Document::new("x.toml", None, Layer::User, "x".to_owned()));
         let of_file = Spot { document, span: 0..1 };
         let of_option = Spot::of_option("--only");

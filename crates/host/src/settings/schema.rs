@@ -4,8 +4,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::engine::WRITERS;
-use crate::keys::{FILE_KEYS, FILTER_KEYS, Form, KEYS, Key, SWITCH_KEYS, TOOL_KEYS};
+use crate::settings::keys::{FILE_KEYS, FILTER_KEYS, Form, KEYS, Key, SWITCH_KEYS, TOOL_KEYS};
+use crate::writers::WRITERS;
 
 /// Where the schema is published.
 pub const ADDRESS: &str =

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use streamfmt_core::pipeline::Pipeline;
 
-use super::tree::Tree;
 use crate::engine::Engine;
-use crate::lua::manifest::{NAMES, is_name};
+use crate::install::tree::Tree;
 use crate::lua::{declare, reference};
+use crate::plugin::manifest::{NAMES, is_name};
 use crate::problem::{Problem, Problems};
 
 /// The files of a new plugin, with `NAME` in the place of its name.

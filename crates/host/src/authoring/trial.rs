@@ -7,10 +7,10 @@ use std::fmt::Write;
 
 use streamfmt_core::pipeline::Pipeline;
 
-use super::Hook;
-use super::journal::Told;
-use super::pack::Pack;
 use crate::engine::Engine;
+use crate::lua::Hook;
+use crate::plugin::journal::Told;
+use crate::plugin::pack::Pack;
 use crate::problem::{Problem, Problems};
 
 /// Items of every kind, and calls of each action.

@@ -10,59 +10,25 @@
 //! that a `dark.toml` of the user's can say what it would have different.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use streamfmt_core::theme::{Appearance, Lookup, Theme, ThemeSource};
 
-use crate::config::document::{Document, Layer};
-use crate::config::project::trusted_text;
 use crate::files::{FileError, Files};
 use crate::folders::Folders;
-use crate::lua::pack::Pack;
+use crate::plugin::pack::Pack;
 use crate::problem::{self, Problem, Problems};
+use crate::settings::document::{Document, Layer};
+use crate::settings::project::trusted_text;
 use crate::trust::Closure;
+use crate::writers::Background;
 
 /// No theme needs more bytes.
 const LARGEST: usize = 256 * 1024;
 
 /// Most files of a folder that are looked at for a list.
 const MOST_FILES: usize = 1_000;
-
-/// What lies behind the text.
-#[derive(Clone)]
-pub enum Background {
-    /// It is known.
-    Known(Appearance),
-    /// It is found out by asking: at most once, and only if a theme needs to know.
-    Ask(Arc<dyn Fn() -> Appearance + Send + Sync>),
-}
-
-impl Background {
-    /// Which it is, by asking if need be.
-    pub fn find(&self) -> Appearance {
-        match self {
-            Self::Known(appearance) => *appearance,
-            Self::Ask(ask) => ask(),
-        }
-    }
-}
-
-impl Default for Background {
-    fn default() -> Self {
-        Self::Known(Appearance::Dark)
-    }
-}
-
-impl fmt::Debug for Background {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Known(appearance) => f.debug_tuple("Known").field(appearance).finish(),
-            Self::Ask(_) => f.write_str("Ask"),
-        }
-    }
-}
 
 /// Where themes are found.
 #[derive(Clone, Debug, Default)]

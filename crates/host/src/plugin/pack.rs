@@ -5,13 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use toml::Value;
 
 pub use super::manifest::Choice;
 use super::manifest::{self, Manifest};
-use super::vm::Bytecodes;
 use crate::files::{FileError, Files};
 
 /// Largest file of a plugin, and all of them together, in bytes.
@@ -69,6 +68,24 @@ pub struct Pack {
     /// Whether `require` finds its other files.
     has_modules: bool,
     bytecodes: Shared,
+}
+
+/// What the files of a plugin were compiled to, by name: once for all machines that run them. All of it was
+/// compiled here, from their text.
+#[derive(Debug, Default)]
+pub(crate) struct Bytecodes(Mutex<BTreeMap<String, Arc<[u8]>>>);
+
+impl Bytecodes {
+    /// The bytecode of a file, which `compile` makes of its text; `None` if it can't.
+    pub(crate) fn of(&self, name: &str, compile: impl FnOnce() -> Option<Vec<u8>>) -> Option<Arc<[u8]>> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = known.get(name) {
+            return Some(Arc::clone(made));
+        }
+        let made: Arc<[u8]> = compile()?.into();
+        known.insert(name.to_owned(), Arc::clone(&made));
+        Some(made)
+    }
 }
 
 /// What its files were compiled to, for it and all its copies. It tells nothing that their text doesn't.
@@ -241,18 +258,18 @@ impl Pack {
     }
 
     /// The file that is run, and its text.
-    pub(super) fn entry(&self) -> (String, &str) {
+    pub(crate) fn entry(&self) -> (String, &str) {
         let source = self.files.get(&self.entry).map_or("", String::as_str);
         (self.shown(&self.entry), source)
     }
 
     /// Whether it may ask for files of its own.
-    pub(super) fn has_modules(&self) -> bool {
+    pub(crate) fn has_modules(&self) -> bool {
         self.has_modules
     }
 
     /// The file that `require(name)` means, by its name in messages, and its text.
-    pub(super) fn module(&self, name: &str) -> Option<(String, &str)> {
+    pub(crate) fn module(&self, name: &str) -> Option<(String, &str)> {
         let path = name.strip_prefix("./").unwrap_or(name).replace('.', "/");
         ["lua", "luau"]
             .iter()
@@ -261,23 +278,23 @@ impl Pack {
     }
 
     /// What its files were compiled to.
-    pub(super) fn bytecodes(&self) -> &Bytecodes {
+    pub(crate) fn bytecodes(&self) -> &Bytecodes {
         &self.bytecodes.0
     }
 
     /// Whether a word is in any of its files.
-    pub(super) fn says(&self, word: &str) -> bool {
+    pub(crate) fn says(&self, word: &str) -> bool {
         self.files.values().any(|source| source.contains(word))
     }
 
     /// The text of a line of one of its files, by the file's name in messages.
-    pub(super) fn line(&self, shown: &str, number: usize) -> Option<&str> {
+    pub(crate) fn line(&self, shown: &str, number: usize) -> Option<&str> {
         let (_, source) = self.files.iter().find(|(file, _)| self.shown(file) == shown)?;
         source.lines().nth(number.checked_sub(1)?)
     }
 
     /// The file and line that a message begins with, and the rest of the message.
-    pub(super) fn place<'a>(&self, message: &'a str) -> Option<(String, usize, &'a str)> {
+    pub(crate) fn place<'a>(&self, message: &'a str) -> Option<(String, usize, &'a str)> {
         self.files.keys().find_map(|file| {
             let shown = self.shown(file);
             let rest = message.strip_prefix(&shown)?.strip_prefix(':')?;
@@ -288,7 +305,7 @@ impl Pack {
     }
 
     /// The first place at which a word stands in quotes, from a line of one of its files on, else anywhere in it.
-    pub(super) fn quoted(&self, word: &str, from: Option<(&str, usize)>) -> Option<(String, usize)> {
+    pub(crate) fn quoted(&self, word: &str, from: Option<(&str, usize)>) -> Option<(String, usize)> {
         let forms = [format!("\"{word}\""), format!("'{word}'")];
         let find = |file: &str, source: &str, from: usize| {
             let says = |line: &str| forms.iter().any(|form| line.contains(form));

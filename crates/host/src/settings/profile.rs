@@ -10,22 +10,22 @@ use std::path::Path;
 use indexmap::IndexMap;
 use streamfmt_core::profile::{Ci, Profile, Selector};
 
-use crate::config::document::{Document, Layer, Leaf, Spot};
-use crate::config::tree::{self, Tree};
-use crate::config::{Config, Request, Told};
-use crate::keys::{FilterAction, FilterRule, Named, ToolTable};
-use crate::lua::pack::Pack;
+use crate::plugin::pack::Pack;
 use crate::problem::{Problem, Problems};
-use crate::rule::ToolRule;
+use crate::settings::document::{Document, Layer, Leaf, Spot};
+use crate::settings::keys::{FilterAction, FilterRule, Named, ToolTable};
+use crate::settings::tree::{self, Tree};
+use crate::settings::{Config, Request, Told};
+use crate::tools::rule::ToolRule;
 
 /// The profiles that come with the program, as the files they are.
 pub static BUILT_IN: &[(&str, &str)] = &[
-    ("default", include_str!("../profiles/default.toml")),
-    ("full", include_str!("../profiles/full.toml")),
-    ("quiet", include_str!("../profiles/quiet.toml")),
-    ("ci", include_str!("../profiles/ci.toml")),
-    ("review", include_str!("../profiles/review.toml")),
-    ("plain", include_str!("../profiles/plain.toml")),
+    ("default", include_str!("../../profiles/default.toml")),
+    ("full", include_str!("../../profiles/full.toml")),
+    ("quiet", include_str!("../../profiles/quiet.toml")),
+    ("ci", include_str!("../../profiles/ci.toml")),
+    ("review", include_str!("../../profiles/review.toml")),
+    ("plain", include_str!("../../profiles/plain.toml")),
 ];
 
 /// What a profile says.

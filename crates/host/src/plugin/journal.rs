@@ -5,20 +5,19 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use streamfmt_core::item::Id;
 use streamfmt_core::text::clean;
-
-use super::meter::{Fault, Met};
 
 use crate::problem::{Place, Problem};
 
 /// Different failures that are remembered, to tell each once.
 const MOST_KNOWN: usize = 1_000;
 /// Lines that plugins may print in one run.
-pub(super) const MOST_PRINTED: usize = 1_000;
+pub(crate) const MOST_PRINTED: usize = 1_000;
 /// Longest message, in characters.
 const LONGEST: usize = 200;
 /// Longest line that is printed, in characters.
-pub(super) const LONGEST_PRINT: usize = 400;
+pub(crate) const LONGEST_PRINT: usize = 400;
 
 /// What one plugin did wrong.
 ///
@@ -84,6 +83,26 @@ pub enum Told {
     Warning(Warning),
     /// A plugin printed a line: its name and the line, cleaned.
     Printed(String, String),
+}
+
+/// What is to become of one call of a plugin's function. The first call of a run has the number 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// It raises an error.
+    Fails(u64),
+    /// It gives `nil`.
+    Passes(u64),
+    /// Every call raises an error.
+    AllFail,
+}
+
+/// The call that a fault met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Met {
+    /// Whether it was one that may write its plugin's state.
+    pub(crate) is_hook: bool,
+    /// The item that it was to tell, if nothing else of any plugin had a say in that.
+    pub(crate) lone: Option<Id>,
 }
 
 /// What plugins did wrong and printed, over all inputs of a run.
@@ -165,7 +184,7 @@ impl Journal {
     }
 
     /// Whether what a plugin prints is told by another output.
-    pub(super) fn is_heard(&self, pack: &str) -> bool {
+    pub(crate) fn is_heard(&self, pack: &str) -> bool {
         self.beside.as_ref().is_some_and(|beside| beside.heard.contains(pack))
     }
 
@@ -181,7 +200,7 @@ impl Journal {
         }
     }
 
-    pub(super) fn fault(&self) -> Option<Fault> {
+    pub(crate) fn fault(&self) -> Option<Fault> {
         self.inner().fault
     }
 
@@ -196,7 +215,7 @@ impl Journal {
     }
 
     /// Takes in what plugins did in one run.
-    pub(super) fn note_run(&self, calls: u64, met: Option<Met>, spent: impl Iterator<Item = (String, u64)>) {
+    pub(crate) fn note_run(&self, calls: u64, met: Option<Met>, spent: impl Iterator<Item = (String, u64)>) {
         let mut inner = self.inner();
         inner.calls += calls;
         inner.met = met.or(inner.met.take());
@@ -206,7 +225,7 @@ impl Journal {
     }
 
     /// Takes in a failure. `quietly`: it is told elsewhere. Whether it is the first of its kind.
-    pub(super) fn fail(&self, warning: Warning, quietly: bool) -> bool {
+    pub(crate) fn fail(&self, warning: Warning, quietly: bool) -> bool {
         let mut inner = self.inner();
         let place =
             warning.place.as_ref().map_or_else(String::new, |(file, line, _)| format!("{file}:{line}"));
@@ -242,7 +261,7 @@ impl Journal {
     }
 
     /// Takes in what is probably a mistake, but keeps nothing from being shown.
-    pub(super) fn doubt(&self, warning: Warning) {
+    pub(crate) fn doubt(&self, warning: Warning) {
         let mut inner = self.inner();
         let key = (warning.plugin.clone(), warning.message.clone());
         if inner.doubts.len() < MOST_KNOWN && inner.doubts.insert(key) {
@@ -251,7 +270,7 @@ impl Journal {
     }
 
     /// Takes in a line that a plugin printed.
-    pub(super) fn print(&self, plugin: &str, text: &[u8]) {
+    pub(crate) fn print(&self, plugin: &str, text: &[u8]) {
         let mut inner = self.inner();
         inner.printed += 1;
         match inner.printed {
@@ -275,7 +294,7 @@ impl Journal {
 }
 
 /// Foreign text as a part of one line, cleaned and cut.
-pub(super) fn short(text: &str) -> String {
+pub(crate) fn short(text: &str) -> String {
     cut(text, LONGEST)
 }
 
