@@ -8,7 +8,6 @@ mod banner;
 mod builder;
 mod format;
 
-use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,12 +21,12 @@ use streamfmt_core::writer::page::KeepPicture;
 use streamfmt_core::writer::summary::Summary;
 
 use crate::engine::banner::Banner;
-use crate::explain::{self, At, Explanation, Question};
 use crate::files::Files;
 use crate::folders::Folders;
 use crate::lua::{self, Plugins, Scripts};
 use crate::plugin::journal::{Fault, Journal};
 use crate::plugin::pack::Layer;
+use crate::plugin::{Chosen, WriterName};
 use crate::problem::Problems;
 use crate::settings::profile::Settings;
 use crate::settings::switch::Switch;
@@ -43,7 +42,7 @@ pub struct Engine {
     settings: Settings,
     writer: &'static WriterRow,
     /// The plugin's writer on top of it.
-    plugin_writer: Option<lua::WriterName>,
+    plugin_writer: Option<WriterName>,
     dialect: Option<String>,
     theme: Option<Theme>,
     looks: Looks,
@@ -72,7 +71,7 @@ impl Engine {
         self.setup_with(&self.load_plugins())
     }
 
-    fn setup_with(&self, plugins: &Rc<Plugins>) -> Setup {
+    pub(crate) fn setup_with(&self, plugins: &Rc<Plugins>) -> Setup {
         let (profile, output, settle, bound) = self.parts(plugins);
         Setup {
             dialect: self.dialect.clone(),
@@ -302,7 +301,7 @@ impl Engine {
         formatters
     }
 
-    fn scripts_of(&self, plugins: &Rc<Plugins>) -> Option<Scripts> {
+    pub(crate) fn scripts_of(&self, plugins: &Rc<Plugins>) -> Option<Scripts> {
         Scripts::new(plugins, &self.settings.profile)
     }
 
@@ -316,28 +315,16 @@ impl Engine {
         self.config.files()
     }
 
-    fn load_plugins(&self) -> Rc<Plugins> {
+    pub(crate) fn load_plugins(&self) -> Rc<Plugins> {
         let rules = &self.settings.tools;
         let shown = lua::Shown { limits: self.settings.profile.limits, is_page: self.writer.is_page() };
-        let chosen: Vec<lua::Chosen> = self.plugins.iter().map(Active::chosen).collect();
+        let chosen: Vec<Chosen> = self.plugins.iter().map(Active::chosen).collect();
         Rc::new(Plugins::load(&chosen, rules, shown, &self.journal, self.inline_plugin_errors))
     }
 
     /// Where things were looked for, if anywhere.
     pub fn folders(&self) -> Option<&Folders> {
         self.folders.as_ref()
-    }
-
-    /// Which layers apply to a tool or a kind.
-    pub fn explain(&self, question: &Question) -> Explanation {
-        Explanation::of(&question.about(), &self.load_plugins(), self)
-    }
-
-    /// What each layer says of the items that begin at a line of a stream. The error is why it can't be read.
-    pub fn explain_line(&self, input: &mut dyn Read, line: u64) -> io::Result<At> {
-        let plugins = self.load_plugins();
-        let setup = self.setup_with(&plugins);
-        explain::at(self, &plugins, self.scripts_of(&plugins), setup, input, line)
     }
 
     /// What plugins did wrong and printed.

@@ -19,12 +19,13 @@ use streamfmt_core::session::Session;
 
 use crate::engine::Engine;
 use crate::json;
-use crate::lua::layers::{Answer, Field, Ladder, Step, Viewed};
+use crate::lua::layers::{Answer, Ladder, Step, Viewed};
 use crate::lua::{Plugins, Running, Scripts, plain};
+use crate::settings::Settings;
 use crate::settings::document::{Leaf, Spot, Value};
 use crate::settings::group;
-use crate::settings::profile::Settings;
 use crate::settings::tree::{Change, Path, Said, Tree};
+use crate::tools::field::Field;
 
 /// Bytes that are read at once.
 const PIECE: usize = 64 * 1024;
@@ -157,14 +158,14 @@ pub struct Question {
 }
 
 /// A tool with what it does, or a kind, or both.
-pub(crate) struct About {
+struct About {
     tool: Option<String>,
     action: Action,
     kind: Option<Kind>,
 }
 
 impl Question {
-    pub(crate) fn about(&self) -> About {
+    fn about(&self) -> About {
         let Self { tool, kind } = self.clone();
         About { action: dialect::action_of(tool.as_deref().unwrap_or_default()), tool, kind }
     }
@@ -180,6 +181,20 @@ impl About {
     }
 }
 
+impl Engine {
+    /// Which layers apply to a tool or a kind.
+    pub fn explain(&self, question: &Question) -> Explanation {
+        Explanation::of(&question.about(), &self.load_plugins(), self)
+    }
+
+    /// What each layer says of the items that begin at a line of a stream. The error is why it can't be read.
+    pub fn explain_line(&self, input: &mut dyn Read, line: u64) -> io::Result<At> {
+        let plugins = self.load_plugins();
+        let setup = self.setup_with(&plugins);
+        at(self, &plugins, self.scripts_of(&plugins), setup, input, line)
+    }
+}
+
 impl Explanation {
     /// The answer for programs: one JSON object.
     pub fn to_json(&self) -> String {
@@ -187,7 +202,7 @@ impl Explanation {
         json::pretty(self)
     }
 
-    pub(crate) fn of(about: &About, plugins: &Plugins, engine: &Engine) -> Self {
+    fn of(about: &About, plugins: &Plugins, engine: &Engine) -> Self {
         let (hiding, listeners) = (hiding(about, engine), listeners(about, plugins));
         if let Some(kind) = about.kind.filter(|_| !about.is_of_tools()) {
             let ladder = plugins.with_layers(|layers| Ladder::of_views(layers, Viewed::Items(kind)));
@@ -441,7 +456,7 @@ fn alone(key: &'static str, element: Leaf) -> Profile {
 }
 
 /// Reads a stream and explains the items that begin at a line.
-pub(crate) fn at(
+fn at(
     engine: &Engine,
     plugins: &Rc<Plugins>,
     scripts: Option<Scripts>,

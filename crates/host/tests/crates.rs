@@ -1,8 +1,11 @@
-//! Arrows between our crates go one way, and each crate stays away from the effects it must not have.
+//! Arrows between our crates go one way, and each crate stays away from the effects it must not have. So do those between
+//! the modules at the top of a crate.
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -60,6 +63,9 @@ const RULES: &[Rule] = &[
     },
 ];
 
+/// The crates whose modules at the top don't use each other in a circle: their folders beside this one.
+const WITHOUT_CIRCLES: &[&str] = &["host"];
+
 /// Our crates and all crates below them.
 struct Graph {
     /// Names of the workspace's crates.
@@ -98,6 +104,148 @@ fn no_crate_has_effects_that_are_not_its_own() {
             assert!(!below.contains(never), "{} must not have {never} below it", rule.name);
         }
     }
+}
+
+#[test]
+fn modules_at_the_top_of_a_crate_use_each_other_one_way() {
+    for name in WITHOUT_CIRCLES {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");
+        let modules = Modules::read(&root);
+        assert!(modules.uses.len() > 3, "{name}: its modules are not found");
+        if let Some(circle) = modules.circle() {
+            panic!("modules of {name} use each other in a circle:\n  {}", circle.join("\n  "));
+        }
+    }
+}
+
+#[test]
+fn paths_in_sources_are_found() {
+    let named = |source: &str, depth| {
+        paths(source, depth).into_iter().map(|(name, line)| format!("{name}:{line}")).collect::<Vec<_>>()
+    };
+    let source = "use crate::a::{B, C};\nuse crate::{\n    d, e::{F, g},\n    h,\n};\n// crate::x\nfn f() { crate::i::j() }\n\
+                  use super::k;\nuse super::super::l::M;\n#[cfg(test)]\nmod tests {\n    use crate::y;\n}\n";
+    assert_eq!(named(source, 2), ["a:1", "d:2", "e:2", "h:2", "i:7", "l:9"]);
+    assert_eq!(named("use super::k;", 1), ["k:1"]);
+}
+
+/// The modules at the top of a crate, and which others each uses, with a place where it does.
+struct Modules {
+    uses: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+impl Modules {
+    /// Reads the sources in a folder. Tests may use whatever they like.
+    fn read(root: &Path) -> Self {
+        let entry = ["lib.rs", "main.rs"].map(|name| root.join(name)).into_iter().find(|it| it.exists());
+        let entry = fs::read_to_string(entry.unwrap()).unwrap();
+        let mut files = Vec::new();
+        sources(root, &mut files);
+        let top = |file: &Path| {
+            let first = file.strip_prefix(root).unwrap().iter().next().unwrap().to_str().unwrap();
+            first.trim_end_matches(".rs").to_owned()
+        };
+        let mut uses: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+        for file in files.iter().filter(|file| !["lib", "main"].contains(&&*top(file))) {
+            uses.entry(top(file)).or_default();
+        }
+        // What the crate gives out by a shorter path belongs to a module all the same.
+        let mut given = BTreeMap::new();
+        for export in entry.split("pub use ").skip(1) {
+            let (path, _) = export.split_once(';').unwrap();
+            let (module, names) = path.split_once("::").unwrap_or((path, ""));
+            for name in names.split(|sign: char| !sign.is_alphanumeric() && sign != '_') {
+                given.insert(name.to_owned(), module.to_owned());
+            }
+        }
+        for file in &files {
+            let from = top(file);
+            let inside = file.strip_prefix(root).unwrap();
+            let is_parent = file.file_stem().is_some_and(|stem| stem == "mod");
+            let depth = inside.iter().count() - usize::from(is_parent);
+            let source = fs::read_to_string(file).unwrap();
+            for (name, line) in paths(&source, depth) {
+                let to = given.get(&name).unwrap_or(&name).clone();
+                if to != from && uses.contains_key(&to) {
+                    let place = format!("{from} uses {to}: {}:{line}", inside.display());
+                    uses.get_mut(&from).into_iter().for_each(|uses| {
+                        uses.entry(to.clone()).or_insert_with(|| place.clone());
+                    });
+                }
+            }
+        }
+        Self { uses }
+    }
+
+    /// A circle, as the places that make it one.
+    fn circle(&self) -> Option<Vec<String>> {
+        self.uses.keys().find_map(|start| {
+            // The way back to where it starts, found step by step.
+            let mut ways: Vec<(&String, Vec<&String>)> =
+                self.uses[start].iter().map(|(to, place)| (to, vec![place])).collect();
+            let mut seen = BTreeSet::new();
+            while let Some((at, way)) = ways.pop() {
+                if at == start {
+                    return Some(way.into_iter().cloned().collect());
+                }
+                if seen.insert(at) {
+                    let next = self.uses[at].iter();
+                    ways.extend(next.map(|(to, place)| (to, way.iter().copied().chain([place]).collect())));
+                }
+            }
+            None
+        })
+    }
+}
+
+/// All sources below a folder that are no tests.
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let is_tests = path.file_stem().is_some_and(|stem| stem == "tests");
+        if path.is_dir() && !is_tests {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|end| end == "rs") && !is_tests {
+            found.push(path);
+        }
+    }
+}
+
+/// The names at the root of the crate that a source of a module uses, each with its line. `depth`: how far below the root
+/// the module is.
+fn paths(source: &str, depth: usize) -> Vec<(String, usize)> {
+    let is_word = |sign: char| sign.is_alphanumeric() || sign == '_';
+    let code = source.split("#[cfg(test)]\nmod ").next().unwrap();
+    let code: String = code.lines().map(|line| line.split("//").next().unwrap().to_owned() + "\n").collect();
+    let climb = "super::".repeat(depth);
+    let mut found = Vec::new();
+    for start in ["crate::", &climb] {
+        for (at, _) in code.match_indices(start) {
+            let before = code[..at].chars().next_back();
+            if before.is_some_and(|sign| is_word(sign) || sign == '$' || sign == ':') {
+                continue;
+            }
+            let line = code[..at].matches('\n').count() + 1;
+            let rest = &code[at + start.len()..];
+            let names: Vec<&str> = match rest.strip_prefix('{') {
+                None => vec![rest],
+                Some(list) => {
+                    let mut open = 0;
+                    // Commas inside of further braces part no names of the root.
+                    list.split(|sign: char| {
+                        open += i32::from(sign == '{') - i32::from(sign == '}');
+                        open == 0 && sign == ',' || open < 0
+                    })
+                    .take_while(|name| !name.contains(';'))
+                    .collect()
+                }
+            };
+            let word = |name: &str| name.trim_start().split(|sign| !is_word(sign)).next().unwrap().to_owned();
+            found
+                .extend(names.into_iter().map(word).filter(|name| !name.is_empty()).map(|name| (name, line)));
+        }
+    }
+    found
 }
 
 impl Graph {

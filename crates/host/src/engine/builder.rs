@@ -13,10 +13,11 @@ use super::Engine;
 use crate::files::Files;
 use crate::folders::Folders;
 use crate::install::{Home, Installed};
-use crate::lua::{self, Plugins};
+use crate::lua::Plugins;
 use crate::plugin::journal::Journal;
 use crate::plugin::manifest;
 use crate::plugin::pack::{Layer, Pack, is_source};
+use crate::plugin::{Chosen, WriterName};
 use crate::problem::{Problem, Problems, suggestion};
 use crate::settings::document::Spot;
 use crate::settings::group;
@@ -27,9 +28,9 @@ use crate::settings::{self, Active, Choice, Config, Request, Resolved, Told, tre
 use crate::tools::rule::ToolRule;
 use crate::writers::{Looks, WRITERS, WriterRow};
 
-/// A plugin that was chosen.
+/// A plugin that was asked for.
 #[derive(Clone, Debug)]
-enum Chosen {
+enum Asked {
     Path(PathBuf),
     Pack(Layer, Arc<Pack>),
 }
@@ -60,7 +61,7 @@ pub struct Builder {
     ascii: bool,
     timestamps: bool,
     redaction: Redaction,
-    plugins: Vec<Chosen>,
+    plugins: Vec<Asked>,
     tools: Vec<ToolRule>,
     inline_plugin_errors: bool,
     looks: Looks,
@@ -194,7 +195,7 @@ impl Builder {
     /// with a `plugin.toml`. It stands over all others; later ones go over earlier ones.
     #[must_use]
     pub fn plugin(mut self, path: impl Into<PathBuf>) -> Self {
-        self.plugins.push(Chosen::Path(path.into()));
+        self.plugins.push(Asked::Path(path.into()));
         self
     }
 
@@ -207,7 +208,7 @@ impl Builder {
     /// A plugin that was read already, over those of its layer that came before.
     #[must_use]
     pub fn pack_at(mut self, layer: Layer, pack: impl Into<Arc<Pack>>) -> Self {
-        self.plugins.push(Chosen::Pack(layer, pack.into()));
+        self.plugins.push(Asked::Pack(layer, pack.into()));
         self
     }
 
@@ -321,17 +322,17 @@ impl Builder {
     }
 
     /// Reads the plugins that were named for this run.
-    fn plugins_of_run(&self, files: &Files, journal: &Journal, told: &mut Told) -> Vec<lua::Chosen> {
+    fn plugins_of_run(&self, files: &Files, journal: &Journal, told: &mut Told) -> Vec<Chosen> {
         let installed = Installed::new(&self.folders.clone().unwrap_or_default());
         let home_of = |name: &str| installed.home(name).map_or("", Home::name);
         let mut plugins = Vec::new();
         for chosen in &self.plugins {
             let path = match chosen {
-                Chosen::Pack(layer, pack) => {
+                Asked::Pack(layer, pack) => {
                     plugins.push((*layer, Arc::clone(pack)));
                     continue;
                 }
-                Chosen::Path(path) => path,
+                Asked::Path(path) => path,
             };
             // A folder that lies here by chance, or on purpose, doesn't stand in for a plugin that the user has.
             if let Some(name) = path.to_str().filter(|name| installed.home(name).is_some()) {
@@ -386,7 +387,7 @@ impl Builder {
             filter.hide.extend(selectors(&self.hide_list(), "--hide", told));
         }
         let plugins = begun.config.all_plugins(&settings, &resolved, begun.plugins, begun.journal, told);
-        let chosen: Vec<lua::Chosen> = plugins.iter().map(Active::chosen).collect();
+        let chosen: Vec<Chosen> = plugins.iter().map(Active::chosen).collect();
         let dialect = self.dialect_of(&chosen).unwrap_or_else(|problem| {
             tell_unknown(told, option, problem, &chosen);
             None
@@ -443,7 +444,7 @@ impl Builder {
     }
 
     /// The dialect that was asked for, if it is one of the known or of a plugin.
-    fn dialect_of(&self, plugins: &[lua::Chosen]) -> Result<Option<String>, Problem> {
+    fn dialect_of(&self, plugins: &[Chosen]) -> Result<Option<String>, Problem> {
         let Some(name) = self.dialect.as_deref().filter(|name| *name != "auto") else { return Ok(None) };
         if dialect::find(name).is_some() {
             return Ok(Some(name.to_owned()));
@@ -462,8 +463,8 @@ impl Builder {
     fn writer_of(
         &self,
         settings: &Settings,
-        plugins: &[lua::Chosen],
-    ) -> Result<(&'static WriterRow, Option<lua::WriterName>), Problem> {
+        plugins: &[Chosen],
+    ) -> Result<(&'static WriterRow, Option<WriterName>), Problem> {
         let of_profile = settings.writer.as_ref();
         let name = match (self.writer.as_deref(), of_profile.map(|named| named.name.as_str())) {
             (Some(asked), _) => asked,
@@ -496,7 +497,7 @@ impl Builder {
 
     /// The CI service whose log is written. Only one line an event leaves room for commands of ours; else it is enough
     /// that there are none of others. What programs read is never changed.
-    fn ci_of(&self, settings: &Settings, writer: &WriterRow, scripted: Option<&lua::WriterName>) -> Ci {
+    fn ci_of(&self, settings: &Settings, writer: &WriterRow, scripted: Option<&WriterName>) -> Ci {
         let wanted = match (settings.ci, self.looks.ci, writer.name) {
             (Some(chosen), _, _) => chosen,
             (None, Ci::None, "log") => Ci::Plain,
@@ -572,12 +573,7 @@ fn selectors(list: &[Named], option: &str, told: &mut Told) -> Vec<Selector> {
 }
 
 /// Tells that a name is not known, and before that what those plugins did wrong that may have been to bring it.
-fn tell_unknown(
-    told: &mut Told,
-    layer: settings::document::Layer,
-    problem: Problem,
-    plugins: &[lua::Chosen],
-) {
+fn tell_unknown(told: &mut Told, layer: settings::document::Layer, problem: Problem, plugins: &[Chosen]) {
     let failed = plugins.iter().filter_map(|(_, pack)| Plugins::hooks_of(pack, &Journal::default()).err());
     told.tell(layer, failed.map(|warning| warning.problem()).chain([problem]));
 }

@@ -1,60 +1,20 @@
 //! Who is asked: what plugins registered and what the profile says of tools, in the order in which it counts.
 //!
-//! Each field of a tool is looked for on its own, from the top layer down. Inside a layer an exact name goes
-//! before a glob, a glob with a longer beginning before one with a shorter, then an action, then a glob that
-//! begins with `*`; of equals the later one counts.
+//! Each field of a tool is looked for on its own, from the top layer down.
 
 use std::rc::Rc;
 
 use mlua::{Function, Table, Value};
-use streamfmt_core::entry::Role as RoleName;
 use streamfmt_core::item::{Action, Item, Kind};
-use streamfmt_core::profile::glob;
 
 use super::{dialect, writer};
-use crate::problem::suggestion;
+use crate::tools::field::{Field, FieldValue};
+use crate::tools::pattern::{Pattern, Rule};
 use crate::tools::rule::{Origin, ToolRule};
 use crate::tools::template::Template;
 
-/// A field of a tool's spec.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Field {
-    Label,
-    Arg,
-    Summary,
-    Call,
-    Result,
-    Icon,
-    Role,
-    Collapse,
-}
-
-impl Field {
-    /// All of them, with their names.
-    pub(crate) const ALL: [(Self, &'static str); 8] = [
-        (Self::Label, "label"),
-        (Self::Arg, "arg"),
-        (Self::Summary, "summary"),
-        (Self::Call, "call"),
-        (Self::Result, "result"),
-        (Self::Icon, "icon"),
-        (Self::Role, "role"),
-        (Self::Collapse, "collapse"),
-    ];
-
-    /// The field called `name`.
-    fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|(_, known)| *known == name).map(|(field, _)| field)
-    }
-
-    fn may_be_text(self) -> bool {
-        !matches!(self, Self::Call | Self::Result)
-    }
-
-    fn may_be_function(self) -> bool {
-        !matches!(self, Self::Icon | Self::Role | Self::Collapse)
-    }
-}
+/// A rule whose answers know where they come from.
+type SourcedRule = Rule<(Answer, Rc<Source>)>;
 
 /// What a plugin says of a field.
 #[derive(Clone, Debug)]
@@ -67,84 +27,13 @@ pub(crate) enum Answer {
     Function(Function),
 }
 
-impl Answer {
-    /// What a text says for a field; the error says what is wrong with it.
-    pub(super) fn parse(field: Field, text: &str) -> Result<Self, String> {
-        match field {
-            Field::Label | Field::Arg | Field::Summary => Template::parse(text).map(Self::Template),
-            Field::Icon => Ok(Self::Word(text.to_owned())),
-            Field::Role => match RoleName::parse(text) {
-                Some(_) => Ok(Self::Word(text.to_owned())),
-                None => Err(format!("\"{text}\" is no name of a role")),
-            },
-            Field::Collapse => match text {
-                "call" | "result" | "both" | "none" => Ok(Self::Word(text.to_owned())),
-                _ => Err(format!("it is call, result, both or none, not \"{text}\"")),
-            },
-            Field::Call | Field::Result => Err("only a script can say that".to_owned()),
+impl From<FieldValue> for Answer {
+    fn from(value: FieldValue) -> Self {
+        match value {
+            FieldValue::Template(template) => Self::Template(template),
+            FieldValue::Word(word) => Self::Word(word),
         }
     }
-}
-
-/// What is wrong with a value of a rule, if something is.
-pub(crate) fn wrong_with(field: &str, value: &str) -> Option<String> {
-    Answer::parse(Field::named(field)?, value).err()
-}
-
-/// What is wrong with the pattern of a rule, if something is.
-pub(crate) fn wrong_with_pattern(pattern: &str) -> Option<String> {
-    Pattern::parse(pattern).err()
-}
-
-/// Which tools are meant.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Pattern {
-    Exact(String),
-    Glob(String),
-    Action(String),
-}
-
-impl Pattern {
-    fn parse(text: &str) -> Result<Self, String> {
-        if let Some(action) = text.strip_prefix('@') {
-            if Action::ALL.iter().any(|known| known.name() == action) {
-                return Ok(Self::Action(action.to_owned()));
-            }
-            let hint = suggestion(action, Action::ALL.iter().map(|action| action.name()));
-            return Err(format!("there is no action @{action} {hint}"));
-        }
-        match text {
-            "" => Err("the name of the tool is empty".to_owned()),
-            glob if glob.contains('*') => Ok(Self::Glob(glob.to_owned())),
-            exact => Ok(Self::Exact(exact.to_owned())),
-        }
-    }
-
-    fn fits(&self, tool: &str, action: Option<Action>) -> bool {
-        match self {
-            Self::Exact(name) => name == tool,
-            Self::Glob(pattern) => glob(pattern, tool),
-            Self::Action(name) => action.is_some_and(|action| action.name() == name),
-        }
-    }
-
-    /// The more it says, the higher.
-    fn rank(&self) -> (u8, usize) {
-        match self {
-            Self::Exact(_) => (3, 0),
-            Self::Glob(pattern) => match pattern.find('*').unwrap_or(0) {
-                0 => (0, 0),
-                beginning => (2, beginning),
-            },
-            Self::Action(_) => (1, 0),
-        }
-    }
-}
-
-/// What a layer says of some tools.
-struct Rule {
-    pattern: Pattern,
-    fields: Vec<(Field, Answer, Rc<Source>)>,
 }
 
 /// Where an answer comes from.
@@ -159,7 +48,7 @@ pub(crate) struct Source {
 /// All that one layer says: what a plugin registered, or the rules of the profile.
 #[derive(Default)]
 pub(crate) struct Registered {
-    rules: Vec<Rule>,
+    rules: Vec<SourcedRule>,
     views: Vec<(Viewed, Function, Rc<Source>)>,
     hooks: Vec<(Event, Function)>,
     dialects: Vec<dialect::Registration>,
@@ -233,9 +122,9 @@ impl Registered {
         let read = |rule: &ToolRule| {
             let fields = rule.fields().filter_map(|(name, told)| {
                 let field = Field::named(name)?;
-                let answer = Answer::parse(field, &told.value).ok()?;
+                let answer = FieldValue::parse(field, &told.value).ok()?.into();
                 let source = Source { pattern: rule.pattern.clone(), origin: Some(told.origin.clone()) };
-                Some((field, answer, Rc::new(source)))
+                Some((field, (answer, Rc::new(source))))
             });
             Some(Rule { pattern: Pattern::parse(&rule.pattern).ok()?, fields: fields.collect() })
         };
@@ -255,7 +144,7 @@ impl Registered {
         let mut wrong = None;
         spec.for_each(|key: Value, value: Value| {
             match read_field(&key, value) {
-                Ok((field, answer)) => fields.push((field, answer, Rc::clone(&source))),
+                Ok((field, answer)) => fields.push((field, (answer, Rc::clone(&source)))),
                 Err(error) => wrong = wrong.take().or(Some(error)),
             }
             Ok(())
@@ -305,7 +194,7 @@ impl Registered {
     pub(crate) fn hooks_of_all(&self) -> Vec<Hook> {
         let place = |origin: Option<&Origin>| origin.map(|origin| (origin.file.clone(), origin.line));
         let tools = self.rules.iter().map(|rule| {
-            let source = rule.fields.first().map(|(.., source)| source);
+            let source = rule.fields.first().map(|(_, (_, source))| source);
             let is_said = |field: Field| rule.fields.iter().any(|(said, ..)| *said == field);
             Hook {
                 what: format!("tool {}", source.map_or("", |source| source.pattern.as_str())),
@@ -366,7 +255,7 @@ impl Registered {
     /// The roles that it names, with where it does.
     pub(super) fn roles(&self) -> impl Iterator<Item = (&str, Option<&Origin>)> {
         let fields = self.rules.iter().flat_map(|rule| &rule.fields);
-        let of_tools = fields.filter_map(|(field, answer, source)| match answer {
+        let of_tools = fields.filter_map(|(field, (answer, source))| match answer {
             Answer::Word(role) if *field == Field::Role => Some((role.as_str(), source.origin.as_ref())),
             _ => None,
         });
@@ -419,15 +308,8 @@ impl Ladder {
     ) -> Rc<Self> {
         let mut ladder = Self::default();
         for (who, registered) in layers.rev() {
-            let mut fitting: Vec<(usize, &Rule)> = registered
-                .rules
-                .iter()
-                .enumerate()
-                .filter(|(_, rule)| rule.pattern.fits(tool, action))
-                .collect();
-            fitting.sort_by_key(|(order, rule)| std::cmp::Reverse((rule.pattern.rank(), *order)));
-            for (_, rule) in fitting {
-                for (field, answer, source) in &rule.fields {
+            for rule in Rule::fitting(&registered.rules, tool, action) {
+                for (field, (answer, source)) in &rule.fields {
                     let step = Step { who, answer: answer.clone(), source: Rc::clone(source) };
                     ladder.fields[*field as usize].push(step);
                 }
@@ -490,12 +372,8 @@ impl Ladder {
 
     /// All that is said of this item.
     fn steps(&self, item: &Item) -> impl Iterator<Item = &Step> {
-        use Field::{Arg, Call, Collapse, Icon, Label, Result, Role, Summary};
-        let (fields, views): (&[Field], &[Step]) = match item.kind {
-            Kind::Call => (&[Label, Arg, Call, Icon, Role, Collapse], &[]),
-            Kind::Result => (&[Summary, Result, Collapse], &[]),
-            _ => (&[], &self.views),
-        };
+        let fields = Field::of_kind(item.kind);
+        let views = if fields.is_empty() { &self.views[..] } else { &[] };
         fields.iter().flat_map(|field| self.field(*field)).chain(views)
     }
 }
@@ -512,7 +390,8 @@ fn read_field(key: &Value, value: Value) -> Result<(Field, Answer), String> {
     let answer = match value {
         Value::Function(function) if field.may_be_function() => Answer::Function(function),
         Value::String(text) if field.may_be_text() => {
-            Answer::parse(field, &text.to_string_lossy()).map_err(|wrong| format!("{key}: {wrong}"))?
+            let value = FieldValue::parse(field, &text.to_string_lossy());
+            value.map_err(|wrong| format!("{key}: {wrong}"))?.into()
         }
         Value::Boolean(true) if field == Field::Collapse => Answer::Word("both".to_owned()),
         Value::Boolean(false) if field == Field::Collapse => Answer::Word("none".to_owned()),

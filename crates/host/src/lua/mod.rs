@@ -42,5 +42,5 @@ mod tests;
 pub(crate) use dialect::dialect_plugins;
 pub use layers::Hook;
 pub(crate) use plugin::{Running, Shown};
-pub(crate) use plugins::{Chosen, Plugins, WriterName};
+pub(crate) use plugins::Plugins;
 pub(crate) use scripts::{Scripts, plain};

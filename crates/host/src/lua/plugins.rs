@@ -18,13 +18,11 @@ use super::plugin::{Failure, Running, Shown};
 use super::sight::Current;
 use crate::plugin::journal::{Journal, Warning, short};
 use crate::plugin::pack::{Layer, Pack};
+use crate::plugin::{Chosen, Names, WriterName};
 use crate::tools::rule::ToolRule;
 
 /// Failures that are kept until somebody counts them: nothing that is formatted without end may pile them up.
 const MOST_KEPT: usize = 64;
-
-/// A plugin that was chosen, and its layer.
-pub(crate) type Chosen = (Layer, Arc<Pack>);
 
 /// All plugins of a run.
 pub(crate) struct Plugins {
@@ -42,27 +40,6 @@ pub(crate) struct Plugins {
     failures: RefCell<Vec<FormatError>>,
     /// What is to be told under the next view.
     notes: RefCell<Vec<Line>>,
-}
-
-/// What plugins add to the names that may be chosen.
-pub(crate) struct Names {
-    /// Dialects.
-    pub(crate) dialects: Vec<String>,
-    /// Writers.
-    pub(crate) writers: Vec<WriterName>,
-}
-
-/// A writer of a plugin.
-#[derive(Clone, Debug)]
-pub(crate) struct WriterName {
-    /// Its name.
-    pub(crate) name: String,
-    /// The one that it stands on.
-    pub(crate) base: String,
-    /// What the name of a file of it ends in.
-    pub(crate) ending: String,
-    /// Whether it is for the log of a CI service.
-    pub(crate) is_log: bool,
 }
 
 impl Drop for Plugins {

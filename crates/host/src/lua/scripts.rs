@@ -10,38 +10,33 @@ use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 use mlua::{Function, Lua, Table, Value};
 use send_wrapper::SendWrapper;
-use streamfmt_core::clip::fold;
-use streamfmt_core::entry::{Block, Line, Role, Span, View};
-use streamfmt_core::formatter::standard::Standard;
+use streamfmt_core::entry::{Block, Line, Role, View};
 use streamfmt_core::formatter::{FormatError, Formatter, Observation, Verdict};
 use streamfmt_core::item::{Action, Item, Kind};
-use streamfmt_core::profile::{Detail, Profile};
+use streamfmt_core::profile::Profile;
 use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
-use streamfmt_core::theme;
 
 use super::block::{Reader, Wrong, kind_of, string};
 use super::give::to_lua;
 use super::item::{Handle, close};
-use super::layers::{Answer, Event, Field, Ladder, Step, Viewed, Who};
+use super::layers::{Answer, Event, Ladder, Step, Viewed, Who};
 use super::memory::Memory;
 use super::plugin::Running;
 use super::plugins::Plugins;
 use super::vm::Stop;
-use crate::tools::filled::filled;
+use crate::tools::amend::{About, Amended, Amender, Answers, Argument, Given, SHORT};
+use crate::tools::field::Field;
 
 pub(crate) use answers::plain;
 
 /// Walks that are remembered, by tool.
 const MOST_LADDERS: usize = 1_024;
-/// Longest argument that stands in a title, in bytes.
-const SHORT: usize = 160;
 
 /// What plugins and profiles say of items, over what the built-in formatter says.
 pub(crate) struct Scripts {
     plugins: SendWrapper<Rc<Plugins>>,
-    below: Standard,
-    detail: Detail,
+    amender: Amender,
     ladders: SendWrapper<RefCell<Ladders>>,
     views: SendWrapper<Vec<(Kind, Rc<Ladder>)>>,
     /// The walk of whole records.
@@ -63,7 +58,8 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     fn doing(&self) -> String {
-        let what = match self.tool() {
+        let about = self.about();
+        let what = match about.tool() {
             Some(tool) => tool,
             None if self.is_frame => "frame",
             None => self.item.kind.name(),
@@ -72,32 +68,59 @@ impl Asked<'_> {
         format!("telling {result}{what} (line {})", self.item.line)
     }
 
-    fn tool(&self) -> Option<&str> {
-        self.item.tool.as_deref().or_else(|| self.call?.tool.as_deref())
+    fn about(&self) -> About<'_> {
+        About { item: self.item, session: self.session, call: self.call }
     }
 }
 
-/// An argument: part of the title, or told under it.
-enum Argument {
-    Short(Line),
-    Long(Text),
+/// The answers of all layers for an item.
+struct Walk<'a> {
+    scripts: &'a Scripts,
+    asked: &'a Asked<'a>,
 }
 
-impl Argument {
-    fn of(role: &Role, text: Text) -> Self {
-        if text.len() > SHORT || text.contains('\n') {
-            Self::Long(text)
-        } else {
-            Self::Short(Line::of(role.clone(), text))
+impl Walk<'_> {
+    /// What the built-in formatter says, with these answers.
+    fn amended(&self) -> Amended<'_> {
+        self.scripts.amender.amend(self.asked.about(), self)
+    }
+}
+
+impl Answers for Walk<'_> {
+    fn has(&self, field: Field) -> bool {
+        !self.asked.ladder.field(field).is_empty()
+    }
+
+    fn word(&self, field: Field) -> Option<&str> {
+        self.asked.ladder.field(field).iter().find_map(|step| match &step.answer {
+            Answer::Word(word) if !self.scripts.plugins.get(step.who).is_some_and(Running::is_off) => {
+                Some(word.as_str())
+            }
+            _ => None,
+        })
+    }
+
+    fn line(&self, field: Field, role: &Role) -> Given<Line> {
+        self.scripts.line(self.asked, field, role)
+    }
+
+    fn argument(&self, role: &Role) -> Given<Argument> {
+        self.scripts.argument(self.asked, role)
+    }
+
+    /// Of a function it isn't known whether it said something.
+    fn retells_call(&self) -> bool {
+        let about = self.asked.about();
+        if about.item.kind != Kind::Result || about.call.is_none() {
+            return false;
         }
+        let is_said = |step: &Step| match &step.answer {
+            Answer::Template(template) => about.fills_call(template),
+            Answer::Function(_) => !self.scripts.plugins.get(step.who).is_some_and(Running::is_off),
+            Answer::Word(_) => false,
+        };
+        self.asked.ladder.retells_call().any(is_said)
     }
-}
-
-/// What one step of a walk gave.
-enum Given<T> {
-    Use(T),
-    Hide,
-    Nothing,
 }
 
 impl Scripts {
@@ -110,8 +133,7 @@ impl Scripts {
         let views = Kind::ALL.map(|kind| (kind, of(Viewed::Items(kind))));
         Some(Self {
             plugins: SendWrapper::new(Rc::clone(plugins)),
-            below: Standard::of(profile),
-            detail: profile.detail,
+            amender: Amender::new(profile),
             ladders: SendWrapper::new(RefCell::default()),
             views: SendWrapper::new(views.into()),
             frames: SendWrapper::new(of(Viewed::Frames)),
@@ -148,12 +170,14 @@ impl Scripts {
         for (at, step) in steps.iter().enumerate().skip(from) {
             let Answer::Function(function) = &step.answer else { continue };
             match self.ask_whole(asked, step, function, at + 1) {
-                Given::Use(view) => return Verdict::Show(self.collapsed(asked, view)),
+                Given::Use(view) => {
+                    return Verdict::Show(Walk { scripts: self, asked }.amended().collapsed(view));
+                }
                 Given::Hide => return Verdict::Hide,
                 Given::Nothing => {}
             }
         }
-        if asked.is_frame { Verdict::Pass } else { self.amended(asked) }
+        if asked.is_frame { Verdict::Pass } else { Walk { scripts: self, asked }.amended().verdict() }
     }
 
     /// What plugins and the layers below them say.
@@ -224,7 +248,7 @@ impl Scripts {
                 return Given::Nothing;
             }
         };
-        let label = || self.labelled(asked);
+        let label = || Walk { scripts: self, asked }.amended().label();
         let reader = Reader::new(plugin.lua(), asked.session.facts(), &label);
         let answer = read(&reader, value);
         self.plugins.question_roles(plugin, function, &reader.own_roles.take());
@@ -236,158 +260,6 @@ impl Scripts {
                 Given::Nothing
             }
         }
-    }
-
-    /// What the built-in formatter says, with the label, the argument or the summary of plugins.
-    fn amended(&self, asked: &Asked<'_>) -> Verdict {
-        match asked.item.kind {
-            Kind::Result => self.summarised(asked),
-            Kind::Call => self
-                .built_in(asked)
-                .map_or(Verdict::Hide, |view| Verdict::Show(self.collapsed(asked, self.titled(asked, view)))),
-            _ => self.built_in(asked).map_or(Verdict::Hide, Verdict::Show),
-        }
-    }
-
-    fn built_in(&self, asked: &Asked<'_>) -> Option<View> {
-        let verdict = if self.is_call_retold(asked) {
-            Ok(self.below.format_apart(asked.item, asked.session))
-        } else {
-            self.below.format(asked.item, asked.session)
-        };
-        match verdict {
-            Ok(Verdict::Show(view)) => Some(view),
-            _ => None,
-        }
-    }
-
-    /// Whether plugins or the profile say what the call of a result was asked to do. Of a function it isn't known
-    /// whether it said something.
-    fn is_call_retold(&self, asked: &Asked<'_>) -> bool {
-        if asked.item.kind != Kind::Result {
-            return false;
-        }
-        let Some(call) = asked.call else { return false };
-        let is_said = |step: &Step| match &step.answer {
-            Answer::Template(template) => {
-                filled(template, Field::Arg, call, asked.tool(), asked.session.facts()).is_some()
-            }
-            Answer::Function(_) => !self.plugins.get(step.who).is_some_and(Running::is_off),
-            Answer::Word(_) => false,
-        };
-        asked.ladder.retells_call().any(is_said)
-    }
-
-    /// A call's view with the plugins' label, icon and argument.
-    fn titled(&self, asked: &Asked<'_>, mut view: View) -> View {
-        let arg = self.argument(asked);
-        let icon = self.word(asked, Field::Icon);
-        let is_label_said = !asked.ladder.field(Field::Label).is_empty()
-            || !asked.ladder.field(Field::Role).is_empty()
-            || matches!(icon, Some(icon) if theme::mark(icon).is_none());
-        if let Some(mark) = icon.and_then(theme::mark) {
-            view.mark = Some(mark);
-        }
-        let mut end = name_end(&view.title);
-        if is_label_said {
-            let label = self.labelled(asked).spans;
-            let length = label.len();
-            view.title.spans.splice(..end, label);
-            end = length;
-        }
-        match arg {
-            Given::Nothing => {}
-            Given::Hide => {
-                view.title.spans.truncate(end);
-                take_argument(&mut view.body, self.detail);
-            }
-            Given::Use(arg) => {
-                view.title.spans.truncate(end);
-                let before = take_argument(&mut view.body, self.detail);
-                match arg {
-                    Argument::Long(text) => {
-                        let (lang, role) = before.unwrap_or((None, Role::of("call.input")));
-                        view.body.insert(0, Block::Code { text, lang, start: None, role });
-                    }
-                    Argument::Short(line) => {
-                        if !view.title.is_empty() && !line.is_empty() {
-                            view.title.spans.push(Span::new("text", Text::own(" ")));
-                        }
-                        view.title.spans.extend(line.spans);
-                    }
-                }
-            }
-        }
-        // A mark alone would say that there is a call, but not which.
-        if is_blank(&view.title) && view.body.is_empty() {
-            view.title = self.below.label(asked.item, asked.session);
-        }
-        view
-    }
-
-    /// The label of a call: a plugin's, or the tool's name.
-    fn labelled(&self, asked: &Asked<'_>) -> Line {
-        let role = self.word(asked, Field::Role).and_then(Role::parse);
-        let usual = role.clone().unwrap_or(Role::of("tool.name"));
-        let mut line = match self.line(asked, Field::Label, &usual) {
-            Given::Use(label) => label,
-            Given::Hide => Line::default(),
-            Given::Nothing => {
-                let mut line = self.below.label(asked.call.unwrap_or(asked.item), asked.session);
-                if let (Some(role), Some(name)) = (role, line.spans.last_mut()) {
-                    name.role = role;
-                }
-                line
-            }
-        };
-        if let Some(icon) = self.word(asked, Field::Icon).filter(|icon| theme::mark(icon).is_none()) {
-            line.spans.insert(0, Span::new("tool.icon", Text::clean_owned(format!("{icon} "))));
-        }
-        line
-    }
-
-    /// A result's view with the plugins' summary: instead of its own words, or behind those of a failure. A blank one says
-    /// nothing, and hides a result that has no more to say.
-    fn summarised(&self, asked: &Asked<'_>) -> Verdict {
-        let view = match self.line(asked, Field::Summary, &Role::of("result.note")) {
-            Given::Hide => None,
-            Given::Nothing => self.built_in(asked),
-            Given::Use(title) => {
-                let is_error = asked.item.error;
-                // It may speak where the built-in formatter has nothing to say.
-                let mut view = if is_error || self.detail == Detail::Full {
-                    self.built_in(asked).unwrap_or_default()
-                } else {
-                    View { mark: self.below.mark(asked.item), ..View::default() }
-                };
-                if !is_error {
-                    view = view.retitled(title);
-                } else if !is_blank(&title) {
-                    let mut both = std::mem::take(&mut view.title);
-                    if !both.is_empty() {
-                        both.spans.push(Span::new("result.note", Text::own(" · ")));
-                    }
-                    both.spans.extend(title.spans);
-                    view = view.retitled(both);
-                }
-                Some(view).filter(|view| !is_blank(&view.title) || !view.body.is_empty())
-            }
-        };
-        view.map_or(Verdict::Hide, |view| Verdict::Show(self.collapsed(asked, view)))
-    }
-
-    /// The view with its body folded away, if a plugin wants that.
-    fn collapsed(&self, asked: &Asked<'_>, mut view: View) -> View {
-        let wanted = self.word(asked, Field::Collapse);
-        let is_wanted = match (wanted, asked.item.kind) {
-            (Some("both"), Kind::Call | Kind::Result) => true,
-            (Some(word), kind) => word == kind.name(),
-            (None, _) => false,
-        };
-        if is_wanted {
-            fold(&mut view);
-        }
-        view
     }
 
     /// The first answer to a field, as one line.
@@ -404,13 +276,12 @@ impl Scripts {
     }
 
     /// The first answer to what a call's argument is.
-    fn argument(&self, asked: &Asked<'_>) -> Given<Argument> {
-        let role = Role::of("call.arg");
-        let of_text = |text| Argument::of(&role, text);
+    fn argument(&self, asked: &Asked<'_>, role: &Role) -> Given<Argument> {
+        let of_text = |text| Argument::of(role, text);
         self.first(asked, Field::Arg, of_text, |reader, value| match value {
-            Value::String(text) => Ok(Some(Argument::of(&role, Text::clean_owned(string(&text))))),
+            Value::String(text) => Ok(Some(Argument::of(role, Text::clean_owned(string(&text))))),
             value => {
-                let line = reader.line(&value, &role)?;
+                let line = reader.line(&value, role)?;
                 let length: usize = line.spans.iter().map(|span| span.text.len()).sum();
                 if length <= SHORT {
                     return Ok(Some(Argument::Short(line)));
@@ -436,16 +307,10 @@ impl Scripts {
             }
             let given = match &step.answer {
                 Answer::Word(_) => Given::Nothing,
-                Answer::Template(template) => {
-                    let item =
-                        if field == Field::Label { asked.call.unwrap_or(asked.item) } else { asked.item };
-                    match filled(template, field, item, asked.tool(), asked.session.facts()) {
-                        // An empty summary would be all that is shown of a result.
-                        Some(text) if field == Field::Summary && text.trim().is_empty() => Given::Nothing,
-                        Some(text) => Given::Use(of_text(text)),
-                        None => Given::Nothing,
-                    }
-                }
+                Answer::Template(template) => match asked.about().fill(template, field) {
+                    Some(text) => Given::Use(of_text(text)),
+                    None => Given::Nothing,
+                },
                 Answer::Function(function) => {
                     let Some(plugin) = plugin else { continue };
                     let context = plugin.context();
@@ -466,15 +331,6 @@ impl Scripts {
             }
         }
         Given::Nothing
-    }
-
-    fn word<'l>(&self, asked: &'l Asked<'_>, field: Field) -> Option<&'l str> {
-        asked.ladder.field(field).iter().find_map(|step| match &step.answer {
-            Answer::Word(word) if !self.plugins.get(step.who).is_some_and(Running::is_off) => {
-                Some(word.as_str())
-            }
-            _ => None,
-        })
     }
 }
 
@@ -597,11 +453,6 @@ impl Scripts {
     }
 }
 
-/// Whether a line shows nothing.
-fn is_blank(line: &Line) -> bool {
-    line.spans.iter().all(|span| span.text.trim().is_empty())
-}
-
 /// What functions for the beginning and the end of a session are given.
 fn event_table(lua: &Lua, event: Event) -> mlua::Result<Table> {
     let table = lua.create_table_from([("kind", event.name())])?;
@@ -633,31 +484,4 @@ fn shown_as(answer: &Value) -> &'static str {
         Value::Table(_) => "a list without content",
         _ => "an empty text",
     }
-}
-
-/// Where the name of the tool ends in a title: after its span.
-fn name_end(title: &Line) -> usize {
-    title.spans.iter().position(|span| span.role.name() == "tool.name").map_or(0, |at| at + 1)
-}
-
-/// Takes out the long form of an argument, which another one replaces; in full everything stays. Gives what
-/// it was.
-fn take_argument(body: &mut Vec<Block>, detail: Detail) -> Option<(Option<Text>, Role)> {
-    if detail == Detail::Full {
-        return None;
-    }
-    let mut first = None;
-    body.retain_mut(|block| match block {
-        Block::Code { lang, role, .. } if role.name().starts_with("call.") => {
-            first = first.take().or_else(|| Some((lang.take(), role.clone())));
-            false
-        }
-        Block::Lines { lines } => {
-            let is_input =
-                |line: &Line| line.spans.first().is_some_and(|it| it.role.name().starts_with("call."));
-            !lines.iter().all(is_input)
-        }
-        _ => true,
-    });
-    first
 }

@@ -4,3 +4,31 @@ pub mod built_in;
 pub mod journal;
 pub mod manifest;
 pub mod pack;
+
+use std::sync::Arc;
+
+use pack::{Layer, Pack};
+
+/// A plugin that was chosen, and its layer.
+pub(crate) type Chosen = (Layer, Arc<Pack>);
+
+/// What plugins add to the names that may be chosen.
+pub(crate) struct Names {
+    /// Dialects.
+    pub(crate) dialects: Vec<String>,
+    /// Writers.
+    pub(crate) writers: Vec<WriterName>,
+}
+
+/// A writer of a plugin.
+#[derive(Clone, Debug)]
+pub(crate) struct WriterName {
+    /// Its name.
+    pub(crate) name: String,
+    /// The one that it stands on.
+    pub(crate) base: String,
+    /// What the name of a file of it ends in.
+    pub(crate) ending: String,
+    /// Whether it is for the log of a CI service.
+    pub(crate) is_log: bool,
+}

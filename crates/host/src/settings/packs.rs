@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::document::{Document, Layer, Value};
 use super::{Config, Resolved, Told};
 use crate::install::{Home, Installed};
-use crate::lua;
+use crate::plugin::Chosen;
 use crate::plugin::journal::Journal;
 use crate::plugin::pack::{Layer as PackLayer, Pack};
 use crate::problem::suggestion;
@@ -28,7 +28,7 @@ pub struct Active {
 
 impl Active {
     /// What the plugins' machines are made of.
-    pub(crate) fn chosen(&self) -> lua::Chosen {
+    pub(crate) fn chosen(&self) -> Chosen {
         (self.layer, Arc::clone(&self.pack))
     }
 }

@@ -5,11 +5,11 @@ use streamfmt_core::json;
 use streamfmt_core::session::Facts;
 use streamfmt_core::text::Text;
 
-use crate::lua::layers::Field;
-use crate::tools::template::Template;
+use super::field::Field;
+use super::template::Template;
 
 /// A template with the fields of an item, `tool` being the one that it is about; `None` if one of them isn't there.
-pub(crate) fn filled(
+pub(super) fn filled(
     template: &Template,
     field: Field,
     item: &Item,

@@ -1,6 +1,7 @@
 //! What a profile says of tools, without a script: the tables `[tool.NAME]`.
 
-use crate::lua::layers;
+use super::field::{Field, FieldValue};
+use super::pattern::Pattern;
 
 /// Where a setting stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,11 +75,11 @@ impl ToolRule {
 
 /// What is wrong with the name of a table `[tool.NAME]`, if something is.
 pub fn wrong_with_pattern(pattern: &str) -> Option<String> {
-    layers::wrong_with_pattern(pattern)
+    Pattern::parse(pattern).err()
 }
 
 /// What is wrong with the value of a field such as `label`, if something is. A field that rules don't have is
 /// no concern of it.
 pub fn wrong_with(field: &str, value: &str) -> Option<String> {
-    layers::wrong_with(field, value)
+    FieldValue::parse(Field::named(field)?, value).err()
 }

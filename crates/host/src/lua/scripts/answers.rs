@@ -10,8 +10,10 @@ use streamfmt_core::text::Text;
 use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 
-use super::{Answer, Asked, Field, Given, Scripts};
+use super::{Answer, Asked, Scripts};
 use crate::lua::layers::{Ladder, Step};
+use crate::tools::amend::Given;
+use crate::tools::field::Field;
 
 impl Scripts {
     /// What each step of a walk gives for an item, in the order of the walk: of the field, or of a kind's views.

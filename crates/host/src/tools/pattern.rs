@@ -1,0 +1,70 @@
+//! Which tools are meant: one by its name, those of a glob, or those that do a certain thing.
+
+use streamfmt_core::item::Action;
+use streamfmt_core::profile::glob;
+
+use super::field::Field;
+use crate::problem::suggestion;
+
+/// Which tools are meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Pattern {
+    Exact(String),
+    Glob(String),
+    Action(String),
+}
+
+impl Pattern {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        if let Some(action) = text.strip_prefix('@') {
+            if Action::ALL.iter().any(|known| known.name() == action) {
+                return Ok(Self::Action(action.to_owned()));
+            }
+            let hint = suggestion(action, Action::ALL.iter().map(|action| action.name()));
+            return Err(format!("there is no action @{action} {hint}"));
+        }
+        match text {
+            "" => Err("the name of the tool is empty".to_owned()),
+            glob if glob.contains('*') => Ok(Self::Glob(glob.to_owned())),
+            exact => Ok(Self::Exact(exact.to_owned())),
+        }
+    }
+
+    fn fits(&self, tool: &str, action: Option<Action>) -> bool {
+        match self {
+            Self::Exact(name) => name == tool,
+            Self::Glob(pattern) => glob(pattern, tool),
+            Self::Action(name) => action.is_some_and(|action| action.name() == name),
+        }
+    }
+
+    /// The more it says, the higher.
+    fn rank(&self) -> (u8, usize) {
+        match self {
+            Self::Exact(_) => (3, 0),
+            Self::Glob(pattern) => match pattern.find('*').unwrap_or(0) {
+                0 => (0, 0),
+                beginning => (2, beginning),
+            },
+            Self::Action(_) => (1, 0),
+        }
+    }
+}
+
+/// What is said of some tools. `A` is an answer for a field.
+pub(crate) struct Rule<A> {
+    pub(crate) pattern: Pattern,
+    pub(crate) fields: Vec<(Field, A)>,
+}
+
+impl<A> Rule<A> {
+    /// Those of `rules` that say something of a tool, the one that counts most first: an exact name goes before a glob, a
+    /// glob with a longer beginning before one with a shorter, then an action, then a glob that begins with `*`; of equals
+    /// the later one.
+    pub(crate) fn fitting<'r>(rules: &'r [Self], tool: &str, action: Option<Action>) -> Vec<&'r Self> {
+        let mut fitting: Vec<(usize, &Self)> =
+            rules.iter().enumerate().filter(|(_, rule)| rule.pattern.fits(tool, action)).collect();
+        fitting.sort_by_key(|(order, rule)| std::cmp::Reverse((rule.pattern.rank(), *order)));
+        fitting.into_iter().map(|(_, rule)| rule).collect()
+    }
+}
