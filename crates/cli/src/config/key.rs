@@ -6,7 +6,8 @@ use std::sync::Arc;
 use streamfmt::Engine;
 use streamfmt::install::Installed;
 use streamfmt::plugin::manifest::Manifest;
-use streamfmt::settings::keys::{self, FILE_KEYS, FILTER_KEYS, KEYS, Key, SWITCH_KEYS, TOOL_KEYS};
+use streamfmt::settings::keys::{FILE_KEYS, FILTER_KEYS, KEYS, Key, SWITCH_KEYS, TOOL_KEYS};
+use streamfmt::settings::tree;
 
 use crate::choice::{SettingsChoice, build};
 use crate::folders::folders;
@@ -48,7 +49,7 @@ fn row_of(key: &str) -> Option<KeyRow> {
 
 /// A key of a user's as it stands in the rows.
 fn general(key: &str) -> String {
-    match keys::split_key(key).as_slice() {
+    match tree::split_key(key).as_slice() {
         [tool, _, field @ ..] if tool == "tool" && !field.is_empty() => {
             format!("tool.NAME.{}", field.join("."))
         }
@@ -79,7 +80,7 @@ pub(super) fn unknown(key: &str) -> u8 {
 pub(super) fn explain(key: &str, choice: &SettingsChoice) -> Result<u8, u8> {
     let engine = build(choice.builder())?;
     let mut text = String::new();
-    let parts = keys::split_key(key);
+    let parts = tree::split_key(key);
     let shown = one_line(key);
     let options = options_of(key, &parts, &engine)?;
     match row_of(key) {
@@ -97,7 +98,7 @@ pub(super) fn explain(key: &str, choice: &SettingsChoice) -> Result<u8, u8> {
         None => return Err(unknown(key)),
     }
     let mut settings = engine.resolved().tree.settings();
-    settings.retain(|setting| keys::split_key(&setting.name) == parts);
+    settings.retain(|setting| tree::split_key(&setting.name) == parts);
     for setting in &settings {
         let _ = writeln!(
             text,

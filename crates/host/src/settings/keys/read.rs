@@ -1,0 +1,333 @@
+//! Reads the values of keys, and says what is wrong with them.
+
+use super::{FILTER_KEYS, FilterRule, Form, Key, Named, SWITCH_KEYS};
+use crate::problem::{Problem, nearest, suggestion};
+use crate::settings::document::{Entry, Leaf, Spot, TOLD, Table, Value};
+use crate::settings::group;
+use crate::settings::switch::Switch;
+use crate::tools::rule::{self, Told};
+use crate::writers::WRITERS;
+
+/// The key of this name.
+pub fn find<T>(keys: &'static [Key<T>], name: &str) -> Option<&'static Key<T>> {
+    keys.iter().find(|key| key.name == name)
+}
+
+/// Whether `name` is a table that keys stand in: `limits`.
+pub fn is_group<T>(keys: &'static [Key<T>], name: &str) -> bool {
+    keys.iter().any(|key| key.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
+}
+
+/// Hands each key of a table, those of the groups in it included, to `each`: with its row, or with none if there
+/// is no such key.
+pub(crate) fn walk<'t, T>(
+    keys: &'static [Key<T>],
+    table: &'t Table,
+    mut each: impl FnMut(&str, &'t Entry, Option<&'static Key<T>>),
+) {
+    let mut tables = vec![(String::new(), table)];
+    while let Some((prefix, table)) = tables.pop() {
+        for entry in &table.0 {
+            let name = format!("{prefix}{}", entry.key);
+            match (find(keys, &name), &entry.leaf.value) {
+                (None, Value::Table(inner)) if is_group(keys, &name) => {
+                    tables.push((format!("{name}."), inner));
+                }
+                (key, _) => each(&name, entry, key),
+            }
+        }
+    }
+}
+
+/// Reads a table of keys whole. What is wrong is told; the rest is read all the same.
+fn read<T: Default>(keys: &'static [Key<T>], table: &Table, problems: &mut Vec<Problem>) -> T {
+    let mut target = T::default();
+    walk(keys, table, |name, entry, key| match key {
+        Some(key) => problems.extend(key.set(&mut target, &entry.leaf).err().unwrap_or_default()),
+        None if problems.len() < TOLD => problems.push(entry.at.problem(unknown(keys, name))),
+        None => {}
+    });
+    target
+}
+
+/// What to say of a key that isn't known.
+pub(crate) fn unknown<T>(keys: &'static [Key<T>], name: &str) -> String {
+    let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
+    // A key is often given without its group, or in the wrong one.
+    let last = |name: &str| name.rsplit('.').next().map(str::to_owned);
+    let displaced = names.iter().copied().find(|known| last(known) == last(name));
+    if let Some(known) = displaced.or_else(|| nearest(name, &names)) {
+        return format!("there is no key \"{name}\" (did you mean \"{known}\"?)");
+    }
+    let prefix = name.rfind('.').map_or("", |at| &name[..=at]);
+    let mut here: Vec<&str> =
+        names.iter().filter_map(|known| known.strip_prefix(prefix)?.split('.').next()).collect();
+    here.dedup();
+    format!("there is no key \"{name}\" (one of: {})", here.join(", "))
+}
+
+impl<T> Key<T> {
+    /// Sets this key in `target`, or says what is wrong with the value.
+    pub fn set(&self, target: &mut T, leaf: &Leaf) -> Result<(), Vec<Problem>> {
+        let one = |message: String| vec![leaf.spot.problem(message)];
+        let wants = || one(self.wants(&leaf.value));
+        let value = &leaf.value;
+        match &self.form {
+            Form::Word(words) => {
+                let word = leaf.text().ok_or_else(wants)?;
+                let found = words.iter().find(|(name, _)| *name == word);
+                let names = || words.iter().map(|(name, _)| *name);
+                let (_, set) = found.ok_or_else(|| one(self.unknown(word, names())))?;
+                set(target);
+            }
+            Form::Writer(set) => {
+                let name = leaf.text().ok_or_else(wants)?.to_owned();
+                set(target, Named { name, spot: leaf.spot.clone() });
+            }
+            Form::Name(set) => {
+                let name = leaf.text().ok_or_else(wants)?.to_owned();
+                set(target, Named { name, spot: leaf.spot.clone() });
+            }
+            Form::Flag(set) => set(target, value.flag().ok_or_else(wants)?),
+            Form::Number(least, most, set) => {
+                let number = value.number().filter(|number| (least..=most).contains(&number));
+                set(target, number.ok_or_else(wants)?);
+            }
+            Form::Lines(set) if leaf.text() == Some("none") => set(target, None),
+            Form::Lines(set) => set(target, Some(value.number().ok_or_else(wants)?)),
+            Form::Size(set) if leaf.text() == Some("none") => set(target, None),
+            Form::Size(set) => set(target, Some(value.size().ok_or_else(wants)?)),
+            Form::List(set) => set(target, leaf.names().ok_or_else(wants)?),
+            Form::Groups(_) if matches!(value, Value::Bare(text) if text.starts_with('[')) => {
+                let name = self.name;
+                return Err(one(format!("a list has commas here and no brackets: {name}=Bash,@edit")));
+            }
+            Form::Groups(set) => {
+                let names = leaf.names().ok_or_else(wants)?;
+                let wrong = |named: &Named| Some(named.spot.problem(group::wrong_with(&named.name)?));
+                let problems: Vec<Problem> = names.iter().filter_map(wrong).collect();
+                if !problems.is_empty() {
+                    return Err(problems);
+                }
+                set(target, names);
+            }
+            Form::Tool(set) => {
+                let name = leaf.text().ok_or_else(wants)?.to_owned();
+                if let Some(wrong) = group::wrong_with(&name) {
+                    return Err(one(wrong));
+                }
+                set(target, Named { name, spot: leaf.spot.clone() });
+            }
+            Form::Rule(set) => {
+                let text = match value {
+                    Value::Flag(true) if self.name == "collapse" => "both",
+                    Value::Flag(false) if self.name == "collapse" => "none",
+                    _ => leaf.text().ok_or_else(wants)?,
+                };
+                if let Some(wrong) = rule::wrong_with(self.name, text) {
+                    return Err(one(format!("{}: {wrong}", self.name)));
+                }
+                set(target, Told { value: text.to_owned(), origin: leaf.spot.origin() });
+            }
+            Form::Script(set) => {
+                let name = leaf.text().filter(|name| is_script(name)).ok_or_else(wants)?.to_owned();
+                set(target, Named { name, spot: leaf.spot.clone() });
+            }
+            Form::Filters(set) => {
+                let rules = self.tables(leaf, FILTER_KEYS, |rule: &FilterRule| {
+                    if rule.action.is_none() {
+                        Some("it doesn't say what is done (action = \"hide\")")
+                    } else if rule.groups.is_empty() {
+                        Some("it names no items (kind = \"thinking\")")
+                    } else {
+                        None
+                    }
+                })?;
+                set(target, rules);
+            }
+            Form::Switches(set) => {
+                let mut switches = self.tables(leaf, SWITCH_KEYS, |switch: &Switch| {
+                    if switch.profile.is_none() {
+                        Some("it doesn't say which profile is chosen (profile = \"review\")")
+                    } else if !switch.has_condition() {
+                        Some("it doesn't say when (path = \"~/work/**\")")
+                    } else {
+                        None
+                    }
+                })?;
+                if let Value::List(list) = value {
+                    for (switch, leaf) in switches.iter_mut().zip(list) {
+                        switch.spot = Some(leaf.spot.clone());
+                    }
+                }
+                set(target, switches);
+            }
+        }
+        Ok(())
+    }
+
+    fn tables<E: Default>(
+        &self,
+        leaf: &Leaf,
+        keys: &'static [Key<E>],
+        wrong: impl Fn(&E) -> Option<&'static str>,
+    ) -> Result<Vec<E>, Vec<Problem>> {
+        let Value::List(list) = &leaf.value else {
+            return Err(vec![leaf.spot.problem(self.wants(&leaf.value))]);
+        };
+        let mut problems = Vec::new();
+        let mut read_all = Vec::new();
+        for leaf in list {
+            if problems.len() >= TOLD {
+                break;
+            }
+            let Value::Table(table) = &leaf.value else {
+                problems.push(leaf.spot.problem(self.wants(&leaf.value)));
+                continue;
+            };
+            let before = problems.len();
+            let element = read(keys, table, &mut problems);
+            match wrong(&element) {
+                Some(wrong) if problems.len() == before => problems.push(leaf.spot.problem(wrong)),
+                _ => read_all.push(element),
+            }
+        }
+        if problems.is_empty() { Ok(read_all) } else { Err(problems) }
+    }
+
+    fn unknown<'a>(&self, word: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+        format!("{} can't be \"{word}\" {}", self.name, suggestion(word, names))
+    }
+
+    fn wants(&self, value: &Value) -> String {
+        format!("{} must be {}, not {}", self.name, self.form.describe(), value.describe())
+    }
+
+    /// Whether `KEY.add` and `KEY.remove` change it.
+    pub(crate) fn is_list(&self) -> bool {
+        // What a profile extends is read before anything could be below it.
+        matches!(self.form, Form::List(_) | Form::Groups(_) | Form::Filters(_)) && self.name != "extends"
+    }
+}
+
+impl<T> Form<T> {
+    /// The values it takes, for documentation and messages.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Word(words) => words.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" | "),
+            Self::Writer(_) => WRITERS.iter().map(|row| row.name).collect::<Vec<_>>().join(" | "),
+            Self::Name(_) | Self::Tool(_) => "a name".to_owned(),
+            Self::Flag(_) => "true or false".to_owned(),
+            Self::Number(least, most, _) if least == most => least.to_string(),
+            Self::Number(least, most, _) => format!("a number from {least} to {most}"),
+            Self::Lines(_) => "a number of lines, or \"none\"".to_owned(),
+            Self::Size(_) => "a number of bytes (\"8KiB\"), or \"none\"".to_owned(),
+            Self::List(_) | Self::Groups(_) => "a list of names".to_owned(),
+            Self::Rule(_) => "a text".to_owned(),
+            Self::Script(_) => "a file of this folder and a function in it (\"lib/bash.lua#arg\")".to_owned(),
+            Self::Filters(_) => "a list of tables [[filter]]".to_owned(),
+            Self::Switches(_) => "a list of tables [[switch]]".to_owned(),
+        }
+    }
+}
+
+impl Leaf {
+    /// The names in a list.
+    pub(crate) fn names(&self) -> Option<Vec<Named>> {
+        let named = |name: &str, spot: &Spot| Named { name: name.to_owned(), spot: spot.clone() };
+        match &self.value {
+            Value::List(list) => list.iter().map(|leaf| Some(named(leaf.text()?, &leaf.spot))).collect(),
+            Value::Bare(text) => Some(split_list(text).iter().map(|name| named(name, &self.spot)).collect()),
+            _ => None,
+        }
+    }
+}
+
+impl Value {
+    fn flag(&self) -> Option<bool> {
+        match self {
+            Self::Flag(flag) => Some(*flag),
+            Self::Bare(text) => text.parse().ok(),
+            _ => None,
+        }
+    }
+
+    fn number(&self) -> Option<usize> {
+        match self {
+            Self::Number(number) => usize::try_from(*number).ok(),
+            Self::Bare(text) => text.parse().ok(),
+            _ => None,
+        }
+    }
+
+    fn size(&self) -> Option<usize> {
+        match self {
+            Self::Text(text) | Self::Bare(text) => parse_size(text),
+            _ => self.number(),
+        }
+    }
+}
+
+/// Whether a text names a Lua file in the same folder or one below, with or without a function in it.
+fn is_script(text: &str) -> bool {
+    let (file, function) = text.split_once('#').unwrap_or((text, "f"));
+    let file = file.strip_prefix("./").unwrap_or(file);
+    let Some(stem) = file.strip_suffix(".lua").or_else(|| file.strip_suffix(".luau")) else { return false };
+    let is_plain = |part: &str| {
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+    };
+    let is_word = |part: &str| part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    stem.split('/').all(is_plain) && !function.is_empty() && is_word(function)
+}
+
+/// The parts of a list that stands in an option: `Bash,@edit`.
+pub fn split_list(text: &str) -> Vec<String> {
+    text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
+}
+
+/// A number of bytes with or without a unit: `512`, `8KiB`, `2MB`.
+fn parse_size(text: &str) -> Option<usize> {
+    let digits = text.find(|ch: char| !ch.is_ascii_digit()).unwrap_or(text.len());
+    let number: usize = text[..digits].parse().ok()?;
+    let unit = match text[digits..].trim() {
+        "" | "B" => 1,
+        "KB" | "kB" => 1_000,
+        "KiB" | "K" => 1 << 10,
+        "MB" => 1_000_000,
+        "MiB" | "M" => 1 << 20,
+        "GiB" | "G" => 1 << 30,
+        _ => return None,
+    };
+    number.checked_mul(unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        for (text, size) in
+            [("8192", Some(8192)), ("8KiB", Some(8192)), ("2 MB", Some(2_000_000)), ("x", None), ("8X", None)]
+        {
+            assert_eq!(parse_size(text), size, "{text}");
+        }
+        assert_eq!(parse_size("99999999999999999999GiB"), None);
+    }
+
+    #[test]
+    fn scripts_lie_in_the_folder_or_below() {
+        for (text, is_one) in [
+            ("lib/bash.lua#arg", true),
+            ("./a.luau", true),
+            ("../a.lua", false),
+            ("/etc/a.lua", false),
+            ("a/../b.lua", false),
+            ("a.lua#", false),
+            ("a.lua#os.exit()", false),
+            ("a.txt", false),
+        ] {
+            assert_eq!(is_script(text), is_one, "{text}");
+        }
+    }
+}
