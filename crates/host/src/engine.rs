@@ -7,9 +7,10 @@
 mod banner;
 mod builder;
 mod format;
+#[cfg_attr(not(feature = "lua"), path = "engine/without_plugins.rs")]
+mod plugins;
 
 use std::ops::ControlFlow;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use streamfmt_core::formatter::Formatter;
@@ -23,18 +24,19 @@ use streamfmt_core::writer::summary::Summary;
 use crate::engine::banner::Banner;
 use crate::files::Files;
 use crate::folders::Folders;
-use crate::lua::{self, Plugins, Scripts};
 use crate::plugin::journal::{Fault, Journal};
 use crate::plugin::pack::Layer;
-use crate::plugin::{Chosen, WriterName};
+use crate::plugin::{Chosen, Shown, WriterName};
 use crate::problem::Problems;
 use crate::settings::profile::Settings;
 use crate::settings::switch::Switch;
 use crate::settings::themes::Themes;
 use crate::settings::{self, Active, Choice, Config, Resolved, tree};
+use crate::tools::formatter::RuleFormatter;
 use crate::writers::{Format, Looks, Made, WriterRow};
 
 pub use builder::Builder;
+pub(crate) use plugins::RunPlugins;
 
 /// Choices that were read and checked: makes a pipeline's set-up for each input.
 #[derive(Clone)]
@@ -71,11 +73,11 @@ impl Engine {
         self.setup_with(&self.load_plugins())
     }
 
-    pub(crate) fn setup_with(&self, plugins: &Rc<Plugins>) -> Setup {
+    pub(crate) fn setup_with(&self, plugins: &RunPlugins) -> Setup {
         let (profile, output, settle, bound) = self.parts(plugins);
         Setup {
             dialect: self.dialect.clone(),
-            dialect_plugins: lua::dialect_plugins(plugins),
+            dialect_plugins: plugins.dialects(),
             max_line: self.settings.max_line,
             profile,
             output,
@@ -136,7 +138,7 @@ impl Engine {
     }
 
     /// What an output is made of.
-    fn parts(&self, plugins: &Rc<Plugins>) -> (Profile, Output, Option<Settle>, Option<Bound>) {
+    fn parts(&self, plugins: &RunPlugins) -> (Profile, Output, Option<Settle>, Option<Bound>) {
         let mut profile = self.settings.profile.clone();
         plugins.redact(&mut profile.redaction);
         let output = match self.made() {
@@ -148,7 +150,7 @@ impl Engine {
         };
         let settle = self.settle();
         // The machines of scripts are; what is settled later may have some.
-        let is_bound = settle.is_some() || plugins.is_bound();
+        let is_bound = settle.is_some() || (!self.plugins.is_empty() && plugins.is_bound());
         (profile, output, settle, is_bound.then(Bound::default))
     }
 
@@ -165,14 +167,9 @@ impl Engine {
     }
 
     /// The plugin's writer that was chosen, if one was, over the one that it stands on.
-    pub(crate) fn over(&self, base: Box<dyn Writer>, plugins: &Rc<Plugins>) -> Box<dyn Writer> {
+    pub(crate) fn over(&self, base: Box<dyn Writer>, plugins: &RunPlugins) -> Box<dyn Writer> {
         match (&self.plugin_writer, self.made()) {
-            (Some(writer), Made::Writer(scratch)) => {
-                match lua::writer::Scripted::new(plugins, &writer.name, base, scratch) {
-                    Ok(writer) => Box::new(writer),
-                    Err(base) => base,
-                }
-            }
+            (Some(writer), Made::Writer(scratch)) => plugins.writer(&writer.name, base, scratch),
             _ => base,
         }
     }
@@ -290,19 +287,20 @@ impl Engine {
         self.formatters_of(&self.load_plugins())
     }
 
-    fn formatters_of(&self, plugins: &Rc<Plugins>) -> Vec<Box<dyn Formatter>> {
+    fn formatters_of(&self, plugins: &RunPlugins) -> Vec<Box<dyn Formatter>> {
         let mut formatters: Vec<Box<dyn Formatter>> = Vec::new();
         let changes = self.project_changes();
         if !changes.is_empty() && self.writer.is_for_people() {
             formatters.push(Box::new(Banner::new(self.config.project(), &changes)));
         }
-        let scripts = self.scripts_of(plugins);
-        formatters.extend(scripts.map(|scripts| Box::new(scripts) as Box<dyn Formatter>));
+        let profile = &self.settings.profile;
+        if self.plugins.is_empty() {
+            let rules = RuleFormatter::new(&self.settings.tools, profile);
+            formatters.extend(rules.map(|rules| Box::new(rules) as Box<dyn Formatter>));
+        } else {
+            formatters.extend(plugins.formatter(profile));
+        }
         formatters
-    }
-
-    pub(crate) fn scripts_of(&self, plugins: &Rc<Plugins>) -> Option<Scripts> {
-        Scripts::new(plugins, &self.settings.profile)
     }
 
     /// The themes that can be chosen.
@@ -315,11 +313,11 @@ impl Engine {
         self.config.files()
     }
 
-    pub(crate) fn load_plugins(&self) -> Rc<Plugins> {
+    pub(crate) fn load_plugins(&self) -> RunPlugins {
         let rules = &self.settings.tools;
-        let shown = lua::Shown { limits: self.settings.profile.limits, is_page: self.writer.is_page() };
+        let shown = Shown { limits: self.settings.profile.limits, is_page: self.writer.is_page() };
         let chosen: Vec<Chosen> = self.plugins.iter().map(Active::chosen).collect();
-        Rc::new(Plugins::load(&chosen, rules, shown, &self.journal, self.inline_plugin_errors))
+        RunPlugins::load(&chosen, rules, shown, &self.journal, self.inline_plugin_errors)
     }
 
     /// Where things were looked for, if anywhere.

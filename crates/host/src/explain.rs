@@ -184,14 +184,15 @@ impl About {
 impl Engine {
     /// Which layers apply to a tool or a kind.
     pub fn explain(&self, question: &Question) -> Explanation {
-        Explanation::of(&question.about(), &self.load_plugins(), self)
+        Explanation::of(&question.about(), &self.load_plugins().0, self)
     }
 
     /// What each layer says of the items that begin at a line of a stream. The error is why it can't be read.
     pub fn explain_line(&self, input: &mut dyn Read, line: u64) -> io::Result<At> {
         let plugins = self.load_plugins();
         let setup = self.setup_with(&plugins);
-        at(self, &plugins, self.scripts_of(&plugins), setup, input, line)
+        let scripts = Scripts::new(&plugins.0, &self.settings().profile);
+        at(self, &plugins.0, scripts, setup, input, line)
     }
 }
 

@@ -19,16 +19,28 @@
 //! Those who want no more than text need no pipeline: [`Engine::format_line`], [`Engine::format`] and
 //! [`Engine::format_file`] format a line, an input and a file in any profile, and a [`Tail`] keeps the end of it.
 //!
+//! The feature `lua`, which is on unless `default-features = false` is asked for, brings plugins in Lua and those that come
+//! with the program. Without it whoever names a plugin learns why there is none; profiles, themes and what is written in Rust
+//! do the same.
+//!
 //! Nothing here prints, exits, or reads the environment: what is wrong comes back as [`Problems`].
 
+#![cfg_attr(
+    not(feature = "lua"),
+    expect(dead_code, reason = "what only scripts use, and what explains them")
+)]
+
+#[cfg(feature = "lua")]
 pub mod authoring;
 pub mod engine;
+#[cfg(feature = "lua")]
 pub mod explain;
 pub mod files;
 pub mod folders;
 pub mod golden;
 pub mod install;
 pub mod json;
+#[cfg(feature = "lua")]
 pub mod lua;
 mod parallel;
 pub mod plugin;

@@ -1,5 +1,6 @@
 //! Several outputs of one session: each is what it would be alone.
 
+#![cfg(feature = "lua")]
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
 #[path = "laws/recordings.rs"]

@@ -196,10 +196,3 @@ fn a_sub_agents_file_of_any_size_is_said_at_its_place() {
     assert!(parallel == text);
     assert_eq!(&report, one.report());
 }
-
-#[test]
-fn what_scripts_take_part_in_stays_on_its_thread() {
-    let pack = streamfmt::plugin::pack::Pack::from_source("x.lua", r#"sf.tool("*", { label = "x" })"#);
-    let engine = Engine::builder().pack(pack).build().unwrap();
-    assert!(Pipeline::new(engine.setup()).stages().is_none());
-}

@@ -3,6 +3,8 @@
 //!
 //! With `STREAMFMT_BLESS=1` they are written anew.
 
+#![cfg(feature = "lua")]
+
 use std::path::Path;
 use std::{env, fs};
 

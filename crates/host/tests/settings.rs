@@ -2,6 +2,7 @@
 //!
 //! With `STREAMFMT_BLESS=1` the tables of keys and the schema are written anew.
 
+#![cfg(feature = "lua")]
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
 use std::fmt::Write;

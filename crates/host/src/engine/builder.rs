@@ -9,15 +9,14 @@ use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::{Glyphs, Theme};
 use streamfmt_core::writer::page::KeepPicture;
 
-use super::Engine;
+use super::{Engine, RunPlugins};
 use crate::files::Files;
 use crate::folders::Folders;
 use crate::install::{Home, Installed};
-use crate::lua::Plugins;
 use crate::plugin::journal::Journal;
 use crate::plugin::manifest;
 use crate::plugin::pack::{Layer, Pack, is_source};
-use crate::plugin::{Chosen, WriterName};
+use crate::plugin::{Chosen, WITHOUT_LUA, WriterName};
 use crate::problem::{Problem, Problems, suggestion};
 use crate::settings::document::Spot;
 use crate::settings::group;
@@ -327,6 +326,14 @@ impl Builder {
         let home_of = |name: &str| installed.home(name).map_or("", Home::name);
         let mut plugins = Vec::new();
         for chosen in &self.plugins {
+            if let Some(why) = WITHOUT_LUA {
+                let origin = match chosen {
+                    Asked::Path(path) => format!("--plugin {}", path.display()),
+                    Asked::Pack(_, pack) => pack.name.clone(),
+                };
+                told.errors.0.push(Problem::of(origin, why));
+                continue;
+            }
             let path = match chosen {
                 Asked::Pack(layer, pack) => {
                     plugins.push((*layer, Arc::clone(pack)));
@@ -449,7 +456,7 @@ impl Builder {
         if dialect::find(name).is_some() {
             return Ok(Some(name.to_owned()));
         }
-        let others = Plugins::names(plugins).dialects;
+        let others = RunPlugins::names(plugins).dialects;
         if others.iter().any(|other| other == name) {
             return Ok(Some(name.to_owned()));
         }
@@ -477,7 +484,7 @@ impl Builder {
         if let Some(row) = row(name) {
             return Ok((row, None));
         }
-        let others = Plugins::names(plugins).writers;
+        let others = RunPlugins::names(plugins).writers;
         if let Some(other) = others.iter().rfind(|other| other.name == name) {
             let base = &other.base;
             let row = row(base).ok_or_else(|| {
@@ -574,6 +581,5 @@ fn selectors(list: &[Named], option: &str, told: &mut Told) -> Vec<Selector> {
 
 /// Tells that a name is not known, and before that what those plugins did wrong that may have been to bring it.
 fn tell_unknown(told: &mut Told, layer: settings::document::Layer, problem: Problem, plugins: &[Chosen]) {
-    let failed = plugins.iter().filter_map(|(_, pack)| Plugins::hooks_of(pack, &Journal::default()).err());
-    told.tell(layer, failed.map(|warning| warning.problem()).chain([problem]));
+    told.tell(layer, RunPlugins::problems(plugins).into_iter().chain([problem]));
 }

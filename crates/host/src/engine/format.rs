@@ -20,10 +20,10 @@ impl Engine {
     /// [dialect](crate::Builder::dialect), since not every line shows whose it is.
     ///
     /// ```
-    /// let engine = streamfmt::Engine::builder().dialect("claude").profile("claudedo").build()?;
-    /// let line = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Bash","input":{"command":"ls"}}]}}"#;
-    /// assert_eq!(engine.format_line(line), "[Bash] $ ls\n");
-    /// assert_eq!(engine.format_line(r#"{"type":"stream_event"}"#), "");
+    /// let engine = streamfmt::Engine::builder().dialect("claude").writer("text").build()?;
+    /// let line = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"Fixed."}]}}"#;
+    /// assert_eq!(engine.format_line(line), "  Fixed.\n");
+    /// assert_eq!(engine.format_line(""), "");
     /// # Ok::<(), streamfmt::Problems>(())
     /// ```
     pub fn format_line(&self, line: &str) -> String {
@@ -39,18 +39,18 @@ impl Engine {
     /// ```
     /// use streamfmt::{Engine, Tail};
     ///
-    /// let engine = Engine::builder().dialect("claude").profile("claudedo").build()?;
+    /// let engine = Engine::builder().dialect("claude").writer("text").build()?;
     /// let session = concat!(
     ///     r#"{"type":"system","subtype":"init","session_id":"0123456789abcdef","model":"claude-opus-5-5"}"#, "\n",
     ///     r#"{"type":"result","result":"Fixed."}"#, "\n",
     /// );
     /// let mut text = String::new();
     /// engine.format(session.as_bytes(), &mut text)?;
-    /// assert_eq!(text, "[session 01234567 · claude-opus-5-5]\n\n--- Result ---\nFixed.\n");
+    /// assert_eq!(text, "◇ claude-opus-5-5 · 0123456789abcdef\n\n✓ done\n  Fixed.\n");
     ///
-    /// let mut last = Tail::units(30);
+    /// let mut last = Tail::units(17);
     /// engine.format(session.as_bytes(), &mut last)?;
-    /// assert_eq!(last.text(), "\n--- Result ---\nFixed.\n");
+    /// assert_eq!(last.text(), "✓ done\n  Fixed.\n");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn format(&self, input: impl Read, out: &mut dyn Write) -> io::Result<()> {
@@ -64,10 +64,10 @@ impl Engine {
     /// use streamfmt::{Engine, Tail};
     /// # let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/samples/shop.jsonl");
     ///
-    /// let engine = Engine::builder().profile("claudedo").build()?;
+    /// let engine = Engine::builder().writer("text").build()?;
     /// let mut last = Tail::units(50_000);
     /// engine.format_file(file, &mut last)?;
-    /// assert!(last.text().contains("\n[Bash] $ "));
+    /// assert!(last.text().contains("\n● Bash "));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn format_file(&self, path: impl AsRef<Path>, out: &mut dyn Write) -> io::Result<()> {

@@ -120,13 +120,10 @@ impl Registered {
     /// Takes the rules of a profile. What can't be read in them says nothing.
     pub(super) fn of_profile(rules: &[ToolRule]) -> Self {
         let read = |rule: &ToolRule| {
-            let fields = rule.fields().filter_map(|(name, told)| {
-                let field = Field::named(name)?;
-                let answer = FieldValue::parse(field, &told.value).ok()?.into();
-                let source = Source { pattern: rule.pattern.clone(), origin: Some(told.origin.clone()) };
-                Some((field, (answer, Rc::new(source))))
-            });
-            Some(Rule { pattern: Pattern::parse(&rule.pattern).ok()?, fields: fields.collect() })
+            Rule::read(rule, |value, origin| {
+                let source = Source { pattern: rule.pattern.clone(), origin: Some(origin.clone()) };
+                (value.into(), Rc::new(source))
+            })
         };
         Self { rules: rules.iter().filter_map(read).collect(), ..Self::default() }
     }
@@ -388,8 +385,10 @@ fn read_field(key: &Value, value: Value) -> Result<(Field, Answer), String> {
         return Err(format!("there is no field \"{key}\" {hint}"));
     };
     let answer = match value {
-        Value::Function(function) if field.may_be_function() => Answer::Function(function),
-        Value::String(text) if field.may_be_text() => {
+        Value::Function(function) if !matches!(field, Field::Icon | Field::Role | Field::Collapse) => {
+            Answer::Function(function)
+        }
+        Value::String(text) if !matches!(field, Field::Call | Field::Result) => {
             let value = FieldValue::parse(field, &text.to_string_lossy());
             value.map_err(|wrong| format!("{key}: {wrong}"))?.into()
         }

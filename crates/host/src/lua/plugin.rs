@@ -6,7 +6,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use mlua::{Function, IntoLua, IntoLuaMulti, Lua, Table, Value};
-use streamfmt_core::profile::Limits;
 use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::wrong_role;
 
@@ -17,6 +16,7 @@ use super::memory::Memory;
 use super::meter::Meter;
 use super::sight::Current;
 use super::vm::{self, Stop, Trip, Vm};
+use crate::plugin::Shown;
 use crate::plugin::journal::{Journal, Warning};
 use crate::plugin::pack::{Layer, Pack};
 
@@ -42,15 +42,6 @@ pub(crate) struct Running {
     asks_below: bool,
     /// Roles of its own that were looked at.
     roles: RefCell<BTreeSet<String>>,
-}
-
-/// What a plugin may know of how that is shown which it says.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Shown {
-    /// The profile's limits.
-    pub(crate) limits: Limits,
-    /// Whether it is a page, not lines.
-    pub(crate) is_page: bool,
 }
 
 /// Why a plugin gave no answer.

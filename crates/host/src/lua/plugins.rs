@@ -14,11 +14,11 @@ use streamfmt_core::redact::Redaction;
 
 use super::layers::{Hook, Registered, Who};
 use super::meter::Meter;
-use super::plugin::{Failure, Running, Shown};
+use super::plugin::{Failure, Running};
 use super::sight::Current;
 use crate::plugin::journal::{Journal, Warning, short};
 use crate::plugin::pack::{Layer, Pack};
-use crate::plugin::{Chosen, Names, WriterName};
+use crate::plugin::{Chosen, Names, Shown, WriterName};
 use crate::tools::rule::ToolRule;
 
 /// Failures that are kept until somebody counts them: nothing that is formatted without end may pile them up.

@@ -3,16 +3,13 @@
 mod answers;
 
 use std::any::Any;
-use std::cell::RefCell;
 use std::rc::Rc;
 
-use foldhash::fast::RandomState;
-use indexmap::IndexMap;
 use mlua::{Function, Lua, Table, Value};
 use send_wrapper::SendWrapper;
 use streamfmt_core::entry::{Block, Line, Role, View};
 use streamfmt_core::formatter::{FormatError, Formatter, Observation, Verdict};
-use streamfmt_core::item::{Action, Item, Kind};
+use streamfmt_core::item::{Item, Kind};
 use streamfmt_core::profile::Profile;
 use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
@@ -27,24 +24,19 @@ use super::plugins::Plugins;
 use super::vm::Stop;
 use crate::tools::amend::{About, Amended, Amender, Answers, Argument, Given, SHORT};
 use crate::tools::field::Field;
+use crate::tools::pattern::PerTool;
 
 pub(crate) use answers::plain;
-
-/// Walks that are remembered, by tool.
-const MOST_LADDERS: usize = 1_024;
 
 /// What plugins and profiles say of items, over what the built-in formatter says.
 pub(crate) struct Scripts {
     plugins: SendWrapper<Rc<Plugins>>,
     amender: Amender,
-    ladders: SendWrapper<RefCell<Ladders>>,
+    ladders: SendWrapper<PerTool<Rc<Ladder>>>,
     views: SendWrapper<Vec<(Kind, Rc<Ladder>)>>,
     /// The walk of whole records.
     frames: SendWrapper<Rc<Ladder>>,
 }
-
-/// The walks of each tool: one, unless it does different things.
-type Ladders = IndexMap<String, Vec<(Option<Action>, Rc<Ladder>)>, RandomState>;
 
 /// The item that is being told.
 struct Asked<'a> {
@@ -134,7 +126,7 @@ impl Scripts {
         Some(Self {
             plugins: SendWrapper::new(Rc::clone(plugins)),
             amender: Amender::new(profile),
-            ladders: SendWrapper::new(RefCell::default()),
+            ladders: SendWrapper::new(PerTool::default()),
             views: SendWrapper::new(views.into()),
             frames: SendWrapper::new(of(Viewed::Frames)),
         })
@@ -147,17 +139,8 @@ impl Scripts {
         }
         let tool = item.tool.as_deref().or_else(|| call?.tool.as_deref()).unwrap_or_default();
         let action = item.action.or_else(|| call?.action);
-        let mut ladders = self.ladders.borrow_mut();
-        let known = ladders.get(tool).and_then(|known| known.iter().find(|(of, _)| *of == action));
-        if let Some((_, ladder)) = known {
-            return Rc::clone(ladder);
-        }
-        let ladder = self.plugins.with_layers(|all| Ladder::of_tool(all, tool, action));
-        if ladders.len() >= MOST_LADDERS {
-            ladders.clear();
-        }
-        ladders.entry(tool.to_owned()).or_default().push((action, Rc::clone(&ladder)));
-        ladder
+        let find = || self.plugins.with_layers(|all| Ladder::of_tool(all, tool, action));
+        self.ladders.get(tool, action, find)
     }
 
     /// What is said of the item from step `from` of its walk on.

@@ -14,8 +14,10 @@ macro_rules! plugin {
     };
 }
 
-/// All of them, by name.
-pub static BUILT_IN: &[(&str, Files)] = &[
+/// All of them, by name. Without Lua there are none.
+pub static BUILT_IN: &[(&str, Files)] = if cfg!(feature = "lua") { ALL } else { &[] };
+
+const ALL: &[(&str, Files)] = &[
     plugin!("claude-ops": "plugin.toml", "init.lua", "profiles/claude-ops.toml"),
     plugin!("claudedo": "plugin.toml", "init.lua", "profiles/claudedo.toml"),
     plugin!("cost": "plugin.toml", "init.lua"),
@@ -36,7 +38,7 @@ impl Pack {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "lua"))]
 mod tests {
     use std::fs;
     use std::path::Path;

@@ -7,12 +7,31 @@ pub mod pack;
 
 use std::sync::Arc;
 
+use streamfmt_core::profile::Limits;
+
 use pack::{Layer, Pack};
+
+/// What is said to whoever names a plugin, if none can be used.
+pub(crate) const WITHOUT_LUA: Option<&str> = if cfg!(feature = "lua") {
+    None
+} else {
+    Some("plugins need Lua, and this program is built without it (build streamfmt with its feature \"lua\")")
+};
 
 /// A plugin that was chosen, and its layer.
 pub(crate) type Chosen = (Layer, Arc<Pack>);
 
+/// What a plugin may know of how that is shown which it says.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Shown {
+    /// The profile's limits.
+    pub(crate) limits: Limits,
+    /// Whether it is a page, not lines.
+    pub(crate) is_page: bool,
+}
+
 /// What plugins add to the names that may be chosen.
+#[derive(Default)]
 pub(crate) struct Names {
     /// Dialects.
     pub(crate) dialects: Vec<String>,

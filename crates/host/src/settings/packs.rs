@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::document::{Document, Layer, Value};
 use super::{Config, Resolved, Told};
 use crate::install::{Home, Installed};
-use crate::plugin::Chosen;
 use crate::plugin::journal::Journal;
 use crate::plugin::pack::{Layer as PackLayer, Pack};
+use crate::plugin::{Chosen, WITHOUT_LUA};
 use crate::problem::suggestion;
 use crate::settings::keys::{Named, split_list};
 use crate::settings::profile::Settings;
@@ -63,6 +63,9 @@ pub(crate) enum Unusable {
 impl Config {
     /// The plugin that settings name: by a path, else an installed one, else one that comes with the program.
     pub(crate) fn pack(&self, named: &Named) -> Result<Pack, Unusable> {
+        if let Some(why) = WITHOUT_LUA {
+            return Err(Unusable::Missing(why.to_owned()));
+        }
         let by = &named.spot.document;
         if is_path(&named.name) {
             return self.pack_beside(by, &named.name);
@@ -87,7 +90,10 @@ impl Config {
             .map(|name| folder.join(name))
             .into_iter()
             .find(|it| self.files.has(it))?;
-        Some(Pack::read_script(&self.files, &path, &["plugins"]))
+        Some(match WITHOUT_LUA {
+            Some(why) => Err(why.to_owned()),
+            None => Pack::read_script(&self.files, &path, &["plugins"]),
+        })
     }
 
     fn pack_beside(&self, by: &Document, path: &str) -> Result<Pack, Unusable> {

@@ -10,6 +10,7 @@ use std::path::Path;
 use indexmap::IndexMap;
 use streamfmt_core::profile::{Ci, Profile, Selector};
 
+use crate::plugin::WITHOUT_LUA;
 use crate::plugin::pack::Pack;
 use crate::problem::{Problem, Problems};
 use crate::settings::document::{Document, Layer, Leaf, Spot};
@@ -178,6 +179,10 @@ impl Config {
             let (path, function) = script.name.split_once('#').unwrap_or((&script.name, ""));
             let file = path.strip_prefix("./").unwrap_or(path);
             let by = &script.spot.document;
+            if let Some(why) = WITHOUT_LUA {
+                told.tell(by.layer, [script.spot.problem(why)]);
+                continue;
+            }
             let text = match self.read_beside(by, file) {
                 Ok((_, text)) => text,
                 Err(error) => {

@@ -10,6 +10,7 @@ use super::tree::{Change, Part, Path as KeyPath};
 use super::{Config, Loaded, is_path, switch};
 use crate::files::{FileError, Files};
 use crate::folders::Folders;
+use crate::plugin::WITHOUT_LUA;
 use crate::plugin::pack::Pack;
 use crate::problem::Problem;
 use crate::trust::{Closure, OWN_FOLDER, Standing, Trust};
@@ -140,6 +141,9 @@ impl Project {
         let own = format!("{OWN_FOLDER}/");
         let inside = |name: &str| closure.files.get(&format!("{own}{name}"));
         let entry = inside("init.lua").or_else(|| inside("init.luau"))?;
+        if let Some(why) = WITHOUT_LUA {
+            return Some(Err(why.to_owned()));
+        }
         if inside("plugin.toml").is_some() {
             let files = closure.files.iter().filter_map(|(file, bytes)| {
                 Some((file.strip_prefix(&own)?.to_owned(), String::from_utf8_lossy(bytes).into_owned()))

@@ -50,7 +50,7 @@ impl About<'_> {
 
     /// Whether a template says an argument of the call that this result answers.
     pub(crate) fn fills_call(&self, template: &Template) -> bool {
-        let Some(call) = self.call else { return false };
+        let Some(call) = self.call.filter(|_| self.item.kind == Kind::Result) else { return false };
         filled(template, Field::Arg, call, self.tool(), self.session.facts()).is_some()
     }
 }

@@ -44,14 +44,6 @@ impl Field {
             _ => &[],
         }
     }
-
-    pub(crate) fn may_be_text(self) -> bool {
-        !matches!(self, Self::Call | Self::Result)
-    }
-
-    pub(crate) fn may_be_function(self) -> bool {
-        !matches!(self, Self::Icon | Self::Role | Self::Collapse)
-    }
 }
 
 /// What a text says of a field.

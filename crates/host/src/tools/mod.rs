@@ -4,6 +4,7 @@
 pub(crate) mod amend;
 pub(crate) mod field;
 mod filled;
+pub(crate) mod formatter;
 pub(crate) mod pattern;
 pub mod rule;
 pub(crate) mod template;

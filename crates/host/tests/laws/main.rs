@@ -13,9 +13,12 @@
 
 mod chunks;
 mod counts;
+#[cfg(feature = "lua")]
 mod custom;
 mod generated;
+#[cfg(feature = "lua")]
 mod margin;
+#[cfg_attr(not(feature = "lua"), expect(dead_code, reason = "the laws of plugins use all of it"))]
 mod recordings;
 mod said;
 mod sessions;

@@ -1,0 +1,76 @@
+//! The plugins of one input, and what they add to its pipeline.
+
+use std::rc::Rc;
+
+use streamfmt_core::dialect::DialectPlugin;
+use streamfmt_core::formatter::Formatter;
+use streamfmt_core::profile::Profile;
+use streamfmt_core::redact::Redaction;
+use streamfmt_core::writer::Writer;
+
+use crate::lua::{self, Plugins, Scripts};
+use crate::plugin::journal::Journal;
+use crate::plugin::{Chosen, Names, Shown};
+use crate::problem::Problem;
+use crate::tools::rule::ToolRule;
+
+/// The plugins of one input, loaded.
+#[derive(Clone)]
+pub(crate) struct RunPlugins(pub(crate) Rc<Plugins>);
+
+impl RunPlugins {
+    /// Loads plugins, the lowest first. One that fails is left out.
+    pub(super) fn load(
+        chosen: &[Chosen],
+        rules: &[ToolRule],
+        shown: Shown,
+        journal: &Journal,
+        is_inline: bool,
+    ) -> Self {
+        Self(Rc::new(Plugins::load(chosen, rules, shown, journal, is_inline)))
+    }
+
+    /// What plugins add to the names that may be chosen.
+    pub(super) fn names(chosen: &[Chosen]) -> Names {
+        Plugins::names(chosen)
+    }
+
+    /// What keeps plugins from being loaded.
+    pub(super) fn problems(chosen: &[Chosen]) -> Vec<Problem> {
+        let failed = chosen.iter().filter_map(|(_, pack)| Plugins::hooks_of(pack, &Journal::default()).err());
+        failed.map(|warning| warning.problem()).collect()
+    }
+
+    /// Adds what they want to be masked.
+    pub(super) fn redact(&self, redaction: &mut Redaction) {
+        self.0.redact(redaction);
+    }
+
+    /// Their dialects.
+    pub(super) fn dialects(&self) -> Vec<DialectPlugin> {
+        lua::dialect_plugins(&self.0)
+    }
+
+    /// The formatter that asks them and the rules, if any of them says something of items.
+    pub(super) fn formatter(&self, profile: &Profile) -> Option<Box<dyn Formatter>> {
+        Some(Box::new(Scripts::new(&self.0, profile)?))
+    }
+
+    /// Their writer `name` over `base`, of which `scratch` is a second one; `base` if none of them has it.
+    pub(super) fn writer(
+        &self,
+        name: &str,
+        base: Box<dyn Writer>,
+        scratch: Box<dyn Writer>,
+    ) -> Box<dyn Writer> {
+        match lua::writer::Scripted::new(&self.0, name, base, scratch) {
+            Ok(writer) => Box::new(writer),
+            Err(base) => base,
+        }
+    }
+
+    /// Whether what they take part in must stay on this thread.
+    pub(super) fn is_bound(&self) -> bool {
+        self.0.is_bound()
+    }
+}

@@ -1,0 +1,93 @@
+//! Cases with plugins.
+
+use super::*;
+use crate::plugin::pack::Pack;
+
+#[test]
+fn cells_that_agree_share_one_engine() {
+    let files = [
+        ("p/plugin.toml", "name = \"p\"\nversion = \"1\"\napi = 1"),
+        ("p/init.lua", ""),
+        ("p/tests/golden.toml", "writers = [\"text\", \"roles\"]"),
+        ("p/tests/a/input.ndjson", REPLY),
+        ("p/tests/a/case.toml", "title = \"says nothing of formatting\"\nexpect.exit = 0"),
+        ("p/tests/b/input.ndjson", REPLY),
+        ("p/tests/c/input.ndjson", REPLY),
+        ("p/tests/c/case.toml", "args.width = 20"),
+    ];
+    let folder = Folder::new("engines", &files);
+    let engines = engines::Engines::default();
+    let of = |cell: &Cell| {
+        let case = &cell.case;
+        engines.get(&case.choices.formatting, &case.path, &cell.profile, &cell.writer).unwrap()
+    };
+    let cells = folder.cells();
+    let names: Vec<&str> = cells.iter().map(|cell| cell.name.as_str()).collect();
+    let all = ["p/a/default.roles", "p/a/default.text", "p/b/default.roles", "p/b/default.text"];
+    assert_eq!(names[..4], all);
+    let made: Vec<_> = std::thread::scope(|scope| {
+        let of = &of;
+        let threads: Vec<_> = cells.iter().map(|cell| scope.spawn(move || of(cell))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    for (one, other, are_same) in [(0, 2, true), (1, 3, true), (0, 1, false), (0, 4, false)] {
+        assert_eq!(
+            std::sync::Arc::ptr_eq(&made[one], &made[other]),
+            are_same,
+            "{} and {}",
+            names[one],
+            names[other]
+        );
+    }
+}
+
+#[test]
+fn the_files_of_a_plugins_writer_end_as_it_says() {
+    let writer = "sf.writer(\"wiki\", { base = \"markdown\", ext = \"wiki\" })";
+    let files = [
+        ("plugin.toml", "name = \"p\"\nversion = \"1\"\napi = 1"),
+        ("init.lua", writer),
+        ("tests/a/input.ndjson", REPLY),
+        ("tests/a/case.toml", "writers = [\"wiki\"]"),
+    ];
+    let folder = Folder::new("ending", &files);
+    assert!(folder.cells()[0].file.ends_with("a/expected/default.wiki.wiki"));
+    // What the plugin did wrong tells more than what is missing for that.
+    fs::write(folder.0.join("init.lua"), writer.replace("markdown", "markdwon")).unwrap();
+    let told = folder.cells()[0].check().problems;
+    let place = folder.0.join("init.lua");
+    assert_eq!(
+        told[0],
+        format!(
+            "{}:1:1: sf.writer: a writer can't stand on \"markdwon\" (did you mean \"markdown\"?)",
+            place.display()
+        )
+    );
+    assert!(told[1].starts_with("--to wiki: there is no such output format"), "{told:?}");
+}
+
+#[test]
+fn a_call_that_fails_is_told_as_without_plugins_where_nothing_else_has_a_say() {
+    let input = r#"{"type":"assistant","message":{"id":"m","role":"assistant","content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls"}},{"type":"text","text":"done"}]}}"#;
+    let with = |script: &str| {
+        Engine::builder()
+            .dialect("claude")
+            .writer("text")
+            .pack(Pack::from_source("p.lua", script))
+            .build()
+            .unwrap()
+    };
+    let lone = with(
+        "sf.tool('Bash', { arg = function() return 'x' end }) sf.redact({ patterns = { word = 'ls' } })",
+    );
+    assert_eq!(faults::broken(&lone, input.as_bytes()), [""; 0]);
+    // What is told without plugins is what it is held against.
+    let told = faults::entries(&lone.apart(), input.as_bytes()).unwrap();
+    let other = faults::one_fails(&lone, input.as_bytes(), &told, &faults::Told::new(), 1);
+    assert_eq!(other.as_deref(), Some("when call 1 of a plugin fails, t is not told as without plugins"));
+    // The label is data: it stays when the function fails.
+    let both = with("sf.tool('Bash', { label = 'sh', arg = function() return 'x' end })");
+    assert_eq!(faults::broken(&both, input.as_bytes()), [""; 0]);
+    let told = faults::entries(&both.apart(), input.as_bytes()).unwrap();
+    assert_eq!(faults::one_fails(&both, input.as_bytes(), &told, &faults::Told::new(), 1), None);
+}

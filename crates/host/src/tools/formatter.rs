@@ -1,0 +1,118 @@
+//! The formatter that says of tools what the rules of a profile do, where no plugin takes part.
+
+use std::sync::Arc;
+
+use streamfmt_core::entry::{Line, Role};
+use streamfmt_core::formatter::{FormatError, Formatter, Verdict};
+use streamfmt_core::item::{Action, Item, Kind};
+use streamfmt_core::profile::Profile;
+use streamfmt_core::session::Session;
+use streamfmt_core::text::Text;
+
+use super::amend::{About, Amender, Answers, Argument, Given};
+use super::field::{Field, FieldValue};
+use super::pattern::{PerTool, Rule};
+use super::rule::ToolRule;
+
+/// Says of tools what rules do, over what the built-in formatter says.
+pub(crate) struct RuleFormatter {
+    rules: Vec<Rule<FieldValue>>,
+    amender: Amender,
+    known: PerTool<Arc<Values>>,
+}
+
+/// The values of each field for one tool, the one that counts first.
+#[derive(Default)]
+struct Values([Vec<FieldValue>; 8]);
+
+impl Values {
+    fn of(rules: &[Rule<FieldValue>], tool: &str, action: Option<Action>) -> Arc<Self> {
+        let mut values = Self::default();
+        for (field, value) in Rule::fitting(rules, tool, action).into_iter().flat_map(|rule| &rule.fields) {
+            values.0[*field as usize].push(value.clone());
+        }
+        Arc::new(values)
+    }
+
+    fn field(&self, field: Field) -> &[FieldValue] {
+        &self.0[field as usize]
+    }
+}
+
+/// The answers of the rules for an item.
+struct RuleAnswers<'a> {
+    values: &'a Values,
+    about: About<'a>,
+}
+
+impl RuleAnswers<'_> {
+    fn text(&self, field: Field) -> Option<Text> {
+        self.values.field(field).iter().find_map(|value| match value {
+            FieldValue::Template(template) => self.about.fill(template, field),
+            FieldValue::Word(_) => None,
+        })
+    }
+}
+
+impl Answers for RuleAnswers<'_> {
+    fn has(&self, field: Field) -> bool {
+        !self.values.field(field).is_empty()
+    }
+
+    fn word(&self, field: Field) -> Option<&str> {
+        self.values.field(field).iter().find_map(|value| match value {
+            FieldValue::Word(word) => Some(word.as_str()),
+            FieldValue::Template(_) => None,
+        })
+    }
+
+    fn line(&self, field: Field, role: &Role) -> Given<Line> {
+        self.text(field).map_or(Given::Nothing, |text| Given::Use(Line::of(role.clone(), text)))
+    }
+
+    fn argument(&self, role: &Role) -> Given<Argument> {
+        self.text(Field::Arg).map_or(Given::Nothing, |text| Given::Use(Argument::of(role, text)))
+    }
+
+    fn retells_call(&self) -> bool {
+        self.values.field(Field::Arg).iter().any(|value| match value {
+            FieldValue::Template(template) => self.about.fills_call(template),
+            FieldValue::Word(_) => false,
+        })
+    }
+}
+
+impl RuleFormatter {
+    /// The formatter of these rules, later ones over earlier ones; `None` if there are none. What can't be read in them
+    /// says nothing.
+    pub(crate) fn new(rules: &[ToolRule], profile: &Profile) -> Option<Self> {
+        let rules: Vec<_> = rules.iter().filter_map(|rule| Rule::read(rule, |value, _| value)).collect();
+        let amender = Amender::new(profile);
+        (!rules.is_empty()).then(|| Self { rules, amender, known: PerTool::default() })
+    }
+}
+
+impl Formatter for RuleFormatter {
+    fn name(&self) -> &'static str {
+        "rules"
+    }
+
+    fn format(&self, item: &Item, session: &Session) -> Result<Verdict, FormatError> {
+        if !matches!(item.kind, Kind::Call | Kind::Result) {
+            return Ok(Verdict::Pass);
+        }
+        let call = item.call.as_ref().filter(|_| item.kind == Kind::Result).and_then(|id| session.call(id));
+        let about = About { item, session, call };
+        let tool = about.tool().unwrap_or_default();
+        let action = item.action.or_else(|| call?.action);
+        let values = self.known.get(tool, action, || Values::of(&self.rules, tool, action));
+        let answers = RuleAnswers { values: &values, about };
+        let says = |field: &Field| answers.has(*field);
+        // What is said of a call changes what is left to be said of its result.
+        let is_call_retold = item.kind == Kind::Result && says(&Field::Arg);
+        if !is_call_retold && !Field::of_kind(item.kind).iter().any(says) {
+            return Ok(Verdict::Pass);
+        }
+        Ok(self.amender.amend(about, &answers).verdict())
+    }
+}

@@ -1,0 +1,45 @@
+//! Built without Lua: whoever names a plugin learns why there is none, and rules of profiles hold all the same.
+
+#![cfg(not(feature = "lua"))]
+#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+
+use std::fs;
+
+use streamfmt::plugin::pack::Pack;
+use streamfmt::{Builder, Engine, Folders};
+
+const WHY: &str =
+    "plugins need Lua, and this program is built without it (build streamfmt with its feature \"lua\")";
+
+fn problems(builder: Builder) -> String {
+    builder.build().map(|_| ()).unwrap_err().to_string()
+}
+
+#[test]
+fn who_names_a_plugin_is_told_why_there_is_none() {
+    let builder = Engine::builder;
+    assert_eq!(problems(builder().plugin("cost")), format!("--plugin cost: {WHY}"));
+    assert_eq!(problems(builder().pack(Pack::from_source("x.lua", ""))), format!("x.lua: {WHY}"));
+    let set = problems(builder().set("plugins=cost"));
+    assert_eq!(set, format!("--set plugins=cost: plugin \"cost\": {WHY}"));
+}
+
+#[test]
+fn what_settings_say_of_plugins_is_told_at_its_place_and_the_rest_holds() {
+    let folder = std::env::temp_dir().join(format!("streamfmt-without-lua-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let settings = "plugins = [\"cost\"]\n[tool.Bash]\nlabel = \"sh\"\nscript.arg = \"a.lua#arg\"\n";
+    fs::write(folder.join("config.toml"), settings).unwrap();
+    fs::write(folder.join("init.lua"), "").unwrap();
+    let folders = Folders { config: Some(folder.clone()), home: Some(folder.clone()), ..Folders::default() };
+    let engine = Engine::builder().dialect("claude").writer("text").folders(folders).build().unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+    let told = engine.warnings().to_string();
+    assert!(told.contains(&format!("config.toml:1:12: plugin \"cost\": {WHY}")), "{told}");
+    assert!(told.contains("config.toml:4:14: ") && told.matches(WHY).count() == 2, "{told}");
+    let journal = format!("{:?}", engine.journal().take());
+    assert!(journal.contains("init.lua") && journal.contains("plugins need Lua"), "{journal}");
+    let line = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls"}}]}}"#;
+    let text = engine.format_line(line);
+    assert!(text.starts_with("● sh ls\n"), "{text}");
+}
