@@ -18,7 +18,6 @@ mod session;
 mod write;
 
 use std::fmt::{self, Write};
-use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
 use crate::dialect::DialectPlugin;
@@ -92,8 +91,8 @@ pub struct Sink {
     pub output: Output,
     /// Decides anew what is shown and how, once it is known whose stream it is.
     pub settle: Option<Settle>,
-    /// Whether something of this may be used on this thread alone.
-    pub bound: Option<Bound>,
+    /// Whether something of this is for this thread alone; see [`Setup::is_thread_bound`].
+    pub is_thread_bound: bool,
     /// Where the text goes. Once it breaks off it isn't called again; the other outputs go on. Updates don't come here: see
     /// [`Pipeline::take_updates_of`].
     pub take: TakeText,
@@ -117,16 +116,12 @@ pub struct Setup {
     pub subagents: Option<Subagents>,
     /// Decides anew what is shown and how, once it is known whose stream it is.
     pub settle: Option<Settle>,
-    /// Whether something of all this may be used on this thread alone.
-    pub bound: Option<Bound>,
+    /// Whether something of all this is for this thread alone, as the machine of a script is. It guards itself, and panics
+    /// where another thread uses it: such a pipeline stays where it was made, and gives no [`Pipeline::stages`].
+    pub is_thread_bound: bool,
     /// Further outputs. The input is read as all of the above asks for.
     pub also: Vec<Sink>,
 }
-
-/// Tells that something in a set-up may be used on this thread alone, as the machine of a script: then the whole is not
-/// [`Send`].
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Bound(PhantomData<*const ()>);
 
 /// Lines that are worked on at a time, where that many come at once. One stage after the other goes over them: what it
 /// needs stays in the processor's caches, which saves some 10 % of the time.
@@ -136,7 +131,8 @@ const STEPS: usize = 256;
 /// Bytes of them at most: lines may be long.
 const BYTES: usize = 256 << 10;
 
-/// Bytes of one input in, text out. One pipeline reads one input.
+/// Bytes of one input in, text out. One pipeline reads one input. It may go to another thread, unless something in it is
+/// for its own alone ([`Setup::is_thread_bound`]).
 pub struct Pipeline {
     framer: Framer,
     stages: LineStages,
@@ -147,7 +143,7 @@ struct LineStages {
     decode_stage: DecodeStage,
     session_stage: SessionStage,
     write_stage: WriteStage,
-    bound: Option<Bound>,
+    is_thread_bound: bool,
     reader: LineReader,
     /// Lines that are worked on, with their numbers.
     readings: Vec<(u64, LineReading)>,
@@ -175,7 +171,16 @@ impl LineStages {
     /// Writes what the lines complete that were taken.
     fn work(&mut self, out: &mut dyn Write) -> fmt::Result {
         self.bytes = 0;
-        let Self { decode_stage, session_stage, write_stage, bound, readings, steps, formatted, .. } = self;
+        let Self {
+            decode_stage,
+            session_stage,
+            write_stage,
+            is_thread_bound,
+            readings,
+            steps,
+            formatted,
+            ..
+        } = self;
         let most = if decode_stage.has_plugin() { 1 } else { STEPS };
         let mut size = 0;
         let mut written = Ok(());
@@ -186,7 +191,7 @@ impl LineStages {
             for step in steps.drain(..) {
                 session_stage.take(step, formatted);
                 // A script that writes may remember what it said: it sees each item to its end.
-                if bound.is_some() {
+                if *is_thread_bound {
                     write(formatted);
                 }
             }
@@ -235,7 +240,7 @@ impl Pipeline {
             is_whole,
             subagents,
             settle,
-            mut bound,
+            mut is_thread_bound,
             also,
         } = setup;
         let (stage, writer) = FormatStage::new(profile, output, is_whole, 0);
@@ -245,7 +250,7 @@ impl Pipeline {
             let (stage, writer) = FormatStage::new(sink.profile, sink.output, is_whole, number);
             session_stage.add(stage, sink.settle, dialect.as_deref());
             write_stage.add(writer, sink.take);
-            bound = bound.or(sink.bound);
+            is_thread_bound |= sink.is_thread_bound;
         }
         let decode_stage = DecodeStage::new(dialect.as_deref(), dialect_plugins, max_line, subagents);
         let stages = LineStages {
@@ -253,7 +258,7 @@ impl Pipeline {
             reader: decode_stage.reader(),
             decode_stage,
             write_stage,
-            bound,
+            is_thread_bound,
             readings: Vec::new(),
             bytes: 0,
             steps: Vec::new(),
@@ -270,12 +275,14 @@ impl Pipeline {
         written.and(stages.work(out))
     }
 
-    /// The stages, between two calls of [`Self::push`]; `None` if they are bound to this thread.
+    /// The stages, between two calls of [`Self::push`]; `None` if something in them is for this thread alone.
     pub fn stages(&mut self) -> Option<Stages<'_>> {
-        let Self { framer, stages: LineStages { decode_stage, session_stage, write_stage, bound, .. } } =
-            self;
+        let Self {
+            framer,
+            stages: LineStages { decode_stage, session_stage, write_stage, is_thread_bound, .. },
+        } = self;
         let reader = decode_stage.reader();
-        bound.is_none().then_some(Stages { framer, reader, decode_stage, session_stage, write_stage })
+        (!*is_thread_bound).then_some(Stages { framer, reader, decode_stage, session_stage, write_stage })
     }
 
     /// Ends the input: writes what is left.
@@ -349,3 +356,11 @@ fn notice(line: u64, event: &str) -> Item {
     item.data = vec![("event", Fact::Text(event.to_owned())), ("level", Fact::Text("warning".to_owned()))];
     item
 }
+
+/// What keeps a pipeline from going to another thread is found where it is compiled.
+const _: () = {
+    const fn is_send<T: Send>() {}
+    is_send::<Pipeline>();
+    is_send::<Setup>();
+    is_send::<Sink>();
+};

@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use streamfmt_core::formatter::Formatter;
-use streamfmt_core::pipeline::{Bound, Output, Settle, Settled, Setup, Sink};
+use streamfmt_core::pipeline::{Output, Settle, Settled, Setup, Sink};
 use streamfmt_core::profile::{Limits, Profile};
 use streamfmt_core::theme::Theme;
 use streamfmt_core::writer::Writer;
@@ -62,6 +62,12 @@ pub struct Engine {
     by_stream: Arc<Vec<(Switch, Engine)>>,
 }
 
+/// An engine is shared between threads, each of which makes its own pipelines.
+const _: () = {
+    const fn is_shared<T: Send + Sync>() {}
+    is_shared::<Engine>();
+};
+
 impl Engine {
     /// Begins to choose.
     pub fn builder() -> Builder {
@@ -69,12 +75,15 @@ impl Engine {
     }
 
     /// The set-up of a pipeline for one input.
+    ///
+    /// # Panics
+    /// A pipeline with plugins in Lua does, if it is used or dropped on another thread than this.
     pub fn setup(&self) -> Setup {
         self.setup_with(&self.load_plugins())
     }
 
     pub(crate) fn setup_with(&self, plugins: &RunPlugins) -> Setup {
-        let (profile, output, settle, bound) = self.parts(plugins);
+        let (profile, output, settle, is_thread_bound) = self.parts(plugins);
         Setup {
             dialect: self.dialect.clone(),
             dialect_plugins: plugins.dialects(),
@@ -84,7 +93,7 @@ impl Engine {
             is_whole: false,
             subagents: None,
             settle,
-            bound,
+            is_thread_bound,
             also: Vec::new(),
         }
     }
@@ -119,8 +128,8 @@ impl Engine {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn sink(&self, take: impl FnMut(&str) -> ControlFlow<()> + Send + 'static) -> Sink {
-        let (profile, output, settle, bound) = self.parts(&self.load_plugins());
-        Sink { profile, output, settle, bound, take: Box::new(take) }
+        let (profile, output, settle, is_thread_bound) = self.parts(&self.load_plugins());
+        Sink { profile, output, settle, is_thread_bound, take: Box::new(take) }
     }
 
     /// An output that sums the input up in Markdown, whatever this engine's says of it. What is masked there is masked here.
@@ -131,14 +140,14 @@ impl Engine {
         *profile =
             Profile { limits, redaction: std::mem::take(&mut profile.redaction), ..Profile::default() };
         let plugins = engine.load_plugins();
-        let (profile, _, settle, bound) = engine.parts(&plugins);
+        let (profile, _, settle, is_thread_bound) = engine.parts(&plugins);
         let formatters = engine.formatters_of(&plugins);
         let output = Output::Entries { formatters, writer: Box::new(Summary::default()) };
-        Sink { profile, output, settle, bound, take: Box::new(take) }
+        Sink { profile, output, settle, is_thread_bound, take: Box::new(take) }
     }
 
     /// What an output is made of.
-    fn parts(&self, plugins: &RunPlugins) -> (Profile, Output, Option<Settle>, Option<Bound>) {
+    fn parts(&self, plugins: &RunPlugins) -> (Profile, Output, Option<Settle>, bool) {
         let mut profile = self.settings.profile.clone();
         plugins.redact(&mut profile.redaction);
         let output = match self.made() {
@@ -151,7 +160,7 @@ impl Engine {
         let settle = self.settle();
         // The machines of scripts are; what is settled later may have some.
         let is_bound = settle.is_some() || (!self.plugins.is_empty() && plugins.is_bound());
-        (profile, output, settle, is_bound.then(Bound::default))
+        (profile, output, settle, is_bound)
     }
 
     /// The output format, without what a plugin has on top of it.

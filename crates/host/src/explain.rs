@@ -12,7 +12,7 @@ use streamfmt_core::entry::Block;
 use streamfmt_core::formatter::standard::Standard;
 use streamfmt_core::formatter::{FormatError, Formatter, Observation, Verdict};
 use streamfmt_core::item::{Action, Content, Id, Item, Kind, Status};
-use streamfmt_core::pipeline::{Bound, Output, Pipeline, Setup};
+use streamfmt_core::pipeline::{Output, Pipeline, Setup};
 use streamfmt_core::profile::{Filter, Layout, Profile};
 use streamfmt_core::redact::Redactor;
 use streamfmt_core::session::Session;
@@ -477,7 +477,7 @@ fn at(
     };
     let formatters: Vec<Box<dyn Formatter>> = vec![Box::new(AtLine(SendWrapper::new(looker)))];
     setup.output = Output::Entries { formatters, writer: Box::new(plain(Layout::default().margin)) };
-    (setup.settle, setup.bound) = (None, Some(Bound::default()));
+    (setup.settle, setup.is_thread_bound) = (None, true);
     let (mut pipeline, mut out) = (Pipeline::new(setup), String::new());
     let mut piece = vec![0; PIECE];
     loop {

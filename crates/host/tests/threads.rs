@@ -1,14 +1,55 @@
 //! What may go to another thread, and what stays on its own.
 
-#![cfg(feature = "lua")]
+#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
-use streamfmt::Engine;
+use std::thread;
+
 use streamfmt::core::pipeline::Pipeline;
-use streamfmt::plugin::pack::Pack;
+use streamfmt::tools::rule::{Origin, RuleValue};
+use streamfmt::{Engine, ToolRule};
+
+const LINES: [&str; 2] = [
+    r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls"}}]}}"#,
+    r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"a.rs"}]}}"#,
+];
+
+/// Formats the first line here and the second on another thread.
+fn on_two_threads(engine: &Engine) -> thread::Result<String> {
+    let (mut pipeline, mut text) = (Pipeline::new(engine.setup()), String::new());
+    pipeline.push(format!("{}\n", LINES[0]).as_bytes(), &mut text).unwrap();
+    let other = thread::spawn(move || {
+        pipeline.push(LINES[1].as_bytes(), &mut text).unwrap();
+        pipeline.finish(&mut text).unwrap();
+        text
+    });
+    other.join()
+}
 
 #[test]
-fn what_scripts_take_part_in_stays_on_its_thread() {
-    let pack = Pack::from_source("x.lua", r#"sf.tool("*", { label = "x" })"#);
-    let engine = Engine::builder().pack(pack).build().unwrap();
-    assert!(Pipeline::new(engine.setup()).stages().is_none());
+fn a_pipeline_without_scripts_goes_on_on_another_thread() {
+    let origin = Origin { file: "here".to_owned(), line: 1 };
+    let label = Some(RuleValue { value: "sh".to_owned(), origin: origin.clone() });
+    let rule = ToolRule { label, ..ToolRule::new("Bash", origin) };
+    let engine = Engine::builder().dialect("claude").writer("text").tool(rule).build().unwrap();
+    let text = on_two_threads(&engine).unwrap();
+    assert_eq!(text, engine.format_line(&LINES.join("\n")));
+    assert!(text.starts_with("● sh ls\n"), "{text}");
+    assert!(Pipeline::new(engine.setup()).stages().is_some());
+}
+
+#[cfg(feature = "lua")]
+mod scripts {
+    use streamfmt::plugin::pack::Pack;
+
+    use super::*;
+
+    #[test]
+    fn what_scripts_take_part_in_stays_on_its_thread() {
+        let pack = Pack::from_source("x.lua", r#"sf.tool("*", { label = "x" })"#);
+        let engine = Engine::builder().dialect("claude").writer("text").pack(pack).build().unwrap();
+        assert!(Pipeline::new(engine.setup()).stages().is_none());
+        let panic = on_two_threads(&engine).unwrap_err();
+        let told = panic.downcast_ref::<&str>().unwrap();
+        assert!(told.contains("is used on another thread than the one that made it"), "{told}");
+    }
 }

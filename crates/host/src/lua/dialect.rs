@@ -22,7 +22,7 @@ use super::block::list_of;
 use super::item::{Handle, type_name};
 use super::layers::Who;
 use super::made::Maker;
-use super::plugins::Plugins;
+use super::plugins::{Plugins, assert_on_thread};
 use super::vm::Stop;
 
 /// Longest record that `detect` is shown, in bytes.
@@ -177,6 +177,7 @@ impl Scripted {
 
 impl Decoder for Scripted {
     fn weigh(&mut self, first: &[Arc<Record>]) -> f64 {
+        assert_on_thread(&self.plugins);
         let Some(detect) = &self.dialect.detect else { return 0.0 };
         let mut sample = String::from("[");
         for record in first.iter().filter(|record| record.text().len() <= LONGEST) {

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use mlua::Function;
+use send_wrapper::SendWrapper;
 use streamfmt_core::entry::Line;
 use streamfmt_core::formatter::FormatError;
 use streamfmt_core::redact::Redaction;
@@ -23,6 +24,14 @@ use crate::tools::rule::ToolRule;
 
 /// Failures that are kept until somebody counts them: nothing that is formatted without end may pile them up.
 const MOST_KEPT: usize = 64;
+
+/// Panics where another thread than theirs uses plugins: a machine stays where it was made.
+pub(super) fn assert_on_thread(plugins: &SendWrapper<Rc<Plugins>>) {
+    assert!(
+        plugins.valid(),
+        "a pipeline with plugins in Lua is used on another thread than the one that made it: make it where it is used"
+    );
+}
 
 /// All plugins of a run.
 pub(crate) struct Plugins {

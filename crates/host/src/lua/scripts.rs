@@ -20,7 +20,7 @@ use super::item::{Handle, close};
 use super::layers::{Answer, Event, Ladder, Step, Viewed, Who};
 use super::memory::Memory;
 use super::plugin::Running;
-use super::plugins::Plugins;
+use super::plugins::{Plugins, assert_on_thread};
 use super::vm::Stop;
 use crate::tools::amend::{About, Amended, Amender, Answers, Argument, Given, SHORT};
 use crate::tools::field::Field;
@@ -334,6 +334,7 @@ impl Formatter for Scripts {
     }
 
     fn reads_frames(&self) -> bool {
+        assert_on_thread(&self.plugins);
         !self.frames.views.is_empty()
     }
 
@@ -345,6 +346,7 @@ impl Formatter for Scripts {
     }
 
     fn observe(&self, moment: Observation<'_>, session: &Session) -> Vec<Block> {
+        assert_on_thread(&self.plugins);
         let event = match moment {
             Observation::Begin => Event::Start,
             Observation::End => Event::End,

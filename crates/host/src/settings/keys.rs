@@ -12,7 +12,7 @@ use streamfmt_core::theme::Glyphs;
 use super::document::Spot;
 use super::profile::Settings;
 use super::switch::Switch;
-use crate::tools::rule::Told;
+use crate::tools::rule::RuleValue;
 
 pub use read::{find, is_group, split_list};
 pub(crate) use read::{unknown, walk};
@@ -53,7 +53,7 @@ pub enum Form<T: 'static> {
     /// A tool, a glob of tools, or an action.
     Tool(fn(&mut T, Named)),
     /// What a rule says of a tool: checked by the key's name.
-    Rule(fn(&mut T, Told)),
+    Rule(fn(&mut T, RuleValue)),
     /// A function in a Lua file: `lib/bash.lua#arg`.
     Script(fn(&mut T, Named)),
     /// Tables `[[filter]]`.
@@ -259,7 +259,7 @@ pub static KEYS: &[Key<Settings>] = &[
 #[derive(Clone, Debug, Default)]
 pub struct ToolTable {
     /// What is said of it, by the name of the field.
-    pub(crate) rules: Vec<(&'static str, Told)>,
+    pub(crate) rules: Vec<(&'static str, RuleValue)>,
     /// Functions that say something of it, by the name of the field.
     pub(crate) scripts: Vec<(&'static str, Named)>,
     /// Its limits.

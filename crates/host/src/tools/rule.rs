@@ -14,7 +14,7 @@ pub struct Origin {
 
 /// A value of a rule and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct RuleValue {
     /// The value as it is written: a template, a JSON pointer or a word.
     pub value: String,
     /// Where it stands.
@@ -29,17 +29,17 @@ pub struct ToolRule {
     /// Where the table begins.
     pub origin: Origin,
     /// The tool's name as shown: a template.
-    pub label: Option<Told>,
+    pub label: Option<RuleValue>,
     /// The one-line argument: a template, or a JSON pointer into the input.
-    pub arg: Option<Told>,
+    pub arg: Option<RuleValue>,
     /// The one-line summary of a result: a template.
-    pub summary: Option<Told>,
+    pub summary: Option<RuleValue>,
     /// A glyph of the theme, or a text in front of the name.
-    pub icon: Option<Told>,
+    pub icon: Option<RuleValue>,
     /// The role of the name.
-    pub role: Option<Told>,
+    pub role: Option<RuleValue>,
     /// Whose body is folded away: `call`, `result`, `both` or `none`.
-    pub collapse: Option<Told>,
+    pub collapse: Option<RuleValue>,
 }
 
 impl ToolRule {
@@ -58,7 +58,7 @@ impl ToolRule {
         }
     }
     /// What it says, by the name of the field.
-    pub fn fields(&self) -> impl Iterator<Item = (&'static str, &Told)> {
+    pub fn fields(&self) -> impl Iterator<Item = (&'static str, &RuleValue)> {
         let Self { label, arg, summary, icon, role, collapse, .. } = self;
         [
             ("label", label),

@@ -158,7 +158,7 @@ fn rule(pattern: &str, fields: &[(&str, &str)]) -> ToolRule {
     let origin = Origin { file: "team.toml".to_owned(), line: 7 };
     let mut rule = ToolRule::new(pattern, origin.clone());
     for (name, value) in fields {
-        let told = Some(rule::Told { value: (*value).to_owned(), origin: origin.clone() });
+        let told = Some(rule::RuleValue { value: (*value).to_owned(), origin: origin.clone() });
         match *name {
             "label" => rule.label = told,
             "arg" => rule.arg = told,

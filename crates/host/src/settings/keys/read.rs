@@ -5,7 +5,7 @@ use crate::problem::{Problem, nearest, suggestion};
 use crate::settings::document::{Entry, Leaf, Spot, TOLD, Table, Value};
 use crate::settings::group;
 use crate::settings::switch::Switch;
-use crate::tools::rule::{self, Told};
+use crate::tools::rule::{self, RuleValue};
 use crate::writers::WRITERS;
 
 /// The key of this name.
@@ -127,7 +127,7 @@ impl<T> Key<T> {
                 if let Some(wrong) = rule::wrong_with(self.name, text) {
                     return Err(one(format!("{}: {wrong}", self.name)));
                 }
-                set(target, Told { value: text.to_owned(), origin: leaf.spot.origin() });
+                set(target, RuleValue { value: text.to_owned(), origin: leaf.spot.origin() });
             }
             Form::Script(set) => {
                 let name = leaf.text().filter(|name| is_script(name)).ok_or_else(wants)?.to_owned();
