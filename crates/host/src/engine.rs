@@ -4,6 +4,7 @@
 //! Builder ─▶ build: settings, plugins, profile, theme, writer ─▶ Engine ─▶ setup ─▶ a pipeline for each input
 //! ```
 
+mod additions;
 mod banner;
 mod builder;
 mod format;
@@ -34,6 +35,7 @@ use crate::settings::themes::Themes;
 use crate::settings::{self, Active, Choice, Config, Resolved, tree};
 use crate::tools::formatter::RuleFormatter;
 use crate::writers::{Format, Looks, Made, WriterRow};
+use additions::Additions;
 
 pub use builder::Builder;
 pub(crate) use plugins::RunPlugins;
@@ -43,8 +45,9 @@ pub(crate) use plugins::RunPlugins;
 pub struct Engine {
     settings: Settings,
     writer: &'static WriterRow,
-    /// The plugin's writer on top of it.
+    /// The writer of a plugin on top of it, or one that was added and takes its place.
     plugin_writer: Option<WriterName>,
+    additions: Additions,
     dialect: Option<String>,
     theme: Option<Theme>,
     looks: Looks,
@@ -86,7 +89,7 @@ impl Engine {
         let (profile, output, settle, is_thread_bound) = self.parts(plugins);
         Setup {
             dialect: self.dialect.clone(),
-            dialect_plugins: plugins.dialects(),
+            dialect_plugins: self.additions.dialects().chain(plugins.dialects()).collect(),
             max_line: self.settings.max_line,
             profile,
             output,
@@ -175,8 +178,12 @@ impl Engine {
         })
     }
 
-    /// The plugin's writer that was chosen, if one was, over the one that it stands on.
-    pub(crate) fn over(&self, base: Box<dyn Writer>, plugins: &RunPlugins) -> Box<dyn Writer> {
+    /// The writer that was added, or the plugin's over the one that it stands on, if one of them was chosen.
+    fn over(&self, base: Box<dyn Writer>, plugins: &RunPlugins) -> Box<dyn Writer> {
+        let added = self.plugin_writer.as_ref().and_then(|writer| self.additions.writer(&writer.name));
+        if let Some(added) = added {
+            return added;
+        }
         match (&self.plugin_writer, self.made()) {
             (Some(writer), Made::Writer(scratch)) => plugins.writer(&writer.name, base, scratch),
             _ => base,
@@ -266,7 +273,7 @@ impl Engine {
         Self { by_stream: Arc::new(by_stream.collect()), plugins: Vec::new(), ..self.apart() }
     }
 
-    /// The writer of a plugin that was chosen, and what the name of a file of it ends in.
+    /// The writer of a plugin, or one that was added, that was chosen, and what the name of a file of it ends in.
     pub fn plugin_writer(&self) -> Option<(&str, &str)> {
         self.plugin_writer.as_ref().map(|writer| (writer.name.as_str(), writer.ending.as_str()))
     }
@@ -302,6 +309,7 @@ impl Engine {
         if !changes.is_empty() && self.writer.is_for_people() {
             formatters.push(Box::new(Banner::new(self.config.project(), &changes)));
         }
+        formatters.extend(self.additions.formatters());
         let profile = &self.settings.profile;
         if self.plugins.is_empty() {
             let rules = RuleFormatter::new(&self.settings.tools, profile);

@@ -66,6 +66,11 @@ pub use tools::rule::ToolRule;
 pub use trust::{Closure, Standing, Trust};
 pub use writers::{Background, Looks};
 
+/// The page for embedders: its examples are run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embedding.md")]
+pub struct EmbeddingPage;
+
 /// The page for programs: its example is run as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/json.md")]

@@ -9,6 +9,7 @@ use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::{Glyphs, Theme};
 use streamfmt_core::writer::page::KeepPicture;
 
+use super::additions::Additions;
 use super::{Engine, RunPlugins};
 use crate::files::Files;
 use crate::folders::Folders;
@@ -67,6 +68,7 @@ pub struct Builder {
     keep: Option<KeepPicture>,
     folders: Option<Folders>,
     files: Files,
+    pub(super) additions: Additions,
 }
 
 impl Builder {
@@ -243,6 +245,7 @@ impl Builder {
     /// what is wrong in settings that were found is left out and told by [`Engine::warnings`].
     pub fn build(self) -> Result<Engine, Problems> {
         let mut told = Told::default();
+        told.errors.0.extend(self.additions.problems());
         let journal = Journal::default();
         let files = self.files.clone();
         let plugins = self.plugins_of_run(&files, &journal, &mut told);
@@ -414,7 +417,8 @@ impl Builder {
             }
             _ => (writer, plugin_writer),
         };
-        let themes = begun.config.themes(plugins.iter().rev().map(|active| &active.pack));
+        let mut themes = begun.config.themes(plugins.iter().rev().map(|active| &active.pack));
+        self.additions.add_themes(&mut themes);
         let mut theme = None;
         if writer.name == "cast" || writer.name == "ansi" && self.looks.color.is_some() {
             let (found, wrong) = self.theme_of(&settings, &themes, begun.config);
@@ -433,6 +437,7 @@ impl Builder {
             settings,
             writer,
             plugin_writer,
+            additions: self.additions.clone(),
             dialect,
             theme,
             looks,
@@ -456,7 +461,8 @@ impl Builder {
         if dialect::find(name).is_some() {
             return Ok(Some(name.to_owned()));
         }
-        let others = RunPlugins::names(plugins).dialects;
+        let mut others = RunPlugins::names(plugins).dialects;
+        others.extend(self.additions.dialect_names());
         if others.iter().any(|other| other == name) {
             return Ok(Some(name.to_owned()));
         }
@@ -484,7 +490,8 @@ impl Builder {
         if let Some(row) = row(name) {
             return Ok((row, None));
         }
-        let others = RunPlugins::names(plugins).writers;
+        let mut others = RunPlugins::names(plugins).writers;
+        others.extend(self.additions.writer_names());
         if let Some(other) = others.iter().rfind(|other| other.name == name) {
             let base = &other.base;
             let row = row(base).ok_or_else(|| {

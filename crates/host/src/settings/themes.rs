@@ -45,6 +45,8 @@ pub struct Themes {
 enum Place {
     /// The user's folder.
     Own(PathBuf),
+    /// A theme that was added by its name.
+    Added(String, ThemeSource),
     /// A plugin.
     Plugin(Arc<Pack>),
 }
@@ -82,6 +84,11 @@ impl Themes {
     /// The themes of a plugin as well, after those before.
     pub fn add_plugin(&mut self, plugin: Arc<Pack>) {
         self.places.push(Place::Plugin(plugin));
+    }
+
+    /// One more theme, before all others.
+    pub(crate) fn add_source(&mut self, name: &str, source: ThemeSource) {
+        self.places.insert(0, Place::Added(name.to_owned(), source));
     }
 
     /// The same, asked by a file of settings: paths are relative to it, and lead a project to nothing but what of
@@ -150,6 +157,11 @@ impl Themes {
                             .map_err(|error| format!("{}: {error}", own_file(folder, name).display()));
                     }
                 },
+                Place::Added(known, source) => {
+                    if known == name {
+                        return Ok(source.clone());
+                    }
+                }
                 Place::Plugin(plugin) => {
                     if let Some((_, file, text)) = plugin.themes().find(|(known, ..)| *known == name) {
                         return Ok(ThemeSource::new(file, text));
@@ -206,6 +218,11 @@ impl Themes {
         for place in &self.places {
             let folder = match place {
                 Place::Own(folder) => folder,
+                Place::Added(name, _) => {
+                    let found = Known { name: name.clone(), file: None, origin: "added".to_owned() };
+                    known.entry(name.clone()).or_insert(found);
+                    continue;
+                }
                 Place::Plugin(plugin) => {
                     for (name, file, _) in plugin.themes() {
                         let file = Some(PathBuf::from(file));
@@ -244,6 +261,7 @@ impl Place {
     fn holds(&self, name: &str, source: &ThemeSource) -> bool {
         match self {
             Self::Own(folder) => own_file(folder, name) == Path::new(&source.name),
+            Self::Added(known, added) => known == name && added == source,
             Self::Plugin(plugin) => {
                 plugin.themes().any(|(known, file, _)| known == name && file == source.name)
             }

@@ -1,0 +1,232 @@
+//! What an embedder adds in Rust: formatters, writers, dialects and themes.
+
+use std::fmt;
+use std::sync::Arc;
+
+use streamfmt_core::dialect::{self, Decoder, DialectPlugin};
+use streamfmt_core::formatter::Formatter;
+use streamfmt_core::theme::ThemeSource;
+use streamfmt_core::writer::Writer;
+
+use super::Builder;
+use crate::plugin::WriterName;
+use crate::problem::Problem;
+use crate::settings::themes::Themes;
+use crate::writers::WRITERS;
+
+/// What was added.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Additions {
+    formatters: Vec<Factory<dyn Formatter>>,
+    writers: Vec<(String, Factory<dyn Writer>)>,
+    dialects: Vec<(String, Factory<dyn Decoder>)>,
+    themes: Vec<(String, String)>,
+}
+
+/// Makes one for each pipeline.
+struct Factory<T: ?Sized>(Arc<dyn Fn() -> Box<T> + Send + Sync>);
+
+impl<T: ?Sized> Clone for Factory<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for Factory<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Factory")
+    }
+}
+
+impl Builder {
+    /// A formatter in Rust: `make` makes one for each output of each pipeline. Formatters are asked in the order in which they
+    /// are added, before plugins, rules and the built-in one; [`Verdict::Pass`] leaves an item to the next.
+    ///
+    /// [`Verdict::Pass`]: streamfmt_core::formatter::Verdict::Pass
+    ///
+    /// ```
+    /// use streamfmt::Engine;
+    /// use streamfmt::core::entry::{Line, View};
+    /// use streamfmt::core::formatter::{FormatError, Formatter, Verdict};
+    /// use streamfmt::core::item::Item;
+    /// use streamfmt::core::session::Session;
+    ///
+    /// struct Deploys;
+    ///
+    /// impl Formatter for Deploys {
+    ///     fn name(&self) -> &str {
+    ///         "deploys"
+    ///     }
+    ///
+    ///     fn format(&self, item: &Item, _: &Session) -> Result<Verdict, FormatError> {
+    ///         if item.tool.as_deref() != Some("deploy") {
+    ///             return Ok(Verdict::Pass);
+    ///         }
+    ///         let title = Line::of("tool.name", "Deploying");
+    ///         Ok(Verdict::Show(View { title, ..View::default() }))
+    ///     }
+    /// }
+    ///
+    /// let engine = Engine::builder().dialect("claude").writer("text").add_formatter(|| Deploys).build()?;
+    /// let line = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t","name":"deploy","input":{}}]}}"#;
+    /// assert!(engine.format_line(line).starts_with("  Deploying\n"));
+    /// # Ok::<(), streamfmt::Problems>(())
+    /// ```
+    #[must_use]
+    pub fn add_formatter<F: Formatter + 'static>(
+        mut self,
+        make: impl Fn() -> F + Send + Sync + 'static,
+    ) -> Self {
+        self.additions.formatters.push(Factory(Arc::new(move || Box::new(make()))));
+        self
+    }
+
+    /// A writer in Rust, chosen by its name: with [`Builder::writer`], or as the `writer` of a profile. `make` makes one for
+    /// each output of each pipeline.
+    ///
+    /// ```
+    /// use std::fmt;
+    /// use streamfmt::Engine;
+    /// use streamfmt::core::outline::Node;
+    /// use streamfmt::core::writer::Writer;
+    ///
+    /// struct Kinds;
+    ///
+    /// impl Writer for Kinds {
+    ///     fn node(&mut self, node: &Node, out: &mut dyn fmt::Write) -> fmt::Result {
+    ///         node.entries().try_for_each(|entry| writeln!(out, "{}", entry.kind.name()))
+    ///     }
+    /// }
+    ///
+    /// let engine = Engine::builder().add_writer("kinds", || Kinds).writer("kinds").build()?;
+    /// assert_eq!(engine.format_line(r#"{"type":"result","subtype":"success","result":"done"}"#), "outcome\n");
+    /// # Ok::<(), streamfmt::Problems>(())
+    /// ```
+    #[must_use]
+    pub fn add_writer<W: Writer + 'static>(
+        mut self,
+        name: impl Into<String>,
+        make: impl Fn() -> W + Send + Sync + 'static,
+    ) -> Self {
+        self.additions.writers.push((name.into(), Factory(Arc::new(move || Box::new(make())))));
+        self
+    }
+
+    /// A dialect in Rust: a stream is read as one of it if [`Decoder::weigh`] is sure enough, or if [`Builder::dialect`] chooses
+    /// it by name. `make` makes a decoder for each pipeline.
+    ///
+    /// ```
+    /// use streamfmt::Engine;
+    /// use streamfmt::core::dialect::{Decoder, Input};
+    /// use streamfmt::core::event::Event;
+    /// use streamfmt::core::item::{Content, Item, Kind};
+    ///
+    /// struct Acme;
+    ///
+    /// impl Decoder for Acme {
+    ///     fn decode(&mut self, input: Input<'_>, out: &mut Vec<Event>) {
+    ///         let Some(said) = input.value.get("say").and_then(|said| said.decode()) else { return };
+    ///         let mut item = Item::new(format!("line-{}", input.line), Kind::Reply, input.line);
+    ///         item.text = Content::Own(said.into_owned());
+    ///         out.push(Event::Put(Box::new(item)));
+    ///     }
+    ///
+    ///     fn end(&mut self, _: &mut Vec<Event>) {}
+    /// }
+    ///
+    /// let engine = Engine::builder().add_dialect("acme", || Acme).dialect("acme").writer("text").build()?;
+    /// assert_eq!(engine.format_line(r#"{"say":"Hello"}"#), "  Hello\n");
+    /// # Ok::<(), streamfmt::Problems>(())
+    /// ```
+    #[must_use]
+    pub fn add_dialect<D: Decoder + 'static>(
+        mut self,
+        name: impl Into<String>,
+        make: impl Fn() -> D + Send + Sync + 'static,
+    ) -> Self {
+        self.additions.dialects.push((name.into(), Factory(Arc::new(move || Box::new(make())))));
+        self
+    }
+
+    /// A theme, in the form of a theme's file. It is found by its name, before those of the user, of plugins and of the
+    /// program: with [`Builder::theme`], or as the `theme` of a profile.
+    ///
+    /// ```
+    /// use streamfmt::core::theme::ColorDepth;
+    /// use streamfmt::{Engine, Looks};
+    ///
+    /// let looks = Looks { color: Some(ColorDepth::TrueColor), ..Looks::default() };
+    /// let engine = Engine::builder()
+    ///     .add_theme("calm", "extends = \"dark\"\n[roles]\n\"mark.outcome-ok\" = \"#123456\"\n")
+    ///     .theme("calm")
+    ///     .looks(looks)
+    ///     .build()?;
+    /// let line = r#"{"type":"result","subtype":"success","result":"done"}"#;
+    /// assert!(engine.format_line(line).starts_with("\u{1b}[38;2;18;52;86m✓"));
+    /// # Ok::<(), streamfmt::Problems>(())
+    /// ```
+    #[must_use]
+    pub fn add_theme(mut self, name: impl Into<String>, source: impl Into<String>) -> Self {
+        self.additions.themes.push((name.into(), source.into()));
+        self
+    }
+}
+
+impl Additions {
+    /// The names that nobody could choose, since something else has them.
+    pub(super) fn problems(&self) -> Vec<Problem> {
+        let taken = |what: &str, name: &str| {
+            Problem::of(format!("{what} {name}"), "there is one of this name already")
+        };
+        let dialects = self.dialects.iter().enumerate().filter(|(at, (name, _))| {
+            name == "auto"
+                || dialect::find(name).is_some()
+                || self.dialects[..*at].iter().any(|(other, _)| other == name)
+        });
+        let writers = self.writers.iter().enumerate().filter(|(at, (name, _))| {
+            WRITERS.iter().any(|row| row.name == name)
+                || self.writers[..*at].iter().any(|(other, _)| other == name)
+        });
+        let dialects = dialects.map(|(_, (name, _))| taken("dialect", name));
+        dialects.chain(writers.map(|(_, (name, _))| taken("writer", name))).collect()
+    }
+
+    /// New formatters, in the order in which they are asked.
+    pub(super) fn formatters(&self) -> impl Iterator<Item = Box<dyn Formatter>> {
+        self.formatters.iter().map(|make| make.0())
+    }
+
+    /// A new writer of this name.
+    pub(super) fn writer(&self, name: &str) -> Option<Box<dyn Writer>> {
+        self.writers.iter().find(|(known, _)| known == name).map(|(_, make)| make.0())
+    }
+
+    /// The writers. What holds for lines of text holds for them.
+    pub(super) fn writer_names(&self) -> impl Iterator<Item = WriterName> {
+        self.writers.iter().map(|(name, _)| WriterName {
+            name: name.clone(),
+            base: "text".to_owned(),
+            ending: "txt".to_owned(),
+            is_log: false,
+        })
+    }
+
+    /// New decoders of the dialects.
+    pub(super) fn dialects(&self) -> impl Iterator<Item = DialectPlugin> {
+        self.dialects
+            .iter()
+            .map(|(name, make)| DialectPlugin { name: name.as_str().into(), decoder: make.0() })
+    }
+
+    /// The names of the dialects.
+    pub(super) fn dialect_names(&self) -> impl Iterator<Item = String> {
+        self.dialects.iter().map(|(name, _)| name.clone())
+    }
+
+    /// Adds the themes to those that can be chosen.
+    pub(super) fn add_themes(&self, themes: &mut Themes) {
+        for (name, source) in &self.themes {
+            themes.add_source(name, ThemeSource::new(format!("theme {name}"), source.as_str()));
+        }
+    }
+}
