@@ -8,8 +8,8 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use streamfmt::settings::document::Layer;
-use streamfmt::settings::tree::Setting;
+use streamfmt::settings::document::SettingsLayer;
+use streamfmt::settings::tree::KeySetting;
 use streamfmt::settings::{Config, schema};
 use streamfmt::{Engine, Problems};
 
@@ -152,7 +152,7 @@ fn about(engine: &Engine) -> String {
     let made_of = engine.resolved().profiles.join(" < ");
     let mut text = format!("# profile {}, chosen by {}", one_line(&choice.profile.name), choice.by);
     let place = &choice.profile.spot;
-    if place.document.layer != Layer::Option {
+    if place.document.layer != SettingsLayer::Option {
         let _ = write!(text, " ({})", one_line(&place.to_string()));
     }
     let _ = writeln!(text, "\n# made of: {}\n", one_line(&made_of));
@@ -160,7 +160,7 @@ fn about(engine: &Engine) -> String {
 }
 
 /// Settings as lines of TOML.
-fn lines(settings: &[&Setting<'_>], origin: bool, all: bool) -> String {
+fn lines(settings: &[&KeySetting<'_>], origin: bool, all: bool) -> String {
     let said: Vec<String> =
         settings.iter().map(|it| one_line(&format!("{} = {}", it.name, it.leaf.value))).collect();
     let width = said.iter().map(|line| line.chars().count()).filter(|width| *width <= 60).max().unwrap_or(0);
@@ -249,7 +249,7 @@ fn take_all(config: &Config, problems: &mut Problems) {
 fn paths(config: &Config) -> String {
     let mut text = String::new();
     for (layer, path, is_there) in config.looked_for() {
-        let note = match config.project().filter(|_| *layer == Layer::Project) {
+        let note = match config.project().filter(|_| *layer == SettingsLayer::Project) {
             Some(project) => format!(" ({})", project.standing.name()),
             None if *is_there => String::new(),
             None => " (not there)".to_owned(),
@@ -266,7 +266,7 @@ fn profiles(engine: &Engine) -> String {
     let mut text = String::new();
     for (name, layer, file) in &all {
         let mark = if name == used { '*' } else { ' ' };
-        let place = if *layer == Layer::BuiltIn { "built-in" } else { file };
+        let place = if *layer == SettingsLayer::BuiltIn { "built-in" } else { file };
         let _ = writeln!(text, "{mark} {:<width$}  {}", one_line(name), one_line(place));
     }
     text

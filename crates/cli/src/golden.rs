@@ -14,7 +14,7 @@ use std::thread;
 
 use clap::Subcommand;
 use streamfmt::core::profile::glob;
-use streamfmt::golden::report::{Style, word};
+use streamfmt::golden::report::{ReportStyle, word};
 use streamfmt::golden::{Cell, Suite};
 
 pub(crate) use check::CheckArgs;
@@ -169,9 +169,9 @@ fn is_ci() -> bool {
 }
 
 /// How differences look on standard output.
-fn style(form: streamfmt::golden::diff::Form, bless: String) -> Style {
+fn style(form: streamfmt::golden::diff::DiffForm, bless: String) -> ReportStyle {
     let looks = terminal::looks(&LookOptions::default());
-    Style { form, has_color: looks.color.is_some(), width: looks.width.unwrap_or_default(), bless }
+    ReportStyle { form, has_color: looks.color.is_some(), width: looks.width.unwrap_or_default(), bless }
 }
 
 /// Standard output as something to format to. It remembers whether that failed.

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use streamfmt::Problems;
 use streamfmt::core::text::clean;
-use streamfmt::plugin::journal::{Journal, Told};
+use streamfmt::plugin::journal::{Journal, PluginMessage};
 
 /// Formatted, whatever the content.
 pub(crate) const OK: u8 = 0;
@@ -55,10 +55,10 @@ pub(crate) fn tell_journal(journal: &Journal) {
     for told in journal.take() {
         match told {
             // Its display is clean and has lines of its own.
-            Told::Warning(warning) => {
+            PluginMessage::Warning(warning) => {
                 let _ = writeln!(io::stderr(), "{warning}");
             }
-            Told::Printed(plugin, line) => tell(&format!("{plugin}: {line}")),
+            PluginMessage::Printed(plugin, line) => tell(&format!("{plugin}: {line}")),
         }
     }
 }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use streamfmt::authoring::examine::{Examined, examine};
 use streamfmt::authoring::starter;
-use streamfmt::install::tree::Tree;
-use streamfmt::install::{Added, Installed};
+use streamfmt::install::tree::PluginTree;
+use streamfmt::install::{Installation, Installed};
 use streamfmt::plugin::manifest::Manifest;
-use streamfmt::plugin::pack::Layer;
+use streamfmt::plugin::pack::PluginLayer;
 use streamfmt::{Files, Folders, Problem, Problems};
 
 use crate::choice::{SettingsChoice, build};
@@ -214,7 +214,7 @@ fn list(installed: &Installed, choice: &SettingsChoice) -> Result<u8, u8> {
         let manifest = pack.manifest().and_then(|text| Manifest::parse(text).ok()).unwrap_or_default();
         let about = manifest.about.unwrap_or_default();
         let version = manifest.version.unwrap_or_default();
-        let home = if active.layer == Layer::Pack { "path" } else { active.layer.name() };
+        let home = if active.layer == PluginLayer::Pack { "path" } else { active.layer.name() };
         row(true, [pack.name.clone(), version, home.to_owned(), active.by.clone(), about]);
     }
     if let Some(project) = engine.config().project() {
@@ -304,7 +304,7 @@ fn options(manifest: &Manifest, text: &mut String) {
         return;
     }
     text.push_str("\noptions\n");
-    let row = |(name, choice): (&String, &streamfmt::plugin::manifest::Choice)| {
+    let row = |(name, choice): (&String, &streamfmt::plugin::manifest::PluginOption)| {
         [
             format!("  {name}"),
             choice.type_name().to_owned(),
@@ -316,7 +316,7 @@ fn options(manifest: &Manifest, text: &mut String) {
     let _ = writeln!(text, "{}", columns(&manifest.options.iter().map(row).collect::<Vec<_>>()));
 }
 
-fn added_text(added: &Added, folders: &Folders) -> String {
+fn added_text(added: &Installation, folders: &Folders) -> String {
     let name = one_line(&named(&added.name, added.version.as_deref()));
     let how = match &added.before {
         None => format!("added {name}"),
@@ -340,7 +340,7 @@ fn pack(path: &Path, output: Option<&Path>) -> Result<u8, u8> {
         return Ok(RUN_FAILED);
     }
     tell_problems(&Problems(examined.flaws));
-    let tree = Tree::read(&Files::default(), path).map_err(complain)?;
+    let tree = PluginTree::read(&Files::default(), path).map_err(complain)?;
     let manifest = examined.manifest.unwrap_or_default();
     let top = manifest
         .version

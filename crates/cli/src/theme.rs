@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use streamfmt::core::pipeline::Pipeline;
 use streamfmt::core::theme::{Appearance, Theme};
-use streamfmt::settings::themes::Known;
+use streamfmt::settings::themes::KnownTheme;
 use streamfmt::{Background, Engine, Themes};
 
 use crate::message::{OK, USAGE, one_line, tell, tell_problems};
@@ -96,7 +96,7 @@ fn list(themes: &Themes) -> Result<u8, u8> {
     write_out(text.trim_end().as_bytes())
 }
 
-fn load(themes: &Themes, known: &Known) -> Result<Theme, String> {
+fn load(themes: &Themes, known: &KnownTheme) -> Result<Theme, String> {
     themes.load(&known.name, &Background::default()).map(|(look, _)| look)
 }
 
@@ -165,7 +165,7 @@ fn preview(names: &[String], color: When, width: Option<usize>) -> Result<u8, u8
     let themes = themes()?;
     let all: Vec<String>;
     let names = if names.is_empty() {
-        let fits = |known: &Known| {
+        let fits = |known: &KnownTheme| {
             load(&themes, known).is_ok_and(|look| look.appearance().is_none_or(|wanted| wanted == ground))
         };
         all = themes.list().into_iter().filter(fits).map(|known| known.name).collect();

@@ -26,15 +26,15 @@ use crate::engine::banner::Banner;
 use crate::files::Files;
 use crate::folders::Folders;
 use crate::plugin::journal::{Fault, Journal};
-use crate::plugin::pack::Layer;
-use crate::plugin::{Chosen, Shown, WriterName};
+use crate::plugin::pack::PluginLayer;
+use crate::plugin::{Chosen, OutputContext, WriterName};
 use crate::problem::Problems;
 use crate::settings::profile::Settings;
 use crate::settings::switch::Switch;
 use crate::settings::themes::Themes;
-use crate::settings::{self, Active, Choice, Config, Resolved, tree};
+use crate::settings::{self, Active, Config, ProfileChoice, Resolved, tree};
 use crate::tools::formatter::RuleFormatter;
-use crate::writers::{Format, Looks, Made, WriterRow};
+use crate::writers::{Format, FormatOutput, Looks, WriterRow};
 use additions::Additions;
 
 pub use builder::Builder;
@@ -58,7 +58,7 @@ pub struct Engine {
     folders: Option<Folders>,
     config: Arc<Config>,
     resolved: Resolved,
-    choice: Choice,
+    choice: ProfileChoice,
     themes: Themes,
     warnings: Problems,
     /// What is used instead if the stream is one of theirs, the first that fits.
@@ -154,8 +154,8 @@ impl Engine {
         let mut profile = self.settings.profile.clone();
         plugins.redact(&mut profile.redaction);
         let output = match self.made() {
-            Made::Items => Output::Items,
-            Made::Writer(writer) => {
+            FormatOutput::Items => Output::Items,
+            FormatOutput::Writer(writer) => {
                 let writer = self.over(writer, plugins);
                 Output::Entries { formatters: self.formatters_of(plugins), writer }
             }
@@ -167,7 +167,7 @@ impl Engine {
     }
 
     /// The output format, without what a plugin has on top of it.
-    fn made(&self) -> Made {
+    fn made(&self) -> FormatOutput {
         (self.writer.make)(&Format {
             layout: &self.settings.profile.layout,
             markdown: self.settings.markdown,
@@ -185,7 +185,7 @@ impl Engine {
             return added;
         }
         match (&self.plugin_writer, self.made()) {
-            (Some(writer), Made::Writer(scratch)) => plugins.writer(&writer.name, base, scratch),
+            (Some(writer), FormatOutput::Writer(scratch)) => plugins.writer(&writer.name, base, scratch),
             _ => base,
         }
     }
@@ -229,7 +229,7 @@ impl Engine {
     }
 
     /// Which profile is used, and why; what a switch by the stream may choose instead is left aside.
-    pub fn choice(&self) -> &Choice {
+    pub fn choice(&self) -> &ProfileChoice {
         &self.choice
     }
 
@@ -332,7 +332,7 @@ impl Engine {
 
     pub(crate) fn load_plugins(&self) -> RunPlugins {
         let rules = &self.settings.tools;
-        let shown = Shown { limits: self.settings.profile.limits, is_page: self.writer.is_page() };
+        let shown = OutputContext { limits: self.settings.profile.limits, is_page: self.writer.is_page() };
         let chosen: Vec<Chosen> = self.plugins.iter().map(Active::chosen).collect();
         RunPlugins::load(&chosen, rules, shown, &self.journal, self.inline_plugin_errors)
     }
@@ -349,8 +349,8 @@ impl Engine {
 
     /// What a project, trusted as it is, hides, renames or runs.
     pub fn project_changes(&self) -> Vec<String> {
-        let is_of_project = |setting: &tree::Setting<'_>| {
-            setting.leaf.spot.document.layer == settings::document::Layer::Project
+        let is_of_project = |setting: &tree::KeySetting<'_>| {
+            setting.leaf.spot.document.layer == settings::document::SettingsLayer::Project
                 && setting.changes_meaning()
         };
         let settings = self.resolved.tree.settings();
@@ -358,10 +358,10 @@ impl Engine {
             settings.into_iter().filter(is_of_project).map(|setting| setting.name).collect();
         let by = &self.choice.profile.spot.document;
         let is_harmless = ["default", "full", "plain"].contains(&self.choice.profile.name.as_str());
-        if by.layer == settings::document::Layer::Project && !is_harmless {
+        if by.layer == settings::document::SettingsLayer::Project && !is_harmless {
             changes.push(format!("the profile {}", self.choice.profile.name));
         }
-        if self.plugins.iter().any(|active| active.layer == Layer::Project) {
+        if self.plugins.iter().any(|active| active.layer == PluginLayer::Project) {
             changes.push("a plugin of its own".to_owned());
         }
         changes

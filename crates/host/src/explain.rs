@@ -19,13 +19,13 @@ use streamfmt_core::session::Session;
 
 use crate::engine::Engine;
 use crate::json;
-use crate::lua::layers::{Answer, Ladder, Step, Viewed};
+use crate::lua::layers::{FieldAnswer, Ladder, LadderStep, Viewed};
 use crate::lua::{Plugins, Running, Scripts, plain};
 use crate::settings::Settings;
-use crate::settings::document::{Leaf, Spot, Value};
+use crate::settings::document::{Leaf, SettingValue, Spot};
 use crate::settings::group;
-use crate::settings::tree::{Change, Path, Said, Tree};
-use crate::tools::field::Field;
+use crate::settings::tree::{Assignment, ListChange, Path, SettingsTree};
+use crate::tools::field::ToolField;
 
 /// Bytes that are read at once.
 const PIECE: usize = 64 * 1024;
@@ -226,7 +226,7 @@ impl Explanation {
         }
         let name = about.tool.clone().unwrap_or_default();
         let ladder = plugins.with_layers(|layers| Ladder::of_tool(layers, &name, Some(about.action)));
-        let walks = Field::ALL.into_iter().filter(|(field, _)| concerns(*field, about.kind));
+        let walks = ToolField::ALL.into_iter().filter(|(field, _)| concerns(*field, about.kind));
         let properties = walks.map(|(field, name)| Walk {
             name,
             candidates: candidates(ladder.field(field), plugins),
@@ -254,35 +254,37 @@ impl At {
 
 const VIEW: &str = "view";
 
-fn concerns(field: Field, kind: Option<Kind>) -> bool {
+fn concerns(field: ToolField, kind: Option<Kind>) -> bool {
     match kind {
-        Some(Kind::Call) => !matches!(field, Field::Summary | Field::Result),
-        Some(Kind::Result) => matches!(field, Field::Summary | Field::Result | Field::Collapse),
+        Some(Kind::Call) => !matches!(field, ToolField::Summary | ToolField::Result),
+        Some(Kind::Result) => matches!(field, ToolField::Summary | ToolField::Result | ToolField::Collapse),
         _ => true,
     }
 }
 
-fn built_in(field: Field) -> &'static str {
+fn built_in(field: ToolField) -> &'static str {
     match field {
-        Field::Label => "the tool's name",
-        Field::Arg => "what the built-in formatter takes from the input",
-        Field::Summary => "what the built-in formatter says of the result",
-        Field::Call => "the built-in view, with the label, arg and icon above",
-        Field::Result => "the built-in view, with the summary above",
-        Field::Icon => "no icon but the mark of calls",
-        Field::Role => "tool.name",
-        Field::Collapse => "nothing is folded",
+        ToolField::Label => "the tool's name",
+        ToolField::Arg => "what the built-in formatter takes from the input",
+        ToolField::Summary => "what the built-in formatter says of the result",
+        ToolField::Call => "the built-in view, with the label, arg and icon above",
+        ToolField::Result => "the built-in view, with the summary above",
+        ToolField::Icon => "no icon but the mark of calls",
+        ToolField::Role => "tool.name",
+        ToolField::Collapse => "nothing is folded",
     }
 }
 
-fn candidates(steps: &[Step], plugins: &Plugins) -> Vec<Candidate> {
+fn candidates(steps: &[LadderStep], plugins: &Plugins) -> Vec<Candidate> {
     let mut is_answered = false;
     let mut candidates = Vec::new();
     for step in steps {
         let (says, is_sure) = match &step.answer {
-            Answer::Word(word) => (format!("{word:?}"), true),
-            Answer::Template(template) => (format!("{:?}", template.to_string()), template.always_answers()),
-            Answer::Function(function) => {
+            FieldAnswer::Word(word) => (format!("{word:?}"), true),
+            FieldAnswer::Template(template) => {
+                (format!("{:?}", template.to_string()), template.always_answers())
+            }
+            FieldAnswer::Function(function) => {
                 let line = function.info().line_defined;
                 (line.map_or("function".to_owned(), |line| format!("function at line {line}")), false)
             }
@@ -430,12 +432,12 @@ fn elements(engine: &Engine) -> Vec<(&'static str, Leaf)> {
     let of_key = |key: &'static str| {
         let leaf = settings.iter().find(|setting| setting.name == key).map(|setting| setting.leaf);
         let elements: Vec<Leaf> = match leaf.map(|leaf| &leaf.value) {
-            Some(Value::List(list)) => list.clone(),
+            Some(SettingValue::List(list)) => list.clone(),
             // Of an option: names with commas between them.
             Some(_) => {
                 let names = leaf.and_then(Leaf::names).unwrap_or_default();
                 let text = |named: crate::settings::keys::Named| Leaf {
-                    value: Value::Text(named.name),
+                    value: SettingValue::Text(named.name),
                     spot: named.spot,
                 };
                 names.into_iter().map(text).collect()
@@ -450,9 +452,9 @@ fn elements(engine: &Engine) -> Vec<(&'static str, Leaf)> {
 /// The profile that says nothing but one element of a list.
 fn alone(key: &'static str, element: Leaf) -> Profile {
     let spot: Spot = element.spot.clone();
-    let mut tree = Tree::default();
-    let leaf = Leaf { value: Value::List(vec![element]), spot };
-    tree.say(&Said { path: Path::Key(key), change: Change::Replace, leaf });
+    let mut tree = SettingsTree::default();
+    let leaf = Leaf { value: SettingValue::List(vec![element]), spot };
+    tree.say(&Assignment { path: Path::Key(key), change: ListChange::Replace, leaf });
     Settings::of(&tree).profile
 }
 
@@ -559,7 +561,8 @@ impl Looker {
         let mut explained = Explanation::of(&about, &self.plugins, &self.engine);
         (explained.id, explained.doubt) = (Some(self.masked(item.id.as_str())), None);
         for walk in &mut explained.properties {
-            let field = Field::ALL.into_iter().find(|(_, name)| *name == walk.name).map(|(field, _)| field);
+            let field =
+                ToolField::ALL.into_iter().find(|(_, name)| *name == walk.name).map(|(field, _)| field);
             let answers = self.scripts.as_ref().map(|scripts| scripts.answers(item, session, field));
             for (candidate, answer) in walk.candidates.iter_mut().zip(answers.unwrap_or_default()) {
                 candidate.gives = answer.map(|answer| self.masked(&answer));

@@ -32,14 +32,14 @@ const DEEPEST: usize = 12;
 
 /// A file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct ReadFile {
     /// Its real path: absolute, with no link in it. A pipe has none and keeps the name it was asked by.
     pub path: PathBuf,
     /// All that was in it.
     pub bytes: Arc<[u8]>,
 }
 
-impl Source {
+impl ReadFile {
     /// Its text.
     pub fn text(&self) -> Result<&str, FileError> {
         std::str::from_utf8(&self.bytes).map_err(|_| FileError::NotText)
@@ -153,7 +153,7 @@ impl Files {
     }
 
     /// The bytes of a file of at most `most` bytes: as they were when it was first read.
-    pub fn read(&self, path: &Path, most: usize) -> Result<Source, FileError> {
+    pub fn read(&self, path: &Path, most: usize) -> Result<ReadFile, FileError> {
         self.note(path);
         let path = self.locate(path)?;
         let mut shared = lock(&self.shared);
@@ -174,7 +174,7 @@ impl Files {
         if let Some(bounds) = &self.bounds {
             lock(&bounds.reached).insert(path.clone());
         }
-        Ok(Source { path, bytes })
+        Ok(ReadFile { path, bytes })
     }
 
     /// The files below a folder that are `wanted`, as paths relative to it with `/` between their parts, sorted.
@@ -233,10 +233,10 @@ impl Files {
     }
 
     /// What was read so far, by real path. A reader of [`Files::within`] tells what was read through it.
-    pub fn reached(&self) -> Vec<Source> {
+    pub fn reached(&self) -> Vec<ReadFile> {
         let shared = lock(&self.shared);
         let source =
-            |(path, bytes): (&PathBuf, &Arc<[u8]>)| Source { path: path.clone(), bytes: Arc::clone(bytes) };
+            |(path, bytes): (&PathBuf, &Arc<[u8]>)| ReadFile { path: path.clone(), bytes: Arc::clone(bytes) };
         match &self.bounds {
             None => shared.read.iter().map(source).collect(),
             Some(bounds) => {

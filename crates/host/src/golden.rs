@@ -49,14 +49,14 @@ mod run;
 mod witness;
 
 pub use case::{Case, Cell};
-pub use check::{Checker, Summary};
-pub use choices::Choices;
+pub use check::{CheckSummary, Checker};
+pub use choices::CaseChoices;
 pub use diff::Diff;
 #[cfg(feature = "libtest")]
 pub use harness::{main, main_of};
 pub use laws::Chunks;
 pub use outcome::{Outcome, State};
-pub use report::Report;
+pub use report::CheckReport;
 pub use suite::Suite;
 
 #[cfg(test)]

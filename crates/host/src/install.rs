@@ -25,7 +25,7 @@ use crate::problem::{Problem, suggestion};
 use crate::trust::disk;
 use built_in::BUILT_IN;
 use lock::{Lock, Locked};
-use tree::Tree;
+use tree::PluginTree;
 
 /// Where a plugin that is chosen by name comes from. Those before go over those after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,7 +68,7 @@ pub struct Listed {
 
 /// What adding a plugin did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Added {
+pub struct Installation {
     /// Its name.
     pub name: String,
     /// Its version, if it tells.
@@ -145,10 +145,10 @@ impl Installed {
 
     /// Installs a plugin from a folder, an archive (`.tar.gz` or `.tgz`) or a Lua file. One of the same name is replaced,
     /// unless it was edited; `discard` replaces that too.
-    pub fn add(&self, source: &Path, discard: bool) -> Result<Added, Problem> {
+    pub fn add(&self, source: &Path, discard: bool) -> Result<Installation, Problem> {
         let complain = |message: String| Problem::of(source.display().to_string(), message);
         let files = Files::default();
-        let tree = Tree::read(&files, source).map_err(complain)?;
+        let tree = PluginTree::read(&files, source).map_err(complain)?;
         let pack = tree.pack().map_err(complain)?;
         let data = self.data()?;
         let _guard = guard(data)?;
@@ -166,7 +166,7 @@ impl Installed {
         let before = lock.insert(&pack.name, locked).map(|before| before.version);
         tree.put(&folder).map_err(|error| Problem::of(folder.display().to_string(), error.to_string()))?;
         lock.write(data)?;
-        Ok(Added { name: pack.name, version, hash, files: tree.files.len(), before, folder })
+        Ok(Installation { name: pack.name, version, hash, files: tree.files.len(), before, folder })
     }
 
     /// Removes an installed plugin.
@@ -194,7 +194,7 @@ impl Installed {
         let home = self.home(name).ok_or_else(|| complain(self.no_such(name)))?;
         let tree = match home {
             Home::BuiltIn => built_in::tree(name).unwrap_or_default(),
-            _ => Tree::read(&Files::default(), &self.folder(home, name).unwrap_or_default())
+            _ => PluginTree::read(&Files::default(), &self.folder(home, name).unwrap_or_default())
                 .map_err(complain)?,
         };
         tree.write(&target).map_err(|error| Problem::of(target.display().to_string(), error.to_string()))?;
@@ -216,9 +216,9 @@ impl Installed {
     }
 
     /// The files of an installed plugin, if they are what was installed.
-    fn intact(&self, files: &Files, name: &str) -> Result<Tree, String> {
+    fn intact(&self, files: &Files, name: &str) -> Result<PluginTree, String> {
         let data = self.data.as_deref().unwrap_or(Path::new(""));
-        let tree = Tree::read(files, &data.join("plugins").join(name))?;
+        let tree = PluginTree::read(files, &data.join("plugins").join(name))?;
         let lock = Lock::read(data).map_err(|problem| problem.to_string())?;
         match lock.get(name) {
             Some(locked) if locked.hash == tree.hash() => Ok(tree),

@@ -56,7 +56,7 @@ pub use engine::{Builder, Engine};
 pub use files::Files;
 pub use folders::Folders;
 pub use parallel::run_parallel;
-pub use problem::{Place, Problem, Problems};
+pub use problem::{FilePosition, Problem, Problems};
 pub use settings::Settings;
 pub use settings::themes::Themes;
 pub use source::{SideFile, side_files, subagents};

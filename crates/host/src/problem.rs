@@ -19,14 +19,14 @@ pub struct Problem {
     /// Where it was said: a file's name, or an option with its value.
     pub origin: String,
     /// Where in the file, if it is one.
-    pub place: Option<Place>,
+    pub place: Option<FilePosition>,
     /// What is wrong, and a way out.
     pub message: String,
 }
 
 /// A place in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct FilePosition {
     /// Its line, from 1.
     pub line: usize,
     /// Its column in characters, from 1.
@@ -45,7 +45,11 @@ impl Problem {
 
     /// A problem of the bytes `span` of a file.
     pub fn at(file: &str, source: &str, span: Range<usize>, message: impl Into<String>) -> Self {
-        Self { origin: file.to_owned(), place: Some(Place::find(source, span)), message: message.into() }
+        Self {
+            origin: file.to_owned(),
+            place: Some(FilePosition::find(source, span)),
+            message: message.into(),
+        }
     }
 
     /// The line of the file and a mark under what is meant, to be shown below the problem itself.
@@ -69,7 +73,7 @@ impl fmt::Display for Problem {
     }
 }
 
-impl Place {
+impl FilePosition {
     fn find(source: &str, span: Range<usize>) -> Self {
         let start = boundary(source, span.start);
         let end = boundary(source, span.end).max(start);

@@ -34,10 +34,10 @@ use crate::folders::Folders;
 use crate::plugin::pack::Pack;
 use crate::problem::{Problem, Problems, nearest};
 use crate::settings::profile::BUILT_IN;
-use document::{Document, LARGEST, Layer, Spot, Value};
+use document::{LARGEST, SettingValue, SettingsFile, SettingsLayer, Spot};
 use keys::{FILE_KEYS, Head, Named};
 use switch::Switch;
-use tree::Part;
+use tree::ProfilePart;
 
 pub use packs::Active;
 pub use profile::Settings;
@@ -77,23 +77,23 @@ pub struct Config {
     /// The lowest first.
     layers: Vec<Arc<Loaded>>,
     /// The files that were looked for, with whether they are there.
-    looked_for: Vec<(Layer, PathBuf, bool)>,
+    looked_for: Vec<(SettingsLayer, PathBuf, bool)>,
     project: Option<Project>,
-    problems: Told,
+    problems: SettingsProblems,
 }
 
 /// What is wrong with settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct SettingsProblems {
     /// In what was named for this run: nothing is done.
     pub errors: Problems,
     /// In what was found: it is left out, and the rest is done.
     pub warnings: Problems,
 }
 
-impl Told {
-    pub(crate) fn tell(&mut self, layer: Layer, problems: impl IntoIterator<Item = Problem>) {
-        let list = if layer >= Layer::Chosen { &mut self.errors } else { &mut self.warnings };
+impl SettingsProblems {
+    pub(crate) fn tell(&mut self, layer: SettingsLayer, problems: impl IntoIterator<Item = Problem>) {
+        let list = if layer >= SettingsLayer::Chosen { &mut self.errors } else { &mut self.warnings };
         for problem in problems {
             // A profile that is extended twice is told of once.
             if list.0.len() < MOST_TOLD && !list.0.contains(&problem) {
@@ -104,8 +104,8 @@ impl Told {
 
     /// Takes over what `other` tells.
     pub(crate) fn extend(&mut self, other: Self) {
-        self.tell(Layer::Option, other.errors.0);
-        self.tell(Layer::User, other.warnings.0);
+        self.tell(SettingsLayer::Option, other.errors.0);
+        self.tell(SettingsLayer::User, other.warnings.0);
     }
 }
 
@@ -115,16 +115,16 @@ const MOST_TOLD: usize = 100;
 /// A file of settings that was read.
 #[derive(Clone, Debug)]
 struct Loaded {
-    document: Arc<Document>,
+    document: Arc<SettingsFile>,
     head: Head,
     /// What holds for all profiles; in the file of a lone profile that profile.
-    general: Part,
-    profiles: IndexMap<String, (Spot, Part)>,
+    general: ProfilePart,
+    profiles: IndexMap<String, (Spot, ProfilePart)>,
 }
 
 impl Loaded {
     /// Reads a file's text.
-    fn read(document: Document) -> (Self, Vec<Problem>) {
+    fn read(document: SettingsFile) -> (Self, Vec<Problem>) {
         let document = Arc::new(document);
         let (table, mut problems) = document::parse(&document);
         let (mut head, mut profiles) = (Head::default(), IndexMap::new());
@@ -136,13 +136,13 @@ impl Loaded {
             }
         };
         let general = tree::read_part(&table, &mut problems, |name, entry| {
-            if let ("profile", Value::Table(tables)) = (name, &entry.leaf.value) {
+            if let ("profile", SettingValue::Table(tables)) = (name, &entry.leaf.value) {
                 for profile in &tables.0 {
                     if profile.key == "none" || is_path(&profile.key) {
                         tell(&mut found, &profile.at, &|| {
                             "a profile's name is a word other than \"none\"".to_owned()
                         });
-                    } else if let Value::Table(table) = &profile.leaf.value {
+                    } else if let SettingValue::Table(table) = &profile.leaf.value {
                         let part = tree::read_part(table, &mut found, |_, _| false);
                         profiles.insert(profile.key.clone(), (profile.at.clone(), part));
                     } else {
@@ -176,7 +176,7 @@ impl Loaded {
 
 /// A profile that may be used, and why.
 #[derive(Clone, Debug)]
-pub struct Choice {
+pub struct ProfileChoice {
     /// Its name or path, and where it was chosen.
     pub profile: Named,
     /// By what: an option, the environment, the project's file, …
@@ -185,11 +185,11 @@ pub struct Choice {
 
 /// Which profile is used.
 #[derive(Clone, Debug)]
-pub struct Choices {
+pub struct ProfileChoices {
     /// Those that may be used whatever the stream is, the first that is there counts.
-    pub profiles: Vec<Choice>,
+    pub profiles: Vec<ProfileChoice>,
     /// Those that are used instead if the stream is one of theirs, the first that fits counts.
-    pub by_stream: Vec<(Switch, Choice)>,
+    pub by_stream: Vec<(Switch, ProfileChoice)>,
 }
 
 impl Config {
@@ -203,11 +203,11 @@ impl Config {
         };
         let folders = config.folders.clone();
         if let Some(system) = &folders.system {
-            config.read_if_there(Layer::System, &system.join(FILE));
+            config.read_if_there(SettingsLayer::System, &system.join(FILE));
         }
         if let Some(file) = &request.file {
-            config.looked_for.push((Layer::Chosen, file.clone(), true));
-            match config.open(Layer::Chosen, file, file.display().to_string()) {
+            config.looked_for.push((SettingsLayer::Chosen, file.clone(), true));
+            match config.open(SettingsLayer::Chosen, file, file.display().to_string()) {
                 Ok(document) => config.add(document),
                 Err(error) => {
                     let origin = format!("--config {}", file.display());
@@ -217,7 +217,7 @@ impl Config {
             return config;
         }
         if let Some(user) = &folders.config {
-            config.read_if_there(Layer::User, &user.join(FILE));
+            config.read_if_there(SettingsLayer::User, &user.join(FILE));
         }
         if request.folders.is_some() && !request.no_project {
             config.find_project(request.trusted.as_deref());
@@ -225,7 +225,7 @@ impl Config {
         config
     }
 
-    fn read_if_there(&mut self, layer: Layer, path: &Path) {
+    fn read_if_there(&mut self, layer: SettingsLayer, path: &Path) {
         let shown = self.folders.shown(path);
         match self.open(layer, path, shown.clone()) {
             Ok(document) => {
@@ -240,13 +240,13 @@ impl Config {
         }
     }
 
-    fn open(&self, layer: Layer, path: &Path, shown: String) -> Result<Document, FileError> {
+    fn open(&self, layer: SettingsLayer, path: &Path, shown: String) -> Result<SettingsFile, FileError> {
         let source = self.files.read(path, LARGEST)?;
         let text = source.text()?.to_owned();
-        Ok(Document::new(shown, Some(source.path.clone()), layer, text))
+        Ok(SettingsFile::new(shown, Some(source.path.clone()), layer, text))
     }
 
-    fn add(&mut self, document: Document) {
+    fn add(&mut self, document: SettingsFile) {
         let layer = document.layer;
         let (loaded, problems) = Loaded::read(document);
         self.problems.tell(layer, problems);
@@ -254,12 +254,12 @@ impl Config {
     }
 
     /// What is wrong in the files that were read.
-    pub fn problems(&self) -> &Told {
+    pub fn problems(&self) -> &SettingsProblems {
         &self.problems
     }
 
     /// The files that were looked for, and whether they are there; the lowest first.
-    pub fn looked_for(&self) -> &[(Layer, PathBuf, bool)] {
+    pub fn looked_for(&self) -> &[(SettingsLayer, PathBuf, bool)] {
         &self.looked_for
     }
 
@@ -275,25 +275,28 @@ impl Config {
 
     /// Whether a file was named, instead of those that would be found.
     fn is_chosen(&self) -> bool {
-        self.layers.iter().any(|loaded| loaded.document.layer == Layer::Chosen)
-            || self.looked_for.iter().any(|(layer, ..)| *layer == Layer::Chosen)
+        self.layers.iter().any(|loaded| loaded.document.layer == SettingsLayer::Chosen)
+            || self.looked_for.iter().any(|(layer, ..)| *layer == SettingsLayer::Chosen)
     }
 
     /// Which profile is used. `asked` was asked for: by an option, or by the environment. `otherwise` is used if
     /// nothing says which.
-    pub fn choices(&self, asked: Option<Choice>, otherwise: &str) -> Choices {
+    pub fn choices(&self, asked: Option<ProfileChoice>, otherwise: &str) -> ProfileChoices {
         let default_of = |layer| {
             let found = self.layers.iter().rev().find(|loaded| loaded.document.layer == layer);
             found.and_then(|loaded| loaded.head.default_profile.clone())
         };
-        let chosen = |profile, by| Choice { profile, by };
-        let mut profiles: Vec<Choice> = asked.into_iter().collect();
+        let chosen = |profile, by| ProfileChoice { profile, by };
+        let mut profiles: Vec<ProfileChoice> = asked.into_iter().collect();
         let is_asked = !profiles.is_empty();
-        let by_project = default_of(Layer::Project).map(|profile| chosen(profile, "the project's settings"));
+        let by_project =
+            default_of(SettingsLayer::Project).map(|profile| chosen(profile, "the project's settings"));
         profiles.extend(by_project);
         let is_settled = !profiles.is_empty();
         let mut by_stream = Vec::new();
-        let own = |loaded: &&Arc<Loaded>| matches!(loaded.document.layer, Layer::User | Layer::Chosen);
+        let own = |loaded: &&Arc<Loaded>| {
+            matches!(loaded.document.layer, SettingsLayer::User | SettingsLayer::Chosen)
+        };
         for switch in self.layers.iter().rev().filter(own).flat_map(|loaded| &loaded.head.switches) {
             let Some(profile) = &switch.profile else { continue };
             if is_settled || !switch.fits_folder(&self.folders) {
@@ -308,31 +311,31 @@ impl Config {
             }
         }
         if !is_asked {
-            for layer in [Layer::Chosen, Layer::User, Layer::System] {
+            for layer in [SettingsLayer::Chosen, SettingsLayer::User, SettingsLayer::System] {
                 profiles.extend(default_of(layer).map(|profile| chosen(profile, "default-profile")));
             }
             let otherwise = Named { name: otherwise.to_owned(), spot: Spot::of_option("the default") };
             profiles.push(chosen(otherwise, "nothing else"));
         }
-        Choices { profiles, by_stream }
+        ProfileChoices { profiles, by_stream }
     }
 
     /// The names of all profiles, with whose they are and the file they stand in.
-    pub fn profiles(&self) -> Vec<(String, Layer, String)> {
-        let mut all: Vec<(String, Layer, String)> = Vec::new();
+    pub fn profiles(&self) -> Vec<(String, SettingsLayer, String)> {
+        let mut all: Vec<(String, SettingsLayer, String)> = Vec::new();
         let mut add = |name: &str, layer, file: &str| {
-            let is_other = |known: &&mut (String, Layer, String)| known.0 == name;
+            let is_other = |known: &&mut (String, SettingsLayer, String)| known.0 == name;
             match all.iter_mut().find(is_other) {
                 Some(known) => (known.1, known.2) = (layer, file.to_owned()),
                 None => all.push((name.to_owned(), layer, file.to_owned())),
             }
         };
         for (name, _) in BUILT_IN {
-            add(name, Layer::BuiltIn, &format!("{name}.toml"));
+            add(name, SettingsLayer::BuiltIn, &format!("{name}.toml"));
         }
         let is_built_in = |name: &str| BUILT_IN.iter().any(|(known, _)| *known == name);
         for (name, files) in self.pack_profiles().into_iter().filter(|(name, _)| !is_built_in(name)) {
-            add(&name, Layer::Pack, &files.join(" or "));
+            add(&name, SettingsLayer::Pack, &files.join(" or "));
         }
         for loaded in &self.layers {
             for (name, (spot, _)) in &loaded.profiles {

@@ -25,7 +25,7 @@ use streamfmt_core::text::clean;
 
 use crate::files::{FileError, Files};
 use crate::problem::Problem;
-use record::Record;
+use record::TrustRecord;
 
 /// The folder of a project that belongs to this program as a whole.
 pub const OWN_FOLDER: &str = ".streamfmt";
@@ -142,7 +142,7 @@ impl Standing {
 
 /// What the user said of one project.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct TrustEntry {
     /// The project's folder, as a real path.
     pub root: PathBuf,
     /// The files that are trusted, as they were then; nothing if the project is denied.
@@ -182,33 +182,33 @@ impl Trust {
     /// Whether anything may be known of the project in the folder `root`, a real path. If not, its files need not
     /// be looked at: whatever is in them, it is not trusted.
     pub fn may_know(&self, root: &Path) -> bool {
-        let is_recorded = |folder: &PathBuf| Record::named(folder, root).path.exists();
+        let is_recorded = |folder: &PathBuf| TrustRecord::named(folder, root).path.exists();
         !self.hashes.is_empty() || self.folder.as_ref().is_some_and(is_recorded)
     }
 
     /// What was said of the project in the folder `root`, a real path.
-    pub fn entry(&self, root: &Path) -> Result<Option<Entry>, Problem> {
+    pub fn entry(&self, root: &Path) -> Result<Option<TrustEntry>, Problem> {
         let Some(folder) = &self.folder else { return Ok(None) };
-        let entry = Record::named(folder, root).read()?;
+        let entry = TrustRecord::named(folder, root).read()?;
         // Whoever can make two names meet in one record still can't have one project stand for another.
         Ok(entry.filter(|entry| entry.root == root))
     }
 
     /// Trusts a project as it is in `closure`. Gives the file that says so.
     pub fn allow(&self, closure: &Closure) -> Result<PathBuf, Problem> {
-        self.put(&Entry { root: closure.root.clone(), files: Some(closure.files.clone()) })
+        self.put(&TrustEntry { root: closure.root.clone(), files: Some(closure.files.clone()) })
     }
 
     /// Denies a project whatever is in it. Gives the file that says so.
     pub fn deny(&self, root: &Path) -> Result<PathBuf, Problem> {
-        self.put(&Entry { root: root.to_owned(), files: None })
+        self.put(&TrustEntry { root: root.to_owned(), files: None })
     }
 
-    fn put(&self, entry: &Entry) -> Result<PathBuf, Problem> {
+    fn put(&self, entry: &TrustEntry) -> Result<PathBuf, Problem> {
         let Some(folder) = &self.folder else {
             return Err(Problem::of("trust", "there is no folder to keep it in: no home directory is known"));
         };
-        let record = Record::named(folder, &entry.root);
+        let record = TrustRecord::named(folder, &entry.root);
         record.write(entry)?;
         Ok(record.path)
     }
@@ -216,13 +216,13 @@ impl Trust {
     /// Forgets what was said of the project in the folder `root`. Whether anything was.
     pub fn forget(&self, root: &Path) -> Result<bool, Problem> {
         let Some(folder) = &self.folder else { return Ok(false) };
-        Record::named(folder, root).remove()
+        TrustRecord::named(folder, root).remove()
     }
 
     /// All that was said, by path, and what is wrong with the records that can't be read.
-    pub fn entries(&self) -> (Vec<Entry>, Vec<Problem>) {
+    pub fn entries(&self) -> (Vec<TrustEntry>, Vec<Problem>) {
         let (mut entries, mut problems) = (Vec::new(), Vec::new());
-        for record in self.folder.iter().flat_map(|folder| Record::all(folder)) {
+        for record in self.folder.iter().flat_map(|folder| TrustRecord::all(folder)) {
             match record.read() {
                 Ok(entry) => entries.extend(entry),
                 Err(problem) => problems.push(problem),

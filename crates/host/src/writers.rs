@@ -82,7 +82,7 @@ pub struct WriterRow {
     pub is_data: bool,
     /// What the name of a file of it ends in.
     pub ending: &'static str,
-    pub(crate) make: fn(&Format<'_>) -> Made,
+    pub(crate) make: fn(&Format<'_>) -> FormatOutput,
 }
 
 impl WriterRow {
@@ -165,7 +165,7 @@ pub static WRITERS: [WriterRow; 10] = [
         about: "what is: typed items, one object a line",
         is_data: true,
         ending: "ndjson",
-        make: |_| Made::Items,
+        make: |_| FormatOutput::Items,
     },
     WriterRow {
         name: "roles",
@@ -177,7 +177,7 @@ pub static WRITERS: [WriterRow; 10] = [
 ];
 
 /// What an output format is made of.
-pub(crate) enum Made {
+pub(crate) enum FormatOutput {
     /// It spells entries.
     Writer(Box<dyn Writer>),
     /// It is the items themselves.
@@ -201,12 +201,12 @@ pub(crate) struct Format<'a> {
 }
 
 impl Format<'_> {
-    fn terminal(&self, paint: Paint) -> Made {
+    fn terminal(&self, paint: Paint) -> FormatOutput {
         self.logged(self.drawn(paint, self.looks.width))
     }
 
     /// Rows as the CI service wants them whose log they are for, if they are.
-    fn logged(&self, rows: impl Writer + 'static) -> Made {
+    fn logged(&self, rows: impl Writer + 'static) -> FormatOutput {
         match self.layout.ci {
             Ci::None => self.entries(rows),
             _ => self.entries(CiSafe::new(rows)),
@@ -214,7 +214,7 @@ impl Format<'_> {
     }
 
     /// Rows that each stand alone: without gaps, margins and colours.
-    fn log(&self) -> Made {
+    fn log(&self) -> FormatOutput {
         // Tags alone are in column 0, in whatever rows a line is broken into.
         let look = Look { markdown: false, hang: 2, ..self.look(Paint::Plain, self.looks.width) };
         let layout = Layout { gap: 0, margin: 0, ..look.layout };
@@ -223,7 +223,7 @@ impl Format<'_> {
     }
 
     /// A recording has a terminal of its own, with all colours.
-    fn cast(&self) -> Made {
+    fn cast(&self) -> FormatOutput {
         let width = self.looks.width.unwrap_or(80);
         let theme = self.theme.cloned().unwrap_or_default();
         let paint = Paint::Ansi { theme: theme.clone(), depth: ColorDepth::TrueColor, hyperlinks: false };
@@ -260,8 +260,8 @@ impl Format<'_> {
     }
 
     #[expect(clippy::unused_self, reason = "the rows of the table read alike")]
-    fn entries(&self, writer: impl Writer + 'static) -> Made {
-        Made::Writer(Box::new(writer))
+    fn entries(&self, writer: impl Writer + 'static) -> FormatOutput {
+        FormatOutput::Writer(Box::new(writer))
     }
 
     fn paint(&self) -> Paint {

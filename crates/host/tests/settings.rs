@@ -107,7 +107,7 @@ fn the_examples_of_the_page_are_fine_and_do_what_it_says() {
         let request =
             Request { folders: Some(folders.clone()), file: Some(file.clone()), ..Request::default() };
         let told = Config::load(&request).check();
-        assert!(told == streamfmt::settings::Told::default(), "{told:?} in\n{}", example.text);
+        assert!(told == streamfmt::settings::SettingsProblems::default(), "{told:?} in\n{}", example.text);
         let engine = Engine::builder().config(&file).folders(folders).writer("text").build().unwrap();
         let mut pipeline = Pipeline::new(engine.setup());
         let mut text = String::new();

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use streamfmt::golden::add::{Lines, add};
+use streamfmt::golden::add::{LineRange, add};
 use streamfmt::golden::report::word;
 
 use super::{StdoutPage, usual_folder};
@@ -22,7 +22,7 @@ pub(super) struct AddArgs {
 
     /// Only these lines of it, by number from 1, both included: 10..20
     #[arg(long, value_name = "RANGE")]
-    events: Option<Lines>,
+    events: Option<LineRange>,
 
     /// Take out home folders, e-mail addresses and secrets of known shapes. Read what is left all the same
     #[arg(long)]

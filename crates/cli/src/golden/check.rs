@@ -3,9 +3,9 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use streamfmt::golden::diff::Form;
-use streamfmt::golden::report::Kind;
-use streamfmt::golden::{Checker, Chunks, Report, Summary};
+use streamfmt::golden::diff::DiffForm;
+use streamfmt::golden::report::ReportKind;
+use streamfmt::golden::{CheckReport, CheckSummary, Checker, Chunks};
 
 use super::{CellArgs, StdoutPage, bless_command, is_ci, style, threads};
 use crate::message::{OUTPUT, reason, tell};
@@ -22,11 +22,11 @@ pub(crate) struct CheckArgs {
 
     /// How differences are shown: inline, unified or side
     #[arg(long, value_name = "FORM", default_value = "inline")]
-    diff: Form,
+    diff: DiffForm,
 
     /// How it is told: human, json, junit or tap
     #[arg(long, value_name = "KIND", default_value = "human")]
-    report: Kind,
+    report: ReportKind,
 
     /// Write the report to FILE, and tell it for people on standard output
     #[arg(long, value_name = "FILE")]
@@ -63,14 +63,18 @@ impl CheckArgs {
         let suite = self.wanted.suite();
         let checker = Checker::new(self.chunks, injects_faults);
         let style = style(self.diff, bless_command(&self.wanted.paths));
-        let mut summary = Summary::of(&suite, self.strict || is_ci(), self.allow_plugin_errors);
+        let mut summary = CheckSummary::of(&suite, self.strict || is_ci(), self.allow_plugin_errors);
         let (mut page, mut file) = (StdoutPage::new(), String::new());
         // With a file the page is for people.
-        let told = if self.report_file.is_some() { Kind::Human } else { self.report };
-        let mut reports: Vec<(Report, &mut dyn Write)> = vec![(Report::new(told, style.clone()), &mut page)];
+        let told = if self.report_file.is_some() { ReportKind::Human } else { self.report };
+        let mut reports: Vec<(CheckReport, &mut dyn Write)> =
+            vec![(CheckReport::new(told, style.clone()), &mut page)];
         if self.report_file.is_some() {
             reports.push((
-                Report::new(self.report, streamfmt::golden::report::Style { has_color: false, ..style }),
+                CheckReport::new(
+                    self.report,
+                    streamfmt::golden::report::ReportStyle { has_color: false, ..style },
+                ),
                 &mut file,
             ));
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use streamfmt::Engine;
-use streamfmt::golden::drift::{Baseline, Drift as Finder, Found, What, dialect_of};
+use streamfmt::golden::drift::{Baseline, Drift as Finder, DriftFound, What, dialect_of};
 use streamfmt::json::pretty;
 
 use super::{NOTHING_RAN, StdoutPage};
@@ -83,8 +83,8 @@ impl DriftArgs {
             let _ = writeln!(page, "wrote {}: {} known", one_line(&path.display().to_string()), found.len());
             return page.end(OK);
         }
-        let is_news = |one: &Found| baseline.as_ref().is_none_or(|known| !known.knows(one));
-        let news: Vec<&Found> = found.iter().filter(|one| is_news(one)).collect();
+        let is_news = |one: &DriftFound| baseline.as_ref().is_none_or(|known| !known.knows(one));
+        let news: Vec<&DriftFound> = found.iter().filter(|one| is_news(one)).collect();
         let mut page = StdoutPage::new();
         let known = found.len() - news.len();
         let _ = if self.json {
@@ -127,7 +127,7 @@ fn beginning(path: &Path) -> Vec<u8> {
 }
 
 fn tell_people(
-    news: &[&Found],
+    news: &[&DriftFound],
     known: usize,
     lines: u64,
     has_baseline: bool,
@@ -145,7 +145,7 @@ fn tell_people(
             continue;
         }
         writeln!(page, "{heading}:")?;
-        for Found { name, count, file, line, .. } in found {
+        for DriftFound { name, count, file, line, .. } in found {
             writeln!(page, "  {count:>6} × {}  {}:{line}", one_line(name), one_line(file))?;
         }
     }
@@ -155,10 +155,10 @@ fn tell_people(
     if has_baseline { writeln!(page, ", {known} known") } else { writeln!(page) }
 }
 
-fn tell_json(news: &[&Found], known: usize, lines: u64, page: &mut StdoutPage) -> std::fmt::Result {
+fn tell_json(news: &[&DriftFound], known: usize, lines: u64, page: &mut StdoutPage) -> std::fmt::Result {
     let found: Vec<_> = news
         .iter()
-        .map(|Found { what, name, count, file, line }| {
+        .map(|DriftFound { what, name, count, file, line }| {
             json!({ "what": what.name(), "name": name, "count": count, "file": file, "line": line })
         })
         .collect();

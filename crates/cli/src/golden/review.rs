@@ -8,9 +8,9 @@ mod keys;
 use std::fmt::Write;
 use std::io::{self, IsTerminal};
 
-use streamfmt::golden::diff::Form;
-use streamfmt::golden::report::{Kind, Style};
-use streamfmt::golden::{Cell, Checker, Outcome, Report, State, Summary};
+use streamfmt::golden::diff::DiffForm;
+use streamfmt::golden::report::{ReportKind, ReportStyle};
+use streamfmt::golden::{Cell, CheckReport, CheckSummary, Checker, Outcome, State};
 
 use self::keys::Keys;
 use super::{CellArgs, NOTHING_RAN, StdoutPage, bless_command, is_ci, style, threads};
@@ -29,7 +29,7 @@ pub(super) struct ReviewArgs {
 
     /// How differences are shown first: inline, unified or side
     #[arg(long, value_name = "FORM", default_value = "inline")]
-    diff: Form,
+    diff: DiffForm,
 
     /// For programs: the differences as `check --report json` tells them, and nothing is asked
     #[arg(long)]
@@ -56,7 +56,7 @@ impl ReviewArgs {
     pub(super) fn run(&self) -> Result<u8, u8> {
         let suite = self.wanted.suite();
         let style = style(self.diff, bless_command(&self.wanted.paths));
-        let mut summary = Summary::of(&suite, is_ci(), false);
+        let mut summary = CheckSummary::of(&suite, is_ci(), false);
         let mut open: Vec<(&Cell, Outcome)> = Vec::new();
         let mut index = 0;
         Checker::default().check_all(&suite.cells, threads(None), |_, outcome| {
@@ -71,7 +71,8 @@ impl ReviewArgs {
         let asks = !self.json && !is_ci() && io::stdin().is_terminal() && io::stdout().is_terminal();
         if !asks {
             let mut page = StdoutPage::new();
-            let mut report = Report::new(if self.json { Kind::Json } else { Kind::Human }, style);
+            let mut report =
+                CheckReport::new(if self.json { ReportKind::Json } else { ReportKind::Human }, style);
             for (cell, outcome) in &open {
                 let _ = report.cell(cell, outcome, &mut page);
             }
@@ -102,7 +103,7 @@ impl ReviewArgs {
 }
 
 /// Asks about each difference until all are decided, or the user has had enough.
-fn ask_all(open: &[(&Cell, Outcome)], mut style: Style) -> Result<Tally, u8> {
+fn ask_all(open: &[(&Cell, Outcome)], mut style: ReportStyle) -> Result<Tally, u8> {
     let mut keys = Keys::open().map_err(|error| {
         tell(&format!("can't ask on the terminal: {error}"));
         OUTPUT
@@ -147,7 +148,7 @@ fn ask_all(open: &[(&Cell, Outcome)], mut style: Style) -> Result<Tally, u8> {
 /// Shows a difference and waits for a decision, which may be one for all the rest. Nothing: the user quits.
 fn ask(
     keys: &mut Keys,
-    style: &mut Style,
+    style: &mut ReportStyle,
     (index, all): (usize, usize),
     (cell, outcome): (&Cell, &Outcome),
     refusal: Option<&str>,
@@ -158,8 +159,8 @@ fn ask(
         if std::mem::take(&mut is_fresh) {
             let _ = writeln!(page, "\n── {} of {all} ──", index + 1);
             // The command that accepts it is a key here.
-            let shown = Style { bless: String::new(), ..style.clone() };
-            let _ = Report::new(Kind::Human, shown).cell(cell, outcome, &mut page);
+            let shown = ReportStyle { bless: String::new(), ..style.clone() };
+            let _ = CheckReport::new(ReportKind::Human, shown).cell(cell, outcome, &mut page);
             if let Some(reason) = refusal {
                 let _ = writeln!(page, "  can't be accepted: {}", one_line(reason));
             }

@@ -9,7 +9,7 @@ use crate::files::{FileError, Files};
 use crate::folders::Folders;
 use crate::golden::Suite;
 use crate::lua::{Hook, Plugins};
-use crate::plugin::journal::{Journal, Told};
+use crate::plugin::journal::{Journal, PluginMessage};
 use crate::plugin::manifest::{self, Manifest};
 use crate::plugin::pack::Pack;
 use crate::problem::Problem;
@@ -95,8 +95,8 @@ impl Examined {
             Err(warning) => return self.problems.push(warning.problem()),
         }
         self.flaws.extend(journal.take().into_iter().filter_map(|told| match told {
-            Told::Warning(warning) => Some(warning.problem()),
-            Told::Printed(..) => None,
+            PluginMessage::Warning(warning) => Some(warning.problem()),
+            PluginMessage::Printed(..) => None,
         }));
         if self.hooks.is_empty() && pack.profiles().next().is_none() && pack.themes().next().is_none() {
             let message =

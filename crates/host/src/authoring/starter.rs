@@ -6,7 +6,7 @@ use std::path::Path;
 use streamfmt_core::pipeline::Pipeline;
 
 use crate::engine::Engine;
-use crate::install::tree::Tree;
+use crate::install::tree::PluginTree;
 use crate::lua::{declare, reference};
 use crate::plugin::manifest::{NAMES, is_name};
 use crate::problem::{Problem, Problems};
@@ -36,8 +36,8 @@ pub fn create(folder: &Path) -> Result<Vec<String>, Problems> {
     }
     let mut files: BTreeMap<String, String> =
         FILES.iter().map(|(path, text)| ((*path).to_owned(), text.replace("NAME", name))).collect();
-    let mut tree = Tree { files: BTreeMap::new() };
-    let put = |tree: &mut Tree, path: &str, text: &str| {
+    let mut tree = PluginTree { files: BTreeMap::new() };
+    let put = |tree: &mut PluginTree, path: &str, text: &str| {
         tree.files.insert(path.to_owned(), text.as_bytes().into());
     };
     for (path, text) in &files {

@@ -9,7 +9,7 @@ use streamfmt_core::pipeline::Pipeline;
 
 use crate::engine::Engine;
 use crate::lua::Hook;
-use crate::plugin::journal::Told;
+use crate::plugin::journal::PluginMessage;
 use crate::plugin::pack::Pack;
 use crate::problem::{Problem, Problems};
 
@@ -33,7 +33,7 @@ pub(crate) fn faults(pack: &Pack, hooks: &[Hook]) -> Vec<Problem> {
         let _ = pipeline.finish(&mut String::new());
     }
     let faults = engine.journal().take().into_iter().filter_map(|told| match told {
-        Told::Warning(warning) if warning.is_misuse => Some(warning.problem()),
+        PluginMessage::Warning(warning) if warning.is_misuse => Some(warning.problem()),
         _ => None,
     });
     let mut faults = Problems(faults.collect());

@@ -16,7 +16,7 @@ use crate::folders::Folders;
 use crate::install::{Home, Installed};
 use crate::plugin::journal::Journal;
 use crate::plugin::manifest;
-use crate::plugin::pack::{Layer, Pack, is_source};
+use crate::plugin::pack::{Pack, PluginLayer, is_source};
 use crate::plugin::{Chosen, WITHOUT_LUA, WriterName};
 use crate::problem::{Problem, Problems, suggestion};
 use crate::settings::document::Spot;
@@ -24,7 +24,7 @@ use crate::settings::group;
 use crate::settings::keys::Named;
 use crate::settings::profile::Settings;
 use crate::settings::themes::Themes;
-use crate::settings::{self, Active, Choice, Config, Request, Resolved, Told, tree};
+use crate::settings::{self, Active, Config, ProfileChoice, Request, Resolved, SettingsProblems, tree};
 use crate::tools::rule::ToolRule;
 use crate::writers::{Looks, WRITERS, WriterRow};
 
@@ -32,13 +32,13 @@ use crate::writers::{Looks, WRITERS, WriterRow};
 #[derive(Clone, Debug)]
 enum Asked {
     Path(PathBuf),
-    Pack(Layer, Arc<Pack>),
+    Pack(PluginLayer, Arc<Pack>),
 }
 
 /// What all engines of a build have in common.
 struct Begun<'a> {
     config: &'a Arc<Config>,
-    plugins: &'a [(Layer, Arc<Pack>)],
+    plugins: &'a [(PluginLayer, Arc<Pack>)],
     journal: &'a Journal,
 }
 
@@ -203,12 +203,12 @@ impl Builder {
     /// A plugin that was read already, as one that the profile names, over those before.
     #[must_use]
     pub fn pack(self, pack: impl Into<Arc<Pack>>) -> Self {
-        self.pack_at(Layer::Pack, pack)
+        self.pack_at(PluginLayer::Pack, pack)
     }
 
     /// A plugin that was read already, over those of its layer that came before.
     #[must_use]
-    pub fn pack_at(mut self, layer: Layer, pack: impl Into<Arc<Pack>>) -> Self {
+    pub fn pack_at(mut self, layer: PluginLayer, pack: impl Into<Arc<Pack>>) -> Self {
         self.plugins.push(Asked::Pack(layer, pack.into()));
         self
     }
@@ -244,7 +244,7 @@ impl Builder {
     /// Reads and checks everything that was chosen. The error holds all problems of what was named for this run;
     /// what is wrong in settings that were found is left out and told by [`Engine::warnings`].
     pub fn build(self) -> Result<Engine, Problems> {
-        let mut told = Told::default();
+        let mut told = SettingsProblems::default();
         told.errors.0.extend(self.additions.problems());
         let journal = Journal::default();
         let files = self.files.clone();
@@ -311,8 +311,8 @@ impl Builder {
     }
 
     /// The profile that was asked for, if one was.
-    fn asked(&self) -> Option<Choice> {
-        let choice = |name: &String, option: &str, by| Choice {
+    fn asked(&self) -> Option<ProfileChoice> {
+        let choice = |name: &String, option: &str, by| ProfileChoice {
             profile: Named { name: name.clone(), spot: Spot::of_option(option) },
             by,
         };
@@ -324,7 +324,7 @@ impl Builder {
     }
 
     /// Reads the plugins that were named for this run.
-    fn plugins_of_run(&self, files: &Files, journal: &Journal, told: &mut Told) -> Vec<Chosen> {
+    fn plugins_of_run(&self, files: &Files, journal: &Journal, told: &mut SettingsProblems) -> Vec<Chosen> {
         let installed = Installed::new(&self.folders.clone().unwrap_or_default());
         let home_of = |name: &str| installed.home(name).map_or("", Home::name);
         let mut plugins = Vec::new();
@@ -347,7 +347,7 @@ impl Builder {
             // A folder that lies here by chance, or on purpose, doesn't stand in for a plugin that the user has.
             if let Some(name) = path.to_str().filter(|name| installed.home(name).is_some()) {
                 match installed.find(files, name) {
-                    Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
+                    Ok(pack) => plugins.push((PluginLayer::Run, Arc::new(pack))),
                     Err(message) => journal.note_unread(path, message),
                 }
                 if path.join(manifest::FILE).is_file() {
@@ -357,7 +357,7 @@ impl Builder {
                 continue;
             }
             match Pack::read(files, path) {
-                Ok(pack) => plugins.push((Layer::Run, Arc::new(pack))),
+                Ok(pack) => plugins.push((PluginLayer::Run, Arc::new(pack))),
                 Err(message) if !path.exists() => {
                     let name = path.to_str().filter(|name| manifest::is_name(name) && !is_source(path));
                     let message = name.map_or(message, |name| installed.no_such(name));
@@ -371,11 +371,17 @@ impl Builder {
     }
 
     /// Makes an engine of one profile.
-    fn assemble(&self, begun: &Begun<'_>, choice: Choice, mut resolved: Resolved, told: &mut Told) -> Engine {
+    fn assemble(
+        &self,
+        begun: &Begun<'_>,
+        choice: ProfileChoice,
+        mut resolved: Resolved,
+        told: &mut SettingsProblems,
+    ) -> Engine {
         for assignment in &self.set {
             match tree::read_assignment(assignment) {
                 Ok(said) => resolved.tree.say(&said),
-                Err(problem) => told.tell(settings::document::Layer::Option, [problem]),
+                Err(problem) => told.tell(settings::document::SettingsLayer::Option, [problem]),
             }
         }
         let mut settings = Settings::of(&resolved.tree);
@@ -388,7 +394,7 @@ impl Builder {
                 layout.glyphs = Glyphs::Ascii;
             }
         }
-        let option = settings::document::Layer::Option;
+        let option = settings::document::SettingsLayer::Option;
         let filter = &mut settings.profile.filter;
         if !self.only.is_empty() {
             filter.only = selectors(&self.only_list(), "--only", told);
@@ -527,7 +533,12 @@ impl Builder {
     }
 
     /// Looks whether the theme is there that would be used: its typo would otherwise come out only on a terminal.
-    fn check_theme(&self, settings: &Settings, themes: &Themes, config: &Config) -> Result<(), Told> {
+    fn check_theme(
+        &self,
+        settings: &Settings,
+        themes: &Themes,
+        config: &Config,
+    ) -> Result<(), SettingsProblems> {
         match &self.theme {
             None => config.check_theme(&settings.theme, themes),
             Some(name) => themes.check(name).map_err(|message| no_theme(name, message)),
@@ -535,15 +546,20 @@ impl Builder {
     }
 
     /// The theme that was asked for, else that of the profile: with what is wrong in it.
-    fn theme_of(&self, settings: &Settings, themes: &Themes, config: &Config) -> (Option<Theme>, Told) {
+    fn theme_of(
+        &self,
+        settings: &Settings,
+        themes: &Themes,
+        config: &Config,
+    ) -> (Option<Theme>, SettingsProblems) {
         let background = &self.looks.background;
         let found = match &self.theme {
             None => config.theme_of(&settings.theme, themes, background),
             Some(name) => {
-                let mut told = Told::default();
+                let mut told = SettingsProblems::default();
                 match themes.load(name, background) {
                     Ok((theme, wrong)) => {
-                        told.tell(settings::document::Layer::User, wrong.0);
+                        told.tell(settings::document::SettingsLayer::User, wrong.0);
                         Ok((theme, told))
                     }
                     Err(message) => Err(no_theme(name, message)),
@@ -560,9 +576,9 @@ impl Builder {
     }
 }
 
-fn no_theme(name: &str, message: String) -> Told {
-    let mut told = Told::default();
-    told.tell(settings::document::Layer::Option, [Problem::of(format!("--theme {name}"), message)]);
+fn no_theme(name: &str, message: String) -> SettingsProblems {
+    let mut told = SettingsProblems::default();
+    told.tell(settings::document::SettingsLayer::Option, [Problem::of(format!("--theme {name}"), message)]);
     told
 }
 
@@ -574,19 +590,24 @@ fn named(option: &str, groups: &[String]) -> Vec<Named> {
 }
 
 /// The groups that an option names. It was given, so it must name some.
-fn selectors(list: &[Named], option: &str, told: &mut Told) -> Vec<Selector> {
+fn selectors(list: &[Named], option: &str, told: &mut SettingsProblems) -> Vec<Selector> {
     if list.is_empty() {
         let message = format!("the list is empty (name kinds and tools, as in {option} reply,Bash,@edit)");
-        told.tell(settings::document::Layer::Option, [Problem::of(option, message)]);
+        told.tell(settings::document::SettingsLayer::Option, [Problem::of(option, message)]);
     }
     for named in list {
         let wrong = group::wrong_with(&named.name).map(|wrong| named.spot.problem(wrong));
-        told.tell(settings::document::Layer::Option, wrong);
+        told.tell(settings::document::SettingsLayer::Option, wrong);
     }
     list.iter().map(|named| Selector::parse(&named.name)).collect()
 }
 
 /// Tells that a name is not known, and before that what those plugins did wrong that may have been to bring it.
-fn tell_unknown(told: &mut Told, layer: settings::document::Layer, problem: Problem, plugins: &[Chosen]) {
+fn tell_unknown(
+    told: &mut SettingsProblems,
+    layer: settings::document::SettingsLayer,
+    problem: Problem,
+    plugins: &[Chosen],
+) {
     told.tell(layer, RunPlugins::problems(plugins).into_iter().chain([problem]));
 }

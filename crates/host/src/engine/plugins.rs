@@ -10,7 +10,7 @@ use streamfmt_core::writer::Writer;
 
 use crate::lua::{self, Plugins, Scripts};
 use crate::plugin::journal::Journal;
-use crate::plugin::{Chosen, Names, Shown};
+use crate::plugin::{AddedNames, Chosen, OutputContext};
 use crate::problem::Problem;
 use crate::tools::rule::ToolRule;
 
@@ -23,7 +23,7 @@ impl RunPlugins {
     pub(super) fn load(
         chosen: &[Chosen],
         rules: &[ToolRule],
-        shown: Shown,
+        shown: OutputContext,
         journal: &Journal,
         is_inline: bool,
     ) -> Self {
@@ -31,7 +31,7 @@ impl RunPlugins {
     }
 
     /// What plugins add to the names that may be chosen.
-    pub(super) fn names(chosen: &[Chosen]) -> Names {
+    pub(super) fn names(chosen: &[Chosen]) -> AddedNames {
         Plugins::names(chosen)
     }
 

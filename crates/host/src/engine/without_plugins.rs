@@ -7,7 +7,7 @@ use streamfmt_core::redact::Redaction;
 use streamfmt_core::writer::Writer;
 
 use crate::plugin::journal::Journal;
-use crate::plugin::{Chosen, Names, Shown};
+use crate::plugin::{AddedNames, Chosen, OutputContext};
 use crate::problem::Problem;
 use crate::tools::rule::ToolRule;
 
@@ -17,12 +17,12 @@ pub(crate) struct RunPlugins;
 
 #[expect(clippy::unused_self, reason = "the same calls as with plugins")]
 impl RunPlugins {
-    pub(super) fn load(_: &[Chosen], _: &[ToolRule], _: Shown, _: &Journal, _: bool) -> Self {
+    pub(super) fn load(_: &[Chosen], _: &[ToolRule], _: OutputContext, _: &Journal, _: bool) -> Self {
         Self
     }
 
-    pub(super) fn names(_: &[Chosen]) -> Names {
-        Names::default()
+    pub(super) fn names(_: &[Chosen]) -> AddedNames {
+        AddedNames::default()
     }
 
     pub(super) fn problems(_: &[Chosen]) -> Vec<Problem> {

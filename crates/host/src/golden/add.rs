@@ -18,15 +18,15 @@ const LARGEST: usize = 16 << 20;
 
 /// Lines of a recording, by number from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lines(RangeInclusive<u64>);
+pub struct LineRange(RangeInclusive<u64>);
 
-impl Default for Lines {
+impl Default for LineRange {
     fn default() -> Self {
         Self(1..=u64::MAX)
     }
 }
 
-impl FromStr for Lines {
+impl FromStr for LineRange {
     type Err = String;
 
     /// Reads `10..20`, both included; either may be left out, and `7` is that line alone.
@@ -47,7 +47,7 @@ impl FromStr for Lines {
 
 /// A case that was made.
 #[derive(Debug)]
-pub struct Added {
+pub struct NewCase {
     /// Its input.
     pub input: PathBuf,
     /// How many lines it has.
@@ -63,9 +63,9 @@ pub fn add(
     name: &str,
     from: &str,
     mut recording: impl BufRead,
-    lines: &Lines,
+    lines: &LineRange,
     redacts: bool,
-) -> Result<Added, String> {
+) -> Result<NewCase, String> {
     let is_plain = |part: Component<'_>| matches!(part, Component::Normal(part) if !part.to_string_lossy().starts_with('.'));
     if name.is_empty() || name.chars().any(char::is_control) || !Path::new(name).components().all(is_plain) {
         return Err(format!("\"{name}\" is no name for a case (as in claude/a-failed-command)"));
@@ -119,7 +119,7 @@ pub fn add(
     let input = folder.join("input.ndjson");
     fs::write(&input, kept).map_err(told(&input.display()))?;
     let taken = redactor.map(|mut redactor| redactor.take_counts()).unwrap_or_default();
-    Ok(Added { input, lines: count, taken })
+    Ok(NewCase { input, lines: count, taken })
 }
 
 /// What is nobody's business. Names of projects' folders in histories have the user's name in them too.
@@ -145,7 +145,7 @@ mod tests {
             ("", None),
             ("x", None),
         ] {
-            assert_eq!(text.parse().ok(), lines.map(Lines), "{text}");
+            assert_eq!(text.parse().ok(), lines.map(LineRange), "{text}");
         }
     }
 }

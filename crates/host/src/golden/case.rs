@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::choices::Choices;
-use super::input::Input;
+use super::choices::CaseChoices;
+use super::input::CaseInput;
 use super::outcome::Outcome;
 use crate::files::{FileError, read_plain_text};
 
@@ -21,9 +21,9 @@ pub struct Case {
     /// Its folder.
     pub path: PathBuf,
     /// What it is formatted with.
-    pub choices: Arc<Choices>,
+    pub choices: Arc<CaseChoices>,
     /// What it is fed with.
-    pub input: Input,
+    pub input: CaseInput,
 }
 
 /// A case as one profile and one writer show it.

@@ -6,13 +6,13 @@ use std::sync::mpsc;
 use std::thread;
 
 use super::case::Cell;
-use super::choices::Choices;
+use super::choices::CaseChoices;
 use super::engines::Engines;
 use super::faults;
-use super::input::Input;
+use super::input::CaseInput;
 use super::laws::{self, Chunks};
 use super::outcome::{Outcome, State};
-use super::run::{Run, visible};
+use super::run::{CaseRun, visible};
 use super::suite::Suite;
 
 /// More threads than this bring nothing on any machine.
@@ -28,7 +28,7 @@ pub struct Checker {
 
 /// How many cells ended how.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
+pub struct CheckSummary {
     /// Cells, by what became of them.
     pub states: BTreeMap<State, usize>,
     /// Set-ups that are wrong, so that there is no cell.
@@ -41,7 +41,7 @@ pub struct Summary {
     pub allows_plugin_errors: bool,
 }
 
-impl Summary {
+impl CheckSummary {
     /// A summary of no cell yet.
     pub fn of(suite: &Suite, is_strict: bool, allows_plugin_errors: bool) -> Self {
         let (problems, orphans) = (suite.problems.0.len(), suite.orphans.len());
@@ -121,7 +121,7 @@ impl Checker {
             Ok(engine) => engine,
             Err(problems) => return Outcome::wrong(problems),
         };
-        if matches!(cell.case.input, Input::Live(_)) && cell.writer == "items" {
+        if matches!(cell.case.input, CaseInput::Live(_)) && cell.writer == "items" {
             let told = "items are written when they are whole; a live case wants text, ansi, roles or json";
             return Outcome::wrong([told.to_owned()]);
         }
@@ -129,7 +129,7 @@ impl Checker {
             (Ok(expected), Ok(told)) => (expected, told),
             (expected, told) => return Outcome::wrong([expected.err(), told.err()].into_iter().flatten()),
         };
-        let run = Run::of_input(&engine, &cell.case.input);
+        let run = CaseRun::of_input(&engine, &cell.case.input);
         let mut broken = laws::broken(cell, &engine, &run, self.chunks);
         if cell.writer == "roles" {
             match self.engines.get(&choices.formatting, &case.path, &cell.profile, "text") {
@@ -194,7 +194,7 @@ impl Checker {
 }
 
 /// What is otherwise than expected beside the text.
-fn unexpected(choices: &Choices, run: &Run) -> Vec<String> {
+fn unexpected(choices: &CaseChoices, run: &CaseRun) -> Vec<String> {
     let mut wrong = Vec::new();
     if let Some(expected) = choices.expect.warnings
         && expected != run.warnings

@@ -19,7 +19,7 @@ const LARGEST: usize = 256 << 10;
 
 /// What a case is formatted with.
 #[derive(Clone, Debug)]
-pub struct Choices {
+pub struct CaseChoices {
     /// What it is about.
     pub title: String,
     /// Words that it can be found by.
@@ -39,7 +39,7 @@ pub struct Choices {
     /// What is put into the input before it is read.
     pub patches: Vec<Patch>,
     /// What is made constant in the output before it is compared.
-    pub redactions: Vec<Redaction>,
+    pub redactions: Vec<CaseRedaction>,
     /// What is expected beside the text.
     pub expect: Expect,
     /// Steps that a plugin may take for all of the input.
@@ -92,12 +92,12 @@ pub struct Expect {
 
 /// Text that is different in every run, or nobody's business, and what stands in its place.
 #[derive(Clone, Debug)]
-pub struct Redaction {
+pub struct CaseRedaction {
     pattern: Regex,
     with: String,
 }
 
-impl Redaction {
+impl CaseRedaction {
     /// The text with every match replaced; `$1` in the replacement is the first group.
     pub fn apply(&self, text: String) -> String {
         match self.pattern.replace_all(&text, self.with.as_str()) {
@@ -107,7 +107,7 @@ impl Redaction {
     }
 }
 
-impl Default for Choices {
+impl Default for CaseChoices {
     fn default() -> Self {
         Self {
             title: String::new(),
@@ -146,7 +146,7 @@ impl Default for Formatting {
     }
 }
 
-impl Choices {
+impl CaseChoices {
     /// These choices with those of a file over them, if there is one. Its paths are relative to its folder.
     pub(super) fn with(&self, path: &Path, problems: &mut Problems) -> Self {
         let mut choices = self.clone();
@@ -219,7 +219,7 @@ impl Choices {
 }
 
 /// Sets one key from a value of a file in this folder, or says which values it takes.
-type Set = fn(&mut Choices, &Spanned<DeValue<'_>>, &Path) -> Result<(), String>;
+type Set = fn(&mut CaseChoices, &Spanned<DeValue<'_>>, &Path) -> Result<(), String>;
 
 /// The keys of `golden.toml` and `case.toml`.
 const KEYS: &[(&str, Set)] = &[
@@ -370,12 +370,12 @@ fn patch(pointer: &str, value: &DeValue<'_>) -> Result<Patch, String> {
     Patch::new(pointer, value.to_string())
 }
 
-fn redaction(pattern: &str, with: &DeValue<'_>) -> Result<Redaction, String> {
+fn redaction(pattern: &str, with: &DeValue<'_>) -> Result<CaseRedaction, String> {
     let with = with.as_str().ok_or("with is a string")?.to_owned();
     let pattern = Regex::new(pattern).map_err(|error| {
         let message = error.to_string();
         let reason = message.lines().last().unwrap_or_default().trim();
         format!("the regex can't be read: {}", reason.strip_prefix("error: ").unwrap_or(reason))
     })?;
-    Ok(Redaction { pattern, with })
+    Ok(CaseRedaction { pattern, with })
 }

@@ -4,7 +4,7 @@ mod form;
 
 use std::fmt;
 
-pub use form::{Form, Spelled};
+pub use form::{DiffForm, Spelled};
 use similar::{ChangeTag, TextDiff};
 use streamfmt_core::text::clean;
 
@@ -27,14 +27,14 @@ const CHANGED: usize = 800;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diff {
     /// The places.
-    pub hunks: Vec<Hunk>,
+    pub hunks: Vec<DiffHunk>,
     /// How many places are left out.
     pub more: usize,
 }
 
 /// One place where texts differ, with what is around it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hunk {
+pub struct DiffHunk {
     /// The number of its first line in the old text, from 1.
     pub old: usize,
     /// The number of its first line in the new text, from 1.
@@ -42,14 +42,14 @@ pub struct Hunk {
     /// How many equal lines there are since the place before.
     pub equal: usize,
     /// Its lines.
-    pub lines: Vec<Line>,
+    pub lines: Vec<ComparedLine>,
     /// How many lines are left out at its end.
     pub more: usize,
 }
 
 /// A line of either text or of both.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct ComparedLine {
     /// Whose line it is.
     pub side: Side,
     /// Its text in parts: whether the part makes the difference, and the part, harmless.
@@ -78,7 +78,7 @@ impl Diff {
         let mut end = 0;
         for group in groups.iter().take(MOST_HUNKS) {
             let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
-            let mut lines: Vec<Line> = group
+            let mut lines: Vec<ComparedLine> = group
                 .iter()
                 .flat_map(|op| diff.iter_inline_changes(op))
                 .map(|change| {
@@ -98,7 +98,7 @@ impl Diff {
                 .collect();
             let more = lines.len().saturating_sub(MOST_LINES);
             lines.truncate(MOST_LINES);
-            hunks.push(Hunk {
+            hunks.push(DiffHunk {
                 old: first.old_range().start + 1,
                 new: first.new_range().start + 1,
                 equal: first.old_range().start - end,
@@ -111,7 +111,7 @@ impl Diff {
     }
 }
 
-fn line(side: Side, mut parts: Vec<(bool, String)>) -> Line {
+fn line(side: Side, mut parts: Vec<(bool, String)>) -> ComparedLine {
     let ended = parts.last_mut().is_some_and(|(_, last)| last.ends_with('\n') && last.pop().is_some());
     parts.retain(|(_, part)| !part.is_empty());
     let count = parts.len();
@@ -128,7 +128,7 @@ fn line(side: Side, mut parts: Vec<(bool, String)>) -> Line {
     if !ended {
         parts.push((side != Side::Both, "(no newline)".to_owned()));
     }
-    Line { side, parts }
+    ComparedLine { side, parts }
 }
 
 /// The text, if it is long with so many characters of its beginning and of its end only.
@@ -153,6 +153,6 @@ fn push_visible(out: &mut String, character: char) {
 
 impl fmt::Display for Diff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.spelled(Form::Inline, false, 0).fmt(f)
+        self.spelled(DiffForm::Inline, false, 0).fmt(f)
     }
 }

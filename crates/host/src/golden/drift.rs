@@ -43,7 +43,7 @@ const MOST_NAMES: usize = 20_000;
 
 /// Something that no formatter shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct DriftFound {
     /// What it is.
     pub what: What,
     /// Its name, with where it stands: `assistant.message.content[tool_use].caller`.
@@ -124,11 +124,11 @@ impl Drift {
     }
 
     /// What was found, by what it is and how often.
-    pub fn found(&self) -> Vec<Found> {
+    pub fn found(&self) -> Vec<DriftFound> {
         let is_found = |known: &Known| known.is_unknown || !known.is_shown;
         let found = self.known.iter().filter(|(_, known)| is_found(known));
-        let mut found: Vec<Found> = found
-            .map(|((what, name), known)| Found {
+        let mut found: Vec<DriftFound> = found
+            .map(|((what, name), known)| DriftFound {
                 what: *what,
                 name: name.clone(),
                 count: known.count,

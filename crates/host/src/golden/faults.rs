@@ -39,8 +39,8 @@ pub(super) fn broken(engine: &Engine, input: &[u8]) -> Vec<String> {
 pub(super) fn one_fails(
     engine: &Engine,
     input: &[u8],
-    told: &Told,
-    bare: &Told,
+    told: &EntriesById,
+    bare: &EntriesById,
     number: u64,
 ) -> Option<String> {
     let failing = engine.with_fault(Fault::Fails(number));
@@ -70,7 +70,7 @@ pub(super) fn one_fails(
 }
 
 /// What doesn't hold when all calls fail: what the built-in formatter tells is told.
-fn all_fail(engine: &Engine, input: &[u8], bare: &Told) -> Option<String> {
+fn all_fail(engine: &Engine, input: &[u8], bare: &EntriesById) -> Option<String> {
     let with = entries(&engine.with_fault(Fault::AllFail), input)?;
     let lost = bare.keys().find(|id| !with.contains_key(*id))?;
     Some(format!("when all calls of plugins fail, {lost} is not told at all"))
@@ -83,26 +83,26 @@ fn is_aside(id: &Id) -> bool {
 }
 
 /// The first that is told in one way only, or in two.
-fn difference<'a>(one: &'a Told, other: &'a Told) -> Option<&'a Id> {
+fn difference<'a>(one: &'a EntriesById, other: &'a EntriesById) -> Option<&'a Id> {
     one.keys().chain(other.keys()).find(|id| one.get(*id) != other.get(*id))
 }
 
 /// What is told, by id. The title of what an entry is inside of is that other one's.
-pub(super) type Told = BTreeMap<Id, Entry>;
+pub(super) type EntriesById = BTreeMap<Id, Entry>;
 
 /// What is told of an input without plugins. What they mask stays masked.
-pub(super) fn entries_without_plugins(engine: &Engine, input: &[u8]) -> Option<Told> {
+pub(super) fn entries_without_plugins(engine: &Engine, input: &[u8]) -> Option<EntriesById> {
     let mut setup = engine.without_plugins().setup();
     setup.profile.redaction = engine.apart().setup().profile.redaction;
     entries_of(setup, input)
 }
 
 /// What is told of an input; nothing if no entries are made, or a plugin reads the lines.
-pub(super) fn entries(engine: &Engine, input: &[u8]) -> Option<Told> {
+pub(super) fn entries(engine: &Engine, input: &[u8]) -> Option<EntriesById> {
     entries_of(engine.setup(), input)
 }
 
-fn entries_of(mut setup: Setup, input: &[u8]) -> Option<Told> {
+fn entries_of(mut setup: Setup, input: &[u8]) -> Option<EntriesById> {
     let (tell, told) = channel();
     setup.output = match setup.output {
         Output::Entries { formatters, .. } => {

@@ -14,16 +14,16 @@ use streamfmt_core::json::{Record, Value, ValueKind};
 
 /// What a case is fed with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Input {
+pub enum CaseInput {
     /// All of it is read, then what came out is looked at.
     Whole(Vec<u8>),
     /// What a sink shows is looked at in between.
-    Live(Vec<Step>),
+    Live(Vec<LiveStep>),
 }
 
 /// A step of a live case.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum LiveStep {
     /// These bytes are read.
     Read(Vec<u8>),
     /// The sink takes what has changed.
@@ -32,11 +32,11 @@ pub enum Step {
     Wait(Duration),
 }
 
-impl Input {
+impl CaseInput {
     /// Reads a case's input: one with an `@take` or `@wait` line of its own is live. The error says what is
     /// wrong with a step.
     pub(super) fn read(bytes: &[u8], patches: &[Patch]) -> Result<Self, String> {
-        let mut steps: Vec<Step> = Vec::new();
+        let mut steps: Vec<LiveStep> = Vec::new();
         let mut is_live = false;
         let mut pending = Vec::new();
         for (number, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
@@ -46,7 +46,7 @@ impl Input {
             };
             is_live = true;
             if !pending.is_empty() {
-                steps.push(Step::Read(std::mem::take(&mut pending)));
+                steps.push(LiveStep::Read(std::mem::take(&mut pending)));
             }
             steps.push(step);
         }
@@ -54,7 +54,7 @@ impl Input {
             return Ok(Self::Whole(pending));
         }
         if !pending.is_empty() {
-            steps.push(Step::Read(pending));
+            steps.push(LiveStep::Read(pending));
         }
         Ok(Self::Live(steps))
     }
@@ -64,8 +64,9 @@ impl Input {
         match self {
             Self::Whole(bytes) => Cow::Borrowed(bytes),
             Self::Live(steps) => {
-                let read =
-                    |step: &Step| if let Step::Read(bytes) = step { bytes.clone() } else { Vec::new() };
+                let read = |step: &LiveStep| {
+                    if let LiveStep::Read(bytes) = step { bytes.clone() } else { Vec::new() }
+                };
                 Cow::Owned(steps.iter().flat_map(read).collect())
             }
         }
@@ -73,12 +74,12 @@ impl Input {
 }
 
 /// The step that a line is, if it is one.
-fn step(line: &[u8]) -> Result<Option<Step>, String> {
+fn step(line: &[u8]) -> Result<Option<LiveStep>, String> {
     let Some(words) = line.strip_prefix(b"@").and_then(|words| std::str::from_utf8(words).ok()) else {
         return Ok(None);
     };
     match words.trim().split_once(' ').unwrap_or((words.trim(), "")) {
-        ("take", "") => Ok(Some(Step::Take)),
+        ("take", "") => Ok(Some(LiveStep::Take)),
         ("wait", time) => {
             let wrong = || format!("\"{time}\" is no time (as in @wait 50ms or @wait 2s)");
             let time = time.trim();
@@ -88,7 +89,7 @@ fn step(line: &[u8]) -> Result<Option<Step>, String> {
                 (time.strip_suffix('s').ok_or_else(wrong)?, 1000)
             };
             let number: u32 = number.trim().parse().map_err(|_| wrong())?;
-            Ok(Some(Step::Wait(Duration::from_millis(u64::from(number) * unit))))
+            Ok(Some(LiveStep::Wait(Duration::from_millis(u64::from(number) * unit))))
         }
         ("take", _) => Err("@take stands alone".to_owned()),
         _ => Ok(None),
@@ -146,7 +147,7 @@ mod tests {
 
     fn patched_with(pointer: &str, line: &str) -> String {
         let patch = Patch::new(pointer, "\"s-1\"".to_owned()).unwrap();
-        String::from_utf8(Input::read(line.as_bytes(), &[patch]).unwrap().bytes().into_owned()).unwrap()
+        String::from_utf8(CaseInput::read(line.as_bytes(), &[patch]).unwrap().bytes().into_owned()).unwrap()
     }
 
     #[test]
@@ -161,18 +162,21 @@ mod tests {
 
     #[test]
     fn steps_make_an_input_live() {
-        let input = Input::read(b"{}\n@take\n@wait 50ms\n{}\n{}\n@wait 2s", &[]).unwrap();
+        let input = CaseInput::read(b"{}\n@take\n@wait 50ms\n{}\n{}\n@wait 2s", &[]).unwrap();
         let steps = [
-            Step::Read(b"{}\n".to_vec()),
-            Step::Take,
-            Step::Wait(Duration::from_millis(50)),
-            Step::Read(b"{}\n{}\n".to_vec()),
-            Step::Wait(Duration::from_secs(2)),
+            LiveStep::Read(b"{}\n".to_vec()),
+            LiveStep::Take,
+            LiveStep::Wait(Duration::from_millis(50)),
+            LiveStep::Read(b"{}\n{}\n".to_vec()),
+            LiveStep::Wait(Duration::from_secs(2)),
         ];
-        assert_eq!(input, Input::Live(steps.into()));
+        assert_eq!(input, CaseInput::Live(steps.into()));
         assert_eq!(*input.bytes(), *b"{}\n{}\n{}\n");
-        assert_eq!(Input::read(b"@someone said\n", &[]), Ok(Input::Whole(b"@someone said\n".to_vec())));
-        let told = Input::read(b"{}\n@wait soon\n", &[]).unwrap_err();
+        assert_eq!(
+            CaseInput::read(b"@someone said\n", &[]),
+            Ok(CaseInput::Whole(b"@someone said\n".to_vec()))
+        );
+        let told = CaseInput::read(b"{}\n@wait soon\n", &[]).unwrap_err();
         assert_eq!(told, "line 2: \"soon\" is no time (as in @wait 50ms or @wait 2s)");
     }
 }

@@ -20,8 +20,8 @@ use streamfmt_core::text::clean;
 use streamfmt_core::writer::Writer;
 
 use super::case::Cell;
-use super::input::Input;
-use super::run::{Run, visible};
+use super::input::CaseInput;
+use super::run::{CaseRun, visible};
 use super::witness::Witness;
 use super::{live, marked, pieces};
 use crate::engine::Engine;
@@ -59,15 +59,15 @@ impl FromStr for Chunks {
 }
 
 /// The laws that don't hold for `run`, which is what came out of the cell's input.
-pub(super) fn broken(cell: &Cell, engine: &Engine, run: &Run, chunks: Chunks) -> Vec<String> {
+pub(super) fn broken(cell: &Cell, engine: &Engine, run: &CaseRun, chunks: Chunks) -> Vec<String> {
     let bytes = cell.case.input.bytes();
     let mut broken = Vec::new();
     let whole = match &cell.case.input {
-        Input::Whole(_) => None,
-        Input::Live(_) => {
+        CaseInput::Whole(_) => None,
+        CaseInput::Live(_) => {
             broken.extend(depends_on_run(engine, &cell.case.input, run));
             broken.extend(live::depends_on_pace(engine, &bytes));
-            Some(Run::of(engine, [&*bytes]))
+            Some(CaseRun::of(engine, [&*bytes]))
         }
     };
     let whole = whole.as_ref().unwrap_or(run);
@@ -79,26 +79,31 @@ pub(super) fn broken(cell: &Cell, engine: &Engine, run: &Run, chunks: Chunks) ->
     broken.extend(uncounted(&bytes, &whole.report));
     if cell.is_first {
         let bare = engine.without_plugins();
-        broken.extend(unseen_line(&bare, &bytes, &Run::of(&bare, [&*bytes])));
+        broken.extend(unseen_line(&bare, &bytes, &CaseRun::of(&bare, [&*bytes])));
         broken.extend(undrawn(engine.apart().setup(), &bytes));
     }
     broken
 }
 
 /// Tells it if what came out with marked roles isn't what `plain`, an engine of the writer `text`, makes.
-pub(super) fn mismarked(plain: &Engine, input: &Input, run: &Run) -> Option<String> {
-    let text = Run::of_input(plain, input).text;
+pub(super) fn mismarked(plain: &Engine, input: &CaseInput, run: &CaseRun) -> Option<String> {
+    let text = CaseRun::of_input(plain, input).text;
     let line = marked::first_difference(&run.text, &text)?;
     let shown = visible(text.lines().nth(line - 1).unwrap_or("nothing"));
     Some(format!("without its marks this isn't line {line} of text: «{shown}»"))
 }
 
-fn depends_on_run(engine: &Engine, input: &Input, run: &Run) -> Option<String> {
-    let again = Run::of_input(engine, input);
+fn depends_on_run(engine: &Engine, input: &CaseInput, run: &CaseRun) -> Option<String> {
+    let again = CaseRun::of_input(engine, input);
     (again.text != run.text).then(|| first_difference("again", &again.text, &run.text))
 }
 
-pub(super) fn depends_on_pieces(engine: &Engine, input: &[u8], run: &Run, chunks: Chunks) -> Option<String> {
+pub(super) fn depends_on_pieces(
+    engine: &Engine,
+    input: &[u8],
+    run: &CaseRun,
+    chunks: Chunks,
+) -> Option<String> {
     let mut ways: Vec<(String, Vec<&[u8]>)> = vec![("again".to_owned(), vec![input])];
     let is = |way| chunks == way || chunks == Chunks::All;
     if is(Chunks::Line) {
@@ -116,7 +121,7 @@ pub(super) fn depends_on_pieces(engine: &Engine, input: &[u8], run: &Run, chunks
     }
     let (way, text) = ways
         .into_iter()
-        .map(|(way, pieces)| (way, Run::of(engine, pieces).text))
+        .map(|(way, pieces)| (way, CaseRun::of(engine, pieces).text))
         .find(|(_, text)| *text != run.text)?;
     Some(first_difference(&way, &text, &run.text))
 }
@@ -164,7 +169,7 @@ pub fn uncounted(input: &[u8], report: &Report) -> Option<String> {
 }
 
 /// Finds a line that could as well not be there: then it was lost.
-pub(super) fn unseen_line(engine: &Engine, input: &[u8], run: &Run) -> Option<String> {
+pub(super) fn unseen_line(engine: &Engine, input: &[u8], run: &CaseRun) -> Option<String> {
     let lines = pieces::lines(input);
     // What is said doesn't depend on colours, and loading grammars for each line takes long.
     if lines.len() > MANY_LINES || engine.writer().name == "ansi" {
@@ -181,7 +186,7 @@ pub(super) fn unseen_line(engine: &Engine, input: &[u8], run: &Run) -> Option<St
         };
         let without = lines.iter().enumerate().map(|(at, line)| if at == index { &b"\n"[..] } else { line });
         !may_miss && {
-            let other = Run::of(engine, without);
+            let other = CaseRun::of(engine, without);
             other.text == run.text && counts(&other.report) == counts(&run.report)
         }
     })?;

@@ -7,27 +7,27 @@ use streamfmt_core::outline::Document;
 use streamfmt_core::pipeline::{Output, Pipeline, Report, Setup, Update};
 use streamfmt_core::text::clean;
 
-use super::input::Step;
+use super::input::LiveStep;
 use crate::engine::Engine;
 
 /// A sink takes what has changed this often, as time passes in a case.
 const PACE: Duration = Duration::from_millis(50);
 
 /// What comes of the steps: for each that changes something what is put and dropped, and all that is shown then.
-pub(super) fn play(engine: &Engine, steps: &[Step]) -> (String, Report) {
+pub(super) fn play(engine: &Engine, steps: &[LiveStep]) -> (String, Report) {
     let mut pipeline = updating(engine);
     let mut shown = Shown::default();
     let mut text = String::new();
     let mut since = Duration::ZERO;
     for step in steps {
         let (name, is_due) = match step {
-            Step::Read(bytes) => {
+            LiveStep::Read(bytes) => {
                 // Nothing is written beside the updates.
                 let _ = pipeline.push(bytes, &mut String::new());
                 continue;
             }
-            Step::Take => ("@take".to_owned(), true),
-            Step::Wait(time) => {
+            LiveStep::Take => ("@take".to_owned(), true),
+            LiveStep::Wait(time) => {
                 since += *time;
                 (format!("@wait {}", spelled(*time)), since >= PACE)
             }

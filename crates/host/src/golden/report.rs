@@ -14,8 +14,8 @@ use std::fmt::{self, Write};
 use std::str::FromStr;
 
 use super::case::Cell;
-use super::check::Summary;
-use super::diff::{Diff, Form};
+use super::check::CheckSummary;
+use super::diff::{Diff, DiffForm};
 use super::outcome::{Outcome, State};
 use super::suite::Suite;
 
@@ -24,7 +24,7 @@ pub use human::word;
 
 /// In which form it is told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Kind {
+pub enum ReportKind {
     /// For people.
     #[default]
     Human,
@@ -36,7 +36,7 @@ pub enum Kind {
     Tap,
 }
 
-impl FromStr for Kind {
+impl FromStr for ReportKind {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -52,9 +52,9 @@ impl FromStr for Kind {
 
 /// How differences look for people.
 #[derive(Clone, Debug, Default)]
-pub struct Style {
+pub struct ReportStyle {
     /// Their form.
-    pub form: Form,
+    pub form: DiffForm,
     /// Whether there are colours.
     pub has_color: bool,
     /// Columns of the page; 0 if that isn't known.
@@ -64,26 +64,26 @@ pub struct Style {
 }
 
 /// Tells what became of cells.
-pub struct Report {
-    kind: Kind,
-    style: Style,
+pub struct CheckReport {
+    kind: ReportKind,
+    style: ReportStyle,
     told: usize,
     /// What can only be written once all is known.
     kept: junit::Suites,
     cells: Vec<data::CellLine>,
 }
 
-impl Report {
+impl CheckReport {
     /// A report of this kind.
-    pub fn new(kind: Kind, style: Style) -> Self {
+    pub fn new(kind: ReportKind, style: ReportStyle) -> Self {
         Self { kind, style, told: 0, kept: junit::Suites::default(), cells: Vec::new() }
     }
 
     /// Tells what there is to be tried.
     pub fn begin(&mut self, suite: &Suite, out: &mut dyn Write) -> fmt::Result {
         match self.kind {
-            Kind::Human | Kind::Json | Kind::Junit => Ok(()),
-            Kind::Tap => tap::begin(suite, out),
+            ReportKind::Human | ReportKind::Json | ReportKind::Junit => Ok(()),
+            ReportKind::Tap => tap::begin(suite, out),
         }
     }
 
@@ -91,26 +91,26 @@ impl Report {
     pub fn cell(&mut self, cell: &Cell, outcome: &Outcome, out: &mut dyn Write) -> fmt::Result {
         self.told += 1;
         match self.kind {
-            Kind::Human => human::cell(cell, outcome, &self.style, out),
-            Kind::Json => {
+            ReportKind::Human => human::cell(cell, outcome, &self.style, out),
+            ReportKind::Json => {
                 self.cells.push(data::CellLine::of(cell, outcome, &self.style));
                 Ok(())
             }
-            Kind::Junit => {
+            ReportKind::Junit => {
                 self.kept.add(cell, outcome, &self.style);
                 Ok(())
             }
-            Kind::Tap => tap::cell(self.told, cell, outcome, &self.style, out),
+            ReportKind::Tap => tap::cell(self.told, cell, outcome, &self.style, out),
         }
     }
 
     /// Tells how it went in all.
-    pub fn end(&mut self, suite: &Suite, summary: &Summary, out: &mut dyn Write) -> fmt::Result {
+    pub fn end(&mut self, suite: &Suite, summary: &CheckSummary, out: &mut dyn Write) -> fmt::Result {
         match self.kind {
-            Kind::Human => human::end(suite, summary, out),
-            Kind::Json => data::write(std::mem::take(&mut self.cells), suite, summary, out),
-            Kind::Junit => self.kept.write(suite, summary, out),
-            Kind::Tap => tap::end(self.told, suite, summary, out),
+            ReportKind::Human => human::end(suite, summary, out),
+            ReportKind::Json => data::write(std::mem::take(&mut self.cells), suite, summary, out),
+            ReportKind::Junit => self.kept.write(suite, summary, out),
+            ReportKind::Tap => tap::end(self.told, suite, summary, out),
         }
     }
 }
@@ -138,7 +138,7 @@ fn reason(outcome: &Outcome) -> Option<String> {
 }
 
 /// All that is to be told of a cell that is not fine, in lines without colours.
-fn details(cell: &Cell, outcome: &Outcome, style: &Style) -> String {
+fn details(cell: &Cell, outcome: &Outcome, style: &ReportStyle) -> String {
     let spelled = |diff: &Diff| diff.spelled(style.form, false, style.width).to_string();
     let mut text = String::new();
     if !cell.title().is_empty() {

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use streamfmt_core::pipeline::{Pipeline, Report};
 
-use super::input::Input;
+use super::input::CaseInput;
 use super::live;
 use crate::engine::Engine;
-use crate::plugin::journal::Told;
+use crate::plugin::journal::PluginMessage;
 
 /// What came out of a whole input, and what was counted.
-pub(super) struct Run {
+pub(super) struct CaseRun {
     pub(super) text: String,
     pub(super) report: Report,
     /// What was told of plugins.
@@ -23,7 +23,7 @@ pub(super) struct Run {
     pub(super) fuel: BTreeMap<String, u64>,
 }
 
-impl Run {
+impl CaseRun {
     /// Formats an input that comes in these pieces.
     pub(super) fn of<'a>(engine: &Engine, pieces: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let engine = engine.apart();
@@ -40,10 +40,10 @@ impl Run {
     }
 
     /// Formats the input of a case as it wants it.
-    pub(super) fn of_input(engine: &Engine, input: &Input) -> Self {
+    pub(super) fn of_input(engine: &Engine, input: &CaseInput) -> Self {
         match input {
-            Input::Whole(bytes) => Self::of(engine, [&**bytes]),
-            Input::Live(steps) => {
+            CaseInput::Whole(bytes) => Self::of(engine, [&**bytes]),
+            CaseInput::Live(steps) => {
                 let engine = engine.apart();
                 let (text, report) = live::play(&engine, steps);
                 Self::end(&engine, text, report)
@@ -57,7 +57,7 @@ impl Run {
         let (mut told, mut warnings, mut failures) = (String::new(), 0, Vec::new());
         for one in journal.take() {
             match one {
-                Told::Warning(warning) => {
+                PluginMessage::Warning(warning) => {
                     warnings += 1;
                     let place = match (&warning.path, &warning.place) {
                         (Some(path), Some((_, line, _))) => format!("{path}:{line}"),
@@ -68,7 +68,7 @@ impl Run {
                     told.extend([&warning.to_string(), "\n"]);
                     failures.push(format!("{place}: {}", warning.message.replace('\n', " ")));
                 }
-                Told::Printed(plugin, line) => told.extend([&plugin, ": ", &line, "\n"]),
+                PluginMessage::Printed(plugin, line) => told.extend([&plugin, ": ", &line, "\n"]),
             }
         }
         Self { text, report, told, warnings, failures, fuel: journal.spent() }

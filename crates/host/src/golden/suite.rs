@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::case::{Case, Cell, LARGEST};
-use super::choices::Choices;
+use super::choices::CaseChoices;
 use super::engines::Engines;
-use super::input::Input;
+use super::input::CaseInput;
 use super::report::word;
 use crate::files::{FileError, read_plain};
 use crate::problem::{Problem, Problems};
@@ -32,7 +32,7 @@ pub struct Suite {
 struct Place {
     path: PathBuf,
     name: String,
-    defaults: Arc<Choices>,
+    defaults: Arc<CaseChoices>,
 }
 
 impl Suite {
@@ -49,7 +49,7 @@ impl Suite {
             return suite;
         };
         let above: Vec<&Path> = real.ancestors().skip(1).collect();
-        let mut defaults = Choices::default();
+        let mut defaults = CaseChoices::default();
         if let Some(pack) = above.iter().find(|folder| is_plugin(folder)) {
             defaults.formatting.plugins = vec![(*pack).to_owned()];
         }
@@ -144,7 +144,7 @@ impl Suite {
         children(&path).into_iter().filter_map(below).collect()
     }
 
-    fn folder(&mut self, name: &str, folder: &Path, defaults: &Arc<Choices>, engines: &Engines) {
+    fn folder(&mut self, name: &str, folder: &Path, defaults: &Arc<CaseChoices>, engines: &Engines) {
         let own = folder.join("case.toml");
         let before = self.problems.0.len();
         let choices = if own.exists() {
@@ -154,7 +154,7 @@ impl Suite {
         };
         let file = choices.input.clone().unwrap_or_else(|| folder.join("input.ndjson"));
         let input = match read_plain(&file, LARGEST) {
-            Ok(bytes) => Input::read(&bytes, &choices.patches),
+            Ok(bytes) => CaseInput::read(&bytes, &choices.patches),
             Err(error) => Err(format!(
                 "it can't be read ({error}); put the stream there, or say input = \"…\" in case.toml"
             )),

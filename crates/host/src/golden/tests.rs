@@ -4,7 +4,7 @@ mod plugins;
 use std::fs;
 use std::path::PathBuf;
 
-use super::run::{Run, visible};
+use super::run::{CaseRun, visible};
 use super::*;
 use streamfmt_core::entry::{Line, View};
 use streamfmt_core::formatter::{FormatError, Formatter, Verdict};
@@ -222,9 +222,9 @@ fn laws_that_are_broken_are_noticed() {
     let engine = Engine::builder().dialect("claude").writer("text").build().unwrap();
     let one = format!("{REPLY}\n");
     let two = format!("{one}{}\n", REPLY.replace("\"m\"", "\"n\""));
-    let run = |input: &str| Run::of(&engine, [input.as_bytes()]);
+    let run = |input: &str| CaseRun::of(&engine, [input.as_bytes()]);
     let pieces =
-        |input: &str, run: &Run| laws::depends_on_pieces(&engine, input.as_bytes(), run, Chunks::All);
+        |input: &str, run: &CaseRun| laws::depends_on_pieces(&engine, input.as_bytes(), run, Chunks::All);
 
     assert_eq!(pieces(&two, &run(&two)), None);
     assert_eq!(laws::unseen_line(&engine, two.as_bytes(), &run(&two)), None);

@@ -1,12 +1,12 @@
 //! The plugins that come with the program, as the files they are.
 
-use super::tree::Tree;
+use super::tree::PluginTree;
 
 pub use crate::plugin::built_in::BUILT_IN;
 
 /// The files of the built-in plugin `name`.
-pub(super) fn tree(name: &str) -> Option<Tree> {
+pub(super) fn tree(name: &str) -> Option<PluginTree> {
     let (_, files) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
     let file = |(path, text): &(&str, &str)| ((*path).to_owned(), text.as_bytes().into());
-    Some(Tree { files: files.iter().map(file).collect() })
+    Some(PluginTree { files: files.iter().map(file).collect() })
 }

@@ -31,7 +31,7 @@ impl Disk {
         Installed { own: Some(self.0.join("config/plugins")), data: Some(self.0.join("data")) }
     }
 
-    fn add(&self, name: &str) -> Result<Added, String> {
+    fn add(&self, name: &str) -> Result<Installation, String> {
         self.installed().add(&self.0.join(name), false).map_err(|problem| problem.message)
     }
 }
@@ -73,7 +73,7 @@ fn a_folder_and_its_archives_install_the_same_files() {
     let from_folder = disk.add("source").unwrap();
     assert_eq!((from_folder.files, from_folder.before.is_none()), (3, true));
 
-    let tree = Tree::read(&Files::default(), &disk.0.join("source")).unwrap();
+    let tree = PluginTree::read(&Files::default(), &disk.0.join("source")).unwrap();
     let archive = tree.archive("demo-1.0").unwrap();
     assert_eq!(archive, tree.archive("demo-1.0").unwrap());
     disk.write("demo.tar.gz", archive);

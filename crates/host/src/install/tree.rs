@@ -39,12 +39,12 @@ const ARCHIVES: [&str; 2] = [".tar.gz", ".tgz"];
 
 /// The files of a plugin, by path inside its folder with `/` between the parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tree {
+pub struct PluginTree {
     /// The files.
     pub files: BTreeMap<String, Arc<[u8]>>,
 }
 
-impl Tree {
+impl PluginTree {
     /// The files of a plugin in a folder, in an archive (`.tar.gz`, `.tgz`), or made of a lone Lua file. What
     /// begins with a dot doesn't belong to it, nor do archives beside its `plugin.toml`.
     pub fn read(files: &Files, path: &Path) -> Result<Self, String> {
@@ -244,7 +244,7 @@ impl Unpacked {
     }
 
     /// The files of the plugin: those in the one folder in which they all lie, if there is one.
-    fn into_tree(self) -> Tree {
+    fn into_tree(self) -> PluginTree {
         let top =
             self.files.keys().next().and_then(|name| name.split_once('/')).map(|(top, _)| format!("{top}/"));
         let top = top.filter(|top| {
@@ -257,7 +257,7 @@ impl Unpacked {
             let ends = name.match_indices('/').map(|(at, _)| at + 1).chain([name.len()]);
             ends.into_iter().all(|end| belongs(&name[..end]))
         };
-        Tree { files: inside.filter(|(name, _)| is_part(name)).collect() }
+        PluginTree { files: inside.filter(|(name, _)| is_part(name)).collect() }
     }
 }
 

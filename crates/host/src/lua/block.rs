@@ -48,13 +48,13 @@ pub(super) struct Reader<'a> {
 }
 
 /// A part of an answer: one that may become the title, or a block.
-pub(super) enum Piece {
+pub(super) enum BlockPiece {
     Title { mark: Option<&'static str>, line: Line },
     Line { mark: Option<&'static str>, line: Line },
     Block(Block),
 }
 
-impl Piece {
+impl BlockPiece {
     /// A line of spans.
     fn of(spans: Vec<Span>) -> Self {
         Self::Line { mark: None, line: Line { spans } }
@@ -66,7 +66,7 @@ struct Open {
     items: vec::IntoIter<Value>,
     /// What stands for it if it is a `details`; else it is a list.
     summary: Option<Line>,
-    out: Vec<Piece>,
+    out: Vec<BlockPiece>,
 }
 
 /// What a table is, with what it holds.
@@ -76,7 +76,7 @@ enum Told {
     /// The parts of a `line`.
     Line(Vec<Value>),
     /// One with another type.
-    Typed(String, Fields),
+    Typed(String, BlockFields),
 }
 
 impl Told {
@@ -84,7 +84,7 @@ impl Told {
         Ok(match kind_of(table) {
             None => Self::List(list_of(table, NO_LIST)?),
             Some(kind) if kind == "line" => Self::Line(bare(places(table, |_| Ok(()))?)),
-            Some(kind) => Self::Typed(kind, Fields::of(table)?),
+            Some(kind) => Self::Typed(kind, BlockFields::of(table)?),
         })
     }
 }
@@ -146,9 +146,9 @@ fn key_name(key: &Value) -> String {
 }
 
 /// The fields of a table.
-pub(super) struct Fields(Vec<(String, Value)>);
+pub(super) struct BlockFields(Vec<(String, Value)>);
 
-impl Fields {
+impl BlockFields {
     fn of(table: &Table) -> Result<Self, Wrong> {
         let mut fields = Vec::with_capacity(4);
         let mut left = MOST_FIELDS;
@@ -193,14 +193,14 @@ impl<'a> Reader<'a> {
             Kind::Call | Kind::Result | Kind::Plan | Kind::Notice | Kind::Outcome | Kind::Unknown
         );
         match pieces.next_if(|piece| match piece {
-            Piece::Title { .. } => true,
-            Piece::Line { .. } => is_titled,
-            Piece::Block(_) => false,
+            BlockPiece::Title { .. } => true,
+            BlockPiece::Line { .. } => is_titled,
+            BlockPiece::Block(_) => false,
         }) {
-            Some(Piece::Title { mark, line }) => {
+            Some(BlockPiece::Title { mark, line }) => {
                 view = View { mark, ..view.retitled(line) };
             }
-            Some(Piece::Line { mark, line }) => {
+            Some(BlockPiece::Line { mark, line }) => {
                 view = View { mark: mark.or(view.mark), ..view.retitled(line) };
             }
             _ => {}
@@ -233,7 +233,7 @@ impl<'a> Reader<'a> {
         Ok(line)
     }
 
-    fn pieces(&self, answer: Value) -> Result<Vec<Piece>, Wrong> {
+    fn pieces(&self, answer: Value) -> Result<Vec<BlockPiece>, Wrong> {
         let mut open: Vec<Open> = Vec::new();
         let mut out = Vec::new();
         let mut next = Some(answer);
@@ -251,7 +251,7 @@ impl<'a> Reader<'a> {
                             match done.summary {
                                 Some(summary) => {
                                     let body = blocks(done.out);
-                                    into.push(Piece::Block(Block::Details { summary, body }));
+                                    into.push(BlockPiece::Block(Block::Details { summary, body }));
                                 }
                                 None => into.extend(done.out),
                             }
@@ -282,7 +282,7 @@ impl<'a> Reader<'a> {
                     continue;
                 }
                 Told::Line(parts) => {
-                    let piece = Piece::of(self.spans_in(&parts, &Role::of("text"))?);
+                    let piece = BlockPiece::of(self.spans_in(&parts, &Role::of("text"))?);
                     open.last_mut().map_or(&mut out, |list| &mut list.out).push(piece);
                     continue;
                 }
@@ -296,10 +296,10 @@ impl<'a> Reader<'a> {
     }
 
     /// A table with a type, other than a list or details.
-    fn piece(&self, kind: &str, mut fields: Fields) -> Result<Piece, Wrong> {
+    fn piece(&self, kind: &str, mut fields: BlockFields) -> Result<BlockPiece, Wrong> {
         let block = match kind {
             "span" | "path" | "link" => {
-                return Ok(Piece::of(vec![self.span(kind, fields, &Role::of("text"))?]));
+                return Ok(BlockPiece::of(vec![self.span(kind, fields, &Role::of("text"))?]));
             }
             "text" => {
                 let role = self.role(&mut fields, &Role::of("text"))?;
@@ -342,27 +342,27 @@ impl<'a> Reader<'a> {
             other => return Err(format!("there is no block of type \"{other}\"")),
         };
         self.count(0)?;
-        Ok(Piece::Block(block))
+        Ok(BlockPiece::Block(block))
     }
 
     /// A text where a block may stand: one line, or verbatim text.
-    fn text_piece(&self, value: &Value, role: Role) -> Result<Piece, Wrong> {
+    fn text_piece(&self, value: &Value, role: Role) -> Result<BlockPiece, Wrong> {
         let text = self.text(value, "what is returned")?;
         Ok(if text.contains('\n') || text.len() > SHORT {
-            Piece::Block(Block::text(role, text.trimmed_end()))
+            BlockPiece::Block(Block::text(role, text.trimmed_end()))
         } else {
-            Piece::Line { mark: None, line: Line::of(role, text) }
+            BlockPiece::Line { mark: None, line: Line::of(role, text) }
         })
     }
 
     /// The text of a `code`: without the blanks at its end, unless it is to be exact.
-    fn code(&self, fields: &mut Fields) -> Result<Text, Wrong> {
+    fn code(&self, fields: &mut BlockFields) -> Result<Text, Wrong> {
         let text = self.text(&fields.take("text"), "sf.code")?;
         let is_exact = matches!(fields.take("exact"), Value::Boolean(true));
         Ok(if is_exact { without_last_feed(text) } else { text.trimmed_end() })
     }
 
-    fn header(&self, mut fields: Fields) -> Result<Piece, Wrong> {
+    fn header(&self, mut fields: BlockFields) -> Result<BlockPiece, Wrong> {
         let mark = match fields.take("mark") {
             Value::Nil => Some("call"),
             Value::Boolean(false) => None,
@@ -386,10 +386,10 @@ impl<'a> Reader<'a> {
             line.spans.push(Span::new("text", Text::own(" ")));
         }
         line.spans.extend(arg.spans);
-        Ok(Piece::Title { mark, line })
+        Ok(BlockPiece::Title { mark, line })
     }
 
-    fn note(&self, mut fields: Fields) -> Result<Piece, Wrong> {
+    fn note(&self, mut fields: BlockFields) -> Result<BlockPiece, Wrong> {
         let level = self.text(&fields.take("level"), "the level of sf.note")?;
         let (mark, role) = match &*level {
             "info" => ("notice", "notice"),
@@ -402,11 +402,11 @@ impl<'a> Reader<'a> {
         let line = match fields.take("text") {
             text @ Value::Table(_) => self.line(&text, &Role::of(role))?,
             text => match self.text_piece(&text, Role::of(role))? {
-                Piece::Line { line, .. } | Piece::Title { line, .. } => line,
-                Piece::Block(block) => return Ok(Piece::Block(block)),
+                BlockPiece::Line { line, .. } | BlockPiece::Title { line, .. } => line,
+                BlockPiece::Block(block) => return Ok(BlockPiece::Block(block)),
             },
         };
-        Ok(Piece::Line { mark: Some(mark), line })
+        Ok(BlockPiece::Line { mark: Some(mark), line })
     }
 
     /// A value inside a line.
@@ -422,7 +422,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A table with a type inside a line.
-    fn span(&self, kind: &str, mut fields: Fields, role: &Role) -> Result<Span, Wrong> {
+    fn span(&self, kind: &str, mut fields: BlockFields, role: &Role) -> Result<Span, Wrong> {
         let usual = match kind {
             "span" | "text" => role,
             "path" => &Role::of("call.arg"),
@@ -480,7 +480,7 @@ impl<'a> Reader<'a> {
         if value.is_nil() { Ok(None) } else { self.text(value, what).map(Some) }
     }
 
-    fn role(&self, fields: &mut Fields, usual: &Role) -> Result<Role, Wrong> {
+    fn role(&self, fields: &mut BlockFields, usual: &Role) -> Result<Role, Wrong> {
         match self.optional(&fields.take("role"), "role")? {
             Some(name) => {
                 let role = Role::parse(&name).ok_or_else(|| format!("\"{name}\" is no name of a role"))?;
@@ -508,12 +508,12 @@ impl<'a> Reader<'a> {
 }
 
 /// The blocks of pieces, with lines that stand together in one block.
-fn blocks(pieces: impl IntoIterator<Item = Piece>) -> Vec<Block> {
+fn blocks(pieces: impl IntoIterator<Item = BlockPiece>) -> Vec<Block> {
     let mut body: Vec<Block> = Vec::new();
     for piece in pieces {
         match piece {
-            Piece::Block(block) => body.push(block),
-            Piece::Title { line, .. } | Piece::Line { line, .. } => match body.last_mut() {
+            BlockPiece::Block(block) => body.push(block),
+            BlockPiece::Title { line, .. } | BlockPiece::Line { line, .. } => match body.last_mut() {
                 Some(Block::Lines { lines }) => lines.push(line),
                 _ => body.push(Block::line(line)),
             },

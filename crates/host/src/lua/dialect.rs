@@ -36,14 +36,14 @@ const KEPT: &str = "the line is kept as it is";
 
 /// What a plugin registered as a dialect.
 #[derive(Clone)]
-pub(super) struct Registration {
+pub(super) struct DialectRegistration {
     pub(super) name: String,
     pub(super) detect: Option<Function>,
     pub(super) parse: Function,
     pub(super) finish: Option<Function>,
 }
 
-impl Registration {
+impl DialectRegistration {
     /// Reads `sf.dialect(name, spec)`.
     pub(super) fn read(name: &str, spec: &Table) -> Result<Self, String> {
         super::plugin::check_name(name, "dialect")?;
@@ -84,7 +84,7 @@ pub(crate) fn dialect_plugins(plugins: &Rc<Plugins>) -> Vec<DialectPlugin> {
 struct Scripted {
     plugins: SendWrapper<Rc<Plugins>>,
     who: Who,
-    dialect: SendWrapper<Registration>,
+    dialect: SendWrapper<DialectRegistration>,
     /// What the script may know of the run: what it told itself.
     session: Session,
 }

@@ -8,17 +8,17 @@ use mlua::{Function, Table, Value};
 use streamfmt_core::item::{Action, Item, Kind};
 
 use super::{dialect, writer};
-use crate::tools::field::{Field, FieldValue};
+use crate::tools::field::{FieldValue, ToolField};
 use crate::tools::pattern::{Pattern, Rule};
 use crate::tools::rule::{Origin, ToolRule};
 use crate::tools::template::Template;
 
 /// A rule whose answers know where they come from.
-type SourcedRule = Rule<(Answer, Rc<Source>)>;
+type SourcedRule = Rule<(FieldAnswer, Rc<AnswerSource>)>;
 
 /// What a plugin says of a field.
 #[derive(Clone, Debug)]
-pub(crate) enum Answer {
+pub(crate) enum FieldAnswer {
     /// A text with fields in it.
     Template(Template),
     /// A word: a glyph, a role, what is folded.
@@ -27,7 +27,7 @@ pub(crate) enum Answer {
     Function(Function),
 }
 
-impl From<FieldValue> for Answer {
+impl From<FieldValue> for FieldAnswer {
     fn from(value: FieldValue) -> Self {
         match value {
             FieldValue::Template(template) => Self::Template(template),
@@ -38,7 +38,7 @@ impl From<FieldValue> for Answer {
 
 /// Where an answer comes from.
 #[derive(Debug, Default)]
-pub(crate) struct Source {
+pub(crate) struct AnswerSource {
     /// Which tools were meant, or which kind.
     pub(crate) pattern: String,
     /// Where it was registered.
@@ -49,9 +49,9 @@ pub(crate) struct Source {
 #[derive(Default)]
 pub(crate) struct Registered {
     rules: Vec<SourcedRule>,
-    views: Vec<(Viewed, Function, Rc<Source>)>,
-    hooks: Vec<(Event, Function)>,
-    dialects: Vec<dialect::Registration>,
+    views: Vec<(Viewed, Function, Rc<AnswerSource>)>,
+    hooks: Vec<(HookEvent, Function)>,
+    dialects: Vec<dialect::DialectRegistration>,
     writers: Vec<writer::Registration>,
 }
 
@@ -96,7 +96,7 @@ impl Viewed {
 
 /// What a plugin may wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum HookEvent {
     /// The first item is about to come.
     Start,
     /// The input has ended.
@@ -105,7 +105,7 @@ pub(super) enum Event {
     Item(Kind),
 }
 
-impl Event {
+impl HookEvent {
     /// Its name.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -121,7 +121,7 @@ impl Registered {
     pub(super) fn of_profile(rules: &[ToolRule]) -> Self {
         let read = |rule: &ToolRule| {
             Rule::read(rule, |value, origin| {
-                let source = Source { pattern: rule.pattern.clone(), origin: Some(origin.clone()) };
+                let source = AnswerSource { pattern: rule.pattern.clone(), origin: Some(origin.clone()) };
                 (value.into(), Rc::new(source))
             })
         };
@@ -135,7 +135,7 @@ impl Registered {
 
     /// Takes `sf.tool`.
     pub(super) fn tool(&mut self, pattern: &str, spec: &Table, origin: Option<Origin>) -> Result<(), String> {
-        let source = Rc::new(Source { pattern: pattern.to_owned(), origin });
+        let source = Rc::new(AnswerSource { pattern: pattern.to_owned(), origin });
         let pattern = Pattern::parse(pattern)?;
         let mut fields = Vec::new();
         let mut wrong = None;
@@ -161,7 +161,7 @@ impl Registered {
         function: Function,
         origin: Option<Origin>,
     ) -> Result<(), String> {
-        let source = Source { pattern: kind.to_owned(), origin };
+        let source = AnswerSource { pattern: kind.to_owned(), origin };
         let of = match kind_named(kind) {
             Some(Kind::Call | Kind::Result) => {
                 return Err(format!("a {kind} belongs to a tool: sf.tool(\"*\", …)"));
@@ -177,9 +177,9 @@ impl Registered {
     /// Takes `sf.on`.
     pub(super) fn on(&mut self, kind: &str, function: Function) -> Result<(), String> {
         let event = match kind {
-            "session.start" => Event::Start,
-            "session.end" => Event::End,
-            kind => Event::Item(kind_named(kind).ok_or_else(|| {
+            "session.start" => HookEvent::Start,
+            "session.end" => HookEvent::End,
+            kind => HookEvent::Item(kind_named(kind).ok_or_else(|| {
                 format!("there is no kind \"{kind}\" (session.start, session.end, {})", kinds())
             })?),
         };
@@ -192,10 +192,10 @@ impl Registered {
         let place = |origin: Option<&Origin>| origin.map(|origin| (origin.file.clone(), origin.line));
         let tools = self.rules.iter().map(|rule| {
             let source = rule.fields.first().map(|(_, (_, source))| source);
-            let is_said = |field: Field| rule.fields.iter().any(|(said, ..)| *said == field);
+            let is_said = |field: ToolField| rule.fields.iter().any(|(said, ..)| *said == field);
             Hook {
                 what: format!("tool {}", source.map_or("", |source| source.pattern.as_str())),
-                fields: Field::ALL
+                fields: ToolField::ALL
                     .iter()
                     .filter(|(field, _)| is_said(*field))
                     .map(|(_, name)| *name)
@@ -236,7 +236,7 @@ impl Registered {
         if self.dialects.iter().any(|known| known.name == name) {
             return Err(format!("there are two dialects {name}"));
         }
-        self.dialects.push(dialect::Registration::read(name, spec)?);
+        self.dialects.push(dialect::DialectRegistration::read(name, spec)?);
         Ok(())
     }
 
@@ -253,7 +253,9 @@ impl Registered {
     pub(super) fn roles(&self) -> impl Iterator<Item = (&str, Option<&Origin>)> {
         let fields = self.rules.iter().flat_map(|rule| &rule.fields);
         let of_tools = fields.filter_map(|(field, (answer, source))| match answer {
-            Answer::Word(role) if *field == Field::Role => Some((role.as_str(), source.origin.as_ref())),
+            FieldAnswer::Word(role) if *field == ToolField::Role => {
+                Some((role.as_str(), source.origin.as_ref()))
+            }
             _ => None,
         });
         of_tools.chain(self.writers.iter().flat_map(writer::Registration::roles).map(|role| (role, None)))
@@ -265,35 +267,35 @@ impl Registered {
     }
 
     /// The dialects, in the order registered.
-    pub(super) fn dialects(&self) -> &[dialect::Registration] {
+    pub(super) fn dialects(&self) -> &[dialect::DialectRegistration] {
         &self.dialects
     }
 
     /// Whether something waits for an event.
-    pub(super) fn waits_for(&self, event: Event) -> bool {
+    pub(super) fn waits_for(&self, event: HookEvent) -> bool {
         self.hooks.iter().any(|(waiting, _)| *waiting == event)
     }
 
     /// What waits for an event, in the order registered.
-    pub(super) fn hooks(&self, event: Event) -> impl Iterator<Item = &Function> {
+    pub(super) fn hooks(&self, event: HookEvent) -> impl Iterator<Item = &Function> {
         self.hooks.iter().filter(move |(waiting, _)| *waiting == event).map(|(_, function)| function)
     }
 }
 
 /// One step of a walk: whose it is, and what is said.
 #[derive(Clone, Debug)]
-pub(crate) struct Step {
+pub(crate) struct LadderStep {
     pub(crate) who: Who,
-    pub(crate) answer: Answer,
-    pub(crate) source: Rc<Source>,
+    pub(crate) answer: FieldAnswer,
+    pub(crate) source: Rc<AnswerSource>,
 }
 
 /// Who is asked for each field of one tool, or for one kind, from the top down.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ladder {
-    fields: [Vec<Step>; 8],
+    fields: [Vec<LadderStep>; 8],
     /// For whole records and for other kinds than calls and results.
-    pub(crate) views: Vec<Step>,
+    pub(crate) views: Vec<LadderStep>,
 }
 
 impl Ladder {
@@ -307,7 +309,7 @@ impl Ladder {
         for (who, registered) in layers.rev() {
             for rule in Rule::fitting(&registered.rules, tool, action) {
                 for (field, (answer, source)) in &rule.fields {
-                    let step = Step { who, answer: answer.clone(), source: Rc::clone(source) };
+                    let step = LadderStep { who, answer: answer.clone(), source: Rc::clone(source) };
                     ladder.fields[*field as usize].push(step);
                 }
             }
@@ -323,9 +325,9 @@ impl Ladder {
         let mut ladder = Self::default();
         for (who, registered) in layers.rev() {
             let fitting = registered.views.iter().rev().filter(|(of, ..)| *of == viewed);
-            ladder.views.extend(fitting.map(|(_, function, source)| Step {
+            ladder.views.extend(fitting.map(|(_, function, source)| LadderStep {
                 who,
-                answer: Answer::Function(function.clone()),
+                answer: FieldAnswer::Function(function.clone()),
                 source: Rc::clone(source),
             }));
         }
@@ -333,7 +335,7 @@ impl Ladder {
     }
 
     /// A walk of one step for `field`.
-    pub(super) fn of_step(field: Field, step: &Step) -> Rc<Self> {
+    pub(super) fn of_step(field: ToolField, step: &LadderStep) -> Rc<Self> {
         let mut ladder = Self::default();
         ladder.fields[field as usize].push(step.clone());
         Rc::new(ladder)
@@ -345,7 +347,7 @@ impl Ladder {
     }
 
     /// Who is asked for `field`.
-    pub(crate) fn field(&self, field: Field) -> &[Step] {
+    pub(crate) fn field(&self, field: ToolField) -> &[LadderStep] {
         &self.fields[field as usize]
     }
 
@@ -357,43 +359,46 @@ impl Ladder {
     }
 
     /// Who says what a call was asked to do.
-    pub(super) fn retells_call(&self) -> impl Iterator<Item = &Step> {
-        self.field(Field::Arg).iter().chain(self.field(Field::Call))
+    pub(super) fn retells_call(&self) -> impl Iterator<Item = &LadderStep> {
+        self.field(ToolField::Arg).iter().chain(self.field(ToolField::Call))
     }
 
     /// Whether one function is all that plugins say of this item.
     pub(super) fn is_lone(&self, item: &Item) -> bool {
         let mut steps = self.steps(item).filter(|step| step.who != Who::Profile);
-        steps.next().is_some_and(|step| matches!(step.answer, Answer::Function(_))) && steps.next().is_none()
+        steps.next().is_some_and(|step| matches!(step.answer, FieldAnswer::Function(_)))
+            && steps.next().is_none()
     }
 
     /// All that is said of this item.
-    fn steps(&self, item: &Item) -> impl Iterator<Item = &Step> {
-        let fields = Field::of_kind(item.kind);
+    fn steps(&self, item: &Item) -> impl Iterator<Item = &LadderStep> {
+        let fields = ToolField::of_kind(item.kind);
         let views = if fields.is_empty() { &self.views[..] } else { &[] };
         fields.iter().flat_map(|field| self.field(*field)).chain(views)
     }
 }
 
-fn read_field(key: &Value, value: Value) -> Result<(Field, Answer), String> {
+fn read_field(key: &Value, value: Value) -> Result<(ToolField, FieldAnswer), String> {
     let key = match key {
         Value::String(key) => key.to_string_lossy(),
         other => return Err(format!("a field has a name, not a {}", other.type_name())),
     };
-    let Some(field) = Field::named(&key) else {
-        let hint = crate::problem::suggestion(&key, Field::ALL.map(|(_, name)| name));
+    let Some(field) = ToolField::named(&key) else {
+        let hint = crate::problem::suggestion(&key, ToolField::ALL.map(|(_, name)| name));
         return Err(format!("there is no field \"{key}\" {hint}"));
     };
     let answer = match value {
-        Value::Function(function) if !matches!(field, Field::Icon | Field::Role | Field::Collapse) => {
-            Answer::Function(function)
+        Value::Function(function)
+            if !matches!(field, ToolField::Icon | ToolField::Role | ToolField::Collapse) =>
+        {
+            FieldAnswer::Function(function)
         }
-        Value::String(text) if !matches!(field, Field::Call | Field::Result) => {
+        Value::String(text) if !matches!(field, ToolField::Call | ToolField::Result) => {
             let value = FieldValue::parse(field, &text.to_string_lossy());
             value.map_err(|wrong| format!("{key}: {wrong}"))?.into()
         }
-        Value::Boolean(true) if field == Field::Collapse => Answer::Word("both".to_owned()),
-        Value::Boolean(false) if field == Field::Collapse => Answer::Word("none".to_owned()),
+        Value::Boolean(true) if field == ToolField::Collapse => FieldAnswer::Word("both".to_owned()),
+        Value::Boolean(false) if field == ToolField::Collapse => FieldAnswer::Word("none".to_owned()),
         other => return Err(format!("{key} can't be a {}", other.type_name())),
     };
     Ok((field, answer))

@@ -5,7 +5,7 @@ use streamfmt_core::entry::{Block, DiffLines, Hunk, Line, LineChange, ListItem, 
 use streamfmt_core::formatter::hunks;
 use streamfmt_core::text::Text;
 
-use super::block::{Fields, Piece, Reader, Wrong, get, kind_of, list_of, number, places};
+use super::block::{BlockFields, BlockPiece, Reader, Wrong, get, kind_of, list_of, number, places};
 use super::item::type_name;
 use super::vm::bounded;
 
@@ -15,7 +15,7 @@ const MOST_COMPARED: usize = 20_000;
 const MOST_CELLS: usize = 1_000;
 
 impl Reader<'_> {
-    pub(super) fn table(&self, mut fields: Fields) -> Result<Piece, Wrong> {
+    pub(super) fn table(&self, mut fields: BlockFields) -> Result<BlockPiece, Wrong> {
         let head = self.cells(&fields.take("head"), &Role::of("table.head"))?;
         let mut rows = Vec::new();
         let Value::Table(told) = fields.take("rows") else {
@@ -25,7 +25,7 @@ impl Reader<'_> {
             rows.push(self.cells(&row, &Role::of("text"))?);
         }
         let block = Block::Table { head, rows };
-        Ok(Piece::Block(match fields.take("title") {
+        Ok(BlockPiece::Block(match fields.take("title") {
             Value::Nil => block,
             title => Block::Details {
                 summary: self.line(&title, &Role::of("details.summary"))?,
@@ -125,7 +125,7 @@ impl Reader<'_> {
     }
 
     /// The hunks of a diff: given as such, or found between two texts.
-    pub(super) fn hunks(&self, mut fields: Fields) -> Result<Vec<Hunk>, Wrong> {
+    pub(super) fn hunks(&self, mut fields: BlockFields) -> Result<Vec<Hunk>, Wrong> {
         match fields.take("hunks") {
             Value::Nil => {}
             Value::Table(hunks) => return self.given_hunks(&hunks),

@@ -16,9 +16,9 @@ use super::memory::Memory;
 use super::meter::Meter;
 use super::sight::Current;
 use super::vm::{self, Stop, Trip, Vm};
-use crate::plugin::Shown;
+use crate::plugin::OutputContext;
 use crate::plugin::journal::{Journal, Warning};
-use crate::plugin::pack::{Layer, Pack};
+use crate::plugin::pack::{Pack, PluginLayer};
 
 /// So many limits are run into before a plugin is off for the run.
 pub(super) const MOST_TRIPS: u32 = 3;
@@ -29,7 +29,7 @@ const MOST_ROLES: usize = 256;
 
 /// A plugin that runs.
 pub(crate) struct Running {
-    layer: Layer,
+    layer: PluginLayer,
     pack: Arc<Pack>,
     vm: Vm,
     plugin: Rc<Plugin>,
@@ -55,10 +55,10 @@ pub(super) struct Failure {
 impl Running {
     /// Makes a machine for a plugin and runs its file.
     pub(super) fn load(
-        layer: Layer,
+        layer: PluginLayer,
         pack: &Arc<Pack>,
         current: &Rc<Current>,
-        shown: Shown,
+        shown: OutputContext,
         journal: &Journal,
         meter: &Rc<Meter>,
     ) -> Result<Self, Box<Failure>> {
@@ -93,7 +93,7 @@ impl Running {
     fn make(
         pack: &Arc<Pack>,
         current: &Rc<Current>,
-        shown: Shown,
+        shown: OutputContext,
         journal: &Journal,
         plugin: &Rc<Plugin>,
     ) -> mlua::Result<(Vm, Table, Table)> {
@@ -122,7 +122,7 @@ impl Running {
     }
 
     /// How high it stands.
-    pub(crate) fn layer(&self) -> Layer {
+    pub(crate) fn layer(&self) -> PluginLayer {
         self.layer
     }
 
@@ -371,8 +371,8 @@ const LIMITS: &[&str] = &[
 ];
 
 /// The tables `ctx` and `ctx.state`.
-fn context(lua: &Lua, options: Table, shown: Shown) -> mlua::Result<(Table, Table)> {
-    let Shown { limits, is_page } = shown;
+fn context(lua: &Lua, options: Table, shown: OutputContext) -> mlua::Result<(Table, Table)> {
+    let OutputContext { limits, is_page } = shown;
     let (context, state) = (lua.create_table()?, lua.create_table()?);
     let told = lua.create_table()?;
     let limits = [

@@ -18,8 +18,8 @@ use super::meter::Meter;
 use super::plugin::{Failure, Running};
 use super::sight::Current;
 use crate::plugin::journal::{Journal, Warning, short};
-use crate::plugin::pack::{Layer, Pack};
-use crate::plugin::{Chosen, Names, Shown, WriterName};
+use crate::plugin::pack::{Pack, PluginLayer};
+use crate::plugin::{AddedNames, Chosen, OutputContext, WriterName};
 use crate::tools::rule::ToolRule;
 
 /// Failures that are kept until somebody counts them: nothing that is formatted without end may pile them up.
@@ -60,8 +60,8 @@ impl Drop for Plugins {
 
 impl Plugins {
     /// What plugins add to the names that may be chosen. They are loaded for it, and nothing is told.
-    pub(crate) fn names(chosen: &[Chosen]) -> Names {
-        let plugins = Self::load(chosen, &[], Shown::default(), &Journal::default(), false);
+    pub(crate) fn names(chosen: &[Chosen]) -> AddedNames {
+        let plugins = Self::load(chosen, &[], OutputContext::default(), &Journal::default(), false);
         let (mut dialects, mut writers) = (Vec::new(), Vec::new());
         for plugin in &plugins.all {
             let registered = plugin.registered();
@@ -73,14 +73,14 @@ impl Plugins {
                 is_log: writer.is_log,
             }));
         }
-        Names { dialects, writers }
+        AddedNames { dialects, writers }
     }
 
     /// Loads plugins, the lowest first. One that fails is left out.
     pub(crate) fn load(
         chosen: &[Chosen],
         rules: &[ToolRule],
-        shown: Shown,
+        shown: OutputContext,
         journal: &Journal,
         is_inline: bool,
     ) -> Self {
@@ -106,7 +106,7 @@ impl Plugins {
                 }
             }
         }
-        plugins.below_rules = plugins.all.iter().filter(|plugin| plugin.layer() == Layer::Pack).count();
+        plugins.below_rules = plugins.all.iter().filter(|plugin| plugin.layer() == PluginLayer::Pack).count();
         plugins
     }
 
@@ -119,7 +119,14 @@ impl Plugins {
     /// what it did wrong.
     pub(crate) fn hooks_of(pack: &Arc<Pack>, journal: &Journal) -> Result<Vec<Hook>, Box<Warning>> {
         let current = Rc::new(Current::default());
-        match Running::load(Layer::Run, pack, &current, Shown::default(), journal, &Rc::default()) {
+        match Running::load(
+            PluginLayer::Run,
+            pack,
+            &current,
+            OutputContext::default(),
+            journal,
+            &Rc::default(),
+        ) {
             Ok(plugin) => {
                 let mut hooks = plugin.registered().hooks_of_all();
                 let Redaction { secrets, emails, home, own } = plugin.redaction();

@@ -17,13 +17,13 @@ use streamfmt_core::text::Text;
 use super::block::{Reader, Wrong, kind_of, string};
 use super::give::to_lua;
 use super::item::{Handle, close};
-use super::layers::{Answer, Event, Ladder, Step, Viewed, Who};
+use super::layers::{FieldAnswer, HookEvent, Ladder, LadderStep, Viewed, Who};
 use super::memory::Memory;
 use super::plugin::Running;
 use super::plugins::{Plugins, assert_on_thread};
 use super::vm::Stop;
 use crate::tools::amend::{About, Amended, Amender, Answers, Argument, Given, SHORT};
-use crate::tools::field::Field;
+use crate::tools::field::ToolField;
 use crate::tools::pattern::PerTool;
 
 pub(crate) use answers::plain;
@@ -79,20 +79,20 @@ impl Walk<'_> {
 }
 
 impl Answers for Walk<'_> {
-    fn has(&self, field: Field) -> bool {
+    fn has(&self, field: ToolField) -> bool {
         !self.asked.ladder.field(field).is_empty()
     }
 
-    fn word(&self, field: Field) -> Option<&str> {
+    fn word(&self, field: ToolField) -> Option<&str> {
         self.asked.ladder.field(field).iter().find_map(|step| match &step.answer {
-            Answer::Word(word) if !self.scripts.plugins.get(step.who).is_some_and(Running::is_off) => {
+            FieldAnswer::Word(word) if !self.scripts.plugins.get(step.who).is_some_and(Running::is_off) => {
                 Some(word.as_str())
             }
             _ => None,
         })
     }
 
-    fn line(&self, field: Field, role: &Role) -> Given<Line> {
+    fn line(&self, field: ToolField, role: &Role) -> Given<Line> {
         self.scripts.line(self.asked, field, role)
     }
 
@@ -106,10 +106,10 @@ impl Answers for Walk<'_> {
         if about.item.kind != Kind::Result || about.call.is_none() {
             return false;
         }
-        let is_said = |step: &Step| match &step.answer {
-            Answer::Template(template) => about.fills_call(template),
-            Answer::Function(_) => !self.scripts.plugins.get(step.who).is_some_and(Running::is_off),
-            Answer::Word(_) => false,
+        let is_said = |step: &LadderStep| match &step.answer {
+            FieldAnswer::Template(template) => about.fills_call(template),
+            FieldAnswer::Function(_) => !self.scripts.plugins.get(step.who).is_some_and(Running::is_off),
+            FieldAnswer::Word(_) => false,
         };
         self.asked.ladder.retells_call().any(is_said)
     }
@@ -146,12 +146,12 @@ impl Scripts {
     /// What is said of the item from step `from` of its walk on.
     fn whole(&self, asked: &Asked<'_>, from: usize) -> Verdict {
         let steps = match asked.item.kind {
-            Kind::Call => asked.ladder.field(Field::Call),
-            Kind::Result => asked.ladder.field(Field::Result),
+            Kind::Call => asked.ladder.field(ToolField::Call),
+            Kind::Result => asked.ladder.field(ToolField::Result),
             _ => &asked.ladder.views,
         };
         for (at, step) in steps.iter().enumerate().skip(from) {
-            let Answer::Function(function) = &step.answer else { continue };
+            let FieldAnswer::Function(function) = &step.answer else { continue };
             match self.ask_whole(asked, step, function, at + 1) {
                 Given::Use(view) => {
                     return Verdict::Show(Walk { scripts: self, asked }.amended().collapsed(view));
@@ -178,7 +178,13 @@ impl Scripts {
         }
     }
 
-    fn ask_whole(&self, asked: &Asked<'_>, step: &Step, function: &Function, next: usize) -> Given<View> {
+    fn ask_whole(
+        &self,
+        asked: &Asked<'_>,
+        step: &LadderStep,
+        function: &Function,
+        next: usize,
+    ) -> Given<View> {
         let Some(plugin) = self.plugins.get(step.who).filter(|plugin| !plugin.is_off()) else {
             return Given::Nothing;
         };
@@ -207,7 +213,7 @@ impl Scripts {
     fn below_of_call(&self, call: &Item, session: &Session, who: Who) -> Verdict {
         let asked =
             Asked { item: call, session, call: None, ladder: self.ladder(call, None), is_frame: false };
-        let steps = asked.ladder.field(Field::Call);
+        let steps = asked.ladder.field(ToolField::Call);
         let from = steps.iter().position(|step| self.plugins.is_below(step.who, who)).unwrap_or(steps.len());
         self.plugins.current.show(call, None, session, || self.whole(&asked, from))
     }
@@ -246,11 +252,11 @@ impl Scripts {
     }
 
     /// The first answer to a field, as one line.
-    fn line(&self, asked: &Asked<'_>, field: Field, role: &Role) -> Given<Line> {
+    fn line(&self, asked: &Asked<'_>, field: ToolField, role: &Role) -> Given<Line> {
         let of_text = |text| Line::of(role.clone(), text);
         self.first(asked, field, of_text, |reader, value| {
             let line = reader.line(&value, role)?;
-            if field != Field::Summary {
+            if field != ToolField::Summary {
                 return Ok(Some(line));
             }
             let view = View { title: line, ..View::default() };
@@ -261,7 +267,7 @@ impl Scripts {
     /// The first answer to what a call's argument is.
     fn argument(&self, asked: &Asked<'_>, role: &Role) -> Given<Argument> {
         let of_text = |text| Argument::of(role, text);
-        self.first(asked, Field::Arg, of_text, |reader, value| match value {
+        self.first(asked, ToolField::Arg, of_text, |reader, value| match value {
             Value::String(text) => Ok(Some(Argument::of(role, Text::clean_owned(string(&text))))),
             value => {
                 let line = reader.line(&value, role)?;
@@ -279,7 +285,7 @@ impl Scripts {
     fn first<T>(
         &self,
         asked: &Asked<'_>,
-        field: Field,
+        field: ToolField,
         of_text: impl Fn(Text) -> T,
         of_value: impl Fn(&Reader<'_>, Value) -> Result<Option<T>, Wrong>,
     ) -> Given<T> {
@@ -289,21 +295,21 @@ impl Scripts {
                 continue;
             }
             let given = match &step.answer {
-                Answer::Word(_) => Given::Nothing,
-                Answer::Template(template) => match asked.about().fill(template, field) {
+                FieldAnswer::Word(_) => Given::Nothing,
+                FieldAnswer::Template(template) => match asked.about().fill(template, field) {
                     Some(text) => Given::Use(of_text(text)),
                     None => Given::Nothing,
                 },
-                Answer::Function(function) => {
+                FieldAnswer::Function(function) => {
                     let Some(plugin) = plugin else { continue };
                     let context = plugin.context();
                     let called = Handle::one_called();
                     let answer = match field {
-                        Field::Arg => called
+                        ToolField::Arg => called
                             .input(plugin.lua())
                             .map_err(Stop::of)
                             .and_then(|input| plugin.call(function, (input, called, context))),
-                        Field::Label => plugin.call(function, (called, context)),
+                        ToolField::Label => plugin.call(function, (called, context)),
                         _ => plugin.call(function, (Handle::item(), Handle::call(), context)),
                     };
                     self.used(asked, plugin, function, answer, &of_value)
@@ -348,9 +354,9 @@ impl Formatter for Scripts {
     fn observe(&self, moment: Observation<'_>, session: &Session) -> Vec<Block> {
         assert_on_thread(&self.plugins);
         let event = match moment {
-            Observation::Begin => Event::Start,
-            Observation::End => Event::End,
-            Observation::Complete(item) => Event::Item(item.kind),
+            Observation::Begin => HookEvent::Start,
+            Observation::End => HookEvent::End,
+            Observation::Complete(item) => HookEvent::Item(item.kind),
         };
         let mut said = Vec::new();
         let waiting = |plugin: &&Running| plugin.registered().waits_for(event) && !plugin.is_off();
@@ -392,9 +398,9 @@ impl Formatter for Scripts {
                 }
             } else {
                 // What it says at a beginning was said at the beginning.
-                let hooks: Vec<Function> = plugin.registered().hooks(Event::Start).cloned().collect();
+                let hooks: Vec<Function> = plugin.registered().hooks(HookEvent::Start).cloned().collect();
                 for function in &hooks {
-                    self.hook(plugin, function, Event::Start, Observation::Begin, session);
+                    self.hook(plugin, function, HookEvent::Start, Observation::Begin, session);
                 }
             }
         }
@@ -410,7 +416,7 @@ impl Scripts {
         &self,
         plugin: &Running,
         function: &Function,
-        event: Event,
+        event: HookEvent,
         moment: Observation<'_>,
         session: &Session,
     ) -> Vec<Block> {
@@ -439,7 +445,7 @@ impl Scripts {
 }
 
 /// What functions for the beginning and the end of a session are given.
-fn event_table(lua: &Lua, event: Event) -> mlua::Result<Table> {
+fn event_table(lua: &Lua, event: HookEvent) -> mlua::Result<Table> {
     let table = lua.create_table_from([("kind", event.name())])?;
     close(lua, &table, "event", &[], " (it has a kind and nothing else)")?;
     Ok(table)

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use streamfmt_core::item::Id;
 use streamfmt_core::text::clean;
 
-use crate::problem::{Place, Problem};
+use crate::problem::{FilePosition, Problem};
 
 /// Different failures that are remembered, to tell each once.
 const MOST_KNOWN: usize = 1_000;
@@ -45,7 +45,8 @@ impl Warning {
     pub fn problem(&self) -> Problem {
         let Some((file, line, text)) = &self.place else { return Problem::of(&self.plugin, &self.message) };
         let column = text.chars().take_while(|ch| ch.is_whitespace()).count() + 1;
-        let place = Place { line: *line, column, text: text.clone(), length: text.trim().chars().count() };
+        let place =
+            FilePosition { line: *line, column, text: text.clone(), length: text.trim().chars().count() };
         let origin = self.path.as_ref().unwrap_or(file).clone();
         Problem { origin, place: Some(place), message: self.message.clone() }
     }
@@ -78,7 +79,7 @@ impl fmt::Display for Warning {
 
 /// What is to be told of plugins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum PluginMessage {
     /// Something went wrong.
     Warning(Warning),
     /// A plugin printed a line: its name and the line, cleaned.
@@ -123,7 +124,7 @@ struct Beside {
 
 #[derive(Debug, Default)]
 struct Inner {
-    fresh: VecDeque<Told>,
+    fresh: VecDeque<PluginMessage>,
     /// The failures, each with the number of the output in which it happened first.
     known: BTreeMap<(String, String), u64>,
     failures: u64,
@@ -146,7 +147,7 @@ struct Inner {
 
 impl Journal {
     /// What is new since this was last asked.
-    pub fn take(&self) -> Vec<Told> {
+    pub fn take(&self) -> Vec<PluginMessage> {
         self.inner().fresh.drain(..).collect()
     }
 
@@ -192,10 +193,10 @@ impl Journal {
     pub(crate) fn take_in(&self, other: &Self) {
         for told in other.take() {
             match told {
-                Told::Warning(warning) => {
+                PluginMessage::Warning(warning) => {
                     self.fail(warning, false);
                 }
-                Told::Printed(plugin, line) => self.print(&plugin, line.as_bytes()),
+                PluginMessage::Printed(plugin, line) => self.print(&plugin, line.as_bytes()),
             }
         }
     }
@@ -244,7 +245,7 @@ impl Journal {
             return inner.told_beside.len() < MOST_KNOWN && inner.told_beside.insert((output, key));
         }
         if is_new && !quietly {
-            inner.fresh.push_back(Told::Warning(warning));
+            inner.fresh.push_back(PluginMessage::Warning(warning));
         }
         is_new
     }
@@ -265,7 +266,7 @@ impl Journal {
         let mut inner = self.inner();
         let key = (warning.plugin.clone(), warning.message.clone());
         if inner.doubts.len() < MOST_KNOWN && inner.doubts.insert(key) {
-            inner.fresh.push_back(Told::Warning(warning));
+            inner.fresh.push_back(PluginMessage::Warning(warning));
         }
     }
 
@@ -277,12 +278,13 @@ impl Journal {
             1..=MOST_PRINTED => {
                 let text = &text[..text.len().min(LONGEST_PRINT * 4 + 4)];
                 let line = cut(&String::from_utf8_lossy(text), LONGEST_PRINT);
-                inner.fresh.push_back(Told::Printed(short(plugin), line));
+                inner.fresh.push_back(PluginMessage::Printed(short(plugin), line));
             }
             more if more == MOST_PRINTED + 1 => {
-                inner
-                    .fresh
-                    .push_back(Told::Printed(short(plugin), "(further lines are not told)".to_owned()));
+                inner.fresh.push_back(PluginMessage::Printed(
+                    short(plugin),
+                    "(further lines are not told)".to_owned(),
+                ));
             }
             _ => {}
         }

@@ -111,19 +111,19 @@ pub struct Manifest {
     /// The tools that it is for.
     pub tools: Vec<String>,
     /// Its options, by name.
-    pub options: BTreeMap<String, Choice>,
+    pub options: BTreeMap<String, PluginOption>,
 }
 
 /// An option of a plugin.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Choice {
+pub struct PluginOption {
     /// What it is for.
     pub about: String,
     /// What it is: the default until something else is chosen. Its type is that of the default.
     pub value: Value,
 }
 
-impl Choice {
+impl PluginOption {
     /// The name of its type, as `plugin.toml` has it.
     pub fn type_name(&self) -> &'static str {
         match self.value {
@@ -255,7 +255,7 @@ impl Reader<'_> {
         list
     }
 
-    fn options(&mut self, table: &DeTable<'_>) -> BTreeMap<String, Choice> {
+    fn options(&mut self, table: &DeTable<'_>) -> BTreeMap<String, PluginOption> {
         let mut options = BTreeMap::new();
         let Some(told) = table.get("options") else { return options };
         let DeValue::Table(told) = told.get_ref() else {
@@ -280,7 +280,7 @@ impl Reader<'_> {
                 );
                 continue;
             };
-            let choice = Choice { about, value };
+            let choice = PluginOption { about, value };
             if let Some(told) = table.get("type") {
                 let name = told.get_ref().as_str().unwrap_or_default();
                 if !TYPES.contains(&name) {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use streamfmt_core::profile::Limits;
 
-use pack::{Layer, Pack};
+use pack::{Pack, PluginLayer};
 
 /// What is said to whoever names a plugin, if none can be used.
 pub(crate) const WITHOUT_LUA: Option<&str> = if cfg!(feature = "lua") {
@@ -19,11 +19,11 @@ pub(crate) const WITHOUT_LUA: Option<&str> = if cfg!(feature = "lua") {
 };
 
 /// A plugin that was chosen, and its layer.
-pub(crate) type Chosen = (Layer, Arc<Pack>);
+pub(crate) type Chosen = (PluginLayer, Arc<Pack>);
 
 /// What a plugin may know of how that is shown which it says.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Shown {
+pub(crate) struct OutputContext {
     /// The profile's limits.
     pub(crate) limits: Limits,
     /// Whether it is a page, not lines.
@@ -32,7 +32,7 @@ pub(crate) struct Shown {
 
 /// What plugins add to the names that may be chosen.
 #[derive(Default)]
-pub(crate) struct Names {
+pub(crate) struct AddedNames {
     /// Dialects.
     pub(crate) dialects: Vec<String>,
     /// Writers.

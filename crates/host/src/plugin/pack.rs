@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use toml::Value;
 
-pub use super::manifest::Choice;
+pub use super::manifest::PluginOption;
 use super::manifest::{self, Manifest};
 use crate::files::{FileError, Files};
 
@@ -22,7 +22,7 @@ const TOO_LARGE: &str = "its files are larger than 4 MiB together";
 
 /// How high a plugin stands: a higher one is asked first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Layer {
+pub enum PluginLayer {
     /// One that the profile names. What the profile itself says of tools stands over it.
     #[default]
     Pack,
@@ -36,7 +36,7 @@ pub enum Layer {
     Run,
 }
 
-impl Layer {
+impl PluginLayer {
     /// Its name, for `explain`.
     pub fn name(self) -> &'static str {
         match self {
@@ -57,7 +57,7 @@ pub struct Pack {
     /// Its version, if it tells.
     pub version: Option<String>,
     /// Its options, by name.
-    pub options: BTreeMap<String, Choice>,
+    pub options: BTreeMap<String, PluginOption>,
     /// The file that is run.
     entry: String,
     /// Its files, by path inside the folder.

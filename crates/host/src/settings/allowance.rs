@@ -5,7 +5,7 @@
 
 use streamfmt_core::text::clean;
 
-use super::document::{Leaf, Value};
+use super::document::{Leaf, SettingValue};
 use crate::trust::Standing;
 
 /// Fewest lines of anything that a project may ask for.
@@ -21,7 +21,7 @@ pub struct Allowance {
     pub key: &'static str,
     /// To what it may be set.
     pub about: &'static str,
-    may: fn(&Value, &Grants) -> bool,
+    may: fn(&SettingValue, &Grants) -> bool,
 }
 
 /// What the user, and nobody else, lets untrusted projects do besides.
@@ -64,13 +64,13 @@ pub static ALLOWED: &[Allowance] = &[
         may: |value, grants| {
             let is_granted =
                 |leaf: &Leaf| leaf.text().is_some_and(|name| grants.packs.iter().any(|it| it == name));
-            matches!(value, Value::List(list) if list.iter().all(is_granted))
+            matches!(value, SettingValue::List(list) if list.iter().all(is_granted))
         },
     },
 ];
 
 /// Whether an untrusted project may set `key` to `value`; else why not.
-pub fn check(key: &str, value: &Value, grants: &Grants) -> Result<(), String> {
+pub fn check(key: &str, value: &SettingValue, grants: &Grants) -> Result<(), String> {
     match ALLOWED.iter().find(|row| matches(row.key, key)) {
         None => Err("only a trusted project may set it".to_owned()),
         Some(row) if (row.may)(value, grants) => Ok(()),
@@ -97,23 +97,23 @@ pub fn left_out(file: &str, standing: Standing, refusals: &[Refusal], root: Opti
     clean(&format!("left out {told}: {file} {why}")).replace('\n', "␊")
 }
 
-fn is_plain_profile(value: &Value, _: &Grants) -> bool {
+fn is_plain_profile(value: &SettingValue, _: &Grants) -> bool {
     matches!(text(value), Some("default" | "full" | "plain"))
 }
 
-fn is_wide(value: &Value, _: &Grants) -> bool {
+fn is_wide(value: &SettingValue, _: &Grants) -> bool {
     integer(value).is_some_and(|width| width >= LEAST_WIDTH)
 }
 
-fn integer(value: &Value) -> Option<i64> {
-    if let Value::Number(number) = value { Some(*number) } else { None }
+fn integer(value: &SettingValue) -> Option<i64> {
+    if let SettingValue::Number(number) = value { Some(*number) } else { None }
 }
 
-fn text(value: &Value) -> Option<&str> {
-    if let Value::Text(text) = value { Some(text) } else { None }
+fn text(value: &SettingValue) -> Option<&str> {
+    if let SettingValue::Text(text) = value { Some(text) } else { None }
 }
 
-fn is_name_of(value: &Value, _: &Grants) -> bool {
+fn is_name_of(value: &SettingValue, _: &Grants) -> bool {
     text(value).is_some_and(is_name)
 }
 
@@ -138,11 +138,11 @@ fn matches(pattern: &str, key: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::document::{self, Document, Layer};
+    use crate::settings::document::{self, SettingsFile, SettingsLayer};
 
     #[track_caller]
     fn expect(source: &str, may: bool) {
-        let document = Document::new("x.toml", None, Layer::Project, source.to_owned());
+        let document = SettingsFile::new("x.toml", None, SettingsLayer::Project, source.to_owned());
         let (table, _) = document::parse(&document.into());
         let (mut key, mut leaf) = (String::new(), None);
         let mut open = Some(&table);
@@ -150,7 +150,7 @@ mod tests {
             let Some(entry) = table.0.first() else { break };
             key = format!("{key}{}{}", if key.is_empty() { "" } else { "." }, entry.key);
             match &entry.leaf.value {
-                Value::Table(table) => open = Some(table),
+                SettingValue::Table(table) => open = Some(table),
                 _ => leaf = Some(&entry.leaf),
             }
         }

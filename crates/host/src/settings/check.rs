@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use streamfmt_core::theme::{Appearance, Theme};
 
-use super::document::{Document, Layer, Spot};
-use super::{Config, Resolved, Told, packs};
+use super::document::{SettingsFile, SettingsLayer, Spot};
+use super::{Config, Resolved, SettingsProblems, packs};
 use crate::files::Files;
 use crate::folders::Folders;
 use crate::plugin::journal::{self, Journal};
@@ -21,7 +21,7 @@ use crate::writers::WRITERS;
 impl Config {
     /// What is wrong in the files and with every profile in them, those of a project included, trusted or not.
     /// Nothing is run for it.
-    pub fn check(&self) -> Told {
+    pub fn check(&self) -> SettingsProblems {
         let mut told = self.problems.clone();
         let default = Named { name: "default".to_owned(), spot: Spot::of_option("the default") };
         told.extend(self.look_over(&self.resolve(&default)));
@@ -36,7 +36,7 @@ impl Config {
             }
         }
         if let Some(project) = &self.project {
-            told.tell(Layer::Project, project.problems.iter().cloned());
+            told.tell(SettingsLayer::Project, project.problems.iter().cloned());
         }
         told
     }
@@ -50,21 +50,21 @@ impl Config {
     }
 
     fn check_parts(&self, pack: &Arc<Pack>) -> Vec<Problem> {
-        let mut told = Told::default();
+        let mut told = SettingsProblems::default();
         for (name, file, text) in pack.profiles() {
             if name == "none" || BUILT_IN.iter().any(|(known, _)| *known == name) {
                 let message = "nobody can choose this profile: a profile of the program has its name";
-                told.tell(Layer::Pack, [Problem::of(&file, message)]);
+                told.tell(SettingsLayer::Pack, [Problem::of(&file, message)]);
             }
-            let document = Document::new(file, None, Layer::Pack, text.to_owned());
+            let document = SettingsFile::new(file, None, SettingsLayer::Pack, text.to_owned());
             told.extend(self.look_over(&self.resolve_text(document)));
         }
         let themes = self.themes([pack]);
         for (name, file, _) in pack.themes() {
             for appearance in Appearance::ALL {
                 match themes.load(name, &Background::Known(appearance)) {
-                    Ok((_, problems)) => told.tell(Layer::Pack, problems.0),
-                    Err(message) => told.tell(Layer::Pack, [Problem::of(&file, message)]),
+                    Ok((_, problems)) => told.tell(SettingsLayer::Pack, problems.0),
+                    Err(message) => told.tell(SettingsLayer::Pack, [Problem::of(&file, message)]),
                 }
             }
         }
@@ -75,14 +75,14 @@ impl Config {
     }
 
     /// What is wrong with a profile and with all that it names.
-    fn look_over(&self, resolved: &Resolved) -> Told {
+    fn look_over(&self, resolved: &Resolved) -> SettingsProblems {
         let mut told = resolved.problems.clone();
         let settings = Settings::of(&resolved.tree);
         let journal = Journal::default();
         let plugins = self.all_plugins(&settings, resolved, &[], &journal, &mut told);
         for failure in journal.take() {
-            if let journal::Told::Warning(warning) = failure {
-                told.tell(Layer::User, [warning.problem()]);
+            if let journal::PluginMessage::Warning(warning) = failure {
+                told.tell(SettingsLayer::User, [warning.problem()]);
             }
         }
         // Options of a plugin that isn't used wait for a profile that does, and can be looked at all the same.
@@ -102,7 +102,7 @@ impl Config {
             let message = format!("there is no output format \"{}\" {hint}", writer.name);
             told.tell(writer.spot.document.layer, [writer.spot.problem(message)]);
         }
-        told.tell(Layer::User, group::hints_in(&resolved.tree, &settings.tools, false));
+        told.tell(SettingsLayer::User, group::hints_in(&resolved.tree, &settings.tools, false));
         let themes = self.themes(plugins.iter().rev().map(|active| &active.pack));
         for appearance in Appearance::ALL {
             let found = self.theme_of(&settings.theme, &themes, &Background::Known(appearance));
@@ -126,19 +126,19 @@ impl Config {
         named: &Named,
         themes: &Themes,
         background: &Background,
-    ) -> Result<(Theme, Told), Told> {
+    ) -> Result<(Theme, SettingsProblems), SettingsProblems> {
         let themes = themes.named_in(&named.spot.document, Some(&self.folders), self.closure());
         let (theme, Problems(wrong)) =
             themes.load(&named.name, background).map_err(|message| no_theme(named, &message))?;
-        let mut told = Told::default();
-        told.tell(Layer::User, wrong);
+        let mut told = SettingsProblems::default();
+        told.tell(SettingsLayer::User, wrong);
         Ok((theme, told))
     }
 
     /// Looks whether there is the theme that settings name, for whoever doesn't need it now.
-    pub(crate) fn check_theme(&self, named: &Named, themes: &Themes) -> Result<(), Told> {
+    pub(crate) fn check_theme(&self, named: &Named, themes: &Themes) -> Result<(), SettingsProblems> {
         // What a project names, trusted or not, makes us open nothing that isn't needed.
-        if named.spot.document.layer == Layer::Project {
+        if named.spot.document.layer == SettingsLayer::Project {
             return Ok(());
         }
         let themes = themes.named_in(&named.spot.document, Some(&self.folders), self.closure());
@@ -146,14 +146,14 @@ impl Config {
     }
 }
 
-fn no_theme(named: &Named, message: &str) -> Told {
+fn no_theme(named: &Named, message: &str) -> SettingsProblems {
     let layer = named.spot.document.layer;
     // An option is told with what was typed, so the name stands there already.
     let message = match layer {
-        Layer::Option => message.to_owned(),
+        SettingsLayer::Option => message.to_owned(),
         _ => format!("theme \"{}\": {message}", named.name),
     };
-    let mut told = Told::default();
+    let mut told = SettingsProblems::default();
     told.tell(layer, [named.spot.problem(message)]);
     told
 }

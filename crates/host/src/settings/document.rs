@@ -19,7 +19,7 @@ pub(crate) const TOLD: usize = 20;
 
 /// Whose a file of settings is. Later ones go over earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Layer {
+pub enum SettingsLayer {
     /// It comes with the program.
     BuiltIn,
     /// It comes with a plugin.
@@ -36,7 +36,7 @@ pub enum Layer {
     Option,
 }
 
-impl Layer {
+impl SettingsLayer {
     /// Its name in messages.
     pub fn name(self) -> &'static str {
         match self {
@@ -53,22 +53,22 @@ impl Layer {
 
 /// The text of a file of settings.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Document {
+pub struct SettingsFile {
     /// What it is called in messages.
     pub name: String,
     /// Where it lies, if it is a file on the disk.
     pub path: Option<PathBuf>,
     /// Whose it is.
-    pub layer: Layer,
+    pub layer: SettingsLayer,
     /// What is in it.
     pub source: String,
     /// Where its lines end, so that no place has to be counted from the start.
     ends: Vec<usize>,
 }
 
-impl Document {
+impl SettingsFile {
     /// A file's text.
-    pub fn new(name: impl Into<String>, path: Option<PathBuf>, layer: Layer, source: String) -> Self {
+    pub fn new(name: impl Into<String>, path: Option<PathBuf>, layer: SettingsLayer, source: String) -> Self {
         let ends = memchr::memchr_iter(b'\n', source.as_bytes()).collect();
         Self { name: name.into(), path, layer, source, ends }
     }
@@ -83,7 +83,7 @@ impl Document {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Spot {
     /// The file.
-    pub document: Arc<Document>,
+    pub document: Arc<SettingsFile>,
     /// The bytes of it that are meant.
     pub span: Range<usize>,
 }
@@ -91,14 +91,14 @@ pub struct Spot {
 impl Spot {
     /// What was said by an option or a variable: `--set limits.result-lines=3`.
     pub fn of_option(said: impl Into<String>) -> Self {
-        let document = Document::new(said, None, Layer::Option, String::new());
+        let document = SettingsFile::new(said, None, SettingsLayer::Option, String::new());
         Self { document: Arc::new(document), span: 0..0 }
     }
 
     /// What is wrong here.
     pub fn problem(&self, message: impl Into<String>) -> Problem {
         match self.document.layer {
-            Layer::Option => Problem::of(&self.document.name, message),
+            SettingsLayer::Option => Problem::of(&self.document.name, message),
             _ => Problem::at(&self.document.name, &self.document.source, self.span.clone(), message),
         }
     }
@@ -112,7 +112,7 @@ impl Spot {
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
         let layer = self.document.layer;
         Arc::ptr_eq(&self.document, &other.document)
-            || (layer == Layer::Option && other.document.layer == layer)
+            || (layer == SettingsLayer::Option && other.document.layer == layer)
     }
 
     /// The file's name and the line, for rules of tools.
@@ -125,7 +125,7 @@ impl fmt::Display for Spot {
     /// `mine.toml:3`, or the option.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.document.layer {
-            Layer::Option => f.write_str(&self.document.name),
+            SettingsLayer::Option => f.write_str(&self.document.name),
             _ => write!(f, "{}:{}", self.document.name, self.line()),
         }
     }
@@ -141,14 +141,14 @@ impl fmt::Debug for Spot {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Leaf {
     /// The value.
-    pub value: Value,
+    pub value: SettingValue,
     /// Where it stands.
     pub spot: Spot,
 }
 
 /// A value of a file, or the text of an option.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum SettingValue {
     /// A text.
     Text(String),
     /// A whole number.
@@ -169,11 +169,11 @@ pub enum Value {
 
 /// The keys of a table in their order in the file.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Table(pub Vec<Entry>);
+pub struct Table(pub Vec<TableEntry>);
 
 /// A key of a table.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct TableEntry {
     /// The key.
     pub key: String,
     /// Where it stands.
@@ -193,13 +193,13 @@ impl Leaf {
     /// The text that this is, if it is one.
     pub fn text(&self) -> Option<&str> {
         match &self.value {
-            Value::Text(text) | Value::Bare(text) => Some(text),
+            SettingValue::Text(text) | SettingValue::Bare(text) => Some(text),
             _ => None,
         }
     }
 }
 
-impl Value {
+impl SettingValue {
     /// What it is, for messages.
     pub fn describe(&self) -> String {
         match self {
@@ -215,7 +215,7 @@ impl Value {
     }
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for SettingValue {
     /// As it is written in a file.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -255,7 +255,7 @@ pub(crate) fn quoted(part: &str) -> String {
 }
 
 /// Reads the text of a file. What can't be read is told and left out; the rest is there all the same.
-pub(crate) fn parse(document: &Arc<Document>) -> (Table, Vec<Problem>) {
+pub(crate) fn parse(document: &Arc<SettingsFile>) -> (Table, Vec<Problem>) {
     let spot = |span| Spot { document: Arc::clone(document), span };
     if document.source.len() > LARGEST {
         let message = format!("it is larger than {} KiB", LARGEST / 1024);
@@ -274,7 +274,7 @@ pub(crate) fn parse(document: &Arc<Document>) -> (Table, Vec<Problem>) {
 }
 
 struct Reader<'a> {
-    document: &'a Arc<Document>,
+    document: &'a Arc<SettingsFile>,
     problems: Vec<Problem>,
 }
 
@@ -284,12 +284,12 @@ impl Reader<'_> {
     }
 
     fn table(&mut self, table: &DeTable<'_>, depth: usize) -> Table {
-        let entries = table.iter().map(|(key, value)| Entry {
+        let entries = table.iter().map(|(key, value)| TableEntry {
             key: key.get_ref().to_string(),
             at: self.spot(key.span()),
             leaf: self.leaf(value.get_ref(), value.span(), depth + 1),
         });
-        let mut entries: Vec<Entry> = entries.collect();
+        let mut entries: Vec<TableEntry> = entries.collect();
         entries.sort_by_key(|entry| entry.at.span.start);
         Table(entries)
     }
@@ -298,29 +298,29 @@ impl Reader<'_> {
     fn leaf(&mut self, value: &DeValue<'_>, span: Range<usize>, depth: usize) -> Leaf {
         let spot = self.spot(span);
         let value = match value {
-            DeValue::String(text) => Value::Text(text.to_string()),
+            DeValue::String(text) => SettingValue::Text(text.to_string()),
             DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
-                Ok(number) => Value::Number(number),
-                Err(_) => Value::Other("a number out of all range"),
+                Ok(number) => SettingValue::Number(number),
+                Err(_) => SettingValue::Other("a number out of all range"),
             },
             DeValue::Float(number) => match number.as_str().parse() {
-                Ok(number) => Value::Float(number),
-                Err(_) => Value::Other("a number with a fraction"),
+                Ok(number) => SettingValue::Float(number),
+                Err(_) => SettingValue::Other("a number with a fraction"),
             },
-            DeValue::Boolean(flag) => Value::Flag(*flag),
-            DeValue::Datetime(_) => Value::Other("a date"),
+            DeValue::Boolean(flag) => SettingValue::Flag(*flag),
+            DeValue::Datetime(_) => SettingValue::Other("a date"),
             DeValue::Array(_) | DeValue::Table(_) if depth >= DEEPEST => {
                 if self.problems.len() < TOLD {
                     self.problems.push(spot.problem("it lies too deep in other tables or lists"));
                 }
-                Value::Other("something too deep")
+                SettingValue::Other("something too deep")
             }
             DeValue::Array(array) => {
                 let leaves =
                     array.iter().map(|value| self.leaf(value.get_ref(), value.span(), depth + 1)).collect();
-                Value::List(leaves)
+                SettingValue::List(leaves)
             }
-            DeValue::Table(table) => Value::Table(self.table(table, depth)),
+            DeValue::Table(table) => SettingValue::Table(self.table(table, depth)),
         };
         Leaf { value, spot }
     }

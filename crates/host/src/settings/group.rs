@@ -9,9 +9,9 @@ use streamfmt_core::profile::Selector;
 use streamfmt_core::theme::wrong_role;
 
 use crate::problem::{Problem, nearest};
-use crate::settings::document::{Layer, Leaf, Value};
+use crate::settings::document::{Leaf, SettingValue, SettingsLayer};
 use crate::settings::keys::Named;
-use crate::settings::tree::Tree;
+use crate::settings::tree::SettingsTree;
 use crate::tools::rule::{self, ToolRule};
 
 /// Signs of globs elsewhere. Here they would fit no tool.
@@ -39,7 +39,7 @@ pub(crate) fn hints(list: &[Named], own: &[ToolRule], is_only: bool) -> Vec<Prob
         let message = match meant(&named.name) {
             Some(name) => format!("taken for the name of a tool (did you mean \"{name}\"?)"),
             // Who has tools of other names in a file knows them, and doesn't want to hear of them each time.
-            None if named.spot.document.layer == Layer::Option || shows_nothing => {
+            None if named.spot.document.layer == SettingsLayer::Option || shows_nothing => {
                 let kinds: Vec<&str> = words().collect();
                 let kinds = kinds.join(", ");
                 format!("taken for the name of a tool, but none is known by that name (kinds: {kinds})")
@@ -52,10 +52,10 @@ pub(crate) fn hints(list: &[Named], own: &[ToolRule], is_only: bool) -> Vec<Prob
 }
 
 /// The same of all lists in settings, and the roles that their rules name and that are probably misspelled; without those that say `only` if another list takes their place.
-pub(crate) fn hints_in(tree: &Tree, own: &[ToolRule], without_only: bool) -> Vec<Problem> {
+pub(crate) fn hints_in(tree: &SettingsTree, own: &[ToolRule], without_only: bool) -> Vec<Problem> {
     let settings = tree.settings();
     // What a plugin brings along is its author's to mend.
-    let said = settings.iter().filter(|setting| setting.leaf.spot.document.layer > Layer::Pack);
+    let said = settings.iter().filter(|setting| setting.leaf.spot.document.layer > SettingsLayer::Pack);
     let hints = said.flat_map(|setting| match setting.name.as_str() {
         "only" if without_only => Vec::new(),
         name @ ("only" | "hide" | "show") => {
@@ -73,9 +73,9 @@ pub(crate) fn hints_in(tree: &Tree, own: &[ToolRule], without_only: bool) -> Vec
 
 /// The tools that tables `[[filter]]` name.
 fn tools_of_filters(leaf: &Leaf) -> Vec<Named> {
-    let Value::List(filters) = &leaf.value else { return Vec::new() };
+    let SettingValue::List(filters) = &leaf.value else { return Vec::new() };
     let tables = filters.iter().filter_map(|filter| match &filter.value {
-        Value::Table(table) => Some(&table.0),
+        SettingValue::Table(table) => Some(&table.0),
         _ => None,
     });
     let tools = tables.flatten().filter(|entry| entry.key == "tool");
@@ -166,8 +166,9 @@ mod tests {
 
     #[test]
     fn names_in_files_are_told_if_another_was_meant_or_nothing_is_shown() {
-        use crate::settings::document::Document;
-        let document = std::sync::Arc::new(Document::new("x.toml", None, Layer::User, "x".to_owned()));
+        use crate::settings::document::SettingsFile;
+        let document =
+            std::sync::Arc::new(SettingsFile::new("x.toml", None, SettingsLayer::User, "x".to_owned()));
         let of_file = Spot { document, span: 0..1 };
         let of_option = Spot::of_option("--only");
         for (spot, names, is_only, told) in [

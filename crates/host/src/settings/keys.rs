@@ -24,14 +24,14 @@ pub struct Key<T: 'static> {
     /// What it is for, in a few words.
     pub about: &'static str,
     /// Which values it takes, and where they go.
-    pub form: Form<T>,
+    pub form: ValueForm<T>,
 }
 
 /// A word with what it sets.
 pub type Word<T> = (&'static str, fn(&mut T));
 
 /// Which values a key takes, and where they go.
-pub enum Form<T: 'static> {
+pub enum ValueForm<T: 'static> {
     /// One of these words.
     Word(&'static [Word<T>]),
     /// The name of a writer; one of a plugin is known only once that is loaded.
@@ -77,23 +77,27 @@ pub static KEYS: &[Key<Settings>] = &[
         name: "extends",
         about: "profiles that this one builds on, from left to right; \"none\" leaves out the default below",
         // Whoever merges profiles has read these before anything else of the table.
-        form: Form::List(|_, _| {}),
+        form: ValueForm::List(|_, _| {}),
     },
-    Key { name: "writer", about: "the output format", form: Form::Writer(|s, name| s.writer = Some(name)) },
+    Key {
+        name: "writer",
+        about: "the output format",
+        form: ValueForm::Writer(|s, name| s.writer = Some(name)),
+    },
     Key {
         name: "theme",
         about: "the looks on a terminal; \"auto\" is dark or light by the terminal",
-        form: Form::Name(|s, theme| s.theme = theme),
+        form: ValueForm::Name(|s, theme| s.theme = theme),
     },
     Key {
         name: "plugins",
         about: "plugins, the lowest first: names of installed ones, or paths",
-        form: Form::List(|s, list| s.plugins = list),
+        form: ValueForm::List(|s, list| s.plugins = list),
     },
     Key {
         name: "detail",
         about: "how much is said",
-        form: Form::Word(&[
+        form: ValueForm::Word(&[
             ("compact", |s| (s.profile.detail, s.is_log) = (Detail::Compact, false)),
             ("full", |s| (s.profile.detail, s.is_log) = (Detail::Full, false)),
             ("lines", |s| (s.profile.detail, s.is_log) = (Detail::Compact, true)),
@@ -102,82 +106,82 @@ pub static KEYS: &[Key<Settings>] = &[
     Key {
         name: "only",
         about: "show only these: kinds, tools, globs of tools, @actions, \"failed\"",
-        form: Form::Groups(|s, list| s.profile.filter.only = selectors(&list)),
+        form: ValueForm::Groups(|s, list| s.profile.filter.only = selectors(&list)),
     },
     Key {
         name: "hide",
         about: "don't show these: kinds, tools, globs of tools, @actions, \"failed\"",
-        form: Form::Groups(|s, list| s.profile.filter.hide = selectors(&list)),
+        form: ValueForm::Groups(|s, list| s.profile.filter.hide = selectors(&list)),
     },
     Key {
         name: "show",
         about: "show these though detail leaves them out, such as \"thinking\": kinds, tools, globs of tools, @actions",
-        form: Form::Groups(|s, list| s.profile.filter.show = selectors(&list)),
+        form: ValueForm::Groups(|s, list| s.profile.filter.show = selectors(&list)),
     },
     Key {
         name: "filter",
         about: "what is hidden, folded away or shown alone: items for which all that a table names holds",
-        form: Form::Filters(|s, rules| s.filters = rules),
+        form: ValueForm::Filters(|s, rules| s.filters = rules),
     },
     Key {
         name: "markdown",
         about: "lay out the Markdown of replies instead of showing its source",
-        form: Form::Flag(|s, on| s.markdown = on),
+        form: ValueForm::Flag(|s, on| s.markdown = on),
     },
     Key {
         name: "timestamps",
         about: "show when things happened",
-        form: Form::Flag(|s, on| s.timestamps = on),
+        form: ValueForm::Flag(|s, on| s.timestamps = on),
     },
     Key {
         name: "limits.result-lines",
         about: "lines of a result that went well; \"none\" drops an inherited limit of bytes too",
-        form: Form::Lines(|s, limit| s.profile.limits.result_lines = limit),
+        form: ValueForm::Lines(|s, limit| s.profile.limits.result_lines = limit),
     },
     Key {
         name: "limits.result-bytes",
         about: "bytes of a result, and of whatever else has a limit of lines",
-        form: Form::Size(|s, limit| s.profile.limits.result_bytes = limit),
+        form: ValueForm::Size(|s, limit| s.profile.limits.result_bytes = limit),
     },
     Key {
         name: "limits.error-lines",
         about: "lines of a result that failed",
-        form: Form::Lines(|s, limit| s.profile.limits.error_lines = limit),
+        form: ValueForm::Lines(|s, limit| s.profile.limits.error_lines = limit),
     },
     Key {
         name: "limits.diff-lines",
         about: "lines of a diff",
-        form: Form::Lines(|s, limit| s.profile.limits.diff_lines = limit),
+        form: ValueForm::Lines(|s, limit| s.profile.limits.diff_lines = limit),
     },
     Key {
         name: "limits.call-lines",
         about: "lines of a call's command or input",
-        form: Form::Lines(|s, limit| s.profile.limits.call_lines = limit),
+        form: ValueForm::Lines(|s, limit| s.profile.limits.call_lines = limit),
     },
     Key {
         name: "limits.prompt-lines",
         about: "lines of a prompt",
-        form: Form::Lines(|s, limit| s.profile.limits.prompt_lines = limit),
+        form: ValueForm::Lines(|s, limit| s.profile.limits.prompt_lines = limit),
     },
     Key {
         name: "limits.thinking-lines",
         about: "lines of thinking",
-        form: Form::Lines(|s, limit| s.profile.limits.thinking_lines = limit),
+        form: ValueForm::Lines(|s, limit| s.profile.limits.thinking_lines = limit),
     },
     Key {
         name: "limits.notice-lines",
         about: "lines of a notice",
-        form: Form::Lines(|s, limit| s.profile.limits.notice_lines = limit),
+        form: ValueForm::Lines(|s, limit| s.profile.limits.notice_lines = limit),
     },
     Key {
         name: "limits.line",
         about: "bytes of a line of the input; a longer one is told, not read",
-        form: Form::Size(|s, limit| s.max_line = limit.unwrap_or(LONGEST_LINE).min(LONGEST_LINE)),
+        form: ValueForm::Size(|s, limit| s.max_line = limit.unwrap_or(LONGEST_LINE).min(LONGEST_LINE)),
     },
     Key {
         name: "limits.keep",
         about: "which end of a long result is kept",
-        form: Form::Word(&[
+        form: ValueForm::Word(&[
             ("head", |s| s.profile.limits.keep = Keep::Head),
             ("tail", |s| s.profile.limits.keep = Keep::Tail),
             ("head-tail", |s| s.profile.limits.keep = Keep::HeadTail),
@@ -186,27 +190,27 @@ pub static KEYS: &[Key<Settings>] = &[
     Key {
         name: "layout.gap",
         about: "blank lines between entries that don't belong together",
-        form: Form::Number(0, 10, |s, lines| s.profile.layout.gap = lines),
+        form: ValueForm::Number(0, 10, |s, lines| s.profile.layout.gap = lines),
     },
     Key {
         name: "layout.margin",
         about: "columns before all foreign text",
-        form: Form::Number(0, 40, |s, columns| s.profile.layout.margin = columns),
+        form: ValueForm::Number(0, 40, |s, columns| s.profile.layout.margin = columns),
     },
     Key {
         name: "layout.width",
         about: "columns to wrap at, whatever the terminal's width; 0 doesn't wrap",
-        form: Form::Number(0, 10_000, |s, columns| s.width = Some(columns)),
+        form: ValueForm::Number(0, 10_000, |s, columns| s.width = Some(columns)),
     },
     Key {
         name: "layout.fold",
         about: "results longer than so many lines are folded, in Markdown and HTML",
-        form: Form::Lines(|s, lines| s.profile.layout.fold = lines),
+        form: ValueForm::Lines(|s, lines| s.profile.layout.fold = lines),
     },
     Key {
         name: "layout.ci",
         about: "the CI service whose log it is for: no text is a command there; \"auto\" is the one it runs on",
-        form: Form::Word(&[
+        form: ValueForm::Word(&[
             ("auto", |s| s.ci = None),
             ("none", |s| s.ci = Some(Ci::None)),
             ("plain", |s| s.ci = Some(Ci::Plain)),
@@ -217,7 +221,7 @@ pub static KEYS: &[Key<Settings>] = &[
     Key {
         name: "layout.glyphs",
         about: "the characters of marks: Unicode, ASCII, words for screen readers, or the icons of a Nerd Font",
-        form: Form::Word(&[
+        form: ValueForm::Word(&[
             ("unicode", |s| s.profile.layout.glyphs = Glyphs::Unicode),
             ("ascii", |s| s.profile.layout.glyphs = Glyphs::Ascii),
             ("words", |s| s.profile.layout.glyphs = Glyphs::Words),
@@ -227,7 +231,7 @@ pub static KEYS: &[Key<Settings>] = &[
     Key {
         name: "layout.pairs",
         about: "put results under their calls, which wait for them: always, never, or where the whole input is there already",
-        form: Form::Word(&[
+        form: ValueForm::Word(&[
             ("auto", |s| s.profile.layout.pairs = Pairs::Auto),
             ("always", |s| s.profile.layout.pairs = Pairs::Always),
             ("never", |s| s.profile.layout.pairs = Pairs::Never),
@@ -236,22 +240,22 @@ pub static KEYS: &[Key<Settings>] = &[
     Key {
         name: "layout.bare",
         about: "write what is said as it is: blanks included, without bars and without naming calls",
-        form: Form::Flag(|s, on| s.profile.layout.bare = on),
+        form: ValueForm::Flag(|s, on| s.profile.layout.bare = on),
     },
     Key {
         name: "redact.secrets",
         about: "mask tokens, keys and passwords in whatever is written",
-        form: Form::Flag(|s, on| s.profile.redaction.secrets = on),
+        form: ValueForm::Flag(|s, on| s.profile.redaction.secrets = on),
     },
     Key {
         name: "redact.emails",
         about: "mask e-mail addresses",
-        form: Form::Flag(|s, on| s.profile.redaction.emails = on),
+        form: ValueForm::Flag(|s, on| s.profile.redaction.emails = on),
     },
     Key {
         name: "redact.home",
         about: "write ~ for home folders",
-        form: Form::Flag(|s, on| s.profile.redaction.home = on),
+        form: ValueForm::Flag(|s, on| s.profile.redaction.home = on),
     },
 ];
 
@@ -278,62 +282,62 @@ pub static TOOL_KEYS: &[Key<ToolTable>] = &[
     Key {
         name: "label",
         about: "the tool's name as shown: a template such as \"gh {tool}\"",
-        form: Form::Rule(|t, told| t.rules.push(("label", told))),
+        form: ValueForm::Rule(|t, told| t.rules.push(("label", told))),
     },
     Key {
         name: "arg",
         about: "the one-line argument: a template such as \"{file_path|path}\", or a JSON pointer into the input such as \"/number\"",
-        form: Form::Rule(|t, told| t.rules.push(("arg", told))),
+        form: ValueForm::Rule(|t, told| t.rules.push(("arg", told))),
     },
     Key {
         name: "summary",
         about: "the one-line summary of a result, behind the own words of a failure: a template or a JSON pointer",
-        form: Form::Rule(|t, told| t.rules.push(("summary", told))),
+        form: ValueForm::Rule(|t, told| t.rules.push(("summary", told))),
     },
     Key {
         name: "icon",
         about: "the name of a glyph of the theme, or a text before the name",
-        form: Form::Rule(|t, told| t.rules.push(("icon", told))),
+        form: ValueForm::Rule(|t, told| t.rules.push(("icon", told))),
     },
     Key {
         name: "role",
         about: "the role of the name, which the theme paints: \"tool.name\"",
-        form: Form::Rule(|t, told| t.rules.push(("role", told))),
+        form: ValueForm::Rule(|t, told| t.rules.push(("role", told))),
     },
     Key {
         name: "collapse",
         about: "whose body is folded away: \"call\", \"result\", \"both\" or \"none\"",
-        form: Form::Rule(|t, told| t.rules.push(("collapse", told))),
+        form: ValueForm::Rule(|t, told| t.rules.push(("collapse", told))),
     },
     Key {
         name: "limits.result-lines",
         about: "lines of a result that went well; \"none\" drops an inherited limit of bytes too",
-        form: Form::Lines(|t, limit| t.limits().result_lines = Some(limit)),
+        form: ValueForm::Lines(|t, limit| t.limits().result_lines = Some(limit)),
     },
     Key {
         name: "limits.result-bytes",
         about: "bytes of a result, and of whatever else has a limit of lines",
-        form: Form::Size(|t, limit| t.limits().result_bytes = Some(limit)),
+        form: ValueForm::Size(|t, limit| t.limits().result_bytes = Some(limit)),
     },
     Key {
         name: "limits.error-lines",
         about: "lines of a result that failed",
-        form: Form::Lines(|t, limit| t.limits().error_lines = Some(limit)),
+        form: ValueForm::Lines(|t, limit| t.limits().error_lines = Some(limit)),
     },
     Key {
         name: "limits.diff-lines",
         about: "lines of a diff",
-        form: Form::Lines(|t, limit| t.limits().diff_lines = Some(limit)),
+        form: ValueForm::Lines(|t, limit| t.limits().diff_lines = Some(limit)),
     },
     Key {
         name: "limits.call-lines",
         about: "lines of a call's command or input",
-        form: Form::Lines(|t, limit| t.limits().call_lines = Some(limit)),
+        form: ValueForm::Lines(|t, limit| t.limits().call_lines = Some(limit)),
     },
     Key {
         name: "limits.keep",
         about: "which end of a long result is kept",
-        form: Form::Word(&[
+        form: ValueForm::Word(&[
             ("head", |t| t.limits().keep = Some(Keep::Head)),
             ("tail", |t| t.limits().keep = Some(Keep::Tail)),
             ("head-tail", |t| t.limits().keep = Some(Keep::HeadTail)),
@@ -342,27 +346,27 @@ pub static TOOL_KEYS: &[Key<ToolTable>] = &[
     Key {
         name: "script.label",
         about: "a function that says the label: \"lib/bash.lua#label\"",
-        form: Form::Script(|t, script| t.scripts.push(("label", script))),
+        form: ValueForm::Script(|t, script| t.scripts.push(("label", script))),
     },
     Key {
         name: "script.arg",
         about: "a function that says the argument",
-        form: Form::Script(|t, script| t.scripts.push(("arg", script))),
+        form: ValueForm::Script(|t, script| t.scripts.push(("arg", script))),
     },
     Key {
         name: "script.summary",
         about: "a function that says the summary",
-        form: Form::Script(|t, script| t.scripts.push(("summary", script))),
+        form: ValueForm::Script(|t, script| t.scripts.push(("summary", script))),
     },
     Key {
         name: "script.call",
         about: "a function that says all of a call",
-        form: Form::Script(|t, script| t.scripts.push(("call", script))),
+        form: ValueForm::Script(|t, script| t.scripts.push(("call", script))),
     },
     Key {
         name: "script.result",
         about: "a function that says all of a result",
-        form: Form::Script(|t, script| t.scripts.push(("result", script))),
+        form: ValueForm::Script(|t, script| t.scripts.push(("result", script))),
     },
 ];
 
@@ -391,7 +395,7 @@ pub static FILTER_KEYS: &[Key<FilterRule>] = &[
     Key {
         name: "kind",
         about: "items of this kind",
-        form: Form::Word(&[
+        form: ValueForm::Word(&[
             ("prompt", |f| f.groups.push(Selector::Kind(Kind::Prompt))),
             ("reply", |f| f.groups.push(Selector::Kind(Kind::Reply))),
             ("thinking", |f| f.groups.push(Selector::Kind(Kind::Thinking))),
@@ -407,7 +411,7 @@ pub static FILTER_KEYS: &[Key<FilterRule>] = &[
     Key {
         name: "tool",
         about: "items of this tool: a name, a glob, or an action such as \"@edit\"",
-        form: Form::Tool(|f, tool| {
+        form: ValueForm::Tool(|f, tool| {
             f.groups.push(match tool.name.strip_prefix('@') {
                 Some(action) => Selector::Action(action.to_owned()),
                 None => Selector::Tool(tool.name),
@@ -417,17 +421,17 @@ pub static FILTER_KEYS: &[Key<FilterRule>] = &[
     Key {
         name: "failed",
         about: "whether they tell of a failure",
-        form: Form::Flag(|f, on| f.groups.push(if_so(Selector::Failed, on))),
+        form: ValueForm::Flag(|f, on| f.groups.push(if_so(Selector::Failed, on))),
     },
     Key {
         name: "inside",
         about: "whether a sub-agent said or did them",
-        form: Form::Flag(|f, on| f.groups.push(if_so(Selector::Inside, on))),
+        form: ValueForm::Flag(|f, on| f.groups.push(if_so(Selector::Inside, on))),
     },
     Key {
         name: "action",
         about: "what is done with them",
-        form: Form::Word(&[
+        form: ValueForm::Word(&[
             ("hide", |f| f.action = Some(FilterAction::Hide)),
             ("collapse", |f| f.action = Some(FilterAction::Collapse)),
             ("only", |f| f.action = Some(FilterAction::Only)),
@@ -440,27 +444,27 @@ pub static SWITCH_KEYS: &[Key<Switch>] = &[
     Key {
         name: "path",
         about: "the working directory, or a folder above it: a glob in which ~ is the home directory and ** any folders",
-        form: Form::Name(|s, path| s.path = Some(path.name)),
+        form: ValueForm::Name(|s, path| s.path = Some(path.name)),
     },
     Key {
         name: "stream.cwd",
         about: "the same for the folder that the stream names",
-        form: Form::Name(|s, path| s.cwd = Some(path.name)),
+        form: ValueForm::Name(|s, path| s.cwd = Some(path.name)),
     },
     Key {
         name: "stream.model",
         about: "the model that the stream names: a name or a glob",
-        form: Form::Name(|s, model| s.model = Some(model.name)),
+        form: ValueForm::Name(|s, model| s.model = Some(model.name)),
     },
     Key {
         name: "stream.dialect",
         about: "the dialect of the stream: a name or a glob",
-        form: Form::Name(|s, dialect| s.dialect = Some(dialect.name)),
+        form: ValueForm::Name(|s, dialect| s.dialect = Some(dialect.name)),
     },
     Key {
         name: "profile",
         about: "the profile that is chosen then",
-        form: Form::Name(|s, profile| s.profile = Some(profile)),
+        form: ValueForm::Name(|s, profile| s.profile = Some(profile)),
     },
 ];
 
@@ -475,31 +479,31 @@ pub struct Head {
 
 /// The keys of a file beside those of profiles.
 pub static FILE_KEYS: &[Key<Head>] = &[
-    Key { name: "version", about: "the version of the format", form: Form::Number(1, 1, |_, _| {}) },
+    Key { name: "version", about: "the version of the format", form: ValueForm::Number(1, 1, |_, _| {}) },
     Key {
         name: "default-profile",
         about: "the profile that is used unless another is asked for",
-        form: Form::Name(|head, name| head.default_profile = Some(name)),
+        form: ValueForm::Name(|head, name| head.default_profile = Some(name)),
     },
     Key {
         name: "profile",
         about: "the same, in a file without tables [profile.NAME]",
-        form: Form::Name(|head, name| head.default_profile = Some(name)),
+        form: ValueForm::Name(|head, name| head.default_profile = Some(name)),
     },
     Key {
         name: "switch",
         about: "which profile is used where; the first that fits counts (your own settings only)",
-        form: Form::Switches(|head, switches| head.switches = switches),
+        form: ValueForm::Switches(|head, switches| head.switches = switches),
     },
     Key {
         name: "allow-in-projects",
         about: "installed plugins that any project may use, trusted or not (your own settings only)",
-        form: Form::List(|head, names| head.allowed_in_projects = names),
+        form: ValueForm::List(|head, names| head.allowed_in_projects = names),
     },
     Key {
         name: "trusted-paths",
         about: "globs of folders whose projects are trusted, whatever is in them (your own settings only)",
-        form: Form::List(|head, names| head.trusted_paths = names),
+        form: ValueForm::List(|head, names| head.trusted_paths = names),
     },
 ];
 

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::document::{Document, Layer, Value};
-use super::{Config, Resolved, Told};
+use super::document::{SettingValue, SettingsFile, SettingsLayer};
+use super::{Config, Resolved, SettingsProblems};
 use crate::install::{Home, Installed};
 use crate::plugin::journal::Journal;
-use crate::plugin::pack::{Layer as PackLayer, Pack};
+use crate::plugin::pack::{Pack, PluginLayer};
 use crate::plugin::{Chosen, WITHOUT_LUA};
 use crate::problem::suggestion;
 use crate::settings::keys::{Named, split_list};
@@ -17,7 +17,7 @@ use crate::settings::profile::Settings;
 #[derive(Clone, Debug)]
 pub struct Active {
     /// Its layer.
-    pub layer: PackLayer,
+    pub layer: PluginLayer,
     /// What was read of it.
     pub pack: Arc<Pack>,
     /// Where it comes from, if it was chosen by its name.
@@ -96,8 +96,8 @@ impl Config {
         })
     }
 
-    fn pack_beside(&self, by: &Document, path: &str) -> Result<Pack, Unusable> {
-        if by.layer == Layer::Project {
+    fn pack_beside(&self, by: &SettingsFile, path: &str) -> Result<Pack, Unusable> {
+        if by.layer == SettingsLayer::Project {
             let files = self.project_files(by, path).map_err(Unusable::Missing)?;
             return match files {
                 super::project::Brought::File(name, text) => {
@@ -122,9 +122,9 @@ impl Config {
         &self,
         settings: &Settings,
         resolved: &Resolved,
-        of_run: &[(PackLayer, Arc<Pack>)],
+        of_run: &[(PluginLayer, Arc<Pack>)],
         journal: &Journal,
-        told: &mut Told,
+        told: &mut SettingsProblems,
     ) -> Vec<Active> {
         let mut all: Vec<Active> = Vec::new();
         let active = |layer, pack: Pack, by: String| Active { layer, pack: Arc::new(pack), home: None, by };
@@ -137,7 +137,7 @@ impl Config {
             if !is_listed && !all.iter().any(|other| is_it(&other.pack.name)) {
                 let (pack, by) = (Arc::clone(&profile.pack), profile.file.clone());
                 let home = installed.home(&pack.name);
-                all.push(Active { layer: PackLayer::Pack, pack, home, by });
+                all.push(Active { layer: PluginLayer::Pack, pack, home, by });
             }
         }
         for named in &settings.plugins {
@@ -145,7 +145,7 @@ impl Config {
                 Ok(pack) => {
                     let home = installed.home(&named.name);
                     let by = named.spot.to_string();
-                    all.push(Active { home, ..active(PackLayer::Pack, pack, by) });
+                    all.push(Active { home, ..active(PluginLayer::Pack, pack, by) });
                 }
                 Err(Unusable::Missing(message)) => {
                     let layer = named.spot.document.layer;
@@ -158,12 +158,12 @@ impl Config {
         let scripts = self.scripts(settings, told).into_iter();
         all.extend(scripts.map(|pack| {
             let by = pack.name.clone();
-            active(PackLayer::Profile, pack, by)
+            active(PluginLayer::Profile, pack, by)
         }));
         let own = self.folders.config.as_deref().map(|folder| self.folders.shown(&folder.join("init.lua")));
         for (layer, pack, name) in [
-            (PackLayer::User, self.user_pack(), own.as_deref().unwrap_or_default()),
-            (PackLayer::Project, self.project_pack(), ".streamfmt/init.lua"),
+            (PluginLayer::User, self.user_pack(), own.as_deref().unwrap_or_default()),
+            (PluginLayer::Project, self.project_pack(), ".streamfmt/init.lua"),
         ] {
             match pack {
                 Some(Ok(pack)) => all.push(active(layer, pack, name.to_owned())),
@@ -180,10 +180,10 @@ impl Config {
                 }
             }
             // Options of a plugin that this profile doesn't use wait for one that does, unless an option says it.
-            if !is_known && leaf.spot.document.layer == Layer::Option {
+            if !is_known && leaf.spot.document.layer == SettingsLayer::Option {
                 let names = all.iter().map(|active| active.pack.name.as_str());
                 let message = format!("the plugin {plugin} is not used {}", suggestion(plugin, names));
-                told.tell(Layer::Option, [leaf.spot.problem(message)]);
+                told.tell(SettingsLayer::Option, [leaf.spot.problem(message)]);
             }
         }
         all.sort_by_key(|active| active.layer);
@@ -251,14 +251,15 @@ impl Config {
 
 impl Resolved {
     /// The profile `name` of the plugin whose profile `by` is.
-    pub(crate) fn beside(&self, by: &Document, name: &str) -> Option<PackProfile> {
-        let own = self.packs.iter().find(|profile| by.layer == Layer::Pack && profile.file == by.name)?;
+    pub(crate) fn beside(&self, by: &SettingsFile, name: &str) -> Option<PackProfile> {
+        let own =
+            self.packs.iter().find(|profile| by.layer == SettingsLayer::Pack && profile.file == by.name)?;
         PackProfile::of(&own.pack, name)
     }
 }
 
 /// Chooses an option of a plugin; the error says what is wrong.
-pub(super) fn choose(pack: &mut Pack, option: &str, value: &Value) -> Result<(), String> {
+pub(super) fn choose(pack: &mut Pack, option: &str, value: &SettingValue) -> Result<(), String> {
     // An option that isn't there is told by its name, whatever its value.
     let like = pack.options.get(option).map_or(toml::Value::Boolean(true), |like| like.value.clone());
     let value = value.like(&like).or_else(|| (!pack.options.contains_key(option)).then_some(like));
@@ -274,7 +275,7 @@ fn is_path(name: &str) -> bool {
     name.contains(['/', std::path::MAIN_SEPARATOR]) || is_source
 }
 
-impl Value {
+impl SettingValue {
     /// This value for an option of a plugin, whose default is `like`: the text of a command line becomes what the
     /// default is. `None`: no option is such a thing.
     fn like(&self, like: &toml::Value) -> Option<toml::Value> {

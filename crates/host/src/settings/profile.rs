@@ -13,10 +13,10 @@ use streamfmt_core::profile::{Ci, Profile, Selector};
 use crate::plugin::WITHOUT_LUA;
 use crate::plugin::pack::Pack;
 use crate::problem::{Problem, Problems};
-use crate::settings::document::{Document, Layer, Leaf, Spot};
+use crate::settings::document::{Leaf, SettingsFile, SettingsLayer, Spot};
 use crate::settings::keys::{FilterAction, FilterRule, Named, ToolTable};
-use crate::settings::tree::{self, Tree};
-use crate::settings::{Config, Request, Told};
+use crate::settings::tree::{self, SettingsTree};
+use crate::settings::{Config, Request, SettingsProblems};
 use crate::tools::rule::ToolRule;
 
 /// The profiles that come with the program, as the files they are.
@@ -106,13 +106,13 @@ impl Settings {
 
     /// Reads the profile that `source` says, told by the name `file`.
     pub fn parse(file: &str, source: &str) -> Result<Self, Problems> {
-        let document = Document::new(file, None, Layer::Chosen, source.to_owned());
+        let document = SettingsFile::new(file, None, SettingsLayer::Chosen, source.to_owned());
         let resolved = Config::default().resolve_text(document);
         resolved.problems.errors.or(Self::of(&resolved.tree))
     }
 
     /// What all layers together mean.
-    pub(crate) fn of(tree: &Tree) -> Self {
+    pub(crate) fn of(tree: &SettingsTree) -> Self {
         let mut settings = Self::default();
         tree.apply(&mut settings);
         let filter = &mut settings.profile.filter;
@@ -132,7 +132,7 @@ impl Settings {
     /// Sets one key from an option's text, `KEY=VALUE`.
     pub fn set(&mut self, assignment: &str) -> Result<(), Problem> {
         let said = tree::read_assignment(assignment)?;
-        let mut tree = Tree::default();
+        let mut tree = SettingsTree::default();
         tree.say(&said);
         tree.apply(self);
         Ok(())
@@ -173,7 +173,7 @@ impl Settings {
 
 impl Config {
     /// The functions that settings name, as plugins: one for each file of settings. What can't be read is told.
-    pub(crate) fn scripts(&self, settings: &Settings, told: &mut Told) -> Vec<Pack> {
+    pub(crate) fn scripts(&self, settings: &Settings, told: &mut SettingsProblems) -> Vec<Pack> {
         let mut packs: IndexMap<&str, (String, BTreeMap<String, String>)> = IndexMap::new();
         for ToolScript { pattern, field, script } in &settings.scripts {
             let (path, function) = script.name.split_once('#').unwrap_or((&script.name, ""));

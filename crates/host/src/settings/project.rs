@@ -5,8 +5,8 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use super::allowance::{self, Grants, Refusal};
-use super::document::{self, Document, LARGEST, Layer, Value};
-use super::tree::{Change, Part, Path as KeyPath};
+use super::document::{self, LARGEST, SettingValue, SettingsFile, SettingsLayer};
+use super::tree::{ListChange, Path as KeyPath, ProfilePart};
 use super::{Config, Loaded, is_path, switch};
 use crate::files::{FileError, Files};
 use crate::folders::Folders;
@@ -62,7 +62,7 @@ impl Project {
         let reader = files.within(&root).map_err(complain)?;
         let source = reader.read(Path::new(name), LARGEST).map_err(complain)?;
         let text = source.text().map_err(complain)?.to_owned();
-        let document = Document::new(file.clone(), Some(source.path), Layer::Project, text);
+        let document = SettingsFile::new(file.clone(), Some(source.path), SettingsLayer::Project, text);
         let (loaded, problems) = Loaded::read(document);
         Ok(Some(Self {
             root: reader.root().unwrap_or(&root).to_owned(),
@@ -92,7 +92,8 @@ impl Project {
                         if is_settings && seen.insert(source.path.clone()) && seen.len() <= MOST_FILES {
                             let text = String::from_utf8_lossy(&source.bytes).into_owned();
                             let name = source.path.display().to_string();
-                            let document = Document::new(name, Some(source.path), Layer::Project, text);
+                            let document =
+                                SettingsFile::new(name, Some(source.path), SettingsLayer::Project, text);
                             open.push(Arc::new(Loaded::read(document).0));
                         }
                     }
@@ -115,7 +116,7 @@ impl Project {
     }
 
     /// What a path in a file of the project leads to, as it was when it was trusted.
-    fn brought(&self, by: &Document, path: &str) -> Result<Brought, String> {
+    fn brought(&self, by: &SettingsFile, path: &str) -> Result<Brought, String> {
         let closure = self.closure.as_ref().ok_or("the project is not trusted")?;
         let name = name_of(closure, &by.folder().join(path)).map_err(|error| error.to_string())?;
         match text_of(closure, &name) {
@@ -160,7 +161,7 @@ impl Project {
         let mut refusals = Vec::new();
         let mut refuse = |key: String, line: usize, why: String| refusals.push(Refusal { key, line, why });
         if let Some(name) = &loaded.head.default_profile {
-            let value = Value::Text(name.name.clone());
+            let value = SettingValue::Text(name.name.clone());
             if let Err(why) = allowance::check("default-profile", &value, grants) {
                 refuse("default-profile".to_owned(), name.spot.line(), why);
                 reduced.head.default_profile = None;
@@ -182,7 +183,7 @@ impl Project {
         reduced.general.extends = None;
         reduced.general.said.retain(|said| {
             let key = said.path.to_string();
-            let may = if said.change == Change::Replace {
+            let may = if said.change == ListChange::Replace {
                 allowance::check(&key, &said.leaf.value, grants)
             } else {
                 Err("only a trusted project may change a list".to_owned())
@@ -235,7 +236,7 @@ impl Loaded {
     /// The paths that it leads to.
     fn references(&self) -> Vec<String> {
         let parts = self.profiles.values().map(|(_, part)| part).chain([&self.general]);
-        let mut paths: Vec<String> = parts.flat_map(Part::references).collect();
+        let mut paths: Vec<String> = parts.flat_map(ProfilePart::references).collect();
         // It may be a theme, which extends one other.
         let (table, _) = document::parse(&self.document);
         let extended = table.get("extends").and_then(|leaf| leaf.text().map(str::to_owned));
@@ -244,18 +245,18 @@ impl Loaded {
     }
 }
 
-impl Part {
+impl ProfilePart {
     /// The paths that it leads to.
     fn references(&self) -> Vec<String> {
         let mut paths: Vec<String> = self.extends.iter().flatten().map(|name| name.name.clone()).collect();
         paths.retain(|name| is_path(name));
         for said in &self.said {
             match (&said.path, &said.leaf.value) {
-                (KeyPath::Key("theme"), Value::Text(theme)) => paths.push(theme.clone()),
+                (KeyPath::Key("theme"), SettingValue::Text(theme)) => paths.push(theme.clone()),
                 (KeyPath::Key("plugins"), _) => {
                     paths.extend(said.leaf.names().into_iter().flatten().map(|name| name.name));
                 }
-                (KeyPath::Tool(_, field), Value::Text(script)) if field.starts_with("script.") => {
+                (KeyPath::Tool(_, field), SettingValue::Text(script)) if field.starts_with("script.") => {
                     paths.push(script.clone());
                 }
                 _ => {}
@@ -271,12 +272,12 @@ impl Config {
         let mut project = match Project::find(&self.files, &self.folders) {
             Ok(Some(project)) => project,
             Ok(None) => return,
-            Err(problem) => return self.problems.tell(Layer::Project, [problem]),
+            Err(problem) => return self.problems.tell(SettingsLayer::Project, [problem]),
         };
         let path = project.loaded.document.path.clone().unwrap_or_default();
-        self.looked_for.push((Layer::Project, path, true));
+        self.looked_for.push((SettingsLayer::Project, path, true));
         let trust = Trust::new(self.folders.state.as_deref(), trusted);
-        let user = || self.layers.iter().filter(|loaded| loaded.document.layer == Layer::User);
+        let user = || self.layers.iter().filter(|loaded| loaded.document.layer == SettingsLayer::User);
         let mut patterns = user().flat_map(|loaded| &loaded.head.trusted_paths);
         let is_trusted_path =
             patterns.any(|pattern| switch::fits(&pattern.name, &project.root, &self.folders));
@@ -289,7 +290,7 @@ impl Config {
                     project.standing = standing;
                     project.closure = (standing == Standing::Trusted).then(|| Arc::new(closure));
                 }
-                Err(problem) => self.problems.tell(Layer::Project, [problem]),
+                Err(problem) => self.problems.tell(SettingsLayer::Project, [problem]),
             }
         }
         if project.standing == Standing::Trusted {
@@ -299,7 +300,7 @@ impl Config {
             let names = head.allowed_in_projects.iter().chain(&head.trusted_paths);
             let spots = switches.chain(names.map(|name| &name.spot));
             project.problems.extend(spots.map(|spot| spot.problem(own)));
-            self.problems.tell(Layer::Project, project.problems.clone());
+            self.problems.tell(SettingsLayer::Project, project.problems.clone());
             self.layers.push(Arc::clone(&project.loaded));
         } else {
             let packs = user().flat_map(|loaded| &loaded.head.allowed_in_projects);
@@ -311,8 +312,8 @@ impl Config {
     }
 
     /// Reads a file of settings by a path that stands in another. Gives its real path and its text.
-    pub(crate) fn read_beside(&self, by: &Document, path: &str) -> Result<(PathBuf, String), String> {
-        if by.layer == Layer::Project {
+    pub(crate) fn read_beside(&self, by: &SettingsFile, path: &str) -> Result<(PathBuf, String), String> {
+        if by.layer == SettingsLayer::Project {
             return match self.project_files(by, path)? {
                 Brought::File(name, text) => {
                     let root = self.project.as_ref().map(|project| project.root.clone()).unwrap_or_default();
@@ -321,7 +322,7 @@ impl Config {
                 Brought::Folder(_) => Err(FileError::OtherKind("file").to_string()),
             };
         }
-        if by.layer <= Layer::Pack {
+        if by.layer <= SettingsLayer::Pack {
             return Err("a profile of the program or of a plugin leads to no files".to_owned());
         }
         let path = by.folder().join(self.folders.expand(path));
@@ -330,7 +331,7 @@ impl Config {
         Ok((source.path, text))
     }
 
-    pub(super) fn project_files(&self, by: &Document, path: &str) -> Result<Brought, String> {
+    pub(super) fn project_files(&self, by: &SettingsFile, path: &str) -> Result<Brought, String> {
         let project = self.project.as_ref().ok_or("there is no project")?;
         project.brought(by, path)
     }

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::document::{Document, Layer, Spot};
+use super::document::{SettingsFile, SettingsLayer, Spot};
 use super::packs::PackProfile;
-use super::tree::{Part, Tree};
-use super::{Config, Loaded, Told, is_path};
+use super::tree::{ProfilePart, SettingsTree};
+use super::{Config, Loaded, SettingsProblems, is_path};
 use crate::problem::suggestion;
 use crate::settings::keys::Named;
 use crate::settings::profile::BUILT_IN;
@@ -20,9 +20,9 @@ const MOST: usize = 64;
 #[derive(Clone, Debug, Default)]
 pub struct Resolved {
     /// What they say together.
-    pub tree: Tree,
+    pub tree: SettingsTree,
     /// What is wrong with it.
-    pub problems: Told,
+    pub problems: SettingsProblems,
     /// The profiles that took part, the lowest first, as they are shown.
     pub profiles: Vec<String>,
     /// Those of plugins that are among them.
@@ -49,7 +49,7 @@ impl Config {
 
 impl Config {
     /// Merges the profile that is the text of `document`, all that it extends, and what holds for all profiles.
-    pub(crate) fn resolve_text(&self, document: Document) -> Resolved {
+    pub(crate) fn resolve_text(&self, document: SettingsFile) -> Resolved {
         let mut resolver = Resolver::new(self);
         let loaded = resolver.loaded(document);
         let spot = Spot { document: Arc::clone(&loaded.document), span: 0..0 };
@@ -93,8 +93,8 @@ struct Resolver<'c> {
 
 /// A table of a profile.
 struct Found<'a> {
-    document: Arc<Document>,
-    part: &'a Part,
+    document: Arc<SettingsFile>,
+    part: &'a ProfilePart,
     /// What its own names mean.
     scope: Scope<'a>,
     /// What its own name means in it: the profile below.
@@ -136,7 +136,7 @@ impl<'c> Resolver<'c> {
 
     /// Whether a profile says `extends = ["none"]` itself.
     fn drops_default(&mut self, wanted: &Named) -> bool {
-        let is_none = |part: &Part| part.extends.iter().flatten().any(|name| name.name == "none");
+        let is_none = |part: &ProfilePart| part.extends.iter().flatten().any(|name| name.name == "none");
         if is_path(&wanted.name) {
             let opened = self.open(wanted);
             let part =
@@ -145,7 +145,7 @@ impl<'c> Resolver<'c> {
         }
         let config = self.config;
         let in_layers = config.layers.iter().filter_map(|loaded| loaded.profiles.get(&wanted.name));
-        let mut parts: Vec<&Part> = in_layers.map(|(_, part)| part).collect();
+        let mut parts: Vec<&ProfilePart> = in_layers.map(|(_, part)| part).collect();
         let below = self.built_in(wanted);
         let below = below.or_else(|| self.of_any_plugin(wanted).ok()?.filter(|_| parts.is_empty()));
         parts.extend(below.as_ref().map(|loaded| &loaded.general));
@@ -275,7 +275,8 @@ impl<'c> Resolver<'c> {
     /// A profile that comes with the program or with a plugin that is known.
     fn built_in(&mut self, wanted: &Named) -> Option<Arc<Loaded>> {
         if let Some((name, source)) = BUILT_IN.iter().find(|(known, _)| *known == wanted.name) {
-            let document = Document::new(format!("{name}.toml"), None, Layer::BuiltIn, (*source).to_owned());
+            let document =
+                SettingsFile::new(format!("{name}.toml"), None, SettingsLayer::BuiltIn, (*source).to_owned());
             return Some(self.loaded(document));
         }
         let beside = self.resolved.beside(&wanted.spot.document, &wanted.name);
@@ -300,14 +301,15 @@ impl<'c> Resolver<'c> {
     }
 
     fn of_plugin(&mut self, profile: PackProfile) -> Arc<Loaded> {
-        let document = Document::new(profile.file.clone(), None, Layer::Pack, profile.text.clone());
+        let document =
+            SettingsFile::new(profile.file.clone(), None, SettingsLayer::Pack, profile.text.clone());
         if self.resolved.packs.iter().all(|known| known.file != profile.file) {
             self.resolved.packs.push(profile);
         }
         self.loaded(document)
     }
 
-    fn loaded(&mut self, document: Document) -> Arc<Loaded> {
+    fn loaded(&mut self, document: SettingsFile) -> Arc<Loaded> {
         let known = self.opened.iter().find(|loaded| *loaded.document == document);
         if let Some(loaded) = known {
             return Arc::clone(loaded);
@@ -332,8 +334,8 @@ impl<'c> Resolver<'c> {
         let fail = |error: String| format!("can't read the profile \"{}\": {error}", shown.display());
         let (path, text) = self.config.read_beside(by, path).map_err(fail)?;
         // What an option names was chosen for this run; what a file leads to is as good as that file.
-        let layer = if by.layer == Layer::Option { Layer::Chosen } else { by.layer };
-        let document = Document::new(shown.display().to_string(), Some(path), layer, text);
+        let layer = if by.layer == SettingsLayer::Option { SettingsLayer::Chosen } else { by.layer };
+        let document = SettingsFile::new(shown.display().to_string(), Some(path), layer, text);
         Ok((self.loaded(document), fragment))
     }
 
@@ -354,7 +356,7 @@ impl<'c> Resolver<'c> {
 }
 
 /// What a file says of a profile: of that named after `#`, or as a file of one profile.
-fn part_of<'l>(loaded: &'l Loaded, fragment: Option<&str>) -> Option<&'l Part> {
+fn part_of<'l>(loaded: &'l Loaded, fragment: Option<&str>) -> Option<&'l ProfilePart> {
     match fragment {
         Some(name) => loaded.profiles.get(name).map(|(_, part)| part),
         None if loaded.general.is_empty() && !loaded.profiles.is_empty() => None,

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::settings::keys::{FILE_KEYS, FILTER_KEYS, Form, KEYS, Key, SWITCH_KEYS, TOOL_KEYS};
+use crate::settings::keys::{FILE_KEYS, FILTER_KEYS, KEYS, Key, SWITCH_KEYS, TOOL_KEYS, ValueForm};
 use crate::writers::WRITERS;
 
 /// Where the schema is published.
@@ -94,32 +94,34 @@ fn properties<T>(keys: &'static [Key<T>], has_below: bool) -> impl Iterator<Item
     })
 }
 
-fn form<T>(name: &str, form: &Form<T>) -> Value {
+fn form<T>(name: &str, form: &ValueForm<T>) -> Value {
     let count = || json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, { "const": "none" }] });
     match form {
-        Form::Word(words) => json!({ "enum": words.iter().map(|(word, _)| *word).collect::<Vec<_>>() }),
+        ValueForm::Word(words) => json!({ "enum": words.iter().map(|(word, _)| *word).collect::<Vec<_>>() }),
         // A plugin may bring others.
-        Form::Writer(_) => {
+        ValueForm::Writer(_) => {
             let known: Vec<&str> = WRITERS.iter().map(|row| row.name).collect();
             json!({ "anyOf": [{ "enum": known }, { "type": "string" }] })
         }
-        Form::Rule(_) if name == "collapse" => {
+        ValueForm::Rule(_) if name == "collapse" => {
             json!({ "anyOf": [{ "enum": ["call", "result", "both", "none"] }, { "type": "boolean" }] })
         }
-        Form::Name(_) | Form::Tool(_) | Form::Rule(_) => json!({ "type": "string" }),
-        Form::Script(_) => {
+        ValueForm::Name(_) | ValueForm::Tool(_) | ValueForm::Rule(_) => json!({ "type": "string" }),
+        ValueForm::Script(_) => {
             json!({ "type": "string", "pattern": "^(\\./)?[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*\\.luau?(#[A-Za-z0-9_]+)?$" })
         }
-        Form::Flag(_) => json!({ "type": "boolean" }),
-        Form::Number(least, most, _) if least == most => json!({ "const": least }),
-        Form::Number(least, most, _) => json!({ "type": "integer", "minimum": least, "maximum": most }),
-        Form::Lines(_) => count(),
-        Form::Size(_) => json!({ "anyOf": [
+        ValueForm::Flag(_) => json!({ "type": "boolean" }),
+        ValueForm::Number(least, most, _) if least == most => json!({ "const": least }),
+        ValueForm::Number(least, most, _) => json!({ "type": "integer", "minimum": least, "maximum": most }),
+        ValueForm::Lines(_) => count(),
+        ValueForm::Size(_) => json!({ "anyOf": [
             { "type": "integer", "minimum": 0 },
             { "type": "string", "pattern": "^([0-9]+ *(B|kB|KB|KiB|K|MB|MiB|M|GiB|G)?|none)$" },
         ] }),
-        Form::List(_) | Form::Groups(_) => json!({ "type": "array", "items": { "type": "string" } }),
-        Form::Filters(_) => json!({ "type": "array", "items": { "$ref": "#/definitions/filter" } }),
-        Form::Switches(_) => json!({ "type": "array", "items": { "$ref": "#/definitions/switch" } }),
+        ValueForm::List(_) | ValueForm::Groups(_) => {
+            json!({ "type": "array", "items": { "type": "string" } })
+        }
+        ValueForm::Filters(_) => json!({ "type": "array", "items": { "$ref": "#/definitions/filter" } }),
+        ValueForm::Switches(_) => json!({ "type": "array", "items": { "$ref": "#/definitions/switch" } }),
     }
 }

@@ -19,7 +19,7 @@ use crate::files::{FileError, Files};
 use crate::folders::Folders;
 use crate::plugin::pack::Pack;
 use crate::problem::{self, Problem, Problems};
-use crate::settings::document::{Document, Layer};
+use crate::settings::document::{SettingsFile, SettingsLayer};
 use crate::settings::project::trusted_text;
 use crate::trust::Closure;
 use crate::writers::Background;
@@ -64,7 +64,7 @@ struct NamedIn {
 
 /// A theme that can be chosen by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownTheme {
     /// Its name.
     pub name: String,
     /// The file that it is, unless it is built in.
@@ -95,11 +95,11 @@ impl Themes {
     /// it is trusted.
     pub(crate) fn named_in(
         &self,
-        document: &Document,
+        document: &SettingsFile,
         folders: Option<&Folders>,
         trusted: Option<&Arc<Closure>>,
     ) -> Self {
-        let project = trusted.filter(|_| document.layer == Layer::Project).cloned();
+        let project = trusted.filter(|_| document.layer == SettingsLayer::Project).cloned();
         let folder = document.folder().to_owned();
         let named_in = Some(NamedIn { folder, project, folders: folders.cloned() });
         Self { named_in, ..self.clone() }
@@ -212,21 +212,21 @@ impl Themes {
     }
 
     /// All themes that can be chosen by name, sorted by whose they are; of several of one name the one that wins.
-    pub fn list(&self) -> Vec<Known> {
-        let mut known: BTreeMap<String, Known> = BTreeMap::new();
+    pub fn list(&self) -> Vec<KnownTheme> {
+        let mut known: BTreeMap<String, KnownTheme> = BTreeMap::new();
         let mut list = Vec::new();
         for place in &self.places {
             let folder = match place {
                 Place::Own(folder) => folder,
                 Place::Added(name, _) => {
-                    let found = Known { name: name.clone(), file: None, origin: "added".to_owned() };
+                    let found = KnownTheme { name: name.clone(), file: None, origin: "added".to_owned() };
                     known.entry(name.clone()).or_insert(found);
                     continue;
                 }
                 Place::Plugin(plugin) => {
                     for (name, file, _) in plugin.themes() {
                         let file = Some(PathBuf::from(file));
-                        let found = Known { name: name.to_owned(), file, origin: plugin.name.clone() };
+                        let found = KnownTheme { name: name.to_owned(), file, origin: plugin.name.clone() };
                         known.entry(name.to_owned()).or_insert(found);
                     }
                     continue;
@@ -239,13 +239,16 @@ impl Themes {
                 let Some(name) = path.file_stem().and_then(|stem| stem.to_str()).filter(|_| is_theme) else {
                     continue;
                 };
-                let found =
-                    Known { name: name.to_owned(), file: Some(path.clone()), origin: "yours".to_owned() };
+                let found = KnownTheme {
+                    name: name.to_owned(),
+                    file: Some(path.clone()),
+                    origin: "yours".to_owned(),
+                };
                 known.entry(name.to_owned()).or_insert(found);
             }
         }
         for name in Theme::builtin_names() {
-            list.push(known.remove(name).unwrap_or_else(|| Known {
+            list.push(known.remove(name).unwrap_or_else(|| KnownTheme {
                 name: name.to_owned(),
                 file: None,
                 origin: "built in".to_owned(),
@@ -302,7 +305,7 @@ fn own_file(folder: &Path, name: &str) -> PathBuf {
 
 impl From<streamfmt_core::theme::ThemeProblem> for Problem {
     fn from(problem: streamfmt_core::theme::ThemeProblem) -> Self {
-        let place = problem::Place {
+        let place = problem::FilePosition {
             line: problem.line,
             column: problem.column,
             text: problem.text,

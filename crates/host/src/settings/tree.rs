@@ -4,7 +4,7 @@ use std::fmt;
 
 use indexmap::IndexMap;
 
-use super::document::{Entry, Leaf, Spot, TOLD, Table, Value, quoted};
+use super::document::{Leaf, SettingValue, Spot, TOLD, Table, TableEntry, quoted};
 use crate::problem::{Problem, suggestion};
 use crate::settings::keys::{self, KEYS, Key, Named, TOOL_KEYS, ToolTable};
 use crate::settings::profile::Settings;
@@ -17,7 +17,7 @@ const LONGEST_LIST: usize = 1_000;
 
 /// A key of a profile.
 #[derive(Clone, Copy)]
-pub(crate) enum Row {
+pub(crate) enum KeyRow {
     /// One of [`KEYS`].
     Key(&'static Key<Settings>),
     /// One of [`TOOL_KEYS`], of the tool that the path names.
@@ -55,26 +55,26 @@ impl Path {
         }
     }
 
-    fn row(&self) -> Option<Row> {
+    fn row(&self) -> Option<KeyRow> {
         match self {
-            Self::Key(name) => keys::find(KEYS, name).map(Row::Key),
-            Self::Tool(_, field) => keys::find(TOOL_KEYS, field).map(Row::Tool),
-            Self::Plugin(..) => Some(Row::Plugin),
+            Self::Key(name) => keys::find(KEYS, name).map(KeyRow::Key),
+            Self::Tool(_, field) => keys::find(TOOL_KEYS, field).map(KeyRow::Tool),
+            Self::Plugin(..) => Some(KeyRow::Plugin),
         }
     }
 }
 
 /// One thing that a profile says.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Said {
+pub(crate) struct Assignment {
     pub(crate) path: Path,
-    pub(crate) change: Change,
+    pub(crate) change: ListChange,
     pub(crate) leaf: Leaf,
 }
 
 /// What a value does to the one below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum ListChange {
     Replace,
     Add,
     Remove,
@@ -82,14 +82,14 @@ pub(crate) enum Change {
 
 /// What the table of a profile says, each value checked.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Part {
+pub(crate) struct ProfilePart {
     /// What it extends.
     pub(crate) extends: Option<Vec<Named>>,
     /// What it says, in the order of the file.
-    pub(crate) said: Vec<Said>,
+    pub(crate) said: Vec<Assignment>,
 }
 
-impl Part {
+impl ProfilePart {
     pub(crate) fn is_empty(&self) -> bool {
         self.extends.is_none() && self.said.is_empty()
     }
@@ -97,7 +97,7 @@ impl Part {
     /// The plugins that it names.
     pub(crate) fn plugins(&self) -> Vec<Named> {
         let said = self.said.iter().filter(|said| said.path == Path::Key("plugins"));
-        let said = said.filter(|said| said.change != Change::Remove);
+        let said = said.filter(|said| said.change != ListChange::Remove);
         said.filter_map(|said| said.leaf.names()).flatten().collect()
     }
 }
@@ -106,16 +106,18 @@ impl Part {
 pub(crate) fn read_part(
     table: &Table,
     problems: &mut Vec<Problem>,
-    mut other: impl FnMut(&str, &Entry) -> bool,
-) -> Part {
+    mut other: impl FnMut(&str, &TableEntry) -> bool,
+) -> ProfilePart {
     let before = problems.len();
-    let mut reader = Reader { part: Part::default(), problems: Vec::new(), before, tables: 0 };
+    let mut reader = Reader { part: ProfilePart::default(), problems: Vec::new(), before, tables: 0 };
     keys::walk(KEYS, table, |name, entry, key| match key {
         Some(key) => reader.key(key, entry),
         None if other(name, entry) => {}
         None => match (name, &entry.leaf.value) {
-            ("tool", Value::Table(tools)) => tools.0.iter().for_each(|tool| reader.tool(tool)),
-            ("plugin", Value::Table(plugins)) => plugins.0.iter().for_each(|plugin| reader.plugin(plugin)),
+            ("tool", SettingValue::Table(tools)) => tools.0.iter().for_each(|tool| reader.tool(tool)),
+            ("plugin", SettingValue::Table(plugins)) => {
+                plugins.0.iter().for_each(|plugin| reader.plugin(plugin))
+            }
             ("tool" | "plugin", _) => {
                 reader.tell(&entry.leaf.spot, format!("{name} must be a table, as in [{name}.NAME]"));
             }
@@ -147,7 +149,7 @@ fn unknown(name: &str) -> String {
 }
 
 struct Reader {
-    part: Part,
+    part: ProfilePart,
     problems: Vec<Problem>,
     /// How many were told of the file before.
     before: usize,
@@ -167,14 +169,14 @@ impl Reader {
         }
     }
 
-    fn key(&mut self, key: &'static Key<Settings>, entry: &Entry) {
+    fn key(&mut self, key: &'static Key<Settings>, entry: &TableEntry) {
         let leaf = &entry.leaf;
         let path = Path::Key(key.name);
-        if let (true, Value::Table(changes)) = (key.is_list(), &leaf.value) {
+        if let (true, SettingValue::Table(changes)) = (key.is_list(), &leaf.value) {
             for change in &changes.0 {
                 match change.key.as_str() {
-                    "add" => self.checked(key, &path, Change::Add, &change.leaf),
-                    "remove" => self.checked(key, &path, Change::Remove, &change.leaf),
+                    "add" => self.checked(key, &path, ListChange::Add, &change.leaf),
+                    "remove" => self.checked(key, &path, ListChange::Remove, &change.leaf),
                     other => {
                         let hint = suggestion(other, ["add", "remove"]);
                         self.tell(&change.at, format!("a list has no \"{other}\" {hint}"));
@@ -186,19 +188,19 @@ impl Reader {
         if key.name == "extends" {
             match leaf.names() {
                 Some(names) => self.part.extends = Some(names),
-                None => self.checked(key, &path, Change::Replace, leaf),
+                None => self.checked(key, &path, ListChange::Replace, leaf),
             }
             return;
         }
-        self.checked(key, &path, Change::Replace, leaf);
+        self.checked(key, &path, ListChange::Replace, leaf);
     }
 
-    fn checked(&mut self, key: &'static Key<Settings>, path: &Path, change: Change, leaf: &Leaf) {
-        if matches!(&leaf.value, Value::List(list) if list.len() > LONGEST_LIST) {
+    fn checked(&mut self, key: &'static Key<Settings>, path: &Path, change: ListChange, leaf: &Leaf) {
+        if matches!(&leaf.value, SettingValue::List(list) if list.len() > LONGEST_LIST) {
             return self.tell(&leaf.spot, format!("a list has at most {LONGEST_LIST} elements"));
         }
         match key.set(&mut Settings::default(), leaf) {
-            Ok(()) => self.part.said.push(Said { path: path.clone(), change, leaf: leaf.clone() }),
+            Ok(()) => self.part.said.push(Assignment { path: path.clone(), change, leaf: leaf.clone() }),
             Err(problems) => self.take(problems),
         }
     }
@@ -220,8 +222,8 @@ impl Reader {
         self.tables <= MOST_TABLES
     }
 
-    fn tool(&mut self, tool: &Entry) {
-        let Value::Table(table) = &tool.leaf.value else {
+    fn tool(&mut self, tool: &TableEntry) {
+        let SettingValue::Table(table) = &tool.leaf.value else {
             let message = format!("tool.{} must be a table, not {}", tool.key, tool.leaf.value.describe());
             return self.tell(&tool.leaf.spot, message);
         };
@@ -243,15 +245,15 @@ impl Reader {
                 Ok(()) => {
                     let path = Path::Tool(tool.key.clone(), key.name);
                     let leaf = entry.leaf.clone();
-                    self.part.said.push(Said { path, change: Change::Replace, leaf });
+                    self.part.said.push(Assignment { path, change: ListChange::Replace, leaf });
                 }
                 Err(problems) => self.take(problems),
             }
         });
     }
 
-    fn plugin(&mut self, plugin: &Entry) {
-        let Value::Table(options) = &plugin.leaf.value else {
+    fn plugin(&mut self, plugin: &TableEntry) {
+        let SettingValue::Table(options) = &plugin.leaf.value else {
             let message =
                 format!("plugin.{} must be a table, not {}", plugin.key, plugin.leaf.value.describe());
             return self.tell(&plugin.leaf.spot, message);
@@ -262,13 +264,13 @@ impl Reader {
             }
             let path = Path::Plugin(plugin.key.clone(), option.key.clone());
             let leaf = option.leaf.clone();
-            self.part.said.push(Said { path, change: Change::Replace, leaf });
+            self.part.said.push(Assignment { path, change: ListChange::Replace, leaf });
         }
     }
 }
 
 /// Reads one assignment of an option: `limits.result-lines=40`, `plugins.add=cost`.
-pub(crate) fn read_assignment(assignment: &str) -> Result<Said, Problem> {
+pub(crate) fn read_assignment(assignment: &str) -> Result<Assignment, Problem> {
     let spot = Spot::of_option(format!("--set {assignment}"));
     let Some((name, value)) = assignment.split_once('=') else {
         return Err(spot.problem("a key and a value are wanted, as in limits.result-lines=40"));
@@ -280,7 +282,7 @@ pub(crate) fn read_assignment(assignment: &str) -> Result<Said, Problem> {
     }
     let value = value.trim();
     let value = value.strip_prefix('"').and_then(|inner| inner.strip_suffix('"')).unwrap_or(value);
-    let leaf = Leaf { value: Value::Bare(value.to_owned()), spot: spot.clone() };
+    let leaf = Leaf { value: SettingValue::Bare(value.to_owned()), spot: spot.clone() };
     let first = |problems: Vec<Problem>| problems.into_iter().next().unwrap_or_else(|| spot.problem("?"));
     match (parts.first().map(String::as_str), &parts[..]) {
         (Some("tool"), [_, tool, field @ ..]) if !field.is_empty() => {
@@ -290,26 +292,28 @@ pub(crate) fn read_assignment(assignment: &str) -> Result<Said, Problem> {
             let field = field.join(".");
             let key = keys::find(TOOL_KEYS, &field)
                 .ok_or_else(|| spot.problem(format!("tool.{tool}: {}", keys::unknown(TOOL_KEYS, &field))))?;
-            if matches!(key.form, keys::Form::Script(_)) {
+            if matches!(key.form, keys::ValueForm::Script(_)) {
                 return Err(spot.problem("a script is named in a file, or given with --plugin"));
             }
             key.set(&mut ToolTable::default(), &leaf).map_err(first)?;
-            Ok(Said { path: Path::Tool(tool.clone(), key.name), change: Change::Replace, leaf })
+            Ok(Assignment { path: Path::Tool(tool.clone(), key.name), change: ListChange::Replace, leaf })
         }
-        (Some("plugin"), [_, plugin, option]) => {
-            Ok(Said { path: Path::Plugin(plugin.clone(), option.clone()), change: Change::Replace, leaf })
-        }
+        (Some("plugin"), [_, plugin, option]) => Ok(Assignment {
+            path: Path::Plugin(plugin.clone(), option.clone()),
+            change: ListChange::Replace,
+            leaf,
+        }),
         _ => {
             let change = match (name.strip_suffix(".add"), name.strip_suffix(".remove")) {
-                (Some(list), _) => (list, Change::Add),
-                (_, Some(list)) => (list, Change::Remove),
-                _ => (name.as_str(), Change::Replace),
+                (Some(list), _) => (list, ListChange::Add),
+                (_, Some(list)) => (list, ListChange::Remove),
+                _ => (name.as_str(), ListChange::Replace),
             };
             let key = keys::find(KEYS, change.0)
-                .filter(|key| change.1 == Change::Replace || key.is_list())
+                .filter(|key| change.1 == ListChange::Replace || key.is_list())
                 .ok_or_else(|| spot.problem(unknown(&name)))?;
             key.set(&mut Settings::default(), &leaf).map_err(first)?;
-            Ok(Said { path: Path::Key(key.name), change: change.1, leaf })
+            Ok(Assignment { path: Path::Key(key.name), change: change.1, leaf })
         }
     }
 }
@@ -331,13 +335,13 @@ pub fn split_key(name: &str) -> Vec<String> {
 
 /// What all layers say together.
 #[derive(Clone, Debug, Default)]
-pub struct Tree {
+pub struct SettingsTree {
     /// The values of each key, the one that counts last.
     leaves: IndexMap<Path, Vec<Leaf>>,
 }
 
-/// One key of a [`Tree`].
-pub struct Setting<'a> {
+/// One key of a [`SettingsTree`].
+pub struct KeySetting<'a> {
     /// Its name, as it is written in a file.
     pub name: String,
     /// What it is for; empty for options of plugins.
@@ -348,7 +352,7 @@ pub struct Setting<'a> {
     pub hidden: Vec<&'a Leaf>,
 }
 
-impl Setting<'_> {
+impl KeySetting<'_> {
     /// Whether it hides, renames or runs something: more than looks.
     pub(crate) fn changes_meaning(&self) -> bool {
         let name = self.name.as_str();
@@ -358,11 +362,11 @@ impl Setting<'_> {
     }
 }
 
-impl Tree {
-    pub(crate) fn say(&mut self, said: &Said) {
+impl SettingsTree {
+    pub(crate) fn say(&mut self, said: &Assignment) {
         let values = self.leaves.entry(said.path.clone()).or_default();
         let leaf = match said.change {
-            Change::Replace => said.leaf.clone(),
+            ListChange::Replace => said.leaf.clone(),
             change => changed(values.last(), &said.leaf, change),
         };
         // The same word of the same place comes twice when a profile is extended twice.
@@ -379,19 +383,19 @@ impl Tree {
     }
 
     /// All keys that are set: in the order of the tables, those of tools and plugins after.
-    pub fn settings(&self) -> Vec<Setting<'_>> {
-        let mut all: Vec<(&Path, Setting<'_>)> = self
+    pub fn settings(&self) -> Vec<KeySetting<'_>> {
+        let mut all: Vec<(&Path, KeySetting<'_>)> = self
             .leaves
             .iter()
             .filter_map(|(path, values)| {
                 let (leaf, hidden) = values.split_last()?;
                 let about = match path.row()? {
-                    Row::Key(key) => key.about,
-                    Row::Tool(key) => key.about,
-                    Row::Plugin => "",
+                    KeyRow::Key(key) => key.about,
+                    KeyRow::Tool(key) => key.about,
+                    KeyRow::Plugin => "",
                 };
                 let hidden = hidden.iter().rev().collect();
-                Some((path, Setting { name: path.to_string(), about, leaf, hidden }))
+                Some((path, KeySetting { name: path.to_string(), about, leaf, hidden }))
             })
             .collect();
         all.sort_by_key(|(path, _)| match path {
@@ -408,8 +412,8 @@ impl Tree {
         for (path, values) in &self.leaves {
             let Some(leaf) = values.last() else { continue };
             match (path, path.row()) {
-                (_, Some(Row::Key(key))) => drop(key.set(settings, leaf)),
-                (Path::Tool(tool, _), Some(Row::Tool(key))) => {
+                (_, Some(KeyRow::Key(key))) => drop(key.set(settings, leaf)),
+                (Path::Tool(tool, _), Some(KeyRow::Tool(key))) => {
                     let (_, table) =
                         tools.entry(tool).or_insert_with(|| (leaf.spot.clone(), ToolTable::default()));
                     drop(key.set(table, leaf));
@@ -427,12 +431,12 @@ impl Tree {
 }
 
 /// A list with elements added or taken away.
-fn changed(below: Option<&Leaf>, leaf: &Leaf, change: Change) -> Leaf {
+fn changed(below: Option<&Leaf>, leaf: &Leaf, change: ListChange) -> Leaf {
     let elements = |leaf: &Leaf| -> Vec<Leaf> {
         match &leaf.value {
-            Value::List(list) => list.clone(),
-            Value::Bare(text) => {
-                let leaf = |name| Leaf { value: Value::Text(name), spot: leaf.spot.clone() };
+            SettingValue::List(list) => list.clone(),
+            SettingValue::Bare(text) => {
+                let leaf = |name| Leaf { value: SettingValue::Text(name), spot: leaf.spot.clone() };
                 keys::split_list(text).into_iter().map(leaf).collect()
             }
             _ => Vec::new(),
@@ -441,7 +445,7 @@ fn changed(below: Option<&Leaf>, leaf: &Leaf, change: Change) -> Leaf {
     let (mut list, news) = (below.map(elements).unwrap_or_default(), elements(leaf));
     let is_in = |list: &[Leaf], leaf: &Leaf| list.iter().any(|other| is_same(&other.value, &leaf.value));
     match change {
-        Change::Remove => list.retain(|old| !is_in(&news, old)),
+        ListChange::Remove => list.retain(|old| !is_in(&news, old)),
         _ => {
             for new in news {
                 if !is_in(&list, &new) && list.len() < LONGEST_LIST {
@@ -450,14 +454,16 @@ fn changed(below: Option<&Leaf>, leaf: &Leaf, change: Change) -> Leaf {
             }
         }
     }
-    Leaf { value: Value::List(list), spot: leaf.spot.clone() }
+    Leaf { value: SettingValue::List(list), spot: leaf.spot.clone() }
 }
 
 /// Whether two values are the same, wherever they stand.
-fn is_same(a: &Value, b: &Value) -> bool {
+fn is_same(a: &SettingValue, b: &SettingValue) -> bool {
     match (a, b) {
-        (Value::Text(a) | Value::Bare(a), Value::Text(b) | Value::Bare(b)) => a == b,
-        (Value::Table(_), Value::Table(_)) => a.to_string() == b.to_string(),
+        (SettingValue::Text(a) | SettingValue::Bare(a), SettingValue::Text(b) | SettingValue::Bare(b)) => {
+            a == b
+        }
+        (SettingValue::Table(_), SettingValue::Table(_)) => a.to_string() == b.to_string(),
         _ => a == b,
     }
 }

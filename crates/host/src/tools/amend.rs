@@ -18,7 +18,7 @@ use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
 use streamfmt_core::theme;
 
-use super::field::Field;
+use super::field::ToolField;
 use super::filled::filled;
 use super::template::Template;
 
@@ -41,17 +41,17 @@ impl About<'_> {
     }
 
     /// What a template says for a field; `None` if something that it names isn't there.
-    pub(crate) fn fill(&self, template: &Template, field: Field) -> Option<Text> {
-        let item = if field == Field::Label { self.call.unwrap_or(self.item) } else { self.item };
+    pub(crate) fn fill(&self, template: &Template, field: ToolField) -> Option<Text> {
+        let item = if field == ToolField::Label { self.call.unwrap_or(self.item) } else { self.item };
         let text = filled(template, field, item, self.tool(), self.session.facts())?;
         // An empty summary would be all that is shown of a result.
-        (field != Field::Summary || !text.trim().is_empty()).then_some(text)
+        (field != ToolField::Summary || !text.trim().is_empty()).then_some(text)
     }
 
     /// Whether a template says an argument of the call that this result answers.
     pub(crate) fn fills_call(&self, template: &Template) -> bool {
         let Some(call) = self.call.filter(|_| self.item.kind == Kind::Result) else { return false };
-        filled(template, Field::Arg, call, self.tool(), self.session.facts()).is_some()
+        filled(template, ToolField::Arg, call, self.tool(), self.session.facts()).is_some()
     }
 }
 
@@ -81,13 +81,13 @@ pub(crate) enum Given<T> {
 /// Who answers for the fields of a tool: rules alone, or plugins over and under them.
 pub(crate) trait Answers {
     /// Whether there may be an answer.
-    fn has(&self, field: Field) -> bool;
+    fn has(&self, field: ToolField) -> bool;
 
     /// The word for an icon, a role or what is folded.
-    fn word(&self, field: Field) -> Option<&str>;
+    fn word(&self, field: ToolField) -> Option<&str>;
 
     /// The first answer, as one line of a role.
-    fn line(&self, field: Field, role: &Role) -> Given<Line>;
+    fn line(&self, field: ToolField, role: &Role) -> Given<Line>;
 
     /// The first answer to what a call's argument is.
     fn argument(&self, role: &Role) -> Given<Argument>;
@@ -147,9 +147,9 @@ impl Amended<'_> {
     /// A call's view with their label, icon and argument.
     fn titled(&self, mut view: View) -> View {
         let arg = self.answers.argument(&Role::of("call.arg"));
-        let icon = self.answers.word(Field::Icon);
-        let is_label_said = self.answers.has(Field::Label)
-            || self.answers.has(Field::Role)
+        let icon = self.answers.word(ToolField::Icon);
+        let is_label_said = self.answers.has(ToolField::Label)
+            || self.answers.has(ToolField::Role)
             || matches!(icon, Some(icon) if theme::mark(icon).is_none());
         if let Some(mark) = icon.and_then(theme::mark) {
             view.mark = Some(mark);
@@ -193,9 +193,9 @@ impl Amended<'_> {
 
     /// The label of a call: theirs, or the tool's name.
     pub(crate) fn label(&self) -> Line {
-        let role = self.answers.word(Field::Role).and_then(Role::parse);
+        let role = self.answers.word(ToolField::Role).and_then(Role::parse);
         let usual = role.clone().unwrap_or(Role::of("tool.name"));
-        let mut line = match self.answers.line(Field::Label, &usual) {
+        let mut line = match self.answers.line(ToolField::Label, &usual) {
             Given::Use(label) => label,
             Given::Hide => Line::default(),
             Given::Nothing => {
@@ -209,7 +209,7 @@ impl Amended<'_> {
                 line
             }
         };
-        if let Some(icon) = self.answers.word(Field::Icon).filter(|icon| theme::mark(icon).is_none()) {
+        if let Some(icon) = self.answers.word(ToolField::Icon).filter(|icon| theme::mark(icon).is_none()) {
             line.spans.insert(0, Span::new("tool.icon", Text::clean_owned(format!("{icon} "))));
         }
         line
@@ -218,7 +218,7 @@ impl Amended<'_> {
     /// A result's view with their summary: instead of its own words, or behind those of a failure. A blank one says
     /// nothing, and hides a result that has no more to say.
     fn summarised(&self) -> Verdict {
-        let view = match self.answers.line(Field::Summary, &Role::of("result.note")) {
+        let view = match self.answers.line(ToolField::Summary, &Role::of("result.note")) {
             Given::Hide => None,
             Given::Nothing => self.built_in_view(),
             Given::Use(title) => {
@@ -247,7 +247,7 @@ impl Amended<'_> {
 
     /// The view with its body folded away, if they want that.
     pub(crate) fn collapsed(&self, mut view: View) -> View {
-        let wanted = self.answers.word(Field::Collapse);
+        let wanted = self.answers.word(ToolField::Collapse);
         let is_wanted = match (wanted, self.about.item.kind) {
             (Some("both"), Kind::Call | Kind::Result) => true,
             (Some(word), kind) => word == kind.name(),

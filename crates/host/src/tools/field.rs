@@ -7,7 +7,7 @@ use super::template::Template;
 
 /// A field of a tool's spec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Field {
+pub(crate) enum ToolField {
     Label,
     Arg,
     Summary,
@@ -18,7 +18,7 @@ pub(crate) enum Field {
     Collapse,
 }
 
-impl Field {
+impl ToolField {
     /// All of them, with their names.
     pub(crate) const ALL: [(Self, &'static str); 8] = [
         (Self::Label, "label"),
@@ -57,19 +57,21 @@ pub(crate) enum FieldValue {
 
 impl FieldValue {
     /// What a text says for a field; the error says what is wrong with it.
-    pub(crate) fn parse(field: Field, text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(field: ToolField, text: &str) -> Result<Self, String> {
         match field {
-            Field::Label | Field::Arg | Field::Summary => Template::parse(text).map(Self::Template),
-            Field::Icon => Ok(Self::Word(text.to_owned())),
-            Field::Role => match Role::parse(text) {
+            ToolField::Label | ToolField::Arg | ToolField::Summary => {
+                Template::parse(text).map(Self::Template)
+            }
+            ToolField::Icon => Ok(Self::Word(text.to_owned())),
+            ToolField::Role => match Role::parse(text) {
                 Some(_) => Ok(Self::Word(text.to_owned())),
                 None => Err(format!("\"{text}\" is no name of a role")),
             },
-            Field::Collapse => match text {
+            ToolField::Collapse => match text {
                 "call" | "result" | "both" | "none" => Ok(Self::Word(text.to_owned())),
                 _ => Err(format!("it is call, result, both or none, not \"{text}\"")),
             },
-            Field::Call | Field::Result => Err("only a script can say that".to_owned()),
+            ToolField::Call | ToolField::Result => Err("only a script can say that".to_owned()),
         }
     }
 }

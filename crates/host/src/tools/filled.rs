@@ -5,25 +5,25 @@ use streamfmt_core::json;
 use streamfmt_core::session::Facts;
 use streamfmt_core::text::Text;
 
-use super::field::Field;
+use super::field::ToolField;
 use super::template::Template;
 
 /// A template with the fields of an item, `tool` being the one that it is about; `None` if one of them isn't there.
 pub(super) fn filled(
     template: &Template,
-    field: Field,
+    field: ToolField,
     item: &Item,
     tool: Option<&str>,
     facts: &Facts,
 ) -> Option<Text> {
     let value = |keys: &[String]| {
         let simple = match (field, keys) {
-            (Field::Label, [name]) => of_call(item, tool, name),
-            (Field::Summary, [name]) => of_result(item, name),
+            (ToolField::Label, [name]) => of_call(item, tool, name),
+            (ToolField::Summary, [name]) => of_result(item, name),
             _ => None,
         };
         simple.or_else(|| {
-            let input = if field == Field::Summary { None } else { item.input() };
+            let input = if field == ToolField::Summary { None } else { item.input() };
             of_value(input?, keys)
         })
     };

@@ -10,7 +10,7 @@ use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
 
 use super::amend::{About, Amender, Answers, Argument, Given};
-use super::field::{Field, FieldValue};
+use super::field::{FieldValue, ToolField};
 use super::pattern::{PerTool, Rule};
 use super::rule::ToolRule;
 
@@ -34,7 +34,7 @@ impl Values {
         Arc::new(values)
     }
 
-    fn field(&self, field: Field) -> &[FieldValue] {
+    fn field(&self, field: ToolField) -> &[FieldValue] {
         &self.0[field as usize]
     }
 }
@@ -46,7 +46,7 @@ struct RuleAnswers<'a> {
 }
 
 impl RuleAnswers<'_> {
-    fn text(&self, field: Field) -> Option<Text> {
+    fn text(&self, field: ToolField) -> Option<Text> {
         self.values.field(field).iter().find_map(|value| match value {
             FieldValue::Template(template) => self.about.fill(template, field),
             FieldValue::Word(_) => None,
@@ -55,27 +55,27 @@ impl RuleAnswers<'_> {
 }
 
 impl Answers for RuleAnswers<'_> {
-    fn has(&self, field: Field) -> bool {
+    fn has(&self, field: ToolField) -> bool {
         !self.values.field(field).is_empty()
     }
 
-    fn word(&self, field: Field) -> Option<&str> {
+    fn word(&self, field: ToolField) -> Option<&str> {
         self.values.field(field).iter().find_map(|value| match value {
             FieldValue::Word(word) => Some(word.as_str()),
             FieldValue::Template(_) => None,
         })
     }
 
-    fn line(&self, field: Field, role: &Role) -> Given<Line> {
+    fn line(&self, field: ToolField, role: &Role) -> Given<Line> {
         self.text(field).map_or(Given::Nothing, |text| Given::Use(Line::of(role.clone(), text)))
     }
 
     fn argument(&self, role: &Role) -> Given<Argument> {
-        self.text(Field::Arg).map_or(Given::Nothing, |text| Given::Use(Argument::of(role, text)))
+        self.text(ToolField::Arg).map_or(Given::Nothing, |text| Given::Use(Argument::of(role, text)))
     }
 
     fn retells_call(&self) -> bool {
-        self.values.field(Field::Arg).iter().any(|value| match value {
+        self.values.field(ToolField::Arg).iter().any(|value| match value {
             FieldValue::Template(template) => self.about.fills_call(template),
             FieldValue::Word(_) => false,
         })
@@ -107,10 +107,10 @@ impl Formatter for RuleFormatter {
         let action = item.action.or_else(|| call?.action);
         let values = self.known.get(tool, action, || Values::of(&self.rules, tool, action));
         let answers = RuleAnswers { values: &values, about };
-        let says = |field: &Field| answers.has(*field);
+        let says = |field: &ToolField| answers.has(*field);
         // What is said of a call changes what is left to be said of its result.
-        let is_call_retold = item.kind == Kind::Result && says(&Field::Arg);
-        if !is_call_retold && !Field::of_kind(item.kind).iter().any(says) {
+        let is_call_retold = item.kind == Kind::Result && says(&ToolField::Arg);
+        if !is_call_retold && !ToolField::of_kind(item.kind).iter().any(says) {
             return Ok(Verdict::Pass);
         }
         Ok(self.amender.amend(about, &answers).verdict())

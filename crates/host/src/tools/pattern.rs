@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use streamfmt_core::item::Action;
 use streamfmt_core::profile::glob;
 
-use super::field::{Field, FieldValue};
+use super::field::{FieldValue, ToolField};
 use super::rule::{Origin, ToolRule};
 use crate::problem::suggestion;
 
@@ -59,14 +59,14 @@ impl Pattern {
 /// What is said of some tools. `A` is an answer for a field.
 pub(crate) struct Rule<A> {
     pub(crate) pattern: Pattern,
-    pub(crate) fields: Vec<(Field, A)>,
+    pub(crate) fields: Vec<(ToolField, A)>,
 }
 
 impl<A> Rule<A> {
     /// Reads the rule of a profile: `answer` is made of each value and of where it stands. What can't be read says nothing.
     pub(crate) fn read(rule: &ToolRule, answer: impl Fn(FieldValue, &Origin) -> A) -> Option<Self> {
         let fields = rule.fields().filter_map(|(name, told)| {
-            let field = Field::named(name)?;
+            let field = ToolField::named(name)?;
             Some((field, answer(FieldValue::parse(field, &told.value).ok()?, &told.origin)))
         });
         Some(Self { pattern: Pattern::parse(&rule.pattern).ok()?, fields: fields.collect() })

@@ -1,6 +1,6 @@
 //! What a profile says of tools, without a script: the tables `[tool.NAME]`.
 
-use super::field::{Field, FieldValue};
+use super::field::{FieldValue, ToolField};
 use super::pattern::Pattern;
 
 /// Where a setting stands.
@@ -81,5 +81,5 @@ pub fn wrong_with_pattern(pattern: &str) -> Option<String> {
 /// What is wrong with the value of a field such as `label`, if something is. A field that rules don't have is
 /// no concern of it.
 pub fn wrong_with(field: &str, value: &str) -> Option<String> {
-    FieldValue::parse(Field::named(field)?, value).err()
+    FieldValue::parse(ToolField::named(field)?, value).err()
 }

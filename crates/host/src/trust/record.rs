@@ -18,18 +18,18 @@ use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use toml::{Table, Value};
 
 use super::disk::{make_private_folder, read_private, write_private};
-use super::{Entry, hash_of};
+use super::{TrustEntry, hash_of};
 use crate::problem::Problem;
 
 /// Largest record, in bytes: a project's files, spelled out.
 const LARGEST: u64 = 256 << 20;
 
 /// The file that keeps what was said of one project.
-pub(super) struct Record {
+pub(super) struct TrustRecord {
     pub(super) path: PathBuf,
 }
 
-impl Record {
+impl TrustRecord {
     /// The record of the project in the folder `root`.
     pub(super) fn named(folder: &Path, root: &Path) -> Self {
         let name = hash_of([("", root.as_os_str().as_encoded_bytes())].into_iter());
@@ -49,7 +49,7 @@ impl Record {
     }
 
     /// What it says, if it is there.
-    pub(super) fn read(&self) -> Result<Option<Entry>, Problem> {
+    pub(super) fn read(&self) -> Result<Option<TrustEntry>, Problem> {
         let bytes = match read_private(&self.path, LARGEST) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             read => read.map_err(|error| self.problem(&error))?,
@@ -59,7 +59,7 @@ impl Record {
         parse(&table).map(Some).ok_or_else(|| self.problem(&"it is damaged"))
     }
 
-    pub(super) fn write(&self, entry: &Entry) -> Result<(), Problem> {
+    pub(super) fn write(&self, entry: &TrustEntry) -> Result<(), Problem> {
         let root = entry.root.to_str();
         let root = root.ok_or_else(|| self.problem(&"the path of the project is not UTF-8"))?;
         let mut table = Table::new();
@@ -96,7 +96,7 @@ impl Record {
     }
 }
 
-fn parse(table: &Table) -> Option<Entry> {
+fn parse(table: &Table) -> Option<TrustEntry> {
     let root = PathBuf::from(table.get("root")?.as_str()?);
     let files = match table.get("standing")?.as_str()? {
         "denied" => None,
@@ -105,7 +105,7 @@ fn parse(table: &Table) -> Option<Entry> {
         }
         _ => return None,
     };
-    Some(Entry { root, files })
+    Some(TrustEntry { root, files })
 }
 
 fn file((name, content): (&String, &Value)) -> Option<(String, Arc<[u8]>)> {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::{Diff, Hunk, Line, Side};
+use super::{ComparedLine, Diff, DiffHunk, Side};
 
 /// Columns of a page whose width isn't known.
 const USUAL_WIDTH: usize = 120;
@@ -21,7 +21,7 @@ const RESET: &str = "\u{1b}[0m";
 
 /// How differences are spelled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
+pub enum DiffForm {
     /// One line after the other, with the words marked that make the difference.
     #[default]
     Inline,
@@ -31,7 +31,7 @@ pub enum Form {
     Side,
 }
 
-impl Form {
+impl DiffForm {
     /// The next one, for a reader who wants to see it otherwise.
     #[must_use]
     pub fn next(self) -> Self {
@@ -43,7 +43,7 @@ impl Form {
     }
 }
 
-impl FromStr for Form {
+impl FromStr for DiffForm {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -59,7 +59,7 @@ impl FromStr for Form {
 impl Diff {
     /// The differences, ready to be displayed: with colours or without, side by side in so many columns (0: as
     /// many as are usual).
-    pub fn spelled(&self, form: Form, has_color: bool, width: usize) -> Spelled<'_> {
+    pub fn spelled(&self, form: DiffForm, has_color: bool, width: usize) -> Spelled<'_> {
         let width = if width == 0 { USUAL_WIDTH } else { width };
         Spelled { diff: self, form, has_color, width }
     }
@@ -68,7 +68,7 @@ impl Diff {
 /// Differences that display themselves in one form.
 pub struct Spelled<'a> {
     diff: &'a Diff,
-    form: Form,
+    form: DiffForm,
     has_color: bool,
     width: usize,
 }
@@ -80,17 +80,17 @@ impl fmt::Display for Spelled<'_> {
                 self.dim(f, &format!("… {}", counted(hunk.equal, "equal line")))?;
             }
             match self.form {
-                Form::Inline => {
+                DiffForm::Inline => {
                     self.dim(f, &format!("@@ line {} → {} @@", hunk.old, hunk.new))?;
                     hunk.lines.iter().try_for_each(|line| self.line(f, line, true))?;
                 }
-                Form::Unified => {
+                DiffForm::Unified => {
                     let length = |side| hunk.lines.iter().filter(|line| line.side != side).count();
                     let (old, new) = (length(Side::New), length(Side::Old));
                     self.dim(f, &format!("@@ -{},{old} +{},{new} @@", hunk.old, hunk.new))?;
                     hunk.lines.iter().try_for_each(|line| self.line(f, line, false))?;
                 }
-                Form::Side => {
+                DiffForm::Side => {
                     self.dim(f, &format!("@@ line {} │ line {} @@", hunk.old, hunk.new))?;
                     self.sides(f, hunk)?;
                 }
@@ -111,7 +111,7 @@ impl Spelled<'_> {
         if self.has_color { writeln!(f, "{DIM}{text}{RESET}") } else { writeln!(f, "{text}") }
     }
 
-    fn line(&self, f: &mut fmt::Formatter<'_>, line: &Line, marks_words: bool) -> fmt::Result {
+    fn line(&self, f: &mut fmt::Formatter<'_>, line: &ComparedLine, marks_words: bool) -> fmt::Result {
         let (sign, open, close) = match line.side {
             Side::Both => (" ", "", ""),
             Side::Old => ("-", "[-", "-]"),
@@ -141,7 +141,7 @@ impl Spelled<'_> {
     }
 
     /// The lines of a place beside one another: what was taken away beside what came in its place.
-    fn sides(&self, f: &mut fmt::Formatter<'_>, hunk: &Hunk) -> fmt::Result {
+    fn sides(&self, f: &mut fmt::Formatter<'_>, hunk: &DiffHunk) -> fmt::Result {
         let column = (self.width.saturating_sub(3) / 2).max(NARROWEST);
         let mut lines = hunk.lines.iter().peekable();
         while let Some(line) = lines.next() {
@@ -164,11 +164,11 @@ impl Spelled<'_> {
     fn pair(
         &self,
         f: &mut fmt::Formatter<'_>,
-        old: Option<&Line>,
-        new: Option<&Line>,
+        old: Option<&ComparedLine>,
+        new: Option<&ComparedLine>,
         column: usize,
     ) -> fmt::Result {
-        let rows = |line: Option<&Line>| {
+        let rows = |line: Option<&ComparedLine>| {
             let text: String =
                 line.iter().flat_map(|line| &line.parts).map(|(_, part)| part.as_str()).collect();
             wrapped(&text, column)

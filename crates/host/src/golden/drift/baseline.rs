@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Found;
+use super::DriftFound;
 use crate::json;
 use crate::problem::Problem;
 
@@ -17,7 +17,7 @@ pub struct Baseline(BTreeSet<String>);
 
 impl Baseline {
     /// One that knows all of these.
-    pub fn of(found: &[Found]) -> Self {
+    pub fn of(found: &[DriftFound]) -> Self {
         Self(found.iter().map(name).collect())
     }
 
@@ -44,7 +44,7 @@ impl Baseline {
     }
 
     /// Whether it knows this.
-    pub fn knows(&self, found: &Found) -> bool {
+    pub fn knows(&self, found: &DriftFound) -> bool {
         self.0.contains(&name(found))
     }
 
@@ -55,6 +55,6 @@ impl Baseline {
     }
 }
 
-fn name(found: &Found) -> String {
+fn name(found: &DriftFound) -> String {
     format!("{} {}", found.what.name(), found.name)
 }

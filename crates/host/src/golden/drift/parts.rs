@@ -43,7 +43,7 @@ impl What {
 }
 
 /// A part of a line.
-pub(super) struct Part {
+pub(super) struct DriftPart {
     pub(super) what: What,
     pub(super) name: String,
     edits: Vec<Edit>,
@@ -52,7 +52,7 @@ pub(super) struct Part {
 /// How a line is made another one: what of it goes, and what comes in its place.
 type Edit = (Range<usize>, &'static str);
 
-impl Part {
+impl DriftPart {
     /// The line without this part, and with something else in its place.
     pub(super) fn variants(&self, text: &str) -> Vec<String> {
         let made = |(range, with): &Edit| [&text[..range.start], with, &text[range.end..]].concat();
@@ -66,7 +66,7 @@ pub(super) fn is_inside(name: &str, whole: &str) -> bool {
 }
 
 /// The parts of a line, each name once, what is inside of another after it. `tools`: whose results are in it.
-pub(super) fn parts(record: &Record, tools: &[String]) -> Vec<Part> {
+pub(super) fn parts(record: &Record, tools: &[String]) -> Vec<DriftPart> {
     let text = record.text();
     let root = record.root();
     // Not every agent gives its lines a type.
@@ -111,7 +111,7 @@ pub(super) fn parts(record: &Record, tools: &[String]) -> Vec<Part> {
 struct Walk<'a> {
     text: &'a str,
     seen: HashSet<(What, String)>,
-    parts: Vec<Part>,
+    parts: Vec<DriftPart>,
 }
 
 impl<'a> Walk<'a> {
@@ -159,7 +159,7 @@ impl<'a> Walk<'a> {
 
     fn note(&mut self, what: What, name: String, edits: Vec<Edit>) {
         if self.seen.insert((what, name.clone())) {
-            self.parts.push(Part { what, name, edits });
+            self.parts.push(DriftPart { what, name, edits });
         }
     }
 

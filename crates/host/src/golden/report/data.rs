@@ -5,10 +5,10 @@ use std::fmt::{self, Write};
 
 use serde::Serialize;
 
-use super::Style;
+use super::ReportStyle;
 use super::human::quoted;
 use crate::golden::case::Cell;
-use crate::golden::check::Summary;
+use crate::golden::check::CheckSummary;
 use crate::golden::outcome::{Outcome, State};
 use crate::golden::suite::Suite;
 use crate::json;
@@ -72,7 +72,7 @@ struct ProblemLine {
 }
 
 impl CellLine {
-    pub(super) fn of(cell: &Cell, outcome: &Outcome, style: &Style) -> Self {
+    pub(super) fn of(cell: &Cell, outcome: &Outcome, style: &ReportStyle) -> Self {
         let state = outcome.state();
         let differs = !matches!(state, State::Skipped | State::Wrong)
             && outcome.expected.as_ref() != Some(&outcome.text);
@@ -103,7 +103,7 @@ impl CellLine {
 pub(super) fn write(
     cells: Vec<CellLine>,
     suite: &Suite,
-    summary: &Summary,
+    summary: &CheckSummary,
     out: &mut dyn Write,
 ) -> fmt::Result {
     let problem = |problem: &crate::Problem| ProblemLine {

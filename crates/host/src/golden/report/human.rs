@@ -4,9 +4,9 @@ use std::fmt::{self, Write};
 
 use streamfmt_core::text::clean;
 
-use super::Style;
+use super::ReportStyle;
 use crate::golden::case::Cell;
-use crate::golden::check::Summary;
+use crate::golden::check::CheckSummary;
 use crate::golden::diff::Diff;
 use crate::golden::outcome::{Outcome, State};
 use crate::golden::suite::Suite;
@@ -16,7 +16,7 @@ use crate::problem::one_line;
 const NEW_LINES: usize = 20;
 
 /// Tells of a cell that is not fine.
-pub(super) fn cell(cell: &Cell, outcome: &Outcome, style: &Style, out: &mut dyn Write) -> fmt::Result {
+pub(super) fn cell(cell: &Cell, outcome: &Outcome, style: &ReportStyle, out: &mut dyn Write) -> fmt::Result {
     let state = outcome.state();
     let (bold, reset) = if style.has_color { ("\u{1b}[1m", "\u{1b}[0m") } else { ("", "") };
     let what = match state {
@@ -62,7 +62,7 @@ pub(super) fn cell(cell: &Cell, outcome: &Outcome, style: &Style, out: &mut dyn 
 
 /// Tells what is wrong beside the cells, and the sum. The last line is always `N passed, N failed`, with
 /// `, N skipped` if there are any.
-pub(super) fn end(suite: &Suite, summary: &Summary, out: &mut dyn Write) -> fmt::Result {
+pub(super) fn end(suite: &Suite, summary: &CheckSummary, out: &mut dyn Write) -> fmt::Result {
     for problem in &suite.problems.0 {
         writeln!(out, "wrong {problem}")?;
         for line in problem.excerpt().into_iter().flatten() {
@@ -99,7 +99,7 @@ pub(super) fn end(suite: &Suite, summary: &Summary, out: &mut dyn Write) -> fmt:
     }
 }
 
-fn indented(diff: &Diff, style: &Style, out: &mut dyn Write) -> fmt::Result {
+fn indented(diff: &Diff, style: &ReportStyle, out: &mut dyn Write) -> fmt::Result {
     let width = style.width.saturating_sub(2);
     let spelled = diff.spelled(style.form, style.has_color, width).to_string();
     spelled.lines().try_for_each(|line| writeln!(out, "  {line}"))

@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use streamfmt_core::text::clean;
 
-use super::{Style, details, reason};
+use super::{ReportStyle, details, reason};
 use crate::golden::case::Cell;
-use crate::golden::check::Summary;
+use crate::golden::check::CheckSummary;
 use crate::golden::outcome::{Outcome, State};
 use crate::golden::suite::Suite;
 
@@ -27,7 +27,7 @@ struct Tests {
 
 impl Suites {
     /// Takes in what became of a cell.
-    pub(super) fn add(&mut self, cell: &Cell, outcome: &Outcome, style: &Style) {
+    pub(super) fn add(&mut self, cell: &Cell, outcome: &Outcome, style: &ReportStyle) {
         let case = &cell.case.name;
         let (folder, own) = case.rsplit_once('/').unwrap_or(("golden", case));
         let rest = cell.name.strip_prefix(case.as_str()).unwrap_or_default().replacen('.', "/", 1);
@@ -52,7 +52,12 @@ impl Suites {
     }
 
     /// Writes all of it.
-    pub(super) fn write(&mut self, suite: &Suite, summary: &Summary, out: &mut dyn Write) -> fmt::Result {
+    pub(super) fn write(
+        &mut self,
+        suite: &Suite,
+        summary: &CheckSummary,
+        out: &mut dyn Write,
+    ) -> fmt::Result {
         for problem in &suite.problems.0 {
             self.test("set-up", &problem.origin, failed(true, State::Wrong.name(), &problem.to_string()));
         }

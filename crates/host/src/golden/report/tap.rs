@@ -4,9 +4,9 @@ use std::fmt::{self, Write};
 
 use streamfmt_core::text::clean;
 
-use super::{Style, details, reason};
+use super::{ReportStyle, details, reason};
 use crate::golden::case::Cell;
-use crate::golden::check::Summary;
+use crate::golden::check::CheckSummary;
 use crate::golden::outcome::{Outcome, State};
 use crate::golden::suite::Suite;
 
@@ -22,7 +22,7 @@ pub(super) fn cell(
     number: usize,
     cell: &Cell,
     outcome: &Outcome,
-    style: &Style,
+    style: &ReportStyle,
     out: &mut dyn Write,
 ) -> fmt::Result {
     let name = described(&cell.name);
@@ -41,7 +41,7 @@ pub(super) fn cell(
 }
 
 /// What is wrong beside the cells.
-pub(super) fn end(told: usize, suite: &Suite, summary: &Summary, out: &mut dyn Write) -> fmt::Result {
+pub(super) fn end(told: usize, suite: &Suite, summary: &CheckSummary, out: &mut dyn Write) -> fmt::Result {
     let mut number = told;
     for problem in &suite.problems.0 {
         number += 1;

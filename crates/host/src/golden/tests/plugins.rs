@@ -83,11 +83,11 @@ fn a_call_that_fails_is_told_as_without_plugins_where_nothing_else_has_a_say() {
     assert_eq!(faults::broken(&lone, input.as_bytes()), [""; 0]);
     // What is told without plugins is what it is held against.
     let told = faults::entries(&lone.apart(), input.as_bytes()).unwrap();
-    let other = faults::one_fails(&lone, input.as_bytes(), &told, &faults::Told::new(), 1);
+    let other = faults::one_fails(&lone, input.as_bytes(), &told, &faults::EntriesById::new(), 1);
     assert_eq!(other.as_deref(), Some("when call 1 of a plugin fails, t is not told as without plugins"));
     // The label is data: it stays when the function fails.
     let both = with("sf.tool('Bash', { label = 'sh', arg = function() return 'x' end })");
     assert_eq!(faults::broken(&both, input.as_bytes()), [""; 0]);
     let told = faults::entries(&both.apart(), input.as_bytes()).unwrap();
-    assert_eq!(faults::one_fails(&both, input.as_bytes(), &told, &faults::Told::new(), 1), None);
+    assert_eq!(faults::one_fails(&both, input.as_bytes(), &told, &faults::EntriesById::new(), 1), None);
 }

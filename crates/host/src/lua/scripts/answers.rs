@@ -10,10 +10,10 @@ use streamfmt_core::text::Text;
 use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 
-use super::{Answer, Asked, Scripts};
-use crate::lua::layers::{Ladder, Step};
+use super::{Asked, FieldAnswer, Scripts};
+use crate::lua::layers::{Ladder, LadderStep};
 use crate::tools::amend::Given;
-use crate::tools::field::Field;
+use crate::tools::field::ToolField;
 
 impl Scripts {
     /// What each step of a walk gives for an item, in the order of the walk: of the field, or of a kind's views.
@@ -22,7 +22,7 @@ impl Scripts {
         &self,
         item: &Item,
         session: &Session,
-        field: Option<Field>,
+        field: Option<ToolField>,
     ) -> Vec<Option<String>> {
         let call = item.call.as_ref().and_then(|id| session.call(id));
         let ladder = self.ladder(item, call);
@@ -34,16 +34,22 @@ impl Scripts {
         steps.iter().enumerate().map(give).collect()
     }
 
-    fn given(&self, asked: &Asked<'_>, field: Option<Field>, at: usize, step: &Step) -> Option<String> {
+    fn given(
+        &self,
+        asked: &Asked<'_>,
+        field: Option<ToolField>,
+        at: usize,
+        step: &LadderStep,
+    ) -> Option<String> {
         let role = match (field, &step.answer) {
-            (_, Answer::Word(_)) => return None,
-            (None | Some(Field::Call | Field::Result), Answer::Function(function)) => {
+            (_, FieldAnswer::Word(_)) => return None,
+            (None | Some(ToolField::Call | ToolField::Result), FieldAnswer::Function(function)) => {
                 self.plugins.take_failures();
                 let given = self.ask_whole(asked, step, function, at + 1);
                 return Some(self.told(given, |view| drawn(asked.item, view)));
             }
-            (Some(Field::Summary), _) => Role::of("result.note"),
-            (Some(Field::Arg), _) => Role::of("call.arg"),
+            (Some(ToolField::Summary), _) => Role::of("result.note"),
+            (Some(ToolField::Arg), _) => Role::of("call.arg"),
             _ => Role::of("tool.name"),
         };
         let alone = Asked { ladder: Ladder::of_step(field?, step), ..*asked };

@@ -200,10 +200,10 @@ fn layers_go_from_plugins_over_the_profile_to_the_users_and_the_projects_scripts
         builder = match added {
             None => builder,
             Some("profile") => builder.tool(rule("*", &[("label", "profile")])),
-            Some("user") => builder.pack_at(Layer::User, label("user")),
-            Some("project") => builder.pack_at(Layer::Project, label("project")),
+            Some("user") => builder.pack_at(PluginLayer::User, label("user")),
+            Some("project") => builder.pack_at(PluginLayer::Project, label("project")),
             // Whatever is named before, the order of the layers counts.
-            _ => builder.pack_at(Layer::Run, label("run")).pack(label("pack2")),
+            _ => builder.pack_at(PluginLayer::Run, label("run")).pack(label("pack2")),
         };
         let text = written(&builder.clone().build().unwrap(), &strs(&bash()));
         assert!(text.contains(&format!("<<tool.name::{expected}>>")), "{expected}: {text}");

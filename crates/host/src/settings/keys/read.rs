@@ -1,8 +1,8 @@
 //! Reads the values of keys, and says what is wrong with them.
 
-use super::{FILTER_KEYS, FilterRule, Form, Key, Named, SWITCH_KEYS};
+use super::{FILTER_KEYS, FilterRule, Key, Named, SWITCH_KEYS, ValueForm};
 use crate::problem::{Problem, nearest, suggestion};
-use crate::settings::document::{Entry, Leaf, Spot, TOLD, Table, Value};
+use crate::settings::document::{Leaf, SettingValue, Spot, TOLD, Table, TableEntry};
 use crate::settings::group;
 use crate::settings::switch::Switch;
 use crate::tools::rule::{self, RuleValue};
@@ -23,14 +23,14 @@ pub fn is_group<T>(keys: &'static [Key<T>], name: &str) -> bool {
 pub(crate) fn walk<'t, T>(
     keys: &'static [Key<T>],
     table: &'t Table,
-    mut each: impl FnMut(&str, &'t Entry, Option<&'static Key<T>>),
+    mut each: impl FnMut(&str, &'t TableEntry, Option<&'static Key<T>>),
 ) {
     let mut tables = vec![(String::new(), table)];
     while let Some((prefix, table)) = tables.pop() {
         for entry in &table.0 {
             let name = format!("{prefix}{}", entry.key);
             match (find(keys, &name), &entry.leaf.value) {
-                (None, Value::Table(inner)) if is_group(keys, &name) => {
+                (None, SettingValue::Table(inner)) if is_group(keys, &name) => {
                     tables.push((format!("{name}."), inner));
                 }
                 (key, _) => each(&name, entry, key),
@@ -73,36 +73,36 @@ impl<T> Key<T> {
         let wants = || one(self.wants(&leaf.value));
         let value = &leaf.value;
         match &self.form {
-            Form::Word(words) => {
+            ValueForm::Word(words) => {
                 let word = leaf.text().ok_or_else(wants)?;
                 let found = words.iter().find(|(name, _)| *name == word);
                 let names = || words.iter().map(|(name, _)| *name);
                 let (_, set) = found.ok_or_else(|| one(self.unknown(word, names())))?;
                 set(target);
             }
-            Form::Writer(set) => {
+            ValueForm::Writer(set) => {
                 let name = leaf.text().ok_or_else(wants)?.to_owned();
                 set(target, Named { name, spot: leaf.spot.clone() });
             }
-            Form::Name(set) => {
+            ValueForm::Name(set) => {
                 let name = leaf.text().ok_or_else(wants)?.to_owned();
                 set(target, Named { name, spot: leaf.spot.clone() });
             }
-            Form::Flag(set) => set(target, value.flag().ok_or_else(wants)?),
-            Form::Number(least, most, set) => {
+            ValueForm::Flag(set) => set(target, value.flag().ok_or_else(wants)?),
+            ValueForm::Number(least, most, set) => {
                 let number = value.number().filter(|number| (least..=most).contains(&number));
                 set(target, number.ok_or_else(wants)?);
             }
-            Form::Lines(set) if leaf.text() == Some("none") => set(target, None),
-            Form::Lines(set) => set(target, Some(value.number().ok_or_else(wants)?)),
-            Form::Size(set) if leaf.text() == Some("none") => set(target, None),
-            Form::Size(set) => set(target, Some(value.size().ok_or_else(wants)?)),
-            Form::List(set) => set(target, leaf.names().ok_or_else(wants)?),
-            Form::Groups(_) if matches!(value, Value::Bare(text) if text.starts_with('[')) => {
+            ValueForm::Lines(set) if leaf.text() == Some("none") => set(target, None),
+            ValueForm::Lines(set) => set(target, Some(value.number().ok_or_else(wants)?)),
+            ValueForm::Size(set) if leaf.text() == Some("none") => set(target, None),
+            ValueForm::Size(set) => set(target, Some(value.size().ok_or_else(wants)?)),
+            ValueForm::List(set) => set(target, leaf.names().ok_or_else(wants)?),
+            ValueForm::Groups(_) if matches!(value, SettingValue::Bare(text) if text.starts_with('[')) => {
                 let name = self.name;
                 return Err(one(format!("a list has commas here and no brackets: {name}=Bash,@edit")));
             }
-            Form::Groups(set) => {
+            ValueForm::Groups(set) => {
                 let names = leaf.names().ok_or_else(wants)?;
                 let wrong = |named: &Named| Some(named.spot.problem(group::wrong_with(&named.name)?));
                 let problems: Vec<Problem> = names.iter().filter_map(wrong).collect();
@@ -111,17 +111,17 @@ impl<T> Key<T> {
                 }
                 set(target, names);
             }
-            Form::Tool(set) => {
+            ValueForm::Tool(set) => {
                 let name = leaf.text().ok_or_else(wants)?.to_owned();
                 if let Some(wrong) = group::wrong_with(&name) {
                     return Err(one(wrong));
                 }
                 set(target, Named { name, spot: leaf.spot.clone() });
             }
-            Form::Rule(set) => {
+            ValueForm::Rule(set) => {
                 let text = match value {
-                    Value::Flag(true) if self.name == "collapse" => "both",
-                    Value::Flag(false) if self.name == "collapse" => "none",
+                    SettingValue::Flag(true) if self.name == "collapse" => "both",
+                    SettingValue::Flag(false) if self.name == "collapse" => "none",
                     _ => leaf.text().ok_or_else(wants)?,
                 };
                 if let Some(wrong) = rule::wrong_with(self.name, text) {
@@ -129,11 +129,11 @@ impl<T> Key<T> {
                 }
                 set(target, RuleValue { value: text.to_owned(), origin: leaf.spot.origin() });
             }
-            Form::Script(set) => {
+            ValueForm::Script(set) => {
                 let name = leaf.text().filter(|name| is_script(name)).ok_or_else(wants)?.to_owned();
                 set(target, Named { name, spot: leaf.spot.clone() });
             }
-            Form::Filters(set) => {
+            ValueForm::Filters(set) => {
                 let rules = self.tables(leaf, FILTER_KEYS, |rule: &FilterRule| {
                     if rule.action.is_none() {
                         Some("it doesn't say what is done (action = \"hide\")")
@@ -145,7 +145,7 @@ impl<T> Key<T> {
                 })?;
                 set(target, rules);
             }
-            Form::Switches(set) => {
+            ValueForm::Switches(set) => {
                 let mut switches = self.tables(leaf, SWITCH_KEYS, |switch: &Switch| {
                     if switch.profile.is_none() {
                         Some("it doesn't say which profile is chosen (profile = \"review\")")
@@ -155,7 +155,7 @@ impl<T> Key<T> {
                         None
                     }
                 })?;
-                if let Value::List(list) = value {
+                if let SettingValue::List(list) = value {
                     for (switch, leaf) in switches.iter_mut().zip(list) {
                         switch.spot = Some(leaf.spot.clone());
                     }
@@ -172,7 +172,7 @@ impl<T> Key<T> {
         keys: &'static [Key<E>],
         wrong: impl Fn(&E) -> Option<&'static str>,
     ) -> Result<Vec<E>, Vec<Problem>> {
-        let Value::List(list) = &leaf.value else {
+        let SettingValue::List(list) = &leaf.value else {
             return Err(vec![leaf.spot.problem(self.wants(&leaf.value))]);
         };
         let mut problems = Vec::new();
@@ -181,7 +181,7 @@ impl<T> Key<T> {
             if problems.len() >= TOLD {
                 break;
             }
-            let Value::Table(table) = &leaf.value else {
+            let SettingValue::Table(table) = &leaf.value else {
                 problems.push(leaf.spot.problem(self.wants(&leaf.value)));
                 continue;
             };
@@ -199,18 +199,19 @@ impl<T> Key<T> {
         format!("{} can't be \"{word}\" {}", self.name, suggestion(word, names))
     }
 
-    fn wants(&self, value: &Value) -> String {
+    fn wants(&self, value: &SettingValue) -> String {
         format!("{} must be {}, not {}", self.name, self.form.describe(), value.describe())
     }
 
     /// Whether `KEY.add` and `KEY.remove` change it.
     pub(crate) fn is_list(&self) -> bool {
         // What a profile extends is read before anything could be below it.
-        matches!(self.form, Form::List(_) | Form::Groups(_) | Form::Filters(_)) && self.name != "extends"
+        matches!(self.form, ValueForm::List(_) | ValueForm::Groups(_) | ValueForm::Filters(_))
+            && self.name != "extends"
     }
 }
 
-impl<T> Form<T> {
+impl<T> ValueForm<T> {
     /// The values it takes, for documentation and messages.
     pub fn describe(&self) -> String {
         match self {
@@ -236,14 +237,18 @@ impl Leaf {
     pub(crate) fn names(&self) -> Option<Vec<Named>> {
         let named = |name: &str, spot: &Spot| Named { name: name.to_owned(), spot: spot.clone() };
         match &self.value {
-            Value::List(list) => list.iter().map(|leaf| Some(named(leaf.text()?, &leaf.spot))).collect(),
-            Value::Bare(text) => Some(split_list(text).iter().map(|name| named(name, &self.spot)).collect()),
+            SettingValue::List(list) => {
+                list.iter().map(|leaf| Some(named(leaf.text()?, &leaf.spot))).collect()
+            }
+            SettingValue::Bare(text) => {
+                Some(split_list(text).iter().map(|name| named(name, &self.spot)).collect())
+            }
             _ => None,
         }
     }
 }
 
-impl Value {
+impl SettingValue {
     fn flag(&self) -> Option<bool> {
         match self {
             Self::Flag(flag) => Some(*flag),
