@@ -8,7 +8,7 @@ use std::path::Path;
 use streamfmt_core::pipeline::{Pipeline, Setup};
 
 use super::Engine;
-use crate::source::subagents;
+use crate::side_files::subagents;
 
 /// Bytes that are read at once.
 const CHUNK: usize = 64 * 1024;

@@ -21,7 +21,7 @@ use streamfmt_core::session::Session;
 use super::block::list_of;
 use super::item::{Handle, type_name};
 use super::layers::Who;
-use super::made::Maker;
+use super::new_items::Maker;
 use super::plugins::{Plugins, assert_on_thread};
 use super::vm::Stop;
 

@@ -19,8 +19,8 @@ use streamfmt_core::item::{Action, Fact, FactRef, Id, Item, Kind, Status};
 use streamfmt_core::json::{self, Record};
 
 use super::api;
-use super::made::facts;
-use super::sight::{Current, Sight};
+use super::current::{Current, Sight};
+use super::new_items::facts;
 use super::vm::unlimited;
 use crate::problem::nearest;
 

@@ -13,10 +13,10 @@ use streamfmt_core::entry::Line;
 use streamfmt_core::formatter::FormatError;
 use streamfmt_core::redact::Redaction;
 
+use super::current::Current;
 use super::layers::{Hook, Registered, Who};
 use super::meter::Meter;
 use super::plugin::{Failure, Running};
-use super::sight::Current;
 use crate::plugin::journal::{Journal, Warning, short};
 use crate::plugin::pack::{Pack, PluginLayer};
 use crate::plugin::{AddedNames, Chosen, OutputContext, WriterName};

@@ -116,7 +116,7 @@ pub(crate) fn read_part(
         None => match (name, &entry.leaf.value) {
             ("tool", SettingValue::Table(tools)) => tools.0.iter().for_each(|tool| reader.tool(tool)),
             ("plugin", SettingValue::Table(plugins)) => {
-                plugins.0.iter().for_each(|plugin| reader.plugin(plugin))
+                plugins.0.iter().for_each(|plugin| reader.plugin(plugin));
             }
             ("tool" | "plugin", _) => {
                 reader.tell(&entry.leaf.spot, format!("{name} must be a table, as in [{name}.NAME]"));
