@@ -2,40 +2,43 @@
 
 use std::collections::BTreeSet;
 
+/// A way to read what is marked, up to here: at which byte, and whether inside of a mark.
+type Way = (usize, bool);
+
 /// Where `marked` is not `text` with roles marked: the number of the line of `text`, from 1. `None`: it is.
 ///
-/// A mark is `<<role::…>>`, and a `<` of the text is doubled. A `>>`, or what looks like a mark, may be of the text as well, so all
-/// ways to read it are followed beside each other.
+/// A mark is `<<role::…>>`, never inside another and never across a line feed, and a `<` of the text is doubled. A `>>`, or what
+/// looks like a mark, may be of the text as well, so all ways to read it are followed beside each other.
 pub(super) fn first_difference(marked: &str, text: &str) -> Option<usize> {
-    let mut places = BTreeSet::from([0]);
+    let mut ways = BTreeSet::from([(0, false)]);
     let mut line = 1;
     for character in text.chars() {
         let mut buffer = [0; 4];
         let written = if character == '<' { "<<" } else { character.encode_utf8(&mut buffer) };
         let mut after = BTreeSet::new();
-        for place in reached(marked, &places) {
-            if marked[place..].starts_with(written) {
-                after.insert(place + written.len());
+        for (place, is_inside) in reached(marked, &ways) {
+            if marked[place..].starts_with(written) && !(is_inside && character == '\n') {
+                after.insert((place + written.len(), is_inside));
             }
         }
         if after.is_empty() {
             return Some(line);
         }
-        places = after;
+        ways = after;
         line += usize::from(character == '\n');
     }
-    (!reached(marked, &places).contains(&marked.len())).then_some(line)
+    (!reached(marked, &ways).contains(&(marked.len(), false))).then_some(line)
 }
 
-/// The places, and those that marks lead to from there.
-fn reached(marked: &str, places: &BTreeSet<usize>) -> BTreeSet<usize> {
+/// The ways, and those on which the next mark begins or ends right here.
+fn reached(marked: &str, ways: &BTreeSet<Way>) -> BTreeSet<Way> {
     let mut reached = BTreeSet::new();
-    let mut left: Vec<usize> = places.iter().copied().collect();
-    while let Some(place) = left.pop() {
-        if reached.insert(place) {
+    let mut left: Vec<Way> = ways.iter().copied().collect();
+    while let Some((place, is_inside)) = left.pop() {
+        if reached.insert((place, is_inside)) {
             let rest = &marked[place..];
-            left.extend(begin_length(rest).map(|length| place + length));
-            left.extend(rest.starts_with(">>").then_some(place + 2));
+            let length = if is_inside { rest.starts_with(">>").then_some(2) } else { begin_length(rest) };
+            left.extend(length.map(|length| (place + length, !is_inside)));
         }
     }
     reached
@@ -67,6 +70,11 @@ mod tests {
             ("one\n", "one\n\n", Some(2)),
             ("one\ntwo\n", "one\n", Some(2)),
             ("a < b", "a < b", Some(1)),
+            // Marks that are not closed, or closed and not begun, are not left out.
+            ("a >> b", "a  b", Some(1)),
+            ("<<a::x>>>>", "x", Some(1)),
+            ("<<a::x", "x", Some(1)),
+            ("<<a::x\ny>>", "x\ny", Some(1)),
         ] {
             assert_eq!(first_difference(marked, text), difference, "{marked:?} {text:?}");
         }
