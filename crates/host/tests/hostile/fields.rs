@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use streamfmt::golden::Suite;
 
 use crate::{assert_harmless, engine, full, reply, run, solid};
 
@@ -186,14 +187,13 @@ fn events() -> Vec<Value> {
 
 /// The events of the golden cases of Codex, but for those of the same shape as one before.
 fn codex_events() -> Vec<Value> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/codex");
-    let mut files: Vec<PathBuf> = fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    let inputs = files.iter().filter_map(|case| fs::read_to_string(case.join("input.ndjson")).ok());
+    let suite = Suite::find(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/codex"));
+    let inputs = suite.cells.iter().filter(|cell| cell.is_first).map(|cell| cell.case.input.bytes());
     let mut shapes = BTreeSet::new();
     let mut events = Vec::new();
     for input in inputs {
-        for event in input.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+        let lines = input.split(|&byte| byte == b'\n');
+        for event in lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok()) {
             let shape = [
                 &event["type"],
                 &event["item"]["type"],
