@@ -17,6 +17,9 @@ use crate::writers::WRITERS;
 /// Folders in which nobody keeps cases, and in which there is much.
 const PASSED_OVER: [&str; 2] = ["target", "node_modules"];
 
+/// What stands for the name of a case's folder in the path of a plugin.
+const CASE: &str = "{case}";
+
 /// All cells of the cases that were found.
 #[derive(Clone, Default)]
 pub struct Suite {
@@ -147,11 +150,16 @@ impl Suite {
     fn folder(&mut self, name: &str, folder: &Path, defaults: &Arc<CaseChoices>, engines: &Engines) {
         let own = folder.join("case.toml");
         let before = self.problems.0.len();
-        let choices = if own.exists() {
+        let mut choices = if own.exists() {
             Arc::new(defaults.with(&own, &mut self.problems))
         } else {
             Arc::clone(defaults)
         };
+        if choices.formatting.plugins.iter().any(|path| spelled(path).contains(CASE)) {
+            for path in &mut Arc::make_mut(&mut choices).formatting.plugins {
+                *path = path.to_string_lossy().replace(CASE, &own_name(folder)).into();
+            }
+        }
         let file = choices.input.clone().unwrap_or_else(|| folder.join("input.ndjson"));
         let input = match read_plain(&file, LARGEST) {
             Ok(bytes) => CaseInput::read(&bytes, &choices.patches),

@@ -42,6 +42,22 @@ fn cells_that_agree_share_one_engine() {
 }
 
 #[test]
+fn a_folder_of_cases_may_have_a_plugin_for_each() {
+    let script = |label: &str| format!("sf.view(\"reply\", function() return \"{label}\" end)");
+    let (one, two) = (script("first"), script("second"));
+    let files = [
+        ("scripts/one.lua", one.as_str()),
+        ("scripts/two.lua", two.as_str()),
+        ("cases/golden.toml", "plugins = [\"../scripts/{case}.lua\"]"),
+        ("cases/one/input.ndjson", REPLY),
+        ("cases/two/input.ndjson", REPLY),
+    ];
+    let folder = Folder::new("each", &files);
+    let texts: Vec<String> = folder.cells().iter().map(|cell| cell.check().text).collect();
+    assert_eq!(texts, ["  first\n", "  second\n"]);
+}
+
+#[test]
 fn the_files_of_a_plugins_writer_end_as_it_says() {
     let writer = "sf.writer(\"wiki\", { base = \"markdown\", ext = \"wiki\" })";
     let files = [
