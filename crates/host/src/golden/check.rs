@@ -133,7 +133,7 @@ impl Checker {
         let mut broken = laws::broken(cell, &engine, &run, self.chunks);
         if cell.writer == "roles" {
             match self.engines.get(&choices.formatting, &case.path, &cell.profile, "text") {
-                Ok(plain) => broken.extend(laws::mismarked(&plain, &case.input, &run)),
+                Ok(plain) => broken.extend(laws::broken_unmarked(&plain, &case.input, &run, self.chunks)),
                 Err(problems) => return Outcome::wrong(problems),
             }
         }

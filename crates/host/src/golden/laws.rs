@@ -5,6 +5,7 @@
 //! - Marked roles are all that `roles` has beyond `text`.
 //! - Every line is read, and every line matters: without it something else would come out or be counted.
 //! - Every item is written, or counted under the rule that hides it.
+//! - What is shown while it grows ends as what is written of the whole, and is counted so, whenever somebody looks.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -66,17 +67,16 @@ pub(super) fn broken(cell: &Cell, engine: &Engine, run: &CaseRun, chunks: Chunks
         CaseInput::Whole(_) => None,
         CaseInput::Live(_) => {
             broken.extend(depends_on_run(engine, &cell.case.input, run));
-            broken.extend(live::depends_on_pace(engine, &bytes));
             Some(CaseRun::of(engine, [&*bytes]))
         }
     };
     let whole = whole.as_ref().unwrap_or(run);
     broken.extend(depends_on_pieces(engine, &bytes, whole, chunks));
-    broken.extend(
-        harm(&run.text, cell.writer == "ansi")
-            .map(|around| format!("something came out that could steer a terminal: {}", visible(&around))),
-    );
+    broken.extend(steers(&run.text, cell.writer == "ansi"));
     broken.extend(uncounted(&bytes, &whole.report));
+    if cell.is_first || matches!(cell.case.input, CaseInput::Live(_)) {
+        broken.extend(live::depends_on_pace(engine, &bytes));
+    }
     if cell.is_first {
         let bare = engine.without_plugins();
         broken.extend(unseen_line(&bare, &bytes, &CaseRun::of(&bare, [&*bytes])));
@@ -85,12 +85,28 @@ pub(super) fn broken(cell: &Cell, engine: &Engine, run: &CaseRun, chunks: Chunks
     broken
 }
 
-/// Tells it if what came out with marked roles isn't what `plain`, an engine of the writer `text`, makes.
-pub(super) fn mismarked(plain: &Engine, input: &CaseInput, run: &CaseRun) -> Option<String> {
+/// The laws that don't hold for `text`, whose engine is `plain`, where `run` came out with marked roles: it is the same without
+/// the marks, and what holds for every output holds for it, too.
+pub(super) fn broken_unmarked(
+    plain: &Engine,
+    input: &CaseInput,
+    run: &CaseRun,
+    chunks: Chunks,
+) -> Vec<String> {
+    let bytes = input.bytes();
     let text = CaseRun::of_input(plain, input).text;
-    let line = marked::first_difference(&run.text, &text)?;
-    let shown = visible(text.lines().nth(line - 1).unwrap_or("nothing"));
-    Some(format!("without its marks this isn't line {line} of text: «{shown}»"))
+    let mismarked = marked::first_difference(&run.text, &text).map(|line| {
+        let shown = visible(text.lines().nth(line - 1).unwrap_or("nothing"));
+        format!("without its marks this isn't line {line} of text: «{shown}»")
+    });
+    let depends = depends_on_pieces(plain, &bytes, &CaseRun::of(plain, [&*bytes]), chunks);
+    [mismarked, depends, steers(&text, false)].into_iter().flatten().collect()
+}
+
+/// Tells it if what came out could steer a terminal or a log.
+fn steers(text: &str, is_coloured: bool) -> Option<String> {
+    let around = harm(text, is_coloured)?;
+    Some(format!("something came out that could steer a terminal: {}", visible(&around)))
 }
 
 fn depends_on_run(engine: &Engine, input: &CaseInput, run: &CaseRun) -> Option<String> {

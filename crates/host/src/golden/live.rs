@@ -1,11 +1,16 @@
 //! Live cases: what a sink shows that can change what it shows, step by step, without a clock.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-use streamfmt_core::outline::Document;
+use streamfmt_core::entry::Entry;
+use streamfmt_core::item::Id;
+use streamfmt_core::outline::{Document, Node};
 use streamfmt_core::pipeline::{Output, Pipeline, Report, Setup, Update};
 use streamfmt_core::text::clean;
+use streamfmt_core::writer::{Wants, Writer};
 
 use super::input::LiveStep;
 use crate::engine::Engine;
@@ -41,24 +46,84 @@ pub(super) fn play(engine: &Engine, steps: &[LiveStep]) -> (String, Report) {
     (text, pipeline.report().clone())
 }
 
-/// Tells what is wrong if the end depends on when something was taken.
+/// How a run ended.
+struct End {
+    entries: BTreeMap<Id, Entry>,
+    /// What was taken back until then.
+    dropped: BTreeSet<Id>,
+    report: Report,
+}
+
+/// Tells what is wrong if the end depends on when something was taken, or is not what is written where nothing can be
+/// changed any more: only what is taken back stays there.
 pub(super) fn depends_on_pace(engine: &Engine, bytes: &[u8]) -> Option<String> {
-    let end = |pace: usize| {
-        let mut pipeline = updating(&engine.apart());
-        let mut shown = Shown::default();
-        for (index, line) in super::pieces::lines(bytes).into_iter().enumerate() {
-            let _ = pipeline.push(line, &mut String::new());
-            if index % pace == pace - 1 {
-                shown.take(pipeline.take_updates());
-            }
+    let (often, once, mut written) =
+        (taken(engine, bytes, 1), taken(engine, bytes, usize::MAX), written(engine, bytes)?);
+    written.entries.retain(|id, _| often.entries.contains_key(id) || !often.dropped.contains(id));
+    [(once, "taken once"), (written, "written")].into_iter().find_map(|(other, way)| {
+        let mut ids = often.entries.keys().chain(other.entries.keys());
+        if let Some(id) = ids.find(|id| often.entries.get(*id) != other.entries.get(*id)) {
+            return Some(format!("taken after each line, {id} ends otherwise than {way}"));
         }
-        let _ = pipeline.finish(&mut String::new());
-        shown.take(pipeline.take_updates());
-        shown.0.entries().map(|entry| (entry.id.clone(), entry.clone())).collect::<BTreeMap<_, _>>()
+        (often.report != other.report)
+            .then(|| format!("taken after each line, other things are counted than {way}"))
+    })
+}
+
+/// What is shown at the end where it is taken each time that so many lines were read.
+fn taken(engine: &Engine, bytes: &[u8], pace: usize) -> End {
+    let mut pipeline = updating(&engine.apart());
+    let mut shown = Shown::default();
+    let mut dropped = BTreeSet::new();
+    let mut take = |pipeline: &mut Pipeline| {
+        let updates = pipeline.take_updates();
+        dropped.extend(updates.iter().filter_map(|update| match update {
+            Update::Drop(id) => Some(id.clone()),
+            Update::Put(_) => None,
+        }));
+        shown.take(updates);
     };
-    let (often, once) = (end(1), end(usize::MAX));
-    let other = often.keys().chain(once.keys()).find(|id| often.get(*id) != once.get(*id))?;
-    Some(format!("taken after each line, {other} ends otherwise than taken once"))
+    for (index, line) in super::pieces::lines(bytes).into_iter().enumerate() {
+        let _ = pipeline.push(line, &mut String::new());
+        if index % pace == pace - 1 {
+            take(&mut pipeline);
+        }
+    }
+    let _ = pipeline.finish(&mut String::new());
+    take(&mut pipeline);
+    let entries = shown.0.entries().map(|entry| (entry.id.clone(), entry.clone())).collect();
+    End { entries, dropped, report: pipeline.report().clone() }
+}
+
+/// What is written; `None` if that is no entries.
+fn written(engine: &Engine, bytes: &[u8]) -> Option<End> {
+    let mut setup = engine.apart().setup();
+    let (send, entries) = channel();
+    setup.output = match setup.output {
+        Output::Entries { formatters, .. } => Output::Entries { formatters, writer: Box::new(Kept(send)) },
+        _ => return None,
+    };
+    let mut pipeline = Pipeline::new(setup);
+    let _ = pipeline.push(bytes, &mut String::new());
+    let _ = pipeline.finish(&mut String::new());
+    let entries = entries.try_iter().map(|entry: Entry| (entry.id.clone(), entry)).collect();
+    Some(End { entries, dropped: BTreeSet::new(), report: pipeline.report().clone() })
+}
+
+/// Keeps what is written as sinks get it.
+struct Kept(Sender<Entry>);
+
+impl Writer for Kept {
+    fn wants(&self) -> Wants {
+        Wants { time: true, ..Wants::default() }
+    }
+
+    fn node(&mut self, node: &Node, _: &mut dyn fmt::Write) -> fmt::Result {
+        for entry in node.entries() {
+            self.0.send(entry.clone()).map_err(|_| fmt::Error)?;
+        }
+        Ok(())
+    }
 }
 
 fn updating(engine: &Engine) -> Pipeline {
