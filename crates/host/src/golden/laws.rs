@@ -94,13 +94,16 @@ pub(super) fn broken_unmarked(
     chunks: Chunks,
 ) -> Vec<String> {
     let bytes = input.bytes();
-    let text = CaseRun::of_input(plain, input).text;
-    let mismarked = marked::first_difference(&run.text, &text).map(|line| {
+    let unmarked = CaseRun::of_input(plain, input);
+    let text = &unmarked.text;
+    let mismarked = marked::first_difference(&run.text, text).map(|line| {
         let shown = visible(text.lines().nth(line - 1).unwrap_or("nothing"));
         format!("without its marks this isn't line {line} of text: «{shown}»")
     });
-    let depends = depends_on_pieces(plain, &bytes, &CaseRun::of(plain, [&*bytes]), chunks);
-    [mismarked, depends, steers(&text, false)].into_iter().flatten().collect()
+    let steers = steers(text, false);
+    let whole = if let CaseInput::Live(_) = input { CaseRun::of(plain, [&*bytes]) } else { unmarked };
+    let depends = depends_on_pieces(plain, &bytes, &whole, chunks);
+    [mismarked, depends, steers].into_iter().flatten().collect()
 }
 
 /// Tells it if what came out could steer a terminal or a log.
