@@ -250,7 +250,7 @@ impl DecodeStage {
         match reading {
             LineReading::Blank => each(DecodedStep(DecodedStepKind::Count(InputCount::Blank))),
             LineReading::Record(ref record, ref typed) => {
-                self.record(line, record, typed.as_ref(), parent, each)
+                self.record(line, record, typed.as_ref(), parent, each);
             }
             LineReading::Text(text) => raw(line, text, each),
             LineReading::Parts(parts) => parts.enumerate().for_each(|(index, part)| match part {

@@ -401,7 +401,7 @@ impl<'a> ThemeFile<'a> {
                 (name, value_of) => match (draft.switch(name), value_of.as_bool()) {
                     (Some(switch), Some(on)) => *switch = Some(on),
                     (Some(_), None) => {
-                        self.report(problems, value.span(), format!("{name} is true or false"))
+                        self.report(problems, value.span(), format!("{name} is true or false"));
                     }
                     (None, _) => {
                         self.report(

@@ -14,7 +14,9 @@ use crate::text::Text;
 
 /// Takes pictures out of the page, to be kept beside it.
 #[derive(Clone)]
-pub struct KeepPicture(Arc<dyn Fn(&str, &str) -> Option<String> + Send + Sync>);
+pub struct KeepPicture(Arc<KeepFn>);
+
+type KeepFn = dyn Fn(&str, &str) -> Option<String> + Send + Sync;
 
 impl KeepPicture {
     /// `keep` gets what the name of the picture's file is to end in (`png`), and its bytes in Base64. It says the address

@@ -281,7 +281,7 @@ impl Claude {
                             _ => builder.unknown("user/text".into(), block.value, out),
                         },
                         "image" | "document" => {
-                            out.push(Event::Put(Box::new(pictured(builder, block.value))))
+                            out.push(Event::Put(Box::new(pictured(builder, block.value))));
                         }
                         _ if kind.ends_with("_tool_result") => self.result_of(builder, block, out),
                         _ => builder.unknown(format!("user/{}", named(&kind)), block.value, out),
