@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! name of a profile ─▶ Settings ─▶ Engine ─▶ Setup ─▶ core's Pipeline
-//!        (profile)      (keys)     (engine)           bytes in, text out
+//!                    (settings)  (engine)           bytes in, text out
 //! ```
 //!
 //! ```

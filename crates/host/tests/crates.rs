@@ -215,7 +215,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 /// the module is.
 fn paths(source: &str, depth: usize) -> Vec<(String, usize)> {
     let is_word = |sign: char| sign.is_alphanumeric() || sign == '_';
-    let code = source.split("#[cfg(test)]\nmod ").next().unwrap();
+    let code = source.split("\nmod tests {").next().unwrap();
     let code: String = code.lines().map(|line| line.split("//").next().unwrap().to_owned() + "\n").collect();
     let climb = "super::".repeat(depth);
     let mut found = Vec::new();

@@ -472,3 +472,9 @@ fn a_first_line_for_the_shell_keeps_the_numbers_of_the_others() {
     let ran = run("#!/usr/bin/env luau\n\nerror('x')", &[]);
     assert_eq!(ran.warnings[0].place.as_ref().map(|place| place.1), Some(3));
 }
+
+#[test]
+fn a_manifest_may_ask_for_each_function() {
+    let names: Vec<&str> = api::FUNCTIONS.iter().map(|row| row.name).collect();
+    assert_eq!(names, crate::plugin::manifest::FEATURES);
+}
