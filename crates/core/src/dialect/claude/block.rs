@@ -7,7 +7,7 @@ use super::line::FieldNode;
 
 /// Where the fields of a content block stand; of two with one name the last counts.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct BlockFields {
+pub(super) struct ContentBlockFields {
     kind: FieldNode,
     text: FieldNode,
     thinking: FieldNode,
@@ -21,7 +21,7 @@ pub(super) struct BlockFields {
     pub(super) is_odd_call: bool,
 }
 
-impl BlockFields {
+impl ContentBlockFields {
     /// Finds the fields of a block, whatever it is.
     pub(super) fn of(block: Value<'_>) -> Self {
         let is_text = matches!(block.kind(), ValueKind::String | ValueKind::Null);
@@ -58,17 +58,17 @@ impl BlockFields {
 #[derive(Clone, Copy)]
 pub(super) struct ContentBlock<'a> {
     pub(super) value: Value<'a>,
-    pub(super) fields: BlockFields,
+    pub(super) fields: ContentBlockFields,
 }
 
 impl<'a> ContentBlock<'a> {
     /// Reads a block, whatever it is.
     pub(super) fn of(value: Value<'a>) -> Self {
-        Self { value, fields: BlockFields::of(value) }
+        Self { value, fields: ContentBlockFields::of(value) }
     }
 
     /// Reads a block whose fields may be known.
-    pub(super) fn known(value: Value<'a>, fields: Option<&BlockFields>) -> Self {
+    pub(super) fn known(value: Value<'a>, fields: Option<&ContentBlockFields>) -> Self {
         fields.map_or_else(|| Self::of(value), |fields| Self { value, fields: *fields })
     }
 

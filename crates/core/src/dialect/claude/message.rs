@@ -17,7 +17,7 @@ use crate::item::{Action, Content, Deed, Fact, FactRef, Id, Item, Kind, Status};
 use crate::json::{self, Str, Value};
 use crate::text::Text;
 
-use super::block::{BlockFields, ContentBlock, is_blank, string};
+use super::block::{ContentBlock, ContentBlockFields, is_blank, string};
 use super::line::{ClaudeLine, FieldNode};
 use super::marker::{Marked, UserString};
 use super::partial::WholeBlock;
@@ -34,7 +34,7 @@ pub(super) struct Message {
     content: FieldNode,
     usage: FieldNode,
     /// The fields of the first block: most messages come as one line for each block.
-    first: BlockFields,
+    first: ContentBlockFields,
 }
 
 impl Message {
@@ -49,7 +49,7 @@ impl Message {
             _ => {}
         });
         let first = found.content.of_record(message).and_then(|content| content.items().next());
-        found.first = first.map(BlockFields::of).unwrap_or_default();
+        found.first = first.map(ContentBlockFields::of).unwrap_or_default();
         found
     }
 
@@ -57,7 +57,7 @@ impl Message {
     fn blocks<'a>(
         &'a self,
         content: Value<'a>,
-    ) -> impl Iterator<Item = (Value<'a>, Option<&'a BlockFields>)> {
+    ) -> impl Iterator<Item = (Value<'a>, Option<&'a ContentBlockFields>)> {
         content.items().zip(iter::once(Some(&self.first)).chain(iter::repeat(None)))
     }
 }
