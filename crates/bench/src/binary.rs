@@ -13,7 +13,7 @@ pub struct Binary {
 }
 
 /// What was seen of one run over a file.
-pub struct Run {
+pub struct ProgramRun {
     /// From start to the first byte of output.
     pub first: Duration,
     /// The most memory that it had, in bytes; zero if the system doesn't tell.
@@ -54,7 +54,7 @@ impl Binary {
     }
 
     /// Formats a file and reads all of the output.
-    pub fn run(&self, file: &Path, to: &str) -> io::Result<Run> {
+    pub fn run(&self, file: &Path, to: &str) -> io::Result<ProgramRun> {
         let clock = Instant::now();
         let mut child = self.start(&["--to", to, &file.to_string_lossy()])?;
         drop(child.stdin.take());
@@ -68,7 +68,7 @@ impl Binary {
             peak = peak_memory(&status).max(peak);
         }
         ended(child.wait()?)?;
-        Ok(Run { first: first.unwrap_or_else(|| clock.elapsed()), peak })
+        Ok(ProgramRun { first: first.unwrap_or_else(|| clock.elapsed()), peak })
     }
 
     /// Writes `count` lines into the program, one after the other, and times each until its text comes out.

@@ -158,20 +158,20 @@ pub struct Question {
 }
 
 /// A tool with what it does, or a kind, or both.
-struct About {
+struct ExplainSubject {
     tool: Option<String>,
     action: Action,
     kind: Option<Kind>,
 }
 
 impl Question {
-    fn about(&self) -> About {
+    fn about(&self) -> ExplainSubject {
         let Self { tool, kind } = self.clone();
-        About { action: dialect::action_of(tool.as_deref().unwrap_or_default()), tool, kind }
+        ExplainSubject { action: dialect::action_of(tool.as_deref().unwrap_or_default()), tool, kind }
     }
 }
 
-impl About {
+impl ExplainSubject {
     fn is_of_tools(&self) -> bool {
         self.kind.is_none_or(|kind| matches!(kind, Kind::Call | Kind::Result))
     }
@@ -203,7 +203,7 @@ impl Explanation {
         json::pretty(self)
     }
 
-    fn of(about: &About, plugins: &Plugins, engine: &Engine) -> Self {
+    fn of(about: &ExplainSubject, plugins: &Plugins, engine: &Engine) -> Self {
         let (hiding, listeners) = (hiding(about, engine), listeners(about, plugins));
         if let Some(kind) = about.kind.filter(|_| !about.is_of_tools()) {
             let ladder = plugins.with_layers(|layers| Ladder::of_views(layers, Viewed::Items(kind)));
@@ -316,7 +316,7 @@ fn file_of(plugin: Option<&Running>, file: &str) -> String {
     plugin.and_then(|plugin| plugin.path_of(file)).unwrap_or_else(|| file.to_owned())
 }
 
-fn listeners(about: &About, plugins: &Plugins) -> Vec<Listener> {
+fn listeners(about: &ExplainSubject, plugins: &Plugins) -> Vec<Listener> {
     let mut listeners = Vec::new();
     for plugin in plugins.all().iter().rev() {
         for hook in plugin.registered().hooks_of_all() {
@@ -342,7 +342,7 @@ struct Probe {
 }
 
 /// Items of each kind that is asked about, and their failures.
-fn probes(about: &About) -> Vec<Probe> {
+fn probes(about: &ExplainSubject) -> Vec<Probe> {
     let probe = |kind: Kind, failed: bool| {
         let mut item = Item::new("probe", kind, 1);
         item.text = Content::Own("x".to_owned());
@@ -372,7 +372,7 @@ fn probes(about: &About) -> Vec<Probe> {
 }
 
 /// What hides or folds the items that are asked about: `only`, `hide`, each `[[filter]]`, and the detail.
-fn hiding(about: &About, engine: &Engine) -> Vec<Hiding> {
+fn hiding(about: &ExplainSubject, engine: &Engine) -> Vec<Hiding> {
     let probes = probes(about);
     let names = |does: &dyn Fn(&Item) -> bool| {
         let met: Vec<&str> = probes.iter().filter(|it| does(&it.item)).map(|it| it.name).collect();
@@ -557,7 +557,7 @@ impl Looker {
         let call = item.call.as_ref().filter(|_| item.kind == Kind::Result).and_then(|id| session.call(id));
         let tool = item.tool.as_deref().or_else(|| call?.tool.as_deref());
         let action = item.action.or_else(|| call?.action).unwrap_or(Action::Other);
-        let about = About { tool: tool.map(str::to_owned), action, kind: Some(item.kind) };
+        let about = ExplainSubject { tool: tool.map(str::to_owned), action, kind: Some(item.kind) };
         let mut explained = Explanation::of(&about, &self.plugins, &self.engine);
         (explained.id, explained.doubt) = (Some(self.masked(item.id.as_str())), None);
         for walk in &mut explained.properties {

@@ -108,13 +108,13 @@ impl From<io::Error> for FileError {
 /// Reads files, each once. Clones share what was read.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<SharedFiles>>,
     bounds: Option<Arc<Bounds>>,
 }
 
 /// What all readers of one set-up have in common.
 #[derive(Debug, Default)]
-struct Shared {
+struct SharedFiles {
     /// What was read, by real path.
     read: BTreeMap<PathBuf, Arc<[u8]>>,
     /// What was asked for, whether it is there or not: absolute, with the links that were in it.

@@ -48,17 +48,17 @@ fn layouts() -> impl Iterator<Item = &'static SideFiles> {
 ///
 /// Nothing is looked for before the first such call of a history has come.
 pub fn subagents(history: PathBuf, given: Vec<PathBuf>) -> Subagents {
-    let mut files: Option<Vec<Beginning>> = None;
+    let mut files: Option<Vec<SideFileStart>> = None;
     Box::new(move |item| {
         let session = layouts().find_map(|layout| (layout.session)(item))?;
         let files = files.get_or_insert_with(|| {
             let found = side_files(&history, &given);
-            found.into_iter().filter_map(Beginning::of).filter(|file| file.session == session).collect()
+            found.into_iter().filter_map(SideFileStart::of).filter(|file| file.session == session).collect()
         });
         let does = item.does();
         let prompt = does.get("prompt").and_then(FactRef::str);
         let agent = item.fact("agent").and_then(FactRef::str);
-        let by = |fits: &dyn Fn(&Beginning) -> bool| files.iter().position(fits);
+        let by = |fits: &dyn Fn(&SideFileStart) -> bool| files.iter().position(fits);
         let place = by(&|file| file.file.call.as_deref() == Some(item.id.as_str()))
             .or_else(|| by(&|file| file.file.call.is_none() && prompt.as_deref() == Some(&file.prompt)))
             .or_else(|| by(&|file| agent.as_deref() == Some(&file.file.agent_id)))?;
@@ -67,13 +67,13 @@ pub fn subagents(history: PathBuf, given: Vec<PathBuf>) -> Subagents {
 }
 
 /// How a sub-agent's file begins.
-struct Beginning {
+struct SideFileStart {
     file: SideFile,
     session: String,
     prompt: String,
 }
 
-impl Beginning {
+impl SideFileStart {
     /// Reads the beginning of a file; nothing of one that isn't a sub-agent's, or only warms up.
     fn of(file: SideFile) -> Option<Self> {
         let mut lines = BufReader::new(File::open(&file.path).ok()?.take(LARGEST_BEGINNING)).lines();

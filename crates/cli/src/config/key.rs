@@ -15,7 +15,7 @@ use crate::message::{USAGE, one_line, tell};
 use crate::output::write_out;
 
 /// A key with what is said of it everywhere.
-struct KeyRow {
+struct ListedKey {
     name: String,
     about: &'static str,
     values: String,
@@ -23,9 +23,9 @@ struct KeyRow {
 }
 
 /// All keys that may be written in a file.
-fn rows() -> Vec<KeyRow> {
-    fn of<T>(keys: &'static [Key<T>], prefix: &str, place: &'static str) -> Vec<KeyRow> {
-        let row = |key: &Key<T>| KeyRow {
+fn rows() -> Vec<ListedKey> {
+    fn of<T>(keys: &'static [Key<T>], prefix: &str, place: &'static str) -> Vec<ListedKey> {
+        let row = |key: &Key<T>| ListedKey {
             name: format!("{prefix}{}", key.name),
             about: key.about,
             values: key.form.describe(),
@@ -42,7 +42,7 @@ fn rows() -> Vec<KeyRow> {
 }
 
 /// The row that a key of a user's means: `tool.Bash.arg` is `tool.NAME.arg`.
-fn row_of(key: &str) -> Option<KeyRow> {
+fn row_of(key: &str) -> Option<ListedKey> {
     let general = general(key);
     rows().into_iter().find(|row| row.name == general)
 }
@@ -66,7 +66,7 @@ pub(super) fn is_known(key: &str) -> bool {
 /// Tells that there is no such key. Gives the exit code.
 pub(super) fn unknown(key: &str) -> u8 {
     let rows = rows();
-    let last = |row: &&KeyRow| row.name.strip_suffix(key).is_some_and(|group| group.ends_with('.'));
+    let last = |row: &&ListedKey| row.name.strip_suffix(key).is_some_and(|group| group.ends_with('.'));
     let hint = match rows.iter().find(last) {
         _ if key == "plugin" => "(see: streamfmt config explain plugin.NAME)".to_owned(),
         Some(row) => format!("(did you mean \"{}\"?)", row.name),
@@ -165,7 +165,7 @@ fn options_of(key: &str, parts: &[String], engine: &Engine) -> Result<String, u8
     Ok(text)
 }
 
-fn is_of_profile(row: &KeyRow) -> bool {
+fn is_of_profile(row: &ListedKey) -> bool {
     row.place.contains("[profile.NAME") && row.name != "extends"
 }
 

@@ -30,7 +30,7 @@ use crate::writers::{Looks, WRITERS, WriterRow};
 
 /// A plugin that was asked for.
 #[derive(Clone, Debug)]
-enum Asked {
+enum PluginRequest {
     Path(PathBuf),
     Pack(PluginLayer, Arc<Pack>),
 }
@@ -61,7 +61,7 @@ pub struct Builder {
     ascii: bool,
     timestamps: bool,
     redaction: Redaction,
-    plugins: Vec<Asked>,
+    plugins: Vec<PluginRequest>,
     tools: Vec<ToolRule>,
     inline_plugin_errors: bool,
     looks: Looks,
@@ -196,7 +196,7 @@ impl Builder {
     /// with a `plugin.toml`. It stands over all others; later ones go over earlier ones.
     #[must_use]
     pub fn plugin(mut self, path: impl Into<PathBuf>) -> Self {
-        self.plugins.push(Asked::Path(path.into()));
+        self.plugins.push(PluginRequest::Path(path.into()));
         self
     }
 
@@ -209,7 +209,7 @@ impl Builder {
     /// A plugin that was read already, over those of its layer that came before.
     #[must_use]
     pub fn pack_at(mut self, layer: PluginLayer, pack: impl Into<Arc<Pack>>) -> Self {
-        self.plugins.push(Asked::Pack(layer, pack.into()));
+        self.plugins.push(PluginRequest::Pack(layer, pack.into()));
         self
     }
 
@@ -331,18 +331,18 @@ impl Builder {
         for chosen in &self.plugins {
             if let Some(why) = WITHOUT_LUA {
                 let origin = match chosen {
-                    Asked::Path(path) => format!("--plugin {}", path.display()),
-                    Asked::Pack(_, pack) => pack.name.clone(),
+                    PluginRequest::Path(path) => format!("--plugin {}", path.display()),
+                    PluginRequest::Pack(_, pack) => pack.name.clone(),
                 };
                 told.errors.0.push(Problem::of(origin, why));
                 continue;
             }
             let path = match chosen {
-                Asked::Pack(layer, pack) => {
+                PluginRequest::Pack(layer, pack) => {
                     plugins.push((*layer, Arc::clone(pack)));
                     continue;
                 }
-                Asked::Path(path) => path,
+                PluginRequest::Path(path) => path,
             };
             // A folder that lies here by chance, or on purpose, doesn't stand in for a plugin that the user has.
             if let Some(name) = path.to_str().filter(|name| installed.home(name).is_some()) {

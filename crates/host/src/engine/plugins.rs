@@ -63,7 +63,7 @@ impl RunPlugins {
         base: Box<dyn Writer>,
         scratch: Box<dyn Writer>,
     ) -> Box<dyn Writer> {
-        match lua::writer::Scripted::new(&self.0, name, base, scratch) {
+        match lua::writer::ScriptedWriter::new(&self.0, name, base, scratch) {
             Ok(writer) => Box::new(writer),
             Err(base) => base,
         }

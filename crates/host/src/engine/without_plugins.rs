@@ -11,12 +11,14 @@ use crate::plugin::{AddedNames, Chosen, OutputContext};
 use crate::problem::Problem;
 use crate::tools::rule::ToolRule;
 
+pub(crate) use self::NoPlugins as RunPlugins;
+
 /// No plugins.
 #[derive(Clone)]
-pub(crate) struct RunPlugins;
+pub(crate) struct NoPlugins;
 
 #[expect(clippy::unused_self, reason = "the same calls as with plugins")]
-impl RunPlugins {
+impl NoPlugins {
     pub(super) fn load(_: &[Chosen], _: &[ToolRule], _: OutputContext, _: &Journal, _: bool) -> Self {
         Self
     }

@@ -199,7 +199,7 @@ impl Drift {
 
     /// Looks at the parts of a line, and tries those of which it isn't known yet whether they are shown.
     fn look(&mut self, window: &Window, at: usize) {
-        let Line { bytes, number, tools } = &window.lines[at];
+        let DriftLine { bytes, number, tools } = &window.lines[at];
         let Some(record) =
             std::str::from_utf8(bytes).ok().and_then(|text| Record::from_line(text.to_owned()).ok())
         else {
@@ -249,7 +249,7 @@ fn result_of(item: Item) -> Option<String> {
 }
 
 /// A line with what is known of it.
-struct Line {
+struct DriftLine {
     bytes: Vec<u8>,
     number: u64,
     /// The tools whose results are in it.
@@ -259,14 +259,14 @@ struct Line {
 /// Some lines of a recording that follow one another.
 #[derive(Default)]
 struct Window {
-    lines: VecDeque<Line>,
+    lines: VecDeque<DriftLine>,
     /// How many of them were looked at.
     done: usize,
 }
 
 impl Window {
     fn push(&mut self, bytes: Vec<u8>, number: u64, tools: Vec<String>) {
-        self.lines.push_back(Line { bytes, number, tools });
+        self.lines.push_back(DriftLine { bytes, number, tools });
         while self.done > BEFORE {
             self.lines.pop_front();
             self.done -= 1;

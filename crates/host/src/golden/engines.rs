@@ -21,7 +21,7 @@ use crate::writers::Looks;
 #[derive(Default)]
 pub(super) struct Engines {
     /// A few: cases mostly say nothing of their own.
-    made: Mutex<Vec<(Wanted, Slot)>>,
+    made: Mutex<Vec<(Wanted, EngineSlot)>>,
     packs: Mutex<HashMap<PathBuf, Result<Arc<Pack>, String>>>,
 }
 
@@ -36,7 +36,7 @@ struct Wanted {
 }
 
 /// An engine, or what is wrong with its set-up, once the first who asked has made it.
-type Slot = Arc<OnceLock<Result<Arc<Engine>, Vec<String>>>>;
+type EngineSlot = Arc<OnceLock<Result<Arc<Engine>, Vec<String>>>>;
 
 impl Engines {
     /// The engine of a profile and a writer for a case at `place`; else what is wrong with its set-up.
@@ -59,12 +59,12 @@ impl Engines {
     }
 
     /// Where the engine is kept, whether it is there already or not.
-    fn slot(&self, wanted: &Wanted) -> Slot {
+    fn slot(&self, wanted: &Wanted) -> EngineSlot {
         let mut made = locked(&self.made);
         if let Some((_, slot)) = made.iter().find(|(known, _)| known == wanted) {
             return Arc::clone(slot);
         }
-        let slot = Slot::default();
+        let slot = EngineSlot::default();
         made.push((wanted.clone(), Arc::clone(&slot)));
         slot
     }

@@ -32,7 +32,7 @@ pub struct Suite {
 }
 
 /// A place to look for cases in.
-struct Place {
+struct SuiteFolder {
     path: PathBuf,
     name: String,
     defaults: Arc<CaseChoices>,
@@ -67,7 +67,7 @@ impl Suite {
             top = if top == real { folder } else { top };
         }
         let name = spelled(real.strip_prefix(top).unwrap_or(Path::new("")));
-        let mut left = vec![Place { path: root.to_owned(), name, defaults: Arc::new(defaults) }];
+        let mut left = vec![SuiteFolder { path: root.to_owned(), name, defaults: Arc::new(defaults) }];
         let engines = Engines::default();
         while let Some(place) = left.pop() {
             left.extend(suite.visit(place, &engines));
@@ -107,8 +107,8 @@ impl Suite {
     }
 
     /// Takes in what is at a place, and gives the places in it that are left to look at.
-    fn visit(&mut self, place: Place, engines: &Engines) -> Vec<Place> {
-        let Place { path, name, mut defaults } = place;
+    fn visit(&mut self, place: SuiteFolder, engines: &Engines) -> Vec<SuiteFolder> {
+        let SuiteFolder { path, name, mut defaults } = place;
         if !path.is_dir() {
             return Vec::new();
         }
@@ -123,7 +123,7 @@ impl Suite {
                 self.problems.0.push(Problem::of(path.display().to_string(), told));
                 return Vec::new();
             }
-            return vec![Place { path: tests, name, defaults }];
+            return vec![SuiteFolder { path: tests, name, defaults }];
         }
         if is_case(&path) {
             self.folder(&name, &path, &defaults, engines);
@@ -138,7 +138,7 @@ impl Suite {
                 return None;
             }
             let name = if name.is_empty() { own.to_owned() } else { format!("{name}/{own}") };
-            Some(Place { path, name, defaults: Arc::clone(&defaults) })
+            Some(SuiteFolder { path, name, defaults: Arc::clone(&defaults) })
         };
         if let Err(error) = fs::read_dir(&path) {
             let told = FileError::from(error).to_string();

@@ -32,10 +32,10 @@ const NO_LIST: &str = "a table with the key {} is neither a block nor a list: re
                        list of these";
 
 /// What is wrong with an answer.
-pub(super) type Wrong = String;
+pub(super) type AnswerFault = String;
 
 /// Reads one answer of a script.
-pub(super) struct Reader<'a> {
+pub(super) struct AnswerReader<'a> {
     pub(super) lua: &'a Lua,
     facts: &'a Facts,
     /// The label of the call at hand, for `sf.header`.
@@ -62,7 +62,7 @@ impl BlockPiece {
 }
 
 /// A table that is being read.
-struct Open {
+struct OpenTable {
     items: vec::IntoIter<Value>,
     /// What stands for it if it is a `details`; else it is a list.
     summary: Option<Line>,
@@ -80,7 +80,7 @@ enum Told {
 }
 
 impl Told {
-    fn of(table: &Table) -> Result<Self, Wrong> {
+    fn of(table: &Table) -> Result<Self, AnswerFault> {
         Ok(match kind_of(table) {
             None => Self::List(list_of(table, NO_LIST)?),
             Some(kind) if kind == "line" => Self::Line(bare(places(table, |_| Ok(()))?)),
@@ -91,7 +91,7 @@ impl Told {
 
 /// The elements of a list in order, without the gaps that `nil` and `false` leave. A table that has other keys is no list:
 /// that is what `wrong` says, with the key in place of its `{}`.
-pub(super) fn list_of(table: &Table, wrong: &str) -> Result<Vec<Value>, Wrong> {
+pub(super) fn list_of(table: &Table, wrong: &str) -> Result<Vec<Value>, AnswerFault> {
     Ok(bare(places(table, |key| Err(wrong.replace("{}", &key)))?))
 }
 
@@ -104,8 +104,8 @@ fn bare(elements: Vec<(i64, Value)>) -> Vec<Value> {
 /// that is no place in a list.
 pub(super) fn places(
     table: &Table,
-    other: impl Fn(String) -> Result<(), Wrong>,
-) -> Result<Vec<(i64, Value)>, Wrong> {
+    other: impl Fn(String) -> Result<(), AnswerFault>,
+) -> Result<Vec<(i64, Value)>, AnswerFault> {
     let mut found: Vec<(i64, Value)> = Vec::with_capacity(table.raw_len().min(MOST_PARTS));
     let mut refused = None;
     let walked = table.for_each(|key: Value, value: Value| {
@@ -149,7 +149,7 @@ fn key_name(key: &Value) -> String {
 pub(super) struct BlockFields(Vec<(String, Value)>);
 
 impl BlockFields {
-    fn of(table: &Table) -> Result<Self, Wrong> {
+    fn of(table: &Table) -> Result<Self, AnswerFault> {
         let mut fields = Vec::with_capacity(4);
         let mut left = MOST_FIELDS;
         let walked = table.for_each(|key: Either<String, Value>, value: Value| {
@@ -170,7 +170,7 @@ impl BlockFields {
     }
 }
 
-impl<'a> Reader<'a> {
+impl<'a> AnswerReader<'a> {
     /// A reader of one answer.
     pub(super) fn new(lua: &'a Lua, facts: &'a Facts, label: &'a dyn Fn() -> Line) -> Self {
         Self {
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
     }
 
     /// An answer as the whole view of an item.
-    pub(super) fn view(&self, answer: Value, item: &Item) -> Result<View, Wrong> {
+    pub(super) fn view(&self, answer: Value, item: &Item) -> Result<View, AnswerFault> {
         let mut pieces = self.pieces(answer)?.into_iter().peekable();
         let mut view = View { mark: usual_mark(item), ..View::default() };
         let is_titled = matches!(
@@ -210,12 +210,12 @@ impl<'a> Reader<'a> {
     }
 
     /// An answer as blocks alone.
-    pub(super) fn body(&self, answer: Value) -> Result<Vec<Block>, Wrong> {
+    pub(super) fn body(&self, answer: Value) -> Result<Vec<Block>, AnswerFault> {
         Ok(blocks(self.pieces(answer)?))
     }
 
     /// An answer as one line. A list is written with blanks between.
-    pub(super) fn line(&self, answer: &Value, role: &Role) -> Result<Line, Wrong> {
+    pub(super) fn line(&self, answer: &Value, role: &Role) -> Result<Line, AnswerFault> {
         let Value::Table(table) = answer else { return Ok(Line { spans: self.spans(answer, role)? }) };
         let parts = match Told::of(table)? {
             Told::List(parts) => parts,
@@ -233,8 +233,8 @@ impl<'a> Reader<'a> {
         Ok(line)
     }
 
-    fn pieces(&self, answer: Value) -> Result<Vec<BlockPiece>, Wrong> {
-        let mut open: Vec<Open> = Vec::new();
+    fn pieces(&self, answer: Value) -> Result<Vec<BlockPiece>, AnswerFault> {
+        let mut open: Vec<OpenTable> = Vec::new();
         let mut out = Vec::new();
         let mut next = Some(answer);
         loop {
@@ -291,12 +291,12 @@ impl<'a> Reader<'a> {
                 return Err(format!("tables are nested more than {DEEPEST} deep"));
             }
             self.count(0)?;
-            open.push(Open { items: items.into_iter(), summary, out: Vec::new() });
+            open.push(OpenTable { items: items.into_iter(), summary, out: Vec::new() });
         }
     }
 
     /// A table with a type, other than a list or details.
-    fn piece(&self, kind: &str, mut fields: BlockFields) -> Result<BlockPiece, Wrong> {
+    fn piece(&self, kind: &str, mut fields: BlockFields) -> Result<BlockPiece, AnswerFault> {
         let block = match kind {
             "span" | "path" | "link" => {
                 return Ok(BlockPiece::of(vec![self.span(kind, fields, &Role::of("text"))?]));
@@ -346,7 +346,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A text where a block may stand: one line, or verbatim text.
-    fn text_piece(&self, value: &Value, role: Role) -> Result<BlockPiece, Wrong> {
+    fn text_piece(&self, value: &Value, role: Role) -> Result<BlockPiece, AnswerFault> {
         let text = self.text(value, "what is returned")?;
         Ok(if text.contains('\n') || text.len() > SHORT {
             BlockPiece::Block(Block::text(role, text.trimmed_end()))
@@ -356,13 +356,13 @@ impl<'a> Reader<'a> {
     }
 
     /// The text of a `code`: without the blanks at its end, unless it is to be exact.
-    fn code(&self, fields: &mut BlockFields) -> Result<Text, Wrong> {
+    fn code(&self, fields: &mut BlockFields) -> Result<Text, AnswerFault> {
         let text = self.text(&fields.take("text"), "sf.code")?;
         let is_exact = matches!(fields.take("exact"), Value::Boolean(true));
         Ok(if is_exact { without_last_feed(text) } else { text.trimmed_end() })
     }
 
-    fn header(&self, mut fields: BlockFields) -> Result<BlockPiece, Wrong> {
+    fn header(&self, mut fields: BlockFields) -> Result<BlockPiece, AnswerFault> {
         let mark = match fields.take("mark") {
             Value::Nil => Some("call"),
             Value::Boolean(false) => None,
@@ -389,7 +389,7 @@ impl<'a> Reader<'a> {
         Ok(BlockPiece::Title { mark, line })
     }
 
-    fn note(&self, mut fields: BlockFields) -> Result<BlockPiece, Wrong> {
+    fn note(&self, mut fields: BlockFields) -> Result<BlockPiece, AnswerFault> {
         let level = self.text(&fields.take("level"), "the level of sf.note")?;
         let (mark, role) = match &*level {
             "info" => ("notice", "notice"),
@@ -410,7 +410,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A value inside a line.
-    fn spans(&self, value: &Value, role: &Role) -> Result<Vec<Span>, Wrong> {
+    fn spans(&self, value: &Value, role: &Role) -> Result<Vec<Span>, AnswerFault> {
         let Value::Table(table) = value else {
             return Ok(vec![Span::new(role.clone(), self.text(value, "a span")?)]);
         };
@@ -422,7 +422,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A table with a type inside a line.
-    fn span(&self, kind: &str, mut fields: BlockFields, role: &Role) -> Result<Span, Wrong> {
+    fn span(&self, kind: &str, mut fields: BlockFields, role: &Role) -> Result<Span, AnswerFault> {
         let usual = match kind {
             "span" | "text" => role,
             "path" => &Role::of("call.arg"),
@@ -442,7 +442,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The parts of a `line`.
-    fn spans_in(&self, parts: &[Value], role: &Role) -> Result<Vec<Span>, Wrong> {
+    fn spans_in(&self, parts: &[Value], role: &Role) -> Result<Vec<Span>, AnswerFault> {
         let mut spans = Vec::new();
         for part in parts {
             let Value::Table(inner) = part else {
@@ -458,7 +458,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A text or a number, cleaned and counted.
-    pub(super) fn text(&self, value: &Value, what: &str) -> Result<Text, Wrong> {
+    pub(super) fn text(&self, value: &Value, what: &str) -> Result<Text, AnswerFault> {
         let text = match value {
             Value::String(text) => {
                 let text = string(text);
@@ -476,11 +476,11 @@ impl<'a> Reader<'a> {
         Ok(text)
     }
 
-    pub(super) fn optional(&self, value: &Value, what: &str) -> Result<Option<Text>, Wrong> {
+    pub(super) fn optional(&self, value: &Value, what: &str) -> Result<Option<Text>, AnswerFault> {
         if value.is_nil() { Ok(None) } else { self.text(value, what).map(Some) }
     }
 
-    fn role(&self, fields: &mut BlockFields, usual: &Role) -> Result<Role, Wrong> {
+    fn role(&self, fields: &mut BlockFields, usual: &Role) -> Result<Role, AnswerFault> {
         match self.optional(&fields.take("role"), "role")? {
             Some(name) => {
                 let role = Role::parse(&name).ok_or_else(|| format!("\"{name}\" is no name of a role"))?;
@@ -494,7 +494,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Counts a part and bytes of text towards what an answer may hold.
-    fn count(&self, bytes: usize) -> Result<(), Wrong> {
+    fn count(&self, bytes: usize) -> Result<(), AnswerFault> {
         self.parts.set(self.parts.get() + 1);
         self.bytes.set(self.bytes.get() + bytes);
         if self.parts.get() > MOST_PARTS {
@@ -545,7 +545,7 @@ fn usual_mark(item: &Item) -> Option<&'static str> {
     }
 }
 
-pub(super) fn get(table: &Table, key: impl mlua::IntoLua) -> Result<Value, Wrong> {
+pub(super) fn get(table: &Table, key: impl mlua::IntoLua) -> Result<Value, AnswerFault> {
     table.raw_get(key).map_err(|error| error.to_string())
 }
 
@@ -562,7 +562,7 @@ pub(super) fn string(text: &LuaString) -> String {
 
 /// A whole number from 0, or none.
 #[expect(clippy::cast_sign_loss, reason = "it is not negative")]
-pub(super) fn number(value: &Value, what: &str) -> Result<Option<u64>, Wrong> {
+pub(super) fn number(value: &Value, what: &str) -> Result<Option<u64>, AnswerFault> {
     match value {
         Value::Nil => Ok(None),
         Value::Integer(number) if *number >= 0 => Ok(Some(number.unsigned_abs())),

@@ -69,7 +69,7 @@ pub(crate) fn dialect_plugins(plugins: &Rc<Plugins>) -> Vec<DialectPlugin> {
     });
     let dialect_plugins = registered.map(|(index, dialect)| {
         let name: Arc<str> = dialect.name.as_str().into();
-        let decoder = Box::new(Scripted {
+        let decoder = Box::new(ScriptedDialect {
             plugins: SendWrapper::new(Rc::clone(plugins)),
             who: Who::Plugin(index),
             dialect: SendWrapper::new(dialect),
@@ -81,7 +81,7 @@ pub(crate) fn dialect_plugins(plugins: &Rc<Plugins>) -> Vec<DialectPlugin> {
 }
 
 /// A dialect in Lua.
-struct Scripted {
+struct ScriptedDialect {
     plugins: SendWrapper<Rc<Plugins>>,
     who: Who,
     dialect: SendWrapper<DialectRegistration>,
@@ -89,7 +89,7 @@ struct Scripted {
     session: Session,
 }
 
-impl Scripted {
+impl ScriptedDialect {
     /// Calls one of the functions; gives what it gave, unless it failed, which is told.
     fn ask(&self, function: &Function, doing: impl Fn() -> String, argument: Value) -> Option<Value> {
         let plugin = self.plugins.get(self.who).filter(|plugin| !plugin.is_off())?;
@@ -175,7 +175,7 @@ impl Scripted {
     }
 }
 
-impl Decoder for Scripted {
+impl Decoder for ScriptedDialect {
     fn weigh(&mut self, first: &[Arc<Record>]) -> f64 {
         assert_on_thread(&self.plugins);
         let Some(detect) = &self.dialect.detect else { return 0.0 };

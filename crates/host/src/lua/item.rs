@@ -58,9 +58,10 @@ impl Reach {
                     None => Err(error("default() is there only while a call, result or view function runs")),
                 }
             })?,
-            table: lua
-                .create_function(|lua, input: UserDataRef<Json>| input.look(|value| plain(lua, value)))?,
-            raw: lua.create_function(|lua, input: UserDataRef<Json>| {
+            table: lua.create_function(|lua, input: UserDataRef<JsonHandle>| {
+                input.look(|value| plain(lua, value))
+            })?,
+            raw: lua.create_function(|lua, input: UserDataRef<JsonHandle>| {
                 input.look(|value| text(lua, value.raw()))
             })?,
         };
@@ -231,7 +232,7 @@ impl Handle {
     pub(super) fn value(self, lua: &Lua, value: json::Value<'_>) -> mlua::Result<Value> {
         match value.kind() {
             json::ValueKind::Array | json::ValueKind::Object => {
-                object(lua, Json { of: self, node: value.node() })
+                object(lua, JsonHandle { of: self, node: value.node() })
             }
             _ => scalar(lua, value),
         }
@@ -255,7 +256,7 @@ impl Handle {
             "server" => optional(lua, item.fact("server").and_then(FactRef::str).as_deref()),
             "action" => optional(lua, item.action.map(Action::name)),
             "input" => self.input(lua),
-            "does" if item.kind == Kind::Call => object(lua, Does(self)),
+            "does" if item.kind == Kind::Call => object(lua, DoesHandle(self)),
             "partial" => Ok(Value::Boolean(item.fact("partial").and_then(FactRef::bool) == Some(true))),
             "id" => text(lua, item.id.as_str()),
             "parent" => optional(lua, item.parent.as_ref().map(Id::as_str)),
@@ -361,12 +362,12 @@ impl IntoLua for Handle {
 
 /// An object or array of an item's record.
 #[derive(Clone, Copy, Debug)]
-struct Json {
+struct JsonHandle {
     of: Handle,
     node: u32,
 }
 
-impl Json {
+impl JsonHandle {
     fn look<R>(self, read: impl FnOnce(json::Value<'_>) -> mlua::Result<R>) -> mlua::Result<R> {
         self.of.look(|item| {
             let record = item.record.as_deref().ok_or_else(|| error("this item has no record"))?;
@@ -410,7 +411,7 @@ impl Json {
     }
 }
 
-impl UserData for Json {
+impl UserData for JsonHandle {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         methods.add_meta_method(MetaMethod::Index, |lua, this, key: Value| this.index(lua, &key));
         methods.add_meta_method(MetaMethod::NewIndex, |_, _, _: MultiValue| {
@@ -436,7 +437,7 @@ pub(super) fn describe(value: &Value) -> Option<String> {
         return Some(handle.look(|item| Ok(named(item))).unwrap_or_else(|_| "an item of before".to_owned()));
     }
     let value = value.as_userdata()?;
-    Some(if let Ok(input) = value.borrow::<Json>() {
+    Some(if let Ok(input) = value.borrow::<JsonHandle>() {
         input.look(|value| Ok(value.raw().to_owned())).unwrap_or_default()
     } else if let Ok(data) = value.borrow::<Data>() {
         let names = data.0.look(|item| Ok(item.data.iter().map(|(name, _)| *name).collect::<Vec<_>>()));
@@ -487,9 +488,9 @@ impl UserData for Data {
 
 /// What a call does it with and to, by name.
 #[derive(Clone, Copy, Debug)]
-struct Does(Handle);
+struct DoesHandle(Handle);
 
-impl UserData for Does {
+impl UserData for DoesHandle {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         methods.add_meta_method(MetaMethod::Index, |lua, this, name: LuaString| {
             let name = name.to_str()?;
@@ -510,9 +511,9 @@ impl UserData for Does {
 
 /// The facts of the run, as `ctx.session`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Run;
+pub(super) struct RunFacts;
 
-impl UserData for Run {
+impl UserData for RunFacts {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         methods.add_meta_method(MetaMethod::NewIndex, |_, _, _: MultiValue| {
             Err::<(), _>(misuse(NO_INPUT_WRITE))
@@ -559,7 +560,7 @@ pub(super) fn iterate(lua: &Lua) -> mlua::Result<Function> {
     lua.create_function(|lua, value: Value| {
         let no_way = || error("this value can't be walked");
         let value = value.as_userdata().ok_or_else(no_way)?;
-        if let Ok(json) = value.borrow::<Json>() {
+        if let Ok(json) = value.borrow::<JsonHandle>() {
             return json.iterate(lua);
         }
         let walk = value.metatable()?.get::<Function>(MetaMethod::Iter).map_err(|_| no_way())?;
@@ -581,7 +582,7 @@ fn line_of(record: &Record) -> &str {
 /// The node that a value handed over is, in the record of the item at hand.
 pub(super) fn node_of(value: &Value) -> Option<u32> {
     let Value::UserData(data) = value else { return None };
-    let json = *data.borrow::<Json>().ok()?;
+    let json = *data.borrow::<JsonHandle>().ok()?;
     // One that was kept for later is of another record.
     (json.of.0.is_good() && !json.of.0.is_call()).then_some(json.node)
 }
@@ -589,14 +590,14 @@ pub(super) fn node_of(value: &Value) -> Option<u32> {
 /// The JSON of a value handed over, as it is written.
 pub(super) fn raw_of(value: &Value) -> Option<String> {
     let Value::UserData(data) = value else { return None };
-    let json = *data.borrow::<Json>().ok()?;
+    let json = *data.borrow::<JsonHandle>().ok()?;
     json.look(|value| Ok(value.raw().to_owned())).ok()
 }
 
 /// The text, as written, of a value that was handed over, or of the part of it under `key`.
 pub(super) fn raw(lua: &Lua, value: &Value, key: &Value) -> mlua::Result<Value> {
     let json = match value {
-        Value::UserData(json) => json.borrow::<Json>().map(|json| *json).ok(),
+        Value::UserData(json) => json.borrow::<JsonHandle>().map(|json| *json).ok(),
         _ => None,
     };
     let Some(json) = json else {

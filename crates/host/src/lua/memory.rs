@@ -11,7 +11,7 @@ const MOST: usize = 100_000;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memory {
     /// All tables; the first is the one that was kept. A table that is in several places is here once.
-    tables: Vec<Vec<(Plain, Node)>>,
+    tables: Vec<Vec<(Plain, StoredValue)>>,
 }
 
 /// What is the same in every machine.
@@ -23,7 +23,7 @@ enum Plain {
 }
 
 #[derive(Clone, Debug)]
-enum Node {
+enum StoredValue {
     Plain(Plain),
     Table(usize),
 }
@@ -49,10 +49,10 @@ impl Memory {
                             memory.tables.push(Vec::new());
                             open.push((next, inner.clone()));
                         }
-                        Node::Table(place)
+                        StoredValue::Table(place)
                     }
                     value => match Plain::of(value) {
-                        Some(plain) => Node::Plain(plain),
+                        Some(plain) => StoredValue::Plain(plain),
                         None => continue,
                     },
                 };
@@ -79,8 +79,8 @@ impl Memory {
         for (table, pairs) in made.iter().zip(&self.tables) {
             for (key, node) in pairs {
                 let value = match node {
-                    Node::Plain(plain) => plain.value(lua)?,
-                    Node::Table(index) => Value::Table(made[*index].clone()),
+                    StoredValue::Plain(plain) => plain.value(lua)?,
+                    StoredValue::Table(index) => Value::Table(made[*index].clone()),
                 };
                 table.raw_set(key.value(lua)?, value)?;
             }

@@ -24,7 +24,7 @@ use crate::problem::suggestion;
 const LONGEST: usize = 256 << 10;
 
 /// What is wrong with an item.
-type Wrong = String;
+type ItemFault = String;
 
 /// The names of the typed facts that a script may set.
 pub(super) fn facts() -> impl Iterator<Item = &'static str> {
@@ -42,13 +42,13 @@ pub(super) struct Maker<'a> {
 }
 
 /// A value of an item: one of the line's record, or one that the script made, as JSON.
-enum Part {
+enum ItemValue {
     Node(u32),
     Made(String),
 }
 
 /// Where a value goes.
-enum Slot {
+enum FieldPlace {
     Input,
     Time,
     Fact(&'static str),
@@ -66,7 +66,7 @@ impl<'a> Maker<'a> {
     }
 
     /// Makes the events of one table of `sf.item`.
-    pub(super) fn make(&mut self, table: &Table, out: &mut Vec<Event>) -> Result<(), Wrong> {
+    pub(super) fn make(&mut self, table: &Table, out: &mut Vec<Event>) -> Result<(), ItemFault> {
         let kind = text(table, "kind")?.unwrap_or_default();
         let Value::Table(fields) = get(table, "fields")? else {
             return Err(format!("sf.item.{kind}: a table of fields was expected"));
@@ -97,7 +97,7 @@ impl<'a> Maker<'a> {
     }
 
     /// Facts of the run, and the notice that tells of them.
-    fn facts(&mut self, fields: &Table, out: &mut Vec<Event>) -> Result<(), Wrong> {
+    fn facts(&mut self, fields: &Table, out: &mut Vec<Event>) -> Result<(), ItemFault> {
         check(fields, &["agent", "version", "model", "cwd", "id", "mode"])?;
         let fact = |name| text(fields, name).map(|text| text.map(Text::clean_owned));
         let facts = Facts {
@@ -135,7 +135,7 @@ impl<'a> Maker<'a> {
         item
     }
 
-    fn item(&mut self, kind: Kind, fields: &Table, out: &[Event]) -> Result<Event, Wrong> {
+    fn item(&mut self, kind: Kind, fields: &Table, out: &[Event]) -> Result<Event, ItemFault> {
         let own: &[&str] = match kind {
             Kind::Call => &["tool", "action", "input"],
             Kind::Result => &["tool", "action", "call"],
@@ -144,13 +144,13 @@ impl<'a> Maker<'a> {
         let mut parts = Vec::new();
         self.each(fields, |key, value| {
             if !FIELDS.contains(&key) && !own.contains(&key) {
-                parts.push((Slot::Fact(fact(key, FIELDS.iter().chain(own))?), self.part(&value)?));
+                parts.push((FieldPlace::Fact(fact(key, FIELDS.iter().chain(own))?), self.part(&value)?));
             }
             Ok(())
         })?;
         if let Value::Table(data) = get(fields, "data")? {
             self.each(&data, |key, value| {
-                parts.push((Slot::Fact(fact(key, [].iter())?), self.part(&value)?));
+                parts.push((FieldPlace::Fact(fact(key, [].iter())?), self.part(&value)?));
                 Ok(())
             })?;
         }
@@ -172,16 +172,16 @@ impl<'a> Maker<'a> {
         item.status = if item.error { Status::Failed } else { Status::Done };
         item.session = text(fields, "session")?.map(Into::into);
         if let time @ (Value::String(_) | Value::UserData(_)) = get(fields, "time")? {
-            parts.push((Slot::Time, self.part(&time)?));
+            parts.push((FieldPlace::Time, self.part(&time)?));
         }
         if matches!(kind, Kind::Call | Kind::Result) {
             self.name_tool(&mut item, fields, out)?;
         }
         if kind == Kind::Call {
             parts.push((
-                Slot::Input,
+                FieldPlace::Input,
                 match get(fields, "input")? {
-                    Value::Nil => Part::Made("{}".to_owned()),
+                    Value::Nil => ItemValue::Made("{}".to_owned()),
                     input => self.part(&input)?,
                 },
             ));
@@ -199,7 +199,7 @@ impl<'a> Maker<'a> {
     }
 
     /// The tool of a call or result, and what it does.
-    fn name_tool(&self, item: &mut Item, fields: &Table, out: &[Event]) -> Result<(), Wrong> {
+    fn name_tool(&self, item: &mut Item, fields: &Table, out: &[Event]) -> Result<(), ItemFault> {
         let known = item.call.as_ref().and_then(|id| {
             let earlier = out.iter().rev().find_map(|event| match event {
                 Event::Put(item) | Event::Amend(item) if item.kind == Kind::Call && item.id == *id => {
@@ -235,12 +235,12 @@ impl<'a> Maker<'a> {
     }
 
     /// Puts values into an item, with a record that holds them all.
-    fn fill(&self, item: &mut Item, parts: Vec<(Slot, Part)>) -> Result<(), Wrong> {
+    fn fill(&self, item: &mut Item, parts: Vec<(FieldPlace, ItemValue)>) -> Result<(), ItemFault> {
         let line = self.input.record;
-        if parts.iter().all(|(_, part)| matches!(part, Part::Node(_))) {
+        if parts.iter().all(|(_, part)| matches!(part, ItemValue::Node(_))) {
             item.record = Some(Arc::clone(line));
             for (slot, part) in parts {
-                if let Part::Node(node) = part {
+                if let ItemValue::Node(node) = part {
                     put(item, &slot, node);
                 }
             }
@@ -253,8 +253,8 @@ impl<'a> Maker<'a> {
             let comma = if index > 0 { "," } else { "" };
             // Writing to a string can't fail.
             let _ = match part {
-                Part::Node(node) => write!(made, "{comma}{}", line.value(*node).raw()),
-                Part::Made(json) => write!(made, "{comma}{json}"),
+                ItemValue::Node(node) => write!(made, "{comma}{}", line.value(*node).raw()),
+                ItemValue::Made(json) => write!(made, "{comma}{json}"),
             };
         }
         made.push_str("]}");
@@ -269,10 +269,10 @@ impl<'a> Maker<'a> {
         Ok(())
     }
 
-    fn part(&self, value: &Value) -> Result<Part, Wrong> {
+    fn part(&self, value: &Value) -> Result<ItemValue, ItemFault> {
         match item::node_of(value) {
-            Some(node) => Ok(Part::Node(node)),
-            None => spelled(value).map(Part::Made),
+            Some(node) => Ok(ItemValue::Node(node)),
+            None => spelled(value).map(ItemValue::Made),
         }
     }
 
@@ -280,8 +280,8 @@ impl<'a> Maker<'a> {
     fn each(
         &self,
         table: &Table,
-        mut each: impl FnMut(&str, Value) -> Result<(), Wrong>,
-    ) -> Result<(), Wrong> {
+        mut each: impl FnMut(&str, Value) -> Result<(), ItemFault>,
+    ) -> Result<(), ItemFault> {
         let mut fields = Vec::new();
         let walked = table.for_each(|key: Value, value: Value| {
             fields.push((key, value));
@@ -300,11 +300,11 @@ impl<'a> Maker<'a> {
     }
 }
 
-fn put(item: &mut Item, slot: &Slot, node: u32) {
+fn put(item: &mut Item, slot: &FieldPlace, node: u32) {
     match slot {
-        Slot::Input => item.input = Some(node),
-        Slot::Time => item.at = Some(node),
-        Slot::Fact(name) => {
+        FieldPlace::Input => item.input = Some(node),
+        FieldPlace::Time => item.at = Some(node),
+        FieldPlace::Fact(name) => {
             item.data.retain(|(known, _)| known != name);
             item.data.push(dialect::fact(name, node));
         }
@@ -312,14 +312,14 @@ fn put(item: &mut Item, slot: &Slot, node: u32) {
 }
 
 /// The name of a fact. The error names the nearest one, among `others` too.
-fn fact<'a>(name: &str, others: impl Iterator<Item = &'a &'static str>) -> Result<&'static str, Wrong> {
+fn fact<'a>(name: &str, others: impl Iterator<Item = &'a &'static str>) -> Result<&'static str, ItemFault> {
     facts().find(|known| *known == name).ok_or_else(|| {
         let hint = suggestion(name, others.copied().chain(facts()));
         format!("there is no field or fact \"{name}\" {hint}")
     })
 }
 
-fn usage(fields: &Table, line: u64) -> Result<Event, Wrong> {
+fn usage(fields: &Table, line: u64) -> Result<Event, ItemFault> {
     check(fields, &["message", "input", "output", "cache_read", "cache_write"])?;
     let count = |name| number(&get(fields, name)?, name).map(Option::unwrap_or_default);
     let usage = Usage {
@@ -332,15 +332,15 @@ fn usage(fields: &Table, line: u64) -> Result<Event, Wrong> {
     Ok(Event::Usage { message: message.into(), usage })
 }
 
-fn check(fields: &Table, known: &[&'static str]) -> Result<(), Wrong> {
+fn check(fields: &Table, known: &[&'static str]) -> Result<(), ItemFault> {
     super::plugin::check_keys(fields, known)
 }
 
-fn get(table: &Table, key: &str) -> Result<Value, Wrong> {
+fn get(table: &Table, key: &str) -> Result<Value, ItemFault> {
     table.raw_get(key).map_err(|error| error.to_string())
 }
 
-fn text(table: &Table, key: &str) -> Result<Option<String>, Wrong> {
+fn text(table: &Table, key: &str) -> Result<Option<String>, ItemFault> {
     match get(table, key)? {
         Value::Nil => Ok(None),
         Value::String(text) => Ok(Some(String::from_utf8_lossy(&text.as_bytes()).into_owned())),
@@ -350,11 +350,11 @@ fn text(table: &Table, key: &str) -> Result<Option<String>, Wrong> {
     }
 }
 
-fn needed(table: &Table, key: &str) -> Result<String, Wrong> {
+fn needed(table: &Table, key: &str) -> Result<String, ItemFault> {
     text(table, key)?.ok_or_else(|| format!("it has no {key}"))
 }
 
-fn truth(table: &Table, key: &str) -> Result<bool, Wrong> {
+fn truth(table: &Table, key: &str) -> Result<bool, ItemFault> {
     match get(table, key)? {
         Value::Nil => Ok(false),
         Value::Boolean(truth) => Ok(truth),

@@ -5,7 +5,9 @@ use streamfmt_core::entry::{Block, DiffLines, Hunk, Line, LineChange, ListItem, 
 use streamfmt_core::formatter::hunks;
 use streamfmt_core::text::Text;
 
-use super::block::{BlockFields, BlockPiece, Reader, Wrong, get, kind_of, list_of, number, places};
+use super::block::{
+    AnswerFault, AnswerReader, BlockFields, BlockPiece, get, kind_of, list_of, number, places,
+};
 use super::item::type_name;
 use super::vm::bounded;
 
@@ -14,8 +16,8 @@ const MOST_COMPARED: usize = 20_000;
 /// Cells of one row.
 const MOST_CELLS: usize = 1_000;
 
-impl Reader<'_> {
-    pub(super) fn table(&self, mut fields: BlockFields) -> Result<BlockPiece, Wrong> {
+impl AnswerReader<'_> {
+    pub(super) fn table(&self, mut fields: BlockFields) -> Result<BlockPiece, AnswerFault> {
         let head = self.cells(&fields.take("head"), &Role::of("table.head"))?;
         let mut rows = Vec::new();
         let Value::Table(told) = fields.take("rows") else {
@@ -34,7 +36,7 @@ impl Reader<'_> {
         }))
     }
 
-    fn cells(&self, row: &Value, role: &Role) -> Result<Vec<Line>, Wrong> {
+    fn cells(&self, row: &Value, role: &Role) -> Result<Vec<Line>, AnswerFault> {
         match row {
             Value::Nil => Ok(Vec::new()),
             Value::Table(row) => {
@@ -56,7 +58,7 @@ impl Reader<'_> {
         }
     }
 
-    pub(super) fn pairs(&self, pairs: &Value) -> Result<Block, Wrong> {
+    pub(super) fn pairs(&self, pairs: &Value) -> Result<Block, AnswerFault> {
         let Value::Table(pairs) = pairs else {
             return Err("sf.kv: a table of keys and values was expected".to_owned());
         };
@@ -94,7 +96,7 @@ impl Reader<'_> {
         Ok(Block::Lines { lines: lines.collect() })
     }
 
-    pub(super) fn list(&self, items: &Value) -> Result<Block, Wrong> {
+    pub(super) fn list(&self, items: &Value) -> Result<Block, AnswerFault> {
         let Value::Table(told) = items else {
             return Err("sf.list: a list was expected".to_owned());
         };
@@ -125,7 +127,7 @@ impl Reader<'_> {
     }
 
     /// The hunks of a diff: given as such, or found between two texts.
-    pub(super) fn hunks(&self, mut fields: BlockFields) -> Result<Vec<Hunk>, Wrong> {
+    pub(super) fn hunks(&self, mut fields: BlockFields) -> Result<Vec<Hunk>, AnswerFault> {
         match fields.take("hunks") {
             Value::Nil => {}
             Value::Table(hunks) => return self.given_hunks(&hunks),
@@ -157,7 +159,7 @@ impl Reader<'_> {
         Ok(hunks(&old, &new, context))
     }
 
-    fn given_hunks(&self, told: &Table) -> Result<Vec<Hunk>, Wrong> {
+    fn given_hunks(&self, told: &Table) -> Result<Vec<Hunk>, AnswerFault> {
         let mut hunks = Vec::new();
         for index in 1..=told.raw_len() {
             let Value::Table(hunk) = get(told, index)? else {
@@ -179,7 +181,7 @@ impl Reader<'_> {
                     lines.push(change, &text[skipped.min(end)..end]);
                 }
             }
-            let start = |names: [&str; 2]| -> Result<Option<u64>, Wrong> {
+            let start = |names: [&str; 2]| -> Result<Option<u64>, AnswerFault> {
                 let number = |name| number(&get(&hunk, name)?, name);
                 Ok(number(names[0])?.or(number(names[1])?))
             };

@@ -391,7 +391,7 @@ fn context(lua: &Lua, options: Table, shown: OutputContext) -> mlua::Result<(Tab
     item::close(lua, &told, "ctx.limits", LIMITS, "")?;
     told.set_readonly(true);
     state.set_readonly(true);
-    context.raw_set("session", item::Run)?;
+    context.raw_set("session", item::RunFacts)?;
     context.raw_set("state", state.clone())?;
     context.raw_set("options", options)?;
     context.raw_set("limits", told)?;

@@ -4,7 +4,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use streamfmt_core::text::Text;
 
 /// A part of Markdown.
-pub(super) enum Part {
+pub(super) enum MarkdownPart {
     /// A heading that stands by itself, not in a list or a quotation.
     Heading { level: u8, text: Text, source: Text },
     /// A block of code that stands by itself.
@@ -13,7 +13,7 @@ pub(super) enum Part {
     Other(Text),
 }
 
-impl Part {
+impl MarkdownPart {
     /// The part as it is written.
     pub(super) fn source(&self) -> &Text {
         match self {
@@ -23,7 +23,7 @@ impl Part {
 }
 
 /// The parts of a text, in order.
-pub(super) fn parts(text: &Text) -> Vec<Part> {
+pub(super) fn parts(text: &Text) -> Vec<MarkdownPart> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut parts = Vec::new();
     let mut depth = 0_usize;
@@ -46,12 +46,12 @@ pub(super) fn parts(text: &Text) -> Vec<Part> {
                 depth -= 1;
                 let part = match end {
                     _ if depth > 0 => continue,
-                    TagEnd::Heading(level) => Part::Heading {
+                    TagEnd::Heading(level) => MarkdownPart::Heading {
                         level: level as u8,
                         text: Text::clean(&words),
                         source: text.slice(range.start, range.end),
                     },
-                    TagEnd::CodeBlock => Part::Code {
+                    TagEnd::CodeBlock => MarkdownPart::Code {
                         lang: lang.take(),
                         text: Text::clean(words.trim_end_matches('\n')),
                         source: text.slice(range.start, range.end),
@@ -59,7 +59,7 @@ pub(super) fn parts(text: &Text) -> Vec<Part> {
                     _ => continue,
                 };
                 if range.start > done {
-                    parts.push(Part::Other(text.slice(done, range.start)));
+                    parts.push(MarkdownPart::Other(text.slice(done, range.start)));
                 }
                 parts.push(part);
                 done = range.end;
@@ -70,7 +70,7 @@ pub(super) fn parts(text: &Text) -> Vec<Part> {
         }
     }
     if done < text.len() {
-        parts.push(Part::Other(text.slice(done, text.len())));
+        parts.push(MarkdownPart::Other(text.slice(done, text.len())));
     }
     parts
 }

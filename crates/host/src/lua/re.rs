@@ -21,7 +21,7 @@ pub(super) fn re(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
     let plugin = Rc::clone(plugin);
     lua.create_function(move |_, pattern: String| {
         if let Some(known) = plugin.patterns.borrow().get(&pattern) {
-            return Ok(Pattern(known.clone()));
+            return Ok(LuaRegex(known.clone()));
         }
         if pattern.len() > MOST_PATTERN {
             return Err(wrong(format!("sf.re: the pattern is longer than {MOST_PATTERN} bytes")));
@@ -36,14 +36,14 @@ pub(super) fn re(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
             wrong(format!("sf.re: {}", text.lines().last().unwrap_or("not a pattern").trim()))
         })?;
         plugin.patterns.borrow_mut().insert(pattern, regex.clone());
-        Ok(Pattern(regex))
+        Ok(LuaRegex(regex))
     })
 }
 
 /// A regular expression.
-struct Pattern(Regex);
+struct LuaRegex(Regex);
 
-impl UserData for Pattern {
+impl UserData for LuaRegex {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         methods
             .add_method("test", |_, this, text: LuaString| Ok(this.0.is_match(subject(&text.as_bytes())?)));

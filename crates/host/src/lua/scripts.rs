@@ -14,7 +14,7 @@ use streamfmt_core::profile::Profile;
 use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
 
-use super::block::{Reader, Wrong, kind_of, string};
+use super::block::{AnswerFault, AnswerReader, kind_of, string};
 use super::give::to_lua;
 use super::item::{Handle, close};
 use super::layers::{FieldAnswer, HookEvent, Ladder, LadderStep, Viewed, Who};
@@ -39,7 +39,7 @@ pub(crate) struct Scripts {
 }
 
 /// The item that is being told.
-struct Asked<'a> {
+struct ScriptItem<'a> {
     item: &'a Item,
     session: &'a Session,
     call: Option<&'a Item>,
@@ -48,7 +48,7 @@ struct Asked<'a> {
     is_frame: bool,
 }
 
-impl Asked<'_> {
+impl ScriptItem<'_> {
     fn doing(&self) -> String {
         let about = self.about();
         let what = match about.tool() {
@@ -66,19 +66,19 @@ impl Asked<'_> {
 }
 
 /// The answers of all layers for an item.
-struct Walk<'a> {
+struct LayerAnswers<'a> {
     scripts: &'a Scripts,
-    asked: &'a Asked<'a>,
+    asked: &'a ScriptItem<'a>,
 }
 
-impl Walk<'_> {
+impl LayerAnswers<'_> {
     /// What the built-in formatter says, with these answers.
     fn amended(&self) -> Amended<'_> {
         self.scripts.amender.amend(self.asked.about(), self)
     }
 }
 
-impl Answers for Walk<'_> {
+impl Answers for LayerAnswers<'_> {
     fn has(&self, field: ToolField) -> bool {
         !self.asked.ladder.field(field).is_empty()
     }
@@ -144,7 +144,7 @@ impl Scripts {
     }
 
     /// What is said of the item from step `from` of its walk on.
-    fn whole(&self, asked: &Asked<'_>, from: usize) -> Verdict {
+    fn whole(&self, asked: &ScriptItem<'_>, from: usize) -> Verdict {
         let steps = match asked.item.kind {
             Kind::Call => asked.ladder.field(ToolField::Call),
             Kind::Result => asked.ladder.field(ToolField::Result),
@@ -154,18 +154,18 @@ impl Scripts {
             let FieldAnswer::Function(function) = &step.answer else { continue };
             match self.ask_whole(asked, step, function, at + 1) {
                 Given::Use(view) => {
-                    return Verdict::Show(Walk { scripts: self, asked }.amended().collapsed(view));
+                    return Verdict::Show(LayerAnswers { scripts: self, asked }.amended().collapsed(view));
                 }
                 Given::Hide => return Verdict::Hide,
                 Given::Nothing => {}
             }
         }
-        if asked.is_frame { Verdict::Pass } else { Walk { scripts: self, asked }.amended().verdict() }
+        if asked.is_frame { Verdict::Pass } else { LayerAnswers { scripts: self, asked }.amended().verdict() }
     }
 
     /// What plugins and the layers below them say.
-    fn asked(&self, asked: &Asked<'_>) -> Verdict {
-        let Asked { item, call, session, .. } = *asked;
+    fn asked(&self, asked: &ScriptItem<'_>) -> Verdict {
+        let ScriptItem { item, call, session, .. } = *asked;
         match self.plugins.current.show(item, call, session, || self.whole(asked, 0)) {
             Verdict::Show(mut view) => {
                 let notes = self.plugins.take_notes();
@@ -180,7 +180,7 @@ impl Scripts {
 
     fn ask_whole(
         &self,
-        asked: &Asked<'_>,
+        asked: &ScriptItem<'_>,
         step: &LadderStep,
         function: &Function,
         next: usize,
@@ -212,7 +212,7 @@ impl Scripts {
     /// What the layers below `who` say of the call that the result at hand answers.
     fn below_of_call(&self, call: &Item, session: &Session, who: Who) -> Verdict {
         let asked =
-            Asked { item: call, session, call: None, ladder: self.ladder(call, None), is_frame: false };
+            ScriptItem { item: call, session, call: None, ladder: self.ladder(call, None), is_frame: false };
         let steps = asked.ladder.field(ToolField::Call);
         let from = steps.iter().position(|step| self.plugins.is_below(step.who, who)).unwrap_or(steps.len());
         self.plugins.current.show(call, None, session, || self.whole(&asked, from))
@@ -222,11 +222,11 @@ impl Scripts {
     /// leaves the item to the layer below.
     fn used<T>(
         &self,
-        asked: &Asked<'_>,
+        asked: &ScriptItem<'_>,
         plugin: &Running,
         function: &Function,
         answer: Result<Value, Stop>,
-        read: impl FnOnce(&Reader<'_>, Value) -> Result<Option<T>, Wrong>,
+        read: impl FnOnce(&AnswerReader<'_>, Value) -> Result<Option<T>, AnswerFault>,
     ) -> Given<T> {
         let value = match answer {
             Ok(Value::Nil) => return Given::Nothing,
@@ -237,8 +237,8 @@ impl Scripts {
                 return Given::Nothing;
             }
         };
-        let label = || Walk { scripts: self, asked }.amended().label();
-        let reader = Reader::new(plugin.lua(), asked.session.facts(), &label);
+        let label = || LayerAnswers { scripts: self, asked }.amended().label();
+        let reader = AnswerReader::new(plugin.lua(), asked.session.facts(), &label);
         let answer = read(&reader, value);
         self.plugins.question_roles(plugin, function, &reader.own_roles.take());
         match answer {
@@ -252,7 +252,7 @@ impl Scripts {
     }
 
     /// The first answer to a field, as one line.
-    fn line(&self, asked: &Asked<'_>, field: ToolField, role: &Role) -> Given<Line> {
+    fn line(&self, asked: &ScriptItem<'_>, field: ToolField, role: &Role) -> Given<Line> {
         let of_text = |text| Line::of(role.clone(), text);
         self.first(asked, field, of_text, |reader, value| {
             let line = reader.line(&value, role)?;
@@ -265,7 +265,7 @@ impl Scripts {
     }
 
     /// The first answer to what a call's argument is.
-    fn argument(&self, asked: &Asked<'_>, role: &Role) -> Given<Argument> {
+    fn argument(&self, asked: &ScriptItem<'_>, role: &Role) -> Given<Argument> {
         let of_text = |text| Argument::of(role, text);
         self.first(asked, ToolField::Arg, of_text, |reader, value| match value {
             Value::String(text) => Ok(Some(Argument::of(role, Text::clean_owned(string(&text))))),
@@ -284,10 +284,10 @@ impl Scripts {
     /// The first answer to a field: made of the text of a template, or of what a function gives.
     fn first<T>(
         &self,
-        asked: &Asked<'_>,
+        asked: &ScriptItem<'_>,
         field: ToolField,
         of_text: impl Fn(Text) -> T,
-        of_value: impl Fn(&Reader<'_>, Value) -> Result<Option<T>, Wrong>,
+        of_value: impl Fn(&AnswerReader<'_>, Value) -> Result<Option<T>, AnswerFault>,
     ) -> Given<T> {
         for step in asked.ladder.field(field) {
             let plugin = self.plugins.get(step.who);
@@ -335,7 +335,7 @@ impl Formatter for Scripts {
             return Ok(Verdict::Pass);
         }
         self.plugins.meter().enter(&item.id, || !self.reads_frames() && ladder.is_lone(item));
-        let asked = Asked { item, session, call, ladder, is_frame: false };
+        let asked = ScriptItem { item, session, call, ladder, is_frame: false };
         Ok(self.asked(&asked))
     }
 
@@ -347,7 +347,7 @@ impl Formatter for Scripts {
     fn frame(&self, frame: &Item, session: &Session) -> Result<Verdict, FormatError> {
         self.plugins.meter().enter(&frame.id, || false);
         let ladder = Rc::clone(&self.frames);
-        let asked = Asked { item: frame, session, call: None, ladder, is_frame: true };
+        let asked = ScriptItem { item: frame, session, call: None, ladder, is_frame: true };
         Ok(self.asked(&asked))
     }
 
@@ -425,7 +425,7 @@ impl Scripts {
             Observation::Complete(item) => item,
             _ => &nothing,
         };
-        let asked = Asked { item, session, call: None, ladder: Rc::default(), is_frame: false };
+        let asked = ScriptItem { item, session, call: None, ladder: Rc::default(), is_frame: false };
         let context = plugin.context();
         let answer = match moment {
             Observation::Complete(_) => plugin.call_hook(function, (Handle::item(), context)),
@@ -454,7 +454,7 @@ fn event_table(lua: &Lua, event: HookEvent) -> mlua::Result<Table> {
 /// A view if there is something to see in it; `what` came back. If there isn't, it is an error, since `false` is the word for
 /// hiding. But not where the item has no text itself, such as the result of a command without output: then blanks
 /// are shown as they are, and of nothing at all the layer below knows more.
-fn seen(asked: &Asked<'_>, view: View, what: &str) -> Result<Option<View>, Wrong> {
+fn seen(asked: &ScriptItem<'_>, view: View, what: &str) -> Result<Option<View>, AnswerFault> {
     // What a view of frames gives may be all that a format has of a record: an empty line is one.
     if asked.is_frame && !view.body.is_empty() {
         return Ok(Some(view));

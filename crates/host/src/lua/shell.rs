@@ -53,7 +53,7 @@ fn read(text: &str) -> Option<Vec<Command>> {
     if text.len() > LONGEST {
         return None;
     }
-    let mut reader = Reader { text, ..Reader::default() };
+    let mut reader = ShellReader { text, ..ShellReader::default() };
     while reader.at < text.len() {
         reader.step()?;
     }
@@ -80,7 +80,7 @@ struct Heredoc {
 }
 
 #[derive(Debug, Default)]
-struct Reader<'a> {
+struct ShellReader<'a> {
     text: &'a str,
     at: usize,
     commands: Vec<Command>,
@@ -98,7 +98,7 @@ struct Reader<'a> {
     heredocs: Vec<Heredoc>,
 }
 
-impl Reader<'_> {
+impl ShellReader<'_> {
     fn rest(&self) -> &str {
         &self.text[self.at..]
     }

@@ -19,7 +19,7 @@ const DEEPEST_SHOWN: usize = 6;
 const LONGEST_SHOWN: usize = 4_000;
 
 /// A table that is being spelled.
-struct Open {
+struct SpelledTable {
     /// What is left of it, the last first.
     left: Vec<(Option<String>, Value)>,
     end: char,
@@ -30,7 +30,7 @@ struct Open {
 /// error says why it has none. Nothing runs and nothing recurses.
 pub(super) fn spelled(value: &Value) -> Result<String, String> {
     let mut out = String::new();
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<SpelledTable> = Vec::new();
     let mut count = 0;
     let mut next = Some((None, value.clone()));
     loop {
@@ -80,7 +80,7 @@ pub(super) fn spelled(value: &Value) -> Result<String, String> {
     }
 }
 
-fn opened(table: &Table) -> Result<Open, String> {
+fn opened(table: &Table) -> Result<SpelledTable, String> {
     let length = table.raw_len();
     let mut left = Vec::new();
     if length > 0 {
@@ -90,7 +90,7 @@ fn opened(table: &Table) -> Result<Open, String> {
         for index in (1..=length).rev() {
             left.push((None, table.raw_get(index).map_err(|error| error.to_string())?));
         }
-        return Ok(Open { left, end: ']', is_first: true });
+        return Ok(SpelledTable { left, end: ']', is_first: true });
     }
     let walked = table.for_each(|key: Value, value: Value| {
         let key = match key {
@@ -106,7 +106,7 @@ fn opened(table: &Table) -> Result<Open, String> {
     });
     walked.map_err(|error| error.to_string())?;
     left.sort_by(|(one, _), (other, _)| other.cmp(one));
-    Ok(Open { left, end: '}', is_first: true })
+    Ok(SpelledTable { left, end: '}', is_first: true })
 }
 
 fn push_string(out: &mut String, text: &str) {

@@ -20,7 +20,7 @@ use streamfmt_core::session::Facts;
 use streamfmt_core::text::Text;
 use streamfmt_core::writer::{Wants, Writer, ci};
 
-use super::block::{Reader, Wrong, string};
+use super::block::{AnswerFault, AnswerReader, string};
 use super::give;
 use super::layers::Who;
 use super::places::{Places, dedented};
@@ -71,7 +71,7 @@ impl Registration {
     }
 
     /// Reads `sf.writer(name, spec)`.
-    pub(super) fn read(name: &str, spec: &Table) -> Result<Self, Wrong> {
+    pub(super) fn read(name: &str, spec: &Table) -> Result<Self, AnswerFault> {
         check_name(name, "writer")?;
         let known: Vec<&'static str> = ["base", "ext", "log", "span"].into_iter().chain(PARTS).collect();
         check_keys(spec, &known)?;
@@ -132,16 +132,16 @@ impl Registration {
 }
 
 /// A writer in Lua.
-pub(crate) struct Scripted {
+pub(crate) struct ScriptedWriter {
     base: Box<dyn Writer>,
-    inner: SendWrapper<Rc<Inner>>,
+    inner: SendWrapper<Rc<WriterState>>,
     /// What the functions get as `w`.
     handle: SendWrapper<Option<Table>>,
     places: Places,
 }
 
 /// What `w` reaches.
-struct Inner {
+struct WriterState {
     plugins: Rc<Plugins>,
     who: Who,
     spec: Registration,
@@ -151,7 +151,7 @@ struct Inner {
     active: RefCell<Vec<&'static str>>,
 }
 
-impl Scripted {
+impl ScriptedWriter {
     /// The writer `name` of a plugin, on top of `base`, of which `scratch` is another one. `None` if no plugin that
     /// runs has it.
     pub(crate) fn new(
@@ -166,7 +166,7 @@ impl Scripted {
             Some((index, spec.clone()))
         });
         let Some((index, spec)) = found else { return Err(base) };
-        let inner = Rc::new(Inner {
+        let inner = Rc::new(WriterState {
             plugins: Rc::clone(plugins),
             who: Who::Plugin(index),
             spec,
@@ -226,7 +226,7 @@ impl Scripted {
     }
 }
 
-impl Writer for Scripted {
+impl Writer for ScriptedWriter {
     fn wants(&self) -> Wants {
         self.base.wants()
     }
@@ -264,7 +264,7 @@ impl Writer for Scripted {
     }
 }
 
-impl Inner {
+impl WriterState {
     fn plugin(&self) -> Option<&Running> {
         self.plugins.get(self.who).filter(|plugin| !plugin.is_off())
     }
@@ -382,18 +382,18 @@ impl Inner {
         }
         for part in prose::parts(text) {
             let said = self.plugin().and_then(|plugin| match &part {
-                prose::Part::Heading { level, text, .. } => {
+                prose::MarkdownPart::Heading { level, text, .. } => {
                     let table =
                         bounded(plugin.lua(), || give::heading(plugin.lua(), *level, text, role)).ok()?;
                     self.ask("heading", heading?, Value::Table(table), w)
                 }
-                prose::Part::Code { lang, text, .. } => {
+                prose::MarkdownPart::Code { lang, text, .. } => {
                     let (text, lang) = (text.clone(), lang.clone());
                     let block = Block::Code { text, lang, start: None, role: role.clone() };
                     let table = bounded(plugin.lua(), || give::block(plugin.lua(), &block)).ok()?;
                     self.ask("code", code?, Value::Table(table), w)
                 }
-                prose::Part::Other(_) => None,
+                prose::MarkdownPart::Other(_) => None,
             });
             match said {
                 Some(said) => out.push(places.block(said)),
@@ -437,7 +437,8 @@ impl Inner {
     /// What `w:block` gives.
     fn block(&self, lua: &Lua, value: Value, w: Option<&Table>) -> mlua::Result<String> {
         let facts = Facts::default();
-        let blocks = Reader::new(lua, &facts, &Line::default).body(value).map_err(mlua::Error::runtime)?;
+        let blocks =
+            AnswerReader::new(lua, &facts, &Line::default).body(value).map_err(mlua::Error::runtime)?;
         let mut places = Places::default();
         let body = self.replaced_blocks(&blocks, w, &mut places);
         let entry = bare(View::of(body));
@@ -453,7 +454,7 @@ impl Inner {
     /// What `w:inlines` gives.
     fn inlines(&self, lua: &Lua, value: &Value) -> mlua::Result<String> {
         let facts = Facts::default();
-        let reader = Reader::new(lua, &facts, &Line::default);
+        let reader = AnswerReader::new(lua, &facts, &Line::default);
         let line = give::as_line(lua, value)?;
         let line = reader.line(&line, &Role::of("text")).map_err(mlua::Error::runtime)?;
         let text: String = line
@@ -466,7 +467,7 @@ impl Inner {
 }
 
 /// The functions of `w`.
-fn handle(lua: &Lua, inner: &Weak<Inner>) -> mlua::Result<Table> {
+fn handle(lua: &Lua, inner: &Weak<WriterState>) -> mlua::Result<Table> {
     let w = lua.create_table()?;
     let gone = || mlua::Error::runtime("the output has ended");
     let it = Weak::clone(inner);

@@ -6,7 +6,7 @@
 use super::pack::Pack;
 
 /// A plugin's files: name in its folder, and text.
-type Files = &'static [(&'static str, &'static str)];
+type PluginFiles = &'static [(&'static str, &'static str)];
 
 macro_rules! plugin {
     ($name:literal: $($file:literal),+) => {
@@ -15,9 +15,9 @@ macro_rules! plugin {
 }
 
 /// All of them, by name. Without Lua there are none.
-pub static BUILT_IN: &[(&str, Files)] = if cfg!(feature = "lua") { ALL } else { &[] };
+pub static BUILT_IN: &[(&str, PluginFiles)] = if cfg!(feature = "lua") { ALL } else { &[] };
 
-const ALL: &[(&str, Files)] = &[
+const ALL: &[(&str, PluginFiles)] = &[
     plugin!("claude-ops": "plugin.toml", "init.lua", "profiles/claude-ops.toml"),
     plugin!("claudedo": "plugin.toml", "init.lua", "profiles/claudedo.toml"),
     plugin!("cost": "plugin.toml", "init.lua"),

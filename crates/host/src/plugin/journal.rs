@@ -109,7 +109,7 @@ pub(crate) struct Met {
 /// What plugins did wrong and printed, over all inputs of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Journal {
-    inner: Arc<Mutex<Inner>>,
+    inner: Arc<Mutex<JournalState>>,
     /// Of an output beside the main one.
     beside: Option<Arc<Beside>>,
 }
@@ -123,7 +123,7 @@ struct Beside {
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct JournalState {
     fresh: VecDeque<PluginMessage>,
     /// The failures, each with the number of the output in which it happened first.
     known: BTreeMap<(String, String), u64>,
@@ -290,7 +290,7 @@ impl Journal {
         }
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, JournalState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -151,7 +151,7 @@ impl Manifest {
     /// Reads a manifest, and says all that is wrong with it. Keys that aren't known are no reason against it,
     /// since a later version may know them: [`Manifest::unknown`] tells them.
     pub fn parse(source: &str) -> Result<Self, Problems> {
-        let mut reader = Reader { source, problems: Problems::default() };
+        let mut reader = ManifestReader { source, problems: Problems::default() };
         let (table, errors) = DeTable::parse_recoverable(source);
         for error in errors {
             let message = error.message().replace('\n', ", ");
@@ -184,12 +184,12 @@ impl Manifest {
     }
 }
 
-struct Reader<'a> {
+struct ManifestReader<'a> {
     source: &'a str,
     problems: Problems,
 }
 
-impl Reader<'_> {
+impl ManifestReader<'_> {
     fn complain(&mut self, span: Range<usize>, message: impl Into<String>) {
         self.problems.0.push(Problem::at(FILE, self.source, span, message));
     }

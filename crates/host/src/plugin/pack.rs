@@ -67,7 +67,7 @@ pub struct Pack {
     is_folder: bool,
     /// Whether `require` finds its other files.
     has_modules: bool,
-    bytecodes: Shared,
+    bytecodes: SharedBytecode,
 }
 
 /// What the files of a plugin were compiled to, by name: once for all machines that run them. All of it was
@@ -90,9 +90,9 @@ impl Bytecodes {
 
 /// What its files were compiled to, for it and all its copies. It tells nothing that their text doesn't.
 #[derive(Clone, Debug, Default)]
-struct Shared(Arc<Bytecodes>);
+struct SharedBytecode(Arc<Bytecodes>);
 
-impl PartialEq for Shared {
+impl PartialEq for SharedBytecode {
     fn eq(&self, _: &Self) -> bool {
         true
     }
@@ -129,7 +129,7 @@ impl Pack {
             root: None,
             is_folder: false,
             has_modules: false,
-            bytecodes: Shared::default(),
+            bytecodes: SharedBytecode::default(),
         }
     }
 
@@ -200,7 +200,7 @@ impl Pack {
         if !files.contains_key(&entry) || !is_source(&entry) {
             return Err(format!("{}: there is no file {entry} in its folder to be run", manifest::FILE));
         }
-        let bytecodes = Shared::default();
+        let bytecodes = SharedBytecode::default();
         let (root, is_folder, has_modules) = (None, true, true);
         Ok(Self { name, version, options, entry, files, root, is_folder, has_modules, bytecodes })
     }
@@ -218,7 +218,7 @@ impl Pack {
             root: None,
             is_folder: true,
             has_modules: true,
-            bytecodes: Shared::default(),
+            bytecodes: SharedBytecode::default(),
         }
     }
 

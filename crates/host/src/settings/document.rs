@@ -267,18 +267,18 @@ pub(crate) fn parse(document: &Arc<SettingsFile>) -> (Table, Vec<Problem>) {
         .take(TOLD)
         .map(|error| spot(error.span().unwrap_or(0..0)).problem(error.message().replace('\n', ", ")))
         .collect();
-    let mut reader = Reader { document, problems: Vec::new() };
+    let mut reader = DocumentReader { document, problems: Vec::new() };
     let table = reader.table(table.get_ref(), 0);
     problems.extend(reader.problems);
     (table, problems)
 }
 
-struct Reader<'a> {
+struct DocumentReader<'a> {
     document: &'a Arc<SettingsFile>,
     problems: Vec<Problem>,
 }
 
-impl Reader<'_> {
+impl DocumentReader<'_> {
     fn spot(&self, span: Range<usize>) -> Spot {
         Spot { document: Arc::clone(self.document), span }
     }

@@ -35,14 +35,14 @@ const MOST_FILES: usize = 1_000;
 pub struct Themes {
     files: Files,
     /// Where names are looked for, the first wins.
-    places: Vec<Place>,
+    places: Vec<ThemePlace>,
     /// The file of settings that names the theme, if one does.
     named_in: Option<NamedIn>,
 }
 
 /// A place with themes that have names.
 #[derive(Clone, Debug)]
-enum Place {
+enum ThemePlace {
     /// The user's folder.
     Own(PathBuf),
     /// A theme that was added by its name.
@@ -77,18 +77,18 @@ impl Themes {
     /// The built-in themes, and those of the user's folder. Files are read through `files`.
     pub fn new(folders: Option<&Folders>, files: Files) -> Self {
         let own = folders.and_then(|folders| folders.config.as_ref());
-        let places = own.map(|own| Place::Own(own.join("themes"))).into_iter().collect();
+        let places = own.map(|own| ThemePlace::Own(own.join("themes"))).into_iter().collect();
         Self { files, places, named_in: None }
     }
 
     /// The themes of a plugin as well, after those before.
     pub fn add_plugin(&mut self, plugin: Arc<Pack>) {
-        self.places.push(Place::Plugin(plugin));
+        self.places.push(ThemePlace::Plugin(plugin));
     }
 
     /// One more theme, before all others.
     pub(crate) fn add_source(&mut self, name: &str, source: ThemeSource) {
-        self.places.insert(0, Place::Added(name.to_owned(), source));
+        self.places.insert(0, ThemePlace::Added(name.to_owned(), source));
     }
 
     /// The same, asked by a file of settings: paths are relative to it, and lead a project to nothing but what of
@@ -145,24 +145,24 @@ impl Themes {
             return self.find_path(name, from);
         }
         // What a theme of this name extends comes after it.
-        let is_from = |place: &Place| from.is_some_and(|from| place.holds(name, from));
+        let is_from = |place: &ThemePlace| from.is_some_and(|from| place.holds(name, from));
         let places =
             self.places.iter().position(is_from).map_or(&self.places[..], |own| &self.places[own + 1..]);
         for place in places.iter().filter(|_| !name.starts_with('@')) {
             match place {
-                Place::Own(folder) => match self.open(&own_file(folder, name)) {
+                ThemePlace::Own(folder) => match self.open(&own_file(folder, name)) {
                     Err(FileError::Missing) => {}
                     found => {
                         return found
                             .map_err(|error| format!("{}: {error}", own_file(folder, name).display()));
                     }
                 },
-                Place::Added(known, source) => {
+                ThemePlace::Added(known, source) => {
                     if known == name {
                         return Ok(source.clone());
                     }
                 }
-                Place::Plugin(plugin) => {
+                ThemePlace::Plugin(plugin) => {
                     if let Some((_, file, text)) = plugin.themes().find(|(known, ..)| *known == name) {
                         return Ok(ThemeSource::new(file, text));
                     }
@@ -217,13 +217,13 @@ impl Themes {
         let mut list = Vec::new();
         for place in &self.places {
             let folder = match place {
-                Place::Own(folder) => folder,
-                Place::Added(name, _) => {
+                ThemePlace::Own(folder) => folder,
+                ThemePlace::Added(name, _) => {
                     let found = KnownTheme { name: name.clone(), file: None, origin: "added".to_owned() };
                     known.entry(name.clone()).or_insert(found);
                     continue;
                 }
-                Place::Plugin(plugin) => {
+                ThemePlace::Plugin(plugin) => {
                     for (name, file, _) in plugin.themes() {
                         let file = Some(PathBuf::from(file));
                         let found = KnownTheme { name: name.to_owned(), file, origin: plugin.name.clone() };
@@ -259,7 +259,7 @@ impl Themes {
     }
 }
 
-impl Place {
+impl ThemePlace {
     /// Whether `source` is the theme `name` of this place.
     fn holds(&self, name: &str, source: &ThemeSource) -> bool {
         match self {

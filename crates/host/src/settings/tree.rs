@@ -109,7 +109,7 @@ pub(crate) fn read_part(
     mut other: impl FnMut(&str, &TableEntry) -> bool,
 ) -> ProfilePart {
     let before = problems.len();
-    let mut reader = Reader { part: ProfilePart::default(), problems: Vec::new(), before, tables: 0 };
+    let mut reader = ValueReader { part: ProfilePart::default(), problems: Vec::new(), before, tables: 0 };
     keys::walk(KEYS, table, |name, entry, key| match key {
         Some(key) => reader.key(key, entry),
         None if other(name, entry) => {}
@@ -129,7 +129,7 @@ pub(crate) fn read_part(
             }
         },
     });
-    let Reader { mut part, problems: mut found, .. } = reader;
+    let ValueReader { mut part, problems: mut found, .. } = reader;
     part.said.sort_by_key(|said| said.leaf.spot.span.start);
     found.sort_by_key(|problem| problem.place.as_ref().map(|place| (place.line, place.column)));
     problems.extend(found);
@@ -148,7 +148,7 @@ fn unknown(name: &str) -> String {
     format!("there is no key \"{name}\" {}", suggestion(name, groups))
 }
 
-struct Reader {
+struct ValueReader {
     part: ProfilePart,
     problems: Vec<Problem>,
     /// How many were told of the file before.
@@ -157,7 +157,7 @@ struct Reader {
     tables: usize,
 }
 
-impl Reader {
+impl ValueReader {
     /// Whether no more problems are told.
     fn is_full(&self) -> bool {
         self.before + self.problems.len() >= TOLD

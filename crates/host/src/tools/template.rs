@@ -25,11 +25,11 @@ struct Field {
     /// The keys that lead to a value, and those that lead to others in its place.
     alternatives: Vec<Vec<String>>,
     /// What is done with the value, in this order.
-    filters: Vec<Filter>,
+    filters: Vec<TemplateFilter>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Filter {
+enum TemplateFilter {
     /// `|path`: relative to the session's folder.
     Path,
     /// `|first`: its first line that isn't blank.
@@ -39,7 +39,8 @@ enum Filter {
 }
 
 /// The filters that have a name.
-const FILTERS: [(&str, Filter); 2] = [("path", Filter::Path), ("first", Filter::First)];
+const FILTERS: [(&str, TemplateFilter); 2] =
+    [("path", TemplateFilter::Path), ("first", TemplateFilter::First)];
 
 impl Template {
     /// Reads a template; the error says what is wrong with it, and in which column.
@@ -49,7 +50,7 @@ impl Template {
                 let keys = pointer.split('/').map(|key| key.replace("~1", "/").replace("~0", "~"));
                 vec![Piece::Field(Field { alternatives: vec![keys.collect()], filters: Vec::new() })]
             }
-            None => Reader { source, at: 0 }.pieces()?,
+            None => TemplateReader { source, at: 0 }.pieces()?,
         };
         Ok(Self { source: source.to_owned(), pieces })
     }
@@ -58,7 +59,9 @@ impl Template {
     pub(crate) fn always_answers(&self) -> bool {
         self.pieces.iter().all(|piece| match piece {
             Piece::Text(_) => true,
-            Piece::Field(field) => field.filters.iter().any(|filter| matches!(filter, Filter::Default(_))),
+            Piece::Field(field) => {
+                field.filters.iter().any(|filter| matches!(filter, TemplateFilter::Default(_)))
+            }
         })
     }
 
@@ -98,10 +101,10 @@ impl Field {
         }
         for filter in &self.filters {
             found = match filter {
-                Filter::Path => found.map(&relative),
-                Filter::First => found
+                TemplateFilter::Path => found.map(&relative),
+                TemplateFilter::First => found
                     .map(|text| text.trim_start().lines().next().unwrap_or_default().trim_end().to_owned()),
-                Filter::Default(text) => {
+                TemplateFilter::Default(text) => {
                     found.filter(|text| !text.trim().is_empty()).or_else(|| Some(text.clone()))
                 }
             };
@@ -111,12 +114,12 @@ impl Field {
 }
 
 /// Reads a template from its start to its end.
-struct Reader<'s> {
+struct TemplateReader<'s> {
     source: &'s str,
     at: usize,
 }
 
-impl<'s> Reader<'s> {
+impl<'s> TemplateReader<'s> {
     fn pieces(mut self) -> Result<Vec<Piece>, String> {
         let mut pieces = Vec::new();
         let mut text = String::new();
@@ -174,7 +177,7 @@ impl<'s> Reader<'s> {
         })
     }
 
-    fn filter(&mut self) -> Result<Filter, String> {
+    fn filter(&mut self) -> Result<TemplateFilter, String> {
         self.skip_blanks();
         let start = self.at;
         let Some(quote) = self.rest().chars().next().filter(|ch| matches!(ch, '"' | '\'')) else {
@@ -191,7 +194,7 @@ impl<'s> Reader<'s> {
         };
         self.at = start + 1 + end + 1;
         self.skip_blanks();
-        Ok(Filter::Default(inside[..end].to_owned()))
+        Ok(TemplateFilter::Default(inside[..end].to_owned()))
     }
 
     /// What stands before the next sign, without the blanks around it, and where it begins.

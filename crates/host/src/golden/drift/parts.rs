@@ -78,7 +78,7 @@ pub(super) fn parts(record: &Record, tools: &[String]) -> Vec<DriftPart> {
     };
     let what = if subtype.is_some() { What::Subtype } else { What::Type };
     let content = text.trim_end_matches(['\n', '\r']).len();
-    let mut walk = Walk { text, seen: HashSet::new(), parts: Vec::new() };
+    let mut walk = PartWalk { text, seen: HashSet::new(), parts: Vec::new() };
     walk.note(what, name.clone(), vec![(0..content, "")]);
     // What is left to look at: the last one first.
     let mut left = vec![(root, name, 0)];
@@ -108,13 +108,13 @@ pub(super) fn parts(record: &Record, tools: &[String]) -> Vec<DriftPart> {
     walk.parts
 }
 
-struct Walk<'a> {
+struct PartWalk<'a> {
     text: &'a str,
     seen: HashSet<(What, String)>,
     parts: Vec<DriftPart>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> PartWalk<'a> {
     /// Takes in a value called `name`; `whole` is its place with its key, if it has one.
     fn visit(
         &mut self,

@@ -10,7 +10,7 @@ use streamfmt_core::text::Text;
 use streamfmt_core::writer::Writer;
 use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
 
-use super::{Asked, FieldAnswer, Scripts};
+use super::{FieldAnswer, ScriptItem, Scripts};
 use crate::lua::layers::{Ladder, LadderStep};
 use crate::tools::amend::Given;
 use crate::tools::field::ToolField;
@@ -27,7 +27,7 @@ impl Scripts {
         let call = item.call.as_ref().and_then(|id| session.call(id));
         let ladder = self.ladder(item, call);
         let steps = field.map_or(&ladder.views[..], |field| ladder.field(field));
-        let asked = Asked { item, session, call, ladder: Rc::clone(&ladder), is_frame: false };
+        let asked = ScriptItem { item, session, call, ladder: Rc::clone(&ladder), is_frame: false };
         let give = |(at, step)| {
             self.plugins.current.show(item, call, session, || self.given(&asked, field, at, step))
         };
@@ -36,7 +36,7 @@ impl Scripts {
 
     fn given(
         &self,
-        asked: &Asked<'_>,
+        asked: &ScriptItem<'_>,
         field: Option<ToolField>,
         at: usize,
         step: &LadderStep,
@@ -52,7 +52,7 @@ impl Scripts {
             (Some(ToolField::Arg), _) => Role::of("call.arg"),
             _ => Role::of("tool.name"),
         };
-        let alone = Asked { ladder: Ladder::of_step(field?, step), ..*asked };
+        let alone = ScriptItem { ladder: Ladder::of_step(field?, step), ..*asked };
         self.plugins.take_failures();
         let given = self.line(&alone, field?, &role);
         Some(self.told(given, |line| line.spans.iter().map(|span| span.text.as_str()).collect()))
