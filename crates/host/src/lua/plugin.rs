@@ -529,7 +529,7 @@ fn explain(pack: &Pack, error: &mlua::Error) -> (Option<(String, usize)>, String
 
 /// A wrong argument of a method of the host's, in the words of those who write Lua. `self` is the first for mlua.
 fn bad_argument(to: Option<&str>, position: usize, cause: &mlua::Error) -> String {
-    let (method, position) = match to.and_then(|name| name.strip_prefix("Pattern.")) {
+    let (method, position) = match to.and_then(|name| name.strip_prefix("LuaRegex.")) {
         Some(method) => (format!("re:{method}: "), position.saturating_sub(1)),
         None => (String::new(), position),
     };
