@@ -350,7 +350,7 @@ function sf.sorted(table) end
 ---What `sf.tool` says; each field stands for itself.
 ---@class sf.ToolSpec
 ---@field label? string|fun(call: sf.Call, ctx: sf.Context): any the tool's name as shown: a template or a function
----@field arg? string|fun(input: sf.Input, call: sf.Call, ctx: sf.Context): any the one-line argument: a template, a JSON pointer or a function
+---@field arg? string|fun(input: sf.Input, call: sf.Call, ctx: sf.Context): any the one-line argument: a template, a JSON pointer or a function, which is asked once the call has an input: while that grows, it has none
 ---@field summary? string|fun(result: sf.Result, call: sf.Call, ctx: sf.Context): any the one-line summary of a result; a failure keeps its own words, and this stands behind them
 ---@field call? fun(call: sf.Call, ctx: sf.Context): sf.Answer the whole view of a call: replaces label and arg
 ---@field result? fun(result: sf.Result, call: sf.Call, ctx: sf.Context): sf.Answer the whole view of a result: replaces summary

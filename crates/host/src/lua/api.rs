@@ -262,7 +262,7 @@ pub static FIELDS: &[LuaField] = &[
     LuaField { of: "Session", name: "mode", kind: "string?", doc: "the permission mode" },
     LuaField { of: "Session", name: "usage", kind: "table", doc: "tokens so far: input, output, cache_read, cache_write" },
     LuaField { of: "ToolSpec", name: "label?", kind: "string|fun(call: sf.Call, ctx: sf.Context): any", doc: "the tool's name as shown: a template or a function" },
-    LuaField { of: "ToolSpec", name: "arg?", kind: "string|fun(input: table, call: sf.Call, ctx: sf.Context): any", doc: "the one-line argument: a template, a JSON pointer or a function" },
+    LuaField { of: "ToolSpec", name: "arg?", kind: "string|fun(input: table, call: sf.Call, ctx: sf.Context): any", doc: "the one-line argument: a template, a JSON pointer or a function, which is asked once the call has an input: while that grows, it has none" },
     LuaField { of: "ToolSpec", name: "summary?", kind: "string|fun(result: sf.Result, call: sf.Call, ctx: sf.Context): any", doc: "the one-line summary of a result; a failure keeps its own words, and this stands behind them" },
     LuaField { of: "ToolSpec", name: "call?", kind: "fun(call: sf.Call, ctx: sf.Context): sf.Answer", doc: "the whole view of a call: replaces label and arg" },
     LuaField { of: "ToolSpec", name: "result?", kind: "fun(result: sf.Result, call: sf.Call, ctx: sf.Context): sf.Answer", doc: "the whole view of a result: replaces summary" },

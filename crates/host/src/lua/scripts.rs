@@ -60,6 +60,11 @@ impl ScriptItem<'_> {
         format!("telling {result}{what} (line {})", self.item.line)
     }
 
+    /// Whether the call that it is about has an input.
+    fn has_input(&self) -> bool {
+        self.call.unwrap_or(self.item).input().is_some()
+    }
+
     fn about(&self) -> About<'_> {
         About { item: self.item, session: self.session, call: self.call }
     }
@@ -300,6 +305,8 @@ impl Scripts {
                     Some(text) => Given::Use(of_text(text)),
                     None => Given::Nothing,
                 },
+                // It is promised an input, which a call doesn't have while that grows.
+                FieldAnswer::Function(_) if field == ToolField::Arg && !asked.has_input() => Given::Nothing,
                 FieldAnswer::Function(function) => {
                     let Some(plugin) = plugin else { continue };
                     let context = plugin.context();

@@ -1,17 +1,16 @@
--- While its input grows, a call has none: `input` is nil.
 sf.redact({ patterns = { ticket = "SHOP-[0-9]+" } })
 sf.tool("Bash", {
 	label = "sh",
 	arg = function(input)
-		return input and input.command
+		return input.command
 	end,
 	summary = function(result)
 		return result.error and "went wrong" or nil
 	end,
 })
 sf.tool("@edit", {
-	arg = function(input, call)
-		return input and `{input.file_path} with {#input.new_string} bytes` or `partial {call.status}`
+	arg = function(input)
+		return `{input.file_path} with {#input.new_string} bytes`
 	end,
 })
 sf.view("reply", function(item)
