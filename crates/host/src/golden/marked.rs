@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 /// A way to read what is marked, up to here: at which byte, and whether inside of a mark.
-type Way = (usize, bool);
+type ReadingState = (usize, bool);
 
 /// Where `marked` is not `text` with roles marked: the number of the line of `text`, from 1. `None`: it is.
 ///
@@ -31,9 +31,9 @@ pub(super) fn first_difference(marked: &str, text: &str) -> Option<usize> {
 }
 
 /// The ways, and those on which the next mark begins or ends right here.
-fn reached(marked: &str, ways: &BTreeSet<Way>) -> BTreeSet<Way> {
+fn reached(marked: &str, ways: &BTreeSet<ReadingState>) -> BTreeSet<ReadingState> {
     let mut reached = BTreeSet::new();
-    let mut left: Vec<Way> = ways.iter().copied().collect();
+    let mut left: Vec<ReadingState> = ways.iter().copied().collect();
     while let Some((place, is_inside)) = left.pop() {
         if reached.insert((place, is_inside)) {
             let rest = &marked[place..];

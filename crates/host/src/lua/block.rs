@@ -70,7 +70,7 @@ struct OpenTable {
 }
 
 /// What a table is, with what it holds.
-enum Told {
+enum AnswerTable {
     /// A list of parts, or of blocks.
     List(Vec<Value>),
     /// The parts of a `line`.
@@ -79,7 +79,7 @@ enum Told {
     Typed(String, BlockFields),
 }
 
-impl Told {
+impl AnswerTable {
     fn of(table: &Table) -> Result<Self, AnswerFault> {
         Ok(match kind_of(table) {
             None => Self::List(list_of(table, NO_LIST)?),
@@ -217,10 +217,12 @@ impl<'a> AnswerReader<'a> {
     /// An answer as one line. A list is written with blanks between.
     pub(super) fn line(&self, answer: &Value, role: &Role) -> Result<Line, AnswerFault> {
         let Value::Table(table) = answer else { return Ok(Line { spans: self.spans(answer, role)? }) };
-        let parts = match Told::of(table)? {
-            Told::List(parts) => parts,
-            Told::Line(parts) => return Ok(Line { spans: self.spans_in(&parts, role)? }),
-            Told::Typed(kind, fields) => return Ok(Line { spans: vec![self.span(&kind, fields, role)?] }),
+        let parts = match AnswerTable::of(table)? {
+            AnswerTable::List(parts) => parts,
+            AnswerTable::Line(parts) => return Ok(Line { spans: self.spans_in(&parts, role)? }),
+            AnswerTable::Typed(kind, fields) => {
+                return Ok(Line { spans: vec![self.span(&kind, fields, role)?] });
+            }
         };
         let mut line = Line::default();
         for part in &parts {
@@ -265,9 +267,9 @@ impl<'a> AnswerReader<'a> {
                 open.last_mut().map_or(&mut out, |list| &mut list.out).push(piece);
                 continue;
             };
-            let (items, summary) = match Told::of(table)? {
-                Told::List(items) => (items, None),
-                Told::Typed(kind, mut fields) if kind == "details" => {
+            let (items, summary) = match AnswerTable::of(table)? {
+                AnswerTable::List(items) => (items, None),
+                AnswerTable::Typed(kind, mut fields) if kind == "details" => {
                     let summary = self.line(&fields.take("summary"), &Role::of("details.summary"))?;
                     let inside = match fields.take("blocks") {
                         Value::Nil | Value::Boolean(false) => Vec::new(),
@@ -276,12 +278,12 @@ impl<'a> AnswerReader<'a> {
                     };
                     (inside, Some(summary))
                 }
-                Told::Typed(kind, fields) => {
+                AnswerTable::Typed(kind, fields) => {
                     let piece = self.piece(&kind, fields)?;
                     open.last_mut().map_or(&mut out, |list| &mut list.out).push(piece);
                     continue;
                 }
-                Told::Line(parts) => {
+                AnswerTable::Line(parts) => {
                     let piece = BlockPiece::of(self.spans_in(&parts, &Role::of("text"))?);
                     open.last_mut().map_or(&mut out, |list| &mut list.out).push(piece);
                     continue;
@@ -414,10 +416,10 @@ impl<'a> AnswerReader<'a> {
         let Value::Table(table) = value else {
             return Ok(vec![Span::new(role.clone(), self.text(value, "a span")?)]);
         };
-        match Told::of(table)? {
-            Told::Line(parts) => self.spans_in(&parts, role),
-            Told::Typed(kind, fields) => Ok(vec![self.span(&kind, fields, role)?]),
-            Told::List(_) => Err("a list can't stand inside a line".to_owned()),
+        match AnswerTable::of(table)? {
+            AnswerTable::Line(parts) => self.spans_in(&parts, role),
+            AnswerTable::Typed(kind, fields) => Ok(vec![self.span(&kind, fields, role)?]),
+            AnswerTable::List(_) => Err("a list can't stand inside a line".to_owned()),
         }
     }
 
@@ -449,8 +451,8 @@ impl<'a> AnswerReader<'a> {
                 spans.extend(self.spans(part, role)?);
                 continue;
             };
-            match Told::of(inner)? {
-                Told::Typed(kind, fields) => spans.push(self.span(&kind, fields, role)?),
+            match AnswerTable::of(inner)? {
+                AnswerTable::Typed(kind, fields) => spans.push(self.span(&kind, fields, role)?),
                 _ => return Err("sf.line: its parts are texts and spans".to_owned()),
             }
         }

@@ -18,7 +18,6 @@ mod block;
 mod current;
 mod dialect;
 mod exact;
-mod give;
 mod item;
 pub(crate) mod layers;
 mod meter;
@@ -33,6 +32,7 @@ pub mod reference;
 mod scripts;
 mod shell;
 mod spell;
+mod tables;
 mod vm;
 pub(crate) mod writer;
 

@@ -15,12 +15,12 @@ use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
 
 use super::block::{AnswerFault, AnswerReader, kind_of, string};
-use super::give::to_lua;
 use super::item::{Handle, close};
 use super::layers::{FieldAnswer, HookEvent, Ladder, LadderStep, Viewed, Who};
 use super::memory::Memory;
 use super::plugin::Running;
 use super::plugins::{Plugins, assert_on_thread};
+use super::tables::to_lua;
 use super::vm::Stop;
 use crate::tools::amend::{About, Amended, Amender, Answers, Argument, Given, SHORT};
 use crate::tools::field::ToolField;
