@@ -22,7 +22,7 @@ use crate::plugin::PluginArgs;
 use crate::terminal::{self, LookOptions, When};
 use crate::theme::ThemeArgs;
 use crate::trust::TrustArgs;
-use crate::usage::{number, tell_usage};
+use crate::usage_error::{number, tell_usage};
 
 /// Readable output for the event streams of coding agents.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]

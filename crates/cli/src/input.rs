@@ -9,7 +9,7 @@ use crate::args::{self, Args};
 use crate::follow::{Follower, ReadOutcome, read_some};
 use crate::message::reason;
 use crate::signal::{Signals, Woken};
-use crate::usage::command_meant;
+use crate::usage_error::command_meant;
 use crate::watch::TICK;
 
 /// After Ctrl-C the program that we read from may still have something to say. It is waited for this long.

@@ -10,7 +10,7 @@ use streamfmt::core::profile::Ci;
 use streamfmt::core::theme::{Appearance, ColorDepth};
 use streamfmt::{Background, Looks};
 
-use crate::background;
+use crate::background_color;
 use crate::message::tell;
 
 /// Narrower is no layout any more.
@@ -175,7 +175,7 @@ impl Environment<'_> {
             _ => Appearance::Dark,
         };
         if self.can_ask {
-            Background::Ask(Arc::new(move || background::ask().unwrap_or(told)))
+            Background::Ask(Arc::new(move || background_color::ask().unwrap_or(told)))
         } else {
             Background::Known(told)
         }

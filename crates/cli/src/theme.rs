@@ -10,7 +10,7 @@ use streamfmt::{Background, Engine, Themes};
 use crate::message::{OK, USAGE, one_line, tell, tell_problems};
 use crate::output::write_out;
 use crate::terminal::{LookOptions, When};
-use crate::usage::number;
+use crate::usage_error::number;
 use crate::{folders, terminal};
 
 /// A short session that has a bit of everything.

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::{env, fs};
 
 use streamfmt::core::contract::facts_page;
-use streamfmt::lua::{declare, reference};
+use streamfmt::lua::{luau_types, reference};
 
 #[test]
 fn the_reference_and_the_types_are_fresh() {
@@ -20,7 +20,7 @@ fn the_reference_and_the_types_are_fresh() {
         ("facts.md", facts_page()),
         ("lua.md", reference::page()),
         ("sf.d.lua", types.clone()),
-        ("sf.d.luau", declare::luau(&types)),
+        ("sf.d.luau", luau_types::luau(&types)),
     ] {
         let path = docs.join(name);
         if blesses {

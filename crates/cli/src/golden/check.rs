@@ -9,7 +9,7 @@ use streamfmt::golden::{CheckReport, CheckSummary, Checker, Chunks};
 
 use super::{CellArgs, StdoutPage, bless_command, is_ci, style, threads};
 use crate::message::{OUTPUT, reason, tell};
-use crate::usage::number;
+use crate::usage_error::number;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {

@@ -7,7 +7,7 @@ use streamfmt_core::pipeline::Pipeline;
 
 use crate::engine::Engine;
 use crate::install::tree::PluginTree;
-use crate::lua::{declare, reference};
+use crate::lua::{luau_types, reference};
 use crate::plugin::manifest::{NAMES, is_name};
 use crate::problem::{Problem, Problems};
 
@@ -62,7 +62,7 @@ pub fn create(folder: &Path) -> Result<Vec<String>, Problems> {
 pub fn editor_files() -> impl Iterator<Item = (&'static str, String)> {
     [
         ("sf.d.lua", reference::types()),
-        ("sf.d.luau", declare::luau(&reference::types())),
+        ("sf.d.luau", luau_types::luau(&reference::types())),
         (".luarc.json", include_str!("starter/luarc.json").to_owned()),
     ]
     .into_iter()

@@ -11,16 +11,16 @@
 //! each item is told: what fails is told by the layer below, and the user learns of it once.
 
 pub mod api;
-pub mod declare;
-mod memory;
+mod kept_state;
+pub mod luau_types;
 
 mod block;
+mod call_faults;
 mod current;
 mod dialect;
 mod exact;
 mod item;
 pub(crate) mod layers;
-mod meter;
 mod new_items;
 mod parts;
 mod places;

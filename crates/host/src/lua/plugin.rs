@@ -10,11 +10,11 @@ use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::wrong_role;
 
 use super::api::{self, Plugin};
+use super::call_faults::Meter;
 use super::current::Current;
 use super::item::{self, Reach};
+use super::kept_state::Memory;
 use super::layers::Registered;
-use super::memory::Memory;
-use super::meter::Meter;
 use super::vm::{self, Stop, Trip, Vm};
 use crate::plugin::OutputContext;
 use crate::plugin::journal::{Journal, Warning};

@@ -13,9 +13,9 @@ use streamfmt_core::entry::Line;
 use streamfmt_core::formatter::FormatError;
 use streamfmt_core::redact::Redaction;
 
+use super::call_faults::Meter;
 use super::current::Current;
 use super::layers::{Hook, Registered, Who};
-use super::meter::Meter;
 use super::plugin::{Failure, Running};
 use crate::plugin::journal::{Journal, Warning, short};
 use crate::plugin::pack::{Pack, PluginLayer};

@@ -16,8 +16,8 @@ use streamfmt_core::text::Text;
 
 use super::block::{AnswerFault, AnswerReader, kind_of, string};
 use super::item::{Handle, close};
+use super::kept_state::Memory;
 use super::layers::{FieldAnswer, HookEvent, Ladder, LadderStep, Viewed, Who};
-use super::memory::Memory;
 use super::plugin::Running;
 use super::plugins::{Plugins, assert_on_thread};
 use super::tables::to_lua;

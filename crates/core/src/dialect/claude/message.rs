@@ -21,7 +21,7 @@ use super::block::{ContentBlock, ContentBlockFields, is_blank, string};
 use super::line::{ClaudeLine, FieldNode};
 use super::marker::{Marked, UserString};
 use super::partial::WholeBlock;
-use super::{Claude, ClaudeItemBuilder, marker, tool, tools, wrapped};
+use super::{Claude, ClaudeItemBuilder, marker, result_facts, tools, wrapped};
 
 /// Model of messages that the program makes itself.
 const SYNTHETIC: &str = "<synthetic>";
@@ -239,7 +239,7 @@ impl Claude {
         let name = name.and_then(Value::decode);
         tools::of(name.as_deref().unwrap_or_default()).apply_to(item);
         let Some(name) = name else { return };
-        item.tool = Some(tool::shared(&mut self.tool, &name));
+        item.tool = Some(result_facts::shared(&mut self.tool, &name));
         if let Some((server, tool)) = mcp(&name) {
             item.data.push(("server", Fact::Text(server.to_owned())));
             item.data.push(("tool", Fact::Text(tool.to_owned())));
@@ -399,7 +399,7 @@ impl Claude {
             item.text = Content::Node(code.node());
         }
         if let Some(structured) = structured {
-            tool::result_facts(&mut item, structured);
+            result_facts::result_facts(&mut item, structured);
             let is_silent = matches!(item.text, Content::None) && item.fact("images").is_none();
             let is_strange = item.fact("orphan").is_some() || structured.kind() == json::ValueKind::String;
             if is_silent && is_strange && item.fact("structured").is_none() {

@@ -13,9 +13,9 @@ mod marker;
 mod message;
 mod outcome;
 mod partial;
+mod result_facts;
 mod sidechain;
 mod system;
-mod tool;
 pub(super) mod tools;
 pub(super) mod wrapped;
 
