@@ -1,4 +1,5 @@
-//! Places in an entry for what a script said, while the base writes the entry.
+//! Texts that a writer in Lua spelled itself. Each has a numbered place (`Text::place`) in the entry while the writer below
+//! writes that, and is put in there afterwards.
 
 use streamfmt_core::entry::{Block, Line};
 use streamfmt_core::text::Text;
@@ -58,11 +59,17 @@ impl Places {
         out
     }
 
-    /// The next place in a text: what is before it, what fills it, and what is behind it.
+    /// The next place in a text: what is before it, what fills it, and what is behind it. What a limit has left of a place that it
+    /// parted is filled with nothing: its sign is never written.
     fn next<'t>(&self, text: &'t str) -> Option<(&'t str, &str, &'t str)> {
         let (before, rest) = text.split_once(Text::PLACE)?;
-        let (number, behind) = rest.split_once(Text::PLACE)?;
-        Some((before, self.said.get(number.parse::<usize>().ok()?)?, behind))
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, rest) = rest.split_at(digits);
+        let said = number.parse().ok().and_then(|number: usize| self.said.get(number));
+        match (said, rest.strip_prefix(Text::PLACE)) {
+            (Some(said), Some(behind)) => Some((before, said, behind)),
+            _ => Some((before, "", rest)),
+        }
     }
 }
 

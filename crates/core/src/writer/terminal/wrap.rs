@@ -6,10 +6,14 @@
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use crate::text::Text;
 use crate::theme::Style;
 
 /// Tabs stand at multiples of this.
 pub(super) const TAB: usize = 4;
+
+/// The byte of [`Text::PLACE`].
+const PLACE: u8 = Text::PLACE as u8;
 
 /// Spaces to pad with.
 pub(super) const SPACES: &str =
@@ -98,6 +102,11 @@ fn next(text: &str) -> Option<(usize, usize)> {
     match bytes {
         [] => None,
         [b'\t', ..] => Some((1, TAB)),
+        // Whatever is to stand there, a place is never parted.
+        [PLACE, rest @ ..] => {
+            let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            Some((1 + digits + usize::from(rest.get(digits) == Some(&PLACE)), 1))
+        }
         // Nothing can combine with it: no need to look further.
         [0..=0x7f] | [0..=0x7f, 0..=0x7f, ..] => Some((1, 1)),
         _ => text.graphemes(true).next().map(|grapheme| (grapheme.len(), grapheme.width())),

@@ -3,6 +3,7 @@
 use streamfmt_core::text::Text;
 
 use super::*;
+use crate::Looks;
 
 const JIRA: &str = r#"
     sf.writer("jira", {
@@ -167,6 +168,25 @@ fn no_text_can_pass_for_a_place_that_a_script_fills() {
         assert!(ran.text.contains("h1. A") && ran.text.contains("{code:none}"), "{}", ran.text);
         assert_eq!(ran.text.matches(&*shown).count(), 2, "{}", ran.text);
         assert!(!ran.text.contains(Text::PLACE), "{:?}", ran.text);
+    }
+}
+
+#[test]
+fn a_place_is_filled_wherever_a_row_ends() {
+    let source = "
+        sf.view('reply', function(item)
+            return sf.line(sf.span(item.text, 'path'), sf.span('tail', 'muted'), sf.span('more', 'muted'))
+        end)
+        sf.writer('said', { base = 'text', span = { muted = function(s) return '<' .. s .. '>' end } })";
+    let pack = Pack::from_source("said.lua", source);
+    let looks = Looks { width: Some(20), ..Looks::default() };
+    let engine = Engine::builder().pack(pack).writer("said").looks(looks).build().unwrap();
+    for length in 1..=40 {
+        let ran = ran(&engine, &[&reply(&"x".repeat(length))]);
+        let text = ran.text;
+        assert_eq!(ran.warnings, []);
+        assert!(text.contains("<tail>") && text.contains("<more>"), "{length}: {text:?}");
+        assert!(!text.contains(Text::PLACE), "{length}: {text:?}");
     }
 }
 
