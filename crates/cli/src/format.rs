@@ -379,7 +379,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         let setup = engine.setup();
         // A page is begun and ended by one writer; lines are not.
         let writer = !self.engines.main.is_document() && !engine.is_document();
-        let _ = pipeline.replace(setup.profile, setup.output, writer, &mut self.output);
+        let _ = pipeline.replace(setup, writer, &mut self.output);
         self.output.flush();
         self.failures += self.engines.main.journal().failures();
         self.engines.main = Rc::new(engine);

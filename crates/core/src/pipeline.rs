@@ -117,7 +117,8 @@ pub struct Setup {
     /// Decides anew what is shown and how, once it is known whose stream it is.
     pub settle: Option<Settle>,
     /// Whether something of all this is for this thread alone, as the machine of a script is. It guards itself, and panics
-    /// where another thread uses it: such a pipeline stays where it was made, and gives no [`Pipeline::stages`].
+    /// where another thread uses it: such a pipeline stays where it was made, and gives no [`Pipeline::stages`]. Whoever sets `settle`
+    /// and may bring such a machine with it says so here as well.
     pub is_thread_bound: bool,
     /// Further outputs. The input is read as all of the above asks for.
     pub also: Vec<Sink>,
@@ -313,17 +314,13 @@ impl Pipeline {
         stage.map(|stage| stage.take_updates(session)).unwrap_or_default()
     }
 
-    /// Goes on with other choices from the next event on. What was said stays said; the session, the counts and what
-    /// formatters want to keep go over to the new ones. `writer`: whether the writer is replaced, too; one that
+    /// Goes on with the profile and the output of another set-up from the next event on. What was said stays said; the session, the
+    /// counts and what formatters want to keep go over to the new ones. `writer`: whether the writer is replaced, too; one that
     /// writes a document as a whole can't be. Nothing but the profile is replaced if the kind of output is another. Further
     /// outputs stay as they are.
-    pub fn replace(
-        &mut self,
-        profile: Profile,
-        output: Output,
-        writer: bool,
-        out: &mut dyn Write,
-    ) -> fmt::Result {
+    pub fn replace(&mut self, setup: Setup, writer: bool, out: &mut dyn Write) -> fmt::Result {
+        let Setup { profile, output, is_thread_bound, .. } = setup;
+        self.stages.is_thread_bound |= is_thread_bound;
         let LineStages { session_stage: SessionStage { session, stage, .. }, write_stage, .. } =
             &mut self.stages;
         let new = stage.replace(profile, output, writer, session);

@@ -16,9 +16,10 @@ use std::sync::Arc;
 
 use streamfmt_core::formatter::Formatter;
 use streamfmt_core::pipeline::{Output, Settle, Settled, Setup, Sink};
-use streamfmt_core::profile::{Limits, Profile};
+use streamfmt_core::profile::{Ci, Limits, Profile};
 use streamfmt_core::theme::Theme;
 use streamfmt_core::writer::Writer;
+use streamfmt_core::writer::ci::CiSafe;
 use streamfmt_core::writer::page::KeepPicture;
 use streamfmt_core::writer::summary::Summary;
 
@@ -89,7 +90,7 @@ impl Engine {
         let (profile, output, settle, is_thread_bound) = self.parts(plugins);
         Setup {
             dialect: self.dialect.clone(),
-            dialect_plugins: self.additions.dialects().chain(plugins.dialects()).collect(),
+            dialect_plugins: plugins.dialects().into_iter().chain(self.additions.dialects()).collect(),
             max_line: self.settings.max_line,
             profile,
             output,
@@ -130,12 +131,18 @@ impl Engine {
     /// assert!(html.ends_with("</html>\n"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Panics
+    /// As with [`Self::setup`], if it is used or dropped on another thread than this and has plugins in Lua.
     pub fn sink(&self, take: impl FnMut(&str) -> ControlFlow<()> + Send + 'static) -> Sink {
         let (profile, output, settle, is_thread_bound) = self.parts(&self.load_plugins());
         Sink { profile, output, settle, is_thread_bound, take: Box::new(take) }
     }
 
     /// An output that sums the input up in Markdown, whatever this engine's says of it. What is masked there is masked here.
+    ///
+    /// # Panics
+    /// As [`Self::sink`] does.
     pub fn summary(&self, take: impl FnMut(&str) -> ControlFlow<()> + Send + 'static) -> Sink {
         let mut engine = Self { by_stream: Arc::default(), ..self.apart() };
         let profile = &mut engine.settings.profile;
@@ -181,8 +188,10 @@ impl Engine {
     /// The writer that was added, or the plugin's over the one that it stands on, if one of them was chosen.
     fn over(&self, base: Box<dyn Writer>, plugins: &RunPlugins) -> Box<dyn Writer> {
         let added = self.plugin_writer.as_ref().and_then(|writer| self.additions.writer(&writer.name));
-        if let Some(added) = added {
-            return added;
+        match (added, self.settings.profile.layout.ci) {
+            (Some(added), Ci::None) => return added,
+            (Some(added), _) => return Box::new(CiSafe::new(added)),
+            (None, _) => {}
         }
         match (&self.plugin_writer, self.made()) {
             (Some(writer), FormatOutput::Writer(scratch)) => plugins.writer(&writer.name, base, scratch),

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use streamfmt::core::dialect::{Decoder, Input};
-use streamfmt::core::entry::{Line, View};
+use streamfmt::core::entry::{Block, Line, View};
 use streamfmt::core::event::Event;
 use streamfmt::core::formatter::{FormatError, Formatter, Verdict};
 use streamfmt::core::item::{Content, Item, Kind};
 use streamfmt::core::json::Record;
 use streamfmt::core::outline::Node;
+use streamfmt::core::profile::Ci;
 use streamfmt::core::session::Session;
 use streamfmt::core::theme::ColorDepth;
 use streamfmt::core::writer::Writer;
@@ -49,6 +50,18 @@ impl Writer for Numbers {
             self.0 += 1;
             let title: String = entry.view.title.spans.iter().map(|span| span.text.as_str()).collect();
             writeln!(out, "{} {title}", self.0)
+        })
+    }
+}
+
+/// Writes replies, and nothing around them.
+struct Replies;
+
+impl Writer for Replies {
+    fn node(&mut self, node: &Node, out: &mut dyn fmt::Write) -> fmt::Result {
+        node.entries().flat_map(|entry| &entry.view.body).try_for_each(|block| match block {
+            Block::Prose { text, .. } => writeln!(out, "{text}"),
+            _ => Ok(()),
         })
     }
 }
@@ -127,6 +140,32 @@ fn a_dialect_is_claimed_by_its_lines_or_chosen_by_its_name() {
     // Others stay what they are.
     let engine = builder().writer("text").build().unwrap();
     assert!(text_of(&engine, &sample()).contains("● Edit "));
+}
+
+#[test]
+fn a_writer_gives_a_log_of_ci_no_commands_of_others() {
+    let line = r#"{"acme":"x"}"#.replace('x', "::error::forged");
+    let engine = |ci: Ci| {
+        let looks = Looks { ci, ..Looks::default() };
+        Engine::builder()
+            .add_dialect("acme", || Acme)
+            .add_writer("replies", || Replies)
+            .writer("replies")
+            .looks(looks)
+    };
+    assert_eq!(text_of(&engine(Ci::None).build().unwrap(), line.as_bytes()), "::error::forged\n");
+    let text = text_of(&engine(Ci::Github).build().unwrap(), line.as_bytes());
+    assert!(text.contains("error") && !text.contains("::error::"), "{text:?}");
+}
+
+#[cfg(feature = "lua")]
+#[test]
+fn a_dialect_of_the_embedder_goes_before_that_of_a_plugin() {
+    let source =
+        "sf.dialect('acme', { parse = function() return sf.item.reply({ text = 'of the plugin' }) end })";
+    let pack = streamfmt::plugin::pack::Pack::from_source("acme.lua", source);
+    let engine = builder().pack(pack).dialect("acme").writer("text").build().unwrap();
+    assert_eq!(text_of(&engine, b"{\"acme\":\"Hello\"}\n"), "  Hello\n");
 }
 
 #[test]

@@ -43,10 +43,23 @@ mod scripts {
 
     use super::*;
 
+    fn with_a_script() -> Engine {
+        let pack = Pack::from_source("x.lua", r#"sf.tool("*", { label = "x" })"#);
+        Engine::builder().dialect("claude").writer("text").pack(pack).build().unwrap()
+    }
+
+    #[test]
+    fn a_pipeline_that_gets_scripts_later_stays_on_its_thread_from_then_on() {
+        let without = Engine::builder().dialect("claude").writer("text").build().unwrap();
+        let mut pipeline = Pipeline::new(without.setup());
+        assert!(pipeline.stages().is_some());
+        pipeline.replace(with_a_script().setup(), true, &mut String::new()).unwrap();
+        assert!(pipeline.stages().is_none());
+    }
+
     #[test]
     fn what_scripts_take_part_in_stays_on_its_thread() {
-        let pack = Pack::from_source("x.lua", r#"sf.tool("*", { label = "x" })"#);
-        let engine = Engine::builder().dialect("claude").writer("text").pack(pack).build().unwrap();
+        let engine = with_a_script();
         assert!(Pipeline::new(engine.setup()).stages().is_none());
         let panic = on_two_threads(&engine).unwrap_err();
         let told = panic.downcast_ref::<&str>().unwrap();

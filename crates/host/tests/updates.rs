@@ -156,8 +156,7 @@ fn a_writer_in_the_middle_of_a_run_gets_what_it_wants() {
     let (mut pipeline, mut text) = (Pipeline::new(setup(false)), String::new());
     pipeline.push(line("m-1").as_bytes(), &mut text).unwrap();
     for is_writer_replaced in [false, true] {
-        let Setup { profile, output, .. } = setup(true);
-        pipeline.replace(profile, output, is_writer_replaced, &mut text).unwrap();
+        pipeline.replace(setup(true), is_writer_replaced, &mut text).unwrap();
         pipeline.push(line(&format!("m-2-{is_writer_replaced}")).as_bytes(), &mut text).unwrap();
     }
     assert_eq!(text, "false false true ");

@@ -63,6 +63,36 @@ pub trait Writer: Send {
     }
 }
 
+impl Writer for Box<dyn Writer> {
+    fn wants(&self) -> Wants {
+        (**self).wants()
+    }
+
+    fn begin(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
+        (**self).begin(out)
+    }
+
+    fn node(&mut self, node: &Node, out: &mut dyn fmt::Write) -> fmt::Result {
+        (**self).node(node, out)
+    }
+
+    fn enter(&mut self, nest: &Nest, out: &mut dyn fmt::Write) -> fmt::Result {
+        (**self).enter(nest, out)
+    }
+
+    fn leave(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
+        (**self).leave(out)
+    }
+
+    fn answer(&mut self, answer: &Answer, out: &mut dyn fmt::Write) -> fmt::Result {
+        (**self).answer(answer, out)
+    }
+
+    fn end(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
+        (**self).end(out)
+    }
+}
+
 impl DocumentPart {
     /// Lets a writer write it.
     pub fn write(&self, writer: &mut dyn Writer, out: &mut dyn fmt::Write) -> fmt::Result {
