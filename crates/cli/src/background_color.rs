@@ -2,7 +2,7 @@
 //!
 //! `terminal-colorsaurus` asks, together with a question that every terminal answers, so that nobody waits for an
 //! answer to the first that never comes. It is asked only if the terminal is ours alone: we are in its foreground,
-//! and nothing was typed ahead, which then stays for the next who reads.
+//! and nothing was typed ahead, which then stays for the next who reads. What is typed while the answer is awaited is lost.
 
 use streamfmt::core::theme::Appearance;
 
@@ -22,10 +22,12 @@ pub(crate) fn ask() -> Option<Appearance> {
 #[cfg(unix)]
 mod unix {
     use std::env;
-    use std::io::{self, Stdout};
+    use std::io::{self, IsTerminal, Stderr, Stdout};
+    use std::os::fd::{AsFd, BorrowedFd};
     use std::time::Duration;
 
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::fs::fstat;
     use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
     use streamfmt::core::theme::{Appearance, Color};
     use terminal_colorsaurus::{QueryOptions, background_color};
@@ -38,6 +40,10 @@ mod unix {
         if !answers(&term, env::var_os("TMUX").is_some()) {
             return None;
         }
+        // The library would ask that one.
+        if is_another(&io::stderr(), &io::stdout()) {
+            return None;
+        }
         let quiet = RawTerminal::begin(io::stdout())?;
         if quiet.is_readable() {
             return None;
@@ -46,6 +52,12 @@ mod unix {
         options.timeout = PATIENCE;
         let (red, green, blue) = background_color(options).ok()?.scale_to_8bit();
         Color::Rgb(red, green, blue).appearance()
+    }
+
+    /// Whether one is a terminal and not that which the other is.
+    fn is_another(one: &Stderr, other: &Stdout) -> bool {
+        let device = |file: BorrowedFd<'_>| fstat(file).ok().map(|stat| stat.st_rdev);
+        one.is_terminal() && device(one.as_fd()) != device(other.as_fd())
     }
 
     /// Whether a terminal of this name is known to answer. Some of those left out never do, some write the question on
@@ -87,7 +99,6 @@ mod unix {
 
     impl Drop for RawTerminal {
         fn drop(&mut self) {
-            // What was typed meanwhile stays.
             let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
         }
     }

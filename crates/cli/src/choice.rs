@@ -1,4 +1,4 @@
-//! The options that say which settings are used.
+//! The options that say which settings are used (`--profile`, `--config`, `--set`, …), and the engine built from them.
 
 use std::env;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Asks the system where things lie.
+//! Asks the system for the folders of this run: where the user's settings, data and state lie, and where we work.
 
 use std::env;
 use std::path::PathBuf;

@@ -83,6 +83,11 @@ fn run() -> Result<u8, u8> {
     }
     let looks = args.looks();
     let assets = Assets::wanted(&args);
+    // Before the terminal is asked for its colours: a signal amid that must not leave it without echo.
+    let mut signals = Signals::catch().map_err(|error| {
+        tell(&format!("can't wait for signals: {}", reason(&error)));
+        OUTPUT
+    })?;
     let build = |files: Files| engine(&args, &looks, assets.as_ref(), files);
     let engine = build(Files::default()).map_err(|problems| {
         tell_problems(&problems);
@@ -100,10 +105,6 @@ fn run() -> Result<u8, u8> {
     choice::announce(&engine);
     let also = also::engines(&args, &engine).ok_or(USAGE)?;
     let mut watch = args.watch.then(|| Watch::new(&build, &engine));
-    let mut signals = Signals::catch().map_err(|error| {
-        tell(&format!("can't wait for signals: {}", reason(&error)));
-        OUTPUT
-    })?;
     let mut engine = Rc::new(engine);
     let mut is_again = false;
     loop {
