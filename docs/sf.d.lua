@@ -579,7 +579,7 @@ function sf.sorted(table) end
 ---@field to? string The model after it.
 ---@field todos? table[] The points, as the agent wrote them. The text of a plan is what the agent says of it, if anything.
 ---@field tokens? number Tokens that the sub-agent used.
----@field took_ms? number Milliseconds since the call, where the stream has both times.
+---@field took_ms? number Milliseconds that the call took: as the stream tells it, else from the call's time to the result's, where it has both.
 ---@field tool? string Of a call: the MCP tool without its server. Of a notice: the tool that it is about.
 ---@field tool_uses? number How many tools the sub-agent used.
 ---@field tools? string[] Names of the session's tools.

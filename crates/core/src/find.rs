@@ -1,5 +1,7 @@
-//! Finds a byte that most likely stands near the start, as the end of a line does: what is found in the first few bytes
-//! costs less than the call of a function that is made for long texts.
+//! Finds where a byte stands first, as a line feed (`find`), or the first byte of some kind (`length_before`).
+//!
+//! Most lines and texts are short, so it is near the start. There sixteen bytes at a time are compared in place, which costs
+//! less than a call of `memchr`: that is made for long texts, and `find` asks it for what lies further on.
 
 use wide::u8x16;
 

@@ -1,4 +1,4 @@
-//! Names that are looked for in every line, found without comparing them all.
+//! A fixed table of names and their meanings, as of tools, keys and facts: one is found by its hash, without comparing them all.
 
 use std::sync::LazyLock;
 

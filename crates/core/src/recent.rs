@@ -1,4 +1,4 @@
-//! What came last, as far back as there is memory for it.
+//! A bounded memory of what came last: values by hash, for all that must be known again later in a stream without end.
 
 use std::array;
 use std::collections::HashMap;

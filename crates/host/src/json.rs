@@ -1,4 +1,4 @@
-//! JSON for programs, which people look at on a terminal all the same.
+//! Prints JSON that is made for programs so that it does no harm on a terminal either.
 
 use std::fmt::Write;
 

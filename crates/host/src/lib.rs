@@ -1,4 +1,5 @@
-//! Formats the event streams of coding agents.
+//! Formats the event streams of coding agents. This crate is the one to embed: it reads profiles, themes and plugins, and sets
+//! up the pipelines of the core.
 //!
 //! ```text
 //! name of a profile ─▶ Settings ─▶ Engine ─▶ Setup ─▶ core's Pipeline

@@ -1,4 +1,5 @@
-//! What a call does, more exactly than its action says: what it is shown by.
+//! `Deed`: what a call does, in terms that all products share. It decides how the call and its result are said; users choose
+//! by the coarser `Action`.
 
 use super::Action;
 

@@ -1,4 +1,5 @@
-//! What a call does it with and to: read out of its input when it is asked for, under names that all products share.
+//! What a call works with and on, as a command or a path. An `InputPart` says where the input of a product's tool has it; it is
+//! read when it is asked for, under a name that all products share.
 
 use crate::json::{Record, Value, ValueKind};
 use crate::text::Text;

@@ -243,7 +243,7 @@ pub static FACTS: &[FactRow] = &[
     row("to", Text, &[Event("fallback"), Event("refusal")], "The model after it."),
     row("todos", Objects(TODO), &[Plan, Plans], "The points, as the agent wrote them. The text of a plan is what the agent says of it, if anything."),
     row("tokens", Integer, &[Delegate], "Tokens that the sub-agent used."),
-    row("took_ms", Integer, &[All], "Milliseconds since the call, where the stream has both times."),
+    row("took_ms", Integer, &[All], "Milliseconds that the call took: as the stream tells it, else from the call's time to the result's, where it has both."),
     row("tool", Text, &[Calls, Event("denied"), Event("control")], "Of a call: the MCP tool without its server. Of a notice: the tool that it is about."),
     row("tool_uses", Integer, &[Delegate], "How many tools the sub-agent used."),
     row("tools", Texts, &[Event("session")], "Names of the session's tools."),

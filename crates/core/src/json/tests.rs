@@ -1,3 +1,5 @@
+//! Scanning JSON: the same values and the same damage that `serde_json` finds, at any depth.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,5 +1,6 @@
-//! What entries are in a document, decided once for all writers: which belong together, where a turn begins, what a call
-//! came to.
+//! Which entries of a document belong together, decided once for all writers.
+//!
+//! Also where a turn begins, what failed, and which result is short enough to stand behind its call.
 
 use crate::entry::Entry;
 use crate::item::{Kind, Status};

@@ -1,3 +1,5 @@
+//! The order of a document: pairs, nests, the answer; and that no entry is lost or comes twice.
+
 use proptest::prelude::*;
 
 use super::*;

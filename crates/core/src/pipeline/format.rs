@@ -1,4 +1,4 @@
-//! From items to entries: what one output shows of each item.
+//! From items to entries, for one output: the filter, the formatters, the masking of secrets, the limits, and the outline.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Finds secrets in a text: one pass for all that they may begin with, and at each such place a look at what
-//! follows.
+//! Finds the parts of a text that are secrets, by their shapes (`shape.rs`): one pass for all that they may begin with, and at
+//! each such place a look at what follows.
 //!
 //! Linear in the text: what is looked at and then passed over is bounded, what is taken isn't looked at again.
 

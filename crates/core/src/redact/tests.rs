@@ -1,3 +1,5 @@
+//! What is masked, what only looks like a secret and stays, and secrets over several lines or spans.
+
 use super::*;
 use crate::entry::{DiffLine, Hunk, LineChange};
 

@@ -1,3 +1,5 @@
+//! What a session makes of events: usage that counts once, and places and ids that are an item's own.
+
 use super::*;
 
 fn used(input: u64, output: u64) -> Usage {

@@ -1,4 +1,4 @@
-//! The roles in use, to find misspelled ones.
+//! The table of roles that themes can paint; misspelled ones are found by it.
 //!
 //! The set is open below each of them: `tool.name.mine` is painted as `tool.name`. So a name is questioned only if
 //! nothing of it is known, or if the part where it leaves the known names is spelled almost like one of them.

@@ -1,3 +1,5 @@
+//! Reading themes, telling what is wrong in them, and whether the built-in ones are complete and readable.
+
 use super::color::Lab;
 use super::*;
 

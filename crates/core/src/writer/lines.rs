@@ -1,4 +1,4 @@
-//! Writes lines of a page behind what their place wants before them: quotes, and the blanks of points.
+//! Writes the lines of Markdown and its like, each behind its prefix: the `>` of a quote, the blanks inside of a list's point.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What became of a cell.
+//! What became of a cell: one case in one profile and one writer.
 
 use std::collections::BTreeMap;
 

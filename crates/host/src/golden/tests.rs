@@ -1,3 +1,5 @@
+//! Cases in folders of their own: how they are found, checked and accepted, and that broken laws are noticed.
+
 #[cfg(feature = "lua")]
 mod plugins;
 

@@ -1,4 +1,4 @@
-//! Who sees the items of a run, beside those that say something of them.
+//! A formatter that decides nothing and hands on each item once it is whole: laws and drift learn from it which items a run had.
 
 use std::sync::mpsc::Sender;
 

@@ -1,4 +1,4 @@
-//! The plugins that come with the program, as the files they are.
+//! A built-in plugin as a `PluginTree`, the form that installed ones have; the list is in `plugin/built_in.rs`.
 
 use super::tree::PluginTree;
 

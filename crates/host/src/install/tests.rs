@@ -1,3 +1,5 @@
+//! Installing from folders and archives, hostile ones too, and what happens to installed files later.
+
 use std::io::Write;
 
 use flate2::Compression;

@@ -1,4 +1,4 @@
-//! Counts the calls of plugins, and makes one of them fail where a test wants to see what comes of it.
+//! Counts the calls of plugins and lets one fail, or all, for tests of what comes of it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! Functions of `sf` for what must be said to the letter: values as they are written, texts cut by a measure.
+//! `sf.raw`, `sf.cut` and `sf.redact`: a value as the stream writes it, a text cut by a measure, and what a plugin wants masked.
 
 use std::rc::Rc;
 

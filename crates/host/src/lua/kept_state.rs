@@ -1,4 +1,4 @@
-//! The state of a plugin outside of any machine, on its way from one version of the plugin to the next.
+//! State that a plugin keeps across a reload: copied out of the old machine, and from there into the new one.
 
 use std::collections::HashMap;
 

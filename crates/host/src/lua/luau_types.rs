@@ -1,4 +1,4 @@
-//! The types for luau-lsp, made of those for `LuaLS`: the one table of the interface is told in one place.
+//! Rewrites the types of `sf` for editors from the form of `LuaLS` (`sf.d.lua`) to that of luau-lsp (`sf.d.luau`).
 //!
 //! ```text
 //! ---@class sf.Call: sf.Item                 type Call = Item & {

@@ -1,4 +1,4 @@
-//! Formatters in Lua.
+//! Plugins in Lua: what they see, what they give back, and the formatters, writers and dialects made of them.
 //!
 //! ```text
 //! pack ─▶ plugin (its vm, its api) ─▶ layers ─▶ scripts, a `Formatter`

@@ -1,4 +1,4 @@
-//! The larger parts of an answer: tables, lists, diffs.
+//! Reads the larger blocks that a script gives back: tables, pairs, lists and diffs. The others are read in `block.rs`.
 
 use mlua::{Table, Value};
 use streamfmt_core::entry::{Block, DiffLines, Hunk, Line, LineChange, ListItem, Point, Role, Span};

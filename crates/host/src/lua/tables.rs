@@ -1,4 +1,4 @@
-//! What is said, as the tables that scripts see.
+//! Views, blocks and lines as the Lua tables that scripts get. The way back is in `block.rs`.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! One virtual machine for one plugin: what is in it, and when it is stopped.
+//! One virtual machine for one plugin: its sandbox, and its limits of steps, time and memory.
 //!
 //! Luau without its doors: no files, clock, loader or debugger. A script that runs too long is stopped by a
 //! count of steps, which is the same on every machine, with a time limit behind it. Once it is stopped, each

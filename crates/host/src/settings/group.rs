@@ -1,5 +1,5 @@
-//! Names in open sets, as `--only`, `--hide` and profiles give them: groups of items, and roles. What can't be one,
-//! and what else was probably meant.
+//! Checks the names by which users choose items (`--only`, `--hide`, profiles) and roles: what can't be a name, and what was
+//! probably meant by one that isn't known.
 //!
 //! Any name may be a tool's, so one that is not known holds. But it is told, since a typo hides all or nothing.
 

@@ -1,3 +1,5 @@
+//! What the trust in a project hangs on, and who may keep records of it.
+
 use std::fs;
 use std::path::PathBuf;
 

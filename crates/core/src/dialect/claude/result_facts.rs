@@ -1,4 +1,4 @@
-//! The typed facts of what tools return.
+//! Facts of results: what the structured value of a tool's result tells, under the names that all dialects share.
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};

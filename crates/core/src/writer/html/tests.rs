@@ -1,3 +1,5 @@
+//! The page as HTML: where entries stand, its policy, and that nothing of the stream becomes an element.
+
 use data_encoding::BASE64;
 use sha2::{Digest, Sha256};
 

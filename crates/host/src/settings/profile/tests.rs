@@ -1,3 +1,5 @@
+//! Profiles from files and options: what extends what, which problems are told, what filters let through.
+
 use std::fs;
 use std::path::PathBuf;
 
