@@ -187,16 +187,15 @@ impl Engine {
 
     /// The writer that was added, or the plugin's over the one that it stands on, if one of them was chosen.
     fn over(&self, base: Box<dyn Writer>, plugins: &RunPlugins) -> Box<dyn Writer> {
-        let added = self.plugin_writer.as_ref().and_then(|writer| self.additions.writer(&writer.name));
-        match (added, self.settings.profile.layout.ci) {
-            (Some(added), Ci::None) => return added,
-            (Some(added), _) => return Box::new(CiSafe::new(added)),
-            (None, _) => {}
-        }
-        match (&self.plugin_writer, self.made()) {
-            (Some(writer), FormatOutput::Writer(scratch)) => plugins.writer(&writer.name, base, scratch),
-            _ => base,
-        }
+        let Some(chosen) = &self.plugin_writer else { return base };
+        let writer = match (self.additions.writer(&chosen.name), self.made()) {
+            (Some(added), _) => added,
+            (None, FormatOutput::Writer(scratch)) => plugins.writer(&chosen.name, base, scratch),
+            (None, _) => return base,
+        };
+        // A writer for logs may write commands, and keeps those of others out by itself.
+        let may_command = chosen.is_log || self.settings.profile.layout.ci == Ci::None;
+        if may_command { writer } else { Box::new(CiSafe::new(writer)) }
     }
 
     /// Decides by the stream between this and the other engines of the user's switches.

@@ -1,5 +1,6 @@
 //! Writers in Lua.
 
+use streamfmt_core::profile::Ci;
 use streamfmt_core::text::Text;
 
 use super::*;
@@ -188,6 +189,17 @@ fn a_place_is_filled_wherever_a_row_ends() {
         assert!(text.contains("<tail>") && text.contains("<more>"), "{length}: {text:?}");
         assert!(!text.contains(Text::PLACE), "{length}: {text:?}");
     }
+}
+
+#[test]
+fn what_a_script_says_of_foreign_text_is_no_command_to_ci() {
+    let source = "sf.view('reply', function(item) return sf.line(sf.span(item.text, 'muted')) end)
+        sf.writer('said', { base = 'text', span = { muted = function(s) return s end } })";
+    let looks = Looks { ci: Ci::Github, ..Looks::default() };
+    let engine = Engine::builder().pack(Pack::from_source("said.lua", source)).writer("said").looks(looks);
+    let ran = ran(&engine.build().unwrap(), &[&reply("::error::forged ##[group]x")]);
+    assert!(ran.text.contains("forged"), "{}", ran.text);
+    assert!(!ran.text.contains("::error::") && !ran.text.contains("##["), "{:?}", ran.text);
 }
 
 #[test]
