@@ -182,12 +182,13 @@ impl ExplainSubject {
 }
 
 impl Engine {
-    /// Which layers apply to a tool or a kind.
+    /// Which layers apply to a tool or a kind. Formatters that were added in Rust aren't among them.
     pub fn explain(&self, question: &Question) -> Explanation {
         Explanation::of(&question.about(), &self.load_plugins().0, self)
     }
 
-    /// What each layer says of the items that begin at a line of a stream. The error is why it can't be read.
+    /// What each layer says of the items that begin at a line of a stream; formatters that were added in Rust aren't asked. The error
+    /// is why it can't be read.
     pub fn explain_line(&self, input: &mut dyn Read, line: u64) -> io::Result<At> {
         let plugins = self.load_plugins();
         let setup = self.setup_with(&plugins);
