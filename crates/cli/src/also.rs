@@ -40,7 +40,7 @@ pub(crate) fn engines(args: &Args, main: &Engine) -> Option<Vec<Engine>> {
     (engines.len() == args.also.len()).then_some(engines)
 }
 
-/// The choices for an output. The error holds what is wrong with them, by the name of its option.
+/// The engine of a further output. The error says what is wrong with its settings; each problem names the option.
 fn engine(args: &Args, wanted: &AlsoArg, main: &Engine) -> Result<Engine, Problems> {
     let choice = SettingsChoice { profile: wanted.profile.clone(), ..args.choice.clone() };
     let builder = args

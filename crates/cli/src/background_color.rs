@@ -2,11 +2,12 @@
 //!
 //! `terminal-colorsaurus` asks, together with a question that every terminal answers, so that nobody waits for an
 //! answer to the first that never comes. It is asked only if the terminal is ours alone: we are in its foreground,
-//! and nothing was typed ahead, which then stays for the next who reads. What is typed while the answer is awaited is lost.
+//! and nothing was typed before, since the answer comes the same way. What is typed while we wait for it is lost.
 
 use streamfmt::core::theme::Appearance;
 
-/// The background that the terminal of standard output tells; `None` if it can't be asked or doesn't answer.
+/// Whether the terminal that standard output goes to has a dark or a light background; `None` if it can't be asked or
+/// doesn't answer.
 /// It takes at most half a second.
 #[cfg(unix)]
 pub(crate) fn ask() -> Option<Appearance> {
