@@ -383,7 +383,7 @@ function sf.sorted(table) end
 ---@class sf.WriterSpec
 ---@field base? "text"|"markdown"|"roles" the writer that it stands on
 ---@field ext? string what the name of a file of it ends in: of pages in a folder (`-o DIR/`), too
----@field log? boolean it is for the log of a CI service: what the base, `w:block` and `w:inlines` write is no command there, wherever it runs
+---@field log? boolean it is for the log of a CI service: what the base, `w:block` and `w:inlines` write is no command there, wherever it runs, and neither is what is spelled within what the base writes. Only `begin`, `finish` and `entry` may give commands
 ---@field begin? fun(_: nil, w: sf.Writing): string? what stands before the first entry
 ---@field finish? fun(_: nil, w: sf.Writing): string? what stands after the last entry
 ---@field entry? fun(entry: sf.Entry, w: sf.Writing): string|false|nil a whole entry

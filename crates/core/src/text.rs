@@ -63,14 +63,6 @@ impl Text {
         }
     }
 
-    /// What a [`Text::place`] begins and ends with: no cleaned text holds it.
-    pub const PLACE: char = '\u{1a}';
-
-    /// A place with a number. What is to stand there comes after a writer has written all around it.
-    pub fn place(number: usize) -> Self {
-        Self(Cow::Owned(format!("{0}{number}{0}", Self::PLACE)))
-    }
-
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0

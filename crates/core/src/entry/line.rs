@@ -70,7 +70,7 @@ impl From<&'static str> for Role {
 }
 
 /// A text without line feeds: those of what it is made from become `␊`, so that no text can begin a line of its own
-/// where it is a part of one.
+/// where it is a part of one. Only what a writer spelled ([`Span::spelled`]) may have some.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
@@ -132,26 +132,42 @@ pub struct Span {
     /// Where it leads, if it is a link. Writers check the scheme.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<Text>,
+    /// Whether a writer above has spelled it already, in the output's own format; see [`Span::spelled`].
+    #[serde(skip)]
+    pub is_spelled: bool,
 }
 
 impl Clone for Span {
     fn clone(&self) -> Self {
-        Self { text: self.text.clone(), role: self.role.clone(), link: self.link.clone() }
+        let Self { text, role, link, is_spelled } = self;
+        Self { text: text.clone(), role: role.clone(), link: link.clone(), is_spelled: *is_spelled }
     }
 
     /// Uses its room again.
     fn clone_from(&mut self, source: &Self) {
-        let Self { text, role, link } = self;
+        let Self { text, role, link, is_spelled } = self;
         text.clone_from(&source.text);
         role.clone_from(&source.role);
         link.clone_from(&source.link);
+        *is_spelled = source.is_spelled;
     }
 }
 
 impl Span {
     /// A span.
     pub fn new(role: impl Into<Role>, text: impl Into<OneLine>) -> Self {
-        Self { text: text.into(), role: role.into(), link: None }
+        Self { text: text.into(), role: role.into(), link: None, is_spelled: false }
+    }
+
+    /// The same span, with a text that a writer on top of another one has spelled itself. The writer below ([`Terminal`] or
+    /// [`Markdown`]) writes it as it is, never parts it, and sets its further lines as far in as the first. Others take it
+    /// for text like any other.
+    ///
+    /// [`Terminal`]: crate::writer::terminal::Terminal
+    /// [`Markdown`]: crate::writer::markdown::Markdown
+    #[must_use]
+    pub fn spelled(&self, text: Text) -> Self {
+        Self { text: OneLine(text), role: self.role.clone(), link: self.link.clone(), is_spelled: true }
     }
 
     /// The same span as a link to `target`.
@@ -202,7 +218,7 @@ impl Line {
             return;
         }
         if !self.spans.is_empty() {
-            self.spans.push(Span { text: OneLine(Text::own(" ")), role: Role::of("text"), link: None });
+            self.spans.push(Span::new("text", OneLine(Text::own(" "))));
         }
         self.spans.push(span);
     }

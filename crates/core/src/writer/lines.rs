@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::find::find;
+
 /// What is written is passed on when it is longer than this.
 const BUFFER: usize = 64 * 1024;
 
@@ -77,17 +79,23 @@ impl<'p> LineWriter<'p> {
         self.gap = None;
     }
 
-    /// Writes a line.
+    /// Writes a line, or several.
     pub(super) fn line(&mut self, text: &str) {
-        self.begin(text.is_empty());
-        self.write(text);
+        self.open_line(text);
         self.end_line();
     }
 
-    /// Writes a line and leaves it open.
+    /// Writes a line, or several, and leaves the last open.
     pub(super) fn open_line(&mut self, text: &str) {
-        self.begin(false);
-        self.buffer.push_str(text);
+        let mut rest = text;
+        while let Some(end) = find(b'\n', rest.as_bytes()) {
+            self.begin(end == 0);
+            self.write(&rest[..end]);
+            self.end_line();
+            rest = &rest[end + 1..];
+        }
+        self.begin(rest.is_empty());
+        self.write(rest);
     }
 
     /// Goes on in a line that was left open.

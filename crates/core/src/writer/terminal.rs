@@ -105,7 +105,7 @@ impl Look {
     }
 
     fn piece<'a>(&self, role: &'a str, text: &'a str) -> StyledText<'a> {
-        StyledText { text, role, style: self.style(role), link: None }
+        StyledText { text, role, style: self.style(role), link: None, is_spelled: false }
     }
 
     /// The role of a mark; none is needed where nothing is painted.

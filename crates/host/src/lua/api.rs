@@ -286,7 +286,7 @@ pub static FIELDS: &[LuaField] = &[
     LuaField { of: "ItemFields", name: "data?", kind: "table", doc: "typed facts whose names are taken by other fields" },
     LuaField { of: "WriterSpec", name: "base?", kind: "\"text\"|\"markdown\"|\"roles\"", doc: "the writer that it stands on" },
     LuaField { of: "WriterSpec", name: "ext?", kind: "string", doc: "what the name of a file of it ends in: of pages in a folder (`-o DIR/`), too" },
-    LuaField { of: "WriterSpec", name: "log?", kind: "boolean", doc: "it is for the log of a CI service: what the base, `w:block` and `w:inlines` write is no command there, wherever it runs" },
+    LuaField { of: "WriterSpec", name: "log?", kind: "boolean", doc: "it is for the log of a CI service: what the base, `w:block` and `w:inlines` write is no command there, wherever it runs, and neither is what is spelled within what the base writes. Only `begin`, `finish` and `entry` may give commands" },
     LuaField { of: "WriterSpec", name: "begin?", kind: "fun(_: nil, w: sf.Writing): string?", doc: "what stands before the first entry" },
     LuaField { of: "WriterSpec", name: "finish?", kind: "fun(_: nil, w: sf.Writing): string?", doc: "what stands after the last entry" },
     LuaField { of: "WriterSpec", name: "entry?", kind: "fun(entry: sf.Entry, w: sf.Writing): string|false|nil", doc: "a whole entry" },

@@ -23,7 +23,6 @@ mod item;
 pub(crate) mod layers;
 mod new_items;
 mod parts;
-mod places;
 mod plugin;
 mod plugins;
 mod prose;

@@ -1,7 +1,7 @@
 //! Writers in Lua, on top of one that exists.
 //!
 //! ```text
-//! entry ─▶ places for the parts that the script spells ─▶ base ─▶ places filled with what it said ─▶ out
+//! node ─▶ what the script says of its parts, as spans that are spelled already ─▶ base ─▶ out
 //! ```
 //!
 //! So the base decides where things stand, whatever its format is. What a script says is cleaned like all foreign
@@ -22,7 +22,6 @@ use streamfmt_core::writer::{Wants, Writer, ci};
 
 use super::block::{AnswerFault, AnswerReader, string};
 use super::layers::Who;
-use super::places::{Places, dedented};
 use super::plugin::{Running, check_keys, check_name};
 use super::plugins::Plugins;
 use super::prose;
@@ -137,7 +136,6 @@ pub(crate) struct ScriptedWriter {
     inner: SendWrapper<Rc<WriterState>>,
     /// What the functions get as `w`.
     handle: SendWrapper<Option<Table>>,
-    places: Places,
 }
 
 /// What `w` reaches.
@@ -175,7 +173,7 @@ impl ScriptedWriter {
         });
         let handle = inner.plugin().and_then(|plugin| handle(plugin.lua(), &Rc::downgrade(&inner)).ok());
         let (inner, handle) = (SendWrapper::new(inner), SendWrapper::new(handle));
-        Ok(Self { base, inner, handle, places: Places::default() })
+        Ok(Self { base, inner, handle })
     }
 
     fn edge(&self, part: &'static str, out: &mut dyn fmt::Write) -> fmt::Result {
@@ -195,32 +193,20 @@ impl ScriptedWriter {
                 return out.write_str(&said);
             }
         }
-        self.spelled(node, out)
+        self.base.node(&self.spelled(node), out)
     }
 
-    /// Writes a node as the base does, but for the parts that the script spells.
-    fn spelled(&mut self, node: &Node, out: &mut dyn fmt::Write) -> fmt::Result {
-        let replaced = self.replaced(node);
-        if self.places.is_empty() {
-            return self.base.node(node, out);
-        }
-        let mut text = String::new();
-        self.base.node(&replaced, &mut text)?;
-        out.write_str(&self.places.fill(&text))
-    }
-
-    /// The node with places for what the script spells.
-    fn replaced(&mut self, node: &Node) -> Node {
-        let Self { inner, places, handle, .. } = self;
-        let mut replaced = |entry: &Entry| {
-            let view = inner.replaced(&entry.view, entry, handle.as_ref(), places);
+    /// The node, in which what the script spells is spelled.
+    fn spelled(&self, node: &Node) -> Node {
+        let spelled = |entry: &Entry| {
+            let view = self.inner.spelled(&entry.view, entry, self.handle.as_ref());
             Box::new(Entry { view, ..entry.clone() })
         };
-        let entry = replaced(&node.entry);
-        let result = node.result.as_deref().map(replaced);
+        let entry = spelled(&node.entry);
+        let result = node.result.as_deref().map(spelled);
         let mut relation = node.relation.clone();
         if let Relation::Apart(title) = &mut relation {
-            inner.replace_in(title, places);
+            self.inner.spell_line(title);
         }
         Node { entry, result, relation }
     }
@@ -238,7 +224,7 @@ impl Writer for ScriptedWriter {
 
     fn node(&mut self, node: &Node, out: &mut dyn fmt::Write) -> fmt::Result {
         if self.inner.spec.part("entry").is_none() {
-            return self.spelled(node, out);
+            return self.base.node(&self.spelled(node), out);
         }
         let Node { entry, result, relation } = node;
         self.entry(&Node { relation: relation.clone(), ..Node::from(entry.clone()) }, out)?;
@@ -250,16 +236,12 @@ impl Writer for ScriptedWriter {
         if self.inner.spec.part("entry").is_some() {
             return answer.nodes.iter().try_for_each(|node| self.node(node, out));
         }
-        let nodes = answer.nodes.iter().map(|node| self.replaced(node)).collect();
-        let mut text = String::new();
-        self.base.answer(&Answer { nodes, is_last: answer.is_last }, &mut text)?;
-        out.write_str(&self.places.fill(&text))
+        let nodes = answer.nodes.iter().map(|node| self.spelled(node)).collect();
+        self.base.answer(&Answer { nodes, is_last: answer.is_last }, out)
     }
 
     fn end(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
-        let mut text = String::new();
-        self.base.end(&mut text)?;
-        out.write_str(&self.places.fill(&text))?;
+        self.base.end(out)?;
         self.edge("finish", out)
     }
 }
@@ -276,7 +258,7 @@ impl WriterState {
         function: &Function,
         argument: Value,
         w: Option<&Table>,
-    ) -> Option<String> {
+    ) -> Option<Text> {
         let plugin = self.plugin()?;
         if self.active.borrow().len() >= DEEPEST {
             return None;
@@ -286,13 +268,11 @@ impl WriterState {
         self.active.borrow_mut().pop();
         let wrong = match answer {
             Ok(Value::Nil) => return None,
-            Ok(Value::Boolean(false)) => return Some(String::new()),
+            Ok(Value::Boolean(false)) => return Some(Text::EMPTY),
             Ok(Value::String(text)) if part == "entry" && string(&text).trim().is_empty() => {
                 Ok(EMPTY.to_owned())
             }
-            Ok(Value::String(text)) => {
-                return Some(Text::clean_owned(string(&text)).into_string());
-            }
+            Ok(Value::String(text)) => return Some(Text::clean_owned(string(&text))),
             Ok(other) => Ok(format!("a text was expected, not a {}", super::item::type_name(&other))),
             Err(stop) => Err(stop),
         };
@@ -306,8 +286,8 @@ impl WriterState {
         None
     }
 
-    /// A view with places for what the script spells.
-    fn replaced(&self, view: &View, entry: &Entry, w: Option<&Table>, places: &mut Places) -> View {
+    /// A view in which what the script spells is spelled.
+    fn spelled(&self, view: &View, entry: &Entry, w: Option<&Table>) -> View {
         let mut said = None;
         if let (false, Some(function), Some(plugin)) =
             (view.title.is_empty(), self.spec.part("title"), self.plugin())
@@ -318,63 +298,59 @@ impl WriterState {
         let goes_on = view.goes_on && said.is_none();
         let mut title = view.title.clone();
         match said {
-            Some(said) => title = Line::of("text", places.within(said.trim_end().to_owned())),
-            None => self.replace_in(&mut title, places),
+            Some(said) => title = spelled_line(said.trimmed_end()),
+            None => self.spell_line(&mut title),
         }
-        View { mark: view.mark, title, body: self.replaced_blocks(&view.body, w, places), goes_on }
+        View { mark: view.mark, title, body: self.spelled_blocks(&view.body, w), goes_on }
     }
 
-    /// Blocks with places for what the script spells. Details inside one another are few: `clip` and the
+    /// Blocks in which what the script spells is spelled. Details inside one another are few: `clip` and the
     /// reader of answers see to that.
-    fn replaced_blocks(&self, blocks: &[Block], w: Option<&Table>, places: &mut Places) -> Vec<Block> {
+    fn spelled_blocks(&self, blocks: &[Block], w: Option<&Table>) -> Vec<Block> {
         let mut out = Vec::with_capacity(blocks.len());
         for block in blocks {
             match block {
                 Block::Prose { text, role } if self.asked("prose").is_none() => {
-                    self.replaced_prose(text, role, w, places, &mut out);
+                    self.spelled_prose(text, role, w, &mut out);
                 }
-                block => out.push(self.replaced_block(block, w, places)),
+                block => out.extend(self.spelled_block(block, w)),
             }
         }
         out
     }
 
-    fn replaced_block(&self, block: &Block, w: Option<&Table>, places: &mut Places) -> Block {
+    /// A block in which what the script spells is spelled; `None` if that is nothing.
+    fn spelled_block(&self, block: &Block, w: Option<&Table>) -> Option<Block> {
         let part = tables::name(block);
         if let (Some(function), Some(plugin)) = (self.asked(part), self.plugin()) {
             let said = bounded(plugin.lua(), || tables::block(plugin.lua(), block)).ok();
             let said = said.and_then(|table| self.ask(part, function, Value::Table(table), w));
             if let Some(said) = said {
-                return places.block(said);
+                return as_block(said);
             }
         }
         let mut block = block.clone();
         match &mut block {
-            Block::Lines { lines } => lines.iter_mut().for_each(|line| self.replace_in(line, places)),
-            Block::List { items } => items.iter_mut().for_each(|it| self.replace_in(&mut it.line, places)),
+            Block::Lines { lines } => lines.retain_mut(|line| {
+                let was_empty = line.is_empty();
+                self.spell_line(line);
+                was_empty || !line.is_empty()
+            }),
+            Block::List { items } => items.iter_mut().for_each(|it| self.spell_line(&mut it.line)),
             Block::Table { head, rows } => {
-                head.iter_mut()
-                    .chain(rows.iter_mut().flatten())
-                    .for_each(|cell| self.replace_in(cell, places));
+                head.iter_mut().chain(rows.iter_mut().flatten()).for_each(|cell| self.spell_line(cell));
             }
             Block::Details { summary, body } => {
-                self.replace_in(summary, places);
-                *body = self.replaced_blocks(body, w, places);
+                self.spell_line(summary);
+                *body = self.spelled_blocks(body, w);
             }
             _ => {}
         }
-        block
+        Some(block)
     }
 
     /// Markdown of which the script spells headings or code.
-    fn replaced_prose(
-        &self,
-        text: &Text,
-        role: &Role,
-        w: Option<&Table>,
-        places: &mut Places,
-        out: &mut Vec<Block>,
-    ) {
+    fn spelled_prose(&self, text: &Text, role: &Role, w: Option<&Table>, out: &mut Vec<Block>) {
         let (heading, code) = (self.asked("heading"), self.asked("code"));
         if heading.is_none() && code.is_none() {
             out.push(Block::Prose { text: text.clone(), role: role.clone() });
@@ -396,7 +372,7 @@ impl WriterState {
                 prose::MarkdownPart::Other(_) => None,
             });
             match said {
-                Some(said) => out.push(places.block(said)),
+                Some(said) => out.extend(as_block(said)),
                 None if part.source().trim().is_empty() => {}
                 None => {
                     out.push(Block::Prose { text: part.source().clone().trimmed_end(), role: role.clone() });
@@ -410,28 +386,24 @@ impl WriterState {
         self.spec.part(part).filter(|_| !self.active.borrow().contains(&part))
     }
 
-    /// Puts places for what the script spells into a line.
-    fn replace_in(&self, line: &mut Line, places: &mut Places) {
+    /// Spells the spans of a line whose roles the script paints.
+    fn spell_line(&self, line: &mut Line) {
         if self.spec.spans.is_empty() {
             return;
         }
         for span in &mut line.spans {
             if let Some(said) = self.painted(span) {
-                span.text = places.within(said).into();
-                // What the script says stands for the marks of the base too, which come of the role. Plain text has none.
-                if self.spec.base != "text" {
-                    span.role = Role::of("text");
-                }
+                *span = span.spelled(said);
             }
         }
     }
 
     /// What the script makes of a span, if it paints its role.
-    fn painted(&self, span: &Span) -> Option<String> {
+    fn painted(&self, span: &Span) -> Option<Text> {
         let function = self.spec.span(span.role.name()).filter(|_| !span.text.is_empty())?;
         let text = self.plugin()?.lua().create_string(span.text.as_str()).ok()?;
         let said = self.ask("span", function, Value::String(text), None)?;
-        Some(said.replace('\n', "␊"))
+        Some(if said.contains('\n') { Text::clean_owned(said.replace('\n', "␊")) } else { said })
     }
 
     /// What `w:block` gives.
@@ -439,16 +411,14 @@ impl WriterState {
         let facts = Facts::default();
         let blocks =
             AnswerReader::new(lua, &facts, &Line::default).body(value).map_err(mlua::Error::runtime)?;
-        let mut places = Places::default();
-        let body = self.replaced_blocks(&blocks, w, &mut places);
-        let entry = bare(View::of(body));
+        let entry = bare(View::of(self.spelled_blocks(&blocks, w)));
         let mut text = String::new();
         let mut scratch = self.scratch.borrow_mut();
         scratch
             .node(&Node::from(entry), &mut text)
             .and_then(|()| scratch.end(&mut text))
             .map_err(mlua::Error::runtime)?;
-        Ok(dedented(&places.fill(&text)))
+        Ok(dedented(&text))
     }
 
     /// What `w:inlines` gives.
@@ -460,7 +430,7 @@ impl WriterState {
         let text: String = line
             .spans
             .iter()
-            .map(|span| self.painted(span).unwrap_or_else(|| span.text.to_string()))
+            .map(|span| self.painted(span).map_or_else(|| span.text.to_string(), Text::into_string))
             .collect();
         Ok(if self.spec.is_log { ci::parted(&text).into_owned() } else { text })
     }
@@ -486,6 +456,38 @@ fn handle(lua: &Lua, inner: &Weak<WriterState>) -> mlua::Result<Table> {
     )?;
     w.set_readonly(true);
     Ok(w)
+}
+
+/// A line of nothing but what was said.
+fn spelled_line(said: Text) -> Line {
+    Line { spans: vec![Span::new("text", Text::EMPTY).spelled(said)] }
+}
+
+/// A block of nothing but what was said; `None` if that is nothing.
+fn as_block(mut said: Text) -> Option<Block> {
+    said.truncate(said.strip_suffix('\n').unwrap_or(&said).len());
+    (!said.is_empty()).then(|| Block::line(spelled_line(said)))
+}
+
+/// A text without the margin that all its lines have, and without blank lines around it.
+fn dedented(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let is_said = |line: &&str| !line.trim().is_empty();
+    let margin = lines
+        .iter()
+        .copied()
+        .filter(is_said)
+        .map(|line| line.len() - line.trim_start_matches(' ').len())
+        .min();
+    let (Some(first), Some(last)) = (lines.iter().position(&is_said), lines.iter().rposition(is_said)) else {
+        return String::new();
+    };
+    let mut out = String::with_capacity(text.len());
+    for line in &lines[first..=last] {
+        out.push_str(line.get(margin.unwrap_or(0)..).unwrap_or_default());
+        out.push('\n');
+    }
+    out
 }
 
 /// An entry of nothing but a body.

@@ -188,7 +188,7 @@ impl MarkdownBlocks<'_, '_> {
 pub(super) fn spans(spelling: &dyn Spelling, line: &Line, begins: bool, out: &mut String) {
     let start = out.len();
     for span in &line.spans {
-        let begins = begins && out.len() == start;
+        let begins = begins && out.len() == start && !span.is_spelled;
         if let Some(target) = &span.link {
             let mut label = String::new();
             spelled(spelling, span, false, &mut label);
@@ -201,6 +201,9 @@ pub(super) fn spans(spelling: &dyn Spelling, line: &Line, begins: bool, out: &mu
 
 fn spelled(spelling: &dyn Spelling, span: &Span, begins: bool, out: &mut String) {
     let text = span.text.as_str();
+    if span.is_spelled {
+        return set_in(text, out);
+    }
     let is_blank = text.chars().all(char::is_whitespace);
     match span.role.name() {
         _ if is_blank => out.push_str(if out.is_empty() { "" } else { " " }),
@@ -213,6 +216,20 @@ fn spelled(spelling: &dyn Spelling, span: &Span, begins: bool, out: &mut String)
         "call.command" | "path" | "id" | "session.id" | "session.folder" => spelling.code(text, out),
         "call.arg" if is_verbatim(text) => spelling.code(text, out),
         _ => spelling.text(text, begins, out),
+    }
+}
+
+/// What a writer above has spelled, its further lines as far in as the first.
+fn set_in(text: &str, out: &mut String) {
+    let line = out.rfind('\n').map_or(0, |end| end + 1);
+    let columns = out[line..].chars().count();
+    for (at, line) in text.split('\n').enumerate() {
+        if at > 0 {
+            out.push('\n');
+            // No blanks at the end of a line.
+            out.extend(std::iter::repeat_n(' ', if line.is_empty() { 0 } else { columns }));
+        }
+        out.push_str(line);
     }
 }
 

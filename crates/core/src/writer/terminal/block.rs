@@ -80,7 +80,7 @@ impl TerminalBlocks<'_, '_> {
     pub(super) fn hanging(&mut self, line: &Line, hang: usize) {
         let look = self.writer.look();
         if self.writer.is_plain() && !look.layout.is_ascii() {
-            let is_plain = |span: &Span| span.text.len() <= BUFFER && span.link.is_none();
+            let is_plain = |span: &Span| span.text.len() <= BUFFER && span.link.is_none() && !span.is_spelled;
             if line.spans.iter().all(is_plain) {
                 return self.writer.plain_row(line.spans.iter().map(|span| &*span.text));
             }
@@ -88,7 +88,31 @@ impl TerminalBlocks<'_, '_> {
         let line = &addressed(look, line);
         let targets = targets(look.links(), line);
         let pieces = pieces(look, line, &targets);
-        self.writer.line(&pieces, hang);
+        if pieces.iter().any(|piece| piece.is_spelled && piece.text.contains('\n')) {
+            self.spelled_rows(&pieces);
+        } else {
+            self.writer.line(&pieces, hang);
+        }
+    }
+
+    /// A line of which something was spelled in several: they stand below one another.
+    fn spelled_rows(&mut self, pieces: &[StyledText<'_>]) {
+        let mut row: Vec<StyledText<'_>> = Vec::new();
+        let level = self.writer.level();
+        for piece in pieces {
+            let mut lines = piece.text.split('\n');
+            let before = wrap::width_of(&row);
+            row.extend(lines.next().map(|first| piece.with(first)));
+            for (at, line) in lines.enumerate() {
+                self.writer.row(&row);
+                if at == 0 {
+                    self.writer.shift(before);
+                }
+                row = vec![piece.with(line)];
+            }
+        }
+        self.writer.row(&row);
+        self.writer.dedent(level);
     }
 
     fn prose(&mut self, text: &str, role: &str) {
@@ -218,7 +242,7 @@ pub(super) fn coloured<'a>(
     role: &'a str,
     base: Style,
 ) -> Vec<StyledText<'a>> {
-    let plain = StyledText { text: line, role, style: base, link: None };
+    let plain = StyledText { text: line, role, style: base, ..StyledText::blank(0) };
     match colours.and_then(|colours| colours.line(line)) {
         Some(parts) => {
             let style = |role| look.exact_style(role).unwrap_or_default().over(base);
@@ -263,8 +287,9 @@ pub(super) fn pieces<'a>(
     let mut pieces = Vec::with_capacity(line.spans.len());
     for (at, span) in line.spans.iter().enumerate() {
         let leads_to = targets.get(at).and_then(|target| target.as_deref());
-        let piece = StyledText { link: leads_to, ..look.piece(span.role.name(), &span.text) };
-        if look.layout.is_ascii() && is_ours(span) {
+        let piece = look.piece(span.role.name(), &span.text);
+        let piece = StyledText { link: leads_to, is_spelled: span.is_spelled, ..piece };
+        if look.layout.is_ascii() && !span.is_spelled && is_ours(span) {
             push_in_ascii(piece, &mut pieces);
         } else {
             pieces.push(piece);

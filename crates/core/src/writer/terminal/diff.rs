@@ -137,7 +137,7 @@ fn write_line(
     let style = look.style(role);
     let ground = fill.map(|fill| (style, fill));
     let hang = mark.columns;
-    let mark = StyledText { text: &mark.text, role, style, link: None };
+    let mark = StyledText { text: &mark.text, role, style, ..StyledText::blank(0) };
     let parts = partner.filter(|_| look.is_ansi()).and_then(|partner| changed(line.text, partner.text));
     let Some(parts) = parts else { return writer.filled(&[mark, mark.with(line.text)], hang, ground) };
     let mut pieces = vec![mark];

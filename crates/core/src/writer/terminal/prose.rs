@@ -344,7 +344,7 @@ impl TerminalProse<'_, '_, '_> {
 
     fn mark(&mut self, mark: &str, role: &str) {
         let style = self.look_up(role).over(self.base);
-        let mark = StyledText { text: mark, role, style, link: None };
+        let mark = StyledText { text: mark, role, style, ..StyledText::blank(0) };
         let level = self.body.writer.indent(&[mark], &[StyledText::blank(wrap::width(mark.text))]);
         self.open.push(level);
     }
@@ -403,6 +403,11 @@ fn heading_role(level: HeadingLevel) -> &'static str {
 
 fn pieces(runs: &[TextRun]) -> Vec<StyledText<'_>> {
     runs.iter()
-        .map(|run| StyledText { text: &run.text, role: "text", style: run.style, link: run.link.as_deref() })
+        .map(|run| StyledText {
+            text: &run.text,
+            style: run.style,
+            link: run.link.as_deref(),
+            ..StyledText::blank(0)
+        })
         .collect()
 }

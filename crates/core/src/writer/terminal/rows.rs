@@ -305,7 +305,7 @@ impl<'p> RowWriter<'p> {
                     let missing = fill.min(room).saturating_sub(set_in + wrap::width_of(row));
                     let mut row = row.to_vec();
                     let pad = " ".repeat(missing);
-                    row.push(StyledText { text: &pad, role: "text", style, link: None });
+                    row.push(StyledText { text: &pad, style, ..StyledText::blank(0) });
                     self.painted_row(&row);
                 }
                 None => self.row(row),
@@ -335,7 +335,7 @@ impl<'p> RowWriter<'p> {
         let mut rest = Some(text);
         while let Some(text) = rest {
             let (line, behind) = first_line(text);
-            self.line(&[StyledText { text: line, role, style, link: None }], 0);
+            self.line(&[StyledText { text: line, role, style, ..StyledText::blank(0) }], 0);
             rest = behind;
         }
     }
@@ -438,7 +438,7 @@ fn paint_all(look: &Look, pieces: &[StyledText<'_>], cut: usize, out: &mut Strin
         return;
     }
     let alike = |one: &StyledText<'_>, next: &StyledText<'_>| match look.paint {
-        Paint::Plain | Paint::Roles => one.role == next.role,
+        Paint::Plain | Paint::Roles => one.role == next.role && one.is_spelled == next.is_spelled,
         Paint::Ansi { .. } => one.style == next.style && one.link == next.link,
     };
     let mut left = pieces.len();
@@ -454,7 +454,7 @@ fn paint_all(look: &Look, pieces: &[StyledText<'_>], cut: usize, out: &mut Strin
 
 /// Writes the first `length` bytes of pieces that look the same.
 fn paint(look: &Look, run: &[StyledText<'_>], length: usize, out: &mut String) {
-    let StyledText { role, style, link, .. } = run[0];
+    let StyledText { role, style, link, is_spelled, .. } = run[0];
     let text = |out: &mut String, write: fn(&str, &mut String)| {
         let mut left = length;
         for piece in run {
@@ -466,6 +466,7 @@ fn paint(look: &Look, run: &[StyledText<'_>], length: usize, out: &mut String) {
     let plain = |text: &str, out: &mut String| out.push_str(text);
     match &look.paint {
         Paint::Plain => text(out, plain),
+        Paint::Roles if is_spelled => text(out, plain),
         Paint::Roles if role == "text" => text(out, double),
         Paint::Roles => {
             out.push_str("<<");

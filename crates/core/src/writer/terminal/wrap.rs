@@ -6,14 +6,10 @@
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::text::Text;
 use crate::theme::Style;
 
 /// Tabs stand at multiples of this.
 pub(super) const TAB: usize = 4;
-
-/// The byte of [`Text::PLACE`].
-const PLACE: u8 = Text::PLACE as u8;
 
 /// Spaces to pad with.
 pub(super) const SPACES: &str =
@@ -27,6 +23,8 @@ pub(super) struct StyledText<'a> {
     pub(super) style: Style,
     /// Where it leads: checked, ready to be written.
     pub(super) link: Option<&'a str>,
+    /// Whether it is written as it is, and never parted.
+    pub(super) is_spelled: bool,
 }
 
 impl<'a> StyledText<'a> {
@@ -37,7 +35,7 @@ impl<'a> StyledText<'a> {
 
     /// Blanks without a look.
     pub(super) fn blank(width: usize) -> Self {
-        Self { text: spaces(width), role: "text", style: Style::default(), link: None }
+        Self { text: spaces(width), role: "text", style: Style::default(), link: None, is_spelled: false }
     }
 }
 
@@ -102,11 +100,6 @@ fn next(text: &str) -> Option<(usize, usize)> {
     match bytes {
         [] => None,
         [b'\t', ..] => Some((1, TAB)),
-        // Whatever is to stand there, a place is never parted.
-        [PLACE, rest @ ..] => {
-            let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-            Some((1 + digits + usize::from(rest.get(digits) == Some(&PLACE)), 1))
-        }
         // Nothing can combine with it: no need to look further.
         [0..=0x7f] | [0..=0x7f, 0..=0x7f, ..] => Some((1, 1)),
         _ => text.graphemes(true).next().map(|grapheme| (grapheme.len(), grapheme.width())),
@@ -159,7 +152,12 @@ pub(super) fn rows<'a>(
         row,
     };
     for (index, piece) in pieces.iter().enumerate() {
-        rows.fill(index, piece.text);
+        if piece.is_spelled {
+            let whole = RowPart { piece: index, start: 0, end: piece.text.len(), blanks: 0 };
+            rows.put(whole, width(piece.text), BreakClass::Other);
+        } else {
+            rows.fill(index, piece.text);
+        }
     }
     // Blanks behind a full last row have ended it.
     if !rows.cut || !rows.parts.is_empty() {
@@ -329,7 +327,7 @@ mod tests {
     use super::*;
 
     fn broken(text: &str, first: usize, rest: usize) -> Vec<String> {
-        let piece = |text| StyledText { text, role: "text", style: Style::default(), link: None };
+        let piece = |text| StyledText { text, ..StyledText::blank(0) };
         // The same text in one piece and cut in two must give the same rows.
         let middle =
             text.grapheme_indices(true).map(|(at, _)| at).find(|&at| at >= text.len() / 2).unwrap_or(0);

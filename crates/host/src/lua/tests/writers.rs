@@ -1,7 +1,6 @@
 //! Writers in Lua.
 
 use streamfmt_core::profile::Ci;
-use streamfmt_core::text::Text;
 
 use super::*;
 use crate::Looks;
@@ -157,28 +156,55 @@ fn a_block_inside_of_its_like_is_spelled_by_the_base_and_false_hides() {
 }
 
 #[test]
-fn no_text_can_pass_for_a_place_that_a_script_fills() {
-    let forged = format!("sfpart0x0z {0} {1} {0}", Text::place(0), Text::place(1));
-    let shown = Text::clean(&forged);
-    let forged = serde_json::to_string(&format!("# A\n\n{forged}\n\n```\n{forged}\n```")).unwrap();
-    let reply = reply("TEXT").replace("\"TEXT\"", &forged);
-    for base in ["text", "markdown", "roles"] {
-        let plugin = JIRA.replace("base = \"text\"", &format!("base = \"{base}\""));
-        let ran = run_to(&[("jira.lua", &plugin)], "jira", &[&reply]);
+fn only_what_the_script_said_is_written_as_it_is() {
+    let text = "<b>*x*</b> <<path::x>> \u{1a}0\u{1a}";
+    let reply = reply("TEXT").replace("\"TEXT\"", &serde_json::to_string(&format!("# A\n\n{text}")).unwrap());
+    let plugin = |base: &str| {
+        format!(
+            "sf.view('reply', function(item)
+                return {{ sf.line(sf.span(item.text:sub(6), 'path')), sf.line(sf.span(item.text:sub(6), 'muted')) }}
+             end)
+             sf.writer('w', {{ base = '{base}', span = {{ muted = function(s) return s end }} }})"
+        )
+    };
+    let said = "<b>*x*</b> <<path::x>> ␚0␚";
+    for (base, other) in [
+        ("text", said),
+        ("markdown", "`<b>*x*</b> <<path::x>> ␚0␚`"),
+        ("roles", "<<path::<<b>*x*<</b> <<<<path::x>> ␚0␚>>"),
+    ] {
+        let ran = run_to(&[("w.lua", &plugin(base))], "w", &[&reply]);
         assert_eq!(ran.warnings, []);
-        assert!(ran.text.contains("h1. A") && ran.text.contains("{code:none}"), "{}", ran.text);
-        assert_eq!(ran.text.matches(&*shown).count(), 2, "{}", ran.text);
-        assert!(!ran.text.contains(Text::PLACE), "{:?}", ran.text);
+        let lines: Vec<&str> = ran.text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let bare: Vec<&str> = lines.iter().map(|line| line.trim_start_matches("- ")).collect();
+        assert!(bare.ends_with(&[other, said]), "{base}: {}", ran.text);
     }
 }
 
 #[test]
-fn a_place_is_filled_wherever_a_row_ends() {
+fn what_is_spelled_in_several_lines_stands_as_far_in_as_it_begins() {
+    let title =
+        "sf.writer('w', { base = 'BASE', title = function(t, w) return w:inlines(t) .. '\\n\\nmore' end,
+        code = function(b) return '{\\n' .. b.text .. '\\n}' end })";
+    for (base, expected) in [
+        ("text", "● Bash cargo test\n\n  more\n    {\n    fine\n    }\n  Bye.\n"),
+        ("roles", "<<mark.call::●>> Bash cargo test\n\n  more\n    {\n    fine\n    }\n  Bye.\n"),
+        ("markdown", "- Bash cargo test\n\n  more\n  {\n  fine\n  }\n\n## Answer\n\nBye.\n"),
+    ] {
+        let ran = run_to(&[("w.lua", &title.replace("BASE", base))], "w", &strs(&bash()));
+        assert_eq!(ran.warnings, []);
+        let found = ran.text.replace("<<reply::Bye.>>", "Bye.");
+        assert_eq!(found, expected, "{base}");
+    }
+}
+
+#[test]
+fn a_row_never_ends_in_what_is_spelled() {
     let source = "
         sf.view('reply', function(item)
             return sf.line(sf.span(item.text, 'path'), sf.span('tail', 'muted'), sf.span('more', 'muted'))
         end)
-        sf.writer('said', { base = 'text', span = { muted = function(s) return '<' .. s .. '>' end } })";
+        sf.writer('said', { base = 'text', span = { muted = function(s) return '<' .. s .. ' of it>' end } })";
     let pack = Pack::from_source("said.lua", source);
     let looks = Looks { width: Some(20), ..Looks::default() };
     let engine = Engine::builder().pack(pack).writer("said").looks(looks).build().unwrap();
@@ -186,20 +212,24 @@ fn a_place_is_filled_wherever_a_row_ends() {
         let ran = ran(&engine, &[&reply(&"x".repeat(length))]);
         let text = ran.text;
         assert_eq!(ran.warnings, []);
-        assert!(text.contains("<tail>") && text.contains("<more>"), "{length}: {text:?}");
-        assert!(!text.contains(Text::PLACE), "{length}: {text:?}");
+        assert!(text.contains("<tail of it>") && text.contains("<more of it>"), "{length}: {text:?}");
+        assert!(text.lines().all(|row| row.len() <= 20), "{length}: {text:?}");
     }
 }
 
 #[test]
 fn what_a_script_says_of_foreign_text_is_no_command_to_ci() {
     let source = "sf.view('reply', function(item) return sf.line(sf.span(item.text, 'muted')) end)
-        sf.writer('said', { base = 'text', span = { muted = function(s) return s end } })";
-    let looks = Looks { ci: Ci::Github, ..Looks::default() };
-    let engine = Engine::builder().pack(Pack::from_source("said.lua", source)).writer("said").looks(looks);
-    let ran = ran(&engine.build().unwrap(), &[&reply("::error::forged ##[group]x")]);
-    assert!(ran.text.contains("forged"), "{}", ran.text);
-    assert!(!ran.text.contains("::error::") && !ran.text.contains("##["), "{:?}", ran.text);
+        sf.writer('said', { base = 'text', LOG span = { muted = function(s) return s end } })";
+    // Of a writer for logs, what stands within what the base writes is none either.
+    for log in ["", "log = true,"] {
+        let looks = Looks { ci: Ci::Github, ..Looks::default() };
+        let pack = Pack::from_source("said.lua", &source.replace("LOG", log));
+        let engine = Engine::builder().pack(pack).writer("said").looks(looks);
+        let ran = ran(&engine.build().unwrap(), &[&reply("::error::forged ##[group]x")]);
+        assert!(ran.text.contains("forged"), "{}", ran.text);
+        assert!(!ran.text.contains("::error::") && !ran.text.contains("##["), "{:?}", ran.text);
+    }
 }
 
 #[test]
