@@ -340,7 +340,7 @@ impl Engine {
 
     pub(crate) fn load_plugins(&self) -> RunPlugins {
         let rules = &self.settings.tools;
-        let shown = OutputContext { limits: self.settings.profile.limits, is_page: self.writer.is_page() };
+        let shown = OutputContext { limits: self.settings.profile.limits, is_page: self.writer.is_page };
         let chosen: Vec<Chosen> = self.plugins.iter().map(Active::chosen).collect();
         RunPlugins::load(&chosen, rules, shown, &self.journal, self.inline_plugin_errors)
     }

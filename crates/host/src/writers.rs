@@ -80,17 +80,14 @@ pub struct WriterRow {
     pub about: &'static str,
     /// Whether a program reads it: nothing may stand between its lines.
     pub is_data: bool,
+    /// Whether it is laid out as a page, not as lines.
+    pub is_page: bool,
     /// What the name of a file of it ends in.
     pub ending: &'static str,
     pub(crate) make: fn(&Format<'_>) -> FormatOutput,
 }
 
 impl WriterRow {
-    /// Whether it is laid out as a page, not as lines.
-    pub fn is_page(&self) -> bool {
-        matches!(self.name, "markdown" | "slack" | "html")
-    }
-
     /// Whether people read it. A recording is played to them.
     pub fn is_for_people(&self) -> bool {
         !self.is_data || self.name == "cast"
@@ -103,6 +100,7 @@ pub static WRITERS: [WriterRow; 10] = [
         name: "text",
         about: "plain text",
         is_data: false,
+        is_page: false,
         ending: "txt",
         make: |format| format.terminal(Paint::Plain),
     },
@@ -110,6 +108,7 @@ pub static WRITERS: [WriterRow; 10] = [
         name: "ansi",
         about: "text with colours",
         is_data: false,
+        is_page: false,
         ending: "txt",
         make: |format| format.terminal(format.paint()),
     },
@@ -117,6 +116,7 @@ pub static WRITERS: [WriterRow; 10] = [
         name: "log",
         about: "one line an event, for the logs of CI services",
         is_data: false,
+        is_page: false,
         ending: "log",
         make: |format| format.log(),
     },
@@ -124,6 +124,7 @@ pub static WRITERS: [WriterRow; 10] = [
         name: "markdown",
         about: "for pull requests, notes and chats",
         is_data: false,
+        is_page: true,
         ending: "md",
         make: |format| format.logged(Markdown::new(format.page_options())),
     },
@@ -131,6 +132,7 @@ pub static WRITERS: [WriterRow; 10] = [
         name: "slack",
         about: "a message for Slack, in its mrkdwn",
         is_data: false,
+        is_page: true,
         ending: "txt",
         make: |format| format.logged(slack::message(format.page_options())),
     },
@@ -138,6 +140,7 @@ pub static WRITERS: [WriterRow; 10] = [
         name: "html",
         about: "one page that needs nothing else, for browsers",
         is_data: false,
+        is_page: true,
         ending: "html",
         // Its policy lets it show what is in it and nothing else, so it has its pictures within.
         make: |format| {
@@ -150,6 +153,7 @@ pub static WRITERS: [WriterRow; 10] = [
         name: "cast",
         about: "a recording of a terminal, for the asciinema player",
         is_data: true,
+        is_page: false,
         ending: "cast",
         make: |format| format.cast(),
     },
@@ -157,6 +161,7 @@ pub static WRITERS: [WriterRow; 10] = [
         name: "json",
         about: "what is said: entries, one object a line",
         is_data: true,
+        is_page: false,
         ending: "ndjson",
         make: |format| format.entries(Json),
     },
@@ -164,6 +169,7 @@ pub static WRITERS: [WriterRow; 10] = [
         name: "items",
         about: "what is: typed items, one object a line",
         is_data: true,
+        is_page: false,
         ending: "ndjson",
         make: |_| FormatOutput::Items,
     },
@@ -171,6 +177,7 @@ pub static WRITERS: [WriterRow; 10] = [
         name: "roles",
         about: "text with its roles marked, for tests",
         is_data: false,
+        is_page: false,
         ending: "txt",
         make: |format| format.terminal(Paint::Roles),
     },

@@ -50,7 +50,7 @@ impl BlessArgs {
             let done = if self.dry_run {
                 outcome.refusal(&cell.case.choices.expect).map_or(Ok(()), Err)
             } else {
-                cell.accept(&outcome)
+                cell.bless(&outcome)
             };
             let line = match done {
                 Ok(()) => {

@@ -124,7 +124,7 @@ fn ask_all(open: &[(&Cell, Outcome)], mut style: ReportStyle) -> Result<Tally, u
         };
         let mut page = StdoutPage::new();
         match decision {
-            Decision::Accept => match cell.accept(outcome) {
+            Decision::Accept => match cell.bless(outcome) {
                 Ok(()) => {
                     let _ = writeln!(page, "accepted {name}");
                     tally.accepted += 1;

@@ -4,8 +4,8 @@
 
 use crate::dialect::tool_name;
 use crate::entry::{Block, Line, ListItem, Point, Span, View};
-use crate::formatter::changes::FileDiff;
-use crate::formatter::file_changes::ChangedFiles;
+use crate::formatter::changed_files::ChangedFiles;
+use crate::formatter::file_diff::FileDiff;
 use crate::formatter::generic::{self, is_short};
 use crate::formatter::standard::ItemContext;
 use crate::formatter::{figures, tools};

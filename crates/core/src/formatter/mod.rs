@@ -13,8 +13,8 @@ pub mod figures;
 pub mod standard;
 
 mod calls;
-mod changes;
-mod file_changes;
+mod changed_files;
+mod file_diff;
 mod generic;
 mod notices;
 mod outcome;
@@ -109,5 +109,5 @@ pub trait Formatter: Send {
 
 /// Finds what changed from `old` to `new`. With `context`, only that many kept lines stand around a change.
 pub fn hunks(old: &str, new: &str, context: Option<usize>) -> Vec<Hunk> {
-    changes::FileDiff::between(old, new, context).into_hunks()
+    file_diff::FileDiff::between(old, new, context).into_hunks()
 }

@@ -63,7 +63,7 @@ impl Cell {
     ///
     /// Nothing is accepted that failed: a law that is broken, an input that is no stream, a plugin's error that is
     /// not expected. And nothing is written over a conflict or outside of the case's folder.
-    pub fn accept(&self, outcome: &Outcome) -> Result<(), String> {
+    pub fn bless(&self, outcome: &Outcome) -> Result<(), String> {
         if let Some(reason) = outcome.refusal(&self.case.choices.expect) {
             return Err(reason);
         }

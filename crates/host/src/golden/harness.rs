@@ -74,7 +74,7 @@ fn try_cell(checker: &Checker, cell: &Cell, blesses: bool) -> Result<(), Failed>
         return Ok(());
     }
     if blesses {
-        return cell.accept(&outcome).map_err(Failed::from);
+        return cell.bless(&outcome).map_err(Failed::from);
     }
     Err(told(cell, &outcome).into())
 }

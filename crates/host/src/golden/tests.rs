@@ -51,7 +51,7 @@ fn a_case_is_new_then_accepted_then_good_then_different() {
     assert_eq!(cells.iter().map(|cell| cell.name.as_str()).collect::<Vec<_>>(), ["a/b/default.text"]);
     let outcome = cells[0].check();
     assert_eq!((outcome.text.as_str(), &outcome.expected, outcome.is_good()), ("  Hello\n", &None, false));
-    cells[0].accept(&outcome).unwrap();
+    cells[0].bless(&outcome).unwrap();
     assert!(cells[0].check().is_good());
     fs::write(&cells[0].file, "  Hallo\n").unwrap();
     let outcome = cells[0].check();

@@ -11,18 +11,17 @@
 //! each item is told: what fails is told by the layer below, and the user learns of it once.
 
 pub mod api;
-mod kept_state;
-pub mod luau_types;
-
 mod block;
 mod call_faults;
 mod current;
 mod dialect;
 mod exact;
 mod item;
+mod kept_state;
+mod larger_blocks;
 pub(crate) mod layers;
+pub mod luau_types;
 mod new_items;
-mod parts;
 mod plugin;
 mod plugins;
 mod prose;
@@ -31,7 +30,7 @@ pub mod reference;
 mod scripts;
 mod shell;
 mod spell;
-mod tables;
+mod view_to_lua;
 mod vm;
 pub(crate) mod writer;
 

@@ -20,7 +20,7 @@ use super::kept_state::Memory;
 use super::layers::{FieldAnswer, HookEvent, Ladder, LadderStep, Viewed, Who};
 use super::plugin::Running;
 use super::plugins::{Plugins, assert_on_thread};
-use super::tables::to_lua;
+use super::view_to_lua::to_lua;
 use super::vm::Stop;
 use crate::tools::amend::{About, Amended, Amender, Answers, Argument, Given, SHORT};
 use crate::tools::field::ToolField;

@@ -25,7 +25,7 @@ use super::layers::Who;
 use super::plugin::{Running, check_keys, check_name};
 use super::plugins::Plugins;
 use super::prose;
-use super::tables;
+use super::view_to_lua;
 use super::vm::bounded;
 
 /// What a script may spell: blocks by their type, parts of Markdown, and what stands around them.
@@ -321,9 +321,9 @@ impl WriterState {
 
     /// A block in which what the script spells is spelled; `None` if that is nothing.
     fn spelled_block(&self, block: &Block, w: Option<&Table>) -> Option<Block> {
-        let part = tables::name(block);
+        let part = view_to_lua::name(block);
         if let (Some(function), Some(plugin)) = (self.asked(part), self.plugin()) {
-            let said = bounded(plugin.lua(), || tables::block(plugin.lua(), block)).ok();
+            let said = bounded(plugin.lua(), || view_to_lua::block(plugin.lua(), block)).ok();
             let said = said.and_then(|table| self.ask(part, function, Value::Table(table), w));
             if let Some(said) = said {
                 return as_block(said);
@@ -360,13 +360,14 @@ impl WriterState {
             let said = self.plugin().and_then(|plugin| match &part {
                 prose::MarkdownPart::Heading { level, text, .. } => {
                     let table =
-                        bounded(plugin.lua(), || tables::heading(plugin.lua(), *level, text, role)).ok()?;
+                        bounded(plugin.lua(), || view_to_lua::heading(plugin.lua(), *level, text, role))
+                            .ok()?;
                     self.ask("heading", heading?, Value::Table(table), w)
                 }
                 prose::MarkdownPart::Code { lang, text, .. } => {
                     let (text, lang) = (text.clone(), lang.clone());
                     let block = Block::Code { text, lang, start: None, role: role.clone() };
-                    let table = bounded(plugin.lua(), || tables::block(plugin.lua(), &block)).ok()?;
+                    let table = bounded(plugin.lua(), || view_to_lua::block(plugin.lua(), &block)).ok()?;
                     self.ask("code", code?, Value::Table(table), w)
                 }
                 prose::MarkdownPart::Other(_) => None,
@@ -425,7 +426,7 @@ impl WriterState {
     fn inlines(&self, lua: &Lua, value: &Value) -> mlua::Result<String> {
         let facts = Facts::default();
         let reader = AnswerReader::new(lua, &facts, &Line::default);
-        let line = tables::as_line(lua, value)?;
+        let line = view_to_lua::as_line(lua, value)?;
         let line = reader.line(&line, &Role::of("text")).map_err(mlua::Error::runtime)?;
         let text: String = line
             .spans
@@ -497,7 +498,7 @@ fn bare(view: View) -> Entry {
 
 /// The title of an entry as a script sees it.
 fn title_table(lua: &Lua, entry: &Entry) -> mlua::Result<Table> {
-    let table = tables::line_to_lua(lua, &entry.view.title)?;
+    let table = view_to_lua::line_to_lua(lua, &entry.view.title)?;
     table.raw_set("type", "title")?;
     head(&table, entry)?;
     Ok(table)
@@ -507,15 +508,15 @@ fn title_table(lua: &Lua, entry: &Entry) -> mlua::Result<Table> {
 fn entry_table(lua: &Lua, node: &Node) -> mlua::Result<Table> {
     let Node { entry, relation, .. } = node;
     let of = match relation {
-        Relation::Apart(title) => Some(tables::line_to_lua(lua, title)?),
+        Relation::Apart(title) => Some(view_to_lua::line_to_lua(lua, title)?),
         _ => None,
     };
     let table = lua.create_table()?;
     head(&table, entry)?;
     table.raw_set("id", entry.id.as_str())?;
     table.raw_set("parent", entry.parent.as_ref().map(Id::as_str))?;
-    table.raw_set("title", tables::line_to_lua(lua, &entry.view.title)?)?;
-    table.raw_set("blocks", tables::to_lua(lua, &View::of(entry.view.body.clone()))?)?;
+    table.raw_set("title", view_to_lua::line_to_lua(lua, &entry.view.title)?)?;
+    table.raw_set("blocks", view_to_lua::to_lua(lua, &View::of(entry.view.body.clone()))?)?;
     table.raw_set("of", of)?;
     Ok(table)
 }

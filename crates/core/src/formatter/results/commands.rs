@@ -4,8 +4,8 @@ use memchr::memmem;
 
 use super::{FAILED, ResultContext, holds};
 use crate::entry::{Block, Line, View};
-use crate::formatter::changes::FileDiff;
 use crate::formatter::figures;
+use crate::formatter::file_diff::FileDiff;
 use crate::item::FactRef;
 use crate::text::Text;
 

@@ -224,7 +224,7 @@ fn what_a_script_says_of_foreign_text_is_no_command_to_ci() {
     // Of a writer for logs, what stands within what the base writes is none either.
     for log in ["", "log = true,"] {
         let looks = Looks { ci: Ci::Github, ..Looks::default() };
-        let pack = Pack::from_source("said.lua", &source.replace("LOG", log));
+        let pack = Pack::from_source("said.lua", source.replace("LOG", log));
         let engine = Engine::builder().pack(pack).writer("said").looks(looks);
         let ran = ran(&engine.build().unwrap(), &[&reply("::error::forged ##[group]x")]);
         assert!(ran.text.contains("forged"), "{}", ran.text);

@@ -2,8 +2,8 @@
 
 use crate::entry::{Block, Line};
 use crate::formatter::calls::CallContext;
-use crate::formatter::changes::FileDiff;
 use crate::formatter::figures;
+use crate::formatter::file_diff::FileDiff;
 use crate::formatter::generic::is_short;
 use crate::formatter::standard::ItemContext;
 use crate::item::FactRef;
