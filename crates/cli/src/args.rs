@@ -71,6 +71,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto, help_heading = "How it looks")]
     pub(crate) color: When,
 
+    /// Show replies and calls while they are written: on a terminal by repainting (auto), with --to json as updates
+    /// (always)
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = WhenLive::Auto, help_heading = "How it looks")]
+    pub(crate) live: WhenLive,
+
     /// Wrap at this many columns; 0 doesn't wrap
     #[arg(long, value_name = "N", value_parser = number, allow_negative_numbers = true, help_heading = "How it looks")]
     pub(crate) width: Option<usize>,
@@ -165,6 +170,18 @@ pub(crate) enum ProgramCommand {
     },
     /// Write the manual page
     Man,
+}
+
+/// Whether what grows is shown while it does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WhenLive {
+    /// On a terminal; for programs each line is written once
+    #[default]
+    Auto,
+    /// On a terminal, and with --to json as updates
+    Always,
+    /// What is shown is whole
+    Never,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -37,7 +37,7 @@ use std::sync::Arc;
 
 use streamfmt::{Engine, Files, Looks, Problems};
 
-use crate::args::{Args, ProgramCommand};
+use crate::args::{Args, ProgramCommand, WhenLive};
 use crate::assets::Assets;
 use crate::format::{FormatRun, RunEngines};
 use crate::input::InputSource;
@@ -102,6 +102,13 @@ fn run() -> Result<u8, u8> {
         });
         return Err(USAGE);
     }
+    if let Some(format) = never_live(&engine).filter(|_| args.live == WhenLive::Always) {
+        tell(&format!(
+            "--live always: {format} can't be changed once it is written; ansi and text can on a terminal, and --to json \
+             becomes updates"
+        ));
+        return Err(USAGE);
+    }
     choice::announce(&engine);
     let also = also::engines(&args, &engine).ok_or(USAGE)?;
     let mut watch = args.watch.then(|| Watch::new(&build, &engine));
@@ -147,6 +154,12 @@ fn engine(
         builder = builder.keep_pictures(assets.keeper());
     }
     builder.build()
+}
+
+/// The output format, if it can't show what is still being written.
+fn never_live(engine: &Engine) -> Option<&str> {
+    let plugin = engine.plugin_writer().map(|(name, _)| name);
+    plugin.or(Some(engine.writer().name).filter(|name| !["ansi", "text", "json"].contains(name)))
 }
 
 /// What a command writes.

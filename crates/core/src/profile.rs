@@ -172,6 +172,21 @@ impl Ci {
     }
 }
 
+/// How what grows is shown where what was shown can be replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Live {
+    /// Looks a second: how often what has grown is formatted and shown. From 1 to 1,000.
+    pub rate: u32,
+    /// Whether anything may move that stands for work going on, such as a spinner.
+    pub motion: bool,
+}
+
+impl Default for Live {
+    fn default() -> Self {
+        Self { rate: 20, motion: true }
+    }
+}
+
 /// Names a group of items in `--only` and `--hide`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selector {
@@ -310,6 +325,8 @@ pub struct Profile {
     pub tools: Vec<ToolLimits>,
     /// How it is laid out.
     pub layout: Layout,
+    /// How it is shown while it grows.
+    pub live: Live,
     /// What is left out.
     pub filter: Filter,
     /// What is masked in whatever is written.

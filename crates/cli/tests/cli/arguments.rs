@@ -53,6 +53,14 @@ fn wrong_options_are_told_in_one_line_with_a_way_out() {
         ("--profile reveiw s.jsonl", "--profile: there is no profile \"reveiw\" (did you mean \"review\"?)"),
         ("--set detial=full s.jsonl", "there is no key \"detial\" (did you mean \"detail\"?)"),
         ("--theme drak --color always s.jsonl", "(did you mean \"dark\"?)"),
+        ("--live often s.jsonl", "--live can't be \"often\" (one of: auto, always, never)"),
+        (
+            "--live always --to html s.jsonl",
+            "--live always: html can't be changed once it is written; ansi and text can on a terminal, and --to json \
+             becomes updates",
+        ),
+        ("--live always --to items s.jsonl", "--live always: items can't be changed once it is written"),
+        ("--set live.rate=0 s.jsonl", "live.rate"),
     ] {
         let outcome = folder.run(arguments);
         assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(2), ""), "{arguments}: {outcome:?}");

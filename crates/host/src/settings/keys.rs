@@ -243,6 +243,18 @@ pub static KEYS: &[Key<Settings>] = &[
         form: ValueForm::Flag(|s, on| s.profile.layout.bare = on),
     },
     Key {
+        name: "live.rate",
+        about: "looks a second at what is still being written, where it is shown live",
+        form: ValueForm::Number(1, 1_000, |s, looks| {
+            s.profile.live.rate = u32::try_from(looks).unwrap_or(s.profile.live.rate);
+        }),
+    },
+    Key {
+        name: "live.motion",
+        about: "let marks of work that goes on move",
+        form: ValueForm::Flag(|s, on| s.profile.live.motion = on),
+    },
+    Key {
         name: "redact.secrets",
         about: "mask tokens, keys and passwords in whatever is written",
         form: ValueForm::Flag(|s, on| s.profile.redaction.secrets = on),
