@@ -48,6 +48,7 @@ fn main() {
         layout: Layout { glyphs, ..Layout::default() },
         timestamps: None,
         hang: 0,
+        text_end: None,
     });
     let mut out = String::new();
     for node in nodes() {

@@ -130,7 +130,7 @@ pub struct Outline {
 }
 
 /// What is done with each node, once it is known what comes before it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct NodePlacement {
     options: OutlineOptions,
     /// The call that was the last node, if its result may come right below it.
@@ -145,7 +145,7 @@ struct NodePlacement {
 }
 
 /// A call that started a sub-agent.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct SubagentStart {
     call: Id,
     /// The call that it is itself inside of.
@@ -182,6 +182,32 @@ impl Outline {
                 pairs.push(entry, &mut |entry, result| end.node(entry, result, title_of, each));
             }
         }
+    }
+
+    /// The nodes that aren't given out yet: what waits, and behind it entries that still grow.
+    pub fn open_nodes(
+        &self,
+        growing: impl IntoIterator<Item = Box<Entry>>,
+        title_of: TitleOf<'_>,
+    ) -> Vec<Node> {
+        let mut end = self.end.clone();
+        let mut nodes = Vec::new();
+        let mut each = |part| match part {
+            DocumentPart::Node(node) => nodes.push(node),
+            DocumentPart::Answer(answer) => nodes.extend(answer.nodes),
+            DocumentPart::Enter(_) | DocumentPart::Leave => {}
+        };
+        for (entry, result) in self.pairs.iter().flat_map(Pairing::waiting) {
+            let [entry, result] = [Some(entry), result].map(|entry| entry.cloned().map(Box::new));
+            if let Some(entry) = entry {
+                end.node(entry, result, title_of, &mut each);
+            }
+        }
+        for entry in growing {
+            end.node(entry, None, title_of, &mut each);
+        }
+        end.finish(&mut each);
+        nodes
     }
 
     /// Ends the document: gives out what waited.

@@ -14,6 +14,7 @@
 
 mod decode;
 mod format;
+mod open;
 mod session;
 mod write;
 
@@ -24,6 +25,7 @@ use crate::dialect::DialectPlugin;
 use crate::formatter::Formatter;
 use crate::frame::{Frame, Framer};
 use crate::item::{Fact, Item, Kind};
+use crate::outline::Node;
 use crate::profile::Profile;
 use crate::reading::{LineReader, LineReading};
 use crate::session::{Facts, Session};
@@ -32,6 +34,7 @@ use crate::writer::Writer;
 pub use crate::outline::Update;
 pub use crate::report::Report;
 pub use decode::{DecodeStage, DecodedStep, Pieces, Subagents};
+pub use open::OpenNodes;
 pub use session::SessionStage;
 pub use write::{FormattedPart, WriteStage};
 
@@ -112,6 +115,9 @@ pub struct Setup {
     pub output: Output,
     /// Whether the whole input is there already, so that nobody waits for a call before its result comes.
     pub is_whole: bool,
+    /// Whether what waits or grows in the main output is shown meanwhile ([`Pipeline::open_nodes`]). So nobody waits for a call
+    /// either.
+    pub shows_open: bool,
     /// Where the files of a history's sub-agents are found.
     pub subagents: Option<Subagents>,
     /// Decides anew what is shown and how, once it is known whose stream it is.
@@ -239,12 +245,13 @@ impl Pipeline {
             profile,
             output,
             is_whole,
+            shows_open,
             subagents,
             settle,
             mut is_thread_bound,
             also,
         } = setup;
-        let (stage, writer) = FormatStage::new(profile, output, is_whole, 0);
+        let (stage, writer) = FormatStage::new(profile, output, is_whole || shows_open, 0);
         let mut session_stage = SessionStage::new(stage, settle, dialect.as_deref());
         let mut write_stage = WriteStage::new(writer);
         for (number, sink) in (1..).zip(also) {
@@ -325,6 +332,25 @@ impl Pipeline {
             &mut self.stages;
         let new = stage.replace(profile, output, writer, session);
         new.map_or(Ok(()), |new| write_stage.replace(new, out))
+    }
+
+    /// What the main output doesn't show for good yet: entries that wait for what belongs to them, items that grow, as they are now,
+    /// and sub-agents at work, each by the title of its call. In the order in which they would come. For a writer, and only what
+    /// [`Setup::shows_open`] asks for.
+    pub fn open_nodes(&mut self) -> OpenNodes {
+        let SessionStage { session, stage, .. } = &mut self.stages.session_stage;
+        stage.open_nodes(session)
+    }
+
+    /// Writes nodes as they would stand behind what the main output has written, and forgets it again: see
+    /// [`Writer::preview`].
+    pub fn preview(&mut self, nodes: &[Node], rows: usize, out: &mut dyn Write) -> fmt::Result {
+        self.stages.write_stage.preview(nodes, rows, out)
+    }
+
+    /// From here on, rows of the main output are wrapped at this width, if they are wrapped at all.
+    pub fn set_width(&mut self, columns: usize) {
+        self.stages.write_stage.set_width(columns);
     }
 
     /// The number of the last line that was read: what was shown at it is the same in every process, at any pace.

@@ -114,6 +114,8 @@ pub struct Layout {
     pub ci: Ci,
     /// Whether results wait to be put under their calls.
     pub pairs: Pairs,
+    /// Who breaks lines into rows on a terminal.
+    pub wrap: Wrap,
 }
 
 impl Default for Layout {
@@ -127,6 +129,7 @@ impl Default for Layout {
             bare: false,
             ci: Ci::None,
             pairs: Pairs::Auto,
+            wrap: Wrap::Hard,
         }
     }
 }
@@ -148,6 +151,16 @@ pub enum Pairs {
     Always,
     /// Never: everything is written when it is complete, and what is apart from its call names it.
     Never,
+}
+
+/// Who breaks lines into rows, where there is a width.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wrap {
+    /// We do, between words, and each row keeps its margin.
+    #[default]
+    Hard,
+    /// The terminal does: a line is copied from it as one line.
+    Soft,
 }
 
 /// The CI service whose log rows are written for. Each reads commands from the output, so in all but the first no

@@ -116,6 +116,16 @@ impl Session {
         self.open.get(id).map(|item| &**item)
     }
 
+    /// The items that may still grow, the oldest first.
+    pub fn open_items(&self) -> impl Iterator<Item = &Item> {
+        self.open.values().map(|item| &**item)
+    }
+
+    /// The calls of sub-agents that are still at work, in no order.
+    pub fn running_agents(&self) -> impl Iterator<Item = &Item> {
+        self.calls.running_agents()
+    }
+
     /// How many sub-agents an item of `parent` is inside of.
     pub fn depth(&self, parent: Option<&Id>) -> u16 {
         match parent {

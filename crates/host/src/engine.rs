@@ -95,6 +95,7 @@ impl Engine {
             profile,
             output,
             is_whole: false,
+            shows_open: false,
             subagents: None,
             settle,
             is_thread_bound,
@@ -239,6 +240,11 @@ impl Engine {
     /// Which profile is used, and why; what a switch by the stream may choose instead is left aside.
     pub fn choice(&self) -> &ProfileChoice {
         &self.choice
+    }
+
+    /// Columns at which rows are wrapped, if they are.
+    pub fn width(&self) -> Option<usize> {
+        self.looks.width
     }
 
     /// What is wrong in settings that were found: it was left out. And names of groups that may be mistakes.

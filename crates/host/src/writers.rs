@@ -251,6 +251,7 @@ impl Format<'_> {
             markdown: self.markdown && is_ansi,
             timestamps: self.timestamps.then(|| self.zone()),
             hang: 0,
+            text_end: None,
         }
     }
 

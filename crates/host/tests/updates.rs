@@ -6,7 +6,7 @@
 #[expect(dead_code, reason = "the laws use more of it")]
 mod recordings;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use streamfmt::core::dialect::{Decoder, DialectPlugin, Input, set_action};
@@ -300,4 +300,56 @@ fn streamed(id: &str, text: &str) -> Vec<String> {
 fn whole(id: &str, text: &str) -> String {
     let message = json!({"id": id, "role": "assistant", "content": [{"type": "text", "text": text}]});
     format!("{}\n", json!({"type": "assistant", "message": message, "session_id": "s", "uuid": id}))
+}
+
+/// Gives the ids of what is written.
+struct Written(std::sync::mpsc::Sender<Id>);
+
+impl Writer for Written {
+    fn node(&mut self, node: &Node, _: &mut dyn std::fmt::Write) -> std::fmt::Result {
+        node.entries().for_each(|entry| drop(self.0.send(entry.id.clone())));
+        Ok(())
+    }
+}
+
+#[test]
+fn what_is_not_written_yet_is_open() {
+    let engine = engine("full");
+    let mut compared = 0;
+    for recording in recordings() {
+        for (name, bytes) in recording.forms() {
+            let (send, written) = std::sync::mpsc::channel();
+            let output = Output::Entries { formatters: Vec::new(), writer: Box::new(Written(send)) };
+            let mut pipeline = Pipeline::new(Setup { shows_open: true, output, ..engine.setup() });
+            let (mut updating, mut done) = (updating(&engine), BTreeSet::new());
+            let mut shown = BTreeSet::new();
+            for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+                pipeline.push(line, &mut String::new()).unwrap();
+                updating.push(line, &mut String::new()).unwrap();
+                for update in updating.take_updates() {
+                    match update {
+                        Update::Put(entry) => shown.insert(entry.id),
+                        Update::Drop(id) => shown.remove(&id),
+                    };
+                }
+                for id in written.try_iter() {
+                    assert!(done.insert(id.clone()), "{name}: {id} is written twice");
+                }
+                let open = pipeline.open_nodes();
+                let open: Vec<Id> =
+                    open.nodes.iter().flat_map(|node| node.entries().map(|entry| entry.id.clone())).collect();
+                let mut all = done.clone();
+                for id in open {
+                    assert!(all.insert(id.clone()), "{name}: {id} is there twice");
+                }
+                // What was taken back stays where it was written.
+                all.retain(|id| shown.contains(id) || !done.contains(id));
+                assert_eq!(all, shown, "{name}");
+                compared += 1;
+            }
+            pipeline.finish(&mut String::new()).unwrap();
+            assert!(pipeline.open_nodes().nodes.is_empty(), "{name}: all is written in the end");
+        }
+    }
+    assert!(compared > 0, "there are no recordings");
 }

@@ -13,7 +13,7 @@ const MAX_BYTES: usize = 1 << 20;
 const MAX_NODES: usize = 64;
 
 /// Holds back what may be the answer: replies are, if nothing but notices and the outcome comes after them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct HeldReplies {
     nodes: VecDeque<Node>,
     bytes: usize,

@@ -101,6 +101,32 @@ impl Pairing {
         }
     }
 
+    /// What waits, as it would come in the order of the document if nothing more came: each call, and its result if that is
+    /// there.
+    pub(super) fn waiting(&self) -> Vec<(&Entry, Option<&Entry>)> {
+        let mut all = Vec::new();
+        let mut left: Map<&Option<Id>, &Queue> = self.queues.iter().collect();
+        let outermost: Vec<_> = self.queues.keys().filter(|parent| !self.blocks(parent)).collect();
+        for parent in outermost {
+            let mut open: Vec<_> =
+                left.shift_remove(parent).map(|queue| queue.waiting.iter()).into_iter().collect();
+            while let Some(waiting) = open.last_mut() {
+                let Some(WaitingCall { entry, result, .. }) = waiting.next() else {
+                    open.pop();
+                    continue;
+                };
+                all.push((&**entry, result.as_deref()));
+                // What is inside of a call that waits stands behind it.
+                let inside = left.shift_remove(&Some(entry.id.clone()));
+                open.extend(inside.map(|queue| queue.waiting.iter()));
+            }
+        }
+        // Hostile streams nest calls in circles.
+        let circles = left.values().flat_map(|queue| &queue.waiting);
+        all.extend(circles.map(|waiting| (&*waiting.entry, waiting.result.as_deref())));
+        all
+    }
+
     /// Gives out all that waits.
     pub(super) fn end(&mut self, each: TakePair<'_>) {
         while !self.queues.is_empty() {

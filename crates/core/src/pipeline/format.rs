@@ -80,7 +80,7 @@ pub(super) struct FormatStage {
     /// Whether the whole input is there already.
     is_whole: bool,
     /// Lies apart, so that it can be taken out for a while without being moved.
-    outline: Option<Box<Outline>>,
+    pub(super) outline: Option<Box<Outline>>,
     /// The titles of the calls that were said last, by the hashes of their ids: what is apart from one of them names it so.
     titles: VecDeque<(u64, Line)>,
     /// The record at hand, if a formatter says something of it in place of its items.
@@ -216,7 +216,7 @@ impl FormatStage {
     }
 
     /// Does something of which nothing is to be counted: it is counted elsewhere.
-    fn uncounted<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
+    pub(super) fn uncounted<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
         let failures = std::mem::take(&mut self.failures);
         let noted = self.redactor.as_ref().map(|redactor| redactor.noted().clone());
         let result = work(self);
@@ -510,7 +510,7 @@ impl FormatStage {
     }
 
     /// What is said of an item, cut to the limits. The error is the rule that hides it.
-    fn entry(&mut self, item: &Item, session: &Session) -> Result<Box<Entry>, &'static str> {
+    pub(super) fn entry(&mut self, item: &Item, session: &Session) -> Result<Box<Entry>, &'static str> {
         self.admits(item)?;
         let view = self.view(item, session).ok_or(item.kind.name())?;
         if view.is_empty() {
@@ -572,7 +572,7 @@ impl FormatStage {
     }
 
     /// The title of a call, masked, if the call is remembered. What it takes to make it anew is the call's.
-    fn title_of(&mut self, call: &Id, session: &Session) -> Option<Line> {
+    pub(super) fn title_of(&mut self, call: &Id, session: &Session) -> Option<Line> {
         let known = session.call(call)?;
         if let Some((_, title)) = self.titles.iter().rev().find(|(id, _)| *id == call.hash()) {
             return Some(title.clone());

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 use std::ops::ControlFlow;
 
-use crate::outline::DocumentPart;
+use crate::outline::{DocumentPart, Node};
 use crate::writer::Writer;
 
 use super::TakeText;
@@ -78,6 +78,18 @@ impl WriteStage {
     pub(super) fn replace(&mut self, writer: Box<dyn Writer>, out: &mut dyn Write) -> fmt::Result {
         let before = self.output_writer.writer.replace(writer);
         before.map_or(Ok(()), |mut before| before.end(out))
+    }
+
+    /// See [`super::Pipeline::preview`].
+    pub(super) fn preview(&mut self, nodes: &[Node], rows: usize, out: &mut dyn Write) -> fmt::Result {
+        self.output_writer.writer.as_deref_mut().map_or(Ok(()), |writer| writer.preview(nodes, rows, out))
+    }
+
+    /// See [`super::Pipeline::set_width`].
+    pub(super) fn set_width(&mut self, columns: usize) {
+        if let Some(writer) = &mut self.output_writer.writer {
+            writer.set_width(columns);
+        }
     }
 
     /// Writes what stands after the last entry of the main output.

@@ -49,6 +49,12 @@ impl OpenCalls {
         self.calls.get(id).or_else(started).map(|call| &*call.item)
     }
 
+    /// Those that have started a sub-agent which is still at work.
+    pub(super) fn running_agents(&self) -> impl Iterator<Item = &Item> {
+        let calls = self.calls.values().map(|call| &*call.item);
+        calls.filter(|call| call.action == Some(Action::Delegate))
+    }
+
     /// How many there are, forgotten ones included.
     pub(super) fn count(&self) -> u64 {
         self.calls.len() as u64 + self.forgotten

@@ -61,6 +61,19 @@ pub trait Writer: Send {
         let _ = out;
         Ok(())
     }
+
+    /// Writes nodes that aren't done, as they would stand behind what was written, from the start of a row to the end of one, and
+    /// forgets that it did. Of long texts only what may be in the last `rows` rows need be written. A writer that can't do that
+    /// writes nothing.
+    fn preview(&mut self, nodes: &[Node], rows: usize, out: &mut dyn fmt::Write) -> fmt::Result {
+        let _ = (nodes, rows, out);
+        Ok(())
+    }
+
+    /// From here on, rows that are wrapped are wrapped at this many columns.
+    fn set_width(&mut self, columns: usize) {
+        let _ = columns;
+    }
 }
 
 impl Writer for Box<dyn Writer> {
@@ -90,6 +103,14 @@ impl Writer for Box<dyn Writer> {
 
     fn end(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
         (**self).end(out)
+    }
+
+    fn preview(&mut self, nodes: &[Node], rows: usize, out: &mut dyn fmt::Write) -> fmt::Result {
+        (**self).preview(nodes, rows, out)
+    }
+
+    fn set_width(&mut self, columns: usize) {
+        (**self).set_width(columns);
     }
 }
 

@@ -30,7 +30,7 @@ use jiff::tz::TimeZone;
 use crate::entry::{Block, Entry, Line, Span, View};
 use crate::item::Kind;
 use crate::outline::{Group, Node, Relation};
-use crate::profile::Layout;
+use crate::profile::{Layout, Wrap};
 use crate::text::Text;
 use crate::theme::{ColorDepth, Glyphs, Style, Theme};
 use crate::writer::{Wants, Writer, page};
@@ -44,6 +44,9 @@ const MIN_WIDTH: usize = 20;
 
 /// Deeper sub-agents stand no further in.
 const MAX_NEST: u16 = 8;
+
+/// Bytes of a text that are laid out for each row that is wanted of its end: what is longer than a row is wrapped.
+const BYTES_OF_ROW: usize = 256;
 
 /// Columns of a time and the blank behind it.
 const TIME: usize = 9;
@@ -87,6 +90,8 @@ pub struct Look {
     pub timestamps: Option<TimeZone>,
     /// Columns that the further rows of a title without a mark are set in, where titles begin in column 0.
     pub hang: usize,
+    /// Bytes at the end of a longer text that alone are laid out, if not all of it is.
+    pub text_end: Option<usize>,
 }
 
 impl Look {
@@ -129,6 +134,8 @@ pub struct Terminal {
     before: Option<LastTerminalEntry>,
     /// Columns of the row that a call left open for its result.
     open: Option<usize>,
+    /// Columns at which the rows of a preview are wrapped; of the others too, unless the terminal breaks those.
+    screen: Option<usize>,
 }
 
 /// What the next entry needs to know of the one before.
@@ -148,7 +155,11 @@ impl Terminal {
             // What takes more than half of a row is not set in at all, and a body stands in twice the margin.
             look.layout.margin = look.layout.margin.min(width.max(MIN_WIDTH) / 4);
         }
-        Self { look, buffers: RowBuffers::default(), before: None, open: None }
+        let screen = look.width;
+        if look.layout.wrap == Wrap::Soft {
+            look.width = None;
+        }
+        Self { look, buffers: RowBuffers::default(), before: None, open: None, screen }
     }
 }
 
@@ -164,6 +175,22 @@ impl Writer for Terminal {
 
     fn end(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
         if self.open.take().is_some() { out.write_char('\n') } else { Ok(()) }
+    }
+
+    fn preview(&mut self, nodes: &[Node], rows: usize, out: &mut dyn fmt::Write) -> fmt::Result {
+        let written = (self.before, self.open.take(), self.look.width);
+        self.look.width = self.screen;
+        self.look.text_end = Some(rows.saturating_mul(BYTES_OF_ROW));
+        let previewed = nodes.iter().try_for_each(|node| self.node(node, out)).and_then(|()| self.end(out));
+        (self.before, self.open, self.look.width) = written;
+        self.look.text_end = None;
+        previewed
+    }
+
+    fn set_width(&mut self, columns: usize) {
+        for width in [&mut self.look.width, &mut self.screen].into_iter().flatten() {
+            *width = columns;
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 mod read;
 
 use streamfmt_core::item::Kind;
-use streamfmt_core::profile::{Ci, Detail, Keep, Pairs, Selector, ToolLimits};
+use streamfmt_core::profile::{Ci, Detail, Keep, Pairs, Selector, ToolLimits, Wrap};
 use streamfmt_core::theme::Glyphs;
 
 use super::document::Spot;
@@ -235,6 +235,14 @@ pub static KEYS: &[Key<Settings>] = &[
             ("auto", |s| s.profile.layout.pairs = Pairs::Auto),
             ("always", |s| s.profile.layout.pairs = Pairs::Always),
             ("never", |s| s.profile.layout.pairs = Pairs::Never),
+        ]),
+    },
+    Key {
+        name: "layout.wrap",
+        about: "break lines into rows between words (hard), or leave that to the terminal, so that a line is copied as one (soft)",
+        form: ValueForm::Word(&[
+            ("hard", |s| s.profile.layout.wrap = Wrap::Hard),
+            ("soft", |s| s.profile.layout.wrap = Wrap::Soft),
         ]),
     },
     Key {

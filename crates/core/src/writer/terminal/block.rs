@@ -126,6 +126,14 @@ impl TerminalBlocks<'_, '_> {
         if text.is_empty() {
             return;
         }
+        let end;
+        let text = match self.writer.look().text_end {
+            Some(bytes) if text.len() > bytes => {
+                end = end_of(text, bytes);
+                &*end
+            }
+            _ => text,
+        };
         if self.writer.look().markdown && commonmark::is_sane(text) {
             prose::write(self, text, role);
         } else {
@@ -231,6 +239,25 @@ impl TerminalBlocks<'_, '_> {
             (lines, _) => write!(text, "{}{more} lines", &*figures::count(lines)),
         };
         self.writer.line(&[look.piece("elided", &text)], 0);
+    }
+}
+
+/// The last bytes of Markdown, from the beginning of a paragraph on, or of a line if there is none. Code that was begun before
+/// is begun again.
+fn end_of(text: &str, bytes: usize) -> Cow<'_, str> {
+    let from = (text.len().saturating_sub(bytes)..=text.len()).find(|&at| text.is_char_boundary(at));
+    let from = from.unwrap_or(text.len());
+    let behind = |end: &str| text[from..].find(end).map(|at| from + at + end.len());
+    let (before, end) = text.split_at(behind("\n\n").or_else(|| behind("\n")).unwrap_or(from));
+    let mut fence = None;
+    for line in before.lines() {
+        if ["```", "~~~"].iter().any(|mark| line.trim_start().starts_with(mark)) {
+            fence = if fence.is_some() { None } else { Some(line) };
+        }
+    }
+    match fence {
+        Some(fence) => Cow::Owned([fence, "\n", end].concat()),
+        None => Cow::Borrowed(end),
     }
 }
 
@@ -392,6 +419,15 @@ pub(super) fn digits(number: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_end_of_a_text_begins_at_a_paragraph_and_within_its_code() {
+        assert_eq!(end_of("first\n\nsecond\n\nthird one", 12), "third one");
+        assert_eq!(end_of("```rust\nlet first = 1;\n\nlet second", 14), "```rust\nlet second");
+        assert_eq!(end_of("- one point\n- another", 14), "- another");
+        assert_eq!(end_of("one long line without an end", 6), "an end");
+        assert_eq!(end_of("日本語", 4), "語");
+    }
 
     #[test]
     fn only_harmless_targets_become_links() {

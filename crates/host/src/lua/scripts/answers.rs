@@ -92,5 +92,6 @@ pub(crate) fn plain(margin: usize) -> Terminal {
         markdown: false,
         timestamps: None,
         hang: 0,
+        text_end: None,
     })
 }

@@ -1,0 +1,37 @@
+//! What an output doesn't show for good yet.
+
+use crate::entry::Line;
+use crate::item::Id;
+use crate::outline::Node;
+use crate::session::Session;
+
+use super::format::FormatStage;
+
+/// What isn't shown for good yet; see [`super::Pipeline::open_nodes`].
+#[derive(Clone, Debug, Default)]
+pub struct OpenNodes {
+    /// Entries that wait for what belongs to them, and behind them items that grow, as they are now.
+    pub nodes: Vec<Node>,
+    /// Sub-agents at work, by the ids of the calls that started them, and the titles of these.
+    pub agents: Vec<(Id, Line)>,
+}
+
+impl FormatStage {
+    /// See [`super::Pipeline::open_nodes`].
+    pub(super) fn open_nodes(&mut self, session: &Session) -> OpenNodes {
+        let mut growing = Vec::new();
+        for item in session.open_items() {
+            growing.extend(self.uncounted(|stage| stage.entry(item, session)).ok());
+        }
+        let mut nodes = Vec::new();
+        if let Some(outline) = self.outline.take() {
+            nodes = outline.open_nodes(growing, &mut |call| self.title_of(call, session));
+            self.outline = Some(outline);
+        }
+        let mut running: Vec<_> = session.running_agents().map(|call| (call.line, &call.id)).collect();
+        running.sort_by_key(|(line, _)| *line);
+        let titled =
+            running.into_iter().filter_map(|(_, id)| Some((id.clone(), self.title_of(id, session)?)));
+        OpenNodes { nodes, agents: titled.collect() }
+    }
+}
