@@ -8,7 +8,7 @@ use streamfmt::core::theme::Appearance;
 
 /// Whether the terminal that standard output goes to has a dark or a light background; `None` if it can't be asked or
 /// doesn't answer.
-/// It takes at most half a second.
+/// It takes at most a tenth of a second.
 #[cfg(unix)]
 pub(crate) fn ask() -> Option<Appearance> {
     unix::ask()
@@ -34,7 +34,7 @@ mod unix {
     use terminal_colorsaurus::{QueryOptions, background_color};
 
     /// How long an answer is waited for. One that comes later a shell would take for typing.
-    const PATIENCE: Duration = Duration::from_millis(500);
+    const PATIENCE: Duration = Duration::from_millis(100);
 
     pub(super) fn ask() -> Option<Appearance> {
         let term = env::var("TERM").unwrap_or_default();

@@ -18,6 +18,7 @@ use crate::args::Args;
 use crate::assets::Assets;
 use crate::follow::ReadOutcome;
 use crate::input::{InputSource, OpenInput};
+use crate::live::{self, LiveTerminal, Screen};
 use crate::message::{OK, OUTPUT, PLUGIN, RUN_FAILED, SIGNAL, USAGE, one_line, reason, tell, tell_journal};
 use crate::output::TextOutput;
 use crate::page_folder::Folder;
@@ -25,7 +26,7 @@ use crate::progress::Progress;
 use crate::report;
 use crate::signal::Signals;
 use crate::tee::Tee;
-use crate::watch::Watch;
+use crate::watch::{TICK, Watch};
 
 /// Files larger than this are formatted on several threads.
 const LARGE: u64 = 1024 * 1024;
@@ -53,6 +54,8 @@ pub(crate) struct FormatRun<'a, 'w> {
     tee: Option<Tee>,
     /// Where text goes: the index, between the pages of a folder.
     output: TextOutput,
+    /// Shows below the text what is open, where it is to be shown.
+    live: Option<LiveTerminal>,
     /// Outputs beside it.
     also: Vec<AlsoOutput>,
     folder: Option<Folder>,
@@ -103,6 +106,13 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         if is_again {
             output.clear();
         }
+        let is_on_stdout = first.is_none() && args.tail.is_none();
+        let live = is_on_stdout.then(|| LiveTerminal::wanted(args, &engines.main)).flatten();
+        if live.is_some() {
+            output.put_on(Screen::new(live::reflows()));
+            // Without them only a change of the size is seen later.
+            let _ = signals.catch_terminal();
+        }
         let tee = args.tee.as_deref().filter(|_| !is_again).map(|path| {
             let (tee, message) = Tee::open(path);
             if let Some(message) = message {
@@ -121,6 +131,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             watch,
             tee,
             output,
+            live,
             also,
             folder,
             assets: assets.cloned(),
@@ -161,6 +172,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         let mut setup = self.engines.main.setup();
         // A named file is there as a whole. Standard input may be a pipe the next time, and should look the same then.
         setup.is_whole = input.path().is_some() && matches!(source, OpenInput::File { .. });
+        setup.shows_open = self.live.is_some() && source.size().is_none();
         let also = self.also.iter().zip(self.engines.also);
         setup.also.extend(also.filter_map(|(also, engine)| also.sink(engine)));
         let summary = self.summary_path().map(|path| SummaryFile::new(path, &self.engines.main)).map(
@@ -319,13 +331,17 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         while self.is_wanted() || self.tee.is_some() {
             let is_alone = self.tee.is_none() && self.summary_path().is_none() && self.also.is_empty();
             let watch_output = is_alone && self.args.output.is_none();
-            let step = source.read(&mut self.buffer, self.signals, watch_output, self.watch.is_some())?;
+            let tick = self.watch.is_some().then_some(TICK);
+            let patience = self.live.as_ref().and_then(LiveTerminal::patience);
+            let patience = patience.into_iter().chain(tick).min();
+            let step = source.read(&mut self.buffer, self.signals, watch_output, patience)?;
             if source.size().is_none() {
                 self.renew(pipeline);
             }
             let count = match step {
                 ReadOutcome::End => break,
                 ReadOutcome::Note(message) => {
+                    self.output.step_aside();
                     tell(&message);
                     continue;
                 }
@@ -333,10 +349,13 @@ impl<'a, 'w> FormatRun<'a, 'w> {
                 ReadOutcome::Cut if ends_in_line => {
                     ends_in_line = false;
                     let _ = pipeline.push(b"\n", &mut self.output);
-                    self.flush();
+                    self.pass_on(pipeline, true);
                     continue;
                 }
-                ReadOutcome::Cut | ReadOutcome::Pause => continue,
+                ReadOutcome::Cut | ReadOutcome::Pause => {
+                    self.pass_on(pipeline, false);
+                    continue;
+                }
                 ReadOutcome::Bytes(count) => count,
             };
             let bytes = &self.buffer[..count];
@@ -346,11 +365,27 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             if self.is_wanted() {
                 let bytes = &self.buffer[..count];
                 let _ = pipeline.push(bytes, &mut self.output);
-                self.flush();
+                self.pass_on(pipeline, true);
                 tell_journal(self.engines.main.journal());
             }
         }
         Ok(())
+    }
+
+    /// Passes on what is finished, and where what is open is shown, that too. `is_news`: something has come.
+    fn pass_on(&mut self, pipeline: &mut Pipeline, is_news: bool) {
+        let Self { live, output, signals, .. } = self;
+        match live {
+            Some(live) => {
+                if is_news {
+                    live.note();
+                }
+                live.look(pipeline, output, signals);
+                self.also.iter_mut().for_each(AlsoOutput::flush);
+            }
+            None if is_news => self.flush(),
+            None => {}
+        }
     }
 
     /// The same of a large file, on several threads.

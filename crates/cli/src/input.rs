@@ -10,7 +10,6 @@ use crate::follow::{Follower, ReadOutcome, read_some};
 use crate::message::reason;
 use crate::signal::{Signals, Woken};
 use crate::usage_error::command_meant;
-use crate::watch::TICK;
 
 /// After Ctrl-C the program that we read from may still have something to say. It is waited for this long.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -159,20 +158,20 @@ impl OpenInput {
         }
     }
 
-    /// Reads what comes next. `watch_output`: give up waiting when nobody reads the output any more. `pauses`: say
-    /// so if nothing comes for a while.
+    /// Reads what comes next. `watch_output`: give up waiting when nobody reads the output any more. `patience`: after how long
+    /// without anything to say so; a signal that doesn't end the program says it at once.
     pub(crate) fn read(
         &mut self,
         buffer: &mut [u8],
         signals: &mut Signals,
         watch_output: bool,
-        pauses: bool,
+        patience: Option<Duration>,
     ) -> io::Result<ReadOutcome> {
         match self {
             Self::File { .. } if signals.caught().is_some() => Ok(ReadOutcome::End),
             Self::File { file, .. } => read_some(file, buffer),
-            Self::Pipe(pipe) => read_pipe(pipe, buffer, signals, watch_output, pauses),
-            Self::Growing(follower) => follower.read(buffer, signals, watch_output, pauses),
+            Self::Pipe(pipe) => read_pipe(pipe, buffer, signals, watch_output, patience),
+            Self::Growing(follower) => follower.read(buffer, signals, watch_output, patience.is_some()),
         }
     }
 }
@@ -182,15 +181,16 @@ fn read_pipe(
     buffer: &mut [u8],
     signals: &mut Signals,
     watch_output: bool,
-    pauses: bool,
+    patience: Option<Duration>,
 ) -> io::Result<ReadOutcome> {
     loop {
         if signals.caught().is_some() && !signals.interrupted() {
             return Ok(ReadOutcome::End);
         }
-        let patience = if signals.interrupted() { Some(LAST_WORDS) } else { pauses.then_some(TICK) };
+        let patience = if signals.interrupted() { Some(LAST_WORDS) } else { patience };
         match wait_for(pipe, signals, patience, watch_output)? {
             Woken::Input => return read_some(pipe, buffer),
+            Woken::Signal if signals.caught().is_none() => return Ok(ReadOutcome::Pause),
             Woken::Signal => {}
             Woken::Timeout if !signals.interrupted() => return Ok(ReadOutcome::Pause),
             Woken::Timeout | Woken::Closed => return Ok(ReadOutcome::End),

@@ -15,6 +15,7 @@ mod follow;
 mod format;
 mod golden;
 mod input;
+mod live;
 mod message;
 mod output;
 mod page_folder;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use streamfmt::Tail;
 
+use crate::live::{Screen, ScreenSize};
 use crate::message::{OK, OUTPUT, reason, tell};
 use crate::signal::Signals;
 
@@ -25,6 +26,8 @@ const LOOK: Duration = Duration::from_millis(10);
 /// Takes the text of a pipeline and passes it on.
 pub(crate) struct TextOutput {
     buffer: String,
+    /// What stands below the text, where something does.
+    screen: Option<Screen>,
     tail: Option<Tail>,
     destination: Destination,
     state: OutputState,
@@ -73,7 +76,43 @@ impl TextOutput {
     }
 
     fn to(destination: Destination, tail: Option<Tail>) -> Self {
-        Self { buffer: String::with_capacity(PIECE * 2), tail, destination, state: OutputState::Open }
+        let (buffer, state) = (String::with_capacity(PIECE * 2), OutputState::Open);
+        Self { buffer, screen: None, tail, destination, state }
+    }
+
+    /// From here on, something may stand below the text: see [`TextOutput::show`].
+    pub(crate) fn put_on(&mut self, screen: Screen) {
+        self.screen = Some(screen);
+    }
+
+    /// Whether nothing was given since all was passed on.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.buffer.is_empty()
+    }
+
+    /// Passes on all that was given, and shows these rows below it until more comes.
+    pub(crate) fn show(&mut self, size: ScreenSize, rows: Vec<String>) {
+        let Some(screen) = self.screen.as_mut().filter(|_| matches!(self.state, OutputState::Open)) else {
+            return self.flush();
+        };
+        let mut painted = String::new();
+        screen.paint(size, &self.buffer, rows, &mut painted);
+        self.buffer.clear();
+        let out = self.destination.as_write();
+        let written = out.write_all(painted.as_bytes()).and_then(|()| out.flush());
+        self.judge(written);
+    }
+
+    /// Takes away what stands below the text, so that something else may be written there.
+    pub(crate) fn step_aside(&mut self) {
+        self.flush();
+        let mut painted = String::new();
+        if let Some(screen) = &mut self.screen {
+            screen.step_aside(&mut painted);
+        }
+        let out = self.destination.as_write();
+        let written = out.write_all(painted.as_bytes()).and_then(|()| out.flush());
+        self.judge(written);
     }
 
     /// Why not all of it could be written, if that is so.
@@ -135,7 +174,12 @@ impl TextOutput {
         if !self.is_open() {
             return Err(fmt::Error);
         }
-        if let Some(tail) = &mut self.tail {
+        if let Some(screen) = &mut self.screen {
+            let mut painted = String::new();
+            screen.finish(&self.buffer, &mut painted);
+            let written = write_pieces(&mut self.destination, painted.as_bytes());
+            self.judge(written);
+        } else if let Some(tail) = &mut self.tail {
             tail.write_str(&self.buffer)?;
         } else {
             let written = write_pieces(&mut self.destination, self.buffer.as_bytes());
@@ -158,7 +202,7 @@ impl TextOutput {
 
 impl fmt::Write for TextOutput {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        if text.len() > PIECE && self.tail.is_none() {
+        if text.len() > PIECE && self.tail.is_none() && self.screen.is_none() {
             // It may be of any length: no need for a copy.
             self.pass_on()?;
             let written = write_pieces(&mut self.destination, text.as_bytes());

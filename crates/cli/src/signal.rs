@@ -33,7 +33,7 @@ mod unix {
     use std::time::Duration;
 
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+    use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH, SIGXFSZ};
     use signal_hook::{flag, low_level};
 
     use super::Woken;
@@ -43,6 +43,9 @@ mod unix {
         last: Arc<AtomicUsize>,
         /// A byte comes out of here for each signal: a wait can't miss one that comes just before it.
         bell: UnixStream,
+        ring: UnixStream,
+        /// Whether the program is to stop for a while, once it was asked to say so.
+        stops: Option<Arc<AtomicBool>>,
     }
 
     /// Whether the program was started to outlive its terminal. Where the system doesn't tell, it was.
@@ -70,7 +73,30 @@ mod unix {
             }
             // A file that may not grow any more is then a failure to write, which is told.
             flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
-            Ok(Self { last, bell })
+            Ok(Self { last, bell, ring, stops: None })
+        }
+
+        /// From here on, a wait also ends when the terminal has another size, and when the program is to stop: it stops by
+        /// [`Signals::stop`] then.
+        pub(crate) fn catch_terminal(&mut self) -> io::Result<()> {
+            let stops = Arc::new(AtomicBool::new(false));
+            flag::register(SIGTSTP, Arc::clone(&stops))?;
+            for signal in [SIGTSTP, SIGWINCH, SIGCONT] {
+                low_level::pipe::register(signal, self.ring.try_clone()?)?;
+            }
+            self.stops = Some(stops);
+            Ok(())
+        }
+
+        /// Whether the program is to stop; that is asked once.
+        pub(crate) fn take_stop(&mut self) -> bool {
+            self.stops.as_ref().is_some_and(|stops| stops.swap(false, Ordering::Relaxed))
+        }
+
+        /// Stops the program until it is let go on.
+        pub(crate) fn stop(&self) {
+            // A system that doesn't know how goes on.
+            let _ = low_level::emulate_default_handler(SIGTSTP);
         }
 
         /// The number of the last signal that came.
@@ -145,6 +171,16 @@ mod other {
         pub(crate) fn caught(&self) -> Option<u8> {
             None
         }
+
+        pub(crate) fn catch_terminal(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+
+        pub(crate) fn take_stop(&mut self) -> bool {
+            false
+        }
+
+        pub(crate) fn stop(&self) {}
 
         pub(crate) fn interrupted(&self) -> bool {
             false

@@ -71,7 +71,7 @@ const DARK_RED: u8 = 31;
 const LIGHT_BLUE: u8 = 34;
 
 /// How long the program waits for an answer.
-const PATIENCE: Duration = Duration::from_millis(500);
+const PATIENCE: Duration = Duration::from_millis(100);
 
 #[test]
 fn the_terminal_tells_its_background() {
@@ -85,7 +85,7 @@ fn a_silent_terminal_is_not_waited_for_long() {
     let begun = Instant::now();
     let seen = run("--theme ./theme.toml s.jsonl", &[], "", None);
     // A busy machine takes its time.
-    assert!(begun.elapsed() < PATIENCE * 20, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < PATIENCE * 100, "{:?}", begun.elapsed());
     check(&seen, true, DARK_RED);
     assert_eq!(seen.left, "<typed>\n");
     let seen = run("--theme ./theme.toml s.jsonl", &[("COLORFGBG", "0;15")], "", None);

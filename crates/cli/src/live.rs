@@ -1,0 +1,197 @@
+//! A terminal on which what is still open is shown while it grows: replies, calls and the agents at work.
+
+mod echo;
+mod screen;
+
+use std::collections::HashMap;
+use std::env;
+use std::io::{self, IsTerminal};
+use std::time::{Duration, Instant};
+
+use streamfmt::Engine;
+use streamfmt::core::entry::{Entry, View};
+use streamfmt::core::formatter::figures;
+use streamfmt::core::item::{Id, Kind, Status};
+use streamfmt::core::outline::Node;
+use streamfmt::core::pipeline::{OpenNodes, Pipeline};
+use streamfmt::core::profile::{Ci, Profile};
+use streamfmt::core::text::Text;
+use streamfmt::core::theme::Glyphs;
+
+use crate::args::{Args, WhenLive};
+use crate::output::TextOutput;
+use crate::signal::Signals;
+
+use self::echo::Echo;
+pub(crate) use self::echo::restore as restore_echo;
+pub(crate) use self::screen::{Screen, ScreenSize};
+
+/// How often the sign of a call that runs turns.
+const TURN: Duration = Duration::from_millis(125);
+/// The signs, one after the other.
+const TURNS: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+/// The same in ASCII.
+const TURNS_ASCII: [&str; 4] = ["|", "/", "-", "\\"];
+
+/// Shows what is open on the terminal that standard output goes to.
+pub(crate) struct LiveTerminal {
+    echo: Option<Echo>,
+    /// The shortest time between two looks at what grows.
+    pace: Duration,
+    /// Whether something may move that didn't change.
+    has_motion: bool,
+    turns: &'static [&'static str],
+    is_width_fixed: bool,
+    size: ScreenSize,
+    /// When the calls and agents that run were first seen.
+    begun: HashMap<Id, Instant>,
+    /// What was open when it was last looked at.
+    open: OpenNodes,
+    /// Whether something has come since.
+    has_news: bool,
+    looked: Instant,
+}
+
+impl LiveTerminal {
+    /// The terminal, where what is open is to be shown on it; `None` elsewhere: where the output is no terminal or one that can't be
+    /// painted on, in the log of a CI service, for a screen reader, in a format that isn't written in rows.
+    pub(crate) fn wanted(args: &Args, engine: &Engine) -> Option<Self> {
+        let Profile { layout, live, .. } = &engine.settings().profile;
+        let is_dumb = env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
+        let suits = !is_dumb && layout.ci == Ci::None && layout.glyphs != Glyphs::Words;
+        let is_rows = matches!(engine.writer().name, "ansi" | "text") && engine.plugin_writer().is_none();
+        let is_wanted = match args.live {
+            WhenLive::Never => false,
+            WhenLive::Auto => suits,
+            WhenLive::Always => true,
+        };
+        if !is_wanted || !is_rows || !io::stdout().is_terminal() {
+            return None;
+        }
+        let size = size()?;
+        Some(Self {
+            echo: None,
+            pace: Duration::from_secs(1) / live.rate.max(1),
+            has_motion: live.motion && !is_still(),
+            turns: if layout.is_ascii() { &TURNS_ASCII } else { &TURNS },
+            is_width_fixed: engine.width() != Some(size.columns),
+            size,
+            begun: HashMap::new(),
+            open: OpenNodes::default(),
+            has_news: false,
+            looked: Instant::now(),
+        })
+    }
+
+    /// Something has come.
+    pub(crate) fn note(&mut self) {
+        self.has_news = true;
+    }
+
+    /// How long it may be waited for input until there is something to do; `None`: for ever.
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        let passed = self.looked.elapsed();
+        if self.has_news {
+            return Some(self.pace.saturating_sub(passed));
+        }
+        let is_turning = self.has_motion && !self.begun.is_empty();
+        is_turning.then(|| TURN.saturating_sub(passed))
+    }
+
+    /// Shows what has come and what is open now, if it is time for that or if there is finished text.
+    pub(crate) fn look(&mut self, pipeline: &mut Pipeline, output: &mut TextOutput, signals: &mut Signals) {
+        if signals.take_stop() {
+            output.step_aside();
+            self.echo = None;
+            signals.stop();
+            self.has_news = true;
+        }
+        self.echo.get_or_insert_with(Echo::off);
+        let is_due = self.patience().is_some_and(|patience| patience.is_zero());
+        let size = size().unwrap_or(self.size);
+        if !is_due && output.is_empty() && size == self.size {
+            return;
+        }
+        if size.columns != self.size.columns && !self.is_width_fixed {
+            pipeline.set_width(size.columns);
+        }
+        self.size = size;
+        self.looked = Instant::now();
+        if std::mem::take(&mut self.has_news) {
+            self.open = pipeline.open_nodes();
+            self.note_running();
+        }
+        // In the background the terminal is somebody else's: finished text alone is written then.
+        let rows = if echo::is_in_foreground() { self.rows(pipeline) } else { Vec::new() };
+        output.show(size, rows);
+    }
+
+    /// Notes since when the calls and agents run that do so now.
+    fn note_running(&mut self) {
+        let Self { open, begun, looked, .. } = self;
+        let calls = open.nodes.iter().filter(|node| is_running(node)).map(|node| &node.entry.id);
+        let running = calls.chain(open.agents.iter().map(|(id, _)| id));
+        *begun = running.map(|id| (id.clone(), begun.get(id).copied().unwrap_or(*looked))).collect();
+    }
+
+    /// The rows of what is open; of too many the last.
+    fn rows(&self, pipeline: &mut Pipeline) -> Vec<String> {
+        let most = self.size.frame_rows();
+        let mut nodes = self.open.nodes.clone();
+        for node in nodes.iter_mut().filter(|node| is_running(node)) {
+            let entry = &mut node.entry;
+            entry.view.title.push("muted", self.running(&entry.id));
+        }
+        nodes.extend(self.open.agents.iter().map(|(id, title)| {
+            let mut title = title.clone();
+            title.push("muted", self.running(id));
+            Node::from(Entry::new(id.clone(), Kind::Call, View { title, ..View::default() }))
+        }));
+        let mut text = String::new();
+        // A string takes everything.
+        let _ = pipeline.preview(&nodes, most, &mut text);
+        let rows: Vec<&str> = text.lines().collect();
+        rows[rows.len().saturating_sub(most)..].iter().map(|row| (*row).to_owned()).collect()
+    }
+
+    /// What stands behind a call that runs: that it does, and for how long.
+    fn running(&self, id: &Id) -> Text {
+        let time = self.begun.get(id).map(|begun| self.looked.duration_since(*begun)).unwrap_or_default();
+        let turn = time.as_millis() / TURN.as_millis();
+        let turn = usize::try_from(turn).unwrap_or(0) % self.turns.len();
+        let sign = if self.has_motion { self.turns[turn] } else { "…" };
+        let seconds = time.as_secs();
+        if seconds == 0 {
+            return Text::clean(sign);
+        }
+        Text::clean_owned(format!("{sign} {}", whole_seconds(seconds)))
+    }
+}
+
+/// How long, in whole seconds: `5s`, `1m 5s`.
+fn whole_seconds(seconds: u64) -> String {
+    if seconds < 60 { format!("{seconds}s") } else { figures::duration(seconds * 1000).to_string() }
+}
+
+/// Whether a node is a call that is being written or has no result yet.
+fn is_running(node: &Node) -> bool {
+    node.entry.kind == Kind::Call && node.result.is_none() && node.entry.status != Status::Cancelled
+}
+
+/// Whether the user's environment asks for nothing that moves.
+fn is_still() -> bool {
+    env::var("STREAMFMT_MOTION")
+        .is_ok_and(|said| ["0", "no", "off", "false", "never"].contains(&said.as_str()))
+}
+
+/// The size of the terminal that standard output goes to.
+fn size() -> Option<ScreenSize> {
+    let (columns, rows) = terminal_size::terminal_size_of(io::stdout())?;
+    let size = ScreenSize { columns: usize::from(columns.0), rows: usize::from(rows.0) };
+    (size.columns > 0 && size.rows > 1).then_some(size)
+}
+
+/// Whether the terminal breaks rows anew when its width changes, as nearly all do.
+pub(crate) fn reflows() -> bool {
+    env::var_os("XTERM_VERSION").is_none() && env::var_os("TERM").is_none_or(|term| term != "linux")
+}
