@@ -34,6 +34,11 @@ impl Binary {
         Ok(Self { path: folder.join("streamfmt").with_extension(std::env::consts::EXE_EXTENSION) })
     }
 
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     fn start(&self, arguments: &[&str]) -> io::Result<Child> {
         Command::new(&self.path)
             .args(["--from", "claude"])
