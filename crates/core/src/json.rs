@@ -7,12 +7,14 @@
 
 mod cursor;
 mod marks;
+mod partial;
 mod scan;
 mod string;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
+pub use partial::{Cut, PartialJson, ReadableJson, left_out};
 pub use string::Str;
 pub(crate) use string::is_same;
 
@@ -142,6 +144,12 @@ impl Record {
     pub fn value(&self, node: u32) -> Value<'_> {
         assert!((node as usize) < self.nodes.len(), "a node of another record");
         Value { record: self, node }
+    }
+
+    /// The value that begins at this byte of the text.
+    fn node_at(&self, start: usize) -> Option<u32> {
+        let node = self.nodes.binary_search_by_key(&start, |node| node.start as usize).ok()?;
+        u32::try_from(node).ok()
     }
 
     /// What stands between the quotes of the string at `node`.

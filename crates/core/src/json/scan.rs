@@ -228,14 +228,24 @@ fn closing(is_object: bool) -> u8 {
 }
 
 /// A stack of bits.
-#[derive(Default)]
-struct BitStack {
+#[derive(Clone, Debug, Default)]
+pub(super) struct BitStack {
     words: Vec<u64>,
     length: usize,
 }
 
 impl BitStack {
-    fn push(&mut self, bit: bool) {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.length
+    }
+
+    /// The bit at a place, which is one of them.
+    pub(super) fn get(&self, place: usize) -> bool {
+        self.words[place / 64] >> (place % 64) & 1 == 1
+    }
+
+    pub(super) fn push(&mut self, bit: bool) {
         let (word, place) = (self.length / 64, self.length % 64);
         if word == self.words.len() {
             self.words.push(0);
@@ -244,8 +254,8 @@ impl BitStack {
         self.length += 1;
     }
 
-    fn pop(&mut self) -> Option<bool> {
+    pub(super) fn pop(&mut self) -> Option<bool> {
         self.length = self.length.checked_sub(1)?;
-        Some(self.words[self.length / 64] >> (self.length % 64) & 1 == 1)
+        Some(self.get(self.length))
     }
 }

@@ -1,0 +1,451 @@
+//! An index of JSON that comes in pieces: what of it can be read before it is whole.
+//!
+//! ```text
+//! {"path":"a.rs","content":"fn a() {\n  1\u00     ─▶   {"path":"a.rs","content":"fn a() {\n  1"}
+//! ```
+//!
+//! Pieces may end anywhere: in an escape, between surrogates, in a number or a key. Each byte is looked at once, however
+//! often somebody asks. The text itself stays with its owner, who hands it over each time with what is new at its end.
+
+use std::collections::VecDeque;
+
+use memchr::memchr2;
+
+use super::cursor::Cursor;
+use super::scan::BitStack;
+use super::{MAX_DEPTH, Record};
+
+/// An index of a JSON value that is being written.
+#[derive(Clone, Debug)]
+pub struct PartialJson {
+    /// Bytes of a string, as written, that are handed on.
+    longest: usize,
+    /// Bytes that were read.
+    at: usize,
+    state: State,
+    /// Of the containers that are open, outermost first, whether each is an object.
+    open: BitStack,
+    /// Up to here nothing is missing but the ends of the first `whole_depth` containers.
+    whole: usize,
+    whole_depth: usize,
+    /// Whole strings that are too long.
+    long: Vec<LongString>,
+}
+
+/// What can be read of a JSON value that is being written.
+#[derive(Clone, Debug)]
+pub struct ReadableJson {
+    /// The fields that are whole, and the string that is being written as far as it can be read.
+    pub record: Record,
+    /// The string that is being written, by node.
+    pub open: Option<u32>,
+    /// Strings of which only the end is there, by node, each with what is left out before it. Such a string begins with a line
+    /// that says so: see [`left_out`].
+    pub cuts: Vec<(u32, Cut)>,
+}
+
+/// How much of a text is left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cut {
+    /// Bytes, decoded.
+    pub bytes: usize,
+    /// Line feeds.
+    pub lines: usize,
+}
+
+/// What stands in place of a part of a text that is too long: `[… 84512 bytes left out]`.
+pub fn left_out(bytes: usize) -> String {
+    format!("[… {bytes} bytes left out]")
+}
+
+/// What comes next.
+#[derive(Clone, Debug)]
+enum State {
+    /// A value, or the end of an array that has just begun.
+    Value { may_end: bool },
+    /// A key, or the end of an object that has just begun.
+    Key { may_end: bool },
+    /// The colon behind a key.
+    Colon,
+    /// What follows a value.
+    Next,
+    /// The rest of a string.
+    String(OpenString),
+    /// The rest of a number or a word that begins here.
+    Scalar { start: usize },
+    /// Nothing: it isn't JSON.
+    Damaged,
+}
+
+/// A string that is being written.
+#[derive(Clone, Debug)]
+struct OpenString {
+    is_key: bool,
+    /// Where its quote is.
+    start: usize,
+    /// Up to here it can be read.
+    readable: usize,
+    /// How much that is, decoded.
+    size: Cut,
+    escape: Escape,
+    /// Whether the first half of a surrogate pair awaits the second.
+    has_half: bool,
+    /// Places where it may be cut, near its end: they depend on the text alone.
+    marks: VecDeque<Mark>,
+    /// The last of them at which a line begins.
+    line_mark: Option<usize>,
+}
+
+/// How far an escape has come.
+#[derive(Clone, Copy, Debug)]
+enum Escape {
+    /// There is none.
+    No,
+    /// Its backslash is there.
+    Begun,
+    /// It is `\u` and so many digits.
+    Code { digits: u8, code: u16 },
+}
+
+/// A place in a string where it may be cut, and what is before it.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    at: usize,
+    /// Whether a line begins there.
+    is_line: bool,
+    before: Cut,
+}
+
+/// A string that is whole and too long.
+#[derive(Clone, Copy, Debug)]
+struct LongString {
+    start: usize,
+    end: usize,
+    cut: Mark,
+}
+
+impl PartialJson {
+    /// An index of nothing yet. Of strings that take more than `longest` bytes as written only the end is handed on.
+    pub fn new(longest: usize) -> Self {
+        Self {
+            longest,
+            at: 0,
+            state: State::Value { may_end: false },
+            open: BitStack::default(),
+            whole: 0,
+            whole_depth: 0,
+            long: Vec::new(),
+        }
+    }
+
+    /// Reads what is new at the end of the text.
+    pub fn read(&mut self, text: &str) {
+        let bytes = text.as_bytes();
+        while let Some(&byte) = bytes.get(self.at) {
+            match &mut self.state {
+                State::String(string) => match string.read(text, self.at, self.longest) {
+                    Some(at) if at < bytes.len() => self.end_string(at),
+                    Some(at) => self.at = at,
+                    None => self.state = State::Damaged,
+                },
+                State::Scalar { start } => {
+                    let is_end =
+                        |byte: &u8| matches!(byte, b',' | b']' | b'}' | b' ' | b'\t' | b'\n' | b'\r');
+                    let length = bytes[self.at..].iter().position(is_end);
+                    self.at = length.map_or(bytes.len(), |length| self.at + length);
+                    if length.is_some() {
+                        if is_scalar(&bytes[*start..self.at]) {
+                            self.end_value();
+                        } else {
+                            self.state = State::Damaged;
+                        }
+                    }
+                }
+                State::Damaged => self.at = bytes.len(),
+                _ if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') => self.at += 1,
+                _ => self.token(byte),
+            }
+        }
+    }
+
+    /// Whether the value is whole. A number or a word by itself never is: it may go on.
+    pub fn is_whole(&self) -> bool {
+        matches!(self.state, State::Next) && self.open.len() == 0
+    }
+
+    /// What can be read by now of the text, which is the one that was read; `None` if that is nothing, or no JSON.
+    ///
+    /// Numbers are left out until something follows them, since they may go on; so are keys without a value. It costs as much
+    /// as the strings that are whole, and no more than the limit for each that is longer.
+    pub fn readable(&self, text: &str) -> Option<ReadableJson> {
+        let string = match &self.state {
+            State::Damaged => return None,
+            State::String(string) if !string.is_key && self.open.len() <= MAX_DEPTH => Some(string),
+            _ => None,
+        };
+        let word_end = match self.state {
+            State::Scalar { start } if self.open.len() <= MAX_DEPTH => {
+                matches!(&text[start..self.at], "true" | "false" | "null").then_some(self.at)
+            }
+            _ => None,
+        };
+        let (end, depth) = match (string, word_end) {
+            (Some(string), _) => (string.start + 1, self.open.len()),
+            (None, Some(end)) => (end, self.open.len()),
+            (None, None) => (self.whole, self.whole_depth),
+        };
+        if end == 0 {
+            return None;
+        }
+        let mut out = String::new();
+        let mut from = 0;
+        let mut cut_at = Vec::new();
+        for long in &self.long {
+            out.push_str(&text[from..=long.start]);
+            cut_at.push((out.len() - 1, long.cut.before));
+            out.extend([&left_out(long.cut.before.bytes), "\\n", &text[long.cut.at..long.end]]);
+            from = long.end;
+        }
+        out.push_str(&text[from..end]);
+        let mut open_at = None;
+        if let Some(string) = string {
+            open_at = Some(out.len() - 1);
+            let cut = string.cut(self.longest);
+            if let Some(cut) = cut {
+                cut_at.push((out.len() - 1, cut.before));
+                out.extend([&left_out(cut.before.bytes), "\\n"]);
+            }
+            out.extend([&text[cut.map_or(end, |cut| cut.at)..string.readable], "\""]);
+        }
+        out.extend((0..depth).rev().map(|depth| if self.open.get(depth) { '}' } else { ']' }));
+        let record = Record::from_line(out).ok()?;
+        let open = open_at.and_then(|at| record.node_at(at));
+        let cuts = cut_at.into_iter().filter_map(|(at, cut)| Some((record.node_at(at)?, cut))).collect();
+        Some(ReadableJson { record, open, cuts })
+    }
+
+    /// Takes in a byte that is neither blank nor within a string, a number or a word.
+    fn token(&mut self, byte: u8) {
+        let is_object = self.open.len() > 0 && self.open.get(self.open.len() - 1);
+        let start = self.at;
+        self.at += 1;
+        self.state = match (&self.state, byte) {
+            (State::Value { may_end: true }, b']') | (State::Key { may_end: true }, b'}') => {
+                return self.end_container();
+            }
+            (State::Value { .. }, b'{' | b'[') => return self.begin_container(byte == b'{'),
+            (State::Value { .. }, b'"') => State::String(OpenString::new(start, false)),
+            (State::Value { .. }, b'-' | b'0'..=b'9' | b't' | b'f' | b'n') => State::Scalar { start },
+            (State::Key { .. }, b'"') => State::String(OpenString::new(start, true)),
+            (State::Colon, b':') => State::Value { may_end: false },
+            (State::Next, b',') if is_object => State::Key { may_end: false },
+            (State::Next, b',') if self.open.len() > 0 => State::Value { may_end: false },
+            (State::Next, b'}') if is_object => return self.end_container(),
+            (State::Next, b']') if !is_object && self.open.len() > 0 => return self.end_container(),
+            _ => State::Damaged,
+        };
+    }
+
+    fn begin_container(&mut self, is_object: bool) {
+        self.open.push(is_object);
+        self.state = if is_object { State::Key { may_end: true } } else { State::Value { may_end: true } };
+        // What is in others can be read once something is in them.
+        if self.open.len() == 1 {
+            (self.whole, self.whole_depth) = (self.at, 1);
+        }
+    }
+
+    fn end_container(&mut self) {
+        self.open.pop();
+        self.end_value();
+    }
+
+    /// A string has ended before the quote at `end`.
+    fn end_string(&mut self, end: usize) {
+        let State::String(string) = std::mem::replace(&mut self.state, State::Colon) else { return };
+        self.at = end + 1;
+        if string.is_key {
+            return;
+        }
+        if let Some(cut) = string.cut(self.longest).filter(|_| self.open.len() <= MAX_DEPTH) {
+            self.long.push(LongString { start: string.start, end, cut });
+        }
+        self.end_value();
+    }
+
+    /// A value has ended here.
+    fn end_value(&mut self) {
+        self.state = State::Next;
+        if self.open.len() <= MAX_DEPTH {
+            (self.whole, self.whole_depth) = (self.at, self.open.len());
+        }
+    }
+}
+
+/// Whether a text is a number or a word of JSON.
+fn is_scalar(text: &[u8]) -> bool {
+    let mut cursor = Cursor::new(text);
+    let first = cursor.token();
+    cursor.scalar(first).is_ok() && cursor.position() == text.len()
+}
+
+impl OpenString {
+    fn new(start: usize, is_key: bool) -> Self {
+        Self {
+            is_key,
+            start,
+            readable: start + 1,
+            size: Cut::default(),
+            escape: Escape::No,
+            has_half: false,
+            marks: VecDeque::new(),
+            line_mark: None,
+        }
+    }
+
+    /// Reads on from `at`: gives where its closing quote is, or where the text ends. `None`: it isn't JSON.
+    fn read(&mut self, text: &str, mut at: usize, longest: usize) -> Option<usize> {
+        let bytes = text.as_bytes();
+        while at < bytes.len() {
+            match self.escape {
+                Escape::No => {
+                    let end = memchr2(b'"', b'\\', &bytes[at..]).map_or(bytes.len(), |length| at + length);
+                    if bytes[at..end].iter().any(|&byte| byte < b' ') {
+                        return None;
+                    }
+                    if end > at {
+                        self.plain(text, at, end, longest);
+                    }
+                    match bytes.get(end) {
+                        Some(b'"') => {
+                            self.end_half(end);
+                            return Some(end);
+                        }
+                        Some(_) => {
+                            self.escape = Escape::Begun;
+                            at = end + 1;
+                        }
+                        None => at = end,
+                    }
+                }
+                Escape::Begun => {
+                    self.escape = Escape::No;
+                    match bytes[at] {
+                        b'u' => self.escape = Escape::Code { digits: 0, code: 0 },
+                        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => {
+                            self.end_half(at - 1);
+                            self.escaped(at + 1, 1, bytes[at] == b'n', longest);
+                        }
+                        _ => return None,
+                    }
+                    at += 1;
+                }
+                Escape::Code { digits, code } => {
+                    let digit = char::from(bytes[at]).to_digit(16)?;
+                    let code = code << 4 | digit as u16;
+                    at += 1;
+                    self.escape = Escape::Code { digits: digits + 1, code };
+                    if digits == 3 {
+                        self.escape = Escape::No;
+                        self.coded(code, at, longest);
+                    }
+                }
+            }
+        }
+        Some(at)
+    }
+
+    /// Takes in text without escapes, which ends at `end`.
+    fn plain(&mut self, text: &str, start: usize, end: usize, longest: usize) {
+        self.end_half(start);
+        let before = self.size.bytes;
+        let step = step(longest);
+        // What is further back would be forgotten again. A character has up to four bytes.
+        let mut next = (start + 1).max(end.saturating_sub(longest + 4)).next_multiple_of(step);
+        while next <= end && !self.is_key {
+            let at = (next..=end).find(|&at| text.is_char_boundary(at)).unwrap_or(end);
+            self.readable = at;
+            self.size.bytes = before + at - start;
+            self.mark(false, longest);
+            next = (at + 1).next_multiple_of(step);
+        }
+        self.readable = end;
+        self.size.bytes = before + end - start;
+    }
+
+    /// Takes in an escape that ends before `end` and stands for so many bytes.
+    fn escaped(&mut self, end: usize, bytes: usize, is_line_end: bool, longest: usize) {
+        let start = self.readable;
+        self.readable = end;
+        self.size.bytes += bytes;
+        self.size.lines += usize::from(is_line_end);
+        let part = (step(longest) / 4).max(1);
+        let is_first_line = || self.line_mark.is_none_or(|at| at / part != end / part);
+        if is_line_end && is_first_line() {
+            self.line_mark = Some(end);
+            self.mark(true, longest);
+        } else if start / step(longest) != end / step(longest) {
+            self.mark(false, longest);
+        }
+    }
+
+    /// Takes in an escape with a code, which ends before `end`.
+    fn coded(&mut self, code: u16, end: usize, longest: usize) {
+        match code {
+            0xdc00..=0xdfff if self.has_half => {
+                self.has_half = false;
+                self.escaped(end, 4, false, longest);
+            }
+            0xd800..=0xdbff => {
+                self.end_half(end - 6);
+                self.has_half = true;
+            }
+            _ => {
+                self.end_half(end - 6);
+                let ch = char::from_u32(code.into()).unwrap_or(char::REPLACEMENT_CHARACTER);
+                self.escaped(end, ch.len_utf8(), ch == '\n', longest);
+            }
+        }
+    }
+
+    /// The first half of a pair stands alone: something else follows at `end`.
+    fn end_half(&mut self, end: usize) {
+        if std::mem::take(&mut self.has_half) {
+            self.readable = end;
+            self.size.bytes += char::REPLACEMENT_CHARACTER.len_utf8();
+        }
+    }
+
+    /// Notes that it may be cut here, and forgets places that are too far back.
+    fn mark(&mut self, is_line: bool, longest: usize) {
+        if self.is_key {
+            return;
+        }
+        self.marks.push_back(Mark { at: self.readable, is_line, before: self.size });
+        let first = self.readable.saturating_sub(longest);
+        while self.marks.front().is_some_and(|mark| mark.at < first) {
+            self.marks.pop_front();
+        }
+    }
+
+    /// Where it is cut, if it is longer than this: where a line begins, if that is near.
+    fn cut(&self, longest: usize) -> Option<Mark> {
+        let first = self.readable.saturating_sub(longest);
+        if first <= self.start + 1 {
+            return None;
+        }
+        let mut marks = self.marks.iter().skip_while(|mark| mark.at < first);
+        let here = Mark { at: self.readable, is_line: false, before: self.size };
+        let mark = marks.next().copied().unwrap_or(here);
+        let mut near = marks.take_while(|mark| mark.at <= first + step(longest));
+        if mark.is_line { Some(mark) } else { near.find(|mark| mark.is_line).copied().or(Some(mark)) }
+    }
+}
+
+/// How far apart the places are where a string may be cut.
+fn step(longest: usize) -> usize {
+    (longest / 16).max(1)
+}
+
+#[cfg(test)]
+mod tests;
