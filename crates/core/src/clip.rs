@@ -32,7 +32,9 @@ pub fn clip(view: &mut View, kind: Kind, error: bool, limits: &Limits) {
     if view.body.is_empty() {
         return;
     }
-    let keep = if kind == Kind::Result { limits.keep } else { Keep::Head };
+    let keep = if let Kind::Result | Kind::Call = kind { limits.keep } else { Keep::Head };
+    // While a call is being written, the end of its diff is what is new.
+    let keep_of_diffs = if kind == Kind::Call { keep } else { Keep::Head };
     let is_result = kind == Kind::Result && !error;
     let bytes = |lines: Option<usize>| limits.result_bytes.filter(|_| lines.is_some());
     let own_bytes = if is_result { limits.result_bytes } else { bytes(lines) };
@@ -41,7 +43,8 @@ pub fn clip(view: &mut View, kind: Kind, error: bool, limits: &Limits) {
     while let Some(body) = next {
         BlockLimit { diffs: false, lines, bytes: own_bytes, keep }.apply(body);
         let diff_lines = limits.diff_lines;
-        BlockLimit { diffs: true, lines: diff_lines, bytes: bytes(diff_lines), keep: Keep::Head }.apply(body);
+        BlockLimit { diffs: true, lines: diff_lines, bytes: bytes(diff_lines), keep: keep_of_diffs }
+            .apply(body);
         open.extend(body.iter_mut().filter_map(|block| match block {
             Block::Details { body, .. } => Some(body),
             _ => None,
@@ -157,9 +160,23 @@ fn rebuild(body: &mut Vec<Block>, sizes: &[Option<Size>], heads: &[Size], tails:
             keep_head(&mut block, head);
             body.push(block);
         }
-        body.extend(gap.take());
+        if let Some(gap) = gap.take() {
+            push_gap(body, gap);
+        }
         body.extend(end);
     }
+}
+
+/// Adds a gap, to the one before it if there is one.
+fn push_gap(body: &mut Vec<Block>, gap: Block) {
+    if let (Some(Block::Elided { lines, bytes }), Block::Elided { lines: more_lines, bytes: more_bytes }) =
+        (body.last_mut(), &gap)
+    {
+        *lines += more_lines;
+        *bytes += more_bytes;
+        return;
+    }
+    body.push(gap);
 }
 
 fn size(block: &Block) -> Size {

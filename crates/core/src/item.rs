@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::hash::hash;
-use crate::json::{Record, Str, Value, is_same};
+use crate::json::{Cut, Record, Str, Value, is_same};
 use crate::text::Text;
 
 pub use deed::Deed;
@@ -325,6 +325,25 @@ pub struct Item {
     pub data: Vec<(&'static str, Fact)>,
     /// The record that it came with.
     pub record: Option<Arc<Record>>,
+    /// On a call whose input is being written: how far that is. `None` once the input is whole, if only it.
+    pub growing: Option<Box<GrowingInput>>,
+}
+
+/// How far the input of a call is that is being written. The item's record holds what can be read of it.
+#[derive(Clone, Debug, Default)]
+pub struct GrowingInput {
+    /// The string that is being written, by node of the record.
+    pub open: Option<u32>,
+    /// Strings of which only the end is there, by node, each with how much is left out before it. Such a string begins with a
+    /// line that says so.
+    pub cuts: Vec<(u32, Cut)>,
+}
+
+impl GrowingInput {
+    /// What is left out at the start of a string.
+    pub fn cut(&self, node: u32) -> Option<Cut> {
+        self.cuts.iter().find(|(cut, _)| *cut == node).map(|(_, cut)| *cut)
+    }
 }
 
 impl Item {
@@ -351,7 +370,47 @@ impl Item {
             words: None,
             data: Vec::new(),
             record: None,
+            growing: None,
         }
+    }
+
+    /// A copy without the text, which may be long.
+    pub(crate) fn copy_without_text(&self) -> Self {
+        Self {
+            id: self.id.clone(),
+            parent: self.parent.clone(),
+            place: self.place,
+            kind: self.kind,
+            status: self.status,
+            at: self.at,
+            session: self.session.clone(),
+            line: self.line,
+            tool: self.tool.clone(),
+            action: self.action,
+            deed: self.deed,
+            does: self.does.clone(),
+            call: self.call.clone(),
+            error: self.error,
+            input: self.input,
+            block: self.block,
+            text: Content::None,
+            words: self.words,
+            data: self.data.clone(),
+            record: self.record.clone(),
+            growing: self.growing.clone(),
+        }
+    }
+
+    /// Takes a record's value as a call's input. Nodes of the record before keep their meaning. Gives by how much the nodes of
+    /// the input are further on.
+    pub(crate) fn take_input(&mut self, input: Record) -> u32 {
+        let (record, root) = match self.record.take() {
+            Some(before) => before.followed_by(&input),
+            None => (input, 0),
+        };
+        self.record = Some(Arc::new(record));
+        self.input = Some(root);
+        root
     }
 
     fn value(&self, node: u32) -> Option<Value<'_>> {

@@ -112,6 +112,24 @@ impl Record {
         Some(Arc::new(Self { original: Some(Arc::clone(original)), ..unpacked }))
     }
 
+    /// This record with another value behind its own, and the node of that: a value of this one has the same node there.
+    pub(crate) fn followed_by(self: &Arc<Self>, other: &Self) -> (Self, u32) {
+        let (length, number) = (self.text.len() as u32, self.nodes.len() as u32);
+        let moved = other.nodes.iter().map(|node| ValueNode {
+            start: node.start + length,
+            end: node.end + length,
+            next: node.next + number,
+            ..*node
+        });
+        let both = Self {
+            text: [self.text(), other.text()].concat().into_boxed_str(),
+            nodes: self.nodes.iter().copied().chain(moved).collect(),
+            cut: self.cut || other.cut,
+            original: Some(self.original.clone().unwrap_or_else(|| Arc::clone(self))),
+        };
+        (both, number)
+    }
+
     /// The record as it came: what this was made of by [`Self::unpacked`], or itself.
     pub fn original(&self) -> &Self {
         self.original.as_deref().unwrap_or(self)

@@ -351,17 +351,31 @@ impl Profile {
     /// glob with a longer beginning before one with a shorter.
     pub fn limits_of(&self, item: &Item) -> Limits {
         let mut limits = self.limits;
-        if self.tools.is_empty() {
-            return limits;
+        if !self.tools.is_empty() {
+            let mut fitting: Vec<&ToolLimits> =
+                self.tools.iter().filter(|tool| tool.of.matches(item)).collect();
+            fitting.sort_by_key(|tool| tool.of.rank());
+            for tool in fitting {
+                tool.apply(&mut limits);
+            }
         }
-        let mut fitting: Vec<&ToolLimits> = self.tools.iter().filter(|tool| tool.of.matches(item)).collect();
-        fitting.sort_by_key(|tool| tool.of.rank());
-        for tool in fitting {
-            tool.apply(&mut limits);
+        if item.kind == Kind::Call {
+            limits.keep = if item.growing.is_some() { Keep::Tail } else { Keep::Head };
+        }
+        if item.growing.is_some() {
+            let most = |limit: Option<usize>, most: usize| Some(limit.map_or(most, |limit| limit.min(most)));
+            limits.call_lines = most(limits.call_lines, GROWING_LINES);
+            limits.diff_lines = most(limits.diff_lines, GROWING_LINES);
+            limits.result_bytes = most(limits.result_bytes, GROWING_BYTES);
         }
         limits
     }
 }
+
+/// Lines of a call that are shown while its input is being written, at most.
+const GROWING_LINES: usize = 100;
+/// Bytes of them: half of what formatters get of a long field, so that a secret that began before all of them is known as one.
+const GROWING_BYTES: usize = 8 << 10;
 
 #[cfg(test)]
 mod tests {

@@ -7,6 +7,7 @@
 mod calls;
 mod seen_items;
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -16,8 +17,8 @@ use indexmap::IndexMap;
 
 use crate::event::{Event, Usage};
 use crate::hash::{Trimmed, TrimmedHasher, hash};
-use crate::item::{Action, Content, Fact, FactRef, Id, Item, Kind, Status};
-use crate::json::{Record, Value};
+use crate::item::{Action, Content, Fact, FactRef, GrowingInput, Id, Item, Kind, Status};
+use crate::json::{PartialJson, Record, Value, ValueKind, left_out};
 use crate::text::Text;
 
 pub use crate::event::Facts;
@@ -29,6 +30,8 @@ use seen_items::{Seen, SeenItems};
 const MAX_OPEN_BYTES: usize = 64 << 20;
 /// Items that may grow at the same time.
 const MAX_OPEN: usize = 256;
+/// Bytes, as they are written in JSON, of a field of an input that is being written: of a longer one formatters get the end.
+pub const MAX_GROWING_FIELD: usize = 16 << 10;
 /// Calls inside which items were seen: their places and depths are remembered.
 const MAX_PARENTS: usize = 4_096;
 /// Replies that an outcome may still repeat.
@@ -75,6 +78,8 @@ pub struct Session {
     /// Hash of a message's id → what it used, oldest first.
     usages: Map<u64, Usage>,
     open: Map<Id, Box<Item>>,
+    /// Of open calls that grew: what of the JSON in their text can be read.
+    inputs: Map<Id, PartialJson>,
     /// Items that began again after they were whole: they are counted, and may still come whole again.
     again: Map<Id, ()>,
     /// Bytes that the open items grew to.
@@ -116,9 +121,21 @@ impl Session {
         self.open.get(id).map(|item| &**item)
     }
 
-    /// The items that may still grow, the oldest first.
-    pub fn open_items(&self) -> impl Iterator<Item = &Item> {
-        self.open.values().map(|item| &**item)
+    /// An item that may still grow, as formatters see it: a call whose input is being written has as its input what can be
+    /// read of it, and is `partial`. Fields longer than [`MAX_GROWING_FIELD`] are cut, visibly.
+    pub fn growing(&self, id: &Id) -> Option<Cow<'_, Item>> {
+        let item = &**self.open.get(id)?;
+        let index = self.inputs.get(id);
+        let has_input = item.input.is_some() || item.does().is_made();
+        if item.kind != Kind::Call || index.is_none() && has_input {
+            return Some(Cow::Borrowed(item));
+        }
+        Some(Cow::Owned(with_input_so_far(item, index)))
+    }
+
+    /// The items that may still grow, as formatters see them, the oldest first.
+    pub fn growing_items(&self) -> impl Iterator<Item = Cow<'_, Item>> {
+        self.open.keys().filter_map(|id| self.growing(id))
     }
 
     /// The calls of sub-agents that are still at work, in no order.
@@ -150,6 +167,7 @@ impl Session {
                     self.open_bytes -= grown(item);
                     grow(item, &text);
                     self.open_bytes += grown(item);
+                    read_input(item, &mut self.inputs);
                     each(self, SessionChange::Grew(id));
                 }
                 self.bound(&mut each);
@@ -190,7 +208,10 @@ impl Session {
     }
 
     fn put(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, SessionChange<'_>)) {
-        let open = self.take_open(&item.id);
+        let mut open = self.take_open(&item.id);
+        if let Some(open) = &mut open {
+            keep_streamed(open, &mut item);
+        }
         let began_again = self.again.shift_remove(&item.id).is_some();
         let Some(said) = self.name(&mut item) else {
             if !began_again {
@@ -229,6 +250,7 @@ impl Session {
         item.status = Status::Open;
         item.place = self.next_place(item.parent.as_ref());
         self.open_bytes += grown(&item);
+        read_input(&item, &mut self.inputs);
         let id = item.id.clone();
         self.open.insert(id.clone(), item);
         each(self, SessionChange::Grew(id));
@@ -238,7 +260,8 @@ impl Session {
     fn amend(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, SessionChange<'_>)) {
         let Some(open) = self.open.get_mut(&item.id) else { return self.begin(item, each) };
         self.open_bytes -= grown(open);
-        if let (Content::None, false) = (&item.text, matches!(open.text, Content::None)) {
+        let is_text_kept = matches!(item.text, Content::None);
+        if is_text_kept && !matches!(open.text, Content::None) {
             // Parts of the record before are not parts of this one.
             grow(open, "");
             item.text = std::mem::take(&mut open.text);
@@ -249,6 +272,10 @@ impl Session {
             item.status = Status::Open;
         }
         self.open_bytes += grown(&item);
+        if !is_text_kept {
+            self.inputs.shift_remove(&item.id);
+        }
+        read_input(&item, &mut self.inputs);
         let id = item.id.clone();
         *open = item;
         each(self, SessionChange::Grew(id));
@@ -267,6 +294,7 @@ impl Session {
             return None;
         }
         let item = self.open.shift_remove(id)?;
+        self.inputs.shift_remove(id);
         self.open_bytes -= grown(&item);
         Some(item)
     }
@@ -297,6 +325,7 @@ impl Session {
         let text = std::mem::take(&mut longest.text);
         let part = Box::new(Item { text, ..(**longest).clone() });
         let id = part.id.clone();
+        self.inputs.shift_remove(&id);
         let place = self.next_place(part.parent.as_ref());
         if let Some(rest) = self.open.get_mut(&id) {
             rest.place = place;
@@ -538,6 +567,79 @@ fn grow(item: &mut Item, piece: &str) {
     }
 }
 
+/// Reads what is new of the JSON that a call's text is.
+fn read_input(item: &Item, inputs: &mut Map<Id, PartialJson>) {
+    let (Kind::Call, Content::Own(text)) = (item.kind, &item.text) else { return };
+    if let Some(input) = inputs.get_mut(&item.id) {
+        input.read(text);
+        return;
+    }
+    let mut input = PartialJson::new(MAX_GROWING_FIELD);
+    input.read(text);
+    inputs.insert(item.id.clone(), input);
+}
+
+/// An open call with what of its input can be read. One that is no JSON has it as text, the end of it if it is long.
+fn with_input_so_far(item: &Item, index: Option<&PartialJson>) -> Item {
+    let text = if let Content::Own(text) = &item.text { text.as_str() } else { "" };
+    let mut so_far = item.copy_without_text();
+    so_far.data.retain(|(name, _)| *name != "partial");
+    so_far.data.push(("partial", Fact::Bool(true)));
+    if let Some(readable) = index.and_then(|index| index.readable(text)) {
+        let first = so_far.take_input(readable.record);
+        let is_whole = index.is_some_and(PartialJson::is_whole);
+        so_far.growing = (!is_whole).then(|| {
+            let open = readable.open.map(|node| node + first);
+            let cuts = readable.cuts.into_iter().map(|(node, cut)| (node + first, cut)).collect();
+            Box::new(GrowingInput { open, cuts })
+        });
+        return so_far;
+    }
+    so_far.growing = Some(Box::default());
+    if let (true, Ok((nothing, _))) = (text.is_empty(), Record::read("{}")) {
+        so_far.take_input(nothing);
+        return so_far;
+    }
+    let start = text.len().saturating_sub(MAX_GROWING_FIELD);
+    let start = (start..=text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(start);
+    so_far.text = Content::Own(match start {
+        0 => text.to_owned(),
+        _ => [&left_out(start), "\n", &text[start..]].concat(),
+    });
+    so_far
+}
+
+/// A whole item without a text, or without an input, doesn't replace what was streamed of it.
+fn keep_streamed(open: &mut Item, whole: &mut Item) {
+    let Content::Own(streamed) = &open.text else { return };
+    if open.kind != whole.kind || streamed.trim().is_empty() {
+        return;
+    }
+    match whole.kind {
+        Kind::Reply | Kind::Thinking if said_by(whole).hash.is_none() => {
+            whole.text = std::mem::take(&mut open.text);
+            whole.data.retain(|(name, _)| *name != "redacted");
+        }
+        Kind::Call if is_empty(whole.input()) => {
+            let mut kept = open.clone();
+            settle_input(&mut kept);
+            if !is_empty(kept.input()) || kept.input.is_none() {
+                kept.status = whole.status;
+                std::mem::swap(&mut kept.parent, &mut whole.parent);
+                *whole = kept;
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether there is nothing in an input.
+fn is_empty(input: Option<Value<'_>>) -> bool {
+    input.is_none_or(|input| {
+        input.is_null() || input.kind() == ValueKind::Object && input.entries().next().is_none()
+    })
+}
+
 /// A line of a reply as a record: a whole object whose `type` is a string.
 fn record_of_line(line: &str) -> Option<Record> {
     let line = line.trim();
@@ -565,8 +667,7 @@ fn settle_input(item: &mut Item) {
     let Content::Own(grown) = std::mem::take(&mut item.text) else { return };
     match Record::from_line(grown) {
         Ok(record) => {
-            item.record = Some(Arc::new(record));
-            item.input = Some(0);
+            item.take_input(record);
         }
         Err((_, grown)) => {
             item.text = Content::Own(grown);

@@ -2,15 +2,17 @@
 
 #![expect(clippy::unnecessary_wraps, reason = "the rows of the table of tools have one type")]
 
+use std::borrow::Cow;
+
 use crate::dialect::tool_name;
 use crate::entry::{Block, Line, ListItem, Point, Span, View};
 use crate::formatter::changed_files::ChangedFiles;
 use crate::formatter::file_diff::FileDiff;
 use crate::formatter::generic::{self, is_short};
 use crate::formatter::standard::ItemContext;
-use crate::formatter::{figures, tools};
-use crate::item::{DoesRef, FactRef};
-use crate::json::{Value, ValueKind};
+use crate::formatter::{figures, results, tools};
+use crate::item::{DoesRef, FactRef, GrowingInput, Status};
+use crate::json::{Cut, Value, ValueKind};
 use crate::text::Text;
 
 /// Longest path that stands in a title, in bytes.
@@ -21,6 +23,8 @@ pub(super) struct CallContext<'a> {
     context: ItemContext<'a>,
     does: &'a DoesRef<'a>,
     input: Value<'a>,
+    /// While the input is being written: how far it is.
+    growing: Option<&'a GrowingInput>,
     /// In full: nodes of the fields that were said.
     known: Vec<u32>,
     /// A known field had a type that it shouldn't: the whole input is said as it is.
@@ -33,6 +37,7 @@ pub(super) struct CallContext<'a> {
 /// Says a call.
 pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
     let does = context.item.does();
+    let growing = context.item.growing.as_deref();
     let Some(input) = does.input() else {
         let mut view = View::titled("call", name(context));
         let text = context.item.clean_text();
@@ -47,6 +52,7 @@ pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
         does: &does,
         input,
         known: Vec::new(),
+        growing,
         odd: input.kind() != ValueKind::Object && !does.is_made(),
         hidden: false,
         title: name(context),
@@ -81,12 +87,46 @@ pub(super) fn name(context: ItemContext<'_>) -> Line {
     line
 }
 
-impl CallContext<'_> {
+impl<'a> CallContext<'a> {
+    /// While the input is being written: how far it is.
+    pub(super) fn growing(&self) -> Option<&'a GrowingInput> {
+        self.growing
+    }
+
+    /// Whether it says what its result will say, too: in full, and while it is being written.
+    pub(super) fn says_content(&self) -> bool {
+        self.context.full || self.growing.is_some()
+    }
+
     /// The text that the part called `name` is.
     fn text(&mut self, name: &str) -> Option<Text> {
         let part = self.does.get(name)?;
         let text = part.text();
         self.said(part, text)
+    }
+
+    /// The text that the part called `name` is, for the body. Of one whose end alone is there, what is left out is said first.
+    fn content(&mut self, name: &str) -> Option<Text> {
+        let part = self.does.get(name)?;
+        let text = self.said(part, part.text())?;
+        let Some(cut) = self.cut(part) else { return Some(text) };
+        self.body.push(elided(cut));
+        let end = text.find('\n').map_or(text.len(), |end| end + 1);
+        Some(text.without_start(end))
+    }
+
+    /// The text of a part as far as it is there, and what is left out before it.
+    fn end_of<'v>(&self, part: Option<FactRef<'v>>) -> (Cow<'v, str>, Option<Cut>) {
+        let text = part.and_then(FactRef::str).unwrap_or_default();
+        match part.and_then(|part| self.cut(part)) {
+            Some(cut) => (text.split_once('\n').map_or("", |(_, end)| end).to_owned().into(), Some(cut)),
+            None => (text, None),
+        }
+    }
+
+    /// What is left out at the start of a part that is being written.
+    fn cut(&self, part: FactRef<'_>) -> Option<Cut> {
+        self.growing?.cut(part.value()?.node())
     }
 
     fn flag(&mut self, name: &str) -> bool {
@@ -113,10 +153,6 @@ impl CallContext<'_> {
     fn path(&mut self) -> Option<Text> {
         let path = self.text("path")?;
         Some(self.context.path(path))
-    }
-
-    pub(super) fn is_full(&self) -> bool {
-        self.context.full
     }
 
     pub(super) fn title(&mut self) -> &mut Line {
@@ -156,7 +192,8 @@ impl CallContext<'_> {
         } else if self.hidden {
             return None;
         }
-        if self.context.is("partial") {
+        let is_over = self.context.item.status != Status::Open;
+        if is_over && self.context.is("partial") {
             self.title.push("call.detail", Text::own("(input incomplete)"));
         }
         Some(View { body: self.body, ..View::titled("call", self.title) })
@@ -265,8 +302,9 @@ pub(super) fn list(call: &mut CallContext<'_>) -> Option<()> {
 
 pub(super) fn write(call: &mut CallContext<'_>) -> Option<()> {
     let path = call.file()?;
-    if call.context.full {
-        let text = call.text("content")?.trimmed_end();
+    if call.says_content() {
+        let Some(text) = call.content("content") else { return call.growing.map(|_| ()) };
+        let text = text.trimmed_end();
         call.body.push(Block::Code { text, lang: extension(&path), start: None, role: "call.input".into() });
     }
     Some(())
@@ -306,7 +344,11 @@ pub(super) fn edit(call: &mut CallContext<'_>) -> Option<()> {
             call.title.push("call.detail", format!("({} everywhere)", places.join(", ")));
         }
     }
-    if call.context.full {
+    if let Some(growing) = call.growing {
+        for change in &list {
+            growing_change(call, *change, growing, &path);
+        }
+    } else if call.context.full {
         let mut all = FileDiff::default();
         for change in &list {
             // An edit with anything else in it is shown as it is.
@@ -326,6 +368,37 @@ pub(super) fn edit(call: &mut CallContext<'_>) -> Option<()> {
     Some(())
 }
 
+/// Kept lines that are shown behind what was written last of a change.
+const CONTEXT: usize = 3;
+
+/// Says a change that is being written. What it leaves as it is isn't known before its end: what it hasn't come to of the old
+/// text stands there as kept.
+fn growing_change(call: &mut CallContext<'_>, change: FactRef<'_>, growing: &GrowingInput, path: &Text) {
+    let [old_part, new_part] = ["old", "new"].map(|name| change.get(name).filter(|part| part.is_text()));
+    let ((old, old_cut), (new, new_cut)) = (call.end_of(old_part), call.end_of(new_part));
+    let is_open = new_part.is_none_or(|new| new.value().map(Value::node) == growing.open);
+    let changes = if let Some(cut) = new_cut.or(old_cut) {
+        // Of two texts of which one begins in the middle nobody knows what changes.
+        call.body.push(elided(cut));
+        if new_part.is_some() {
+            FileDiff::between("", &new, None)
+        } else {
+            FileDiff::growing(&old, "", usize::MAX)
+        }
+    } else if is_open {
+        let rest = if call.context.full || new_part.is_none() { usize::MAX } else { CONTEXT };
+        FileDiff::growing(&old, &new, rest)
+    } else {
+        FileDiff::between(&old, &new, None)
+    };
+    call.body.extend(changes.block(Some(path.clone())));
+}
+
+/// What is left out.
+fn elided(cut: Cut) -> Block {
+    Block::Elided { lines: cut.lines as u64, bytes: cut.bytes as u64 }
+}
+
 pub(super) fn edit_cell(call: &mut CallContext<'_>) -> Option<()> {
     call.file()?;
     if let Some(mode) = call.text("mode") {
@@ -334,8 +407,8 @@ pub(super) fn edit_cell(call: &mut CallContext<'_>) -> Option<()> {
     if let Some(cell) = call.text("cell") {
         call.say("call.detail", Text::clean_owned(format!("cell {}", &*cell)));
     }
-    if call.context.full {
-        let source = call.text("source").filter(|text| !text.is_empty());
+    if call.says_content() {
+        let source = call.content("source").filter(|text| !text.is_empty());
         call.body.extend(source.map(|text| Block::text("call.input", text.trimmed_end())));
     }
     Some(())
@@ -402,10 +475,10 @@ pub(super) fn delegate(call: &mut CallContext<'_>) -> Option<()> {
     prompt(call)
 }
 
-/// A prompt for another model: shown in full only.
+/// A prompt for another model: shown in full only, and while it is being written.
 fn prompt(call: &mut CallContext<'_>) -> Option<()> {
-    if call.context.full {
-        let prompt = call.text("prompt");
+    if call.says_content() {
+        let prompt = call.content("prompt");
         call.body.extend(prompt.map(|prompt| Block::prose("prompt", prompt)));
     }
     Some(())
@@ -415,6 +488,9 @@ fn prompt(call: &mut CallContext<'_>) -> Option<()> {
 pub(super) fn todos(call: &mut CallContext<'_>) -> Option<()> {
     let todos = call.does.get("todos").filter(is_array)?;
     let points = todos.list();
+    if let Some(growing) = call.growing {
+        return growing_todos(call, todos, growing);
+    }
     if !points.iter().all(|point| ["content", "status"].iter().all(|name| has_text(*point, name))) {
         return None;
     }
@@ -423,6 +499,20 @@ pub(super) fn todos(call: &mut CallContext<'_>) -> Option<()> {
         call.know(todos);
     }
     call.hidden = true;
+    Some(())
+}
+
+/// The points so far, until the list itself follows.
+fn growing_todos(call: &mut CallContext<'_>, todos: FactRef<'_>, growing: &GrowingInput) -> Option<()> {
+    let mut items = results::points(todos, call.context.full);
+    let status = todos.list().last().and_then(|point| point.get("status")?.value());
+    if let (Some(point), true) = (items.last_mut(), status.is_some_and(|it| Some(it.node()) == growing.open))
+    {
+        // Half a status is none.
+        point.line.spans.retain(|span| span.role.name() != "plan.note");
+    }
+    call.know(todos);
+    call.body.push(Block::List { items });
     Some(())
 }
 
@@ -483,7 +573,13 @@ pub(super) fn ask(call: &mut CallContext<'_>) -> Option<()> {
     let questions = call.does.get("questions").filter(is_array)?;
     let mut has_more = false;
     for question in questions.list() {
-        let mut line = Line::of("ask.question", question.text_at("question")?);
+        let Some(text) = question.text_at("question") else {
+            if call.growing.is_some() {
+                continue;
+            }
+            return None;
+        };
+        let mut line = Line::of("ask.question", text);
         if question.get("several").and_then(FactRef::bool) == Some(true) {
             line.push("call.detail", Text::own("(several)"));
         }
@@ -491,7 +587,8 @@ pub(super) fn ask(call: &mut CallContext<'_>) -> Option<()> {
         has_more |= !question.has_only(&["question", "several", "options"]);
         let mut items = Vec::new();
         for option in question.get("options").filter(is_array).map(FactRef::list).unwrap_or_default() {
-            let mut line = Line::of("ask.option", option.text_at("label")?);
+            let label = option.text_at("label").or_else(|| call.growing.map(|_| Text::default()))?;
+            let mut line = Line::of("ask.option", label);
             if let Some(text) = option.text_at("description") {
                 line.push("call.detail", text);
             }

@@ -65,7 +65,7 @@ impl<'a> ChangedFiles<'a> {
         } else {
             call.say("call.arg", figures::count_of(self.0.len() as u64, "file", "files"));
         }
-        if call.is_full() {
+        if call.says_content() {
             return self.call_in_full(call);
         }
         if self.0.len() > 1 {
@@ -90,7 +90,7 @@ impl<'a> ChangedFiles<'a> {
         let is_only = self.0.len() == 1;
         for file in &self.0 {
             let changes = file.changes();
-            if changes.is_none() && file.has_change() {
+            if changes.is_none() && file.has_change() && call.growing().is_none() {
                 return None;
             }
             if !is_only {

@@ -1,6 +1,6 @@
 //! Changes of files as hunks: from a patch that the stream tells, or found between two texts.
 
-use similar::{ChangeTag, TextDiff};
+use similar::{Algorithm, ChangeTag, DiffOp, TextDiff, capture_diff_slices};
 
 use crate::entry::{Block, DiffLines, Hunk, Line, LineChange};
 use crate::formatter::figures;
@@ -10,6 +10,11 @@ use crate::text::Text;
 /// Texts with more lines than this together are not compared: the old one goes, the new one comes.
 /// Comparing takes time by lines × changes.
 const COMPARED: usize = 4000;
+
+/// The same for texts that are compared again and again while one of them is being written.
+const COMPARED_WHILE_GROWING: usize = 1000;
+/// So many old lines may be passed over for a new one that equals one of them.
+const REACH: usize = 4;
 
 /// The changes of one file.
 #[derive(Default)]
@@ -120,6 +125,50 @@ impl FileDiff {
             }
             changes.push(lines);
         }
+        changes
+    }
+
+    /// What has changed from `old` so far, while `new` is being written. Lines of `old` that it hasn't come to stand there as kept,
+    /// no more than `rest` of them.
+    pub(super) fn growing(old: &str, new: &str, rest: usize) -> Self {
+        let (new, last) = new.rsplit_once('\n').map_or((None, new), |(new, last)| (Some(new), last));
+        let old: Vec<&str> = old.lines().collect();
+        let new: Vec<&str> = new.map(|new| new.split('\n').collect()).unwrap_or_default();
+        let ops = if old.len() + new.len() > COMPARED_WHILE_GROWING {
+            let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+            vec![DiffOp::Equal { old_index: 0, new_index: 0, len: same }]
+        } else {
+            capture_diff_slices(Algorithm::Myers, &old, &new)
+        };
+        // An equal line far down may be another one: each must be worth the old lines that are passed over for it.
+        let (mut same, mut best, mut come_to) = (0, 0, (0, 0, 0));
+        for (index, op) in ops.iter().enumerate() {
+            if let DiffOp::Equal { old_index, new_index, len } = *op {
+                same += len;
+                let worth = (REACH * same).saturating_sub(old_index + len);
+                if worth > best {
+                    (best, come_to) = (worth, (index + 1, old_index + len, new_index + len));
+                }
+            }
+        }
+        let (ops_used, old_used, new_used) = come_to;
+        let mut changes = Self::default();
+        let mut lines = DiffLines::default();
+        for op in &ops[..ops_used] {
+            let (tag, old_range, new_range) = op.as_tag_tuple();
+            let change = if tag == similar::DiffTag::Equal { LineChange::Keep } else { LineChange::Remove };
+            old[old_range].iter().for_each(|line| changes.line(change, line, &mut lines));
+            if change == LineChange::Remove {
+                new[new_range].iter().for_each(|line| changes.line(LineChange::Add, line, &mut lines));
+            }
+        }
+        new[new_used..].iter().for_each(|line| changes.line(LineChange::Add, line, &mut lines));
+        // A line that begins as an old one may become it.
+        if !last.is_empty() && !old[old_used..].iter().take(REACH).any(|line| line.starts_with(last)) {
+            changes.line(LineChange::Add, last, &mut lines);
+        }
+        old[old_used..].iter().take(rest).for_each(|line| changes.line(LineChange::Keep, line, &mut lines));
+        changes.push(lines);
         changes
     }
 

@@ -613,9 +613,9 @@ impl FormatStage {
     /// See [`super::Pipeline::take_updates`].
     pub(super) fn take_updates(&mut self, session: &Session) -> Vec<Update> {
         for id in std::mem::take(&mut self.grown) {
-            let Some(item) = session.open_item(&id) else { continue };
+            let Some(item) = session.growing(&id) else { continue };
             // It is counted once, when it is whole: how often it is formatted until then is a matter of pace.
-            if let Ok(entry) = self.uncounted(|stage| stage.entry(item, session)) {
+            if let Ok(entry) = self.uncounted(|stage| stage.entry(&item, session)) {
                 self.growing.insert(id.clone());
                 self.updates.insert(id, Update::Put(entry));
             } else {

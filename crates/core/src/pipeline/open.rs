@@ -20,8 +20,8 @@ impl FormatStage {
     /// See [`super::Pipeline::open_nodes`].
     pub(super) fn open_nodes(&mut self, session: &Session) -> OpenNodes {
         let mut growing = Vec::new();
-        for item in session.open_items() {
-            growing.extend(self.uncounted(|stage| stage.entry(item, session)).ok());
+        for item in session.growing_items() {
+            growing.extend(self.uncounted(|stage| stage.entry(&item, session)).ok());
         }
         let mut nodes = Vec::new();
         if let Some(outline) = self.outline.take() {

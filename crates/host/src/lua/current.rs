@@ -11,7 +11,7 @@ scoped_thread_local!(static ITEM: Item);
 scoped_thread_local!(static CALL: Item);
 
 thread_local! {
-    static NOW: Cell<Time> = const { Cell::new(Time { number: 0, has_call: false }) };
+    static NOW: Cell<Time> = const { Cell::new(Time { number: 0, has_call: false, is_read: false }) };
     static LAST: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -20,10 +20,17 @@ thread_local! {
 struct Time {
     number: usize,
     has_call: bool,
+    /// Whether items are made of it, so that nothing of it may be missing.
+    is_read: bool,
+}
+
+/// Whether scripts read a record at the moment, to make items of it.
+pub(super) fn is_reading() -> bool {
+    NOW.get().is_read
 }
 
 /// Lends an item, and its call if it is a result, to the scripts that `work` runs on this thread.
-fn lend<R>(item: &Item, call: Option<&Item>, work: impl FnOnce() -> R) -> R {
+fn lend<R>(item: &Item, call: Option<&Item>, is_read: bool, work: impl FnOnce() -> R) -> R {
     /// Goes back to the time before, also if `work` panics.
     struct Back(Time);
     impl Drop for Back {
@@ -34,7 +41,7 @@ fn lend<R>(item: &Item, call: Option<&Item>, work: impl FnOnce() -> R) -> R {
     // A number and one more bit is all that a script has of an item.
     let number = LAST.get() % (usize::MAX >> 1) + 1;
     LAST.set(number);
-    let _back = Back(NOW.replace(Time { number, has_call: call.is_some() }));
+    let _back = Back(NOW.replace(Time { number, has_call: call.is_some(), is_read }));
     ITEM.set(item, || match call {
         Some(call) => CALL.set(call, work),
         None => work(),
@@ -117,7 +124,13 @@ impl Current {
         work: impl FnOnce() -> R,
     ) -> R {
         self.note(session);
-        lend(item, call, work)
+        lend(item, call, false, work)
+    }
+
+    /// Does `work`, in which scripts make items of a record, that of `item`.
+    pub(super) fn read<R>(&self, item: &Item, session: &Session, work: impl FnOnce() -> R) -> R {
+        self.note(session);
+        lend(item, None, true, work)
     }
 
     /// Lets scripts see the facts of the run as they are now.

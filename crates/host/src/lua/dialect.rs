@@ -119,7 +119,7 @@ impl ScriptedDialect {
         let mut item = Item::new(format!("line-{}", input.line), Kind::Unknown, input.line);
         item.record = Some(Arc::clone(input.record));
         let doing = || format!("reading line {}", input.line);
-        self.plugins.current.show(&item, None, &self.session, || {
+        self.plugins.current.read(&item, &self.session, || {
             match Handle::item().value(plugin.lua(), input.value) {
                 Ok(object) => self.ask(&self.dialect.parse, doing, object).and_then(|answer| {
                     let mut maker = Maker::new(input, &self.session);
@@ -190,7 +190,7 @@ impl Decoder for ScriptedDialect {
         let record = Arc::new(record);
         let mut item = Item::new("sample", Kind::Unknown, 0);
         item.record = Some(Arc::clone(&record));
-        let answer = self.plugins.current.show(&item, None, &Session::default(), || {
+        let answer = self.plugins.current.read(&item, &Session::default(), || {
             let plugin = self.plugins.get(self.who)?;
             let sample = Handle::item().value(plugin.lua(), record.root()).ok()?;
             self.ask(detect, || format!("detecting {}", self.dialect.name), sample)

@@ -5,6 +5,7 @@
 //! machine: nothing is made for it, and nothing is left behind. Strings are as the stream has them; they are cleaned
 //! when they come back.
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ptr;
@@ -19,13 +20,16 @@ use streamfmt_core::item::{Action, Fact, FactRef, Id, Item, Kind, Status};
 use streamfmt_core::json::{self, Record};
 
 use super::api;
-use super::current::{Current, Sight};
+use super::current::{Current, Sight, is_reading};
 use super::new_items::facts;
 use super::vm::unlimited;
 use crate::problem::nearest;
 
 /// Whole numbers up to here are the same as a Lua number; larger ones are handed over as text.
 const EXACT: i64 = 1 << 53;
+
+/// Bytes of one text that scripts get of what is formatted. A longer one is cut, and its last line says so.
+pub(super) const LONGEST_TEXT: usize = 1 << 20;
 
 /// What a machine keeps at hand for its handles.
 pub(super) struct Reach {
@@ -76,7 +80,7 @@ impl Reach {
         if let Some((_, text)) = self.text.borrow().as_ref().filter(|(last, _)| *last == of) {
             return Ok(Value::String(text.clone()));
         }
-        let text = unlimited(lua, || lua.create_string(item.text().as_bytes()))?;
+        let text = unlimited(lua, || lua.create_string(shortened(&item.text()).as_bytes()))?;
         *self.text.borrow_mut() = Some((of, text.clone()));
         Ok(Value::String(text))
     }
@@ -681,7 +685,16 @@ fn scalar(lua: &Lua, value: json::Value<'_>) -> mlua::Result<Value> {
 }
 
 fn text(lua: &Lua, text: &str) -> mlua::Result<Value> {
-    unlimited(lua, || lua.create_string(text)).map(Value::String)
+    unlimited(lua, || lua.create_string(&*shortened(text))).map(Value::String)
+}
+
+/// The beginning of a text that is too long for a script, and how much of it is left out. What a dialect reads is whole.
+fn shortened(text: &str) -> Cow<'_, str> {
+    if text.len() <= LONGEST_TEXT || is_reading() {
+        return Cow::Borrowed(text);
+    }
+    let end = (0..=LONGEST_TEXT).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+    Cow::Owned([&text[..end], "\n", &json::left_out(text.len() - end)].concat())
 }
 
 fn optional(lua: &Lua, told: Option<&str>) -> mlua::Result<Value> {

@@ -1,6 +1,7 @@
 //! The formatter that asks plugins and the profile, one layer after the other, and the built-in one below them.
 
 mod answers;
+mod resting;
 
 use std::any::Any;
 use std::rc::Rc;
@@ -9,7 +10,7 @@ use mlua::{Function, Lua, Table, Value};
 use send_wrapper::SendWrapper;
 use streamfmt_core::entry::{Block, Line, Role, View};
 use streamfmt_core::formatter::{FormatError, Formatter, Observation, Verdict};
-use streamfmt_core::item::{Item, Kind};
+use streamfmt_core::item::{Item, Kind, Status};
 use streamfmt_core::profile::Profile;
 use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
@@ -26,6 +27,8 @@ use crate::tools::amend::{About, Amended, Amender, Answers, Argument, Given, SHO
 use crate::tools::field::ToolField;
 use crate::tools::pattern::PerTool;
 
+use resting::RestingFunctions;
+
 pub(crate) use answers::plain;
 
 /// What plugins and profiles say of items, over what the built-in formatter says.
@@ -36,6 +39,7 @@ pub(crate) struct Scripts {
     views: SendWrapper<Vec<(Kind, Rc<Ladder>)>>,
     /// The walk of whole records.
     frames: SendWrapper<Rc<Ladder>>,
+    resting: RestingFunctions,
 }
 
 /// The item that is being told.
@@ -60,9 +64,15 @@ impl ScriptItem<'_> {
         format!("telling {result}{what} (line {})", self.item.line)
     }
 
-    /// Whether the call that it is about has an input.
+    /// Whether there is something in the input of the call that it is about, or never will be more.
     fn has_input(&self) -> bool {
-        self.call.unwrap_or(self.item).input().is_some()
+        let call = self.call.unwrap_or(self.item);
+        call.growing.is_none() || call.input().is_some_and(|input| input.entries().next().is_some())
+    }
+
+    /// Whether the item may still change.
+    fn is_open(&self) -> bool {
+        self.item.status == Status::Open
     }
 
     fn about(&self) -> About<'_> {
@@ -134,6 +144,7 @@ impl Scripts {
             ladders: SendWrapper::new(PerTool::default()),
             views: SendWrapper::new(views.into()),
             frames: SendWrapper::new(of(Viewed::Frames)),
+            resting: RestingFunctions::default(),
         })
     }
 
@@ -157,6 +168,9 @@ impl Scripts {
         };
         for (at, step) in steps.iter().enumerate().skip(from) {
             let FieldAnswer::Function(function) = &step.answer else { continue };
+            if asked.item.kind == Kind::Call && !asked.has_input() {
+                continue;
+            }
             match self.ask_whole(asked, step, function, at + 1) {
                 Given::Use(view) => {
                     return Verdict::Show(LayerAnswers { scripts: self, asked }.amended().collapsed(view));
@@ -193,6 +207,9 @@ impl Scripts {
         let Some(plugin) = self.plugins.get(step.who).filter(|plugin| !plugin.is_off()) else {
             return Given::Nothing;
         };
+        if asked.is_open() && self.resting.rests(&asked.item.id, function) {
+            return Given::Nothing;
+        }
         let below = |lua: &Lua, of_call: bool| {
             let said = match asked.call.filter(|_| of_call) {
                 Some(call) => self.below_of_call(call, asked.session, step.who),
@@ -238,7 +255,13 @@ impl Scripts {
             Ok(Value::Boolean(false)) => return Given::Hide,
             Ok(value) => value,
             Err(stop) => {
-                self.plugins.tell(plugin, plugin.failed(function, &stop, asked.doing()));
+                if asked.is_open() {
+                    self.resting.rest(&asked.item.id, function);
+                }
+                // What fails of what isn't whole may well do of the whole. A limit is one all the same.
+                if !asked.is_open() || stop.trip.is_some() {
+                    self.plugins.tell(plugin, plugin.failed(function, &stop, asked.doing()));
+                }
                 return Given::Nothing;
             }
         };
@@ -249,6 +272,10 @@ impl Scripts {
         match answer {
             Ok(Some(used)) => Given::Use(used),
             Ok(None) => Given::Nothing,
+            Err(_) if asked.is_open() => {
+                self.resting.rest(&asked.item.id, function);
+                Given::Nothing
+            }
             Err(wrong) => {
                 self.plugins.tell(plugin, plugin.answered_wrong(function, wrong, asked.doing()));
                 Given::Nothing
@@ -305,8 +332,13 @@ impl Scripts {
                     Some(text) => Given::Use(of_text(text)),
                     None => Given::Nothing,
                 },
-                // It is promised an input, which a call doesn't have while that grows.
+                // It is promised an input: of one that is being written there must be something.
                 FieldAnswer::Function(_) if field == ToolField::Arg && !asked.has_input() => Given::Nothing,
+                FieldAnswer::Function(function)
+                    if asked.is_open() && self.resting.rests(&asked.item.id, function) =>
+                {
+                    Given::Nothing
+                }
                 FieldAnswer::Function(function) => {
                     let Some(plugin) = plugin else { continue };
                     let context = plugin.context();
@@ -340,6 +372,9 @@ impl Formatter for Scripts {
         let ladder = self.ladder(item, call);
         if ladder.is_silent(item) {
             return Ok(Verdict::Pass);
+        }
+        if item.status != Status::Open {
+            self.resting.wake(&item.id);
         }
         self.plugins.meter().enter(&item.id, || !self.reads_frames() && ladder.is_lone(item));
         let asked = ScriptItem { item, session, call, ladder, is_frame: false };

@@ -8,7 +8,7 @@
 use smallvec::SmallVec;
 
 use crate::event::Event;
-use crate::item::{Id, Kind, Status};
+use crate::item::{Fact, Id, Kind, Status};
 use crate::json::Value;
 use crate::session::Map;
 
@@ -309,11 +309,10 @@ impl Claude {
         self.current(builder, out).begin(index, item_kind, out);
         match item_kind {
             Kind::Call => {
-                let id = block.get("id").and_then(Value::decode).map(|id| Id::from(&*id));
-                self.open_block(builder, index, id, block.get("name"), out);
+                self.open_block(builder, index, Some(block), out);
             }
             Kind::Thinking => {
-                self.open_block(builder, index, None, None, out);
+                self.open_block(builder, index, None, out);
             }
             _ => {
                 if let Some(text) = block.get("text").and_then(Value::decode).filter(|text| !text.is_empty())
@@ -361,19 +360,19 @@ impl Claude {
             Some(block) => block.id.clone(),
             None => return,
         };
-        let id = id.unwrap_or_else(|| self.open_block(builder, index, None, None, out));
+        let id = id.unwrap_or_else(|| self.open_block(builder, index, None, out));
         out.push(Event::Append { id, text: text.to_owned() });
     }
 
-    /// Opens the item of a streamed block.
+    /// Opens the item of a streamed block. `call`: how a call begins.
     fn open_block(
         &mut self,
         builder: &mut ClaudeItemBuilder<'_>,
         index: i64,
-        id: Option<Id>,
-        tool: Option<Value<'_>>,
+        call: Option<Value<'_>>,
         out: &mut Vec<Event>,
     ) -> Id {
+        let id = call.and_then(|call| call.get("id")?.decode()).map(|id| Id::from(&*id));
         let current = self.current(builder, out);
         let (message, place) = (current.message.clone(), current.begun);
         current.begun += 1;
@@ -390,15 +389,27 @@ impl Claude {
             block.is_whole = true;
         }
         let mut item = builder.item(id.clone(), kind);
-        item.record = None;
         item.at = None;
-        if kind == Kind::Call {
-            self.name_tool(&mut item, tool);
+        // An input that is there from the start; mostly it is empty, and grows.
+        item.input = call.and_then(input_of).map(Value::node);
+        if item.input.is_none() {
+            item.record = None;
+        }
+        if let Some(call) = call {
+            self.name_tool(&mut item, call.get("name"));
+            if call.get("type").and_then(Value::str).is_some_and(|kind| !kind.is("tool_use")) {
+                item.data.push(("server_side", Fact::Bool(true)));
+            }
             self.calls.made(&item);
         }
         out.push(Event::Open(Box::new(item)));
         id
     }
+}
+
+/// The input that a call begins with, if there is something in it.
+fn input_of(call: Value<'_>) -> Option<Value<'_>> {
+    call.get("input").filter(|input| input.entries().next().is_some())
 }
 
 fn delta_value<'a>(builder: &ClaudeItemBuilder<'a>, delta: Value<'_>) -> Value<'a> {
