@@ -348,6 +348,7 @@ pub(super) fn edit(call: &mut CallContext<'_>) -> Option<()> {
         for change in &list {
             growing_change(call, *change, growing, &path);
         }
+        know_changes(call, sole, changes);
     } else if call.context.full {
         let mut all = FileDiff::default();
         for change in &list {
@@ -357,15 +358,20 @@ pub(super) fn edit(call: &mut CallContext<'_>) -> Option<()> {
             }
             all.extend(FileDiff::asked(*change, None)?);
         }
-        match sole {
-            Some(change) => {
-                ["old", "new"].iter().filter_map(|name| change.get(name)).for_each(|part| call.know(part));
-            }
-            None => call.know(changes),
-        }
+        know_changes(call, sole, changes);
         call.body.extend(all.block(Some(path)));
     }
     Some(())
+}
+
+/// Notes that the changes were said: those of the only one stand among the call's own fields.
+fn know_changes(call: &mut CallContext<'_>, sole: Option<FactRef<'_>>, changes: FactRef<'_>) {
+    match sole {
+        Some(change) => {
+            ["old", "new"].iter().filter_map(|name| change.get(name)).for_each(|part| call.know(part));
+        }
+        None => call.know(changes),
+    }
 }
 
 /// Kept lines that are shown behind what was written last of a change.
