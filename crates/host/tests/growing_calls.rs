@@ -322,3 +322,15 @@ fn what_is_masked_is_masked_while_it_grows() {
         assert!(!shown.contains("MIIE"), "{shown}");
     }
 }
+
+#[test]
+fn a_template_says_what_is_there_once_all_of_it_is() {
+    let builder = Engine::builder().dialect("claude").writer("json");
+    let engine = builder.set("tool.Bash.arg={description}: {command}").build().unwrap();
+    let mut looks = Looks::at(&engine, "toolu_1", "Bash");
+    let pieces = [("{\"command\":\"l", "Bash l"), ("s\",\"desc", "Bash ls"), ("ription\":\"Lis", "Bash Lis: ls")];
+    for (piece, expected) in pieces {
+        looks.delta(piece);
+        assert_eq!(looks.title(), expected);
+    }
+}

@@ -1,5 +1,7 @@
 //! Dialects in Lua.
 
+use streamfmt_core::pipeline::{Output, Setup, Update};
+
 use super::*;
 
 const ACME: &str = r#"
@@ -181,4 +183,41 @@ fn a_name_nobody_has_is_a_mistake_and_the_nearest_is_named() {
     let problem = build("acme-agen").err().unwrap().to_string();
     assert!(problem.contains("did you mean \"acme-agent\"?"), "{problem}");
     assert!(build("acme-agent").is_ok());
+}
+
+#[test]
+fn an_input_may_grow_by_its_json() {
+    let dialect = r#"sf.dialect("grow", { parse = function(o)
+        if o.open then
+          return sf.item.call { id = o.open, tool = "Bash", open = true, time = o.at, data = { server_side = o.far } }
+        end
+        if o.more then return sf.item.append { id = o.id, text = o.more } end
+        return sf.item.close { id = o.id }
+      end })"#;
+    let lines = [
+        r#"{"open":"a","at":"2026-01-02T03:04:05Z","far":true,"long":[1,2,3,4,5,6,7,8,9]}"#,
+        r#"{"id":"a","more":"{\"command\":\"mak"}"#,
+        r#"{"id":"a","more":"e test\"}"}"#,
+        r#"{"id":"a"}"#,
+    ];
+    let engine = Engine::builder().dialect("grow").writer("items").pack(Pack::from_source("p.lua", dialect));
+    let engine = engine.build().unwrap();
+    let text = ran(&engine, &lines).text;
+    let item = r#""status":"done","at":"2026-01-02T03:04:05Z","line":1,"tool":"Bash","action":"run""#;
+    assert!(text.contains(item), "{text}");
+    assert!(text.contains(r#""input":{"command":"make test"}"#), "{text}");
+    assert!(text.contains(r#""data":{"server_side":true}"#), "{text}");
+
+    let output = Output::Updates { formatters: Vec::new() };
+    let mut pipeline = Pipeline::new(Setup { output, ..engine.setup() });
+    let titles = lines.map(|line| {
+        pipeline.push(format!("{line}\n").as_bytes(), &mut String::new()).unwrap();
+        let updates = pipeline.take_updates();
+        let [Update::Put(entry)] = &updates[..] else { panic!("{updates:?}") };
+        let spans = entry.view.title.spans.iter().map(|span| span.text.as_str());
+        (spans.collect::<String>(), entry.at.is_some())
+    });
+    let expected =
+        ["Bash", "Bash mak", "Bash make test", "Bash make test"].map(|title| (title.to_owned(), true));
+    assert_eq!(titles, expected);
 }
