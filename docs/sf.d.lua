@@ -317,8 +317,8 @@ function sf.sorted(table) end
 ---@field server string? the MCP server
 ---@field action sf.Action run, read, write, edit, search, fetch, delegate, plan, ask, mcp or other
 ---@field does table what it does it with and to, under the names that all agents share: command, path, changes, …
----@field input sf.Input its input, read as it is asked for; input:table() is a copy, input:raw() the text
----@field partial boolean whether the input isn't whole
+---@field input sf.Input its input, read as it is asked for; input:table() is a copy, input:raw() the text. While it is being written: what can be read of it
+---@field partial boolean whether the input isn't whole: it is being written, or broke off
 ---@field result sf.Result? always nil: a call is shown before its result is known
 
 ---What came of a call.
@@ -350,7 +350,7 @@ function sf.sorted(table) end
 ---What `sf.tool` says; each field stands for itself.
 ---@class sf.ToolSpec
 ---@field label? string|fun(call: sf.Call, ctx: sf.Context): any the tool's name as shown: a template or a function
----@field arg? string|fun(input: sf.Input, call: sf.Call, ctx: sf.Context): any the one-line argument: a template, a JSON pointer or a function, which is asked once the call has an input: while that grows, it has none
+---@field arg? string|fun(input: sf.Input, call: sf.Call, ctx: sf.Context): any the one-line argument: a template, a JSON pointer or a function, which is asked once there is something in the input
 ---@field summary? string|fun(result: sf.Result, call: sf.Call, ctx: sf.Context): any the one-line summary of a result; a failure keeps its own words, and this stands behind them
 ---@field call? fun(call: sf.Call, ctx: sf.Context): sf.Answer the whole view of a call: replaces label and arg
 ---@field result? fun(result: sf.Result, call: sf.Call, ctx: sf.Context): sf.Answer the whole view of a result: replaces summary
@@ -542,7 +542,7 @@ function sf.sorted(table) end
 ---@field orphan? boolean True if no call is known.
 ---@field outcome? string How the hook ended.
 ---@field output_file? string Where the output is written to.
----@field partial? boolean True if the input isn't whole.
+---@field partial? boolean True if the input isn't whole: it is being written, or broke off.
 ---@field patch? table[] The change in hunks.
 ---@field path? string The file or folder.
 ---@field persisted? string The file that the whole output is kept in.

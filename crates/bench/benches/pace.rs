@@ -214,34 +214,37 @@ fn long_session(
     Ok(())
 }
 
-/// What a long reply costs that comes in small pieces, for a sink that shows it as it grows.
+/// What a long reply, or a long input, costs that comes in small pieces, for a sink that shows it as it grows.
 fn partial_message(runs: u64) -> Result<(), Box<dyn Error>> {
     let engine = Engine::builder().dialect("claude").build().map_err(|problems| problems.to_string())?;
-    let lines = partial(10_000);
-    let mut times = Times::default();
+    let (reply, file) = (growing_reply(10_000), growing_file(10_000));
+    let cases = [
+        ("a reply of 100 KB in 10,000 deltas, taken 20 times a second", &reply, 500, "50 ms", "15 ms"),
+        ("a file of 100 KB written in 10,000 deltas, taken 20 times a second", &file, 500, "50 ms", "15 ms"),
+        ("the same, taken 2,000 times", &file, 5, "150 ms", "60 ms"),
+    ];
+    let mut times = vec![Times::default(); cases.len()];
     for _ in 0..runs {
-        times.add(cpu(|| show_growing(&engine, &lines)));
+        for ((_, lines, pace, ..), times) in cases.iter().zip(&mut times) {
+            times.add(cpu(|| show_growing(&engine, lines, *pace)));
+        }
     }
-    let (best, median) = (milliseconds(times.min()), milliseconds(times.median()));
-    row(
-        "a reply of 100 KB in 10,000 deltas, taken 20 times a second, CPU in all",
-        "50 ms",
-        "15 ms",
-        &best,
-        &median,
-    );
+    for ((what, _, _, must, aim), times) in cases.iter().zip(&times) {
+        let (best, median) = (milliseconds(times.min()), milliseconds(times.median()));
+        row(&format!("{what}, CPU in all"), must, aim, &best, &median);
+    }
     Ok(())
 }
 
-/// Formats a growing reply for a sink that takes what changed 20 times a second.
-fn show_growing(engine: &Engine, lines: &[String]) {
+/// Formats what grows for a sink that takes what changed after each `pace` lines.
+fn show_growing(engine: &Engine, lines: &[String], pace: usize) {
     let output = Output::Updates { formatters: Vec::new() };
     let mut pipeline = Pipeline::new(Setup { output, ..engine.setup() });
     let mut sink = Sink(String::new());
     for (number, line) in lines.iter().enumerate() {
         let _ = pipeline.push(line.as_bytes(), &mut sink);
-        // Deltas come some 10,000 a second.
-        if number % 500 == 0 {
+        // Deltas come some 10,000 a second: 500 lines are a twentieth of one.
+        if number % pace == 0 {
             black_box(pipeline.take_updates());
         }
     }
@@ -250,7 +253,32 @@ fn show_growing(engine: &Engine, lines: &[String]) {
 }
 
 /// The lines of a reply that comes in `count` deltas of ten bytes, and then whole.
-fn partial(count: usize) -> Vec<String> {
+fn growing_reply(count: usize) -> Vec<String> {
+    // A paragraph every 60 words, as models write them.
+    let pieces = (0..count).map(|number| if number % 60 == 59 { "the end.\\n\\n" } else { "and so on " });
+    let pieces: Vec<&str> = pieces.collect();
+    let whole = format!(r#"{{"type":"text","text":"{}"}}"#, pieces.concat());
+    growing(r#"{"type":"text","text":""}"#, "text_delta", "text", &pieces, &whole)
+}
+
+/// The lines of a call that writes a file in `count` deltas of ten bytes, and then comes whole.
+fn growing_file(count: usize) -> Vec<String> {
+    // A line of code is some 40 letters long.
+    let pieces = (0..count).map(|number| if number % 4 == 3 { "count();\\n" } else { "self.items" });
+    let mut pieces: Vec<String> = pieces.map(str::to_owned).collect();
+    pieces.insert(0, r#"{"file_path":"/w/a.rs","content":""#.to_owned());
+    pieces.push("\"}".to_owned());
+    let call =
+        |input: &str| format!(r#"{{"type":"tool_use","id":"toolu_1","name":"Write","input":{input}}}"#);
+    let whole = call(&pieces.concat());
+    let escaped: Vec<String> =
+        pieces.iter().map(|piece| piece.replace('\\', "\\\\").replace('"', "\\\"")).collect();
+    let escaped: Vec<&str> = escaped.iter().map(String::as_str).collect();
+    growing(&call("{}"), "input_json_delta", "partial_json", &escaped, &whole)
+}
+
+/// The lines of a block that begins so, comes in these pieces, and then whole.
+fn growing(block: &str, delta: &str, key: &str, pieces: &[&str], whole: &str) -> Vec<String> {
     let event = |event: &str| {
         format!(
             r#"{{"type":"stream_event","event":{event},"parent_tool_use_id":null,"session_id":"5e55","uuid":"u"}}"#
@@ -258,22 +286,20 @@ fn partial(count: usize) -> Vec<String> {
     };
     let mut lines = vec![
         event(r#"{"type":"message_start","message":{"id":"msg_1","role":"assistant","content":[]}}"#),
-        event(r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#),
+        event(&format!(r#"{{"type":"content_block_start","index":0,"content_block":{block}}}"#)),
     ];
-    // A paragraph every 60 words, as models write them.
-    let pieces = (0..count).map(|number| if number % 60 == 59 { "the end.\\n\\n" } else { "and so on " });
-    lines.extend(pieces.clone().map(|piece| {
+    lines.extend(pieces.iter().map(|piece| {
         event(&format!(
-            r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{piece}"}}}}"#
+            r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"{delta}","{key}":"{piece}"}}}}"#
         ))
     }));
     lines.push(format!(
         concat!(
-            r#"{{"type":"assistant","message":{{"id":"msg_1","role":"assistant","content":[{{"type":"text","text":"{}"}}]}},"#,
+            r#"{{"type":"assistant","message":{{"id":"msg_1","role":"assistant","content":[{}]}},"#,
             r#""parent_tool_use_id":null,"session_id":"5e55","uuid":"uuid-1"}}"#,
             "\n"
         ),
-        pieces.collect::<String>()
+        whole
     ));
     lines.push(event(r#"{"type":"message_stop"}"#));
     lines

@@ -219,7 +219,7 @@ fn texts_that_are_too_long_for_a_script_end_with_how_much_is_left_out() {
              end,
            })"#,
     );
-    for (bytes, expected) in [(1 << 20, "1048576"), ((1 << 20) + 7, "1048599␤[… 7 bytes left out]")] {
+    for (bytes, expected) in [(1 << 20, "1048576"), ((1 << 20) + 7, "1048536␊[… 71 bytes left out]")] {
         let mut pipeline = Pipeline::new(engine.setup());
         let (text, mut out) = ("x".repeat(bytes), String::new());
         let call =
@@ -233,7 +233,7 @@ fn texts_that_are_too_long_for_a_script_end_with_how_much_is_left_out() {
         pipeline.push(format!("{line}\n").as_bytes(), &mut out).unwrap();
         pipeline.finish(&mut out).unwrap();
         assert_eq!(engine.journal().take(), []);
-        assert!(out.replace('\n', "␤").contains(expected), "{bytes}: {}", out);
+        assert!(out.contains(expected), "{bytes}: {}", out);
     }
 }
 
@@ -328,7 +328,8 @@ fn a_template_says_what_is_there_once_all_of_it_is() {
     let builder = Engine::builder().dialect("claude").writer("json");
     let engine = builder.set("tool.Bash.arg={description}: {command}").build().unwrap();
     let mut looks = Looks::at(&engine, "toolu_1", "Bash");
-    let pieces = [("{\"command\":\"l", "Bash l"), ("s\",\"desc", "Bash ls"), ("ription\":\"Lis", "Bash Lis: ls")];
+    let pieces =
+        [("{\"command\":\"l", "Bash l"), ("s\",\"desc", "Bash ls"), ("ription\":\"Lis", "Bash Lis: ls")];
     for (piece, expected) in pieces {
         looks.delta(piece);
         assert_eq!(looks.title(), expected);

@@ -206,7 +206,7 @@ pub static FACTS: &[FactRow] = &[
     own("orphan", Truth, &[All], "True if no call is known."),
     row("outcome", Text, &[Event("hook"), Event("attachment")], "How the hook ended."),
     row("output_file", Text, &[Delegate, Read, Event("task")], "Where the output is written to."),
-    row("partial", Truth, &[Calls], "True if the input isn't whole."),
+    row("partial", Truth, &[Calls], "True if the input isn't whole: it is being written, or broke off."),
     row("patch", Objects(HUNK), &[Change], "The change in hunks."),
     row("path", Text, &[Read, Change, Plan, Event("skill")], "The file or folder."),
     row("persisted", Text, &[Run], "The file that the whole output is kept in."),

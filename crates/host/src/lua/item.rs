@@ -28,8 +28,11 @@ use crate::problem::nearest;
 /// Whole numbers up to here are the same as a Lua number; larger ones are handed over as text.
 const EXACT: i64 = 1 << 53;
 
-/// Bytes of one text that scripts get of what is formatted. A longer one is cut, and its last line says so.
+/// Bytes of one text that scripts get of what is formatted. A longer one is cut, and its last line says so: with it, it is no
+/// longer than what their functions for texts take.
 pub(super) const LONGEST_TEXT: usize = 1 << 20;
+/// Room for the line that says so.
+const LEFT_OUT: usize = 64;
 
 /// What a machine keeps at hand for its handles.
 pub(super) struct Reach {
@@ -693,7 +696,7 @@ fn shortened(text: &str) -> Cow<'_, str> {
     if text.len() <= LONGEST_TEXT || is_reading() {
         return Cow::Borrowed(text);
     }
-    let end = (0..=LONGEST_TEXT).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+    let end = (0..=LONGEST_TEXT - LEFT_OUT).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
     Cow::Owned([&text[..end], "\n", &json::left_out(text.len() - end)].concat())
 }
 

@@ -4,10 +4,11 @@ use std::fmt::Write;
 
 use streamfmt_core::item::facts::{FACTS, FactShape};
 use streamfmt_core::item::{Action, Kind};
+use streamfmt_core::session::MAX_GROWING_FIELD;
 use streamfmt_core::theme;
 
 use super::api::{CLASSES, FIELDS, FUNCTIONS, OLD};
-use super::{block, plugin, re, vm};
+use super::{block, item, plugin, re, vm};
 use crate::plugin::journal;
 use crate::plugin::manifest::API;
 
@@ -166,6 +167,7 @@ fn language() -> String {
     let (steps, time, memory) = (grouped(vm::FUEL), vm::TIME.as_millis(), vm::MEMORY >> 20);
     let (subject, pattern, patterns) = (re::MOST_SUBJECT >> 20, re::MOST_PATTERN, re::MOST_PATTERNS);
     let (parts, bytes, depth) = (grouped(block::MOST_PARTS as u64), block::MOST_BYTES >> 20, block::DEEPEST);
+    let (text, growing) = (item::LONGEST_TEXT >> 20, MAX_GROWING_FIELD >> 10);
     let (trips, failures) = (plugin::MOST_TRIPS, plugin::MOST_FAILURES);
     let (printed, longest) = (grouped(journal::MOST_PRINTED as u64), journal::LONGEST_PRINT);
     format!(
@@ -188,9 +190,29 @@ annotations and `for _, x in list do`. There are its libraries `string`, `table`
 | {subject} MiB of text, {pattern} bytes of pattern | `string.find`, `match`, `gmatch`, `gsub`, and `sf.re` | an error |
 | {patterns} patterns | `sf.re` in one plugin | an error |
 | {parts} parts, {bytes} MiB, {depth} levels | one answer | an error |
+| {text} MiB | one text of an item: its text, a field of its input, a fact | the beginning is there; the last line is `[… 84512 bytes left out]`. What a dialect reads is whole |
+| {growing} KiB, as written in JSON | one field of an input that is being written | the end is there; the first line says how much is left out |
 | {trips} stops or {failures} failures | a plugin in one run | it is off for the rest of the run |
 
 Whatever fails is reported once, at its line, and the layer below says what the function was to say.
+
+## Items that grow
+
+On a terminal or in a browser a call is shown while the model writes its input, and replies and thinking while they are written.
+Functions are then asked again each time the item is drawn, with `status` being `open`. `call.input` has the fields that are whole and
+the readable part of the one that is being written; `call.partial` is true until the item is whole:
+
+```lua
+sf.tool(\"Write\", {{
+  arg = function(input, call)
+    if call.partial then return nil end -- the built-in shows it while it grows
+    return input.file_path .. \" \" .. #input.content
+  end,
+}})
+```
+
+`arg` and `call` are asked once there is something in the input. A function that fails, or gives what can't be used, while an item is open
+is not reported: the built-in shows the item, and the function is asked again when the item is whole. Limits count all the same.
 
 ## What default() returns
 
