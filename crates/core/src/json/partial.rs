@@ -15,6 +15,9 @@ use super::cursor::Cursor;
 use super::scan::BitStack;
 use super::{MAX_DEPTH, Record};
 
+/// So many strings of the longest kind are handed on together, or as much of shorter ones: each look at them costs that.
+const MOST_STRINGS: usize = 16;
+
 /// An index of a JSON value that is being written.
 #[derive(Clone, Debug)]
 pub struct PartialJson {
@@ -173,10 +176,10 @@ impl PartialJson {
         matches!(self.state, State::Next) && self.open.len() == 0
     }
 
-    /// What can be read by now of the text, which is the one that was read; `None` if that is nothing, or no JSON.
+    /// What can be read by now of the text, which is the one that was read; `None` if that is nothing, no JSON, or more
+    /// than 16 strings of the longest kind.
     ///
-    /// Numbers are left out until something follows them, since they may go on; so are keys without a value. It costs as much
-    /// as the strings that are whole, and no more than the limit for each that is longer.
+    /// Numbers are left out until something follows them, since they may go on; so are keys without a value.
     pub fn readable(&self, text: &str) -> Option<ReadableJson> {
         let string = match &self.state {
             State::Damaged => return None,
@@ -195,6 +198,10 @@ impl PartialJson {
             (None, None) => (self.whole, self.whole_depth),
         };
         if end == 0 {
+            return None;
+        }
+        let cut: usize = self.long.iter().map(|long| long.cut.at - long.start).sum();
+        if end - cut > MOST_STRINGS * self.longest.max(MAX_DEPTH) {
             return None;
         }
         let mut out = String::new();

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use crate::event::Event;
 use crate::item::{Fact, Id, Kind, Status};
-use crate::json::Value;
+use crate::json::{Str, Value};
 use crate::session::Map;
 
 use super::message::usage_of;
@@ -36,6 +36,8 @@ struct Streamed {
     kind: Kind,
     /// The whole message line has told it.
     is_whole: bool,
+    /// What its last piece ended with: the first half of a surrogate pair.
+    half: Option<u16>,
 }
 
 /// A block that a whole message line tells.
@@ -225,7 +227,7 @@ impl CurrentMessage {
             let status = Status::Cancelled;
             out.extend(older.filter_map(|streamed| streamed.id).map(|id| Event::Close { id, status }));
         }
-        self.streamed.push(Streamed { index, id: None, kind, is_whole: false });
+        self.streamed.push(Streamed { index, id: None, kind, is_whole: false, half: None });
     }
 
     /// The block of this index that began last.
@@ -275,7 +277,13 @@ impl Claude {
                     out.extend(given_up.filter_map(|streamed| streamed.id).map(Event::Drop));
                 }
             }
-            "content_block_stop" | "ping" => {}
+            "content_block_stop" => {
+                let half = self.current(builder, out).block(index).and_then(|block| block.half.take());
+                if half.is_some() {
+                    self.append(builder, index, LONE, out);
+                }
+            }
+            "ping" => {}
             _ => builder.unknown(format!("stream_event/{kind}"), event, out),
         }
     }
@@ -339,7 +347,7 @@ impl Claude {
             "signature_delta" | "citations_delta" => return,
             _ => return builder.unknown(format!("stream_event/{kind}"), delta_value(builder, delta), out),
         };
-        let Some(text) = delta.get(key).and_then(Value::decode).filter(|text| !text.is_empty()) else {
+        let Some(piece) = delta.get(key).and_then(Value::str).filter(|piece| !piece.raw().is_empty()) else {
             return;
         };
         let current = self.current(builder, out);
@@ -350,7 +358,10 @@ impl Claude {
             }
             current.begin(index, item_kind, out);
         }
-        self.append(builder, index, &text, out);
+        let text = current.block(index).map(|block| joined(&mut block.half, piece)).unwrap_or_default();
+        if !text.is_empty() {
+            self.append(builder, index, &text, out);
+        }
     }
 
     fn append(&mut self, builder: &mut ClaudeItemBuilder<'_>, index: i64, text: &str, out: &mut Vec<Event>) {
@@ -410,6 +421,37 @@ impl Claude {
 /// The input that a call begins with, if there is something in it.
 fn input_of(call: Value<'_>) -> Option<Value<'_>> {
     call.get("input").filter(|input| input.entries().next().is_some())
+}
+
+/// What stands for half a surrogate pair.
+const LONE: &str = "\u{fffd}";
+
+/// A piece of text, behind the half of a surrogate pair that the piece before ended with. If it ends with such a half itself,
+/// that is kept for the next.
+fn joined(half: &mut Option<u16>, piece: Str<'_>) -> String {
+    let mut text = piece.decode().into_owned();
+    if let Some(first) = half.take() {
+        let second = code(piece.raw().get(..6));
+        match second.and_then(|second| char::decode_utf16([first, second]).next()?.ok()) {
+            Some(ch) if text.starts_with(LONE) => {
+                text.replace_range(..LONE.len(), ch.encode_utf8(&mut [0; 4]))
+            }
+            _ => text.insert_str(0, LONE),
+        }
+    }
+    let last = piece.raw().len().checked_sub(6).and_then(|start| code(piece.raw().get(start..)));
+    if let Some(first @ 0xd800..=0xdbff) = last
+        && text.ends_with(LONE)
+    {
+        text.truncate(text.len() - LONE.len());
+        *half = Some(first);
+    }
+    text
+}
+
+/// The code of an escape such as `\ud83d`.
+fn code(escape: Option<&str>) -> Option<u16> {
+    u16::from_str_radix(escape?.strip_prefix("\\u")?, 16).ok()
 }
 
 fn delta_value<'a>(builder: &ClaudeItemBuilder<'a>, delta: Value<'_>) -> Value<'a> {

@@ -85,6 +85,15 @@ fn depth_costs_nothing() {
     assert!(found.record.text().len() < 20 * MAX_DEPTH);
 }
 
+#[test]
+fn what_a_look_costs_is_bounded() {
+    let (long, short) = ("x".repeat(100_000), "y".repeat(100));
+    let all = format!("[{}\"", format!("\"{long}\",").repeat(10));
+    assert!(readable(&all, 4096).is_some_and(|found| found.record.text().len() < 50_000));
+    let all = format!("[{}\"", format!("\"{short}\",").repeat(1000));
+    assert!(readable(&all, 4096).is_none() && readable(&all, 16_384).is_some());
+}
+
 /// Values as models write them, and odd ones.
 fn json() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
