@@ -1,4 +1,4 @@
-//! What the machine outputs promise: the lines of `items` and of `json`, as types.
+//! What the machine outputs promise: the lines of `items`, of `json` and of its updates, as types.
 //!
 //! An entry is written and read by its type. The line of an item is written by hand, since its facts are passed on as they
 //! came, and read back into a record ([`Item::from_json`](crate::item::Item::from_json)); a test holds both to the type here.
@@ -8,6 +8,7 @@
 mod page;
 #[cfg(feature = "schema")]
 mod schema;
+mod update;
 
 use std::borrow::Cow;
 
@@ -17,15 +18,15 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::entry::{Block, Entry, Figures, Line, Mark, View, read_blocks, read_mark};
 use crate::item::{Action, Id, Kind, Status};
-use crate::outline::{Node, Relation, Update};
+use crate::outline::{Node, Relation};
 use crate::text::Text;
 
 #[cfg(feature = "schema")]
 pub use page::facts as facts_page;
 #[cfg(feature = "schema")]
-pub use schema::{items as items_schema, json as json_schema};
+pub use schema::{items as items_schema, json as json_schema, updates as updates_schema};
 
-/// Version of both formats.
+/// Version of the formats.
 pub const VERSION: u32 = 1;
 
 /// One thing of a session, as it is: a line of `--to items`. It is written once, when it is whole.
@@ -246,20 +247,5 @@ impl<'de> Deserialize<'de> for Node {
         let mut line = EntryLine::deserialize(deserializer)?;
         let relation = line.of.take().map_or(Relation::Own, |of| Relation::Apart(of.into_owned()));
         Ok(Self { entry: Box::new(line.into()), result: None, relation })
-    }
-}
-
-impl<'de> Deserialize<'de> for Update {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        struct Either {
-            put: Option<Box<Entry>>,
-            drop: Option<Id>,
-        }
-        match Either::deserialize(deserializer)? {
-            Either { put: Some(entry), drop: None } => Ok(Self::Put(entry)),
-            Either { put: None, drop: Some(id) } => Ok(Self::Drop(id)),
-            _ => Err(D::Error::custom("an update has either `put` or `drop`")),
-        }
     }
 }

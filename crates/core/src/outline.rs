@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 use crate::entry::{Entry, Line};
 use crate::item::{Action, Id, Kind};
 
-pub use self::document::{Document, Update};
+pub use self::document::{Document, EntryChange, Update};
 pub use self::group::Group;
 
 use self::answer::HeldReplies;

@@ -14,8 +14,11 @@
 
 mod decode;
 mod format;
+mod growing;
 mod open;
+mod pace;
 mod session;
+mod update;
 mod write;
 
 use std::fmt::{self, Write};
@@ -31,10 +34,12 @@ use crate::reading::{LineReader, LineReading};
 use crate::session::{Facts, Session};
 use crate::writer::Writer;
 
-pub use crate::outline::Update;
+pub use crate::outline::{EntryChange, Update};
 pub use crate::report::Report;
 pub use decode::{DecodeStage, DecodedStep, Pieces, Subagents};
+pub use growing::GROWING_TEXT;
 pub use open::OpenNodes;
+pub use pace::LivePace;
 pub use session::SessionStage;
 pub use write::{FormattedPart, WriteStage};
 
@@ -309,7 +314,10 @@ impl Pipeline {
     }
 
     /// What changed since the last time, in the order in which it first changed. Growing items are
-    /// formatted here, once for all that they grew: the caller's pace is the pace of formatting.
+    /// formatted here, once for all that they grew: the caller's pace is the pace of formatting ([`LivePace`]). Of a text
+    /// longer than [`GROWING_TEXT`] its end is shown, behind a [`crate::entry::Block::Elided`]; and while secrets are masked, no more
+    /// than its whole lines, nothing of a private key until that has ended, and nothing of what the stream gives anew as a whole but
+    /// plans.
     pub fn take_updates(&mut self) -> Vec<Update> {
         self.take_updates_of(0)
     }
@@ -319,6 +327,16 @@ impl Pipeline {
         let SessionStage { session, stage, others, .. } = &mut self.stages.session_stage;
         let stage = if output == 0 { Some(stage) } else { others.get_mut(output - 1) };
         stage.map(|stage| stage.take_updates(session)).unwrap_or_default()
+    }
+
+    /// The same as [`Self::take_updates`] but for what still grows: it costs nothing to take this whenever something was read.
+    pub fn take_finished(&mut self) -> Vec<Update> {
+        self.stages.session_stage.stage.take_finished()
+    }
+
+    /// Whether something has grown since the last [`Self::take_updates`].
+    pub fn has_grown(&self) -> bool {
+        self.stages.session_stage.stage.has_grown()
     }
 
     /// Goes on with the profile and the output of another set-up from the next event on. What was said stays said; the session, the
@@ -353,9 +371,10 @@ impl Pipeline {
         self.stages.write_stage.set_width(columns);
     }
 
-    /// The number of the last line that was read: what was shown at it is the same in every process, at any pace.
+    /// The number of the last line that was read: what was shown at it is the same in every process, at any pace. The end of the input
+    /// counts as one more.
     pub fn revision(&self) -> u64 {
-        self.report().lines
+        self.stages.session_stage.stage.revision()
     }
 
     /// What was counted so far, of the main output.

@@ -9,6 +9,8 @@
 //! read as one.
 
 mod find;
+mod growing;
+mod ids;
 mod shape;
 
 use std::borrow::Cow;
@@ -22,6 +24,7 @@ use crate::item::Id;
 use crate::text::Text;
 
 use find::{SecretFinder, SecretSpan};
+use ids::MaskedIds;
 
 /// Bytes that a pattern of one's own may take when it is compiled.
 const MOST_COMPILED: usize = 256 << 10;
@@ -103,6 +106,7 @@ impl Eq for CustomPattern {}
 pub struct Redactor {
     finder: SecretFinder,
     noted: RedactionState,
+    ids: MaskedIds,
 }
 
 /// What a [`Redactor`] knows of what it masked.
@@ -117,9 +121,11 @@ pub struct RedactionState {
 impl Redactor {
     /// A redactor, or none if nothing is masked.
     pub fn new(redaction: &Redaction) -> Option<Self> {
-        redaction
-            .is_on()
-            .then(|| Self { finder: SecretFinder::new(redaction), noted: RedactionState::default() })
+        redaction.is_on().then(|| Self {
+            finder: SecretFinder::new(redaction),
+            noted: RedactionState::default(),
+            ids: MaskedIds::default(),
+        })
     }
 
     /// Takes how much was masked since this was last asked, by what it was.
@@ -147,10 +153,10 @@ impl Redactor {
         Cow::Owned(masked(text, 0, &found))
     }
 
-    /// Masks an id.
+    /// Masks an id: each time the same way, and no other id so, as far back as there is memory for it.
     pub fn id(&mut self, id: &mut Id) {
         if let Cow::Owned(masked) = self.text(id.as_str()) {
-            *id = masked.into();
+            *id = self.ids.name(id, masked);
         }
     }
 

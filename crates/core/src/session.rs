@@ -167,7 +167,7 @@ impl Session {
                     self.open_bytes -= grown(item);
                     grow(item, &text);
                     self.open_bytes += grown(item);
-                    read_input(item, &mut self.inputs);
+                    read_input(&id, item, &mut self.inputs);
                     each(self, SessionChange::Grew(id));
                 }
                 self.bound(&mut each);
@@ -179,8 +179,8 @@ impl Session {
                 }
             }
             Event::Drop(id) => {
-                if self.take_open(&id).is_some() {
-                    each(self, SessionChange::Dropped(id));
+                if let Some(item) = self.take_open(&id) {
+                    each(self, SessionChange::Dropped(item.id));
                 }
             }
             Event::Retract { ids, notice } => {
@@ -250,8 +250,8 @@ impl Session {
         item.status = Status::Open;
         item.place = self.next_place(item.parent.as_ref());
         self.open_bytes += grown(&item);
-        read_input(&item, &mut self.inputs);
         let id = item.id.clone();
+        read_input(&id, &item, &mut self.inputs);
         self.open.insert(id.clone(), item);
         each(self, SessionChange::Grew(id));
         self.bound(each);
@@ -275,8 +275,8 @@ impl Session {
         if !is_text_kept {
             self.inputs.shift_remove(&item.id);
         }
-        read_input(&item, &mut self.inputs);
-        let id = item.id.clone();
+        let id = std::mem::replace(&mut item.id, open.id.clone());
+        read_input(&id, &item, &mut self.inputs);
         *open = item;
         each(self, SessionChange::Grew(id));
         self.bound(each);
@@ -317,21 +317,33 @@ impl Session {
     /// Tells what the longest open item has grown to, since it can't be kept any longer. The rest of it will be
     /// an item of its own.
     fn part_longest(&mut self, each: &mut impl FnMut(&mut Self, SessionChange<'_>)) {
-        let longest = self.open.values_mut().max_by_key(|item| grown(item));
-        let Some(longest) = longest.filter(|item| grown(item) > 0) else {
+        let longest = self.open.iter_mut().max_by_key(|(_, item)| grown(item));
+        let Some((key, longest)) = longest.filter(|(_, item)| grown(item) > 0) else {
             self.open_bytes = 0;
             return;
         };
-        let text = std::mem::take(&mut longest.text);
+        let (key, text) = (key.clone(), std::mem::take(&mut longest.text));
         let part = Box::new(Item { text, ..(**longest).clone() });
-        let id = part.id.clone();
-        self.inputs.shift_remove(&id);
+        self.inputs.shift_remove(&key);
         let place = self.next_place(part.parent.as_ref());
-        if let Some(rest) = self.open.get_mut(&id) {
-            rest.place = place;
+        let id = self.next_id(&key, &part.id);
+        if let Some(rest) = self.open.get_mut(&key) {
+            // What was shown of the part stays shown: the rest is something else from here on.
+            (rest.place, rest.id) = (place, id);
         }
         self.open_bytes -= grown(&part);
         self.close(part, Status::Cancelled, each);
+    }
+
+    /// The id of what comes after a part of an item, which has the id `last`; `first` was that of the item.
+    fn next_id(&self, first: &Id, last: &Id) -> Id {
+        let number = last
+            .as_str()
+            .strip_prefix(first.as_str())
+            .and_then(|count| count.strip_prefix('~')?.parse().ok());
+        let is_taken = |id: &Id| self.seen.knows(id.hash());
+        let ids = (number.unwrap_or(1_u64) + 1..).map(|count| Id::from(format!("{first}~{count}")));
+        ids.take(64).find(|id| !is_taken(id)).unwrap_or_else(|| last.clone())
     }
 
     /// Gives the item an id that no other has, and tells what it says. `None`: it is the same as the one that has it.
@@ -567,16 +579,16 @@ fn grow(item: &mut Item, piece: &str) {
     }
 }
 
-/// Reads what is new of the JSON that a call's text is.
-fn read_input(item: &Item, inputs: &mut Map<Id, PartialJson>) {
+/// Reads what is new of the JSON that the text of an open call is; `id`: what it is opened as.
+fn read_input(id: &Id, item: &Item, inputs: &mut Map<Id, PartialJson>) {
     let (Kind::Call, Content::Own(text)) = (item.kind, &item.text) else { return };
-    if let Some(input) = inputs.get_mut(&item.id) {
+    if let Some(input) = inputs.get_mut(id) {
         input.read(text);
         return;
     }
     let mut input = PartialJson::new(MAX_GROWING_FIELD);
     input.read(text);
-    inputs.insert(item.id.clone(), input);
+    inputs.insert(id.clone(), input);
 }
 
 /// An open call with what of its input can be read. One that is no JSON has it as text, the end of it if it is long.

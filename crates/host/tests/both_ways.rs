@@ -18,7 +18,7 @@ use streamfmt::core::formatter::standard::Standard;
 use streamfmt::core::formatter::{FormatError, Formatter, Verdict};
 use streamfmt::core::item::{Action, Item, Kind};
 use streamfmt::core::outline::{Document, Node};
-use streamfmt::core::pipeline::{Output, Pipeline, Setup, Update};
+use streamfmt::core::pipeline::{EntryChange, Output, Pipeline, Setup, Update};
 use streamfmt::core::profile::Detail;
 use streamfmt::core::session::Session;
 use streamfmt::core::text::Text;
@@ -63,13 +63,14 @@ fn updates_read_back_are_the_same() {
                 let mut twice = String::new();
                 write_update(&again, &mut twice).unwrap();
                 assert_eq!(line, twice, "{name}");
-                let update = match update {
-                    Update::Put(entry) => Update::Put(Box::new(without_pictures(&entry))),
-                    dropped @ Update::Drop(_) => dropped,
-                };
+                let mut update = update;
+                if let EntryChange::Put { entry, .. } = &mut update.change {
+                    **entry = without_pictures(entry);
+                }
                 assert_eq!(again, update, "{name}: {line}");
-                here.apply([update], pipeline.revision());
-                there.apply([again], pipeline.revision());
+                assert_eq!(update.revision, pipeline.revision(), "{name}");
+                here.apply([update]);
+                there.apply([again]);
                 compared += 1;
             }
         };
@@ -349,10 +350,19 @@ fn what_newer_versions_may_call_otherwise_is_read() {
     let roles: Vec<&str> = entry.view.title.spans.iter().map(|span| span.role.name()).collect();
     assert_eq!(roles, ["of.tomorrow", "text"]);
     assert!(matches!(entry.view.body[..], [Block::Elided { lines: 0, bytes: 33 }]), "{:?}", entry.view.body);
-    let update: Update = serde_json::from_str(r#"{"v":1,"drop":"a","more":[]}"#).unwrap();
-    assert_eq!(update, Update::Drop("a".into()));
-    for wrong in ["{}", r#"{"drop":"a","put":null,"drop":"b"}"#, r#"{"put":{"v":1},"drop":"a"}"#] {
-        assert!(serde_json::from_str::<Update>(wrong).is_err(), "{wrong}");
+    let read = |line: &str| serde_json::from_str::<Update>(line);
+    let update =
+        read(r#"{"more":[],"entry":{"id":"a","of":{}},"revision":7,"update":"drop","v":1}"#).unwrap();
+    assert_eq!(update, Update { revision: 7, change: EntryChange::Drop("a".into()) });
+    for wrong in [
+        "{}",
+        r#"{"v":1,"update":"drop","revision":7}"#,
+        r#"{"v":1,"update":"put","revision":7,"entry":{"id":"a"}}"#,
+        r#"{"v":1,"update":"turn","revision":7,"entry":{"id":"a"}}"#,
+        r#"{"v":2,"update":"drop","revision":7,"entry":{"id":"a"}}"#,
+        r#"{"v":1,"update":"drop","revision":-7,"entry":{"id":"a"}}"#,
+    ] {
+        assert!(read(wrong).is_err(), "{wrong}");
     }
     // What is wrong in itself is an error, and so is another version.
     for (wrong, why) in [

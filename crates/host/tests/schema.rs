@@ -17,14 +17,14 @@ use std::{env, fs};
 
 use jsonschema::Validator;
 use serde_json::{Value, json};
-use streamfmt::core::contract::{items_schema, json_schema};
+use streamfmt::core::contract::{items_schema, json_schema, updates_schema};
 use streamfmt::core::item::facts::FACTS;
 use streamfmt::core::item::{Fact, Item, Kind};
 use streamfmt::core::json::Record;
 use streamfmt::core::outline::Node;
-use streamfmt::core::pipeline::Pipeline;
+use streamfmt::core::pipeline::{Output, Pipeline, Setup};
 use streamfmt::core::writer::Writer;
-use streamfmt::core::writer::json::{Json, write_item};
+use streamfmt::core::writer::json::{Json, write_item, write_update};
 use streamfmt::engine::Engine;
 
 use inputs::inputs;
@@ -32,7 +32,8 @@ use inputs::inputs;
 #[test]
 fn the_schemas_are_those_of_the_types() {
     let blesses = env::var_os("STREAMFMT_BLESS").is_some_and(|value| !value.is_empty() && value != "0");
-    for (name, schema) in [("items", items_schema()), ("json", json_schema())] {
+    for (name, schema) in [("items", items_schema()), ("json", json_schema()), ("updates", updates_schema())]
+    {
         let path = root().join(format!("docs/schema/{name}.schema.json"));
         if blesses {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -75,6 +76,38 @@ fn every_line_is_of_its_schema_and_reads_back() {
         }
     }
     assert!(lines > 500, "only {lines} lines were read");
+}
+
+#[test]
+fn every_update_is_of_its_schema() {
+    let schema = schema(&updates_schema());
+    let engine = engine("json", "full");
+    let mut lines = 0;
+    for (name, bytes) in inputs() {
+        let output = Output::Updates { formatters: Vec::new() };
+        let mut pipeline = Pipeline::new(Setup { output, ..engine.setup() });
+        let mut text = String::new();
+        let mut take = |pipeline: &mut Pipeline| {
+            pipeline.take_updates().iter().for_each(|update| write_update(update, &mut text).unwrap());
+        };
+        for piece in bytes.chunks(2_000) {
+            pipeline.push(piece, &mut String::new()).unwrap();
+            take(&mut pipeline);
+        }
+        pipeline.finish(&mut String::new()).unwrap();
+        take(&mut pipeline);
+        for line in text.lines() {
+            check(&schema, &serde_json::from_str(line).unwrap(), &name, line);
+            lines += 1;
+        }
+    }
+    assert!(lines > 500, "only {lines} updates were checked");
+    for wrong in [
+        json!({"v": 1, "update": "put", "revision": 1, "entry": {"id": "a"}}),
+        json!({"v": 1, "update": "drop", "revision": 1, "id": "a"}),
+    ] {
+        assert!(!schema.is_valid(&wrong), "{wrong}");
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ use streamfmt::core::entry::{Block, Entry};
 use streamfmt::core::event::Event;
 use streamfmt::core::item::{Action, Content, Fact, Id, Item, Kind, Status};
 use streamfmt::core::outline::Node;
-use streamfmt::core::pipeline::{Output, Pipeline, Setup, Update};
+use streamfmt::core::pipeline::{EntryChange, Output, Pipeline, Setup, Update};
 use streamfmt::core::writer::json::Json;
 use streamfmt::core::writer::{Wants, Writer};
 use streamfmt::engine::Engine;
@@ -73,8 +73,8 @@ fn scripted(output: Output) -> Pipeline {
 fn an_item_can_change_and_stay_open() {
     let mut pipeline = scripted(Output::Updates { formatters: Vec::new() });
     for (line, want) in CHANGES {
-        let shown = push(&mut pipeline, &format!("{line}\n")).into_iter().map(|update| match update {
-            Update::Put(entry) => {
+        let shown = push(&mut pipeline, &format!("{line}\n")).into_iter().map(|update| match update.change {
+            EntryChange::Put { entry, .. } => {
                 let mut text = String::new();
                 Json.node(&Node::from((*entry).clone()), &mut text).unwrap();
                 let entry: Value = serde_json::from_str(&text).unwrap();
@@ -87,7 +87,7 @@ fn an_item_can_change_and_stay_open() {
                     .collect::<Vec<_>>()
                     .join(" ")
             }
-            Update::Drop(id) => format!("dropped {id}"),
+            EntryChange::Drop(id) => format!("dropped {id}"),
         });
         assert_eq!(shown.collect::<Vec<_>>().join(", "), *want, "after {line}");
     }
@@ -118,9 +118,11 @@ fn a_reply_grows_under_one_id_and_ends_whole() {
     let mut seen: Vec<(String, Status, String)> = Vec::new();
     for line in streamed("msg_1", TEXT).into_iter().chain([whole("msg_1", TEXT)]) {
         for update in push(&mut pipeline, &line) {
-            match update {
-                Update::Put(entry) => seen.push((entry.id.to_string(), entry.status, prose(&entry))),
-                Update::Drop(id) => panic!("{id} was dropped"),
+            match update.change {
+                EntryChange::Put { entry, .. } => {
+                    seen.push((entry.id.to_string(), entry.status, prose(&entry)));
+                }
+                EntryChange::Drop(id) => panic!("{id} was dropped"),
             }
         }
     }
@@ -169,7 +171,7 @@ fn a_growing_reply_is_formatted_once_a_take() {
         pipeline.push(line.as_bytes(), &mut String::new()).unwrap();
     }
     let updates = pipeline.take_updates();
-    assert!(matches!(&updates[..], [Update::Put(entry)] if prose(entry) == TEXT), "{updates:?}");
+    assert!(matches!(&entries(&updates)[..], [Ok(entry)] if prose(entry) == TEXT), "{updates:?}");
     assert!(pipeline.take_updates().is_empty(), "nothing has changed since");
 }
 
@@ -177,11 +179,12 @@ fn a_growing_reply_is_formatted_once_a_take() {
 fn a_message_that_is_tried_again_is_dropped() {
     let mut pipeline = updating(&engine("full"));
     let lost = streamed("msg_1", "Half of a tho").concat();
-    assert!(matches!(&push(&mut pipeline, &lost)[..], [Update::Put(entry)] if entry.status == Status::Open));
+    let updates = push(&mut pipeline, &lost);
+    assert!(matches!(&entries(&updates)[..], [Ok(entry)] if entry.status == Status::Open));
     let again = streamed("msg_2", TEXT).concat() + &whole("msg_2", TEXT);
     let updates = push(&mut pipeline, &again);
     assert!(
-        matches!(&updates[..], [Update::Drop(lost), Update::Put(entry)]
+        matches!(&entries(&updates)[..], [Err(lost), Ok(entry)]
             if lost.as_str() == "msg_1/0" && entry.id.as_str() == "msg_2/0" && prose(entry) == TEXT),
         "{updates:?}"
     );
@@ -225,15 +228,15 @@ fn shown(engine: &Engine, bytes: &[u8], pace: usize) -> (BTreeMap<String, Value>
     let (mut shown, mut dropped) = (BTreeMap::new(), Vec::new());
     let mut take = |updates: Vec<Update>| {
         for update in updates {
-            match update {
-                Update::Put(new) => {
+            match update.change {
+                EntryChange::Put { entry: new, .. } => {
                     let mut line = String::new();
                     Json.node(&Node::from((*new).clone()), &mut line).unwrap();
                     let (id, new) = entry(&line);
                     dropped.retain(|gone| *gone != id);
                     shown.insert(id, new);
                 }
-                Update::Drop(id) => {
+                EntryChange::Drop(id) => {
                     shown.remove(id.as_str());
                     dropped.push(id.to_string());
                 }
@@ -271,6 +274,11 @@ fn push(pipeline: &mut Pipeline, lines: &str) -> Vec<Update> {
     pipeline.push(lines.as_bytes(), &mut out).unwrap();
     assert_eq!(out, "", "nothing is written beside the updates");
     pipeline.take_updates()
+}
+
+/// The entries that are put, and the ids of those that are dropped.
+fn entries(updates: &[Update]) -> Vec<Result<&Entry, &Id>> {
+    updates.iter().map(|update| update.entry().ok_or(update.id())).collect()
 }
 
 fn prose(entry: &Entry) -> String {

@@ -8,6 +8,7 @@ use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
+use super::update::UpdateLine;
 use super::{EntryLine, ItemLine};
 use crate::item::facts::{DOES, FACTS, FactRow, FactShape};
 
@@ -19,6 +20,11 @@ pub fn items() -> String {
 /// The JSON Schema of a line of `--to json`.
 pub fn json() -> String {
     text(schemars::schema_for!(EntryLine<'static>))
+}
+
+/// The JSON Schema of a line of `--to json --live always`.
+pub fn updates() -> String {
+    text(schemars::schema_for!(UpdateLine))
 }
 
 /// The typed facts of an item.

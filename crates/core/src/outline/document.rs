@@ -3,47 +3,78 @@
 use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
-use serde::Serialize;
 
 use crate::entry::Entry;
 use crate::item::{Id, Kind};
 
 use super::{Node, Relation};
 
-/// A change of what a sink shows, keyed by id. As JSON: `{"put":{…}}` with an entry, or `{"drop":"id"}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Update {
-    /// Show this entry, in place of the one with its id if there is one.
-    Put(Box<Entry>),
-    /// Show it no more.
+/// A change of what a sink shows, keyed by id. As JSON it is a line of `--to json --live always`: see `docs/json.md`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Update {
+    /// The number of the last line that was read when it was taken ([`crate::pipeline::Pipeline::revision`]).
+    pub revision: u64,
+    /// What changes.
+    pub change: EntryChange,
+}
+
+/// What changes of what a sink shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EntryChange {
+    /// An entry is shown, in place of the one with its id if there is one.
+    Put {
+        /// The entry.
+        entry: Box<Entry>,
+        /// Whether it may still grow or change: its item is open.
+        partial: bool,
+        /// On a call: whether its result is there, shown or not.
+        answered: Option<bool>,
+    },
+    /// An entry is shown no more, if it was.
     Drop(Id),
 }
 
-/// The entries that are shown, by id, each with the revision that it changed at.
+impl Update {
+    /// The id of the entry that changes.
+    pub fn id(&self) -> &Id {
+        match &self.change {
+            EntryChange::Put { entry, .. } => &entry.id,
+            EntryChange::Drop(id) => id,
+        }
+    }
+
+    /// The entry as it is from now on, if it is shown.
+    pub fn entry(&self) -> Option<&Entry> {
+        match &self.change {
+            EntryChange::Put { entry, .. } => Some(entry),
+            EntryChange::Drop(_) => None,
+        }
+    }
+}
+
+/// The entries that are shown, by id, each with the update that it was changed by last.
 ///
-/// A revision is the number of the last line that was read when something changed ([`crate::pipeline::Pipeline::revision`]): it is
-/// the same in every process, at any pace.
+/// A revision is the number of the last line that was read when something changed ([`crate::pipeline::Pipeline::revision`]).
 #[derive(Clone, Debug, Default)]
 pub struct Document {
-    shown: IndexMap<Id, (u64, Entry)>,
+    shown: IndexMap<Id, Update>,
     dropped: IndexMap<Id, u64>,
     revision: u64,
 }
 
 impl Document {
-    /// Takes over what changed up to a revision.
-    pub fn apply(&mut self, updates: impl IntoIterator<Item = Update>, revision: u64) {
-        self.revision = self.revision.max(revision);
+    /// Takes over what has changed.
+    pub fn apply(&mut self, updates: impl IntoIterator<Item = Update>) {
         for update in updates {
-            match update {
-                Update::Put(entry) => {
+            self.revision = self.revision.max(update.revision);
+            match &update.change {
+                EntryChange::Put { entry, .. } => {
                     self.dropped.shift_remove(&entry.id);
-                    self.shown.insert(entry.id.clone(), (revision, *entry));
+                    self.shown.insert(entry.id.clone(), update);
                 }
-                Update::Drop(id) => {
-                    self.shown.shift_remove(&id);
-                    self.dropped.insert(id, revision);
+                EntryChange::Drop(id) => {
+                    self.shown.shift_remove(id);
+                    self.dropped.insert(id.clone(), update.revision);
                 }
             }
         }
@@ -56,22 +87,23 @@ impl Document {
 
     /// An entry that is shown.
     pub fn get(&self, id: &Id) -> Option<&Entry> {
-        self.shown.get(id).map(|(_, entry)| entry)
+        self.shown.get(id)?.entry()
     }
 
     /// All entries that are shown, in the order in which they first were.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.shown.values().map(|(_, entry)| entry)
+        self.shown.values().filter_map(Update::entry)
     }
 
-    /// What brings a sink that is at `revision` up to this one's.
+    /// What brings a sink that is at `revision` up to this one's, in the order of revisions; 0 is the whole document.
     pub fn since(&self, revision: u64) -> Vec<Update> {
-        let dropped = self.dropped.iter().filter(|(_, at)| **at > revision);
-        let changed = self.shown.values().filter(|(at, _)| *at > revision);
-        dropped
-            .map(|(id, _)| Update::Drop(id.clone()))
-            .chain(changed.map(|(_, entry)| Update::Put(Box::new(entry.clone()))))
-            .collect()
+        let dropped = self.dropped.iter().map(|(id, at)| (*at, EntryChange::Drop(id.clone())));
+        let dropped = dropped.map(|(revision, change)| Update { revision, change });
+        let all = dropped.chain(self.shown.values().cloned());
+        let mut updates: Vec<Update> = all.filter(|update| update.revision > revision).collect();
+        // Equals stay in the order in which they first were shown.
+        updates.sort_by_key(|update| update.revision);
+        updates
     }
 
     /// The nodes of the whole document, in its order: by place, what is inside of a call below it, and its result last.

@@ -3,8 +3,6 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use indexmap::{IndexMap, IndexSet};
-
 use crate::clip::{clip, fold};
 use crate::dialect::tool_name;
 use crate::entry::{Block, Entry, Figures, Line, View};
@@ -21,9 +19,11 @@ use crate::text::Text;
 use crate::writer::json::write_item;
 use crate::writer::{Order, Wants, Writer};
 
+use super::Output;
 use super::decode::DialectRecord;
+use super::growing::GrowingTexts;
+use super::update::PendingUpdates;
 use super::write::{FormattedPart, FormattedPartKind};
-use super::{Output, Update};
 
 /// Titles of calls that are remembered.
 const MOST_TITLES: usize = 16;
@@ -76,7 +76,7 @@ pub(super) struct FormatStage {
     formatters: FormatterChain,
     standard: Standard,
     /// Masks what is to be masked, if anything is.
-    redactor: Option<Redactor>,
+    pub(super) redactor: Option<Redactor>,
     /// Whether the whole input is there already.
     is_whole: bool,
     /// Lies apart, so that it can be taken out for a while without being moved.
@@ -92,12 +92,10 @@ pub(super) struct FormatStage {
     failures: BTreeSet<String>,
     /// Whether the formatters were told of the beginning.
     has_met: bool,
-    /// For updates: open items that have changed.
-    grown: IndexSet<Id>,
-    /// For updates: open items that the sink shows.
-    growing: IndexSet<Id>,
-    /// For updates: what else has changed.
-    updates: IndexMap<Id, Update>,
+    /// Of long texts that grow, where the end begins that is shown.
+    pub(super) growing_texts: GrowingTexts,
+    /// What has changed for a sink that can change what it shows.
+    pub(super) updates: PendingUpdates,
 }
 
 impl FormatStage {
@@ -124,9 +122,8 @@ impl FormatStage {
             report: Report::default(),
             failures: BTreeSet::new(),
             has_met: false,
-            grown: IndexSet::new(),
-            growing: IndexSet::new(),
-            updates: IndexMap::new(),
+            growing_texts: GrowingTexts::default(),
+            updates: PendingUpdates::new(4_096, 4 << 20),
         };
         (stage, writer)
     }
@@ -155,14 +152,28 @@ impl FormatStage {
         formatted: &mut Vec<FormattedPart>,
     ) {
         match change {
-            SessionChange::Complete(item) => self.item(item, session, formatted),
+            SessionChange::Complete(item) => {
+                self.growing_texts.forget(&item.id);
+                self.item(item, session, formatted);
+                if let (OutputKind::Updates, Kind::Result, Some(call)) =
+                    (self.output_kind, item.kind, &item.call)
+                {
+                    self.updates.answer(call);
+                }
+            }
             SessionChange::Repeated(item) => {
                 self.report.repeated += 1;
                 self.item_again(item, session, formatted);
             }
             SessionChange::Grew(id) => {
-                if let (OutputKind::Updates, None) = (self.output_kind, &self.frame) {
-                    self.grown.insert(id.clone());
+                if let (OutputKind::Updates, None) = (self.output_kind, &self.frame)
+                    && self.updates.grow(id)
+                {
+                    // Ids are told apart in the order in which they come, whenever somebody looks.
+                    self.uncounted(|stage| {
+                        let open = stage.redactor.as_mut().zip(session.open_item(id));
+                        open.map(|(redactor, item)| redactor.id(&mut item.id.clone()));
+                    });
                 }
             }
             SessionChange::Dropped(id) => {
@@ -175,10 +186,9 @@ impl FormatStage {
 
     /// What was said of an item, if it was, holds no longer.
     fn take_back(&mut self, id: &Id) {
+        self.growing_texts.forget(id);
         if let OutputKind::Updates = self.output_kind {
-            self.grown.shift_remove(id);
-            self.growing.swap_remove(id);
-            self.updates.insert(id.clone(), Update::Drop(id.clone()));
+            self.updates.take_back(id);
         }
     }
 
@@ -266,7 +276,7 @@ impl FormatStage {
                 Ok(())
             }
             Err(rule) => {
-                self.hide(&item.id);
+                self.updates.hide(&item.id);
                 Err(rule)
             }
         };
@@ -396,15 +406,15 @@ impl FormatStage {
         session: &Session,
         formatted: &mut Vec<FormattedPart>,
     ) {
+        if let Some(redactor) = &mut self.redactor {
+            // What is masked in ids counts with the item, whenever its node is written.
+            [Some(&entry.id), entry.parent.as_ref()]
+                .into_iter()
+                .flatten()
+                .for_each(|id| redactor.id(&mut id.clone()));
+        }
         match self.output_kind {
             OutputKind::Writer(_) => {
-                if let Some(redactor) = &mut self.redactor {
-                    // What is masked in ids counts with the item, whenever its node is written.
-                    [Some(&entry.id), entry.parent.as_ref()]
-                        .into_iter()
-                        .flatten()
-                        .for_each(|id| redactor.id(&mut id.clone()));
-                }
                 self.outlined(session, formatted, |outline, title_of, each| {
                     if is_aside {
                         outline.push_aside(entry, title_of, each);
@@ -413,11 +423,7 @@ impl FormatStage {
                     }
                 });
             }
-            OutputKind::Updates => {
-                self.grown.shift_remove(&entry.id);
-                self.growing.swap_remove(&entry.id);
-                self.updates.insert(entry.id.clone(), Update::Put(entry));
-            }
+            OutputKind::Updates => self.updates.put(entry),
             OutputKind::Items => {}
         }
     }
@@ -457,13 +463,6 @@ impl FormatStage {
         let mut title = oldest.map(|(_, title)| title).unwrap_or_default();
         title.clone_from(&entry.view.title);
         self.titles.push_back((entry.id.hash(), title));
-    }
-
-    /// Nothing is said of an item any longer: what was said while it grew is taken back.
-    fn hide(&mut self, id: &Id) {
-        if self.growing.swap_remove(id) {
-            self.updates.insert(id.clone(), Update::Drop(id.clone()));
-        }
     }
 
     /// Hands an observation to the formatters; gives what is to be said there.
@@ -610,21 +609,6 @@ impl FormatStage {
         Some(entry)
     }
 
-    /// See [`super::Pipeline::take_updates`].
-    pub(super) fn take_updates(&mut self, session: &Session) -> Vec<Update> {
-        for id in std::mem::take(&mut self.grown) {
-            let Some(item) = session.growing(&id) else { continue };
-            // It is counted once, when it is whole: how often it is formatted until then is a matter of pace.
-            if let Ok(entry) = self.uncounted(|stage| stage.entry(&item, session)) {
-                self.growing.insert(id.clone());
-                self.updates.insert(id, Update::Put(entry));
-            } else {
-                self.hide(&id);
-            }
-        }
-        std::mem::take(&mut self.updates).into_values().collect()
-    }
-
     /// See [`super::Pipeline::replace`]. Gives the writer that is to be used from here on, if it is another.
     pub(super) fn replace(
         &mut self,
@@ -663,6 +647,7 @@ impl FormatStage {
             self.count_once();
         }
         self.outlined(session, formatted, Outline::end);
+        self.updates.end();
     }
 }
 

@@ -21,7 +21,7 @@ impl FormatStage {
     pub(super) fn open_nodes(&mut self, session: &Session) -> OpenNodes {
         let mut growing = Vec::new();
         for item in session.growing_items() {
-            growing.extend(self.uncounted(|stage| stage.entry(&item, session)).ok());
+            growing.extend(self.growing_entry(&item, session).ok());
         }
         let mut nodes = Vec::new();
         if let Some(outline) = self.outline.take() {

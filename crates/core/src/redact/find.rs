@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use regex::Regex;
+use regex_syntax::hir::{Class, HirKind};
 
 use super::Redaction;
 use super::shape::{ABOUT, CharClass, NAMES, TOKENS, WORDS};
@@ -22,8 +23,10 @@ const MAIL: usize = 64;
 const STRINGS: &str = "\",\"";
 /// Bytes of a colour sequence that is escaped.
 const COLOUR: usize = 40;
+/// Bytes of what a private key is called.
+const LABEL: usize = 40;
 /// Bytes of the longest private key.
-const KEY: usize = 32 << 10;
+pub(super) const KEY: usize = 32 << 10;
 
 /// A part of a text that is to be masked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +52,8 @@ pub(super) struct SecretFinder {
     /// All that may begin a secret.
     starts: Option<Regex>,
     own: Vec<(String, Regex)>,
+    /// Whether a pattern of one's own may find something that goes over several lines.
+    pub(super) crosses_lines: bool,
 }
 
 impl SecretFinder {
@@ -69,6 +74,7 @@ impl SecretFinder {
             // The table is tried by a test: it can't fail to compile.
             starts: (!starts.is_empty()).then(|| Regex::new(&starts.join("|")).ok()).flatten(),
             own: redaction.own.iter().map(|own| (own.name.clone(), own.regex.clone())).collect(),
+            crosses_lines: redaction.own.iter().any(|own| may_hold_line_feed(own.regex.as_str())),
         }
     }
 
@@ -108,6 +114,69 @@ impl SecretFinder {
         });
         found
     }
+}
+
+/// Whether what a pattern finds may have a line feed in it. One that can't be read may.
+fn may_hold_line_feed(pattern: &str) -> bool {
+    let Ok(pattern) = regex_syntax::parse(pattern) else { return true };
+    let mut open = vec![&pattern];
+    while let Some(part) = open.pop() {
+        let holds = match part.kind() {
+            HirKind::Literal(literal) => literal.0.contains(&b'\n'),
+            HirKind::Class(Class::Unicode(class)) => {
+                class.ranges().iter().any(|range| (range.start()..=range.end()).contains(&'\n'))
+            }
+            HirKind::Class(Class::Bytes(class)) => {
+                class.ranges().iter().any(|range| (range.start()..=range.end()).contains(&b'\n'))
+            }
+            HirKind::Repetition(repetition) => {
+                open.push(&repetition.sub);
+                false
+            }
+            HirKind::Capture(capture) => {
+                open.push(&capture.sub);
+                false
+            }
+            HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+                open.extend(parts);
+                false
+            }
+            HirKind::Empty | HirKind::Look(_) => false,
+        };
+        if holds {
+            return true;
+        }
+    }
+    false
+}
+
+/// A private key in a text that still grows.
+pub(super) struct GrowingKey {
+    /// What of the text is masked of it, by what has come.
+    pub(super) range: Range<usize>,
+    /// Whether its end may still come, so that what follows is of it, too.
+    pub(super) is_open: bool,
+}
+
+/// The private keys in a text that still grows, in order and without overlaps.
+pub(super) fn growing_keys(text: &str) -> Vec<GrowingKey> {
+    let mut keys: Vec<GrowingKey> = Vec::new();
+    let mut reader = SecretReader { text, is_json: false, next_end: 0, string_end: 0 };
+    for at in memchr::memmem::find_iter(text.as_bytes(), b"-----BEGIN ") {
+        if keys.last().is_some_and(|key| at < key.range.end) {
+            continue;
+        }
+        if let Some(found) = reader.private_key(at) {
+            let is_open = reader.next_end == usize::MAX && text.len() - at < KEY + LABEL;
+            keys.push(GrowingKey { range: found.range, is_open });
+        }
+    }
+    keys
+}
+
+/// Whether a byte may be of a private key that has no end.
+pub(super) fn is_in_key(byte: u8) -> bool {
+    CharClass::Base64.has(byte) || b" \t\n\\:,\"'".contains(&byte)
 }
 
 fn next_char(text: &str, at: usize) -> usize {
@@ -264,8 +333,8 @@ impl SecretReader<'_> {
     }
 
     fn private_key<'n>(&mut self, at: usize) -> Option<SecretSpan<'n>> {
-        let label =
-            self.run(at + 11, 40, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' ');
+        let label = self
+            .run(at + 11, LABEL, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' ');
         let head = at + 11 + label;
         let (label, rest) = (&self.text[at + 11..head], &self.text[head..]);
         if !label.contains("PRIVATE KEY") || !rest.starts_with("-----") {
@@ -285,8 +354,7 @@ impl SecretReader<'_> {
         if let Some(end) = self.end_in_list(head, limit) {
             return Some(SecretSpan { line_end: STRINGS, ..SecretSpan::new(at..end, "private-key") });
         }
-        let inside = |byte: u8| CharClass::Base64.has(byte) || b" \t\n\\:,\"'".contains(&byte);
-        let end = head + 5 + self.run(head + 5, limit - head - 5, inside);
+        let end = head + 5 + self.run(head + 5, limit - head - 5, is_in_key);
         // What follows the last line feed is not of the key unless the text ends there.
         Some(SecretSpan { is_open: end == self.text.len(), ..SecretSpan::new(at..end, "private-key") })
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use streamfmt_core::entry::Entry;
 use streamfmt_core::item::Id;
 use streamfmt_core::outline::{Document, Node};
-use streamfmt_core::pipeline::{Output, Pipeline, Report, Setup, Update};
+use streamfmt_core::pipeline::{EntryChange, Output, Pipeline, Report, Setup, Update};
 use streamfmt_core::text::clean;
 use streamfmt_core::writer::{Wants, Writer};
 
@@ -77,10 +77,9 @@ fn taken(engine: &Engine, bytes: &[u8], pace: usize) -> End {
     let mut dropped = BTreeSet::new();
     let mut take = |pipeline: &mut Pipeline| {
         let updates = pipeline.take_updates();
-        dropped.extend(updates.iter().filter_map(|update| match update {
-            Update::Drop(id) => Some(id.clone()),
-            Update::Put(_) => None,
-        }));
+        dropped.extend(
+            updates.iter().filter(|update| update.entry().is_none()).map(|update| update.id().clone()),
+        );
         shown.take(updates);
     };
     for (index, line) in super::pieces::lines(bytes).into_iter().enumerate() {
@@ -142,14 +141,14 @@ struct Shown(Document);
 impl Shown {
     fn take(&mut self, updates: Vec<Update>) -> Vec<String> {
         let changes = updates.iter().map(|update| {
-            let (what, id) = match update {
-                Update::Put(entry) => ("put", &entry.id),
-                Update::Drop(id) => ("drop", id),
+            let what = match update.change {
+                EntryChange::Put { .. } => "put",
+                EntryChange::Drop(_) => "drop",
             };
-            format!("{what} {}", clean(id.as_str()).replace('\n', "␊"))
+            format!("{what} {}", clean(update.id().as_str()).replace('\n', "␊"))
         });
         let changes = changes.collect();
-        self.0.apply(updates, 0);
+        self.0.apply(updates);
         changes
     }
 

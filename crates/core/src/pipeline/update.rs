@@ -1,0 +1,204 @@
+//! What has changed for a sink that can change what it shows, until the sink takes it.
+//!
+//! What is whole waits here as it is. Of what grows it is only known that it has grown: it is formatted when it is taken, once
+//! for all that it grew.
+
+use std::collections::VecDeque;
+
+use indexmap::{IndexMap, IndexSet};
+
+use crate::entry::{Entry, text_size};
+use crate::item::{Id, Kind};
+use crate::outline::{EntryChange, Update};
+use crate::session::{Map, Session};
+
+use super::format::FormatStage;
+
+/// Results whose calls weren't whole when they came.
+const MAX_EARLY: usize = 256;
+
+/// What has changed since a sink took something.
+pub(super) struct PendingUpdates {
+    /// Open items that have changed, as the session calls them.
+    grown: IndexSet<Id>,
+    /// Open items that the sink shows.
+    growing: IndexSet<Id>,
+    /// What else has changed.
+    changes: IndexMap<Id, EntryChange>,
+    calls: AwaitedCalls,
+    /// Whether the input has ended.
+    is_ended: bool,
+}
+
+impl PendingUpdates {
+    /// `calls`, `call_bytes`: how many calls are remembered until their results come, and how much is said of them together.
+    pub(super) fn new(calls: usize, call_bytes: usize) -> Self {
+        Self {
+            grown: IndexSet::new(),
+            growing: IndexSet::new(),
+            changes: IndexMap::new(),
+            calls: AwaitedCalls { most: calls, most_bytes: call_bytes, ..AwaitedCalls::default() },
+            is_ended: false,
+        }
+    }
+
+    /// An open item has changed. Tells whether that is new since the last time that something was taken.
+    pub(super) fn grow(&mut self, id: &Id) -> bool {
+        !self.grown.contains(id) && self.grown.insert(id.clone())
+    }
+
+    /// What was shown of an item, if it was, holds no longer.
+    pub(super) fn take_back(&mut self, id: &Id) {
+        self.grown.shift_remove(id);
+        self.growing.swap_remove(id);
+        self.calls.forget(id);
+        self.changes.insert(id.clone(), EntryChange::Drop(id.clone()));
+    }
+
+    /// Nothing is said of an item any longer: what was shown while it grew is taken back.
+    pub(super) fn hide(&mut self, id: &Id) {
+        if self.growing.swap_remove(id) {
+            self.changes.insert(id.clone(), EntryChange::Drop(id.clone()));
+        }
+    }
+
+    /// This is said of something that is whole.
+    pub(super) fn put(&mut self, entry: Box<Entry>) {
+        self.grown.shift_remove(&entry.id);
+        self.growing.swap_remove(&entry.id);
+        let answered = (entry.kind == Kind::Call).then(|| self.calls.show(&entry));
+        self.changes.insert(entry.id.clone(), EntryChange::Put { entry, partial: false, answered });
+    }
+
+    /// The result of a call is there: the call is shown so, if it is shown.
+    pub(super) fn answer(&mut self, call: &Id) {
+        if let Some(entry) = self.calls.answer(call) {
+            let change = EntryChange::Put { entry, partial: false, answered: Some(true) };
+            self.changes.insert(call.clone(), change);
+        }
+    }
+
+    /// The input has ended.
+    pub(super) fn end(&mut self) {
+        self.is_ended = true;
+    }
+}
+
+/// Calls that are shown whole, until their results come.
+#[derive(Default)]
+struct AwaitedCalls {
+    /// How many there may be, and how many bytes they may say together. Of too many the older half is forgotten: that
+    /// they are answered isn't told then.
+    most: usize,
+    most_bytes: usize,
+    /// Each as it is shown, oldest first.
+    shown: Map<Id, Box<Entry>>,
+    bytes: usize,
+    /// Hashes of calls whose results came before they were whole, or that aren't shown.
+    early: VecDeque<u64>,
+}
+
+impl AwaitedCalls {
+    /// A call is shown. Tells whether its result is there already.
+    fn show(&mut self, call: &Entry) -> bool {
+        if self.is_answered(&call.id) {
+            return true;
+        }
+        self.forget(&call.id);
+        self.bytes += size(call);
+        self.shown.insert(call.id.clone(), Box::new(call.clone()));
+        while self.shown.len() > self.most || self.bytes > self.most_bytes && self.shown.len() > 1 {
+            let half = self.shown.len().div_ceil(2);
+            self.bytes -= self.shown.drain(..half).map(|(_, call)| size(&call)).sum::<usize>();
+        }
+        false
+    }
+
+    /// Whether the result of a call came before the call was whole.
+    fn is_answered(&self, call: &Id) -> bool {
+        !self.early.is_empty() && self.early.contains(&call.hash())
+    }
+
+    /// The result of a call is there. Gives the call as it is shown.
+    fn answer(&mut self, call: &Id) -> Option<Box<Entry>> {
+        let shown = self.forget(call);
+        if shown.is_none() {
+            if self.early.len() == MAX_EARLY {
+                self.early.pop_front();
+            }
+            self.early.push_back(call.hash());
+        }
+        shown
+    }
+
+    fn forget(&mut self, call: &Id) -> Option<Box<Entry>> {
+        let shown = self.shown.shift_remove(call)?;
+        self.bytes -= size(&shown);
+        Some(shown)
+    }
+}
+
+/// About how many bytes an entry takes.
+fn size(entry: &Entry) -> usize {
+    let title: usize = entry.view.title.spans.iter().map(|span| span.text.len()).sum();
+    size_of::<Entry>() + title + text_size(&entry.view.body)
+}
+
+impl FormatStage {
+    /// See [`super::Pipeline::take_updates`].
+    pub(super) fn take_updates(&mut self, session: &Session) -> Vec<Update> {
+        for id in std::mem::take(&mut self.updates.grown) {
+            let Some(item) = session.growing(&id) else { continue };
+            match self.growing_entry(&item, session) {
+                Ok(entry) => {
+                    let shown = entry.id.clone();
+                    let answered =
+                        (entry.kind == Kind::Call).then(|| self.updates.calls.is_answered(&entry.id));
+                    self.updates.growing.insert(shown.clone());
+                    self.updates.changes.insert(shown, EntryChange::Put { entry, partial: true, answered });
+                }
+                Err(_) => self.updates.hide(&item.id),
+            }
+        }
+        self.take_finished()
+    }
+
+    /// See [`super::Pipeline::take_finished`].
+    pub(super) fn take_finished(&mut self) -> Vec<Update> {
+        let revision = self.revision();
+        let changes = std::mem::take(&mut self.updates.changes).into_values();
+        let updates = changes.map(|mut change| {
+            self.mask_ids(&mut change);
+            Update { revision, change }
+        });
+        updates.collect()
+    }
+
+    /// Whether something has grown that isn't taken yet.
+    pub(super) fn has_grown(&self) -> bool {
+        !self.updates.grown.is_empty()
+    }
+
+    /// See [`super::Pipeline::revision`].
+    pub(super) fn revision(&self) -> u64 {
+        self.report.lines + u64::from(self.updates.is_ended)
+    }
+
+    /// Masks ids last: until here they tell what belongs together.
+    fn mask_ids(&mut self, change: &mut EntryChange) {
+        let Some(redactor) = &mut self.redactor else { return };
+        // They were counted with their items.
+        let noted = redactor.noted().clone();
+        match change {
+            EntryChange::Put { entry, .. } => {
+                let Entry { id, parent, call, .. } = &mut **entry;
+                [Some(id), parent.as_mut(), call.as_mut()]
+                    .into_iter()
+                    .flatten()
+                    .for_each(|id| redactor.id(id));
+            }
+            EntryChange::Drop(id) => redactor.id(id),
+        }
+        redactor.restore(noted);
+    }
+}

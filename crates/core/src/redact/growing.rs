@@ -1,0 +1,226 @@
+//! What of a text that still grows may be shown where secrets are masked: nothing that may turn out to be one.
+//!
+//! A secret is known by what follows, and all but private keys lie in one line. So the line that isn't ended is held back, and
+//! everything from the beginning of a private key until its end has come. What is left is masked as in a whole text.
+
+use crate::json::Str;
+use crate::text::{Text, clean};
+
+use super::Redactor;
+use super::find::{GrowingKey, KEY, growing_keys, is_in_key};
+
+/// Bytes before a place that are looked at to see whether it is in a private key.
+const BEFORE: usize = 2 * KEY;
+
+impl Redactor {
+    /// What may be shown of `text[start..]`, which is the end of a text that still grows, cleaned and not masked yet. `start` is
+    /// at the beginning of a line.
+    pub(crate) fn settled(&self, text: &str, start: usize) -> Text {
+        let end = text.rfind('\n').filter(|end| *end > start && !self.finder.crosses_lines);
+        let Some(end) = end else { return Text::default() };
+        let mut first = start.saturating_sub(BEFORE);
+        while !text.is_char_boundary(first) {
+            first += 1;
+        }
+        let before = clean(&text[first..start]);
+        let whole = before.clone().into_owned() + &clean(&text[start..end]);
+        let (mut shown, mut until) = (before.len(), whole.len());
+        if first > 0 && before.bytes().all(is_in_key) {
+            // A key may have begun before all that was looked at.
+            shown += whole[shown..].bytes().take_while(|byte| is_in_key(*byte)).count();
+        }
+        for GrowingKey { range, is_open } in growing_keys(&whole) {
+            if is_open {
+                until = until.min(range.start);
+            } else if range.start < shown {
+                shown = shown.max(range.end);
+            }
+        }
+        if shown > before.len() {
+            // What is left of the last line of a key stays with it.
+            shown = whole[shown..].find('\n').map_or(whole.len(), |end| shown + end + 1);
+        }
+        Text::clean(whole.get(shown..until).unwrap_or_default())
+    }
+
+    /// What may be shown of an input that still grows, which is JSON, closed where it ends now: masked, and JSON as well. `None`:
+    /// nothing.
+    pub(crate) fn settled_input(&mut self, json: &str) -> Option<String> {
+        if self.finder.crosses_lines {
+            return None;
+        }
+        let mut settled = settled_json(json)?;
+        self.json(&mut settled);
+        Some(settled)
+    }
+}
+
+/// JSON without what may still become another value: its last text up to its last whole line, or its last number. Behind a
+/// private key that isn't ended there is nothing.
+fn settled_json(json: &str) -> Option<String> {
+    let bytes = json.as_bytes();
+    let mut out = String::with_capacity(json.len());
+    let mut closers = Vec::new();
+    // Where the last value that isn't a container begins and ends.
+    let (mut last, mut last_end) = (None, 0);
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let begin = out.len();
+        let length = match byte {
+            b'"' => string_length(&bytes[at..]),
+            b'-' | b'0'..=b'9' => bytes[at..].iter().take_while(|byte| !b",]} \t\r\n".contains(byte)).count(),
+            _ => 1,
+        };
+        let token = json.get(at..at + length)?;
+        match byte {
+            b'{' => closers.push('}'),
+            b'[' => closers.push(']'),
+            b'}' | b']' => drop(closers.pop()),
+            b'"' => {
+                let text = decoded(token)?;
+                let key = growing_keys(&text).into_iter().find(|key| key.is_open);
+                if let Some(key) = key {
+                    // In a name there is nothing to be shown of it, nor of its value.
+                    let is_value = !is_name(&bytes[at + length..]);
+                    if is_value {
+                        out.push_str(&spelled(&text[..key.range.start])?);
+                    } else {
+                        out.truncate(out.trim_end_matches([',', ' ', '\t', '\r', '\n']).len());
+                    }
+                    out.extend(closers.iter().rev());
+                    return Some(out);
+                }
+            }
+            _ => {}
+        }
+        out.push_str(token);
+        if matches!(byte, b'"' | b'-' | b'0'..=b'9') {
+            (last, last_end) = (Some(begin), out.len());
+        }
+        at += length;
+    }
+    let Some(begin) = last else { return Some(out) };
+    // Behind it there are only the ends of what it is in.
+    if out[last_end..].bytes().any(|byte| !matches!(byte, b'}' | b']') && !byte.is_ascii_whitespace()) {
+        return Some(out);
+    }
+    let value = &out[begin..last_end];
+    let settled = if value.starts_with('"') {
+        let text = decoded(value)?;
+        spelled(text.rfind('\n').map_or("", |end| &text[..end]))?
+    } else {
+        "null".to_owned()
+    };
+    out.replace_range(begin..last_end, &settled);
+    Some(out)
+}
+
+/// The length of the string at the start of valid JSON, its quotes included.
+fn string_length(bytes: &[u8]) -> usize {
+    let mut at = 1;
+    while let Some(offset) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        at += offset;
+        if bytes[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+    }
+    bytes.len()
+}
+
+/// Whether the string before this is the name of a field.
+fn is_name(after: &[u8]) -> bool {
+    after.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b':')
+}
+
+/// What a string of JSON says, cleaned.
+fn decoded(string: &str) -> Option<String> {
+    let inside = string.strip_prefix('"')?.strip_suffix('"')?;
+    Some(clean(&Str::of_raw(inside).decode()).into_owned())
+}
+
+fn spelled(text: &str) -> Option<String> {
+    serde_json::to_string(text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redact::{CustomPattern, Redaction};
+
+    const KEY_TEXT: &str = "-----BEGIN RSA PRIVATE KEY-----\nMIIabc\n(odd)\n-----END RSA PRIVATE KEY-----";
+
+    fn redactor() -> Redactor {
+        Redactor::new(&Redaction::secrets()).unwrap()
+    }
+
+    #[test]
+    fn the_line_that_is_not_ended_and_an_open_key_are_held_back() {
+        for (text, shown) in [
+            ("no line", ""),
+            ("one\ntw", "one"),
+            ("one\ntwo\n", "one\ntwo"),
+            ("a\n-----BEGIN RSA PRIVATE KEY-----\nMII\n(odd)\n", "a\n"),
+            ("a\nkey: -----BEG\u{1b}[0mIN PRIVATE KEY-----\nMII\n", "a\nkey: "),
+            (&format!("a\n{KEY_TEXT}\nb\nc"), &format!("a\n{KEY_TEXT}\nb")),
+            ("-----BEGIN PUBLIC KEY-----\nMII\n", "-----BEGIN PUBLIC KEY-----\nMII"),
+        ] {
+            assert_eq!(redactor().settled(text, 0).as_str(), shown, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_long_text_is_not_shown_from_within_a_key() {
+        let text = format!("{KEY_TEXT}\nb\nc\n");
+        for (start, shown) in [
+            (text.find("MII").unwrap(), "b\nc"),
+            (text.find("(odd)").unwrap(), "b\nc"),
+            (text.find("b\nc").unwrap(), "b\nc"),
+        ] {
+            assert_eq!(redactor().settled(&text, start).as_str(), shown);
+        }
+        let endless = format!("-----BEGIN PRIVATE KEY-----\n{}", "MIIabc\n".repeat(40_000));
+        let start = endless.len() - 7_000;
+        assert_eq!(redactor().settled(&endless, start).as_str(), "");
+        let after = endless.clone() + "(over)\nb\n";
+        assert_eq!(redactor().settled(&after, start).as_str(), "b");
+    }
+
+    #[test]
+    fn an_input_ends_with_its_last_whole_line() {
+        for (json, shown) in [
+            (r#"{"command":"cargo te"}"#, r#"{"command":""}"#),
+            (r#"{"command":"one\ntw"}"#, r#"{"command":"one"}"#),
+            (r#"{"path":"a","edits":[{"old":"x\ny"}]}"#, r#"{"path":"a","edits":[{"old":"x"}]}"#),
+            (r#"{"path":"a","line":12}"#, r#"{"path":"a","line":null}"#),
+            (r#"{"path":"a","all":true}"#, r#"{"path":"a","all":true}"#),
+            (r#"{"a":"b\nc","b":{}}"#, r#"{"a":"b\nc","b":{}}"#),
+            ("{}", "{}"),
+            (r#"{"a":["x-----BEGIN PRIVATE KEY-----\nMII","(odd)"],"b":"y\nz"}"#, r#"{"a":["x"]}"#),
+            (r#"{"a":1,"-----BEGIN PRIVATE KEY-----":"MII\nMII"}"#, r#"{"a":1}"#),
+        ] {
+            assert_eq!(settled_json(json).as_deref(), Some(shown), "{json}");
+        }
+        let json = r#"{"env":"API_KEY=abcdef123456\n","x":""}"#;
+        let masked = r#"{"env":"API_KEY=[redacted secret]\n","x":""}"#;
+        assert_eq!(redactor().settled_input(json).as_deref(), Some(masked));
+    }
+
+    #[test]
+    fn with_a_pattern_over_lines_nothing_is_shown_while_it_grows() {
+        for (pattern, crosses) in [
+            ("ACME-[0-9]+", false),
+            ("^ticket .*$", false),
+            (r"(?i)host: \w+", false),
+            (r"key:\s+(\w+)", true),
+            ("(?s)begin.*end", true),
+            ("<[^>]*>", true),
+            ("a\nb", true),
+            (r"[\x00-\x20]x", true),
+        ] {
+            let own = vec![CustomPattern::new("own", pattern).unwrap()];
+            let redactor = Redactor::new(&Redaction { own, ..Redaction::default() }).unwrap();
+            assert_eq!(redactor.settled("one\ntwo", 0).is_empty(), crosses, "{pattern}");
+        }
+    }
+}
