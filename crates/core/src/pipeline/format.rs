@@ -171,8 +171,9 @@ impl FormatStage {
                 {
                     // Ids are told apart in the order in which they come, whenever somebody looks.
                     self.uncounted(|stage| {
-                        let open = stage.redactor.as_mut().zip(session.open_item(id));
-                        open.map(|(redactor, item)| redactor.id(&mut item.id.clone()));
+                        if let (Some(redactor), Some(item)) = (&mut stage.redactor, session.open_item(id)) {
+                            redactor.id(&mut item.id.clone());
+                        }
                     });
                 }
             }

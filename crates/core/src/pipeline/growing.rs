@@ -192,6 +192,7 @@ fn settled(item: &Item, shown: Option<Item>, redactor: &mut Redactor) -> Option<
             item.input = item.record.as_ref().map(|record| record.root().node());
             Some(item)
         }
+        (_, Some(shown)) if matches!(&shown.text, Content::Own(text) if text.is_empty()) => None,
         // What a record tells of them may be half a text.
         (_, Some(mut shown)) => {
             shown.data.retain(is_no_text);
