@@ -26,6 +26,7 @@ use crate::progress::Progress;
 use crate::report;
 use crate::signal::Signals;
 use crate::tee::Tee;
+use crate::updates::{self, UpdateLines};
 use crate::watch::{TICK, Watch};
 
 /// Files larger than this are formatted on several threads.
@@ -56,6 +57,8 @@ pub(crate) struct FormatRun<'a, 'w> {
     output: TextOutput,
     /// Shows below the text what is open, where it is to be shown.
     live: Option<LiveTerminal>,
+    /// Writes what changes, where updates are wanted, for the input at hand.
+    updates: Option<UpdateLines>,
     /// Outputs beside it.
     also: Vec<AlsoOutput>,
     folder: Option<Folder>,
@@ -132,6 +135,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             tee,
             output,
             live,
+            updates: None,
             also,
             folder,
             assets: assets.cloned(),
@@ -173,6 +177,8 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         // A named file is there as a whole. Standard input may be a pipe the next time, and should look the same then.
         setup.is_whole = input.path().is_some() && matches!(source, OpenInput::File { .. });
         setup.shows_open = self.live.is_some() && source.size().is_none();
+        self.updates = updates::are_wanted(self.args, &self.engines.main)
+            .then(|| UpdateLines::new(&self.engines.main, source.size().is_none()));
         let also = self.also.iter().zip(self.engines.also);
         setup.also.extend(also.filter_map(|(also, engine)| also.sink(engine)));
         let summary = self.summary_path().map(|path| SummaryFile::new(path, &self.engines.main)).map(
@@ -189,7 +195,9 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         let large = source.large_file(LARGE);
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
         let fed = match (large, pipeline.stages()) {
-            (Some(file), Some(stages)) if threads > 1 => self.run_parallel(file, threads, stages),
+            (Some(file), Some(stages)) if threads > 1 && self.updates.is_none() => {
+                self.run_parallel(file, threads, stages)
+            }
             _ => self.feed(&mut source, &mut pipeline),
         };
         if let Err(error) = fed {
@@ -199,6 +207,9 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         self.is_cut |= self.signals.caught().is_some() && !is_whole;
         if self.is_wanted() {
             let _ = pipeline.finish(&mut self.output);
+            if self.updates.is_some() {
+                updates::finish(&mut pipeline, &mut self.output);
+            }
             self.flush();
         }
         let mut counted = pipeline.other_reports();
@@ -333,7 +344,8 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             let watch_output = is_alone && self.args.output.is_none();
             let tick = self.watch.is_some().then_some(TICK);
             let patience = self.live.as_ref().and_then(LiveTerminal::patience);
-            let patience = patience.into_iter().chain(tick).min();
+            let until_look = self.updates.as_ref().and_then(UpdateLines::patience);
+            let patience = patience.into_iter().chain(tick).chain(until_look).min();
             let step = source.read(&mut self.buffer, self.signals, watch_output, patience)?;
             if source.size().is_none() {
                 self.renew(pipeline);
@@ -348,7 +360,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
                 // The line that was being written will not go on: its end is made here, in the text alone.
                 ReadOutcome::Cut if ends_in_line => {
                     ends_in_line = false;
-                    let _ = pipeline.push(b"\n", &mut self.output);
+                    self.push(pipeline, None);
                     self.pass_on(pipeline, true);
                     continue;
                 }
@@ -363,8 +375,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             self.bytes += count as u64;
             copy(bytes, &mut self.tee, progress.as_mut());
             if self.is_wanted() {
-                let bytes = &self.buffer[..count];
-                let _ = pipeline.push(bytes, &mut self.output);
+                self.push(pipeline, Some(count));
                 self.pass_on(pipeline, true);
                 tell_journal(self.engines.main.journal());
             }
@@ -372,9 +383,24 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         Ok(())
     }
 
+    /// Reads so many bytes of the buffer, or the end of a line that doesn't go on.
+    fn push(&mut self, pipeline: &mut Pipeline, count: Option<usize>) {
+        let Self { updates, buffer, output, .. } = self;
+        let bytes = count.map_or(b"\n".as_slice(), |count| &buffer[..count]);
+        match updates {
+            Some(updates) => updates.push(pipeline, bytes, output),
+            // A failure is kept by the output.
+            None => drop(pipeline.push(bytes, output)),
+        }
+    }
+
     /// Passes on what is finished, and where what is open is shown, that too. `is_news`: something has come.
     fn pass_on(&mut self, pipeline: &mut Pipeline, is_news: bool) {
-        let Self { live, output, signals, .. } = self;
+        let Self { live, updates, output, signals, .. } = self;
+        if let Some(updates) = updates {
+            updates.look(pipeline, output);
+            return self.flush();
+        }
         match live {
             Some(live) => {
                 if is_news {

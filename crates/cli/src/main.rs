@@ -27,6 +27,7 @@ mod tee;
 mod terminal;
 mod theme;
 mod trust;
+mod updates;
 mod usage_error;
 mod watch;
 
@@ -154,7 +155,8 @@ fn engine(
     if let Some(assets) = assets {
         builder = builder.keep_pictures(assets.keeper());
     }
-    builder.build()
+    let engine = builder.build()?;
+    Ok(if updates::are_wanted(args, &engine) { engine.updating() } else { engine })
 }
 
 /// The output format, if it can't show what is still being written.

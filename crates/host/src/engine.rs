@@ -55,6 +55,8 @@ pub struct Engine {
     keep: Option<KeepPicture>,
     plugins: Vec<Active>,
     inline_plugin_errors: bool,
+    /// Whether entries are given as updates, whatever the writer.
+    gives_updates: bool,
     journal: Journal,
     folders: Option<Folders>,
     config: Arc<Config>,
@@ -163,6 +165,9 @@ impl Engine {
         plugins.redact(&mut profile.redaction);
         let output = match self.made() {
             FormatOutput::Items => Output::Items,
+            FormatOutput::Writer(_) if self.gives_updates => {
+                Output::Updates { formatters: self.formatters_of(plugins) }
+            }
             FormatOutput::Writer(writer) => {
                 let writer = self.over(writer, plugins);
                 Output::Entries { formatters: self.formatters_of(plugins), writer }
@@ -272,6 +277,15 @@ impl Engine {
         let by_stream = self.by_stream.iter();
         let by_stream = by_stream.map(|(switch, engine)| (switch.clone(), engine.with_journal(journal)));
         Self { by_stream: Arc::new(by_stream.collect()), journal: journal.clone(), ..self.clone() }
+    }
+
+    /// The same choices for a sink that can change what it shows: pipelines give [`Output::Updates`] in place of text, whatever
+    /// the output format.
+    #[must_use]
+    pub fn updating(&self) -> Self {
+        let by_stream = self.by_stream.iter();
+        let by_stream = by_stream.map(|(switch, engine)| (switch.clone(), engine.updating()));
+        Self { by_stream: Arc::new(by_stream.collect()), gives_updates: true, ..self.clone() }
     }
 
     /// The same choices, for runs in which a call of a plugin is met by a fault.

@@ -27,4 +27,5 @@ mod projects;
 mod terminal;
 mod themes;
 mod trust;
+mod updates;
 mod watch;

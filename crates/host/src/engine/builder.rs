@@ -450,6 +450,7 @@ impl Builder {
             keep: self.keep.clone(),
             plugins,
             inline_plugin_errors: self.inline_plugin_errors,
+            gives_updates: false,
             journal: begun.journal.clone(),
             folders: self.folders.clone(),
             config: Arc::clone(begun.config),
