@@ -335,9 +335,9 @@ fn what_is_not_written_yet_is_open() {
                 pipeline.push(line, &mut String::new()).unwrap();
                 updating.push(line, &mut String::new()).unwrap();
                 for update in updating.take_updates() {
-                    match update {
-                        Update::Put(entry) => shown.insert(entry.id),
-                        Update::Drop(id) => shown.remove(&id),
+                    match update.change {
+                        EntryChange::Put { entry, .. } => shown.insert(entry.id),
+                        EntryChange::Drop(id) => shown.remove(&id),
                     };
                 }
                 for id in written.try_iter() {
