@@ -40,14 +40,14 @@ impl Looks {
 
     fn begin(&mut self, id: &str, tool: &str) {
         let message = format!("msg-{id}");
-        self.event(json!({"type": "message_start", "message": {"id": message, "content": []}}));
+        self.event(&json!({"type": "message_start", "message": {"id": message, "content": []}}));
         let block = json!({"type": "tool_use", "id": id, "name": tool, "input": {}});
-        self.event(json!({"type": "content_block_start", "index": 0, "content_block": block}));
+        self.event(&json!({"type": "content_block_start", "index": 0, "content_block": block}));
     }
 
     fn delta(&mut self, piece: &str) {
         let delta = json!({"type": "input_json_delta", "partial_json": piece});
-        self.event(json!({"type": "content_block_delta", "index": 0, "delta": delta}));
+        self.event(&json!({"type": "content_block_delta", "index": 0, "delta": delta}));
     }
 
     /// The whole call comes.
@@ -58,7 +58,7 @@ impl Looks {
         self.push(&line.to_string().replace("\"INPUT\"", input));
     }
 
-    fn event(&mut self, event: Value) {
+    fn event(&mut self, event: &Value) {
         self.push(&json!({"type": "stream_event", "event": event, "session_id": "s"}).to_string());
     }
 
@@ -233,7 +233,7 @@ fn texts_that_are_too_long_for_a_script_end_with_how_much_is_left_out() {
         pipeline.push(format!("{line}\n").as_bytes(), &mut out).unwrap();
         pipeline.finish(&mut out).unwrap();
         assert_eq!(engine.journal().take(), []);
-        assert!(out.contains(expected), "{bytes}: {}", out);
+        assert!(out.contains(expected), "{bytes}: {out}");
     }
 }
 

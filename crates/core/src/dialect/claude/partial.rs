@@ -434,7 +434,7 @@ fn joined(half: &mut Option<u16>, piece: Str<'_>) -> String {
         let second = code(piece.raw().get(..6));
         match second.and_then(|second| char::decode_utf16([first, second]).next()?.ok()) {
             Some(ch) if text.starts_with(LONE) => {
-                text.replace_range(..LONE.len(), ch.encode_utf8(&mut [0; 4]))
+                text.replace_range(..LONE.len(), ch.encode_utf8(&mut [0; 4]));
             }
             _ => text.insert_str(0, LONE),
         }
