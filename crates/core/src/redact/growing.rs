@@ -23,22 +23,31 @@ impl Redactor {
             first += 1;
         }
         let before = clean(&text[first..start]);
-        let whole = before.clone().into_owned() + &clean(&text[start..end]);
+        let lines = clean(&text[start..=end]);
+        let whole = before.clone().into_owned() + lines.strip_suffix('\n').unwrap_or(&lines);
         let (mut shown, mut until) = (before.len(), whole.len());
         if first > 0 && before.bytes().all(is_in_key) {
             // A key may have begun before all that was looked at.
             shown += whole[shown..].bytes().take_while(|byte| is_in_key(*byte)).count();
         }
-        for GrowingKey { range, is_open } in growing_keys(&whole) {
-            if is_open {
-                until = until.min(range.start);
-            } else if range.start < shown {
-                shown = shown.max(range.end);
+        // What is left of the last line of a key stays with it.
+        let next_line = |at: usize| whole[at..].find('\n').map_or(whole.len(), |end| at + end + 1);
+        if shown > before.len() {
+            shown = next_line(shown);
+        }
+        let keys = growing_keys(&whole);
+        for GrowingKey { range, is_open } in &keys {
+            if *is_open {
+                until = until.min(lines_before(&whole, range.start));
+            } else if range.start < shown && shown < range.end {
+                shown = next_line(range.end);
             }
         }
-        if shown > before.len() {
-            // What is left of the last line of a key stays with it.
-            shown = whole[shown..].find('\n').map_or(whole.len(), |end| shown + end + 1);
+        // Nor may the end of a key be missing.
+        for GrowingKey { range, .. } in keys.iter().rev() {
+            if range.start < until && until < range.end {
+                until = lines_before(&whole, range.start);
+            }
         }
         Text::clean(whole.get(shown..until).unwrap_or_default())
     }
@@ -83,7 +92,7 @@ fn settled_json(json: &str) -> Option<String> {
                     // In a name there is nothing to be shown of it, nor of its value.
                     let is_value = !is_name(&bytes[at + length..]);
                     if is_value {
-                        out.push_str(&spelled(&text[..key.range.start])?);
+                        out.push_str(&spelled(&text[..lines_before(&text, key.range.start)])?);
                     } else {
                         out.truncate(out.trim_end_matches([',', ' ', '\t', '\r', '\n']).len());
                     }
@@ -113,6 +122,11 @@ fn settled_json(json: &str) -> Option<String> {
     };
     out.replace_range(begin..last_end, &settled);
     Some(out)
+}
+
+/// Where the lines end that are whole before `at`: what is in its line may read otherwise without it.
+fn lines_before(text: &str, at: usize) -> usize {
+    text[..at].rfind('\n').unwrap_or(0)
 }
 
 /// The length of the string at the start of valid JSON, its quotes included.
@@ -160,8 +174,8 @@ mod tests {
             ("no line", ""),
             ("one\ntw", "one"),
             ("one\ntwo\n", "one\ntwo"),
-            ("a\n-----BEGIN RSA PRIVATE KEY-----\nMII\n(odd)\n", "a\n"),
-            ("a\nkey: -----BEG\u{1b}[0mIN PRIVATE KEY-----\nMII\n", "a\nkey: "),
+            ("a\n-----BEGIN RSA PRIVATE KEY-----\nMII\n(odd)\n", "a"),
+            ("a\nkey: -----BEG\u{1b}[0mIN PRIVATE KEY-----\nMII\n", "a"),
             (&format!("a\n{KEY_TEXT}\nb\nc"), &format!("a\n{KEY_TEXT}\nb")),
             ("-----BEGIN PUBLIC KEY-----\nMII\n", "-----BEGIN PUBLIC KEY-----\nMII"),
         ] {
@@ -196,7 +210,7 @@ mod tests {
             (r#"{"path":"a","all":true}"#, r#"{"path":"a","all":true}"#),
             (r#"{"a":"b\nc","b":{}}"#, r#"{"a":"b\nc","b":{}}"#),
             ("{}", "{}"),
-            (r#"{"a":["x-----BEGIN PRIVATE KEY-----\nMII","(odd)"],"b":"y\nz"}"#, r#"{"a":["x"]}"#),
+            (r#"{"a":["x\ny-----BEGIN PRIVATE KEY-----\nMII","(odd)"],"b":"y\nz"}"#, r#"{"a":["x"]}"#),
             (r#"{"a":1,"-----BEGIN PRIVATE KEY-----":"MII\nMII"}"#, r#"{"a":1}"#),
         ] {
             assert_eq!(settled_json(json).as_deref(), Some(shown), "{json}");
