@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use streamfmt::core::entry::{Block, Entry};
 use streamfmt::core::item::Status;
-use streamfmt::core::pipeline::{Output, Pipeline, Setup, Update};
+use streamfmt::core::pipeline::{EntryChange, Output, Pipeline, Setup};
 use streamfmt::core::session::MAX_GROWING_FIELD;
 use streamfmt::engine::Engine;
 use streamfmt::plugin::pack::Pack;
@@ -69,12 +69,12 @@ impl Looks {
     /// Looks: what is shown of the call.
     fn look(&mut self) -> Option<&Entry> {
         for update in self.pipeline.take_updates() {
-            match update {
-                Update::Put(entry) if entry.tool.is_some() => self.shown = Some(*entry),
-                Update::Drop(id) if self.shown.as_ref().is_some_and(|shown| shown.id == id) => {
+            match update.change {
+                EntryChange::Put { entry, .. } if entry.tool.is_some() => self.shown = Some(*entry),
+                EntryChange::Drop(id) if self.shown.as_ref().is_some_and(|shown| shown.id == id) => {
                     self.shown = None;
                 }
-                Update::Put(_) | Update::Drop(_) => {}
+                EntryChange::Put { .. } | EntryChange::Drop(_) => {}
             }
         }
         self.shown.as_ref()

@@ -1,6 +1,6 @@
 //! Dialects in Lua.
 
-use streamfmt_core::pipeline::{Output, Setup, Update};
+use streamfmt_core::pipeline::{EntryChange, Output, Setup, Update};
 
 use super::*;
 
@@ -213,7 +213,9 @@ fn an_input_may_grow_by_its_json() {
     let titles = lines.map(|line| {
         pipeline.push(format!("{line}\n").as_bytes(), &mut String::new()).unwrap();
         let updates = pipeline.take_updates();
-        let [Update::Put(entry)] = &updates[..] else { panic!("{updates:?}") };
+        let [Update { change: EntryChange::Put { entry, .. }, .. }] = &updates[..] else {
+            panic!("{updates:?}")
+        };
         let spans = entry.view.title.spans.iter().map(|span| span.text.as_str());
         (spans.collect::<String>(), entry.at.is_some())
     });
