@@ -37,7 +37,7 @@ use crate::text::Text;
 pub(super) use agents::SIDE_FILES;
 
 use old::OldStream;
-use rollout::Rollout;
+use rollout::{Rollout, RolloutsInside};
 use stream::Stream;
 use tokens::Tokens;
 
@@ -69,27 +69,21 @@ pub(super) struct Codex {
     stream: Stream,
     old: OldStream,
     rollout: Rollout,
+    /// The same of the files of sub-agents, whose lines may come between any others.
+    inside: RolloutsInside,
 }
 
 impl Decoder for Codex {
     fn decode(&mut self, input: Input<'_>, out: &mut Vec<Event>) {
-        let [kind, payload, message, prompt] = input.value.get_all(["type", "payload", "msg", "prompt"]);
-        let mut builder = ItemBuilder::new(input, (), input.parent.cloned(), self.session.clone());
-        let kind = kind.and_then(Value::decode);
-        match (kind.as_deref(), payload, message) {
-            (Some(kind), Some(payload), _) => self.rollout(kind, payload, &mut builder, out),
-            (Some(kind), None, _) => self.stream(kind, &mut builder, out),
-            (None, _, Some(message)) => self.old(message, &mut builder, out),
-            _ if old::is_settings(input.value) => self.settings(&mut builder, out),
-            _ => match prompt.filter(|prompt| prompt.str().is_some()) {
-                Some(prompt) => builder.put(Kind::Prompt, content(prompt), out),
-                None => not_an_event(input, out),
-            },
-        }
+        let Some(call) = input.parent else { return self.line(input, out) };
+        self.swap_rollout(call, out);
+        self.line(input, out);
+        self.swap_rollout(call, out);
     }
 
     fn end(&mut self, out: &mut Vec<Event>) {
         self.open_rollout(out);
+        self.open_rollouts_inside(out);
         out.extend(self.used.take().map(|totals| Event::Put(Box::new(totals))));
     }
 }
@@ -105,6 +99,22 @@ fn bookkeeping(name: impl Into<Cow<'static, str>>, out: &mut Vec<Event>) {
 }
 
 impl Codex {
+    fn line(&mut self, input: Input<'_>, out: &mut Vec<Event>) {
+        let [kind, payload, message, prompt] = input.value.get_all(["type", "payload", "msg", "prompt"]);
+        let mut builder = ItemBuilder::new(input, (), input.parent.cloned(), self.session.clone());
+        let kind = kind.and_then(Value::decode);
+        match (kind.as_deref(), payload, message) {
+            (Some(kind), Some(payload), _) => self.rollout(kind, payload, &mut builder, out),
+            (Some(kind), None, _) => self.stream(kind, &mut builder, out),
+            (None, _, Some(message)) => self.old(message, &mut builder, out),
+            _ if old::is_settings(input.value) => self.settings(&mut builder, out),
+            _ => match prompt.filter(|prompt| prompt.str().is_some()) {
+                Some(prompt) => builder.put(Kind::Prompt, content(prompt), out),
+                None => not_an_event(input, out),
+            },
+        }
+    }
+
     /// The session that lines belong to from here on.
     fn begin(&mut self, id: Option<Value<'_>>, builder: &mut ItemBuilder<'_>) {
         let id = id.and_then(Value::decode).filter(|id| !id.is_empty());
@@ -131,7 +141,9 @@ impl Codex {
 
     /// The same of a line that is no end, and may be the last.
     fn count_so_far(&mut self, info: Option<Value<'_>>, builder: &ItemBuilder<'_>, out: &mut Vec<Event>) {
-        if let Some(total) = info.and_then(|info| info.get("total_token_usage")) {
+        // A sub-agent counts its own: how far it has come says nothing of the session.
+        let total = info.and_then(|info| info.get("total_token_usage"));
+        if let Some(total) = total.filter(|_| builder.input.parent.is_none()) {
             let mut totals = builder.item("totals", Kind::Notice);
             totals.data.push(("event", Fact::Text("totals".into())));
             self.count(total, out).add_to(&mut totals);

@@ -27,6 +27,8 @@ const MAX_TEXTS: usize = 3_584;
 const MAX_WAITING: usize = 64;
 /// Bytes of their lines.
 const MAX_WAITING_BYTES: usize = 1 << 20;
+/// Files of sub-agents that are read at the same time, at most.
+const MAX_INSIDE: usize = 32;
 
 /// What is remembered of a session file.
 #[derive(Default)]
@@ -47,6 +49,10 @@ pub(super) struct Rollout {
     /// The conversation was just compacted, which two lines tell.
     was_compacted: bool,
 }
+
+/// What is remembered of the files of sub-agents, by the calls that started them: those read from last come last.
+#[derive(Default)]
+pub(super) struct RolloutsInside(Vec<(Id, Rollout)>);
 
 /// Something that waits for the lines after it.
 struct WaitingItem {
@@ -96,6 +102,31 @@ const BOOKKEEPING: &[&str] = &[
 ];
 
 impl Codex {
+    /// Goes over to what is remembered of the file of a call's sub-agent; and back, when it is called once more.
+    pub(super) fn swap_rollout(&mut self, call: &Id, out: &mut Vec<Event>) {
+        let RolloutsInside(inside) = &mut self.inside;
+        let mut entry = match inside.iter().rposition(|(known, _)| known == call) {
+            Some(place) => inside.remove(place),
+            None => (call.clone(), Rollout::default()),
+        };
+        let forgotten = (inside.len() >= MAX_INSIDE).then(|| inside.remove(0));
+        std::mem::swap(&mut self.rollout, &mut entry.1);
+        self.inside.0.push(entry);
+        if let Some((_, forgotten)) = forgotten {
+            let now = std::mem::replace(&mut self.rollout, forgotten);
+            self.open_rollout(out);
+            self.rollout = now;
+        }
+    }
+
+    /// Waits no longer for lines of sub-agents' files.
+    pub(super) fn open_rollouts_inside(&mut self, out: &mut Vec<Event>) {
+        for (_, rollout) in std::mem::take(&mut self.inside.0) {
+            self.rollout = rollout;
+            self.open_rollout(out);
+        }
+    }
+
     /// A line of a session file.
     pub(super) fn rollout(
         &mut self,
