@@ -37,6 +37,11 @@ impl Framer {
         Self { carry: Vec::new(), size: 0, line: 0, max }
     }
 
+    /// A framer that goes on behind the first `lines` lines of a stream.
+    pub fn after(lines: u64, max: usize) -> Self {
+        Self { line: lines, ..Self::new(max) }
+    }
+
     /// Takes more of the stream and hands on each line that it completes.
     pub fn push(&mut self, mut bytes: &[u8], mut each: impl FnMut(Frame<'_>)) {
         while let Some(end) = memchr::memchr(b'\n', bytes) {

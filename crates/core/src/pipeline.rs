@@ -27,7 +27,7 @@ use std::ops::ControlFlow;
 use crate::dialect::DialectPlugin;
 use crate::formatter::Formatter;
 use crate::frame::{Frame, Framer};
-use crate::item::{Fact, Item, Kind};
+use crate::item::{Fact, Id, Item, Kind};
 use crate::outline::Node;
 use crate::profile::Profile;
 use crate::reading::{LineReader, LineReading};
@@ -166,22 +166,29 @@ struct LineStages {
 }
 
 impl LineStages {
-    /// Takes a line. Where writing failed before, `written`, it goes on only if there are other outputs.
-    fn frame(&mut self, frame: Frame<'_>, written: fmt::Result, out: &mut dyn Write) -> fmt::Result {
+    /// Takes a line: of the input, or of a file of the sub-agent that the call `inside` started. Where writing failed before,
+    /// `written`, it goes on only if there are other outputs.
+    fn frame(
+        &mut self,
+        frame: Frame<'_>,
+        inside: Option<&Id>,
+        written: fmt::Result,
+        out: &mut dyn Write,
+    ) -> fmt::Result {
         if written.is_err() && !self.write_stage.has_others() {
             return written;
         }
-        written.and(self.take(frame, out))
+        written.and(self.take(frame, inside, out))
     }
 
-    fn take(&mut self, frame: Frame<'_>, out: &mut dyn Write) -> fmt::Result {
+    fn take(&mut self, frame: Frame<'_>, inside: Option<&Id>, out: &mut dyn Write) -> fmt::Result {
         self.bytes += frame.bytes.len();
         self.readings.push((frame.line, self.reader.read(frame)));
-        if self.readings.len() < LINES && self.bytes < BYTES { Ok(()) } else { self.work(out) }
+        if self.readings.len() < LINES && self.bytes < BYTES { Ok(()) } else { self.work(inside, out) }
     }
 
-    /// Writes what the lines complete that were taken.
-    fn work(&mut self, out: &mut dyn Write) -> fmt::Result {
+    /// Writes what the lines complete that were taken, all of one file.
+    fn work(&mut self, inside: Option<&Id>, out: &mut dyn Write) -> fmt::Result {
         self.bytes = 0;
         let Self {
             decode_stage,
@@ -210,14 +217,18 @@ impl LineStages {
             write(formatted);
         };
         for (line, reading) in readings.drain(..) {
-            decode_stage.take(line, reading, &mut |step| {
+            let mut take = |step: DecodedStep| {
                 size += step.size();
                 steps.push(step);
                 if steps.len() >= most || size >= BYTES {
                     size = 0;
                     apply(steps);
                 }
-            });
+            };
+            match inside {
+                None => decode_stage.take(line, reading, &mut take),
+                Some(call) => decode_stage.take_inside(call, line, reading, &mut take),
+            }
         }
         apply(steps);
         written
@@ -284,8 +295,24 @@ impl Pipeline {
     pub fn push(&mut self, bytes: &[u8], out: &mut dyn Write) -> fmt::Result {
         let Self { framer, stages } = self;
         let mut written = Ok(());
-        framer.push(bytes, |frame| written = stages.frame(frame, written, out));
-        written.and(stages.work(out))
+        framer.push(bytes, |frame| written = stages.frame(frame, None, written, out));
+        written.and(stages.work(None, out))
+    }
+
+    /// Reads more of a file that the sub-agent of `call` writes, and writes what it completes: for a history that is read
+    /// as it grows, and its sub-agents' files with it. `framer` is the file's own; where [`Setup::subagents`] gave the first lines
+    /// of it, it goes on behind those. The call must have been read.
+    pub fn push_inside(
+        &mut self,
+        call: &Id,
+        framer: &mut Framer,
+        bytes: &[u8],
+        out: &mut dyn Write,
+    ) -> fmt::Result {
+        let stages = &mut self.stages;
+        let mut written = Ok(());
+        framer.push(bytes, |frame| written = stages.frame(frame, Some(call), written, out));
+        written.and(stages.work(Some(call), out))
     }
 
     /// The stages, between two calls of [`Self::push`]; `None` if something in them is for this thread alone.
@@ -302,8 +329,8 @@ impl Pipeline {
     pub fn finish(&mut self, out: &mut dyn Write) -> fmt::Result {
         let Self { framer, stages } = self;
         let mut written = Ok(());
-        framer.finish(|frame| written = stages.frame(frame, written, out));
-        let written = written.and(stages.work(out));
+        framer.finish(|frame| written = stages.frame(frame, None, written, out));
+        let written = written.and(stages.work(None, out));
         let LineStages { decode_stage, session_stage, write_stage, formatted, .. } = stages;
         decode_stage.end(&mut |step| session_stage.take(step, formatted));
         session_stage.end(formatted);

@@ -60,7 +60,7 @@ pub use parallel::run_parallel;
 pub use problem::{FilePosition, Problem, Problems};
 pub use settings::Settings;
 pub use settings::themes::Themes;
-pub use side_files::{SideFile, side_files, subagents};
+pub use side_files::{GrowingSideFiles, SideFile, side_files, subagents};
 pub use streamfmt_core as core;
 pub use text_end::Tail;
 pub use tools::rule::ToolRule;

@@ -3,14 +3,19 @@
 //! Where they lie and how they are named a dialect's row tells, each with or without a meta file that names the call
 //! which started it. Here they are only found; what belongs where is decided by what is in them.
 
+mod growing;
+
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use streamfmt_core::dialect::{DIALECTS, SideFiles};
-use streamfmt_core::item::FactRef;
+use streamfmt_core::dialect::{Beginning, DIALECTS, SideFiles};
+use streamfmt_core::item::{FactRef, Item};
 use streamfmt_core::json::Record;
 use streamfmt_core::pipeline::{Pieces, Subagents};
+
+pub use growing::GrowingSideFiles;
 
 /// Most entries of a folder that are looked at.
 const MOST_ENTRIES: usize = 65_536;
@@ -55,15 +60,40 @@ pub fn subagents(history: PathBuf, given: Vec<PathBuf>) -> Subagents {
             let found = side_files(&history, &given);
             found.into_iter().filter_map(SideFileStart::of).filter(|file| file.session == session).collect()
         });
-        let does = item.does();
-        let prompt = does.get("prompt").and_then(FactRef::str);
-        let agent = item.fact("agent").and_then(FactRef::str);
-        let by = |fits: &dyn Fn(&SideFileStart) -> bool| files.iter().position(fits);
-        let place = by(&|file| file.file.call.as_deref() == Some(item.id.as_str()))
-            .or_else(|| by(&|file| file.file.call.is_none() && prompt.as_deref() == Some(&file.prompt)))
-            .or_else(|| by(&|file| agent.as_deref() == Some(&file.file.agent_id)))?;
-        pieces(&files.remove(place).file.path)
+        let starter = Starter::of(item);
+        pieces(&files.remove(starter.find(files, &session)?).file.path)
     })
+}
+
+/// What names the file of a sub-agent: the call that may have started it, or that call's result.
+struct Starter {
+    /// The item's id.
+    id: String,
+    /// The sub-agent's task.
+    prompt: Option<String>,
+    /// The sub-agent's id.
+    agent: Option<String>,
+}
+
+impl Starter {
+    fn of(item: &Item) -> Self {
+        let does = item.does();
+        Self {
+            id: item.id.as_str().to_owned(),
+            prompt: does.get("prompt").and_then(FactRef::str).map(Cow::into_owned),
+            agent: item.fact("agent").and_then(FactRef::str).map(Cow::into_owned),
+        }
+    }
+
+    /// Which of the `files` of its `session` it started.
+    fn find(&self, files: &[SideFileStart], session: &str) -> Option<usize> {
+        let by = |fits: &dyn Fn(&SideFileStart) -> bool| {
+            files.iter().position(|file| file.session == session && fits(file))
+        };
+        by(&|file| file.file.call.as_ref() == Some(&self.id))
+            .or_else(|| by(&|file| file.file.call.is_none() && self.prompt.as_ref() == Some(&file.prompt)))
+            .or_else(|| by(&|file| self.agent.as_ref() == Some(&file.file.agent_id)))
+    }
 }
 
 /// How a sub-agent's file begins.
@@ -76,13 +106,18 @@ struct SideFileStart {
 impl SideFileStart {
     /// Reads the beginning of a file; nothing of one that isn't a sub-agent's, or only warms up.
     fn of(file: SideFile) -> Option<Self> {
-        let mut lines = BufReader::new(File::open(&file.path).ok()?.take(LARGEST_BEGINNING)).lines();
-        let begun = lines.find_map(|line| {
-            let record = Record::from_line(line.ok()?).ok()?;
-            layouts().find_map(|layout| (layout.beginning)(record.root()))
-        })?;
+        let begun = beginning(&file.path)?;
         Some(Self { file, session: begun.session?, prompt: begun.prompt? })
     }
+}
+
+/// How a file begins, if enough of it is there to tell.
+fn beginning(path: &Path) -> Option<Beginning> {
+    let mut lines = BufReader::new(File::open(path).ok()?.take(LARGEST_BEGINNING)).lines();
+    lines.find_map(|line| {
+        let record = Record::from_line(line.ok()?).ok()?;
+        layouts().find_map(|layout| (layout.beginning)(record.root()))
+    })
 }
 
 /// The bytes of a file. What can't be read ends it.
@@ -101,38 +136,55 @@ fn pieces(path: &Path) -> Option<Pieces> {
 /// The history and files of `given` are left out, since they are shown by themselves; so are links that lead out of their
 /// folder, and the helpers of compaction.
 pub fn side_files(history: &Path, given: &[PathBuf]) -> Vec<SideFile> {
-    let name = history.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let folder = match history.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
-    let stem = history.file_stem().unwrap_or_default();
-    let given = given.iter().map(PathBuf::as_path).chain([history]);
-    let given: Vec<PathBuf> = given.filter_map(|path| path.canonicalize().ok()).collect();
+    let given = real_paths(history, given);
     let mut found: Vec<SideFile> = Vec::new();
-    let may_have = |layout: &&SideFiles| layout.is_named_alike || (layout.agent)(name).is_none();
-    for layout in layouts().filter(may_have) {
-        for place in layout.folders {
-            let place = match place.strip_prefix('*') {
-                Some(rest) => folder.join(stem).join(rest.trim_start_matches('/')),
-                None => folder.join(place),
-            };
-            for file in files_of(&place, layout, &given) {
-                if found.len() < MOST_FILES && found.iter().all(|other| other.agent_id != file.agent_id) {
-                    found.push(file);
-                }
+    for (place, layout) in places(history) {
+        for mut file in files_of(&place, layout, &given, &|_| false) {
+            if found.len() < MOST_FILES && found.iter().all(|other| other.agent_id != file.agent_id) {
+                file.call = call(&file.path.with_extension(layout.meta), layout);
+                found.push(file);
             }
         }
     }
     found
 }
 
-fn files_of(folder: &Path, layout: &SideFiles, given: &[PathBuf]) -> Vec<SideFile> {
+/// The real paths of files that are shown by themselves.
+fn real_paths(history: &Path, given: &[PathBuf]) -> Vec<PathBuf> {
+    let given = given.iter().map(PathBuf::as_path).chain([history]);
+    given.filter_map(|path| path.canonicalize().ok()).collect()
+}
+
+/// The folders that files of a history's sub-agents may lie in.
+fn places(history: &Path) -> Vec<(PathBuf, &'static SideFiles)> {
+    let name = history.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let folder = match history.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let stem = history.file_stem().unwrap_or_default();
+    let may_have = |layout: &&'static SideFiles| layout.is_named_alike || (layout.agent)(name).is_none();
+    let place = |place: &str| match place.strip_prefix('*') {
+        Some(rest) => folder.join(stem).join(rest.trim_start_matches('/')),
+        None => folder.join(place),
+    };
+    let of = |layout: &'static SideFiles| layout.folders.iter().map(move |name| (place(name), layout));
+    layouts().filter(may_have).flat_map(of).collect()
+}
+
+/// The files of a folder that sub-agents wrote, but for those whose agents are `known`.
+fn files_of(
+    folder: &Path,
+    layout: &SideFiles,
+    given: &[PathBuf],
+    known: &dyn Fn(&str) -> bool,
+) -> Vec<SideFile> {
     let (Ok(entries), Ok(root)) = (fs::read_dir(folder), folder.canonicalize()) else { return Vec::new() };
     let mut files = Vec::new();
     for entry in entries.take(MOST_ENTRIES).flatten() {
         let name = entry.file_name();
-        let Some(agent_id) = name.to_str().and_then(layout.agent) else { continue };
+        let agent_id = name.to_str().and_then(layout.agent).filter(|id| !known(id));
+        let Some(agent_id) = agent_id else { continue };
         let Ok(real) = entry.path().canonicalize() else { continue };
         if !real.starts_with(&root) || !real.is_file() || given.contains(&real) {
             continue;
@@ -141,9 +193,6 @@ fn files_of(folder: &Path, layout: &SideFiles, given: &[PathBuf]) -> Vec<SideFil
     }
     files.sort_by(|a, b| a.agent_id.cmp(&b.agent_id));
     files.truncate(MOST_FILES);
-    for file in &mut files {
-        file.call = call(&file.path.with_extension(layout.meta), layout);
-    }
     files
 }
 

@@ -187,6 +187,14 @@ impl DecodeStage {
         self.read(line, reading, None, each);
     }
 
+    /// Takes in a line of the file of a sub-agent that `call` started, where that file is read as it grows: it is number
+    /// `line` there. Lines of such a file and of the input may come in any order.
+    pub(super) fn take_inside(&mut self, call: &Id, line: u64, reading: LineReading, each: TakeStep<'_>) {
+        self.nesting += 1;
+        self.read(line, reading, Some(call), each);
+        self.nesting -= 1;
+    }
+
     /// Ends the input.
     pub(super) fn end(&mut self, each: TakeStep<'_>) {
         self.release(each);
@@ -252,22 +260,27 @@ impl DecodeStage {
             LineReading::Record(ref record, ref typed) => {
                 self.record(line, record, typed.as_ref(), parent, each);
             }
-            LineReading::Text(text) => raw(line, text, each),
+            LineReading::Text(text) => raw(line, text, parent, each),
             LineReading::Parts(parts) => parts.enumerate().for_each(|(index, part)| match part {
                 LinePart::Record(record) => self.record(line, &record, None, parent, each),
-                LinePart::Damage { text, incomplete } => self.damage(line, index, text, incomplete, each),
+                LinePart::Damage { text, incomplete } => {
+                    let mut notice = self.damage(line, index, text, incomplete);
+                    each(DecodedStep(DecodedStepKind::Count(InputCount::Damaged)));
+                    move_inside(&mut notice, parent);
+                    put(notice, each);
+                }
             }),
             LineReading::Oversized(size) => {
                 let mut notice = notice(line, "oversized");
                 notice.data.push(("bytes", Fact::Int(size.cast_signed())));
+                move_inside(&mut notice, parent);
                 each(DecodedStep(DecodedStepKind::Count(InputCount::Oversized)));
                 put(notice, each);
             }
         }
     }
 
-    fn damage(&mut self, line: u64, index: usize, text: String, incomplete: bool, each: TakeStep<'_>) {
-        each(DecodedStep(DecodedStepKind::Count(InputCount::Damaged)));
+    fn damage(&mut self, line: u64, index: usize, text: String, incomplete: bool) -> Item {
         self.damaged += 1;
         let mut notice = notice(line, "damaged");
         if self.damaged > SHOWN_DAMAGE {
@@ -280,7 +293,7 @@ impl DecodeStage {
         notice.data.push(("bytes", Fact::Int((text.len() as u64).cast_signed())));
         notice.data.push(("incomplete", Fact::Bool(incomplete)));
         notice.text = Content::Own(text);
-        put(notice, each);
+        notice
     }
 
     fn record(
@@ -296,7 +309,7 @@ impl DecodeStage {
             if let Some(program) = dialect::recognise_foreign(root) {
                 each(DecodedStep(DecodedStepKind::Count(InputCount::Foreign(program))));
             }
-            return raw(line, record.text().to_owned(), each);
+            return raw(line, record.text().to_owned(), parent, each);
         };
         if !std::mem::replace(&mut self.has_told_dialect, true) {
             each(DecodedStep(DecodedStepKind::Dialect(Arc::clone(name))));
@@ -312,6 +325,7 @@ impl DecodeStage {
         if record.is_cut() {
             let mut cut = notice(line, "cut");
             cut.id = format!("line-{line}/cut").into();
+            move_inside(&mut cut, parent);
             put(cut, each);
         }
     }
@@ -371,13 +385,23 @@ fn speak(known: &'static Dialect, reader: &LineReader) -> (ChosenDialect, Box<dy
 }
 
 /// A line that is no record, or one that no dialect knows.
-fn raw(line: u64, text: String, each: TakeStep<'_>) {
+fn raw(line: u64, text: String, parent: Option<&Id>, each: TakeStep<'_>) {
     let mut item = Item::new(format!("line-{line}"), Kind::Unknown, line);
     item.data.push(("raw", Fact::Bool(true)));
     let is_blank = text.trim().is_empty();
     item.text = Content::Own(text);
+    move_inside(&mut item, parent);
     each(DecodedStep(DecodedStepKind::Count(if is_blank { InputCount::Blank } else { InputCount::Raw })));
     put(item, each);
+}
+
+/// Moves an item that was made of a line itself into the call whose sub-agent's file has that line, if it is one's: the input has
+/// a line of that number, too.
+fn move_inside(item: &mut Item, parent: Option<&Id>) {
+    if let Some(parent) = parent {
+        item.id = Id::below(parent.as_str(), item.id.as_str());
+        item.parent = Some(parent.clone());
+    }
 }
 
 fn put(item: Item, each: TakeStep<'_>) {
