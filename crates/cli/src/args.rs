@@ -88,7 +88,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIALECT", default_value = "auto", value_parser = dialects(), help_heading = "Input and output")]
     pub(crate) from: String,
 
-    /// Go on as the file grows, until interrupted
+    /// Go on as FILE grows, until interrupted, and wait for it if it isn't there; of a folder follow the session that
+    /// appeared last; without FILE the newest session of the current folder
     #[arg(short, long, conflicts_with_all = ["output", "tail"], help_heading = "Input and output")]
     pub(crate) follow: bool,
 
@@ -197,7 +198,8 @@ Examples:
   claude -p \"fix the tests\" --output-format stream-json --verbose | streamfmt
   streamfmt session.jsonl                           a past session
   streamfmt --profile full session.jsonl            all of it
-  streamfmt -f --only failed,reply run.jsonl        as it grows, the main things
+  streamfmt -f                                      the newest session of this folder, as it grows
+  streamfmt -f --only failed,reply run.jsonl        a file as it grows, the main things
   streamfmt --to html session.jsonl > session.html  a page to share; markdown for pull requests
   streamfmt --to items run.jsonl | jq .             for programs
   streamfmt --also html=run.html run.jsonl          a page beside the text, in the same pass
@@ -262,11 +264,24 @@ impl Args {
 
     /// Whether `file` is what an option writes to: reading it too would destroy it or never end.
     pub(crate) fn writes_to(&self, file: &Path) -> bool {
-        let Ok(file) = file.canonicalize() else { return false };
+        let is_plain = |file: &PathBuf| file.is_file() || !file.exists();
+        real_path(file).filter(is_plain).is_some_and(|file| self.written().contains(&file))
+    }
+
+    /// The real paths of the files that options write to, whether they are there yet or not.
+    pub(crate) fn written(&self) -> Vec<PathBuf> {
         let also = self.also.iter().map(|wanted| &wanted.path);
         let written = [&self.tee, &self.output, &self.summary].into_iter().flatten().chain(also);
-        file.is_file() && written.filter_map(|path| path.canonicalize().ok()).any(|path| path == file)
+        written.filter_map(|path| real_path(path)).collect()
     }
+}
+
+/// The real path of a file, or the one that it will have.
+fn real_path(file: &Path) -> Option<PathBuf> {
+    file.canonicalize().ok().or_else(|| {
+        let folder = file.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+        Some(folder.canonicalize().ok()?.join(file.file_name()?))
+    })
 }
 
 /// An output that was asked for with `--also`.

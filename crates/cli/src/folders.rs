@@ -5,6 +5,9 @@ use std::path::PathBuf;
 
 use etcetera::BaseStrategy;
 use streamfmt::Folders;
+use streamfmt::core::dialect::DIALECTS;
+
+use crate::follow::{SessionFolder, WorkFilter};
 
 /// The folder of the program in each of the system's folders.
 const NAME: &str = "streamfmt";
@@ -26,6 +29,24 @@ pub(crate) fn folders() -> Folders {
         state: own(strategy.state_dir().unwrap_or_else(|| strategy.data_dir())),
         system,
     }
+}
+
+/// The folders in which agents keep the sessions of the working directory.
+pub(crate) fn session_folders() -> Vec<SessionFolder> {
+    let Ok(work) = env::current_dir() else { return Vec::new() };
+    let work = work.to_string_lossy().into_owned();
+    let home = etcetera::home_dir().ok();
+    let histories = DIALECTS.iter().filter_map(|dialect| dialect.histories.as_ref());
+    let folders = histories.filter_map(|histories| {
+        let set = env::var_os(histories.variable).filter(|folder| !folder.is_empty()).map(PathBuf::from);
+        let folder = set.or_else(|| Some(home.as_ref()?.join(histories.home)))?;
+        Some(SessionFolder {
+            path: folder.join((histories.folder)(&work)),
+            depth: histories.depth,
+            work: histories.work.map(|read| WorkFilter { work: work.clone(), read }),
+        })
+    });
+    folders.collect()
 }
 
 fn system() -> Option<PathBuf> {

@@ -1,24 +1,42 @@
 //! Follows a file as it grows, by the rules of `tail -F`.
 //!
-//! The name is followed, not the file: when another file takes the name, the old one is read to its end, then
-//! the new one from its start. A file that was cut, or written anew in place, is read from its start.
+//! The name is followed, not the file: when another file takes the name, the old one is read to its end, then the new one
+//! from its start. A file that was cut, or written anew in place, is read from its start. One that isn't there is waited
+//! for. With a history the files that its sub-agents write are followed as well, and with a folder the session in it that
+//! appeared last.
+//!
+//! ```text
+//! file_events ─▶ "look" ─▶ followed_file: what is new │ side files: what is new │ sessions: is there a newer one?
+//! ```
 
+mod file_events;
+mod followed_file;
+mod sessions;
+
+use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::fs::{self, File, Metadata};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::fmt;
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use crate::signal::{Signals, Woken};
+use streamfmt::GrowingSideFiles;
+use streamfmt::core::pipeline::{Pipeline, Subagents};
 
-/// How long to wait between looks at a file in which something happened just now.
+use crate::message::{reason, tell};
+use crate::signal::Signals;
+use crate::watch::TICK;
+
+use file_events::{FileEvent, FileEvents, folders_of};
+use followed_file::{FollowedFile, Growth, NamedFiles};
+
+pub(crate) use sessions::{SessionFolder, Sessions, WorkFilter};
+
+/// How long is waited for the second of two looks that must agree.
 const SOON: Duration = Duration::from_millis(10);
-
-/// The longest wait between two looks.
-const LATER: Duration = Duration::from_millis(100);
-
-/// How many bytes before the current position are compared to see that the file is still the same.
-const MEMORY: usize = 64;
 
 /// What reading led to.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,44 +47,79 @@ pub(crate) enum ReadOutcome {
     Note(String),
     /// A file took the place of another: a half line at the end of the old one will stay half.
     Cut,
-    /// Nothing came for a while.
+    /// Nothing came for a while, or something came beside the file.
     Pause,
     /// There is no more.
     End,
 }
 
+/// Sessions of which one after the other is followed.
+pub(crate) type SharedSessions = Rc<RefCell<Sessions>>;
+
 /// Reads a file as it grows.
 pub(crate) struct Follower {
     path: PathBuf,
-    file: File,
-    position: u64,
-    /// The last bytes that were read, from `position` backwards.
-    memory: Vec<u8>,
-    /// When the file was changed, by the last look.
-    changed: Option<SystemTime>,
+    /// Who has the name. The thread that is told of changes looks as well.
+    named: Arc<Mutex<NamedFiles>>,
+    file: Option<FollowedFile>,
+    events: FileEvents,
+    side_files: Option<GrowingSideFiles>,
+    /// Those that may be gone over to.
+    sessions: Option<SharedSessions>,
     /// What is to be told before more is read.
     pending: VecDeque<ReadOutcome>,
-    pause: Duration,
-    /// Whether another file had the name at the last look: the old one gets one more look before it is left.
-    is_replaced: bool,
+    /// What the last look saw that another one must confirm.
+    doubt: Option<Doubt>,
+    /// Why the file can't be opened, as it was told.
+    refusal: Option<String>,
+    is_begun: bool,
+}
+
+/// What two looks must agree in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Doubt {
+    /// The file is shorter than what was read of it.
+    IsShorter,
+    /// Another file has the name, or there is a newer session: this one is left. Its writer may have written to it until just now.
+    IsLeft,
 }
 
 impl Follower {
-    /// Follows `path`, which was opened as `file`.
-    pub(crate) fn new(path: &Path, file: File) -> Self {
+    /// Follows `path`, and goes over to a newer one of `sessions` if one appears.
+    pub(crate) fn new(path: &Path, sessions: Option<SharedSessions>) -> Self {
+        let named = Arc::new(Mutex::new(NamedFiles::new(path.to_owned())));
+        let looking = Arc::clone(&named);
         Self {
             path: path.to_owned(),
-            file,
-            position: 0,
-            memory: Vec::new(),
-            changed: None,
+            named,
+            file: None,
+            events: FileEvents::new(move || lock(&looking).look()),
+            side_files: None,
+            sessions,
             pending: VecDeque::new(),
-            pause: SOON,
-            is_replaced: false,
+            doubt: None,
+            refusal: None,
+            is_begun: false,
         }
     }
 
-    /// Reads what comes next; waits for it. There is an end only if a signal comes or the output is closed.
+    /// Also reads the files that sub-agents of the history write, but for those of `given`: what a pipeline asks for them.
+    pub(crate) fn follow_side_files(&mut self, given: &[PathBuf], max_line: usize) -> Subagents {
+        let side_files = GrowingSideFiles::new(&self.path, given, max_line);
+        self.side_files.insert(side_files).subagents()
+    }
+
+    /// Reads what came in the files of sub-agents, into the pipeline.
+    pub(crate) fn read_side_files(&self, pipeline: &mut Pipeline, out: &mut dyn fmt::Write) -> fmt::Result {
+        self.side_files.as_ref().map_or(Ok(()), |side_files| side_files.push(pipeline, out))
+    }
+
+    /// Reads what is left in them at the end.
+    pub(crate) fn finish_side_files(&self, pipeline: &mut Pipeline, out: &mut dyn fmt::Write) -> fmt::Result {
+        self.side_files.as_ref().map_or(Ok(()), |side_files| side_files.finish(pipeline, out))
+    }
+
+    /// Reads what comes next; waits for it. There is an end if a signal comes, the output is closed, or there is a newer session.
     pub(crate) fn read(
         &mut self,
         buffer: &mut [u8],
@@ -81,58 +134,72 @@ impl Follower {
             if signals.caught().is_some() {
                 return Ok(ReadOutcome::End);
             }
-            if let Some(step) = self.look(buffer)? {
-                self.pause = SOON;
+            // What is watched before the look can't change unseen after it, however long reading takes.
+            let is_due = self.events.is_due();
+            if is_due {
+                self.watch();
+            }
+            if let Some(step) = self.look(buffer, is_due)? {
                 return Ok(step);
             }
-            if !self.pending.is_empty() {
+            // What the look found may have changed before it was watched.
+            if !self.pending.is_empty() || is_due && self.watch() {
                 continue;
             }
-            if signals.wait(None, Some(self.pause), watch_output)? == Woken::Closed {
+            if let Some(refusal) = self.events.take_refusal() {
+                return Ok(ReadOutcome::Note(refusal));
+            }
+            let most = self.doubt.map(|_| SOON).or(pauses.then_some(TICK));
+            if self.events.wait(signals, most, watch_output)? == FileEvent::Closed {
                 return Ok(ReadOutcome::End);
             }
-            self.pause = (self.pause + SOON / 4).min(LATER);
-            if pauses {
+            if pauses || self.side_files.is_some() {
                 return Ok(ReadOutcome::Pause);
             }
         }
     }
 
-    /// Looks once: gives what there is to read, or sees what became of the file.
-    fn look(&mut self, buffer: &mut [u8]) -> io::Result<Option<ReadOutcome>> {
-        let metadata = self.file.metadata()?;
-        let changed = metadata.modified().ok();
-        // A file may have been written anew in place and be as long as it was.
-        if (metadata.len() != self.position || changed != self.changed)
-            && !self.is_continued(metadata.len())?
-        {
-            self.start_over();
-            return Ok(None);
+    /// Looks once: gives what there is to read, or sees what became of the file. `is_due`: whether names may be new.
+    fn look(&mut self, buffer: &mut [u8], is_due: bool) -> io::Result<Option<ReadOutcome>> {
+        let before = self.doubt.take();
+        if let Some(file) = &mut self.file {
+            match file.read(buffer)? {
+                Growth::Bytes(count) => {
+                    self.events.note_growth();
+                    // One that is left is read to its end, however fast it grows.
+                    self.doubt = before.filter(|doubt| *doubt == Doubt::IsLeft);
+                    return Ok(Some(ReadOutcome::Bytes(count)));
+                }
+                Growth::Shorter if before != Some(Doubt::IsShorter) => {
+                    self.doubt = Some(Doubt::IsShorter);
+                    return Ok(None);
+                }
+                Growth::Shorter | Growth::Other => {
+                    self.start_over();
+                    return Ok(None);
+                }
+                Growth::Quiet => {}
+            }
         }
-        self.changed = changed;
-        if let ReadOutcome::Bytes(count) = read_some(&mut self.file, buffer)? {
-            self.remember(&buffer[..count]);
-            return Ok(Some(ReadOutcome::Bytes(count)));
-        }
-        match fs::metadata(&self.path) {
-            Ok(named) if named.is_file() && !is_same(&metadata, &named) => self.replace()?,
-            // The name may come back, by whoever took it away.
-            _ => self.is_replaced = false,
+        let has_next = {
+            let mut named = lock(&self.named);
+            named.look();
+            named.has_next()
+        };
+        let is_newer = |sessions: &SharedSessions| {
+            is_due && sessions.borrow_mut().look() || sessions.borrow().has_next()
+        };
+        let is_left = has_next || self.sessions.as_ref().is_some_and(is_newer);
+        if is_left && self.file.is_some() && before != Some(Doubt::IsLeft) {
+            self.doubt = Some(Doubt::IsLeft);
+        } else if has_next {
+            self.go_over();
+        } else if is_left {
+            self.pending.push_back(ReadOutcome::End);
+        } else {
+            self.tell_absence();
         }
         Ok(None)
-    }
-
-    /// Whether a file of `length` bytes still begins with what was read of it.
-    fn is_continued(&mut self, length: u64) -> io::Result<bool> {
-        if length < self.position {
-            return Ok(false);
-        }
-        let start = self.position - self.memory.len() as u64;
-        let mut now = vec![0; self.memory.len()];
-        self.file.seek(SeekFrom::Start(start))?;
-        let is_same = self.file.read_exact(&mut now).is_ok() && now == self.memory;
-        self.file.seek(SeekFrom::Start(self.position))?;
-        Ok(is_same)
     }
 
     fn start_over(&mut self) {
@@ -141,62 +208,77 @@ impl Follower {
             "{name}: cut short or written anew; reading it from its start"
         )));
         self.pending.push_back(ReadOutcome::Cut);
-        // A file that can't be read from its start says so at the next look.
-        let _ = self.file.seek(SeekFrom::Start(0));
-        self.position = 0;
-        self.memory.clear();
-    }
-
-    /// Goes over to the file that has the name now, once the old one was looked at again: its writer may have
-    /// written to it until just now.
-    fn replace(&mut self) -> io::Result<()> {
-        if !self.is_replaced {
-            self.is_replaced = true;
-            self.pause = SOON;
-            return Ok(());
-        }
-        self.is_replaced = false;
-        match File::open(&self.path) {
-            Ok(file) => {
-                self.file = file;
-                self.position = 0;
-                self.memory.clear();
-                self.pending.push_back(ReadOutcome::Cut);
-                Ok(())
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(error),
+        if let Some(file) = &mut self.file {
+            file.start_over();
         }
     }
 
-    fn remember(&mut self, bytes: &[u8]) {
-        self.position += bytes.len() as u64;
-        self.memory.extend_from_slice(&bytes[bytes.len().saturating_sub(MEMORY)..]);
-        let surplus = self.memory.len().saturating_sub(MEMORY);
-        self.memory.drain(..surplus);
+    /// Goes over to the next file that has, or had, the name.
+    fn go_over(&mut self) {
+        if self.file.is_some() {
+            self.pending.push_back(ReadOutcome::Cut);
+        }
+        self.file = lock(&self.named).next();
+        (self.is_begun, self.refusal) = (true, None);
+        // It is looked at before anything is waited for.
+        self.pending.push_back(ReadOutcome::Pause);
+    }
+
+    /// Says, once, that there is nothing to read.
+    fn tell_absence(&mut self) {
+        let name = self.path.display();
+        let refusal = lock(&self.named).refusal().map(reason);
+        let mut message = None;
+        if !std::mem::replace(&mut self.is_begun, true) && refusal.is_none() {
+            message = Some(format!("waiting for {name}"));
+        }
+        if refusal != self.refusal {
+            message = refusal.as_ref().map(|why| format!("{name}: {why}; waiting until it can be read"));
+            self.refusal = refusal;
+        }
+        self.pending.extend(message.map(ReadOutcome::Note));
+    }
+
+    /// Watches the folders in which something may happen. `true`: some weren't watched before.
+    fn watch(&mut self) -> bool {
+        let mut folders: Vec<PathBuf> = folders_of(&self.path).into_iter().collect();
+        folders.extend(self.side_files.iter().flat_map(GrowingSideFiles::folders));
+        folders.extend(self.sessions.iter().flat_map(|sessions| sessions.borrow().places()));
+        self.events.watch(folders)
     }
 }
 
-/// Whether two descriptions are of one file. The one that we hold open keeps its number from being used again.
-#[cfg(unix)]
-fn is_same(a: &Metadata, b: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    (a.dev(), a.ino()) == (b.dev(), b.ino())
-}
-
-#[cfg(not(unix))]
-fn is_same(a: &Metadata, b: &Metadata) -> bool {
-    a.created().ok() == b.created().ok()
+/// Waits until there is a session to follow: the newest. Nothing if a signal comes first.
+pub(crate) fn first_session(sessions: &SharedSessions, signals: &mut Signals) -> io::Result<Option<PathBuf>> {
+    let mut events = FileEvents::new(|| ());
+    let mut is_told = false;
+    while signals.caught().is_none() {
+        let mut sessions = sessions.borrow_mut();
+        if sessions.look() {
+            return Ok(sessions.take());
+        }
+        if !std::mem::replace(&mut is_told, true) {
+            tell(&format!("waiting for a session in {}", sessions.shown_folders()));
+        }
+        if events.is_due() && events.watch(sessions.places()) {
+            continue;
+        }
+        if let Some(refusal) = events.take_refusal() {
+            tell(&refusal);
+        }
+        events.wait(signals, None, false)?;
+    }
+    Ok(None)
 }
 
 /// Reads what there is, at once.
 pub(crate) fn read_some(file: &mut File, buffer: &mut [u8]) -> io::Result<ReadOutcome> {
-    loop {
-        match file.read(buffer) {
-            Ok(0) => return Ok(ReadOutcome::End),
-            Ok(count) => return Ok(ReadOutcome::Bytes(count)),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
+    Ok(match followed_file::read_some(file, buffer)? {
+        0 => ReadOutcome::End,
+        count => ReadOutcome::Bytes(count),
+    })
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -187,7 +187,10 @@ impl<'a, 'w> FormatRun<'a, 'w> {
                 summary
             },
         );
-        setup.subagents = input.path().map(|path| subagents(path.to_owned(), self.args.files.clone()));
+        setup.subagents = input.path().map(|path| match source.follower() {
+            Some(follower) => follower.follow_side_files(&self.args.files, setup.max_line),
+            None => subagents(path.to_owned(), self.args.files.clone()),
+        });
         let mut pipeline = Pipeline::new(setup);
         // A failure to write is kept by the output, which is asked in the end.
         let _ = self.write_heading(input);
@@ -350,6 +353,12 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             if source.size().is_none() {
                 self.renew(pipeline);
             }
+            // What sub-agents wrote comes before what was written after it.
+            if let Some(follower) = source.follower().filter(|_| self.is_wanted()) {
+                let _ = follower.read_side_files(pipeline, &mut self.output);
+                self.flush();
+                tell_journal(self.engines.main.journal());
+            }
             let count = match step {
                 ReadOutcome::End => break,
                 ReadOutcome::Note(message) => {
@@ -379,6 +388,9 @@ impl<'a, 'w> FormatRun<'a, 'w> {
                 self.pass_on(pipeline, true);
                 tell_journal(self.engines.main.journal());
             }
+        }
+        if let Some(follower) = source.follower().filter(|_| self.is_wanted()) {
+            let _ = follower.finish_side_files(pipeline, &mut self.output);
         }
         Ok(())
     }

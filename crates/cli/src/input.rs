@@ -1,13 +1,18 @@
 //! Where the bytes come from: files, pipes, a file that grows.
 
+use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::{self, Seek};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use crate::args::{self, Args};
-use crate::follow::{Follower, ReadOutcome, read_some};
-use crate::message::reason;
+use crate::folders::session_folders;
+use crate::follow::{
+    Follower, ReadOutcome, SessionFolder, Sessions, SharedSessions, first_session, read_some,
+};
+use crate::message::{reason, tell};
 use crate::signal::{Signals, Woken};
 use crate::usage_error::command_meant;
 
@@ -15,17 +20,20 @@ use crate::usage_error::command_meant;
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// An input that was asked for.
-#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum InputSource {
     Stdin,
     File(PathBuf),
+    /// The newest of these sessions, once there is one.
+    Newest(SharedSessions),
+    /// A session that is followed until there is a newer one of these.
+    Session(PathBuf, SharedSessions),
 }
 
 impl InputSource {
     /// All inputs that were asked for. If one of them can't be read, none is: the errors say which.
     pub(crate) fn all(args: &Args) -> Result<Vec<Self>, Vec<String>> {
-        if args.follow && args.files.len() != 1 {
-            return Err(vec!["--follow wants one file".to_owned()]);
+        if args.follow {
+            return Self::followed(args).map(|input| vec![input]).map_err(|message| vec![message]);
         }
         if args.files.is_empty() {
             return Ok(vec![Self::Stdin]);
@@ -58,19 +66,69 @@ impl InputSource {
         if wrong.is_empty() { Ok(inputs) } else { Err(wrong) }
     }
 
+    /// The input that is followed: standard input, a file, which need not be there, or the newest session of a folder.
+    fn followed(args: &Args) -> Result<Self, String> {
+        let file = match &*args.files {
+            [] if is_stdin_given() => return Ok(Self::Stdin),
+            [] => return Self::newest_here(args),
+            [file] if file == Path::new("-") => return Ok(Self::Stdin),
+            [file] => file,
+            _ => return Err("--follow takes one file or folder".to_owned()),
+        };
+        let checked = match fs::metadata(file) {
+            Ok(metadata) if metadata.is_dir() => {
+                let sessions = Sessions::new(vec![SessionFolder::given(file.clone())], args.written());
+                return Ok(Self::Newest(Rc::new(RefCell::new(sessions))));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => check_written(file, args),
+            _ => check(file, args),
+        };
+        checked.map_err(|message| format!("{}: {message}", file.display()))?;
+        Ok(Self::File(file.clone()))
+    }
+
+    /// The newest session of the current folder, wherever agents keep those.
+    fn newest_here(args: &Args) -> Result<Self, String> {
+        let mut sessions = Sessions::new(session_folders(), args.written());
+        if sessions.look() {
+            return Ok(Self::Newest(Rc::new(RefCell::new(sessions))));
+        }
+        let looked = sessions.shown_folders();
+        Err(format!(
+            "there is no session of this folder to follow: looked in {looked} (or give a file or a folder)"
+        ))
+    }
+
+    /// The input that is meant, once there is one: the newest session of a folder is waited for. `None`: a signal came first.
+    pub(crate) fn settled(self, signals: &mut Signals) -> io::Result<Option<Self>> {
+        let Self::Newest(sessions) = self else { return Ok(Some(self)) };
+        let Some(path) = first_session(&sessions, signals)? else { return Ok(None) };
+        tell(&format!("following {}", path.display()));
+        Ok(Some(Self::Session(path, sessions)))
+    }
+
+    /// What is read after it: the session that appeared meanwhile.
+    pub(crate) fn successor(&self) -> Option<Self> {
+        let Self::Session(_, sessions) = self else { return None };
+        let path = sessions.borrow_mut().take()?;
+        tell(&format!("going over to {}, which is newer", path.display()));
+        Some(Self::Session(path, Rc::clone(sessions)))
+    }
+
     /// What it is called.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Stdin => "standard input".to_owned(),
-            Self::File(path) => path.display().to_string(),
+            Self::File(path) | Self::Session(path, _) => path.display().to_string(),
+            Self::Newest(sessions) => sessions.borrow().shown_folders(),
         }
     }
 
     /// Where it lies, if it is a file.
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {
-            Self::Stdin => None,
-            Self::File(path) => Some(path),
+            Self::Stdin | Self::Newest(_) => None,
+            Self::File(path) | Self::Session(path, _) => Some(path),
         }
     }
 
@@ -80,6 +138,7 @@ impl InputSource {
         match self {
             Self::Stdin => is_file(stdin().and_then(|stdin| stdin.metadata())),
             Self::File(path) => !args.follow && is_file(fs::metadata(path)),
+            Self::Newest(_) | Self::Session(..) => false,
         }
     }
 
@@ -87,19 +146,24 @@ impl InputSource {
     pub(crate) fn open(&self, follow: bool, is_again: bool) -> io::Result<OpenInput> {
         let file = match self {
             Self::Stdin => stdin()?,
+            Self::Session(path, sessions) => {
+                return Ok(OpenInput::Growing(Follower::new(path, Some(Rc::clone(sessions))).into()));
+            }
+            // A pipe of the file system is read like any other. What isn't there yet is taken for a file.
+            Self::File(path) if follow && fs::metadata(path).map_or(true, |metadata| metadata.is_file()) => {
+                return Ok(OpenInput::Growing(Follower::new(path, None).into()));
+            }
             Self::File(path) => File::open(path)?,
+            Self::Newest(_) => return Err(io::ErrorKind::NotFound.into()),
         };
         let metadata = file.metadata()?;
-        Ok(match self {
-            Self::File(path) if follow && metadata.is_file() => OpenInput::Growing(Follower::new(path, file)),
-            _ if metadata.is_file() => {
-                if is_again {
-                    (&file).rewind()?;
-                }
-                OpenInput::File { file, size: metadata.len() }
-            }
-            _ => OpenInput::Pipe(file),
-        })
+        if !metadata.is_file() {
+            return Ok(OpenInput::Pipe(file));
+        }
+        if is_again {
+            (&file).rewind()?;
+        }
+        Ok(OpenInput::File { file, size: metadata.len() })
     }
 }
 
@@ -108,14 +172,30 @@ fn check(file: &Path, args: &Args) -> Result<(), String> {
     if metadata.is_dir() {
         return Err("is a folder (give the files in it)".to_owned());
     }
-    if args.writes_to(file) {
-        return Err("can't be read and written at once".to_owned());
-    }
+    check_written(file, args)?;
     // A pipe must not be opened twice: its writer would see it close.
     if metadata.is_file() {
         File::open(file).map_err(|error| reason(&error))?;
     }
     Ok(())
+}
+
+fn check_written(file: &Path, args: &Args) -> Result<(), String> {
+    if args.writes_to(file) { Err("can't be read and written at once".to_owned()) } else { Ok(()) }
+}
+
+/// Whether standard input is something to read, and neither a keyboard nor nothing at all.
+#[cfg(unix)]
+fn is_stdin_given() -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    let kind = stdin().and_then(|stdin| stdin.metadata()).map(|metadata| metadata.file_type());
+    kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket() || kind.is_file())
+}
+
+#[cfg(not(unix))]
+fn is_stdin_given() -> bool {
+    use std::io::IsTerminal;
+    !io::stdin().is_terminal()
 }
 
 /// Standard input without a buffer between: what is there can be read at once.
@@ -138,7 +218,7 @@ pub(crate) enum OpenInput {
     /// A pipe, a terminal or a device: whatever is there is read at once.
     Pipe(File),
     /// A file that may grow.
-    Growing(Follower),
+    Growing(Box<Follower>),
 }
 
 impl OpenInput {
@@ -146,6 +226,14 @@ impl OpenInput {
     pub(crate) fn size(&self) -> Option<u64> {
         match self {
             Self::File { size, .. } => Some(*size),
+            _ => None,
+        }
+    }
+
+    /// What follows it, if it is followed.
+    pub(crate) fn follower(&mut self) -> Option<&mut Follower> {
+        match self {
+            Self::Growing(follower) => Some(follower),
             _ => None,
         }
     }

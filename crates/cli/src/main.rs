@@ -69,7 +69,7 @@ fn run() -> Result<u8, u8> {
         Some(command) => return write_out(&generate(command)?),
         None => {}
     }
-    if args.files.is_empty() && io::stdin().is_terminal() {
+    if args.files.is_empty() && !args.follow && io::stdin().is_terminal() {
         return write_out(args::short_help().as_bytes());
     }
     let inputs = InputSource::all(&args).map_err(|messages| {
@@ -113,6 +113,12 @@ fn run() -> Result<u8, u8> {
     }
     choice::announce(&engine);
     let also = also::engines(&args, &engine).ok_or(USAGE)?;
+    let settled = inputs.into_iter().map(|input| input.settled(&mut signals));
+    let inputs: Vec<InputSource> =
+        settled.filter_map(Result::transpose).collect::<Result<_, _>>().map_err(|error| {
+            tell(&format!("can't wait for a session: {}", reason(&error)));
+            OUTPUT
+        })?;
     let mut watch = args.watch.then(|| Watch::new(&build, &engine));
     let mut engine = Rc::new(engine);
     let mut is_again = false;
@@ -122,6 +128,13 @@ fn run() -> Result<u8, u8> {
             FormatRun::begin(&args, engines, &mut signals, watch.as_mut(), assets.as_ref(), is_again)?;
         for input in &inputs {
             run.format(input);
+            let mut newest = None;
+            while !run.is_over()
+                && let Some(newer) = newest.as_ref().unwrap_or(input).successor()
+            {
+                run.format(&newer);
+                newest = Some(newer);
+            }
             if run.is_over() {
                 break;
             }

@@ -131,6 +131,20 @@ fn pieces(path: &Path) -> Option<Pieces> {
     })))
 }
 
+/// Whether a file of this name is a sub-agent's, whose first record this is.
+pub fn is_side_file(name: &str, first: &Record) -> bool {
+    let begins_so = || {
+        layouts().find_map(|layout| (layout.beginning)(first.root())).is_some_and(|it| it.session.is_some())
+    };
+    layouts().any(|layout| (layout.agent)(name).is_some() && (!layout.is_named_alike || begins_so()))
+}
+
+/// Whether a folder of this name is one that sub-agents' files lie in, below or beside their history.
+pub fn holds_side_files(name: &str) -> bool {
+    let folders = layouts().flat_map(|layout| layout.folders);
+    folders.filter_map(|folder| Path::new(folder).file_name()).any(|known| known == name)
+}
+
 /// The files of sub-agents that may belong to `history`, sorted by name, each agent once.
 ///
 /// The history and files of `given` are left out, since they are shown by themselves; so are links that lead out of their

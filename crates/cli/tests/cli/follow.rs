@@ -1,9 +1,15 @@
-//! `--follow`: a file as it grows, is cut, and is replaced.
+//! `--follow`: a file as it grows, is cut, and is replaced; one that comes later; the newest session of a folder; the files of
+//! sub-agents.
 #![cfg(unix)]
 
 use std::fs;
+use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 use crate::program::{Folder, Outcome, Running, Signal, reply};
+#[cfg(target_os = "linux")]
+use crate::program::{Reader, contains, send, until};
+use crate::tty::Terminal;
 
 /// Which of the numbered replies are shown, in order.
 fn numbers(shown: &str) -> Vec<usize> {
@@ -118,4 +124,443 @@ fn it_ends_when_nobody_reads_any_more() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap().as_str()), (Some(0), ""));
+}
+
+#[test]
+fn half_a_line_waits_for_its_rest_however_long_that_takes() {
+    let folder = Folder::new();
+    let line = reply(1);
+    let (half, rest) = line.split_at(line.len() / 2);
+    folder.write("run.jsonl", reply(0) + half);
+    folder.write("beside.jsonl", "");
+    let mut running = Running::start(&folder, "-f run.jsonl --report");
+    running.until_shown("reply number 0.");
+    // What happens beside the file wakes the program, and changes nothing.
+    for _ in 0..50 {
+        folder.append("beside.jsonl", "{}\n");
+    }
+    folder.append("run.jsonl", rest);
+    running.until_shown("reply number 1.");
+    let outcome = running.end(Signal::INT);
+    assert_eq!((outcome.code, numbers(&outcome.stdout)), (Some(130), vec![0, 1]));
+    assert!(outcome.stderr.contains("2 lines"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_file_that_is_not_there_yet_is_waited_for_in_folders_that_are_not_there_yet() {
+    let folder = Folder::new();
+    let mut running = Running::start(&folder, "-f runs/today/run.jsonl");
+    running.until_reported("waiting for runs/today/run.jsonl\n");
+    folder.write("runs/today/run.jsonl", reply(0));
+    running.until_shown("reply number 0.");
+    folder.append("runs/today/run.jsonl", &reply(1));
+    running.until_shown("reply number 1.");
+    // Its folder goes away with it, and comes again.
+    fs::remove_dir_all(folder.path("runs")).unwrap();
+    folder.write("runs/today/run.jsonl", reply(2));
+    running.until_shown("reply number 2.");
+    assert_eq!(numbers(&running.shown()), [0, 1, 2]);
+    running.end(Signal::INT).expect(130, "streamfmt: waiting for runs/today/run.jsonl\n");
+    // Whoever doesn't follow it is not kept waiting.
+    folder.run("later.jsonl").expect(2, "streamfmt: later.jsonl: no such file or directory\n");
+}
+
+#[test]
+fn what_is_written_is_not_followed() {
+    let folder = Folder::new();
+    folder
+        .run("-f later.jsonl --tee later.jsonl")
+        .expect(2, "streamfmt: later.jsonl: can't be read and written at once\n");
+    folder.write("a.jsonl", reply(0));
+    let mut running = Running::start(&folder, "-f . --tee copy.jsonl --also items=items.jsonl");
+    running.until_shown("reply number 0.");
+    running.until_written("items.jsonl", "reply number 0.");
+    folder.append("a.jsonl", &reply(1));
+    running.until_shown("reply number 1.");
+    running.end(Signal::INT).expect(130, "streamfmt: following ./a.jsonl\n");
+    assert_eq!(folder.read("copy.jsonl"), folder.read("a.jsonl"));
+}
+
+/// How a log is taken out of its writer's way.
+#[derive(Clone, Copy, Debug)]
+enum Rotation {
+    /// It gets another name, and a new one takes its own.
+    Renamed,
+    /// It is deleted, and a new one takes its name: maybe with its number.
+    Deleted,
+    /// The same, but the new one takes its place at once.
+    Replaced,
+    /// It is cut where it lies.
+    Cut,
+    /// It is copied, cut where it lies, and at once as long again as before.
+    WrittenAnew,
+    /// A link is made to lead to another.
+    Switched,
+}
+
+#[test]
+fn a_thousand_events_over_twenty_rotations_are_each_shown_once() {
+    const ROUNDS: usize = 20;
+    const EACH: usize = 50;
+    for rotation in [
+        Rotation::Renamed,
+        Rotation::Deleted,
+        Rotation::Replaced,
+        Rotation::Cut,
+        Rotation::WrittenAnew,
+        Rotation::Switched,
+    ] {
+        let folder = Folder::new();
+        let event = |number: usize| reply(10_000 + number);
+        let name = |round: usize| match rotation {
+            Rotation::Switched => format!("run-{round}.jsonl"),
+            _ => "run.jsonl".to_owned(),
+        };
+        let switch = |round: usize| {
+            std::os::unix::fs::symlink(name(round), folder.path("next")).unwrap();
+            fs::rename(folder.path("next"), folder.path("run.jsonl")).unwrap();
+        };
+        folder.write(&name(0), "");
+        if let Rotation::Switched = rotation {
+            switch(0);
+        }
+        let mut running = Running::start(&folder, "-f run.jsonl");
+        for round in 0..ROUNDS {
+            let first = round * EACH;
+            folder.append(&name(round), &event(first));
+            running.until_shown(&format!("reply number {}.", 10_000 + first));
+            // The others may still be there to be read when the file is taken away, but where that would lose them.
+            for number in first + 1..first + EACH {
+                folder.append(&name(round), &event(number));
+            }
+            let last = format!("reply number {}.", 10_000 + first + EACH - 1);
+            match rotation {
+                Rotation::Renamed => {
+                    fs::rename(folder.path("run.jsonl"), folder.path(&format!("run.{round}"))).unwrap();
+                    folder.write("run.jsonl", "");
+                    running.until_shown(&last);
+                }
+                Rotation::Switched => {
+                    folder.write(&name(round + 1), "");
+                    switch(round + 1);
+                    running.until_shown(&last);
+                }
+                Rotation::Replaced => {
+                    running.until_shown(&last);
+                    folder.replace("run.jsonl", "");
+                }
+                Rotation::Deleted => {
+                    running.until_shown(&last);
+                    fs::remove_file(folder.path("run.jsonl")).unwrap();
+                }
+                Rotation::Cut => {
+                    running.until_shown(&last);
+                    folder.write("run.jsonl", "");
+                }
+                Rotation::WrittenAnew => {
+                    running.until_shown(&last);
+                    fs::copy(folder.path("run.jsonl"), folder.path(&format!("run.{round}"))).unwrap();
+                    let next: String = (first + EACH..first + EACH + EACH / 2).map(event).collect();
+                    let file = fs::OpenOptions::new().write(true).open(folder.path("run.jsonl")).unwrap();
+                    file.set_len(0).unwrap();
+                    // The lines of the round to come are then longer, and shown already.
+                    folder.append("run.jsonl", &next);
+                }
+            }
+        }
+        let expected: Vec<usize> = (0..ROUNDS * EACH).map(|number| 10_000 + number).collect();
+        let shown = numbers(&running.shown());
+        let told = running.messages();
+        assert_eq!(&shown[..expected.len()], expected, "{rotation:?}: {told}");
+        let note = "streamfmt: run.jsonl: cut short or written anew; reading it from its start\n";
+        let notes = told.matches(note).count();
+        let is_noted = matches!(rotation, Rotation::Cut | Rotation::WrittenAnew);
+        assert!(told.replace(note, "").is_empty(), "{rotation:?}: {told}");
+        assert!(notes >= if is_noted { ROUNDS - 1 } else { 0 }, "{rotation:?}: {notes} notes");
+        assert!(is_noted || notes == 0, "{rotation:?}: {told}");
+        assert_eq!(running.end(Signal::INT).code, Some(130));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn files_that_are_rotated_while_nobody_reads_are_not_lost() {
+    let folder = Folder::new();
+    let (wide, count) = ("wide ".repeat(200), 400);
+    let long = |number: usize| reply(number).replace("reply number", &format!("{wide} reply number"));
+    // More than a pipe takes: the program stands still.
+    folder.write("run.jsonl", (0..count).map(long).collect::<String>());
+    let mut child = folder.command("-f run.jsonl").spawn().unwrap();
+    let named = folder.path("run.jsonl").canonicalize().unwrap();
+    let is_open = || {
+        let open = fs::read_dir(format!("/proc/{}/fd", child.id())).unwrap();
+        open.flatten().any(|entry| entry.path().read_link().is_ok_and(|path| path == named))
+    };
+    for round in 1..=20 {
+        until(|| format!("file {round} is open"), is_open);
+        fs::rename(folder.path("run.jsonl"), folder.path(&format!("run.{round}"))).unwrap();
+        folder.write("run.jsonl", reply(1000 + round));
+    }
+    let mut shown = Reader::new(child.stdout.take().unwrap());
+    shown.until(|seen| contains(seen, "reply number 1020."));
+    let expected: Vec<usize> = (0..count).chain(1001..=1020).collect();
+    assert_eq!(numbers(&String::from_utf8_lossy(shown.seen())), expected);
+    send(&child, Signal::INT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+/// Makes it as if a file had been written an hour ago, and so many seconds.
+fn age(folder: &Folder, name: &str, seconds: u64) {
+    let file = fs::OpenOptions::new().append(true).open(folder.path(name)).unwrap();
+    file.set_modified(SystemTime::now() - Duration::from_secs(3600 + seconds)).unwrap();
+}
+
+#[test]
+fn a_folder_follows_the_session_that_appeared_last_and_never_goes_back() {
+    let folder = Folder::new();
+    for (name, number, seconds) in
+        [("s/a.jsonl", 1, 30), ("s/deep/down/b.jsonl", 2, 10), ("s/c.jsonl", 3, 20), ("s/note.txt", 9, 0)]
+    {
+        folder.write(name, reply(number));
+        age(&folder, name, seconds);
+    }
+    // Of these none is a session.
+    for name in ["s/agent-x.jsonl", "s/c/subagents/agent-y.jsonl", "s/.git/z.jsonl"] {
+        folder.write(name, reply(90));
+    }
+    let mut running = Running::start(&folder, "-f s");
+    running.until_shown("reply number 2.");
+    // The others grow, which matters to nobody.
+    folder.append("s/a.jsonl", &reply(91));
+    folder.append("s/deep/down/b.jsonl", &reply(4));
+    running.until_shown("reply number 4.");
+    // One that is empty, or isn't whole, isn't gone over to yet; the old one is read to its end.
+    folder.write("s/new/d.jsonl", "");
+    folder.append("s/deep/down/b.jsonl", &reply(5));
+    running.until_shown("reply number 5.");
+    folder.append("s/new/d.jsonl", &reply(6));
+    running.until_shown("reply number 6.");
+    folder.append("s/deep/down/b.jsonl", &reply(92));
+    folder.replace("s/a.jsonl", reply(94));
+    folder.replace("s/deep/down/b.jsonl", reply(93));
+    folder.append("s/new/d.jsonl", &reply(7));
+    running.until_shown("reply number 7.");
+    let outcome = running.end(Signal::INT);
+    let mut shown = numbers(&outcome.stdout);
+    // What was gone over to once more under another name is a new file, and not the old session.
+    shown.retain(|number| *number != 94);
+    assert_eq!(shown, [2, 4, 5, 6, 7], "{}", outcome.stderr);
+    let told =
+        "streamfmt: following s/deep/down/b.jsonl\nstreamfmt: going over to s/new/d.jsonl, which is newer\n";
+    assert!(outcome.stderr.starts_with(told), "{}", outcome.stderr);
+    assert!(!outcome.stderr[told.len()..].contains("b.jsonl"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_folder_without_a_session_is_waited_for() {
+    let folder = Folder::with(&[("s/note.txt", "")]);
+    let mut running = Running::start(&folder, "-f s");
+    running.until_reported("waiting for a session in s\n");
+    folder.write("s/day/a.jsonl", reply(1));
+    running.until_shown("reply number 1.");
+    running
+        .end(Signal::TERM)
+        .expect(143, "streamfmt: waiting for a session in s\nstreamfmt: following s/day/a.jsonl\n");
+    let waiting = Running::start(&folder, "-f s/day/more");
+    waiting.until_reported("waiting for s/day/more\n");
+    assert_eq!(waiting.end(Signal::INT).code, Some(130));
+}
+
+/// Where Claude Code keeps the sessions of a folder.
+fn projects(folder: &Folder, home: &str) -> String {
+    let work = folder.path("").canonicalize().unwrap();
+    let name = work.to_str().unwrap().replace(|ch: char| !ch.is_ascii_alphanumeric(), "-");
+    format!("{home}/projects/{name}")
+}
+
+/// A session file of Codex, of a working directory.
+fn rollout(work: &str, number: usize) -> String {
+    let line = |kind: &str, payload: &str| {
+        format!(r#"{{"timestamp":"2026-11-20T10:00:01.000Z","type":"{kind}","payload":{{{payload}}}}}"#)
+            + "\n"
+    };
+    line("session_meta", &format!(r#""id":"t-{number}","cwd":"{work}""#))
+        + &line("event_msg", &format!(r#""type":"agent_message","message":"reply number {number}.""#))
+}
+
+#[test]
+fn without_a_file_the_newest_session_of_the_current_folder_is_followed() {
+    let folder = Folder::new();
+    let work = folder.path("").canonicalize().unwrap().to_str().unwrap().to_owned();
+    let claude = projects(&folder, "home/.claude");
+    let day = "home/.codex/sessions/2026/11/20";
+    for (name, text, seconds) in [
+        (format!("{claude}/old.jsonl"), reply(1), 50),
+        (format!("{claude}/new.jsonl"), reply(2), 30),
+        (format!("{day}/rollout-1.jsonl"), rollout(&work, 3), 40),
+        (format!("{day}/rollout-2.jsonl"), rollout("/elsewhere", 4), 10),
+        ("home/.claude/projects/-elsewhere/other.jsonl".to_owned(), reply(5), 5),
+    ] {
+        folder.write(&name, text);
+        age(&folder, &name, seconds);
+    }
+    let home = folder.path("home").to_str().unwrap().to_owned();
+    let mut terminal = Terminal::start(&folder, "-f --color never", &[("HOME", &home)], "");
+    assert!(terminal.shows(&format!("following {home}/.claude/projects/")));
+    assert!(terminal.shows("reply number 2."));
+    // Another agent begins a session here, on another day.
+    folder.write("home/.codex/sessions/2026/12/01/rollout-3.jsonl", rollout(&work, 6));
+    assert!(terminal.shows("reply number 6."));
+    let written = terminal.written();
+    assert!(written.contains("2026/12/01/rollout-3.jsonl, which is newer"), "{written}");
+    assert_eq!(numbers(&written), [2, 6], "{written}");
+    // The key for an interrupt.
+    terminal.hit("\x03");
+    terminal.until_end();
+    // The products' own variables say where else they may be.
+    folder.write(&format!("{}/s.jsonl", projects(&folder, "claude")), reply(7));
+    let mut command = folder.command("-f");
+    command.env("CLAUDE_CONFIG_DIR", folder.path("claude")).env("CODEX_HOME", folder.path("codex"));
+    let mut running = Running::of_silent(&folder, command);
+    running.until_shown("reply number 7.");
+    assert_eq!(running.end(Signal::INT).code, Some(130));
+}
+
+#[test]
+fn without_a_session_it_says_where_it_looked_and_a_pipe_is_read() {
+    let folder = Folder::new();
+    let home = folder.path("home").to_str().unwrap().to_owned();
+    let claude = projects(&folder, &format!("{home}/.claude"));
+    folder.run("-f").expect(
+        2,
+        &format!(
+            "streamfmt: there is no session of this folder to follow: looked in {claude} and {home}/.codex/sessions \
+             (or give a file or a folder)\n"
+        ),
+    );
+    assert_eq!(numbers(&folder.pipe("-f", &reply(1)).expect(0, "").stdout), [1]);
+    folder.run("-f a b").expect(2, "streamfmt: --follow takes one file or folder\n");
+}
+
+#[test]
+fn files_of_sub_agents_that_appear_join_their_call() {
+    let line = |id: &str, agent: &str, kind: &str, content: &str| {
+        let agent = if agent.is_empty() {
+            String::new()
+        } else {
+            format!(r#""isSidechain":true,"agentId":"{agent}","#)
+        };
+        format!(
+            r#"{{{agent}"type":"{kind}","message":{{"id":"m-{id}","role":"{kind}","content":[{content}]}},"uuid":"{id}","sessionId":"s-1"}}"#
+        ) + "\n"
+    };
+    let says = |number: usize| format!(r#"{{"type":"text","text":"reply number {number}."}}"#);
+    let calls = |id: &str| {
+        format!(r#"{{"type":"tool_use","id":"{id}","name":"Agent","input":{{"prompt":"Do {id}."}}}}"#)
+    };
+    let task = |id: &str| format!(r#"{{"type":"text","text":"Do {id}."}}"#);
+    let answers = |id: &str, number: usize| {
+        format!(r#"{{"type":"tool_result","tool_use_id":"{id}","content":"reply number {number}."}}"#)
+    };
+    let folder = Folder::new();
+    folder.write("s.jsonl", line("1", "", "assistant", &says(1)));
+    let mut running = Running::start(&folder, "-f s.jsonl");
+    running.until_shown("reply number 1.");
+    folder.append("s.jsonl", &line("2", "", "assistant", &calls("c-1")));
+    running.until_shown("● Agent");
+    // First the folder, then half a line, then the rest.
+    folder.write("s/subagents/agent-a.jsonl", "");
+    let begun = line("a1", "a", "user", &task("c-1")) + &line("a2", "a", "assistant", &says(2));
+    let (half, rest) = begun.split_at(begun.len() / 3);
+    folder.append("s/subagents/agent-a.jsonl", half);
+    folder.append("s/subagents/agent-a.jsonl", rest);
+    running.until_shown("reply number 2.");
+    // A second one at the same time, started by the first.
+    folder.append("s/subagents/agent-a.jsonl", &line("a3", "a", "assistant", &calls("c-2")));
+    folder.write(
+        "s/subagents/agent-b.jsonl",
+        line("b1", "b", "user", &task("c-2")) + &line("b2", "b", "assistant", &says(3)),
+    );
+    running.until_shown("reply number 3.");
+    // What was written into its file before the result is shown before it.
+    folder.append("s/subagents/agent-a.jsonl", &line("a4", "a", "assistant", &says(4)));
+    folder.append("s.jsonl", &line("3", "", "user", &answers("c-1", 5)));
+    folder.append("s.jsonl", &line("4", "", "assistant", &says(6)));
+    running.until_shown("reply number 6.");
+    let outcome = running.end(Signal::INT).expect(130, "");
+    assert_eq!(numbers(&outcome.stdout), [1, 2, 3, 4, 5, 6], "{}", outcome.stdout);
+    for inside in ["│   reply number 2.", "│   │   reply number 3.", "│   reply number 4."] {
+        assert!(outcome.stdout.contains(inside), "{inside}: {}", outcome.stdout);
+    }
+    assert!(outcome.stdout.contains("\n  reply number 6."), "{}", outcome.stdout);
+}
+
+#[test]
+fn where_watches_are_refused_it_looks_every_now_and_then_and_says_so_once() {
+    let folder = Folder::new();
+    folder.write("run.jsonl", reply(0));
+    let program = env!("CARGO_BIN_EXE_streamfmt");
+    // A user that may have no watch at all, where the system lets us make one.
+    let refuse = format!("echo 0 > /proc/sys/user/max_inotify_instances && exec {program} -f run.jsonl");
+    let unshare = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["-Ur", "sh", "-c", script]).current_dir(folder.path(""));
+        command
+    };
+    if !unshare("echo 0 > /proc/sys/user/max_inotify_instances")
+        .output()
+        .is_ok_and(|made| made.status.success())
+    {
+        return;
+    }
+    let mut running = Running::of(&folder, unshare(&refuse));
+    for number in 1..5 {
+        running.until_shown(&format!("reply number {}.", number - 1));
+        folder.replace("run.jsonl", reply(number));
+    }
+    running.until_shown("reply number 4.");
+    let told =
+        "streamfmt: can't watch files for changes: too many open files; looking at them 25 times a second\n";
+    running.end(Signal::INT).expect(130, told);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_stays_the_same_however_much_comes() {
+    let folder = Folder::new();
+    folder.write("run.jsonl", reply(0));
+    let running = Running::start(&folder, "-f run.jsonl --only failed");
+    let words = "word ".repeat(4_000);
+    let megabyte = |round: usize| -> String {
+        (0..50).map(|number| reply(round * 50 + number).replace("reply", &format!("{words} reply"))).collect()
+    };
+    let resident = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", running.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<usize>().unwrap()
+    };
+    let read = |bytes: usize| {
+        until(
+            || format!("{bytes} bytes read"),
+            || {
+                let counted = fs::read_to_string(format!("/proc/{}/io", running.id())).unwrap();
+                let count = counted.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap();
+                count.parse::<usize>().unwrap() > bytes
+            },
+        );
+    };
+    let mut written = 0;
+    let mut sizes = Vec::new();
+    for round in 0..48 {
+        let text = megabyte(round);
+        written += text.len();
+        folder.append("run.jsonl", &text);
+        if round % 12 == 11 {
+            read(written);
+            sizes.push(resident());
+        }
+    }
+    // Kilobytes: less than what was read since.
+    assert!(sizes[3] < sizes[0] + 8 * 1024, "{sizes:?}");
+    assert_eq!(running.end(Signal::INT).code, Some(130));
 }

@@ -243,11 +243,23 @@ impl<'a> Running<'a> {
     }
 
     pub(crate) fn of(folder: &'a Folder, mut command: Command) -> Self {
+        command.stdin(Stdio::piped());
+        Self::of_silent(folder, command)
+    }
+
+    /// The same with the standard input that the command has.
+    pub(crate) fn of_silent(folder: &'a Folder, mut command: Command) -> Self {
         let messages = Folder::with(&[("stderr", "")]);
         let stderr = fs::File::create(messages.path("stderr")).unwrap();
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
+        let mut child = command.stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
         let stdout = Reader::new(child.stdout.take().unwrap());
         Self { folder, messages, child, stdout }
+    }
+
+    /// The number of its process.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Writes to its standard input.

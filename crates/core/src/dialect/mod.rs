@@ -42,6 +42,22 @@ pub struct Dialect {
     pub sentences: fn() -> Vec<&'static str>,
     /// The files that its sub-agents write, if they write any.
     pub side_files: Option<SideFiles>,
+    /// Where its program keeps the histories of its sessions, if that is known.
+    pub histories: Option<Histories>,
+}
+
+/// Where a product keeps the histories of its sessions: files whose names end in `.jsonl`.
+pub struct Histories {
+    /// The variable of the environment that names the product's folder.
+    pub variable: &'static str,
+    /// The product's folder in the user's home directory, where the variable isn't set.
+    pub home: &'static str,
+    /// The folder in it that has those of a working directory; where `work` is there, also those of others.
+    pub folder: fn(&str) -> String,
+    /// How many folders inside one another they lie in below that.
+    pub depth: usize,
+    /// The working directory that the first record of a history names; `None`: they lie in a folder for each.
+    pub work: Option<fn(Value<'_>) -> Option<String>>,
 }
 
 /// The files that a product's sub-agents write beside the history which they belong to. The host finds and reads them.
@@ -81,6 +97,7 @@ pub const DIALECTS: &[Dialect] = &[
         tool: claude::tools::find,
         sentences: claude::wrapped::sentences,
         side_files: Some(claude::SIDE_FILES),
+        histories: Some(claude::HISTORIES),
     },
     Dialect {
         name: "codex",
@@ -91,6 +108,7 @@ pub const DIALECTS: &[Dialect] = &[
         tool: codex::tools::find,
         sentences: codex::wrapped::sentences,
         side_files: Some(codex::SIDE_FILES),
+        histories: Some(codex::HISTORIES),
     },
 ];
 

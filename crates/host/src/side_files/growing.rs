@@ -130,13 +130,13 @@ struct FoundFiles {
     /// The agents whose files were found.
     known: HashSet<String>,
     /// Files that don't tell yet whose they are.
-    silent: VecDeque<SilentFile>,
+    silent: VecDeque<SilentSideFile>,
     /// Files that no call has claimed yet.
     begun: Vec<SideFileStart>,
     /// Calls for which no file was found yet.
     calls: VecDeque<AwaitingCall>,
     /// Files that are read. Those that grew last come last.
-    claimed: Vec<Arc<Mutex<GrowingFile>>>,
+    claimed: Vec<Arc<Mutex<GrowingSideFile>>>,
     /// Which of those that are quiet comes next.
     turn: usize,
 }
@@ -150,7 +150,7 @@ struct Place {
 }
 
 /// A file that doesn't tell yet whose it is.
-struct SilentFile {
+struct SilentSideFile {
     file: SideFile,
     layout: &'static SideFiles,
     size: u64,
@@ -165,7 +165,7 @@ struct AwaitingCall {
 
 impl FoundFiles {
     /// The file of a call, if it is there. Otherwise the call is remembered.
-    fn ask(&mut self, asking: AwaitingCall) -> Option<Arc<Mutex<GrowingFile>>> {
+    fn ask(&mut self, asking: AwaitingCall) -> Option<Arc<Mutex<GrowingSideFile>>> {
         self.is_asked = true;
         self.find();
         let file = self.claim(&asking);
@@ -179,7 +179,7 @@ impl FoundFiles {
     }
 
     /// Looks for new files, and gives those that may have grown.
-    fn look(&mut self) -> Vec<Arc<Mutex<GrowingFile>>> {
+    fn look(&mut self) -> Vec<Arc<Mutex<GrowingSideFile>>> {
         if !self.is_asked {
             return Vec::new();
         }
@@ -209,7 +209,7 @@ impl FoundFiles {
             let given = given.get_or_insert_with(|| real_paths(&self.history, &self.given));
             for file in files_of(&place.folder, place.layout, given, &|agent| self.known.contains(agent)) {
                 if self.known.len() < MOST_FILES && self.known.insert(file.agent_id.clone()) {
-                    self.silent.push_back(SilentFile { file, layout: place.layout, size: 0 });
+                    self.silent.push_back(SilentSideFile { file, layout: place.layout, size: 0 });
                 }
             }
         }
@@ -223,16 +223,16 @@ impl FoundFiles {
     }
 
     /// Takes the file of a call, if it has begun.
-    fn claim(&mut self, asking: &AwaitingCall) -> Option<Arc<Mutex<GrowingFile>>> {
+    fn claim(&mut self, asking: &AwaitingCall) -> Option<Arc<Mutex<GrowingSideFile>>> {
         let place = asking.starter.find(&self.begun, &asking.session)?;
         let SideFileStart { file, .. } = self.begun.remove(place);
-        let file = Arc::new(Mutex::new(GrowingFile::new(file.path, asking.call.clone())));
+        let file = Arc::new(Mutex::new(GrowingSideFile::new(file.path, asking.call.clone())));
         self.claimed.push(Arc::clone(&file));
         Some(file)
     }
 
     /// Notes that a file grew just now.
-    fn grew(&mut self, file: &Arc<Mutex<GrowingFile>>) {
+    fn grew(&mut self, file: &Arc<Mutex<GrowingSideFile>>) {
         let lively = self.claimed.len().saturating_sub(LIVELY);
         if let Some(place) = self.claimed[..lively].iter().position(|known| Arc::ptr_eq(known, file)) {
             let file = self.claimed.remove(place);
@@ -241,7 +241,7 @@ impl FoundFiles {
     }
 }
 
-impl SilentFile {
+impl SilentSideFile {
     /// Whether it doesn't tell yet whose it is. One that does is put to those that have `begun`, if it is a sub-agent's.
     fn is_still(&mut self, begun: &mut Vec<SideFileStart>) -> bool {
         let size = fs::metadata(&self.file.path).map_or(0, |metadata| metadata.len());
@@ -260,7 +260,7 @@ impl SilentFile {
 }
 
 /// A file that is read as it grows. It is opened for each piece, so that any number of them can be read.
-struct GrowingFile {
+struct GrowingSideFile {
     path: PathBuf,
     call: Id,
     /// Where the next piece begins.
@@ -273,7 +273,7 @@ struct GrowingFile {
     lines: u64,
 }
 
-impl GrowingFile {
+impl GrowingSideFile {
     fn new(path: PathBuf, call: Id) -> Self {
         Self { path, call, position: 0, end: 0, searched: 0, lines: 0 }
     }

@@ -7,6 +7,7 @@
 
 mod block;
 mod edit;
+mod histories;
 mod items_by_line;
 mod line;
 mod marker;
@@ -31,6 +32,7 @@ use crate::json::{self, Value};
 use crate::session::SessionId;
 use crate::text::Text;
 
+pub(super) use histories::HISTORIES;
 pub(super) use line::Envelope;
 pub(super) use sidechain::SIDE_FILES;
 

@@ -14,6 +14,7 @@ mod agents;
 mod call;
 mod command;
 mod errors;
+mod histories;
 mod old;
 mod result;
 mod rollout;
@@ -35,6 +36,7 @@ use crate::session::SessionId;
 use crate::text::Text;
 
 pub(super) use agents::SIDE_FILES;
+pub(super) use histories::HISTORIES;
 
 use old::OldStream;
 use rollout::{Rollout, RolloutsInside};

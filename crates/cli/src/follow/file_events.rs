@@ -1,0 +1,321 @@
+//! Waits until something happens in the folders of the files that are followed.
+//!
+//! The system is asked to tell of changes. Where it refuses, or has not been seen to do so, as over a network, the files are
+//! looked at every now and then.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::followed_file::FileId;
+use crate::signal::{Signals, Woken};
+
+/// Time between two looks where nothing tells of changes.
+const LOOK: Duration = Duration::from_millis(40);
+
+/// Time between two looks where changes are told: for what may have been missed.
+const CALM: Duration = Duration::from_secs(1);
+
+/// Folders that are watched at the same time.
+const MOST_FOLDERS: usize = 256;
+
+/// Links on the way to a file that are looked at.
+const MOST_LINKS: usize = 32;
+
+/// What a wait ended with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FileEvent {
+    /// Something was changed.
+    Told,
+    /// The time is over.
+    Timeout,
+    /// A signal came.
+    Signal,
+    /// Nobody reads the output any more.
+    Closed,
+}
+
+/// The folders that are watched.
+pub(super) struct FileEvents {
+    watcher: imp::Watcher,
+    watched: BTreeMap<PathBuf, FileId>,
+    /// Why some are not, until that is told.
+    refusal: Option<String>,
+    has_refused: bool,
+    /// What the last wait ended with.
+    last: Option<FileEvent>,
+    /// Whether the last growth was told of.
+    is_reliable: bool,
+    /// Whether it is time to see which folders there are to watch.
+    is_due: bool,
+}
+
+impl FileEvents {
+    /// Watches nothing yet. `each` is called, on another thread, with each change.
+    pub(super) fn new(each: impl FnMut() + Send + 'static) -> Self {
+        let (watcher, refusal) = imp::Watcher::new(Box::new(each));
+        Self {
+            watcher,
+            watched: BTreeMap::new(),
+            has_refused: refusal.is_some(),
+            refusal: refusal.map(|why| format!("can't watch files for changes: {why}")),
+            last: None,
+            is_reliable: false,
+            is_due: true,
+        }
+    }
+
+    /// Whether the folders should be named anew.
+    pub(super) fn is_due(&self) -> bool {
+        self.is_due
+    }
+
+    /// Watches these folders, and no others: those that aren't there by the nearest above them. `true`: some weren't watched
+    /// before, so that something may have happened in them that nothing told of.
+    pub(super) fn watch(&mut self, folders: impl IntoIterator<Item = PathBuf>) -> bool {
+        let folders = folders.into_iter().filter_map(|folder| nearest(&folder));
+        let folders: BTreeMap<PathBuf, FileId> = folders.take(MOST_FOLDERS).collect();
+        let gone: Vec<PathBuf> = self
+            .watched
+            .iter()
+            .filter(|(path, id)| folders.get(*path) != Some(id))
+            .map(|(path, _)| path.clone())
+            .collect();
+        for folder in gone {
+            self.watcher.forget(&folder);
+            self.watched.remove(&folder);
+        }
+        let mut is_new = false;
+        for (folder, id) in folders {
+            if self.watched.contains_key(&folder) {
+                continue;
+            }
+            if let Err(why) = self.watcher.watch(&folder) {
+                // One that went away meanwhile is looked for again.
+                if folder.is_dir() && !std::mem::replace(&mut self.has_refused, true) {
+                    self.refusal = Some(format!("can't watch {} for changes: {why}", folder.display()));
+                }
+                continue;
+            }
+            is_new = true;
+            self.watched.insert(folder, id);
+        }
+        self.is_due = is_new;
+        is_new
+    }
+
+    /// What to tell of folders that can't be watched. It is told once.
+    pub(super) fn take_refusal(&mut self) -> Option<String> {
+        let refusal = self.refusal.take()?;
+        Some(format!(
+            "{refusal}; looking at them {} times a second",
+            Duration::from_secs(1).as_millis() / LOOK.as_millis()
+        ))
+    }
+
+    /// Notes that a file was found to have grown.
+    pub(super) fn note_growth(&mut self) {
+        match self.last.take() {
+            Some(FileEvent::Told) => self.is_reliable = true,
+            Some(FileEvent::Timeout) => self.is_reliable = false,
+            _ => {}
+        }
+    }
+
+    /// Waits until something happens, or for `most`.
+    pub(super) fn wait(
+        &mut self,
+        signals: &mut Signals,
+        most: Option<Duration>,
+        watch_output: bool,
+    ) -> io::Result<FileEvent> {
+        let patience = if self.is_reliable && !self.has_refused { CALM } else { LOOK };
+        let patience = most.map_or(patience, |most| most.min(patience));
+        let event = match self.watcher.wait(signals, patience, watch_output)? {
+            Woken::Input => FileEvent::Told,
+            Woken::Timeout => FileEvent::Timeout,
+            Woken::Signal => FileEvent::Signal,
+            Woken::Closed => FileEvent::Closed,
+        };
+        self.is_due |= self.watcher.take_new_names() || event == FileEvent::Timeout;
+        self.last = Some(event);
+        Ok(event)
+    }
+}
+
+/// The folders in which something may happen that leads `path` to another file or to a change of it: its own, and those of all
+/// links on the way.
+pub(super) fn folders_of(path: &Path) -> BTreeSet<PathBuf> {
+    let (mut folders, mut seen) = (BTreeSet::new(), BTreeSet::new());
+    let mut open = vec![std::path::absolute(path).unwrap_or_else(|_| path.to_owned())];
+    while let Some(path) = open.pop() {
+        // A circle of links leads nowhere.
+        if seen.len() == MOST_LINKS || !seen.insert(path.clone()) {
+            continue;
+        }
+        folders.extend(path.parent().map(Path::to_owned));
+        for link in path.ancestors() {
+            let (Ok(target), Some(folder)) = (link.read_link(), link.parent()) else { continue };
+            let rest = path.strip_prefix(link).unwrap_or(Path::new(""));
+            // A name without anything behind it would end in a slash.
+            let target = folder.join(target).components().chain(rest.components()).collect();
+            open.push(target);
+            folders.insert(folder.to_owned());
+        }
+    }
+    folders
+}
+
+/// The folder itself, or the nearest that is there above it, and which one that is.
+fn nearest(folder: &Path) -> Option<(PathBuf, FileId)> {
+    let folder = if folder == Path::new("") { Path::new(".") } else { folder };
+    folder.ancestors().find_map(|folder| {
+        let metadata = std::fs::metadata(folder).ok().filter(std::fs::Metadata::is_dir)?;
+        Some((folder.to_owned(), FileId::of(&metadata)))
+    })
+}
+
+#[cfg(unix)]
+mod imp {
+    use std::io::{Read, Write};
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+    use std::path::Path;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    use notify::event::{Event, EventKind, ModifyKind};
+    use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+
+    use crate::message::reason;
+    use crate::signal::{Signals, Woken};
+
+    /// Is told of changes by the system, and rings a bell that a wait can't miss.
+    pub(super) struct Watcher {
+        system: Option<RecommendedWatcher>,
+        /// A byte comes out of here once something happened.
+        bell: Option<UnixStream>,
+        rung: Arc<Rung>,
+    }
+
+    /// What happened since the last wait.
+    #[derive(Default)]
+    struct Rung {
+        /// The bell was rung.
+        is_rung: AtomicBool,
+        /// A name came, went, or was given to another file.
+        has_new_names: AtomicBool,
+    }
+
+    impl Watcher {
+        /// The message, if there is one, says why nothing will be told.
+        pub(super) fn new(mut each: Box<dyn FnMut() + Send>) -> (Self, Option<String>) {
+            let rung = Arc::new(Rung::default());
+            let ringing = Arc::clone(&rung);
+            let made = UnixStream::pair().and_then(|(bell, ring)| {
+                bell.set_nonblocking(true)?;
+                ring.set_nonblocking(true)?;
+                Ok((bell, ring))
+            });
+            let made = made.map_err(|error| reason(&error)).and_then(|(bell, mut ring)| {
+                let system = notify::recommended_watcher(move |event: notify::Result<Event>| {
+                    let kind = event.map_or(EventKind::Any, |event| event.kind);
+                    // That a file was opened or read is our own doing.
+                    if matches!(kind, EventKind::Access(_)) {
+                        return;
+                    }
+                    each();
+                    if !matches!(kind, EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Metadata(_))) {
+                        ringing.has_new_names.store(true, Ordering::SeqCst);
+                    }
+                    if !ringing.is_rung.swap(true, Ordering::SeqCst) {
+                        // One that is full has been rung.
+                        let _ = ring.write(&[0]);
+                    }
+                });
+                Ok((bell, system.map_err(|error| words(&error))?))
+            });
+            match made {
+                Ok((bell, system)) => (Self { system: Some(system), bell: Some(bell), rung }, None),
+                Err(why) => (Self { system: None, bell: None, rung }, Some(why)),
+            }
+        }
+
+        pub(super) fn watch(&mut self, folder: &Path) -> Result<(), String> {
+            let Some(system) = &mut self.system else { return Err(String::new()) };
+            system.watch(folder, RecursiveMode::NonRecursive).map_err(|error| words(&error))
+        }
+
+        pub(super) fn forget(&mut self, folder: &Path) {
+            // A folder that went away took its watch with it.
+            let _ = self.system.as_mut().map(|system| system.unwatch(folder));
+        }
+
+        pub(super) fn take_new_names(&self) -> bool {
+            self.rung.has_new_names.swap(false, Ordering::SeqCst)
+        }
+
+        pub(super) fn wait(
+            &mut self,
+            signals: &mut Signals,
+            patience: Duration,
+            watch_output: bool,
+        ) -> std::io::Result<Woken> {
+            let bell = self.bell.as_ref().map(AsFd::as_fd);
+            let woken = signals.wait(bell, Some(patience), watch_output)?;
+            if let Some(bell) = self.bell.as_mut().filter(|_| woken == Woken::Input) {
+                let _ = bell.read(&mut [0; 16]);
+                // What happens from here on rings again, and the look comes after it.
+                self.rung.is_rung.store(false, Ordering::SeqCst);
+            }
+            Ok(woken)
+        }
+    }
+
+    /// What went wrong, in a few words.
+    fn words(error: &notify::Error) -> String {
+        match &error.kind {
+            ErrorKind::Io(error) => reason(error),
+            ErrorKind::MaxFilesWatch => "the system watches no more files".to_owned(),
+            _ => error.to_string(),
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod imp {
+    use std::path::Path;
+    use std::time::Duration;
+
+    use crate::signal::{Signals, Woken};
+
+    /// Nothing is told here: files are looked at every now and then.
+    pub(super) struct Watcher;
+
+    impl Watcher {
+        pub(super) fn new(_: Box<dyn FnMut() + Send>) -> (Self, Option<String>) {
+            (Self, None)
+        }
+
+        pub(super) fn watch(&mut self, _: &Path) -> Result<(), String> {
+            Ok(())
+        }
+
+        pub(super) fn forget(&mut self, _: &Path) {}
+
+        pub(super) fn take_new_names(&self) -> bool {
+            false
+        }
+
+        pub(super) fn wait(
+            &mut self,
+            signals: &mut Signals,
+            patience: Duration,
+            watch_output: bool,
+        ) -> std::io::Result<Woken> {
+            signals.wait(None, Some(patience), watch_output)
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! One file as it grows: where it was read to, and whether it still is what was read.
+
+use std::collections::VecDeque;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+/// How many bytes of the beginning, and before the current position, are compared to see that a file is still the same.
+const MEMORY: usize = 512;
+
+/// Files that wait for their turn behind the one that is read: whoever writes may go on when we can't.
+const MOST_OPENED: usize = 64;
+
+/// What became of a file.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Growth {
+    /// So many bytes more were read.
+    Bytes(usize),
+    /// It ends where it was read to.
+    Quiet,
+    /// It seems to be shorter than what was read of it. Over a network that may be wrong for a moment.
+    Shorter,
+    /// It is another than what was read.
+    Other,
+}
+
+/// A file that is read as it grows.
+pub(super) struct FollowedFile {
+    file: File,
+    position: u64,
+    /// The first bytes that were read.
+    first: Vec<u8>,
+    /// The last bytes that were read, from `position` backwards.
+    last: Vec<u8>,
+    /// When the file was changed, by the last look.
+    changed: Option<SystemTime>,
+}
+
+impl FollowedFile {
+    pub(super) fn new(file: File) -> Self {
+        Self { file, position: 0, first: Vec::new(), last: Vec::new(), changed: None }
+    }
+
+    /// Looks once, and reads what is new.
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<Growth> {
+        let metadata = self.file.metadata()?;
+        let (length, changed) = (metadata.len(), metadata.modified().ok());
+        // A file may have been written anew in place and be as long as it was.
+        if (length != self.position || changed != self.changed) && !self.holds(length)? {
+            return Ok(Growth::Other);
+        }
+        if length < self.position {
+            return Ok(Growth::Shorter);
+        }
+        self.changed = changed;
+        Ok(match read_some(&mut self.file, buffer)? {
+            0 => Growth::Quiet,
+            count => {
+                self.remember(&buffer[..count]);
+                Growth::Bytes(count)
+            }
+        })
+    }
+
+    /// Goes back to the start: what is there now is new.
+    pub(super) fn start_over(&mut self) {
+        // A file that can't be read from its start says so at the next look.
+        let _ = self.file.seek(SeekFrom::Start(0));
+        self.position = 0;
+        self.first.clear();
+        self.last.clear();
+    }
+
+    /// Whether it still holds, in its `length` bytes, what was read.
+    fn holds(&mut self, length: u64) -> io::Result<bool> {
+        let is_long = length >= self.position;
+        let seen = usize::try_from(length).unwrap_or(usize::MAX).min(self.first.len());
+        let holds = is_at(&mut self.file, 0, &self.first[..seen])?
+            && (!is_long || is_at(&mut self.file, self.position - self.last.len() as u64, &self.last)?);
+        self.file.seek(SeekFrom::Start(self.position))?;
+        Ok(holds)
+    }
+
+    fn remember(&mut self, bytes: &[u8]) {
+        self.position += bytes.len() as u64;
+        let missing = MEMORY.saturating_sub(self.first.len()).min(bytes.len());
+        self.first.extend_from_slice(&bytes[..missing]);
+        self.last.extend_from_slice(&bytes[bytes.len().saturating_sub(MEMORY)..]);
+        let surplus = self.last.len().saturating_sub(MEMORY);
+        self.last.drain(..surplus);
+    }
+}
+
+/// Whether a file has these bytes at a place.
+fn is_at(file: &mut File, place: u64, bytes: &[u8]) -> io::Result<bool> {
+    let mut now = [0; MEMORY];
+    let now = &mut now[..bytes.len()];
+    file.seek(SeekFrom::Start(place))?;
+    match file.read_exact(now) {
+        Ok(()) => Ok(now == bytes),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// The files that have a name, one after the other.
+///
+/// Each is opened as soon as it is seen, and held until it was read: so none is lost while the one before it is being read,
+/// and no number of a file that matters is given to another.
+pub(super) struct NamedFiles {
+    path: PathBuf,
+    opened: VecDeque<File>,
+    /// Which file was opened last.
+    last: Option<FileId>,
+    /// Why the file that has the name now can't be opened.
+    refusal: Option<io::Error>,
+}
+
+impl NamedFiles {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path, opened: VecDeque::new(), last: None, refusal: None }
+    }
+
+    /// Looks who has the name.
+    pub(super) fn look(&mut self) {
+        // While nobody has it, it may come back. Only a plain file can be followed.
+        let Some(named) = fs::metadata(&self.path).ok().filter(Metadata::is_file) else { return };
+        if self.last == Some(FileId::of(&named)) || self.opened.len() >= MOST_OPENED {
+            return;
+        }
+        match File::open(&self.path).and_then(|file| Ok((FileId::of(&file.metadata()?), file))) {
+            Ok((id, file)) => {
+                self.refusal = None;
+                if self.last.replace(id) != Some(id) {
+                    self.opened.push_back(file);
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => self.refusal = Some(error),
+        }
+    }
+
+    /// Whether there is a file that wasn't taken yet.
+    pub(super) fn has_next(&self) -> bool {
+        !self.opened.is_empty()
+    }
+
+    /// The next file, from its start.
+    pub(super) fn next(&mut self) -> Option<FollowedFile> {
+        self.opened.pop_front().map(FollowedFile::new)
+    }
+
+    /// Why the file that has the name can't be opened, if it can't.
+    pub(super) fn refusal(&self) -> Option<&io::Error> {
+        self.refusal.as_ref()
+    }
+}
+
+/// Which file it is. One that is held open keeps its number from being used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FileId {
+    #[cfg(unix)]
+    numbers: (u64, u64),
+    #[cfg(not(unix))]
+    created: Option<SystemTime>,
+}
+
+impl FileId {
+    #[cfg(unix)]
+    pub(super) fn of(metadata: &Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        Self { numbers: (metadata.dev(), metadata.ino()) }
+    }
+
+    #[cfg(not(unix))]
+    pub(super) fn of(metadata: &Metadata) -> Self {
+        Self { created: metadata.created().ok() }
+    }
+}
+
+/// Reads what there is, at once; 0 is the end.
+pub(super) fn read_some(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match file.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => return read,
+        }
+    }
+}

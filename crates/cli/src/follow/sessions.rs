@@ -1,0 +1,314 @@
+//! Finds the session in a folder that appeared last, and sees when a newer one appears.
+//!
+//! A session is a file whose name ends in `.jsonl` and that no sub-agent wrote. A file appeared when it was created; one that was
+//! changed before that was copied here, and appeared elsewhere. Each is new once: none is gone back to, however it grows or is
+//! replaced. Folders are read again only when something in them came or
+//! went.
+
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use streamfmt::core::dialect::is_event;
+use streamfmt::core::json::{Record, Value};
+use streamfmt::side_files::{holds_side_files, is_side_file};
+
+/// Folders inside one another below one that was given.
+const DEEPEST: usize = 4;
+/// Folders that are known at the same time.
+const MOST_FOLDERS: usize = 4_096;
+/// Entries of a folder that are looked at.
+const MOST_ENTRIES: usize = 65_536;
+/// Files that have appeared and don't tell yet what they are: the newest.
+const MOST_SILENT: usize = 64;
+/// Files that are opened to find one, the newest first.
+const MOST_OPENED: usize = 4_096;
+/// Files that are remembered: none of them is new when it grows or is replaced.
+const MOST_SEEN: usize = 1 << 20;
+/// Bytes of a file that tell what it is.
+const BEGINNING: u64 = 256 * 1024;
+/// Lines of it.
+const LINES: usize = 16;
+/// A folder that was changed so short a time ago may change again without another time of change.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Where sessions are looked for.
+pub(crate) struct SessionFolder {
+    pub(crate) path: PathBuf,
+    /// How many folders inside one another are looked into below it.
+    pub(crate) depth: usize,
+    /// What is asked of a session, where those of all working directories lie together.
+    pub(crate) work: Option<WorkFilter>,
+}
+
+/// Which working directory a session must be of.
+pub(crate) struct WorkFilter {
+    pub(crate) work: String,
+    /// Reads it from a session's first record.
+    pub(crate) read: fn(Value<'_>) -> Option<String>,
+}
+
+impl SessionFolder {
+    /// A folder that was given.
+    pub(crate) fn given(path: PathBuf) -> Self {
+        Self { path, depth: DEEPEST, work: None }
+    }
+}
+
+/// The sessions of some folders.
+pub(crate) struct Sessions {
+    folders: Vec<SessionFolder>,
+    /// Files that we write: they are no sessions.
+    written: Vec<PathBuf>,
+    /// What was found of each folder, and of those below it.
+    known: BTreeMap<PathBuf, KnownFolder>,
+    current: Option<FoundSession>,
+    /// Hashes of the paths of all files that were found.
+    seen: HashSet<u64>,
+    /// Files that don't tell yet what they are.
+    silent: Vec<UndecidedFile>,
+    /// The newer one that will be gone over to.
+    next: Option<FoundSession>,
+}
+
+/// What is known of a folder.
+struct KnownFolder {
+    /// When something in it came or went; `None` if that isn't sure.
+    changed: Option<SystemTime>,
+    below: Vec<PathBuf>,
+}
+
+/// A file that may be a session.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct FoundSession {
+    /// Whether it holds lines of a known agent.
+    is_known: bool,
+    appeared: SystemTime,
+    path: PathBuf,
+}
+
+struct UndecidedFile {
+    /// Which of the folders it is from.
+    folder: usize,
+    found: FoundSession,
+    size: u64,
+}
+
+/// What a file is, by its beginning.
+#[derive(PartialEq, Eq)]
+enum FileKind {
+    /// Not enough of it is there.
+    Silent,
+    /// No session, or one of another working directory.
+    Other,
+    Session {
+        is_known: bool,
+    },
+}
+
+impl Sessions {
+    /// Those of `folders`. `written`: the real paths of files that aren't read.
+    pub(crate) fn new(folders: Vec<SessionFolder>, written: Vec<PathBuf>) -> Self {
+        Self {
+            folders,
+            written,
+            known: BTreeMap::new(),
+            current: None,
+            seen: HashSet::new(),
+            silent: Vec::new(),
+            next: None,
+        }
+    }
+
+    /// Looks whether a session appeared after the one that was taken last.
+    pub(crate) fn look(&mut self) -> bool {
+        let mut found = self.new_files();
+        found.extend(self.begun_files());
+        found.sort_by(|(_, one), (_, other)| other.cmp(one));
+        let mut newest: Option<FoundSession> = None;
+        for (folder, file) in found.into_iter().take(MOST_OPENED) {
+            match self.kind_of(folder, &file.path) {
+                FileKind::Session { is_known } => {
+                    newest = newest.max(Some(FoundSession { is_known, ..file }));
+                    if is_known {
+                        break;
+                    }
+                }
+                FileKind::Silent => {
+                    self.silent.push(UndecidedFile { folder, size: size_of(&file.path), found: file });
+                }
+                FileKind::Other => {}
+            }
+        }
+        self.silent.sort_by(|one, other| other.found.cmp(&one.found));
+        self.silent.truncate(MOST_SILENT);
+        let is_newer = |newest: &FoundSession| {
+            let current = self.current.as_ref().max(self.next.as_ref());
+            current.is_none_or(|current| newest > current)
+        };
+        self.next = newest.filter(is_newer).or_else(|| self.next.take());
+        self.has_next()
+    }
+
+    /// Whether a newer session was found and not taken yet.
+    pub(crate) fn has_next(&self) -> bool {
+        self.next.is_some()
+    }
+
+    /// Goes over to the newest session, if there is one that wasn't taken.
+    pub(crate) fn take(&mut self) -> Option<PathBuf> {
+        let next = self.next.take()?;
+        let path = next.path.clone();
+        self.current = Some(next);
+        Some(path)
+    }
+
+    /// The folders in which a session may appear, those that were changed last first.
+    pub(crate) fn places(&self) -> Vec<PathBuf> {
+        let mut places: Vec<_> = self.known.iter().collect();
+        // What isn't sure was changed just now.
+        places.sort_by_key(|(_, known)| std::cmp::Reverse((known.changed.is_none(), known.changed)));
+        let given = self.folders.iter().map(|folder| &folder.path);
+        given.chain(places.into_iter().map(|(path, _)| path)).cloned().collect()
+    }
+
+    /// The folders that were named.
+    pub(crate) fn shown_folders(&self) -> String {
+        let names: Vec<String> =
+            self.folders.iter().map(|folder| folder.path.display().to_string()).collect();
+        names.join(" and ")
+    }
+
+    /// The files in folders that changed, and from which of the folders they are.
+    fn new_files(&mut self) -> Vec<(usize, FoundSession)> {
+        let mut files = Vec::new();
+        for index in 0..self.folders.len() {
+            let SessionFolder { path, depth, .. } = &self.folders[index];
+            let mut open = vec![(path.clone(), *depth)];
+            while let Some((folder, depth)) = open.pop() {
+                self.read(&folder, depth, &mut |found| files.push((index, found)));
+                let below = self.known.get(&folder).into_iter().flat_map(|known| &known.below);
+                open.extend(below.map(|folder| (folder.clone(), depth - 1)));
+            }
+        }
+        files.retain(|(_, file)| {
+            let mut hasher = DefaultHasher::new();
+            file.path.hash(&mut hasher);
+            let is_new = self.seen.len() < MOST_SEEN && self.seen.insert(hasher.finish());
+            is_new && self.is_newer(file)
+        });
+        files
+    }
+
+    /// Reads a folder, if something in it came or went.
+    fn read(&mut self, folder: &Path, depth: usize, each: &mut dyn FnMut(FoundSession)) {
+        let changed = fs::metadata(folder).and_then(|metadata| metadata.modified()).ok();
+        let known = self.known.get(folder);
+        let Some(changed) = changed else {
+            self.known.remove(folder);
+            return;
+        };
+        if known.is_some_and(|known| known.changed == Some(changed))
+            || known.is_none() && self.known.len() >= MOST_FOLDERS
+        {
+            return;
+        }
+        let is_sure = changed.elapsed().is_ok_and(|age| age > TICK);
+        let Ok(entries) = fs::read_dir(folder) else { return };
+        let mut below = Vec::new();
+        for entry in entries.take(MOST_ENTRIES).flatten() {
+            let (path, name) = (entry.path(), entry.file_name());
+            let Ok(kind) = entry.file_type() else { continue };
+            let is_folder = kind.is_dir() && depth > 0;
+            if is_folder && !is_hidden(&name) && !name.to_str().is_some_and(holds_side_files) {
+                below.push(path);
+            } else if path.extension() == Some(OsStr::new("jsonl")) {
+                let Some(appeared) = appeared(&path) else { continue };
+                each(FoundSession { is_known: true, appeared, path });
+            }
+        }
+        // What is gone below isn't asked for again.
+        below.sort();
+        let gone = self.known.get(folder).into_iter().flat_map(|known| &known.below);
+        let gone: Vec<PathBuf> = gone.filter(|path| below.binary_search(path).is_err()).cloned().collect();
+        self.known.retain(|path, _| !gone.iter().any(|gone| path.starts_with(gone)));
+        self.known
+            .insert(folder.to_owned(), KnownFolder { changed: Some(changed).filter(|_| is_sure), below });
+    }
+
+    /// Files that didn't tell what they are, and have grown since.
+    fn begun_files(&mut self) -> Vec<(usize, FoundSession)> {
+        let silent = std::mem::take(&mut self.silent);
+        let (grown, still) =
+            silent.into_iter().partition(|silent| size_of(&silent.found.path) != silent.size);
+        self.silent = still;
+        let grown: Vec<UndecidedFile> = grown;
+        grown
+            .into_iter()
+            .map(|silent| (silent.folder, silent.found))
+            .filter(|(_, file)| self.is_newer(file))
+            .collect()
+    }
+
+    /// Whether a file appeared after the session that was taken last.
+    fn is_newer(&self, file: &FoundSession) -> bool {
+        self.current.as_ref().is_none_or(|current| {
+            !current.is_known || (file.appeared, &file.path) > (current.appeared, &current.path)
+        })
+    }
+
+    fn kind_of(&self, folder: usize, path: &Path) -> FileKind {
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        if path.canonicalize().is_ok_and(|real| self.written.contains(&real)) {
+            return FileKind::Other;
+        }
+        let mut text = Vec::new();
+        let read = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut text));
+        if read.is_err() {
+            return FileKind::Other;
+        }
+        let is_all = (text.len() as u64) < BEGINNING;
+        let mut records = String::from_utf8_lossy(&text)
+            .lines()
+            .take(LINES)
+            .filter_map(|line| Record::from_line(line.to_owned()).ok())
+            .collect::<Vec<_>>()
+            .into_iter()
+            .peekable();
+        let Some(first) = records.peek() else {
+            // Its first line isn't whole yet, or it is no text that could be understood.
+            return match &self.folders[folder].work {
+                _ if is_all && !text.contains(&b'\n') => FileKind::Silent,
+                Some(_) => FileKind::Other,
+                None => FileKind::Session { is_known: false },
+            };
+        };
+        let is_of_work = match &self.folders[folder].work {
+            Some(WorkFilter { work, read }) => read(first.root()).as_ref() == Some(work),
+            None => true,
+        };
+        if is_side_file(name, first) || !is_of_work {
+            return FileKind::Other;
+        }
+        FileKind::Session { is_known: records.any(|record| is_event(record.root())) }
+    }
+}
+
+/// When a file appeared.
+fn appeared(path: &Path) -> Option<SystemTime> {
+    let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+    let (created, modified) = (metadata.created().ok(), metadata.modified().ok());
+    created.into_iter().chain(modified).min()
+}
+
+fn size_of(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |metadata| metadata.len())
+}
+
+fn is_hidden(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".")
+}
