@@ -14,7 +14,7 @@ mod followed_file;
 mod sessions;
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::fs::File;
 use std::io;
@@ -30,7 +30,7 @@ use crate::message::{reason, tell};
 use crate::signal::Signals;
 use crate::watch::TICK;
 
-use file_events::{FileEvent, FileEvents, folders_of};
+use file_events::{FileEvent, FileEvents, FileWay, way_of};
 use followed_file::{FollowedFile, Growth, NamedFiles};
 
 pub(crate) use sessions::{SessionFolder, Sessions, WorkFilter};
@@ -241,10 +241,11 @@ impl Follower {
 
     /// Watches the folders in which something may happen. `true`: some weren't watched before.
     fn watch(&mut self) -> bool {
-        let mut folders: Vec<PathBuf> = folders_of(&self.path).into_iter().collect();
+        let FileWay { folders, names } = way_of(&self.path);
+        let mut folders: Vec<PathBuf> = folders.into_iter().collect();
         folders.extend(self.side_files.iter().flat_map(GrowingSideFiles::folders));
         folders.extend(self.sessions.iter().flat_map(|sessions| sessions.borrow().places()));
-        self.events.watch(folders)
+        self.events.watch(folders, names)
     }
 }
 
@@ -260,7 +261,7 @@ pub(crate) fn first_session(sessions: &SharedSessions, signals: &mut Signals) ->
         if !std::mem::replace(&mut is_told, true) {
             tell(&format!("waiting for a session in {}", sessions.shown_folders()));
         }
-        if events.is_due() && events.watch(sessions.places()) {
+        if events.is_due() && events.watch(sessions.places(), BTreeSet::new()) {
             continue;
         }
         if let Some(refusal) = events.take_refusal() {

@@ -4,6 +4,7 @@
 //! looked at every now and then.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -72,8 +73,14 @@ impl FileEvents {
     }
 
     /// Watches these folders, and no others: those that aren't there by the nearest above them. `true`: some weren't watched
-    /// before, so that something may have happened in them that nothing told of.
-    pub(super) fn watch(&mut self, folders: impl IntoIterator<Item = PathBuf>) -> bool {
+    /// before, so that something may have happened in them that nothing told of. What is written to files that neither have one of
+    /// these names nor are sessions doesn't matter.
+    pub(super) fn watch(
+        &mut self,
+        folders: impl IntoIterator<Item = PathBuf>,
+        names: BTreeSet<OsString>,
+    ) -> bool {
+        self.watcher.set_names(names);
         let folders = folders.into_iter().filter_map(|folder| nearest(&folder));
         let folders: BTreeMap<PathBuf, FileId> = folders.take(MOST_FOLDERS).collect();
         let gone: Vec<PathBuf> = self
@@ -144,9 +151,16 @@ impl FileEvents {
     }
 }
 
-/// The folders in which something may happen that leads `path` to another file or to a change of it: its own, and those of all
-/// links on the way.
-pub(super) fn folders_of(path: &Path) -> BTreeSet<PathBuf> {
+/// What may lead to another file or to a change of it.
+pub(super) struct FileWay {
+    /// The folders that the file and all links on the way to it lie in.
+    pub(super) folders: BTreeSet<PathBuf>,
+    /// The names that it has in them.
+    pub(super) names: BTreeSet<OsString>,
+}
+
+/// The way that `path` leads.
+pub(super) fn way_of(path: &Path) -> FileWay {
     let (mut folders, mut seen) = (BTreeSet::new(), BTreeSet::new());
     let mut open = vec![std::path::absolute(path).unwrap_or_else(|_| path.to_owned())];
     while let Some(path) = open.pop() {
@@ -164,7 +178,8 @@ pub(super) fn folders_of(path: &Path) -> BTreeSet<PathBuf> {
             folders.insert(folder.to_owned());
         }
     }
-    folders
+    let names = seen.iter().filter_map(|path| path.file_name()).map(OsStr::to_owned).collect();
+    FileWay { folders, names }
 }
 
 /// The folder itself, or the nearest that is there above it, and which one that is.
@@ -178,12 +193,14 @@ fn nearest(folder: &Path) -> Option<(PathBuf, FileId)> {
 
 #[cfg(unix)]
 mod imp {
+    use std::collections::BTreeSet;
+    use std::ffi::{OsStr, OsString};
     use std::io::{Read, Write};
     use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;
-    use std::path::Path;
-    use std::sync::Arc;
+    use std::path::{Path, PathBuf};
     use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, Mutex, PoisonError};
     use std::time::Duration;
 
     use notify::event::{Event, EventKind, ModifyKind};
@@ -197,23 +214,35 @@ mod imp {
         system: Option<RecommendedWatcher>,
         /// A byte comes out of here once something happened.
         bell: Option<UnixStream>,
-        rung: Arc<Rung>,
+        heard: Arc<Heard>,
     }
 
     /// What happened since the last wait.
     #[derive(Default)]
-    struct Rung {
+    struct Heard {
         /// The bell was rung.
         is_rung: AtomicBool,
         /// A name came, went, or was given to another file.
         has_new_names: AtomicBool,
+        /// Files that matter when they are written to.
+        names: Mutex<BTreeSet<OsString>>,
+    }
+
+    impl Heard {
+        /// Whether it matters that these files were written to.
+        fn concerns(&self, paths: &[PathBuf]) -> bool {
+            let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_named = |path: &PathBuf| path.file_name().is_some_and(|name| names.contains(name));
+            paths.is_empty()
+                || paths.iter().any(|path| path.extension() == Some(OsStr::new("jsonl")) || is_named(path))
+        }
     }
 
     impl Watcher {
         /// The message, if there is one, says why nothing will be told.
         pub(super) fn new(mut each: Box<dyn FnMut() + Send>) -> (Self, Option<String>) {
-            let rung = Arc::new(Rung::default());
-            let ringing = Arc::clone(&rung);
+            let heard = Arc::new(Heard::default());
+            let ringing = Arc::clone(&heard);
             let made = UnixStream::pair().and_then(|(bell, ring)| {
                 bell.set_nonblocking(true)?;
                 ring.set_nonblocking(true)?;
@@ -221,13 +250,18 @@ mod imp {
             });
             let made = made.map_err(|error| reason(&error)).and_then(|(bell, mut ring)| {
                 let system = notify::recommended_watcher(move |event: notify::Result<Event>| {
-                    let kind = event.map_or(EventKind::Any, |event| event.kind);
-                    // That a file was opened or read is our own doing.
-                    if matches!(kind, EventKind::Access(_)) {
+                    let event = event.unwrap_or_else(|_| Event::new(EventKind::Any));
+                    let is_written = match event.kind {
+                        // That a file was opened or read is our own doing.
+                        EventKind::Access(_) => return,
+                        EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Metadata(_)) => true,
+                        _ => false,
+                    };
+                    if is_written && !ringing.concerns(&event.paths) {
                         return;
                     }
                     each();
-                    if !matches!(kind, EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Metadata(_))) {
+                    if !is_written {
                         ringing.has_new_names.store(true, Ordering::SeqCst);
                     }
                     if !ringing.is_rung.swap(true, Ordering::SeqCst) {
@@ -238,8 +272,8 @@ mod imp {
                 Ok((bell, system.map_err(|error| words(&error))?))
             });
             match made {
-                Ok((bell, system)) => (Self { system: Some(system), bell: Some(bell), rung }, None),
-                Err(why) => (Self { system: None, bell: None, rung }, Some(why)),
+                Ok((bell, system)) => (Self { system: Some(system), bell: Some(bell), heard }, None),
+                Err(why) => (Self { system: None, bell: None, heard }, Some(why)),
             }
         }
 
@@ -253,8 +287,12 @@ mod imp {
             let _ = self.system.as_mut().map(|system| system.unwatch(folder));
         }
 
+        pub(super) fn set_names(&self, names: BTreeSet<OsString>) {
+            *self.heard.names.lock().unwrap_or_else(PoisonError::into_inner) = names;
+        }
+
         pub(super) fn take_new_names(&self) -> bool {
-            self.rung.has_new_names.swap(false, Ordering::SeqCst)
+            self.heard.has_new_names.swap(false, Ordering::SeqCst)
         }
 
         pub(super) fn wait(
@@ -268,7 +306,7 @@ mod imp {
             if let Some(bell) = self.bell.as_mut().filter(|_| woken == Woken::Input) {
                 let _ = bell.read(&mut [0; 16]);
                 // What happens from here on rings again, and the look comes after it.
-                self.rung.is_rung.store(false, Ordering::SeqCst);
+                self.heard.is_rung.store(false, Ordering::SeqCst);
             }
             Ok(woken)
         }
@@ -286,6 +324,8 @@ mod imp {
 
 #[cfg(not(unix))]
 mod imp {
+    use std::collections::BTreeSet;
+    use std::ffi::OsString;
     use std::path::Path;
     use std::time::Duration;
 
@@ -304,6 +344,8 @@ mod imp {
         }
 
         pub(super) fn forget(&mut self, _: &Path) {}
+
+        pub(super) fn set_names(&self, _: BTreeSet<OsString>) {}
 
         pub(super) fn take_new_names(&self) -> bool {
             false

@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::process::Command;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::program::{Folder, Outcome, Running, Signal, reply};
 #[cfg(target_os = "linux")]
@@ -32,6 +32,21 @@ fn lines_are_shown_as_they_come_and_a_half_line_waits() {
     running.until_shown("reply number 1.");
     assert_eq!(numbers(&running.shown()), [0, 1]);
     running.end(Signal::INT).expect(130, "");
+}
+
+#[test]
+fn a_change_wakes_it() {
+    let folder = Folder::new();
+    folder.write("run.jsonl", reply(0));
+    let mut running = Running::start(&folder, "-f run.jsonl");
+    let begun = Instant::now();
+    let count: u32 = 1_500;
+    for number in 0..count {
+        running.until_shown_last(&format!("reply number {number}."));
+        folder.append("run.jsonl", &reply(number as usize + 1));
+    }
+    // Each was written when the one before it was shown. Who looks 25 times a second needs twice as long.
+    assert!(begun.elapsed() < Duration::from_millis(20) * count, "{:?}", begun.elapsed());
 }
 
 #[test]

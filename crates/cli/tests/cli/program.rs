@@ -281,6 +281,12 @@ impl<'a> Running<'a> {
         self.stdout.until(|seen| contains(seen, text));
     }
 
+    /// Waits until a text is among the last hundred bytes.
+    #[track_caller]
+    pub(crate) fn until_shown_last(&mut self, text: &str) {
+        self.stdout.until(|seen| contains(&seen[seen.len().saturating_sub(100)..], text));
+    }
+
     pub(crate) fn messages(&self) -> String {
         self.messages.read("stderr")
     }
