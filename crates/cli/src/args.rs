@@ -19,7 +19,7 @@ use crate::explain::ExplainArgs;
 use crate::golden::GoldenArgs;
 use crate::message::{OK, USAGE};
 use crate::plugin::PluginArgs;
-use crate::terminal::{self, LookOptions, When};
+use crate::terminal::{self, LookOptions, When, WhenLive};
 use crate::theme::ThemeArgs;
 use crate::trust::TrustArgs;
 use crate::usage_error::{number, tell_usage};
@@ -171,18 +171,6 @@ pub(crate) enum ProgramCommand {
     },
     /// Write the manual page
     Man,
-}
-
-/// Whether what grows is shown while it does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum WhenLive {
-    /// On a terminal; for programs each line is written once
-    #[default]
-    Auto,
-    /// On a terminal, and with --to json as updates
-    Always,
-    /// What is shown is whole
-    Never,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

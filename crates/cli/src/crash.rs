@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::panic::{self, AssertUnwindSafe};
 
-use crate::live::restore_echo;
+use crate::echo;
 use crate::message::{INTERNAL, tell};
 
 /// Runs `work`; a panic in it is told and becomes an exit code.
@@ -13,7 +13,7 @@ pub(crate) fn contain(work: impl FnOnce() -> u8) -> u8 {
         if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
             usual(panic);
         }
-        restore_echo();
+        echo::restore();
         let place = panic
             .location()
             .map(|place| format!(" at {}:{}", place.file(), place.line()))

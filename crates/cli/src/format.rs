@@ -18,12 +18,13 @@ use crate::args::Args;
 use crate::assets::Assets;
 use crate::follow::ReadOutcome;
 use crate::input::{InputSource, OpenInput};
-use crate::live::{self, LiveTerminal, Screen};
+use crate::live::{self, LiveTerminal};
 use crate::message::{OK, OUTPUT, PLUGIN, RUN_FAILED, SIGNAL, USAGE, one_line, reason, tell, tell_journal};
 use crate::output::TextOutput;
 use crate::page_folder::Folder;
 use crate::progress::Progress;
 use crate::report;
+use crate::screen::Screen;
 use crate::signal::Signals;
 use crate::tee::Tee;
 use crate::updates::{self, UpdateLines};
@@ -110,7 +111,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             output.clear();
         }
         let is_on_stdout = first.is_none() && args.tail.is_none();
-        let live = is_on_stdout.then(|| LiveTerminal::wanted(args, &engines.main)).flatten();
+        let live = is_on_stdout.then(|| LiveTerminal::wanted(args.live, &engines.main)).flatten();
         if live.is_some() {
             output.put_on(Screen::new(live::reflows()));
             // Without them only a change of the size is seen later.

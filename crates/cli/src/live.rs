@@ -1,8 +1,5 @@
 //! A terminal on which what is still open is shown while it grows: replies, calls and the agents at work.
 
-mod echo;
-mod screen;
-
 use std::collections::HashMap;
 use std::env;
 use std::io::{self, IsTerminal};
@@ -18,13 +15,11 @@ use streamfmt::core::profile::{Ci, Profile};
 use streamfmt::core::text::Text;
 use streamfmt::core::theme::Glyphs;
 
-use crate::args::{Args, WhenLive};
+use crate::echo::{self, Echo};
 use crate::output::TextOutput;
+use crate::screen::ScreenSize;
 use crate::signal::Signals;
-
-use self::echo::Echo;
-pub(crate) use self::echo::restore as restore_echo;
-pub(crate) use self::screen::{Screen, ScreenSize};
+use crate::terminal::WhenLive;
 
 /// How often the sign of a call that runs turns.
 const TURN: Duration = Duration::from_millis(125);
@@ -55,12 +50,12 @@ pub(crate) struct LiveTerminal {
 impl LiveTerminal {
     /// The terminal, where what is open is to be shown on it; `None` elsewhere: where the output is no terminal or one that can't be
     /// painted on, in the log of a CI service, for a screen reader, in a format that isn't written in rows.
-    pub(crate) fn wanted(args: &Args, engine: &Engine) -> Option<Self> {
+    pub(crate) fn wanted(wish: WhenLive, engine: &Engine) -> Option<Self> {
         let Profile { layout, live, .. } = &engine.settings().profile;
         let is_dumb = env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
         let suits = !is_dumb && layout.ci == Ci::None && layout.glyphs != Glyphs::Words;
         let is_rows = matches!(engine.writer().name, "ansi" | "text") && engine.plugin_writer().is_none();
-        let is_wanted = match args.live {
+        let is_wanted = match wish {
             WhenLive::Never => false,
             WhenLive::Auto => suits,
             WhenLive::Always => true,

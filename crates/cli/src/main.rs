@@ -9,6 +9,7 @@ mod background_color;
 mod choice;
 mod config;
 mod crash;
+mod echo;
 mod explain;
 mod folders;
 mod follow;
@@ -22,6 +23,7 @@ mod page_folder;
 mod plugin;
 mod progress;
 mod report;
+mod screen;
 mod signal;
 mod tee;
 mod terminal;
@@ -39,13 +41,14 @@ use std::sync::Arc;
 
 use streamfmt::{Engine, Files, Looks, Problems};
 
-use crate::args::{Args, ProgramCommand, WhenLive};
+use crate::args::{Args, ProgramCommand};
 use crate::assets::Assets;
 use crate::format::{FormatRun, RunEngines};
 use crate::input::InputSource;
 use crate::message::{OUTPUT, SIGNAL, USAGE, reason, tell, tell_problems};
 use crate::output::write_out;
 use crate::signal::Signals;
+use crate::terminal::WhenLive;
 use crate::watch::Watch;
 
 /// Records come and go by the hundred thousand: this takes a tenth off the time.

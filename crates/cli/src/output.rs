@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use streamfmt::Tail;
 
-use crate::live::{Screen, ScreenSize};
 use crate::message::{OK, OUTPUT, reason, tell};
+use crate::screen::{Screen, ScreenSize};
 use crate::signal::Signals;
 
 /// Text is passed on in pieces of about this size, so that memory stays bounded and a closed pipe is seen.

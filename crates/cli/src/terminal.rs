@@ -25,6 +25,18 @@ pub(crate) enum When {
     Never,
 }
 
+/// Whether what grows is shown while it does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WhenLive {
+    /// On a terminal; for programs each line is written once
+    #[default]
+    Auto,
+    /// On a terminal, and with --to json as updates
+    Always,
+    /// What is shown is whole
+    Never,
+}
+
 /// What was asked for.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct LookOptions<'a> {

@@ -7,7 +7,8 @@ use streamfmt::Engine;
 use streamfmt::core::pipeline::{LivePace, Pipeline, Update};
 use streamfmt::core::writer::json::write_update;
 
-use crate::args::{Args, WhenLive};
+use crate::args::Args;
+use crate::terminal::WhenLive;
 
 /// Whether updates are to be written in place of lines that are whole.
 pub(crate) fn are_wanted(args: &Args, engine: &Engine) -> bool {
