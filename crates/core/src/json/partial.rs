@@ -25,7 +25,7 @@ pub struct PartialJson {
     longest: usize,
     /// Bytes that were read.
     at: usize,
-    state: State,
+    state: ScanState,
     /// Of the containers that are open, outermost first, whether each is an object.
     open: BitStack,
     /// Up to here nothing is missing but the ends of the first `whole_depth` containers.
@@ -63,7 +63,7 @@ pub fn left_out(bytes: usize) -> String {
 
 /// What comes next.
 #[derive(Clone, Debug)]
-enum State {
+enum ScanState {
     /// A value, or the end of an array that has just begun.
     Value { may_end: bool },
     /// A key, or the end of an object that has just begun.
@@ -94,7 +94,7 @@ struct OpenString {
     /// Whether the first half of a surrogate pair awaits the second.
     has_half: bool,
     /// Places where it may be cut, near its end: they depend on the text alone.
-    marks: VecDeque<Mark>,
+    marks: VecDeque<CutPlace>,
     /// The last of them at which a line begins.
     line_mark: Option<usize>,
 }
@@ -112,7 +112,7 @@ enum Escape {
 
 /// A place in a string where it may be cut, and what is before it.
 #[derive(Clone, Copy, Debug)]
-struct Mark {
+struct CutPlace {
     at: usize,
     /// Whether a line begins there.
     is_line: bool,
@@ -124,7 +124,7 @@ struct Mark {
 struct LongString {
     start: usize,
     end: usize,
-    cut: Mark,
+    cut: CutPlace,
 }
 
 impl PartialJson {
@@ -133,7 +133,7 @@ impl PartialJson {
         Self {
             longest,
             at: 0,
-            state: State::Value { may_end: false },
+            state: ScanState::Value { may_end: false },
             open: BitStack::default(),
             whole: 0,
             whole_depth: 0,
@@ -146,12 +146,12 @@ impl PartialJson {
         let bytes = text.as_bytes();
         while let Some(&byte) = bytes.get(self.at) {
             match &mut self.state {
-                State::String(string) => match string.read(text, self.at, self.longest) {
+                ScanState::String(string) => match string.read(text, self.at, self.longest) {
                     Some(at) if at < bytes.len() => self.end_string(at),
                     Some(at) => self.at = at,
-                    None => self.state = State::Damaged,
+                    None => self.state = ScanState::Damaged,
                 },
-                State::Scalar { start } => {
+                ScanState::Scalar { start } => {
                     let is_end =
                         |byte: &u8| matches!(byte, b',' | b']' | b'}' | b' ' | b'\t' | b'\n' | b'\r');
                     let length = bytes[self.at..].iter().position(is_end);
@@ -160,11 +160,11 @@ impl PartialJson {
                         if is_scalar(&bytes[*start..self.at]) {
                             self.end_value();
                         } else {
-                            self.state = State::Damaged;
+                            self.state = ScanState::Damaged;
                         }
                     }
                 }
-                State::Damaged => self.at = bytes.len(),
+                ScanState::Damaged => self.at = bytes.len(),
                 _ if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') => self.at += 1,
                 _ => self.token(byte),
             }
@@ -173,7 +173,7 @@ impl PartialJson {
 
     /// Whether the value is whole. A number or a word by itself never is: it may go on.
     pub fn is_whole(&self) -> bool {
-        matches!(self.state, State::Next) && self.open.len() == 0
+        matches!(self.state, ScanState::Next) && self.open.len() == 0
     }
 
     /// What can be read by now of the text, which is the one that was read; `None` if that is nothing, no JSON, or more
@@ -182,12 +182,12 @@ impl PartialJson {
     /// Numbers are left out until something follows them, since they may go on; so are keys without a value.
     pub fn readable(&self, text: &str) -> Option<ReadableJson> {
         let string = match &self.state {
-            State::Damaged => return None,
-            State::String(string) if !string.is_key && self.open.len() <= MAX_DEPTH => Some(string),
+            ScanState::Damaged => return None,
+            ScanState::String(string) if !string.is_key && self.open.len() <= MAX_DEPTH => Some(string),
             _ => None,
         };
         let word_end = match self.state {
-            State::Scalar { start } if self.open.len() <= MAX_DEPTH => {
+            ScanState::Scalar { start } if self.open.len() <= MAX_DEPTH => {
                 matches!(&text[start..self.at], "true" | "false" | "null").then_some(self.at)
             }
             _ => None,
@@ -237,25 +237,26 @@ impl PartialJson {
         let start = self.at;
         self.at += 1;
         self.state = match (&self.state, byte) {
-            (State::Value { may_end: true }, b']') | (State::Key { may_end: true }, b'}') => {
+            (ScanState::Value { may_end: true }, b']') | (ScanState::Key { may_end: true }, b'}') => {
                 return self.end_container();
             }
-            (State::Value { .. }, b'{' | b'[') => return self.begin_container(byte == b'{'),
-            (State::Value { .. }, b'"') => State::String(OpenString::new(start, false)),
-            (State::Value { .. }, b'-' | b'0'..=b'9' | b't' | b'f' | b'n') => State::Scalar { start },
-            (State::Key { .. }, b'"') => State::String(OpenString::new(start, true)),
-            (State::Colon, b':') => State::Value { may_end: false },
-            (State::Next, b',') if is_object => State::Key { may_end: false },
-            (State::Next, b',') if self.open.len() > 0 => State::Value { may_end: false },
-            (State::Next, b'}') if is_object => return self.end_container(),
-            (State::Next, b']') if !is_object && self.open.len() > 0 => return self.end_container(),
-            _ => State::Damaged,
+            (ScanState::Value { .. }, b'{' | b'[') => return self.begin_container(byte == b'{'),
+            (ScanState::Value { .. }, b'"') => ScanState::String(OpenString::new(start, false)),
+            (ScanState::Value { .. }, b'-' | b'0'..=b'9' | b't' | b'f' | b'n') => ScanState::Scalar { start },
+            (ScanState::Key { .. }, b'"') => ScanState::String(OpenString::new(start, true)),
+            (ScanState::Colon, b':') => ScanState::Value { may_end: false },
+            (ScanState::Next, b',') if is_object => ScanState::Key { may_end: false },
+            (ScanState::Next, b',') if self.open.len() > 0 => ScanState::Value { may_end: false },
+            (ScanState::Next, b'}') if is_object => return self.end_container(),
+            (ScanState::Next, b']') if !is_object && self.open.len() > 0 => return self.end_container(),
+            _ => ScanState::Damaged,
         };
     }
 
     fn begin_container(&mut self, is_object: bool) {
         self.open.push(is_object);
-        self.state = if is_object { State::Key { may_end: true } } else { State::Value { may_end: true } };
+        self.state =
+            if is_object { ScanState::Key { may_end: true } } else { ScanState::Value { may_end: true } };
         // What is in others can be read once something is in them.
         if self.open.len() == 1 {
             (self.whole, self.whole_depth) = (self.at, 1);
@@ -269,7 +270,7 @@ impl PartialJson {
 
     /// A string has ended before the quote at `end`.
     fn end_string(&mut self, end: usize) {
-        let State::String(string) = std::mem::replace(&mut self.state, State::Colon) else { return };
+        let ScanState::String(string) = std::mem::replace(&mut self.state, ScanState::Colon) else { return };
         self.at = end + 1;
         if string.is_key {
             return;
@@ -282,7 +283,7 @@ impl PartialJson {
 
     /// A value has ended here.
     fn end_value(&mut self) {
-        self.state = State::Next;
+        self.state = ScanState::Next;
         if self.open.len() <= MAX_DEPTH {
             (self.whole, self.whole_depth) = (self.at, self.open.len());
         }
@@ -428,7 +429,7 @@ impl OpenString {
         if self.is_key {
             return;
         }
-        self.marks.push_back(Mark { at: self.readable, is_line, before: self.size });
+        self.marks.push_back(CutPlace { at: self.readable, is_line, before: self.size });
         let first = self.readable.saturating_sub(longest);
         while self.marks.front().is_some_and(|mark| mark.at < first) {
             self.marks.pop_front();
@@ -436,13 +437,13 @@ impl OpenString {
     }
 
     /// Where it is cut, if it is longer than this: where a line begins, if that is near.
-    fn cut(&self, longest: usize) -> Option<Mark> {
+    fn cut(&self, longest: usize) -> Option<CutPlace> {
         let first = self.readable.saturating_sub(longest);
         if first <= self.start + 1 {
             return None;
         }
         let mut marks = self.marks.iter().skip_while(|mark| mark.at < first);
-        let here = Mark { at: self.readable, is_line: false, before: self.size };
+        let here = CutPlace { at: self.readable, is_line: false, before: self.size };
         let mark = marks.next().copied().unwrap_or(here);
         let mut near = marks.take_while(|mark| mark.at <= first + step(longest));
         if mark.is_line { Some(mark) } else { near.find(|mark| mark.is_line).copied().or(Some(mark)) }
