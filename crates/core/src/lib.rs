@@ -8,6 +8,7 @@
 //!
 //! No files, sockets, environment, clock, threads or randomness: bytes and time are handed in.
 
+pub mod budget;
 pub mod clip;
 pub mod contract;
 pub mod dialect;

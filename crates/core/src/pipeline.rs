@@ -24,6 +24,7 @@ mod write;
 use std::fmt::{self, Write};
 use std::ops::ControlFlow;
 
+use crate::budget::Budget;
 use crate::dialect::DialectPlugin;
 use crate::formatter::Formatter;
 use crate::frame::{Frame, Framer};
@@ -114,6 +115,8 @@ pub struct Setup {
     pub dialect_plugins: Vec<DialectPlugin>,
     /// Lines longer than this are told, not read. In bytes; see [`crate::frame::MAX_LINE`].
     pub max_line: usize,
+    /// How much of the session is kept at a time.
+    pub budget: Budget,
     /// The user's choices.
     pub profile: Profile,
     /// What comes out.
@@ -258,6 +261,7 @@ impl Pipeline {
             dialect,
             dialect_plugins,
             max_line,
+            budget,
             profile,
             output,
             is_whole,
@@ -267,16 +271,16 @@ impl Pipeline {
             mut is_thread_bound,
             also,
         } = setup;
-        let (stage, writer) = FormatStage::new(profile, output, is_whole || shows_open, 0);
-        let mut session_stage = SessionStage::new(stage, settle, dialect.as_deref());
+        let (stage, writer) = FormatStage::new(profile, output, is_whole || shows_open, 0, budget);
+        let mut session_stage = SessionStage::new(stage, settle, dialect.as_deref(), budget);
         let mut write_stage = WriteStage::new(writer);
         for (number, sink) in (1..).zip(also) {
-            let (stage, writer) = FormatStage::new(sink.profile, sink.output, is_whole, number);
+            let (stage, writer) = FormatStage::new(sink.profile, sink.output, is_whole, number, budget);
             session_stage.add(stage, sink.settle, dialect.as_deref());
             write_stage.add(writer, sink.take);
             is_thread_bound |= sink.is_thread_bound;
         }
-        let decode_stage = DecodeStage::new(dialect.as_deref(), dialect_plugins, max_line, subagents);
+        let decode_stage = DecodeStage::new(dialect.as_deref(), dialect_plugins, max_line, subagents, budget);
         let stages = LineStages {
             session_stage,
             reader: decode_stage.reader(),

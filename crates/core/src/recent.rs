@@ -8,30 +8,23 @@ use foldhash::fast::FixedState;
 
 type Generation<V> = HashMap<u64, V, FixedState>;
 
-/// Values by hashes: those that were added last, at least `OLDER * MOST` of them. When a generation of `MOST` is full, the
+/// Values by hashes: those that were added last, at least `OLDER` generations of them. When a generation is full, the
 /// oldest one is forgotten whole: taking out the oldest values alone would move all others.
-///
-/// `MOST` must be seven eighths of a power of two, which is what a table takes before it grows: anything else doesn't compile.
 #[derive(Debug)]
-pub(crate) struct Recent<V, const MOST: usize, const OLDER: usize> {
+pub(crate) struct Recent<V, const OLDER: usize> {
+    /// Values of a generation: seven eighths of a power of two, which is what a table takes before it grows.
+    most: usize,
     newest: Generation<V>,
     /// From the newest to the oldest.
     older: [Generation<V>; OLDER],
 }
 
-impl<V, const MOST: usize, const OLDER: usize> Default for Recent<V, MOST, OLDER> {
-    fn default() -> Self {
-        Self { newest: Generation::default(), older: array::from_fn(|_| Generation::default()) }
+impl<V, const OLDER: usize> Recent<V, OLDER> {
+    /// Remembers at least the last `count` values.
+    pub(crate) fn of(count: usize) -> Self {
+        let most = 7 * count.div_ceil(OLDER).div_ceil(7).next_power_of_two();
+        Self { most, newest: Generation::default(), older: array::from_fn(|_| Generation::default()) }
     }
-}
-
-impl<V, const MOST: usize, const OLDER: usize> Recent<V, MOST, OLDER> {
-    /// Where there are so many values there will be more, and the table takes all its room. To grow by and by would touch twice
-    /// the memory.
-    const FEW: usize = {
-        assert!(MOST.is_multiple_of(7) && (MOST / 7).is_power_of_two(), "a table would grow beyond its room");
-        MOST / 8
-    };
 
     /// The value that was added under `key`, while it is known.
     pub(crate) fn get(&self, key: u64) -> Option<&V> {
@@ -51,13 +44,15 @@ impl<V, const MOST: usize, const OLDER: usize> Recent<V, MOST, OLDER> {
             return self.older[generation].get(&key);
         }
         let count = self.newest.len();
-        if count == Self::FEW {
-            self.newest.reserve(MOST - count);
-        } else if count >= MOST && !self.newest.contains_key(&key) {
+        // Where there are so many values there will be more, and the table takes all its room. To grow by and by would touch twice
+        // the memory.
+        if count == self.most / 8 {
+            self.newest.reserve(self.most - count);
+        } else if count >= self.most && !self.newest.contains_key(&key) {
             self.older.rotate_right(1);
             std::mem::swap(&mut self.newest, &mut self.older[0]);
             self.newest.clear();
-            self.newest.reserve(MOST);
+            self.newest.reserve(self.most);
         }
         match self.newest.entry(key) {
             Entry::Occupied(known) => Some(known.into_mut()),
@@ -74,10 +69,11 @@ mod tests {
     use super::*;
 
     /// Adds far more values than are kept.
-    fn keeps_the_last<const MOST: usize, const OLDER: usize>() {
-        let (most, older) = (MOST as u64, OLDER as u64);
+    fn keeps_the_last<const OLDER: usize>(most: usize) {
+        let mut recent = Recent::<u64, OLDER>::of(most * OLDER);
+        assert_eq!(recent.most, most);
+        let (table, most, older) = (most, most as u64, OLDER as u64);
         let count = 3 * (older + 1) * most + most / 2;
-        let mut recent = Recent::<u64, MOST, OLDER>::default();
         for key in 0..count {
             assert!(recent.add(key, || 2 * key).is_none());
             assert_eq!(recent.add(key, || 0), Some(&(2 * key)), "added again");
@@ -90,15 +86,15 @@ mod tests {
             assert_eq!(recent.add(key, || 0), Some(&7));
         }
         let kept: usize = recent.older.iter().map(Generation::len).sum();
-        assert!(recent.newest.len() + kept <= (OLDER + 1) * MOST);
+        assert!(recent.newest.len() + kept <= (OLDER + 1) * table);
         let all = std::iter::once(&recent.newest).chain(&recent.older);
-        assert!(all.map(Generation::capacity).all(|capacity| capacity <= MOST), "a table has grown");
+        assert!(all.map(Generation::capacity).all(|capacity| capacity <= table), "a table has grown");
     }
 
     #[test]
     fn the_last_values_are_known_and_the_oldest_are_not() {
-        keeps_the_last::<56, 3>();
-        keeps_the_last::<7_168, 1>();
-        keeps_the_last::<28_672, 3>();
+        keeps_the_last::<3>(56);
+        keeps_the_last::<1>(7_168);
+        keeps_the_last::<3>(28_672);
     }
 }

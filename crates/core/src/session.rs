@@ -15,6 +15,7 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use indexmap::IndexMap;
 
+use crate::budget::Budget;
 use crate::event::{Event, Usage};
 use crate::hash::{Trimmed, TrimmedHasher, hash};
 use crate::item::{Action, Content, Fact, FactRef, GrowingInput, Id, Item, Kind, Status};
@@ -26,14 +27,8 @@ pub use crate::event::Facts;
 use calls::OpenCalls;
 use seen_items::{Seen, SeenItems};
 
-/// Bytes that open items may grow to together.
-const MAX_OPEN_BYTES: usize = 64 << 20;
-/// Items that may grow at the same time.
-const MAX_OPEN: usize = 256;
 /// Bytes, as they are written in JSON, of a field of an input that is being written: of a longer one formatters get the end.
 pub const MAX_GROWING_FIELD: usize = 16 << 10;
-/// Calls inside which items were seen: their places and depths are remembered.
-const MAX_PARENTS: usize = 4_096;
 /// Replies that an outcome may still repeat.
 const MAX_REPLIES: usize = 64;
 /// Messages whose usage may still be corrected.
@@ -71,6 +66,7 @@ struct CallScope {
 /// All items so far, and the facts of the run.
 #[derive(Debug, Default)]
 pub struct Session {
+    budget: Budget,
     facts: Facts,
     usage: Usage,
     /// What was used when the last outcome came.
@@ -101,6 +97,13 @@ pub struct Session {
 }
 
 impl Session {
+    /// A session at its beginning, of which so much is kept at a time.
+    pub fn new(budget: Budget) -> Self {
+        let budget = budget.at_least();
+        let (calls, seen) = (OpenCalls::new(budget), SeenItems::new(budget.ids));
+        Self { budget, calls, seen, ..Self::default() }
+    }
+
     /// What is known of the run.
     pub fn facts(&self) -> &Facts {
         &self.facts
@@ -233,7 +236,7 @@ impl Session {
         }
         if self.seen.knows(item.id.hash()) {
             // It was seen whole already: what streams now is the same again, and so is the whole that may follow.
-            if self.again.len() >= MAX_OPEN {
+            if self.again.len() >= self.budget.open_items {
                 self.again.shift_remove_index(0);
             }
             if self.again.insert(item.id.clone(), ()).is_none() {
@@ -241,7 +244,7 @@ impl Session {
             }
             return;
         }
-        if self.open.len() >= MAX_OPEN {
+        if self.open.len() >= self.budget.open_items {
             let oldest = self.open.first().map(|(id, _)| id.clone());
             if let Some(oldest) = oldest.and_then(|id| self.take_open(&id)) {
                 self.close(oldest, Status::Cancelled, each);
@@ -284,7 +287,7 @@ impl Session {
 
     /// Parts the longest open items while they are too long together.
     fn bound(&mut self, each: &mut impl FnMut(&mut Self, SessionChange<'_>)) {
-        while self.open_bytes > MAX_OPEN_BYTES {
+        while self.open_bytes > self.budget.open_bytes {
             self.part_longest(each);
         }
     }
@@ -513,8 +516,9 @@ impl Session {
 
     /// Makes room for one more parent, if there are too many.
     fn forget_insides(&mut self) {
-        if self.inside.len() >= MAX_PARENTS {
-            let forgotten = self.inside.drain(..MAX_PARENTS / 2).map(|(_, inside)| inside.places);
+        let most = self.budget.parents;
+        if self.inside.len() >= most {
+            let forgotten = self.inside.drain(..most / 2).map(|(_, inside)| inside.places);
             self.first_place = forgotten.fold(self.first_place, u32::max);
         }
     }

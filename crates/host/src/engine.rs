@@ -14,6 +14,7 @@ mod plugins;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use streamfmt_core::budget::Budget;
 use streamfmt_core::formatter::Formatter;
 use streamfmt_core::pipeline::{Output, Settle, Settled, Setup, Sink};
 use streamfmt_core::profile::{Ci, Limits, Profile};
@@ -57,6 +58,7 @@ pub struct Engine {
     inline_plugin_errors: bool,
     /// Whether entries are given as updates, whatever the writer.
     gives_updates: bool,
+    budget: Budget,
     journal: Journal,
     folders: Option<Folders>,
     config: Arc<Config>,
@@ -94,6 +96,7 @@ impl Engine {
             dialect: self.dialect.clone(),
             dialect_plugins: plugins.dialects().into_iter().chain(self.additions.dialects()).collect(),
             max_line: self.settings.max_line,
+            budget: self.budget,
             profile,
             output,
             is_whole: false,

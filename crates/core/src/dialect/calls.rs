@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::budget::Budget;
 use crate::item::{Deed, Id, Item};
 use crate::recent::Recent;
 
-/// Calls of one generation: as many as a table of 8,192 places takes. The one before it is kept, too.
+/// Calls that are known at most: as many as a table of 8,192 places takes.
 const MAX_CALLS: usize = 7_168;
 /// Longest name of a tool that is remembered, in bytes.
 const MAX_NAME: usize = 1_024;
@@ -20,10 +21,14 @@ pub(super) enum CallState {
 }
 
 /// The calls that were made last, by the hashes of their ids.
-#[derive(Default)]
-pub(super) struct Calls(Recent<CallState, MAX_CALLS, 1>);
+pub(super) struct Calls(Recent<CallState, 1>);
 
 impl Calls {
+    /// Knows at least the last calls, as many as the budget says.
+    pub(super) fn new(budget: Budget) -> Self {
+        Self(Recent::of(budget.lines.min(MAX_CALLS)))
+    }
+
     /// A call was made. One that is known already stays as it is.
     pub(super) fn made(&mut self, call: &Item) {
         self.0.add(call.id.hash(), || {
@@ -61,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_call_is_awaited_until_its_result_comes_and_forgotten_after_many_others() {
-        let mut calls = Calls::default();
+        let mut calls = Calls::new(Budget::default());
         calls.made(&call(0));
         let id = call(0).id;
         assert!(calls.awaits(&id));

@@ -14,6 +14,7 @@ mod tool;
 
 use std::sync::Arc;
 
+use crate::budget::Budget;
 use crate::event::Event;
 use crate::item::{Id, Item};
 use crate::json::{Record, Value};
@@ -30,8 +31,8 @@ pub struct Dialect {
     pub name: &'static str,
     /// Whether a value is one of its events.
     pub claim: fn(Value<'_>) -> bool,
-    /// A decoder at the start of an input.
-    pub decoder: fn() -> Box<dyn Decoder>,
+    /// A decoder at the start of an input, which remembers as much as the budget says.
+    pub decoder: fn(Budget) -> Box<dyn Decoder>,
     /// Reads what an event says by itself, for the decoder; `None`: all of decoding is the decoder's.
     pub pure: Option<fn(Value<'_>) -> TypedRecord>,
     /// The product's own tools, as far as they are known. A stream may have others.
@@ -91,7 +92,7 @@ pub const DIALECTS: &[Dialect] = &[
     Dialect {
         name: "claude",
         claim: claude::claim,
-        decoder: || Box::new(claude::Claude::default()),
+        decoder: |budget| Box::new(claude::Claude::new(budget)),
         pure: Some(|value| TypedRecord(TypedKind::Claude(claude::Envelope::of(value)))),
         tools: &claude::tools::TOOLS,
         tool: claude::tools::find,
@@ -102,7 +103,7 @@ pub const DIALECTS: &[Dialect] = &[
     Dialect {
         name: "codex",
         claim: codex::claim,
-        decoder: || Box::new(codex::Codex::default()),
+        decoder: |budget| Box::new(codex::Codex::new(budget)),
         pure: None,
         tools: &codex::tools::TOOLS,
         tool: codex::tools::find,

@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::budget::Budget;
 use crate::dialect::{self, CLAIM, Decoder, Dialect, DialectPlugin, Input, TypedRecord};
 use crate::event::Event;
 use crate::frame::{Frame, Framer};
@@ -111,6 +112,7 @@ impl From<&Dialect> for ChosenDialect {
 /// From lines to events: makes steps of the lines of one input.
 pub struct DecodeStage {
     max_line: usize,
+    budget: Budget,
     reader: LineReader,
     /// The dialect, and its decoder.
     dialect: Option<(ChosenDialect, Box<dyn Decoder>)>,
@@ -128,13 +130,15 @@ pub struct DecodeStage {
 }
 
 impl DecodeStage {
-    /// The stage at the start of an input. `dialect`, `dialect_plugins`, `max_line`, `subagents`: see [`super::Setup`].
+    /// The stage at the start of an input. `dialect`, `dialect_plugins`, `max_line`, `subagents`, `budget`: see [`super::Setup`].
     pub(super) fn new(
         dialect: Option<&str>,
         mut dialect_plugins: Vec<DialectPlugin>,
         max_line: usize,
         subagents: Option<Subagents>,
+        budget: Budget,
     ) -> Self {
+        let budget = budget.at_least();
         let plugin = dialect_plugins.iter().rposition(|plugin| Some(&*plugin.name) == dialect);
         let known = dialect.and_then(dialect::find);
         let reader = LineReader::default();
@@ -142,11 +146,12 @@ impl DecodeStage {
             (Some(DialectPlugin { name, decoder }), _) => {
                 Some((ChosenDialect { name, claim: None }, decoder))
             }
-            (None, Some(known)) => Some(speak(known, &reader)),
+            (None, Some(known)) => Some(speak(known, &reader, budget)),
             (None, None) => None,
         };
         Self {
             max_line,
+            budget,
             reader,
             dialect,
             dialect_plugins,
@@ -227,7 +232,7 @@ impl DecodeStage {
                 return Some((ChosenDialect { name, claim: None }, decoder));
             }
         }
-        known.map(|known| speak(known, &self.reader))
+        known.map(|known| speak(known, &self.reader, self.budget))
     }
 
     /// Keeps a line until a dialect claims one, within bounds.
@@ -379,9 +384,9 @@ impl DecodeStage {
 }
 
 /// A row of the table as the dialect of an input, whose lines `reader` reads.
-fn speak(known: &'static Dialect, reader: &LineReader) -> (ChosenDialect, Box<dyn Decoder>) {
+fn speak(known: &'static Dialect, reader: &LineReader, budget: Budget) -> (ChosenDialect, Box<dyn Decoder>) {
     reader.set_dialect(known);
-    (known.into(), (known.decoder)())
+    (known.into(), (known.decoder)(budget))
 }
 
 /// A line that is no record, or one that no dialect knows.

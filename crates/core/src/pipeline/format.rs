@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use crate::budget::Budget;
 use crate::clip::{clip, fold};
 use crate::dialect::tool_name;
 use crate::entry::{Block, Entry, Figures, Line, View};
@@ -105,6 +106,7 @@ impl FormatStage {
         output: Output,
         is_whole: bool,
         number: usize,
+        budget: Budget,
     ) -> (Self, Option<Box<dyn Writer>>) {
         let (output_kind, formatters, writer) = OutputKind::of(output);
         let stage = Self {
@@ -123,7 +125,7 @@ impl FormatStage {
             failures: BTreeSet::new(),
             has_met: false,
             growing_texts: GrowingTexts::default(),
-            updates: PendingUpdates::new(4_096, 4 << 20),
+            updates: PendingUpdates::new(budget.calls, budget.call_bytes),
         };
         (stage, writer)
     }

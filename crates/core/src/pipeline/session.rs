@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::iter;
 use std::sync::Arc;
 
+use crate::budget::Budget;
 use crate::event::Event;
 use crate::item::Fact;
 use crate::report;
@@ -45,9 +46,14 @@ struct HeldStart {
 
 impl SessionStage {
     /// `stage` formats for the main output. `dialect`: its name, if it was decided on from outside.
-    pub(super) fn new(stage: FormatStage, settle: Option<Settle>, dialect: Option<&str>) -> Self {
+    pub(super) fn new(
+        stage: FormatStage,
+        settle: Option<Settle>,
+        dialect: Option<&str>,
+        budget: Budget,
+    ) -> Self {
         let mut session_stage =
-            Self { session: Session::default(), stage, others: Vec::new(), held_start: None, line: 0 };
+            Self { session: Session::new(budget), stage, others: Vec::new(), held_start: None, line: 0 };
         session_stage.hold_start(0, settle, dialect);
         session_stage
     }

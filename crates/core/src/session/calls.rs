@@ -3,17 +3,14 @@
 use std::collections::VecDeque;
 use std::fmt::Write;
 
+use crate::budget::Budget;
 use crate::item::{Action, Content, Does, Fact, Id, Item, Kind};
 use crate::session::Map;
 
-/// Calls that are remembered while their results are awaited.
-const MAX_CALLS: usize = 4_096;
-/// Bytes of records that the remembered calls may hold together.
-const MAX_CALL_BYTES: usize = 4 << 20;
-/// Answered calls that are remembered since their sub-agents may go on.
-const MAX_STARTED: usize = 64;
-/// Bytes of records that those may hold together.
-const MAX_STARTED_BYTES: usize = 1 << 20;
+/// Of answered calls, so many times fewer are remembered, since their sub-agents may go on.
+const FEWER_STARTED: usize = 64;
+/// The records of those hold so many times fewer bytes together.
+const FEWER_STARTED_BYTES: usize = 4;
 /// Longest name of a tool or session that is remembered with a call, in bytes.
 const MAX_NAME: usize = 1_024;
 /// Open calls that are listed at the end.
@@ -22,6 +19,7 @@ const LISTED_CALLS: usize = 20;
 /// Calls whose results are awaited, each remembered until it has come. Of too many the older ones are only counted.
 #[derive(Debug, Default)]
 pub(super) struct OpenCalls {
+    budget: Budget,
     calls: Map<Id, OpenCall>,
     /// Bytes of their records.
     bytes: usize,
@@ -43,6 +41,11 @@ struct OpenCall {
 }
 
 impl OpenCalls {
+    /// Remembers so many.
+    pub(super) fn new(budget: Budget) -> Self {
+        Self { budget, ..Self::default() }
+    }
+
     /// A call, while it is remembered.
     pub(super) fn get(&self, id: &Id) -> Option<&Item> {
         let started = || self.started.iter().rev().find(|call| call.item.id == *id);
@@ -69,7 +72,7 @@ impl OpenCalls {
         // A name that no one would read is not worth its memory.
         kept.tool = kept.tool.filter(|tool| tool.len() <= MAX_NAME);
         kept.session = kept.session.filter(|session| session.len() <= MAX_NAME);
-        let bytes = if bytes > MAX_CALL_BYTES / 4 {
+        let bytes = if bytes > self.budget.call_bytes / 4 {
             // Its result will be told without its input.
             kept.input = None;
             kept.record = None;
@@ -88,7 +91,7 @@ impl OpenCalls {
         {
             self.bytes -= before.bytes;
         }
-        if self.calls.len() > MAX_CALLS || self.bytes > MAX_CALL_BYTES {
+        if self.calls.len() > self.budget.calls || self.bytes > self.budget.call_bytes {
             self.forget();
         }
     }
@@ -102,7 +105,10 @@ impl OpenCalls {
         }
         self.started_bytes += call.bytes;
         self.started.push_back(call);
-        while self.started.len() > MAX_STARTED || self.started_bytes > MAX_STARTED_BYTES {
+        let Budget { calls, call_bytes, .. } = self.budget;
+        while self.started.len() > calls.div_ceil(FEWER_STARTED)
+            || self.started_bytes > call_bytes / FEWER_STARTED_BYTES
+        {
             self.started_bytes -= self.started.pop_front().map_or(0, |oldest| oldest.bytes);
         }
     }

@@ -1,16 +1,20 @@
 //! Which items were seen already, as far back as there is memory for it.
 
+use crate::budget::Budget;
 use crate::recent::Recent;
 
-/// Items of one generation: as many as a table of 32,768 places takes before it grows. Small tables stay in a
-/// processor's cache.
-const MAX_ITEMS: usize = 28_672;
-/// Full generations that are kept: 86,016 items, of the 65,536 that must be known.
+/// Full generations that are kept. Small tables stay in a processor's cache: by default they have 32,768 places.
 const OLDER: usize = 3;
 
 /// Hashes of ids, each with the hash of the text that it came with.
-#[derive(Debug, Default)]
-pub(super) struct SeenItems(Recent<u64, MAX_ITEMS, OLDER>);
+#[derive(Debug)]
+pub(super) struct SeenItems(Recent<u64, OLDER>);
+
+impl Default for SeenItems {
+    fn default() -> Self {
+        Self::new(Budget::default().ids)
+    }
+}
 
 /// What is known of an item.
 pub(super) enum Seen {
@@ -23,6 +27,11 @@ pub(super) enum Seen {
 }
 
 impl SeenItems {
+    /// Knows at least the last `ids` items.
+    pub(super) fn new(ids: usize) -> Self {
+        Self(Recent::of(ids))
+    }
+
     /// Whether an item of this id was seen.
     pub(super) fn knows(&self, id: u64) -> bool {
         self.0.get(id).is_some()

@@ -77,7 +77,7 @@ fn an_item_that_turns_out_to_be_inside_of_a_call_has_a_place_there() {
 
 #[test]
 fn the_rest_of_an_item_that_is_parted_has_a_place_of_its_own() {
-    let text = "x".repeat(MAX_OPEN_BYTES / 2 + 1);
+    let text = "x".repeat(Budget::default().open_bytes / 2 + 1);
     let append = || Event::Append { id: "a".into(), text: text.clone() };
     let (items, _) = completed(vec![
         Event::Open(item("a", Kind::Reply, None)),
@@ -92,7 +92,7 @@ fn the_rest_of_an_item_that_is_parted_has_a_place_of_its_own() {
 #[test]
 fn places_go_on_inside_of_a_call_that_was_forgotten() {
     let one_each = |name: &str| {
-        let items = (0..=MAX_PARENTS)
+        let items = (0..=Budget::default().parents)
             .map(|call| item(&format!("{name}-{call}"), Kind::Reply, Some(&format!("call-{call}"))));
         items.map(Event::Put).collect::<Vec<_>>()
     };

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use streamfmt_core::budget::Budget;
 use streamfmt_core::dialect::{self, DIALECTS};
 use streamfmt_core::profile::{Ci, Selector};
 use streamfmt_core::redact::Redaction;
@@ -64,6 +65,7 @@ pub struct Builder {
     plugins: Vec<PluginRequest>,
     tools: Vec<ToolRule>,
     inline_plugin_errors: bool,
+    budget: Budget,
     looks: Looks,
     keep: Option<KeepPicture>,
     folders: Option<Folders>,
@@ -224,6 +226,21 @@ impl Builder {
     #[must_use]
     pub fn inline_plugin_errors(mut self, on: bool) -> Self {
         self.inline_plugin_errors = on;
+        self
+    }
+
+    /// How much of a session is kept at a time. A host of many sessions may choose less than the default:
+    ///
+    /// ```
+    /// use streamfmt::{Engine, core::budget::Budget};
+    ///
+    /// let budget = Budget { open_bytes: 1 << 20, ids: 10_000, ..Budget::default() };
+    /// let engine = Engine::builder().budget(budget).build()?;
+    /// # Ok::<(), streamfmt::Problems>(())
+    /// ```
+    #[must_use]
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
         self
     }
 
@@ -451,6 +468,7 @@ impl Builder {
             plugins,
             inline_plugin_errors: self.inline_plugin_errors,
             gives_updates: false,
+            budget: self.budget,
             journal: begun.journal.clone(),
             folders: self.folders.clone(),
             config: Arc::clone(begun.config),

@@ -7,24 +7,24 @@ use std::ops::Range;
 
 use indexmap::map::Entry;
 
+use crate::budget::Budget;
 use crate::event::Event;
 use crate::hash::hash;
 use crate::item::Id;
 use crate::json::{Str, Value};
 use crate::session::Map;
 
-/// Lines whose items may still be taken back.
-const MAX_LINES: usize = 8_192;
 /// Lines behind which all the room is taken that may be needed, rather than grow by and by.
 const FEW_LINES: usize = 896;
 /// Bytes of the ids of a line, most often.
 const USUAL_IDS: usize = 40;
-/// Bytes of the ids of those items.
-const MAX_BYTES: usize = 4 << 20;
 
 /// What is remembered of the lines that were read.
-#[derive(Default)]
 pub(super) struct ItemsByLine {
+    /// Lines whose items may still be taken back.
+    most: usize,
+    /// Bytes of the ids of those items.
+    most_bytes: usize,
     /// Hash of a line's uuid → the line.
     lines: Map<u64, LineItems>,
     ids: String,
@@ -40,6 +40,12 @@ struct LineItems {
 }
 
 impl ItemsByLine {
+    /// Remembers as many as the budget says.
+    pub(super) fn new(budget: Budget) -> Self {
+        let (lines, ids) = (Map::default(), String::new());
+        Self { most: budget.lines, most_bytes: budget.line_bytes, lines, ids, forgotten: 0 }
+    }
+
     /// Whether a line of this uuid was remembered, whatever it said.
     pub(super) fn knows(&self, uuid: Str<'_>) -> bool {
         self.lines.contains_key(&hash(uuid.raw()))
@@ -48,9 +54,9 @@ impl ItemsByLine {
     /// Remembers what a line made: the items of `events`. `message` tells its message from others. True: the very same
     /// line was seen before.
     pub(super) fn remember(&mut self, uuid: Str<'_>, message: u64, events: &[Event]) -> bool {
-        if self.lines.len() == FEW_LINES {
-            self.lines.reserve(MAX_LINES + 1 - FEW_LINES);
-            self.ids.reserve(MAX_LINES * USUAL_IDS);
+        if self.lines.len() == FEW_LINES && self.most > FEW_LINES {
+            self.lines.reserve(self.most + 1 - FEW_LINES);
+            self.ids.reserve((self.most * USUAL_IDS).min(self.most_bytes));
         }
         let place = self.lines.entry(hash(uuid.raw()));
         if let Entry::Occupied(known) = &place
@@ -66,7 +72,7 @@ impl ItemsByLine {
         }
         let ids = start..self.forgotten + self.ids.len();
         place.insert_entry(LineItems { message, ids });
-        if self.lines.len() > MAX_LINES || self.ids.len() > MAX_BYTES {
+        if self.lines.len() > self.most || self.ids.len() > self.most_bytes {
             self.forget_older_half();
         }
         false
@@ -127,7 +133,7 @@ mod tests {
         let [one, two]: [Str<'_>; 2] =
             uuids.items().filter_map(Value::str).take(2).collect::<Vec<_>>().try_into().unwrap();
         let long = "é".repeat(250);
-        let mut items = ItemsByLine::default();
+        let mut items = ItemsByLine::new(Budget::default());
         assert!(!items.remember(one, 0, &[put("a"), put("")]));
         assert!(items.remember(one, 0, &[put("a")]));
         assert!(!items.remember(two, 1, &[put(&long)]));
@@ -138,7 +144,7 @@ mod tests {
 
     #[test]
     fn older_lines_are_forgotten_with_what_they_made() {
-        let many = format!("[{}]", vec![r#""u""#; 3 * MAX_LINES].join(","));
+        let many = format!("[{}]", vec![r#""u""#; 3 * Budget::default().lines].join(","));
         let numbered: String = many
             .split("\"u\"")
             .enumerate()
@@ -148,13 +154,15 @@ mod tests {
             })
             .collect();
         let record = Record::from_line(numbered).unwrap();
-        let mut items = ItemsByLine::default();
+        let mut items = ItemsByLine::new(Budget::default());
         let uuids = || record.root().items().filter_map(Value::str);
         for uuid in uuids() {
             items.remember(uuid, 0, &[put(uuid.raw())]);
         }
         let last = uuids().last().unwrap();
-        assert!(items.lines.len() <= MAX_LINES && items.ids.len() < MAX_LINES * 8);
+        assert!(
+            items.lines.len() <= Budget::default().lines && items.ids.len() < Budget::default().lines * 8
+        );
         assert!(items.knows(last) && uuids().next().is_some_and(|first| !items.knows(first)));
         let taken = items.take(record.root());
         assert_eq!(taken.len(), items.lines.len());

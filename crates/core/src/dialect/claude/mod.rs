@@ -22,6 +22,7 @@ pub(super) mod wrapped;
 
 use std::sync::Arc;
 
+use crate::budget::Budget;
 use crate::dialect::calls::Calls;
 use crate::dialect::facts::{copy, leveled, minor};
 use crate::dialect::item_builder::{ItemBuilder, not_an_event};
@@ -72,7 +73,6 @@ pub(super) fn claim(value: Value<'_>) -> bool {
 }
 
 /// The decoder: what must be remembered from line to line.
-#[derive(Default)]
 pub(super) struct Claude {
     threads: Threads,
     calls: Calls,
@@ -86,6 +86,23 @@ pub(super) struct Claude {
     known: AnnouncedFacts,
     /// The last totals of a history file.
     totals: Option<Item>,
+}
+
+impl Claude {
+    /// A decoder that remembers as much as the budget says.
+    pub(super) fn new(budget: Budget) -> Self {
+        Self {
+            threads: Threads::new(budget),
+            calls: Calls::new(budget),
+            sidechains: Sidechains::new(budget),
+            items_by_line: ItemsByLine::new(budget),
+            session: None,
+            tool: None,
+            counted: None,
+            known: AnnouncedFacts::default(),
+            totals: None,
+        }
+    }
 }
 
 #[derive(Default)]

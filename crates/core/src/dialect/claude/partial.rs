@@ -7,6 +7,7 @@
 
 use smallvec::SmallVec;
 
+use crate::budget::Budget;
 use crate::event::Event;
 use crate::item::{Fact, Id, Kind, Status};
 use crate::json::{Str, Value};
@@ -15,9 +16,9 @@ use crate::session::Map;
 use super::message::usage_of;
 use super::{Claude, ClaudeItemBuilder};
 
-/// Threads (the main one and sub-agents) whose current message is remembered.
+/// Threads (the main one and sub-agents) whose current message is remembered at most.
 const MAX_THREADS: usize = 256;
-/// Messages whose blocks may come again.
+/// Messages whose blocks may come again, at most.
 const MAX_MESSAGES: usize = 4_096;
 /// Messages behind which all the room is taken that may be needed, rather than grow by and by.
 const FEW_MESSAGES: usize = 448;
@@ -84,8 +85,11 @@ struct CurrentMessage {
 }
 
 /// What is remembered of messages.
-#[derive(Default)]
 pub(super) struct Threads {
+    /// Threads whose current message is remembered.
+    most: usize,
+    /// Messages whose blocks may come again.
+    most_messages: usize,
     /// By what stands for the thread: see [`thread`].
     current: Map<u64, CurrentMessage>,
     /// Something was streamed since all messages were settled.
@@ -95,6 +99,17 @@ pub(super) struct Threads {
 }
 
 impl Threads {
+    /// Remembers as many as the budget says.
+    pub(super) fn new(budget: Budget) -> Self {
+        Self {
+            most: budget.open_items.min(MAX_THREADS),
+            most_messages: budget.lines.min(MAX_MESSAGES),
+            current: Map::default(),
+            has_streamed: false,
+            blocks: Map::default(),
+        }
+    }
+
     /// A message begins, or goes on. If it is another than the thread was at, that one is settled.
     pub(super) fn begin(&mut self, parent: Option<&Id>, message: &Id, out: &mut Vec<Event>) {
         let is_replay = || self.blocks.contains_key(&message.hash());
@@ -106,7 +121,7 @@ impl Threads {
             return;
         }
         let current = CurrentMessage::at(message.clone(), is_replay());
-        if self.current.len() >= MAX_THREADS
+        if self.current.len() >= self.most
             && let Some((_, mut oldest)) = self.current.shift_remove_index(0)
         {
             // Nobody gave it up: what has come of it is told.
@@ -166,10 +181,10 @@ impl Threads {
     }
 
     fn blocks_of(&mut self, message: &Id) -> &mut Hashes {
-        match self.blocks.len() {
-            FEW_MESSAGES => self.blocks.reserve(MAX_MESSAGES - FEW_MESSAGES),
-            MAX_MESSAGES.. => drop(self.blocks.drain(..MAX_MESSAGES / 2)),
-            _ => {}
+        if self.blocks.len() >= self.most_messages {
+            self.blocks.drain(..self.most_messages / 2);
+        } else if self.blocks.len() == FEW_MESSAGES {
+            self.blocks.reserve(self.most_messages - FEW_MESSAGES);
         }
         self.blocks.entry(message.hash()).or_default()
     }

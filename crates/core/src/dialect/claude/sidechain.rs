@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use crate::budget::Budget;
 use crate::dialect::{Beginning, SideFiles};
 use crate::hash::hash;
 use crate::item::{Action, Id};
@@ -45,12 +46,10 @@ fn prompt(message: Value<'_>) -> Option<Cow<'_, str>> {
     content.decode().or_else(|| content.items().next()?.get("text")?.decode())
 }
 
-/// Sidechain lines that others may still hang on.
-const MAX_LINES: usize = 8_192;
-
 /// What is remembered of sidechains.
-#[derive(Default)]
 pub(super) struct Sidechains {
+    /// Sidechain lines that others may still hang on, and prompts.
+    most: usize,
     /// Hash of a line's uuid, or of an agent's id → its call.
     calls: Map<u64, Id>,
     /// Prompts of the calls that may start a sub-agent: hash → call.
@@ -60,14 +59,19 @@ pub(super) struct Sidechains {
 }
 
 impl Sidechains {
+    /// Remembers as many as the budget says.
+    pub(super) fn new(budget: Budget) -> Self {
+        Self { most: budget.lines, calls: Map::default(), prompts: Map::default(), alone: None }
+    }
+
     /// Remembers a call that may start a sub-agent.
     pub(super) fn called(&mut self, id: &Id, action: Action, input: Value<'_>) {
         if action != Action::Delegate {
             return;
         }
         if let Some(prompt) = input.get("prompt").and_then(Value::decode) {
-            if self.prompts.len() >= MAX_LINES {
-                self.prompts.drain(..MAX_LINES / 2);
+            if self.prompts.len() >= self.most {
+                self.prompts.drain(..self.most / 2);
             }
             self.prompts.insert(hash(prompt.trim()), id.clone());
         }
@@ -90,8 +94,8 @@ impl Sidechains {
             if agent.is_empty() { Id::from("sidechain") } else { format!("agent-{agent}").into() }
         });
         for key in [line.uuid(), line.agent()].into_iter().flatten() {
-            if self.calls.len() >= MAX_LINES {
-                self.calls.drain(..MAX_LINES / 2);
+            if self.calls.len() >= self.most {
+                self.calls.drain(..self.most / 2);
             }
             self.calls.insert(hash(key.raw()), parent.clone());
         }

@@ -26,6 +26,7 @@ pub(super) mod wrapped;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::budget::Budget;
 use crate::dialect::calls::Calls;
 use crate::dialect::item_builder::{ItemBuilder, not_an_event};
 use crate::dialect::{Decoder, Input};
@@ -62,7 +63,6 @@ pub(super) fn claim(value: Value<'_>) -> bool {
 }
 
 /// The decoder: what must be remembered from line to line.
-#[derive(Default)]
 pub(super) struct Codex {
     session: Option<SessionId>,
     calls: Calls,
@@ -73,6 +73,21 @@ pub(super) struct Codex {
     rollout: Rollout,
     /// The same of the files of sub-agents, whose lines may come between any others.
     inside: RolloutsInside,
+}
+
+impl Codex {
+    /// A decoder that remembers as much as the budget says.
+    pub(super) fn new(budget: Budget) -> Self {
+        Self {
+            session: None,
+            calls: Calls::new(budget),
+            used: None,
+            stream: Stream::default(),
+            old: OldStream::default(),
+            rollout: Rollout::new(budget),
+            inside: RolloutsInside::new(budget),
+        }
+    }
 }
 
 impl Decoder for Codex {

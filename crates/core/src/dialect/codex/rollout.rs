@@ -11,6 +11,7 @@
 
 mod shown;
 
+use crate::budget::Budget;
 use crate::dialect::facts::{image, minor, result_content};
 use crate::event::{Event, Facts};
 use crate::hash::hash;
@@ -21,7 +22,7 @@ use crate::text::Text;
 
 use super::{Codex, ItemBuilder, bookkeeping, call, content, result, tools, wrapped};
 
-/// Texts of one generation.
+/// Texts that are known at most.
 const MAX_TEXTS: usize = 3_584;
 /// Items that wait for the lines after them, at most.
 const MAX_WAITING: usize = 64;
@@ -31,7 +32,6 @@ const MAX_WAITING_BYTES: usize = 1 << 20;
 const MAX_INSIDE: usize = 32;
 
 /// What is remembered of a session file.
-#[derive(Default)]
 pub(super) struct Rollout {
     texts: RecordedTexts,
     /// What was told of the run last: its model and folder.
@@ -51,8 +51,33 @@ pub(super) struct Rollout {
 }
 
 /// What is remembered of the files of sub-agents, by the calls that started them: those read from last come last.
-#[derive(Default)]
-pub(super) struct RolloutsInside(Vec<(Id, Rollout)>);
+pub(super) struct RolloutsInside {
+    budget: Budget,
+    files: Vec<(Id, Rollout)>,
+}
+
+impl RolloutsInside {
+    /// Of each file as much is remembered as the budget says.
+    pub(super) fn new(budget: Budget) -> Self {
+        Self { budget, files: Vec::new() }
+    }
+}
+
+impl Rollout {
+    /// Remembers as much as the budget says.
+    pub(super) fn new(budget: Budget) -> Self {
+        Self {
+            texts: RecordedTexts(Recent::of(budget.lines.min(MAX_TEXTS))),
+            known: [None, None],
+            head: None,
+            waiting: Vec::new(),
+            has_prompts: false,
+            scripts: Vec::new(),
+            was_stopped: false,
+            was_compacted: false,
+        }
+    }
+}
 
 /// Something that waits for the lines after it.
 struct WaitingItem {
@@ -69,8 +94,7 @@ enum Recorder {
 }
 
 /// Texts that were recorded by one side and not yet by the other.
-#[derive(Default)]
-struct RecordedTexts(Recent<i32, MAX_TEXTS, 1>);
+struct RecordedTexts(Recent<i32, 1>);
 
 impl RecordedTexts {
     /// Whether a text is recorded for the first time: the other side hasn't, or not as often.
@@ -104,14 +128,14 @@ const BOOKKEEPING: &[&str] = &[
 impl Codex {
     /// Goes over to what is remembered of the file of a call's sub-agent; and back, when it is called once more.
     pub(super) fn swap_rollout(&mut self, call: &Id, out: &mut Vec<Event>) {
-        let RolloutsInside(inside) = &mut self.inside;
+        let RolloutsInside { files: inside, budget } = &mut self.inside;
         let mut entry = match inside.iter().rposition(|(known, _)| known == call) {
             Some(place) => inside.remove(place),
-            None => (call.clone(), Rollout::default()),
+            None => (call.clone(), Rollout::new(*budget)),
         };
         let forgotten = (inside.len() >= MAX_INSIDE).then(|| inside.remove(0));
         std::mem::swap(&mut self.rollout, &mut entry.1);
-        self.inside.0.push(entry);
+        inside.push(entry);
         if let Some((_, forgotten)) = forgotten {
             let now = std::mem::replace(&mut self.rollout, forgotten);
             self.open_rollout(out);
@@ -121,7 +145,7 @@ impl Codex {
 
     /// Waits no longer for lines of sub-agents' files.
     pub(super) fn open_rollouts_inside(&mut self, out: &mut Vec<Event>) {
-        for (_, rollout) in std::mem::take(&mut self.inside.0) {
+        for (_, rollout) in std::mem::take(&mut self.inside.files) {
             self.rollout = rollout;
             self.open_rollout(out);
         }
