@@ -13,8 +13,9 @@ use streamfmt::core::dialect::{Decoder, DialectPlugin, Input, set_action};
 use streamfmt::core::entry::{Block, Entry};
 use streamfmt::core::event::Event;
 use streamfmt::core::item::{Action, Content, Fact, Id, Item, Kind, Status};
-use streamfmt::core::outline::Node;
+use streamfmt::core::outline::{Document, Node};
 use streamfmt::core::pipeline::{EntryChange, Output, Pipeline, Setup, Update};
+use streamfmt::core::redact::Redaction;
 use streamfmt::core::writer::json::Json;
 use streamfmt::core::writer::{Wants, Writer};
 use streamfmt::engine::Engine;
@@ -198,7 +199,7 @@ fn all_updates_in_order_make_what_an_append_only_sink_got() {
         for recording in recordings() {
             for (name, bytes) in recording.forms() {
                 let mut written = written(&engine, bytes);
-                for pace in [3, usize::MAX] {
+                for pace in [1, 3, 7, usize::MAX] {
                     let (shown, dropped) = shown(&engine, bytes, pace);
                     // What was taken back stays in a file, and is told there by a notice.
                     written.retain(|id, _| !dropped.contains(id));
@@ -211,6 +212,141 @@ fn all_updates_in_order_make_what_an_append_only_sink_got() {
         }
     }
     assert!(compared > 100, "only {compared} entries were compared");
+}
+
+#[test]
+fn it_does_not_matter_whether_pieces_or_the_whole_come_first() {
+    let engine = engine("full");
+    let input = json!({"command": "cargo test", "description": "try"});
+    let call = json!({"type": "tool_use", "id": "t", "name": "Bash", "input": input});
+    let pieces = |kind: &str, key: &str, index: u64, begin: Value, text: &str| -> Vec<String> {
+        let letters: Vec<char> = text.chars().collect();
+        let deltas = letters.chunks(5).map(|piece| {
+            let delta = json!({"type": kind, key: piece.iter().collect::<String>()});
+            json!({"type": "content_block_delta", "index": index, "delta": delta})
+        });
+        let begin = [json!({"type": "content_block_start", "index": index, "content_block": begin})];
+        begin.into_iter().chain(deltas).map(stream_event).collect()
+    };
+    let begun = stream_event(json!({"type": "message_start", "message": {"id": "m", "content": []}}));
+    let text = pieces("text_delta", "text", 0, json!({"type": "text", "text": ""}), TEXT);
+    let begin = json!({"type": "tool_use", "id": "t", "name": "Bash", "input": {}});
+    let json = pieces("input_json_delta", "partial_json", 1, begin, &input.to_string());
+    let [said, called] = [json!({"type": "text", "text": TEXT}), call].map(|block| {
+        let message = json!({"id": "m", "role": "assistant", "content": [block]});
+        format!("{}\n", json!({"type": "assistant", "message": message, "session_id": "s"}))
+    });
+    let content = json!([{"type": "tool_result", "tool_use_id": "t", "content": "fine"}]);
+    let user = json!({"type": "user", "message": {"role": "user", "content": content}, "session_id": "s"});
+    let answer = format!("{user}\n");
+    let (text, json) = (text.concat(), json.concat());
+    let orders = [
+        [&begun, &text, &said, &json, &called, &answer],
+        [&begun, &said, &text, &called, &json, &answer],
+        [&said, &begun, &text, &called, &json, &answer],
+        [&said, &called, &begun, &text, &json, &answer],
+        [&said, &called, &answer, &begun, &text, &json],
+        [&begun, &text, &json, &said, &called, &answer],
+    ];
+    let mut ends = orders.map(|order| {
+        let bytes = order.map(String::as_str).concat();
+        let ends = [1, 4, usize::MAX].map(|pace| folded(&engine, bytes.as_bytes(), pace));
+        assert!(ends.windows(2).all(|pair| pair[0] == pair[1]), "at any pace");
+        ends[0].clone()
+    });
+    for end in &mut ends {
+        assert_eq!(end["t"]["answered"], true);
+        // Places and revisions are those of the order that they came in.
+        end.values_mut().for_each(|update| {
+            update.as_object_mut().unwrap().remove("revision");
+            update["entry"].as_object_mut().unwrap().remove("place");
+        });
+    }
+    assert_eq!(ends[0].keys().collect::<Vec<_>>(), ["m/0", "t", "t/result"]);
+    for (number, end) in ends.iter().enumerate() {
+        for (id, update) in end {
+            assert_eq!(ends[0].get(id), Some(update), "{id} in order {number}");
+        }
+    }
+}
+
+#[test]
+fn who_joins_late_gets_the_document_and_goes_on_from_a_revision() {
+    let engine = engine("full");
+    for recording in recordings() {
+        for (name, bytes) in recording.forms() {
+            let mut pipeline = updating(&engine);
+            let (mut here, mut late, mut revision) = (Document::default(), Document::default(), 0);
+            let lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
+            let mut catch_up = |here: &Document, is_now: bool| {
+                if is_now {
+                    late.apply(here.since(revision));
+                    revision = here.revision();
+                }
+                let entries = |document: &Document| -> Vec<Entry> { document.entries().cloned().collect() };
+                let (mut one, mut other) = (entries(here), entries(&late));
+                one.sort_by(|a, b| a.id.as_str().cmp(b.id.as_str()));
+                other.sort_by(|a, b| a.id.as_str().cmp(b.id.as_str()));
+                assert!(!is_now || one == other, "{name} at {revision}");
+            };
+            for (number, line) in lines.iter().enumerate() {
+                pipeline.push(line, &mut String::new()).unwrap();
+                here.apply(pipeline.take_updates());
+                catch_up(&here, number % 5 == 4 || number + 1 == lines.len());
+            }
+            pipeline.finish(&mut String::new()).unwrap();
+            here.apply(pipeline.take_updates());
+            catch_up(&here, true);
+        }
+    }
+}
+
+#[test]
+fn ids_that_are_masked_stay_apart_and_lead_to_each_other() {
+    let redaction = Redaction::secrets();
+    let builder = Engine::builder().dialect("claude").writer("json").profile("full").redact(&redaction);
+    let engine = builder.build().unwrap();
+    let [one, two] = ["ghp_a1B2a1B2a1B2a1B2a1B2a1B2a1B2a1B2a1B2", "ghp_z9Y8z9Y8z9Y8z9Y8z9Y8z9Y8z9Y8z9Y8z9Y8"];
+    let call = |id: &str| {
+        let block = json!({"type": "tool_use", "id": id, "name": "Bash", "input": {"command": "ls"}});
+        let message = json!({"id": format!("m-{}", &id[..6]), "role": "assistant", "content": [block]});
+        json!({"type": "assistant", "message": message, "session_id": "s"})
+    };
+    let result = |id: &str| {
+        let content = json!([{"type": "tool_result", "tool_use_id": id, "content": "fine"}]);
+        json!({"type": "user", "message": {"role": "user", "content": content}, "session_id": "s"})
+    };
+    let lines = [call(one), call(two), result(two), result(one)].map(|line| format!("{line}\n"));
+    for pace in [1, usize::MAX] {
+        let end = folded(&engine, lines.concat().as_bytes(), pace);
+        let names = ["[redacted github-token]", "[redacted github-token]~2"];
+        // The second call's result came first.
+        let results = ["[redacted github-token]/result~2", "[redacted github-token]/result"];
+        assert_eq!(end.len(), 4, "{:?}", end.keys());
+        assert_eq!(results.map(|id| end[id]["entry"]["call"].as_str().unwrap()), names);
+        assert!(names.iter().all(|name| end[*name]["answered"] == true));
+    }
+}
+
+/// The last update of each entry that is shown in the end, by id, if it is taken after every `pace` lines.
+fn folded(engine: &Engine, bytes: &[u8], pace: usize) -> BTreeMap<String, Value> {
+    let mut pipeline = updating(engine);
+    let mut document = Document::default();
+    let lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
+    for lines in lines.chunks(pace) {
+        pipeline.push(&lines.concat(), &mut String::new()).unwrap();
+        document.apply(pipeline.take_updates());
+    }
+    pipeline.finish(&mut String::new()).unwrap();
+    document.apply(pipeline.take_updates());
+    let updates = document.since(0).into_iter();
+    updates
+        .map(|mut update| {
+            update.revision = 0;
+            (update.id().to_string(), serde_json::to_value(update).unwrap())
+        })
+        .filter(|(_, update)| update["update"] == "put")
+        .collect()
 }
 
 /// The entries that an append-only sink gets, by id.
@@ -300,9 +436,11 @@ fn streamed(id: &str, text: &str) -> Vec<String> {
         json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": piece}})
     });
     let lines = begin.into_iter().chain(deltas);
-    lines
-        .map(|event| format!("{}\n", json!({"type": "stream_event", "event": event, "session_id": "s"})))
-        .collect()
+    lines.map(stream_event).collect()
+}
+
+fn stream_event(event: Value) -> String {
+    format!("{}\n", json!({"type": "stream_event", "event": event, "session_id": "s"}))
 }
 
 fn whole(id: &str, text: &str) -> String {
