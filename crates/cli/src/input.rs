@@ -73,7 +73,7 @@ impl InputSource {
             [] => return Self::newest_here(args),
             [file] if file == Path::new("-") => return Ok(Self::Stdin),
             [file] => file,
-            _ => return Err("--follow takes one file or folder".to_owned()),
+            _ => return Err("--follow wants one file or folder".to_owned()),
         };
         let checked = match fs::metadata(file) {
             Ok(metadata) if metadata.is_dir() => {

@@ -188,3 +188,89 @@ pub(super) fn read_some(file: &mut File, buffer: &mut [u8]) -> io::Result<usize>
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file that is followed. It goes away with the test.
+    struct Followed {
+        path: PathBuf,
+        file: FollowedFile,
+    }
+
+    impl Followed {
+        fn new(name: &str, text: &[u8]) -> Self {
+            let path = std::env::temp_dir().join(format!("streamfmt-followed-{name}-{}", std::process::id()));
+            fs::write(&path, text).unwrap();
+            let mut file = FollowedFile::new(File::open(&path).unwrap());
+            assert_eq!(file.read(&mut [0; 8192]).unwrap(), Growth::Bytes(text.len()));
+            Self { path, file }
+        }
+
+        /// What is seen of it when it holds this instead.
+        fn after(&mut self, text: &[u8]) -> Growth {
+            fs::write(&self.path, text).unwrap();
+            self.file.read(&mut [0; 8192]).unwrap()
+        }
+    }
+
+    impl Drop for Followed {
+        fn drop(&mut self) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+
+    #[test]
+    fn a_shorter_file_that_begins_as_before_needs_a_second_look() {
+        let text: Vec<u8> = (0..=250).cycle().take(1000).collect();
+        let mut followed = Followed::new("shorter", &text);
+        for length in [999, 600, 10, 0] {
+            assert_eq!(followed.after(&text[..length]), Growth::Shorter, "{length}");
+        }
+        // It was wrong: the rest is there.
+        assert_eq!(followed.after(&text), Growth::Quiet);
+        assert_eq!(followed.after(&[&text[..], b"more"].concat()), Growth::Bytes(4));
+        followed.file.start_over();
+        assert_eq!(followed.after(&text[..10]), Growth::Bytes(10));
+    }
+
+    #[test]
+    fn a_file_that_holds_something_else_is_another_however_long_it_is() {
+        let text = vec![b'a'; 1000];
+        let changed = |place: usize, length: usize| {
+            let mut text = vec![b'a'; length];
+            text[place] = b'b';
+            text
+        };
+        for (place, length) in [(0, 10), (0, 1000), (511, 2000), (999, 1000), (990, 4000), (488, 1000)] {
+            let mut followed = Followed::new("other", &text);
+            assert_eq!(followed.after(&changed(place, length)), Growth::Other, "{place} of {length}");
+        }
+    }
+
+    #[test]
+    fn each_file_that_takes_a_name_is_held_in_turn() {
+        let mut followed = Followed::new("named", b"0");
+        let mut named = NamedFiles::new(followed.path.clone());
+        named.look();
+        named.look();
+        let next = followed.path.with_extension("next");
+        for text in ["1", "2"] {
+            fs::write(&next, text).unwrap();
+            fs::rename(&next, &followed.path).unwrap();
+            named.look();
+        }
+        for text in [b'0', b'1', b'2'] {
+            let mut buffer = [0; 8];
+            assert_eq!(named.next().unwrap().read(&mut buffer).unwrap(), Growth::Bytes(1));
+            assert_eq!(buffer[0], text);
+        }
+        assert!(!named.has_next());
+        // A name that nobody has any more is no news.
+        fs::remove_file(&followed.path).unwrap();
+        named.look();
+        assert!(!named.has_next() && named.refusal().is_none());
+        assert_eq!(followed.after(b"3"), Growth::Quiet);
+    }
+}

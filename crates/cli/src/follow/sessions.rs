@@ -99,15 +99,18 @@ struct UndecidedFile {
 }
 
 /// What a file is, by its beginning.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileKind {
     /// Not enough of it is there.
     Silent,
     /// No session, or one of another working directory.
     Other,
-    Session {
-        is_known: bool,
-    },
+    /// Lines of no known agent, so far.
+    Unclear,
+    /// Lines of no known agent.
+    Unknown,
+    /// A session of a known agent.
+    Known,
 }
 
 impl Sessions {
@@ -131,17 +134,17 @@ impl Sessions {
         found.sort_by(|(_, one), (_, other)| other.cmp(one));
         let mut newest: Option<FoundSession> = None;
         for (folder, file) in found.into_iter().take(MOST_OPENED) {
-            match self.kind_of(folder, &file.path) {
-                FileKind::Session { is_known } => {
-                    newest = newest.max(Some(FoundSession { is_known, ..file }));
-                    if is_known {
-                        break;
-                    }
-                }
-                FileKind::Silent => {
-                    self.silent.push(UndecidedFile { folder, size: size_of(&file.path), found: file });
-                }
-                FileKind::Other => {}
+            let kind = self.kind_of(folder, &file.path);
+            let file = FoundSession { is_known: kind == FileKind::Known, ..file };
+            if let FileKind::Silent | FileKind::Unclear = kind {
+                let size = size_of(&file.path);
+                self.silent.push(UndecidedFile { folder, found: file.clone(), size });
+            }
+            if let FileKind::Unclear | FileKind::Unknown | FileKind::Known = kind {
+                newest = newest.max(Some(file));
+            }
+            if kind == FileKind::Known {
+                break;
             }
         }
         self.silent.sort_by(|one, other| other.found.cmp(&one.found));
@@ -257,7 +260,8 @@ impl Sessions {
     /// Whether a file appeared after the session that was taken last.
     fn is_newer(&self, file: &FoundSession) -> bool {
         self.current.as_ref().is_none_or(|current| {
-            !current.is_known || (file.appeared, &file.path) > (current.appeared, &current.path)
+            let is_later = (file.appeared, &file.path) > (current.appeared, &current.path);
+            file.path != current.path && (is_later || !current.is_known)
         })
     }
 
@@ -272,29 +276,31 @@ impl Sessions {
             return FileKind::Other;
         }
         let is_all = (text.len() as u64) < BEGINNING;
-        let mut records = String::from_utf8_lossy(&text)
-            .lines()
-            .take(LINES)
-            .filter_map(|line| Record::from_line(line.to_owned()).ok())
-            .collect::<Vec<_>>()
-            .into_iter()
-            .peekable();
-        let Some(first) = records.peek() else {
-            // Its first line isn't whole yet, or it is no text that could be understood.
-            return match &self.folders[folder].work {
-                _ if is_all && !text.contains(&b'\n') => FileKind::Silent,
-                Some(_) => FileKind::Other,
-                None => FileKind::Session { is_known: false },
+        let text = String::from_utf8_lossy(&text);
+        let records = text.lines().take(LINES).map_while(|line| Record::from_line(line.to_owned()).ok());
+        let records: Vec<Record> = records.collect();
+        let work = self.folders[folder].work.as_ref();
+        let Some(first) = records.first() else {
+            // Its first line isn't whole yet, or it is no record.
+            let is_silent = is_all && !text.contains('\n');
+            return if is_silent {
+                FileKind::Silent
+            } else if work.is_some() {
+                FileKind::Other
+            } else {
+                FileKind::Unknown
             };
         };
-        let is_of_work = match &self.folders[folder].work {
-            Some(WorkFilter { work, read }) => read(first.root()).as_ref() == Some(work),
-            None => true,
-        };
-        if is_side_file(name, first) || !is_of_work {
-            return FileKind::Other;
+        let is_elsewhere = |filter: &WorkFilter| (filter.read)(first.root()).as_ref() != Some(&filter.work);
+        if is_side_file(name, first) || work.is_some_and(is_elsewhere) {
+            FileKind::Other
+        } else if records.iter().any(|record| is_event(record.root())) {
+            FileKind::Known
+        } else if is_all && records.len() < LINES {
+            FileKind::Unclear
+        } else {
+            FileKind::Unknown
         }
-        FileKind::Session { is_known: records.any(|record| is_event(record.root())) }
     }
 }
 
