@@ -116,7 +116,10 @@ fn settled_json(json: &str) -> Option<String> {
     let value = &out[begin..last_end];
     let settled = if value.starts_with('"') {
         let text = decoded(value)?;
-        spelled(text.rfind('\n').map_or("", |end| &text[..end]))?
+        let lines = text.rfind('\n').map_or("", |end| &text[..end]);
+        // A private key may end in the line that is held back.
+        let key = growing_keys(lines).into_iter().find(|key| key.is_open);
+        spelled(key.map_or(lines, |key| &lines[..key.range.start]))?
     } else {
         "null".to_owned()
     };
