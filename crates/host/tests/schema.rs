@@ -116,8 +116,14 @@ fn the_examples_in_the_documentation_come_out() {
     let sample = read("tests/samples/shop.jsonl");
     let said = ["items", "json"].map(|form| format(&engine(form, "default"), sample.as_bytes())).concat();
     let documentation = read("docs/json.md");
-    let examples: Vec<&str> = documentation.lines().filter(|line| line.starts_with("{\"v\"")).collect();
-    assert_eq!(examples.len(), 2);
+    let lines = documentation.lines().filter(|line| line.starts_with("{\"v\""));
+    let (updates, examples): (Vec<&str>, Vec<&str>) = lines.partition(|line| line.contains("\"update\""));
+    assert_eq!((updates.len(), examples.len()), (3, 2));
+    for line in updates {
+        let mut again = String::new();
+        write_update(&serde_json::from_str(line).unwrap(), &mut again).unwrap();
+        assert_eq!(again.trim_end(), line);
+    }
     for example in examples {
         assert!(said.lines().any(|line| line == example), "this doesn't come out:\n{example}");
     }
