@@ -15,6 +15,7 @@ use streamfmt::core::formatter::{FormatError, Formatter, Verdict};
 use streamfmt::core::item::Item;
 use streamfmt::core::outline::Node;
 use streamfmt::core::pipeline::{Output, Pipeline, Setup};
+use streamfmt::core::redact::Redaction;
 use streamfmt::core::session::Session;
 use streamfmt::core::theme::ColorDepth;
 use streamfmt::core::writer::Writer;
@@ -218,18 +219,22 @@ fn long_session(
 fn partial_message(runs: u64) -> Result<(), Box<dyn Error>> {
     let engine = Engine::builder().dialect("claude").build().map_err(|problems| problems.to_string())?;
     let (reply, file) = (growing_reply(10_000), growing_file(10_000));
+    let masking = Engine::builder().dialect("claude").redact(&Redaction::everything()).build();
+    let masking = masking.map_err(|problems| problems.to_string())?;
     let cases = [
-        ("a reply of 100 KB in 10,000 deltas, taken 20 times a second", &reply, 500, "50 ms", "15 ms"),
-        ("a file of 100 KB written in 10,000 deltas, taken 20 times a second", &file, 500, "50 ms", "15 ms"),
-        ("the same, taken 2,000 times", &file, 5, "150 ms", "60 ms"),
+        ("a reply of 100 KB in 10,000 deltas, taken 20 times a second", &engine, &reply, 500, "50 ms", "15 ms"),
+        ("the same, taken 2,000 times", &engine, &reply, 5, "150 ms", "60 ms"),
+        ("the same, secrets masked", &masking, &reply, 5, "", ""),
+        ("a file of 100 KB written in 10,000 deltas, taken 20 times a second", &engine, &file, 500, "50 ms", "15 ms"),
+        ("the same of the file, taken 2,000 times", &engine, &file, 5, "150 ms", "60 ms"),
     ];
     let mut times = vec![Times::default(); cases.len()];
     for _ in 0..runs {
-        for ((_, lines, pace, ..), times) in cases.iter().zip(&mut times) {
-            times.add(cpu(|| show_growing(&engine, lines, *pace)));
+        for ((_, engine, lines, pace, ..), times) in cases.iter().zip(&mut times) {
+            times.add(cpu(|| show_growing(engine, lines, *pace)));
         }
     }
-    for ((what, _, _, must, aim), times) in cases.iter().zip(&times) {
+    for ((what, _, _, _, must, aim), times) in cases.iter().zip(&times) {
         let (best, median) = (milliseconds(times.min()), milliseconds(times.median()));
         row(&format!("{what}, CPU in all"), must, aim, &best, &median);
     }

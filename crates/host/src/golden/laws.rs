@@ -6,6 +6,7 @@
 //! - Every line is read, and every line matters: without it something else would come out or be counted.
 //! - Every item is written, or counted under the rule that hides it.
 //! - What is shown while it grows ends as what is written of the whole, and is counted so, whenever somebody looks.
+//! - Nothing that is masked in the whole was shown while it grew.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -76,6 +77,7 @@ pub(super) fn broken(cell: &Cell, engine: &Engine, run: &CaseRun, chunks: Chunks
     broken.extend(uncounted(&bytes, &whole.report));
     if cell.is_first || matches!(cell.case.input, CaseInput::Live(_)) {
         broken.extend(live::depends_on_pace(engine, &bytes));
+        broken.extend(live::unmasked_while_it_grew(engine, &bytes));
     }
     if cell.is_first {
         let bare = engine.without_plugins();

@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-use streamfmt_core::entry::Entry;
-use streamfmt_core::item::Id;
+use streamfmt_core::entry::{Block, Entry};
+use streamfmt_core::item::{Id, Kind};
 use streamfmt_core::outline::{Document, Node};
 use streamfmt_core::pipeline::{EntryChange, Output, Pipeline, Report, Setup, Update};
 use streamfmt_core::text::clean;
@@ -68,6 +68,48 @@ pub(super) fn depends_on_pace(engine: &Engine, bytes: &[u8]) -> Option<String> {
         (often.report != other.report)
             .then(|| format!("taken after each line, other things are counted than {way}"))
     })
+}
+
+/// Finds what was shown of a growing reply, where secrets are masked, that isn't in the reply once it is complete. Plugins are left
+/// aside, since they may say anything else then.
+pub(super) fn unmasked_while_it_grew(engine: &Engine, bytes: &[u8]) -> Option<String> {
+    let engine = engine.without_plugins();
+    if !engine.settings().profile.redaction.is_on() {
+        return None;
+    }
+    let mut pipeline = updating(&engine);
+    let (mut growing, mut whole) = (BTreeMap::<Id, Vec<String>>::new(), BTreeMap::<Id, String>::new());
+    let mut take = |pipeline: &mut Pipeline| {
+        for update in pipeline.take_updates() {
+            let EntryChange::Put { entry, partial, .. } = update.change else { continue };
+            let Some(text) = prose_of(&entry).map(str::to_owned) else { continue };
+            if partial {
+                growing.entry(entry.id).or_default().push(text);
+            } else {
+                whole.insert(entry.id, text);
+            }
+        }
+    };
+    for line in super::pieces::lines(bytes) {
+        let _ = pipeline.push(line, &mut String::new());
+        take(&mut pipeline);
+    }
+    let _ = pipeline.finish(&mut String::new());
+    take(&mut pipeline);
+    let shown = growing.iter().filter_map(|(id, texts)| Some((id, texts, whole.get(id)?)));
+    let wrong = shown.filter_map(|(id, texts, whole)| {
+        let text = texts.iter().find(|text| !whole.contains(text.as_str()))?;
+        Some(format!("{id} showed what it doesn't once it is complete, though secrets are masked: {text}"))
+    });
+    wrong.map(|wrong| clean(&wrong).replace('\n', "␊")).next()
+}
+
+/// The text of a reply that isn't long.
+fn prose_of(entry: &Entry) -> Option<&str> {
+    match &entry.view.body[..] {
+        [Block::Prose { text, .. }] if entry.kind == Kind::Reply => Some(text),
+        _ => None,
+    }
 }
 
 /// What is shown at the end where it is taken each time that so many lines were read.
