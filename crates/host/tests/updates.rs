@@ -226,12 +226,12 @@ fn it_does_not_matter_whether_pieces_or_the_whole_come_first() {
             json!({"type": "content_block_delta", "index": index, "delta": delta})
         });
         let begin = [json!({"type": "content_block_start", "index": index, "content_block": begin})];
-        begin.into_iter().chain(deltas).map(stream_event).collect()
+        begin.into_iter().chain(deltas).map(|event| stream_event(&event)).collect()
     };
-    let begun = stream_event(json!({"type": "message_start", "message": {"id": "m", "content": []}}));
+    let begun = stream_event(&json!({"type": "message_start", "message": {"id": "m", "content": []}}));
     let text = pieces("text_delta", "text", 0, json!({"type": "text", "text": ""}), TEXT);
-    let begin = json!({"type": "tool_use", "id": "t", "name": "Bash", "input": {}});
-    let json = pieces("input_json_delta", "partial_json", 1, begin, &input.to_string());
+    let empty_call = json!({"type": "tool_use", "id": "t", "name": "Bash", "input": {}});
+    let json = pieces("input_json_delta", "partial_json", 1, empty_call, &input.to_string());
     let [said, called] = [json!({"type": "text", "text": TEXT}), call].map(|block| {
         let message = json!({"id": "m", "role": "assistant", "content": [block]});
         format!("{}\n", json!({"type": "assistant", "message": message, "session_id": "s"}))
@@ -257,10 +257,10 @@ fn it_does_not_matter_whether_pieces_or_the_whole_come_first() {
     for end in &mut ends {
         assert_eq!(end["t"]["answered"], true);
         // Places and revisions are those of the order that they came in.
-        end.values_mut().for_each(|update| {
+        for update in end.values_mut() {
             update.as_object_mut().unwrap().remove("revision");
             update["entry"].as_object_mut().unwrap().remove("place");
-        });
+        }
     }
     assert_eq!(ends[0].keys().collect::<Vec<_>>(), ["m/0", "t", "t/result"]);
     for (number, end) in ends.iter().enumerate() {
@@ -436,10 +436,10 @@ fn streamed(id: &str, text: &str) -> Vec<String> {
         json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": piece}})
     });
     let lines = begin.into_iter().chain(deltas);
-    lines.map(stream_event).collect()
+    lines.map(|event| stream_event(&event)).collect()
 }
 
-fn stream_event(event: Value) -> String {
+fn stream_event(event: &Value) -> String {
     format!("{}\n", json!({"type": "stream_event", "event": event, "session_id": "s"}))
 }
 

@@ -235,7 +235,7 @@ mod tests {
         text.push_str("  ```rust\n");
         let mut end = TextEnd::default();
         for number in 0..4_000 {
-            text.push_str(&format!("let x{number} = 1;\n"));
+            text.extend(["let x = ", &number.to_string(), ";\n"]);
             end.advance(&text);
             let shown = text.len() - end.start;
             assert!(shown <= GROWING_TEXT && (end.start == 0 || shown >= GROWING_TEXT / 2));
@@ -273,7 +273,9 @@ mod tests {
             (&["```", "``` x"], true),
         ] {
             let mut end = TextEnd::default();
-            lines.iter().for_each(|line| end.pass(line));
+            for line in lines {
+                end.pass(line);
+            }
             assert_eq!(end.fence.is_some(), is_in, "{lines:?}");
         }
     }
