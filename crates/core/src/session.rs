@@ -18,7 +18,7 @@ use indexmap::IndexMap;
 use crate::budget::Budget;
 use crate::event::{Event, Usage};
 use crate::hash::{Trimmed, TrimmedHasher, hash};
-use crate::item::{Action, Content, Fact, FactRef, GrowingInput, Id, Item, Kind, Status};
+use crate::item::{Action, Content, Does, Fact, FactRef, GrowingInput, Id, Item, Kind, Status};
 use crate::json::{PartialJson, Record, Value, ValueKind, left_out};
 use crate::text::Text;
 
@@ -42,7 +42,7 @@ pub(crate) type Map<K, V> = IndexMap<K, V, FixedState>;
 pub enum SessionChange<'a> {
     /// An item is whole. It comes once.
     Complete(&'a Item),
-    /// An item is open and has changed: see [`Session::open_item`].
+    /// An item is open and has changed: see [`Session::growing`].
     Grew(Id),
     /// An item that was open is no more: it never became whole.
     Dropped(Id),
@@ -129,7 +129,7 @@ impl Session {
     pub fn growing(&self, id: &Id) -> Option<Cow<'_, Item>> {
         let item = &**self.open.get(id)?;
         let index = self.inputs.get(id);
-        let has_input = item.input.is_some() || item.does().is_made();
+        let has_input = item.input.is_some() || matches!(item.does, Some(Does::Facts { .. }));
         if item.kind != Kind::Call || index.is_none() && has_input {
             return Some(Cow::Borrowed(item));
         }
@@ -275,10 +275,10 @@ impl Session {
             item.status = Status::Open;
         }
         self.open_bytes += grown(&item);
-        if !is_text_kept {
-            self.inputs.shift_remove(&item.id);
-        }
         let id = std::mem::replace(&mut item.id, open.id.clone());
+        if !is_text_kept {
+            self.inputs.shift_remove(&id);
+        }
         read_input(&id, &item, &mut self.inputs);
         *open = item;
         each(self, SessionChange::Grew(id));

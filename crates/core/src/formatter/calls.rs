@@ -12,7 +12,7 @@ use crate::formatter::generic::{self, is_short};
 use crate::formatter::standard::ItemContext;
 use crate::formatter::{figures, results, tools};
 use crate::item::{DoesRef, FactRef, GrowingInput, Status};
-use crate::json::{Cut, Value, ValueKind};
+use crate::json::{Cut, Value, ValueKind, left_out};
 use crate::text::Text;
 
 /// Longest path that stands in a title, in bytes.
@@ -111,15 +111,15 @@ impl<'a> CallContext<'a> {
         let text = self.said(part, part.text())?;
         let Some(cut) = self.cut(part) else { return Some(text) };
         self.body.push(elided(cut));
-        let end = text.find('\n').map_or(text.len(), |end| end + 1);
-        Some(text.without_start(end))
+        let start = text.len() - after_cut(&text, cut).len();
+        Some(text.without_start(start))
     }
 
     /// The text of a part as far as it is there, and what is left out before it.
     fn end_of<'v>(&self, part: Option<FactRef<'v>>) -> (Cow<'v, str>, Option<Cut>) {
         let text = part.and_then(FactRef::str).unwrap_or_default();
         match part.and_then(|part| self.cut(part)) {
-            Some(cut) => (text.split_once('\n').map_or("", |(_, end)| end).to_owned().into(), Some(cut)),
+            Some(cut) => (after_cut(&text, cut).to_owned().into(), Some(cut)),
             None => (text, None),
         }
     }
@@ -398,6 +398,12 @@ fn growing_change(call: &mut CallContext<'_>, change: FactRef<'_>, growing: &Gro
         FileDiff::between(&old, &new, None)
     };
     call.body.extend(changes.block(Some(path.clone())));
+}
+
+/// What of a text stands behind the line that says how much is left out.
+fn after_cut(text: &str, cut: Cut) -> &str {
+    let end = text.strip_prefix(&*left_out(cut.bytes));
+    end.map_or(text, |end| end.strip_prefix('\n').unwrap_or(end))
 }
 
 /// What is left out.

@@ -11,6 +11,7 @@ use send_wrapper::SendWrapper;
 use streamfmt_core::entry::{Block, Line, Role, View};
 use streamfmt_core::formatter::{FormatError, Formatter, Observation, Verdict};
 use streamfmt_core::item::{Item, Kind, Status};
+use streamfmt_core::json;
 use streamfmt_core::profile::Profile;
 use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
@@ -64,10 +65,11 @@ impl ScriptItem<'_> {
         format!("telling {result}{what} (line {})", self.item.line)
     }
 
-    /// Whether there is something in the input of the call that it is about, or never will be more.
+    /// Whether the call that it is about has an input: while that is being written, whether there is something in it.
     fn has_input(&self) -> bool {
         let call = self.call.unwrap_or(self.item);
-        call.growing.is_none() || call.input().is_some_and(|input| input.entries().next().is_some())
+        let is_begun = |input: json::Value<'_>| call.growing.is_none() || input.entries().next().is_some();
+        call.input().is_some_and(is_begun)
     }
 
     /// Whether the item may still change.
@@ -168,7 +170,7 @@ impl Scripts {
         };
         for (at, step) in steps.iter().enumerate().skip(from) {
             let FieldAnswer::Function(function) = &step.answer else { continue };
-            if asked.item.kind == Kind::Call && !asked.has_input() {
+            if asked.item.growing.is_some() && !asked.has_input() {
                 continue;
             }
             match self.ask_whole(asked, step, function, at + 1) {
