@@ -19,6 +19,8 @@ mod explain;
 mod follow;
 mod golden;
 mod inputs;
+#[cfg(unix)]
+mod live;
 mod outputs;
 mod packs;
 mod plugins;

@@ -158,7 +158,7 @@ impl Outcome {
 }
 
 /// How long something may take that comes at once on a machine with nothing else to do.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits until `condition` holds. This is for what nothing reports, such as the content of a file; output is waited for
 /// by [`Reader`].
@@ -220,6 +220,13 @@ impl Reader {
 
     pub(crate) fn seen(&self) -> &[u8] {
         &self.seen
+    }
+
+    /// Waits for more, so long at most; says whether more has come.
+    pub(crate) fn wait_for(&mut self, time: Duration) -> bool {
+        let piece = self.pieces.recv_timeout(time);
+        self.seen.extend(piece.iter().flatten());
+        piece.is_ok()
     }
 }
 

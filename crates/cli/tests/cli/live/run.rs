@@ -1,0 +1,310 @@
+//! The program on a terminal while its input comes.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, PipeWriter, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::process::{Child, ExitStatus, Stdio};
+use std::time::Duration;
+
+use pty_process::blocking::{Command, Pts, Pty};
+use rustix::io::ioctl_fionread;
+use rustix::termios::{LocalModes, tcgetattr};
+
+use super::emulator::{Emulator, Size};
+use super::sequences::Sequences;
+use crate::program::{Folder, PATIENCE, Reader, Signal, send, until};
+
+/// Stands on the terminal after all that the program wrote.
+const END: &[u8] = b"<the end>";
+
+/// The program while it runs on a terminal.
+pub(crate) struct PaintedRun {
+    pub(crate) emulator: Emulator,
+    sequences: Sequences,
+    written: Reader,
+    /// How much of what was written has been looked at.
+    taken: usize,
+    pty: Pty,
+    /// The terminal as the program sees it. Held until all was read.
+    line: File,
+    input: Option<PipeWriter>,
+    child: Child,
+    status: Option<ExitStatus>,
+    /// It goes away with the run.
+    _folder: Folder,
+}
+
+/// How the program is started.
+pub(crate) struct Start<'a> {
+    pub(crate) arguments: &'a str,
+    pub(crate) variables: &'a [(&'a str, &'a str)],
+    pub(crate) size: Size,
+    pub(crate) files: &'a [(&'a str, &'a str)],
+    /// Typed before.
+    pub(crate) typed: &'a str,
+    /// What a shell does to start it: `"$@"`. Without it no shell takes part.
+    pub(crate) script: Option<&'a str>,
+}
+
+impl Default for Start<'_> {
+    fn default() -> Self {
+        Self { arguments: "", variables: &[], size: (80, 24), files: &[], typed: "", script: None }
+    }
+}
+
+impl Start<'_> {
+    pub(crate) fn run(self) -> PaintedRun {
+        let folder = Folder::with(self.files);
+        let (pty, pts) = pty_process::blocking::open().unwrap();
+        let file = |end: BorrowedFd<'_>| File::from(end.try_clone_to_owned().unwrap());
+        let line = file(pts.as_fd());
+        let (input, writer) = std::io::pipe().unwrap();
+        let child = self.spawn(&folder, &pty, pts, input);
+        PaintedRun {
+            emulator: Emulator::new(self.size),
+            sequences: Sequences::new(self.size.1),
+            written: Reader::new(file(pty.as_fd())),
+            taken: 0,
+            pty,
+            line,
+            input: Some(writer),
+            child,
+            status: None,
+            _folder: folder,
+        }
+    }
+
+    /// Starts the program on a terminal.
+    pub(crate) fn spawn(&self, folder: &Folder, pty: &Pty, pts: Pts, input: impl Into<Stdio>) -> Child {
+        let (columns, rows) = self.size;
+        pty.resize(pty_process::Size::new(rows as u16, columns as u16)).unwrap();
+        let mut keyboard = pty;
+        keyboard.write_all(self.typed.as_bytes()).unwrap();
+        let program = env!("CARGO_BIN_EXE_streamfmt");
+        let mut command = match self.script {
+            Some(script) => Command::new("/bin/sh").args(["-c", script, "sh", program]),
+            None => Command::new(program),
+        };
+        command = command
+            .args(self.arguments.split_whitespace())
+            .current_dir(folder.path(""))
+            .env_clear()
+            .env("TERM", "xterm-256color")
+            .env("HOME", folder.path("home"))
+            // Known, so that the terminal isn't asked.
+            .env("STREAMFMT_BACKGROUND", "dark")
+            .env("STREAMFMT_MOTION", "0")
+            .stdin(input);
+        for (name, value) in self.variables {
+            command = command.env(name, value);
+        }
+        command.spawn(pts).unwrap()
+    }
+}
+
+/// What is left of a run.
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
+    pub(crate) emulator: Emulator,
+    pub(crate) written: String,
+    /// The rows of the highest frame.
+    pub(crate) highest: usize,
+}
+
+impl PaintedRun {
+    pub(crate) fn start(arguments: &str) -> Self {
+        Start { arguments, ..Start::default() }.run()
+    }
+
+    pub(crate) fn sized(arguments: &str, size: Size) -> Self {
+        Start { arguments, size, ..Start::default() }.run()
+    }
+
+    /// Writes to its standard input.
+    pub(crate) fn feed(&mut self, text: &str) {
+        self.input.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Writes to its standard input, each line once the one before was read.
+    pub(crate) fn feed_slowly(&mut self, text: &str) {
+        for line in text.split_inclusive('\n') {
+            self.feed(line);
+            let input = self.input.as_ref().unwrap();
+            until(|| "the program reads".to_owned(), || ioctl_fionread(input).is_ok_and(|left| left == 0));
+        }
+    }
+
+    /// Shows what has been written so far; says whether that is more than before.
+    #[track_caller]
+    pub(crate) fn take(&mut self) -> bool {
+        let new = &self.written.seen()[self.taken..];
+        let end = new.windows(END.len()).position(|part| part == END).unwrap_or(new.len());
+        self.sequences.read(&new[..end]);
+        self.emulator.write(&new[..end]);
+        self.taken += end;
+        end > 0
+    }
+
+    /// Waits until what stands on the terminal is as wanted.
+    #[track_caller]
+    pub(crate) fn until(&mut self, what: &str, mut is_wanted: impl FnMut(&Emulator) -> bool) {
+        loop {
+            self.take();
+            if is_wanted(&self.emulator) {
+                return;
+            }
+            let now = || self.emulator.rows().join("\n");
+            let has_more = self.written.wait_for(PATIENCE);
+            assert!(has_more, "waited in vain for {what}:\n{}", now());
+        }
+    }
+
+    /// Waits until a text is on the screen.
+    #[track_caller]
+    pub(crate) fn until_shown(&mut self, text: &str) {
+        self.until(text, |emulator| emulator.screen().iter().any(|row| row.contains(text)));
+    }
+
+    /// Waits until this alone is on the screen.
+    #[track_caller]
+    pub(crate) fn until_screen(&mut self, text: &str) {
+        self.until(text, |emulator| emulator.screen().join("\n").trim_end() == text);
+    }
+
+    /// The screen, as one text.
+    pub(crate) fn screen(&self) -> String {
+        self.emulator.screen().join("\n").trim_end().to_owned()
+    }
+
+    /// How many bytes come within a time in which nothing is done.
+    pub(crate) fn written_within(&mut self, time: Duration) -> usize {
+        let before = self.written.seen().len();
+        let begun = std::time::Instant::now();
+        while let Some(left) = time.checked_sub(begun.elapsed()) {
+            self.written.wait_for(left);
+        }
+        self.written.seen().len() - before
+    }
+
+    /// Gives the terminal another size: its rows are broken anew, then the program hears of it.
+    pub(crate) fn resize(&mut self, size: Size) {
+        self.take();
+        self.sequences.resize();
+        self.emulator.resize(size);
+        self.pty.resize(pty_process::Size::new(size.1 as u16, size.0 as u16)).unwrap();
+    }
+
+    /// The same, and waits until the frame was painted for it.
+    #[track_caller]
+    pub(crate) fn resize_painted(&mut self, size: Size) {
+        let before = self.written.seen().len();
+        self.resize(size);
+        self.written.until(|seen| seen.len() > before && seen.ends_with(b"\x1b[?7h"));
+        self.take();
+    }
+
+    pub(crate) fn hit(&mut self, keys: &str) {
+        (&self.pty).write_all(keys.as_bytes()).unwrap();
+    }
+
+    pub(crate) fn send(&self, signal: Signal) {
+        send(&self.child, signal);
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether the terminal shows what is typed.
+    pub(crate) fn has_echo(&self) -> bool {
+        tcgetattr(&self.line).unwrap().local_modes.contains(LocalModes::ECHO)
+    }
+
+    /// How the terminal is set up.
+    pub(crate) fn setup(&self) -> String {
+        format!("{:?}", tcgetattr(&self.line).unwrap())
+    }
+
+    /// Ends the input.
+    pub(crate) fn end_input(&mut self) {
+        self.input = None;
+    }
+
+    /// Ends the input and waits for the end.
+    #[track_caller]
+    pub(crate) fn finish(mut self) -> Ended {
+        self.end_input();
+        self.ended()
+    }
+
+    /// Waits until the program has ended, and gives how the terminal is set up then.
+    #[track_caller]
+    pub(crate) fn setup_at_end(&mut self) -> String {
+        let (child, written) = (&mut self.child, &self.written);
+        let what = || format!("the end after {:?}", String::from_utf8_lossy(written.seen()));
+        let mut status = None;
+        until(what, || {
+            status = child.try_wait().unwrap();
+            status.is_some()
+        });
+        self.status = status;
+        self.setup()
+    }
+
+    /// The next line that a shell would read.
+    pub(crate) fn line_left(&self) -> String {
+        let mut left = String::new();
+        BufReader::new(&self.line).read_line(&mut left).unwrap();
+        left
+    }
+
+    /// Writes to the terminal, as another program does.
+    pub(crate) fn write_beside(&mut self, text: &str) {
+        self.line.write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Waits for the end.
+    #[track_caller]
+    pub(crate) fn ended(mut self) -> Ended {
+        if self.status.is_none() {
+            self.setup_at_end();
+        }
+        self.line.write_all(END).unwrap();
+        self.written.until(|seen| seen.ends_with(END));
+        self.take();
+        let written = String::from_utf8_lossy(&self.written.seen()[..self.taken]).into_owned();
+        let status = self.status.unwrap();
+        let emulator = std::mem::replace(&mut self.emulator, Emulator::new((1, 1)));
+        Ended { status, emulator, written, highest: self.sequences.highest() }
+    }
+}
+
+impl Drop for PaintedRun {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What the same input gives where nothing is painted.
+#[track_caller]
+pub(crate) fn unpainted(arguments: &str, size: Size, input: &str) -> Ended {
+    let arguments = format!("--live never --set layout.pairs=always {arguments}");
+    let mut run = PaintedRun::sized(&arguments, size);
+    run.feed(input);
+    run.finish()
+}
+
+/// Checks that a run left what it would have left without painting: scrollback, screen and cursor.
+#[track_caller]
+pub(crate) fn check_same(painted: &Ended, unpainted: &Ended) {
+    let rows = |ended: &Ended| ended.emulator.rows().join("\n");
+    assert_eq!(rows(painted), rows(unpainted));
+    let ((cells, cursor), (others, other_cursor)) = (painted.emulator.state(), unpainted.emulator.state());
+    for (at, (row, other)) in cells.iter().zip(&others).enumerate() {
+        let different = row.iter().zip(other).find(|(cell, other)| cell != other);
+        assert_eq!(different, None, "row {at}");
+    }
+    assert_eq!((cells.len(), cursor), (others.len(), other_cursor));
+    assert!(painted.emulator.is_clean(), "{:?}", painted.written);
+}
