@@ -199,3 +199,22 @@ fn a_terminal_of_somebody_else_gets_finished_text_alone() {
     let rows = ended.emulator.rows().join("\n");
     assert!(rows.contains("It is growing"), "{rows}");
 }
+
+/// A copy that can't be written on is told above the tail.
+#[test]
+fn a_copy_that_breaks_off_is_told_above_the_tail() {
+    let script = Some("ulimit -f 8; \"$@\"");
+    let mut run = Start { arguments: "--tee copy.jsonl", script, ..Start::default() }.run();
+    run.feed(&open());
+    run.until_shown("It is gro");
+    for _ in 0..40 {
+        run.feed_slowly(&grows("wing "));
+    }
+    run.until_shown("copy.jsonl");
+    run.feed_slowly(&(closes() + &result("c-1", "ok") + &ends()));
+    let rows = run.finish().emulator.rows();
+    let text = rows.join("\n");
+    assert!(rows.iter().any(|row| row.starts_with("streamfmt: ")), "{text}");
+    assert_eq!(text.matches("It is gro").count(), 1, "{text}");
+    assert_eq!(text.matches("cargo test").count(), 1, "{text}");
+}
