@@ -101,7 +101,12 @@ impl LiveTerminal {
             signals.stop();
             self.has_news = true;
         }
-        self.echo.get_or_insert_with(Echo::off);
+        // In the background the terminal is somebody else's: finished text alone is written then.
+        let is_ours = echo::is_in_foreground();
+        if is_ours && self.echo.is_none() {
+            self.echo = Some(Echo::off());
+            self.has_news = true;
+        }
         let is_due = self.patience().is_some_and(|patience| patience.is_zero());
         let size = size().unwrap_or(self.size);
         if !is_due && output.is_empty() && size == self.size {
@@ -116,8 +121,7 @@ impl LiveTerminal {
             self.open = pipeline.open_nodes();
             self.note_running();
         }
-        // In the background the terminal is somebody else's: finished text alone is written then.
-        let rows = if echo::is_in_foreground() { self.rows(pipeline) } else { Vec::new() };
+        let rows = if is_ours { self.rows(pipeline) } else { Vec::new() };
         output.show(size, rows);
     }
 

@@ -226,3 +226,29 @@ fn interrupted_and_suspended_from_a_shell() {
         assert_eq!(all.matches(once).count(), 1, "{once}:\n{all}");
     }
 }
+
+/// Let go on in the background first, and in the foreground later.
+#[test]
+fn in_the_background_for_a_while() {
+    let Some(mut tmux) = Tmux::start((80, 24)) else { return };
+    tmux.type_line("set -m");
+    tmux.program("");
+    tmux.feed(&open());
+    tmux.until_shown("It is gro");
+    tmux.run(&["send-keys", "C-z"]);
+    tmux.until_prompt();
+    tmux.type_line("bg");
+    tmux.feed(&result("c-1", "ok"));
+    tmux.until("what is finished", |screen| screen.trim_end().ends_with("    ok"));
+    assert!(!tmux.screen().contains("It is gro"), "{}", tmux.screen());
+    tmux.type_line("fg");
+    tmux.until("the tail, without more input", |screen| screen.ends_with("\n\n  It is gro"));
+    tmux.run(&["send-keys", "-l", "typed"]);
+    tmux.feed(&reply("m-3", "One."));
+    tmux.feed(&(reply_begins("m-4") + &grows("And two")));
+    tmux.until_shown("And two");
+    let screen = tmux.screen();
+    assert!(!screen.contains("typed"), "{screen}");
+    tmux.run(&["send-keys", "C-c"]);
+    tmux.until_prompt();
+}
