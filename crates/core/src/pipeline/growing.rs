@@ -23,6 +23,8 @@ pub const GROWING_TEXT: usize = 16 << 10;
 const MAX_TAILS: usize = 512;
 /// Bytes before the end of a text that must be the same as before: else it is another text.
 const MEMORY: usize = 32;
+/// Longest name of a language behind a fence, in bytes.
+const MAX_LANGUAGE: usize = 16;
 /// Longest line that may begin a fence.
 const MAX_FENCE: usize = 200;
 
@@ -117,6 +119,18 @@ fn fence_of(line: &str) -> Option<(char, usize)> {
     (count >= 3 && line.len() - text.len() <= 3).then_some((mark, count))
 }
 
+/// The line that begins a fence again: its marks, and the language if that is a name. What else stands there was shown once.
+fn begun_again(fence: &str) -> String {
+    let marks = fence.trim_start_matches(' ').trim_start_matches(['`', '~']);
+    let is_part = |ch: char| ch.is_ascii_alphanumeric() || "+#-._".contains(ch);
+    let name = marks.split_whitespace().next().filter(|name| {
+        name.len() <= MAX_LANGUAGE
+            && name.starts_with(|ch: char| ch.is_ascii_alphabetic())
+            && name.chars().all(is_part)
+    });
+    fence[..fence.len() - marks.len()].to_owned() + name.unwrap_or_default()
+}
+
 impl FormatStage {
     /// What is said of an item that still grows. Nothing of it is counted: it is once the item is whole, and how often it is
     /// formatted until then is a matter of pace. The error is the rule that hides it.
@@ -162,7 +176,7 @@ impl FormatStage {
         };
         let is_markdown = matches!(item.kind, Kind::Reply | Kind::Thinking | Kind::Prompt | Kind::Plan);
         let shown = match &end.fence {
-            Some(fence) if is_markdown && !settled.is_empty() => format!("{fence}\n{settled}"),
+            Some(fence) if is_markdown && !settled.is_empty() => format!("{}\n{settled}", begun_again(fence)),
             _ => settled,
         };
         Item { text: Content::Own(shown), ..item.copy_without_text() }

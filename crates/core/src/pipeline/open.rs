@@ -30,6 +30,8 @@ impl FormatStage {
         }
         let mut running: Vec<_> = session.running_agents().map(|call| (call.line, &call.id)).collect();
         running.sort_by_key(|(line, _)| *line);
+        // One that waits stands in its place already.
+        running.retain(|(_, id)| nodes.iter().all(|node: &Node| node.entry.id != **id));
         let titled =
             running.into_iter().filter_map(|(_, id)| Some((id.clone(), self.title_of(id, session)?)));
         OpenNodes { nodes, agents: titled.collect() }

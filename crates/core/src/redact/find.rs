@@ -167,7 +167,9 @@ pub(super) fn growing_keys(text: &str) -> Vec<GrowingKey> {
             continue;
         }
         if let Some(found) = reader.private_key(at) {
-            let is_open = reader.next_end == usize::MAX && text.len() - at < KEY + LABEL;
+            // What is masked of one that has ended goes up to its end.
+            let has_end = memchr::memmem::find(&text.as_bytes()[found.range.clone()], b"-----END ").is_some();
+            let is_open = !has_end && text.len() - at < KEY + LABEL;
             keys.push(GrowingKey { range: found.range, is_open });
         }
     }

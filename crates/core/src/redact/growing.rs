@@ -87,22 +87,26 @@ fn settled_json(json: &str) -> Option<String> {
             b'}' | b']' => drop(closers.pop()),
             b'"' => {
                 let text = decoded(token)?;
-                let key = growing_keys(&text).into_iter().find(|key| key.is_open);
-                if let Some(key) = key {
+                let shown = before_open_key(&text);
+                if shown.len() < text.len() {
                     // In a name there is nothing to be shown of it, nor of its value.
                     let is_value = !is_name(&bytes[at + length..]);
                     if is_value {
-                        out.push_str(&spelled(&text[..lines_before(&text, key.range.start)])?);
+                        out.push_str(&spelled(shown)?);
                     } else {
                         out.truncate(out.trim_end_matches([',', ' ', '\t', '\r', '\n']).len());
                     }
                     out.extend(closers.iter().rev());
                     return Some(out);
                 }
+                // Cleaned, as it will be shown: what is taken out of it may part a secret.
+                out.push_str(&spelled(&text)?);
             }
             _ => {}
         }
-        out.push_str(token);
+        if *byte != b'"' {
+            out.push_str(token);
+        }
         if matches!(byte, b'"' | b'-' | b'0'..=b'9') {
             (last, last_end) = (Some(begin), out.len());
         }
@@ -118,13 +122,20 @@ fn settled_json(json: &str) -> Option<String> {
         let text = decoded(value)?;
         let lines = text.rfind('\n').map_or("", |end| &text[..end]);
         // A private key may end in the line that is held back.
-        let key = growing_keys(lines).into_iter().find(|key| key.is_open);
-        spelled(key.map_or(lines, |key| &lines[..key.range.start]))?
+        spelled(before_open_key(lines))?
     } else {
         "null".to_owned()
     };
     out.replace_range(begin..last_end, &settled);
     Some(out)
+}
+
+/// The lines of a text before the first private key in it that has no end, neither in all of it nor without what follows them.
+fn before_open_key(mut text: &str) -> &str {
+    while let Some(key) = growing_keys(text).into_iter().find(|key| key.is_open) {
+        text = &text[..lines_before(text, key.range.start)];
+    }
+    text
 }
 
 /// Where the lines end that are whole before `at`: what is in its line may read otherwise without it.
@@ -238,6 +249,20 @@ mod tests {
             let own = vec![CustomPattern::new("own", pattern).unwrap()];
             let redactor = Redactor::new(&Redaction { own, ..Redaction::default() }).unwrap();
             assert_eq!(redactor.settled("one\ntwo", 0).is_empty(), crosses, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn no_beginning_of_an_input_shows_a_part_of_its_keys() {
+        for text in [
+            "-----BEGIN PRIVATE KEY-----\nABC (ODD) LINE?\nMIIABC\n-----END PRIVATE KEY-----x-----BEGIN RSA PRIVATE KEY-----\nMII=\n-----END RSA PRIVATE KEY-----",
+            "a -----END PRIVATE KEY-----\n-----BEGIN PRIVATE KEY-----\nABC (ODD) LINE?\nMIIABC\n-----END PRIVATE KEY-----\nend",
+        ] {
+            for end in (0..=text.len()).filter(|end| text.is_char_boundary(*end)) {
+                let json = serde_json::json!({ "a": text[..end] }).to_string();
+                let shown = redactor().settled_input(&json).unwrap_or_default();
+                assert!(!shown.contains("ODD") && !shown.contains("MII"), "{shown} of {json}");
+            }
         }
     }
 }

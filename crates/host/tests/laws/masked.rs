@@ -158,12 +158,14 @@ proptest! {
         let input = Value::Object(input);
         let json = input.to_string();
         let pieces: Vec<&str> = json.split_inclusive(|_| true).collect();
-        let (growing, _) = looks(&engine("SHOP-[0-9]+"), &call(&tool, &input, &pieces));
+        let (growing, whole) = looks(&engine("SHOP-[0-9]+"), &call(&tool, &input, &pieces));
+        let whole = serde_json::to_string(&whole.view).unwrap();
         for entry in growing {
-            let shown = serde_json::to_string(&entry.view).unwrap().replace(&tool, "");
-            let shown = shown.replace("␛[0mIN PRIVATE KEY", "");
-            let leaked = shown.find(|ch: char| ch.is_ascii_uppercase());
-            prop_assert!(leaked.is_none(), "{shown} of {json}");
+            let shown = serde_json::to_string(&entry.view).unwrap();
+            let mut words = shown.split(|ch: char| !ch.is_ascii_alphanumeric());
+            // Secrets are in capitals here. Where one goes on in another, what is left of it is in the whole as well.
+            let leaked = words.find(|word| word.contains(|ch: char| ch.is_ascii_uppercase()) && !whole.contains(word));
+            prop_assert!(leaked.is_none(), "{leaked:?} in {shown} of {json}");
         }
     }
 }
