@@ -222,10 +222,24 @@ fn partial_message(runs: u64) -> Result<(), Box<dyn Error>> {
     let masking = Engine::builder().dialect("claude").redact(&Redaction::everything()).build();
     let masking = masking.map_err(|problems| problems.to_string())?;
     let cases = [
-        ("a reply of 100 KB in 10,000 deltas, taken 20 times a second", &engine, &reply, 500, "50 ms", "15 ms"),
+        (
+            "a reply of 100 KB in 10,000 deltas, taken 20 times a second",
+            &engine,
+            &reply,
+            500,
+            "50 ms",
+            "15 ms",
+        ),
         ("the same, taken 2,000 times", &engine, &reply, 5, "150 ms", "60 ms"),
         ("the same, secrets masked", &masking, &reply, 5, "", ""),
-        ("a file of 100 KB written in 10,000 deltas, taken 20 times a second", &engine, &file, 500, "50 ms", "15 ms"),
+        (
+            "a file of 100 KB written in 10,000 deltas, taken 20 times a second",
+            &engine,
+            &file,
+            500,
+            "50 ms",
+            "15 ms",
+        ),
         ("the same of the file, taken 2,000 times", &engine, &file, 5, "150 ms", "60 ms"),
     ];
     let mut times = vec![Times::default(); cases.len()];

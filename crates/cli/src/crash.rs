@@ -13,7 +13,11 @@ pub(crate) fn contain(work: impl FnOnce() -> u8) -> u8 {
         if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
             usual(panic);
         }
-        echo::restore();
+        if echo::restore() {
+            // Something may stand in the row that the terminal is at.
+            let mut stdout = io::stdout();
+            let _ = stdout.write_all(b"\x1b[0m\x1b[?7h\n").and_then(|()| stdout.flush());
+        }
         let place = panic
             .location()
             .map(|place| format!(" at {}:{}", place.file(), place.line()))

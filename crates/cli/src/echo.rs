@@ -41,13 +41,12 @@ mod unix {
         }
     }
 
-    /// Sets the terminal up as it was.
-    pub(crate) fn restore() {
+    /// Sets the terminal up as it was. Tells whether it was otherwise.
+    pub(crate) fn restore() -> bool {
         let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
         // Setting up a terminal from its background would stop the program.
-        if let Some(before) = before.filter(|_| is_in_foreground()) {
-            let _ = tcsetattr(io::stdout(), OptionalActions::Now, &before);
-        }
+        let before = before.filter(|_| is_in_foreground());
+        before.is_some_and(|before| tcsetattr(io::stdout(), OptionalActions::Now, &before).is_ok())
     }
 
     /// Whether the terminal that standard output goes to is ours just now.
@@ -67,7 +66,9 @@ mod other {
         }
     }
 
-    pub(crate) fn restore() {}
+    pub(crate) fn restore() -> bool {
+        false
+    }
 
     pub(crate) fn is_in_foreground() -> bool {
         true

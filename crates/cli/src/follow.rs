@@ -28,7 +28,6 @@ use streamfmt::core::pipeline::{Pipeline, Subagents};
 
 use crate::message::{reason, tell};
 use crate::signal::Signals;
-use crate::watch::TICK;
 
 use file_events::{FileEvent, FileEvents, FileWay, way_of};
 use followed_file::{FollowedFile, Growth, NamedFiles};
@@ -125,7 +124,7 @@ impl Follower {
         buffer: &mut [u8],
         signals: &mut Signals,
         watch_output: bool,
-        pauses: bool,
+        patience: Option<Duration>,
     ) -> io::Result<ReadOutcome> {
         loop {
             if let Some(step) = self.pending.pop_front() {
@@ -149,11 +148,11 @@ impl Follower {
             if let Some(refusal) = self.events.take_refusal() {
                 return Ok(ReadOutcome::Note(refusal));
             }
-            let most = self.doubt.map(|_| SOON).or(pauses.then_some(TICK));
+            let most = self.doubt.map(|_| SOON).or(patience);
             if self.events.wait(signals, most, watch_output)? == FileEvent::Closed {
                 return Ok(ReadOutcome::End);
             }
-            if pauses || self.side_files.is_some() {
+            if patience.is_some() || self.side_files.is_some() {
                 return Ok(ReadOutcome::Pause);
             }
         }

@@ -19,7 +19,7 @@ use crate::assets::Assets;
 use crate::follow::ReadOutcome;
 use crate::input::{InputSource, OpenInput};
 use crate::live::{self, LiveTerminal};
-use crate::message::{OK, OUTPUT, PLUGIN, RUN_FAILED, SIGNAL, USAGE, one_line, reason, tell, tell_journal};
+use crate::message::{OK, OUTPUT, PLUGIN, RUN_FAILED, SIGNAL, USAGE, one_line, reason, tell, tell_messages};
 use crate::output::TextOutput;
 use crate::page_folder::Folder;
 use crate::progress::Progress;
@@ -209,6 +209,9 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         }
         let is_whole = source.size().is_none_or(|size| self.bytes - before >= size);
         self.is_cut |= self.signals.caught().is_some() && !is_whole;
+        if let Some(live) = &mut self.live {
+            live.leave(&mut self.output);
+        }
         if self.is_wanted() {
             let _ = pipeline.finish(&mut self.output);
             if self.updates.is_some() {
@@ -234,7 +237,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
                 (Err(message), _) => self.unwritten.push(message),
             }
         }
-        tell_journal(self.engines.main.journal());
+        self.tell_journal();
         let report = pipeline.report();
         if report.events == 0 && report.lines > report.blank_lines {
             let seems = report.foreign.map(|name| format!(" (it seems to be of {name})")).unwrap_or_default();
@@ -356,9 +359,12 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             }
             // What sub-agents wrote comes before what was written after it.
             if let Some(follower) = source.follower().filter(|_| self.is_wanted()) {
+                let known = pipeline.report().items;
                 let _ = follower.read_side_files(pipeline, &mut self.output);
-                self.flush();
-                tell_journal(self.engines.main.journal());
+                if pipeline.report().items > known {
+                    self.tell_journal();
+                    self.pass_on(pipeline, true);
+                }
             }
             let count = match step {
                 ReadOutcome::End => break,
@@ -383,17 +389,29 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             let bytes = &self.buffer[..count];
             ends_in_line = bytes.last() != Some(&b'\n');
             self.bytes += count as u64;
-            copy(bytes, &mut self.tee, progress.as_mut());
+            if let Some(message) = copy(bytes, &mut self.tee, progress.as_mut()) {
+                self.output.step_aside();
+                tell_beside(&message, progress.as_ref());
+            }
             if self.is_wanted() {
                 self.push(pipeline, Some(count));
+                self.tell_journal();
                 self.pass_on(pipeline, true);
-                tell_journal(self.engines.main.journal());
             }
         }
         if let Some(follower) = source.follower().filter(|_| self.is_wanted()) {
             let _ = follower.finish_side_files(pipeline, &mut self.output);
         }
         Ok(())
+    }
+
+    /// Tells what plugins did wrong and printed, behind the text that came before.
+    fn tell_journal(&mut self) {
+        let messages = self.engines.main.journal().take();
+        if !messages.is_empty() {
+            self.output.step_aside();
+            tell_messages(messages);
+        }
     }
 
     /// Reads so many bytes of the buffer, or the end of a line that doesn't go on.
@@ -454,7 +472,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         // A page is begun and ended by one writer; lines are not.
         let writer = !self.engines.main.is_document() && !engine.is_document();
         let _ = pipeline.replace(setup, writer, &mut self.output);
-        self.output.flush();
+        self.output.step_aside();
         self.failures += self.engines.main.journal().failures();
         self.engines.main = Rc::new(engine);
         tell("loaded anew");
@@ -501,20 +519,25 @@ impl Read for CopyingReader<'_> {
         }
         let count = self.file.read(buffer)?;
         *self.bytes += count as u64;
-        copy(&buffer[..count], self.tee, self.progress.as_deref_mut());
+        if let Some(message) = copy(&buffer[..count], self.tee, self.progress.as_deref_mut()) {
+            tell_beside(&message, self.progress.as_deref());
+        }
         Ok(count)
     }
 }
 
-/// Writes what was read into the copy, and shows how far the reading has come.
-fn copy(bytes: &[u8], tee: &mut Option<Tee>, mut progress: Option<&mut Progress>) {
-    if let Some(message) = tee.as_mut().and_then(|tee| tee.write(bytes)) {
-        match &progress {
-            Some(progress) => progress.aside(|| tell(&message)),
-            None => tell(&message),
-        }
-    }
-    if let Some(progress) = &mut progress {
+/// Writes what was read into the copy, and shows how far the reading has come. The first failure gives a message.
+fn copy(bytes: &[u8], tee: &mut Option<Tee>, progress: Option<&mut Progress>) -> Option<String> {
+    if let Some(progress) = progress {
         progress.advance(bytes.len());
+    }
+    tee.as_mut().and_then(|tee| tee.write(bytes))
+}
+
+/// Tells the user one thing where progress may be shown.
+fn tell_beside(message: &str, progress: Option<&Progress>) {
+    match progress {
+        Some(progress) => progress.aside(|| tell(message)),
+        None => tell(message),
     }
 }

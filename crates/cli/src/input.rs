@@ -259,7 +259,7 @@ impl OpenInput {
             Self::File { .. } if signals.caught().is_some() => Ok(ReadOutcome::End),
             Self::File { file, .. } => read_some(file, buffer),
             Self::Pipe(pipe) => read_pipe(pipe, buffer, signals, watch_output, patience),
-            Self::Growing(follower) => follower.read(buffer, signals, watch_output, patience.is_some()),
+            Self::Growing(follower) => follower.read(buffer, signals, watch_output, patience),
         }
     }
 }
@@ -271,18 +271,15 @@ fn read_pipe(
     watch_output: bool,
     patience: Option<Duration>,
 ) -> io::Result<ReadOutcome> {
-    loop {
-        if signals.caught().is_some() && !signals.interrupted() {
-            return Ok(ReadOutcome::End);
-        }
-        let patience = if signals.interrupted() { Some(LAST_WORDS) } else { patience };
-        match wait_for(pipe, signals, patience, watch_output)? {
-            Woken::Input => return read_some(pipe, buffer),
-            Woken::Signal if signals.caught().is_none() => return Ok(ReadOutcome::Pause),
-            Woken::Signal => {}
-            Woken::Timeout if !signals.interrupted() => return Ok(ReadOutcome::Pause),
-            Woken::Timeout | Woken::Closed => return Ok(ReadOutcome::End),
-        }
+    if signals.caught().is_some() && !signals.interrupted() {
+        return Ok(ReadOutcome::End);
+    }
+    let patience = if signals.interrupted() { Some(LAST_WORDS) } else { patience };
+    match wait_for(pipe, signals, patience, watch_output)? {
+        Woken::Input => read_some(pipe, buffer),
+        Woken::Signal => Ok(ReadOutcome::Pause),
+        Woken::Timeout if !signals.interrupted() => Ok(ReadOutcome::Pause),
+        Woken::Timeout | Woken::Closed => Ok(ReadOutcome::End),
     }
 }
 

@@ -23,6 +23,9 @@ use crate::terminal::WhenLive;
 
 /// How often the sign of a call that runs turns.
 const TURN: Duration = Duration::from_millis(125);
+/// How long the size of the terminal must stay the same before something is shown below the text again. While a window is drawn
+/// larger or smaller, rows may be broken in a way that isn't known yet; `tmux` tells of a new size after a quarter of a second.
+const SETTLED: Duration = Duration::from_millis(300);
 /// The signs, one after the other.
 const TURNS: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 /// The same in ASCII.
@@ -38,6 +41,8 @@ pub(crate) struct LiveTerminal {
     turns: &'static [&'static str],
     is_width_fixed: bool,
     size: ScreenSize,
+    /// When the size changed, until it has stayed the same for a while.
+    resized: Option<Instant>,
     /// When the calls and agents that run were first seen.
     begun: HashMap<Id, Instant>,
     /// What was open when it was last looked at.
@@ -71,6 +76,7 @@ impl LiveTerminal {
             turns: if layout.is_ascii() { &TURNS_ASCII } else { &TURNS },
             is_width_fixed: engine.width() != Some(size.columns),
             size,
+            resized: None,
             begun: HashMap::new(),
             open: OpenNodes::default(),
             has_news: false,
@@ -85,6 +91,9 @@ impl LiveTerminal {
 
     /// How long it may be waited for input until there is something to do; `None`: for ever.
     pub(crate) fn patience(&self) -> Option<Duration> {
+        if let Some(resized) = self.resized {
+            return Some(SETTLED.saturating_sub(resized.elapsed()));
+        }
         let passed = self.looked.elapsed();
         if self.has_news {
             return Some(self.pace.saturating_sub(passed));
@@ -101,8 +110,12 @@ impl LiveTerminal {
             signals.stop();
             self.has_news = true;
         }
-        // In the background the terminal is somebody else's: finished text alone is written then.
-        let is_ours = echo::is_in_foreground();
+        // In the background the terminal is somebody else's: finished text alone is written then. And so it is soon where a signal
+        // ends the program: another one ends it at once.
+        let is_ours = echo::is_in_foreground() && signals.caught().is_none();
+        if signals.caught().is_some() {
+            self.echo = None;
+        }
         if is_ours && self.echo.is_none() {
             self.echo = Some(Echo::off());
             self.has_news = true;
@@ -115,14 +128,25 @@ impl LiveTerminal {
         if size.columns != self.size.columns && !self.is_width_fixed {
             pipeline.set_width(size.columns);
         }
-        self.size = size;
         self.looked = Instant::now();
+        if size != self.size {
+            self.resized = Some(self.looked);
+        } else if is_due {
+            self.resized = None;
+        }
+        self.size = size;
         if std::mem::take(&mut self.has_news) {
             self.open = pipeline.open_nodes();
             self.note_running();
         }
-        let rows = if is_ours { self.rows(pipeline) } else { Vec::new() };
+        let rows = if is_ours && self.resized.is_none() { self.rows(pipeline) } else { Vec::new() };
         output.show(size, rows);
+    }
+
+    /// Takes away what is shown below the text, and leaves the terminal as it was.
+    pub(crate) fn leave(&mut self, output: &mut TextOutput) {
+        output.show(size().unwrap_or(self.size), Vec::new());
+        self.echo = None;
     }
 
     /// Notes since when the calls and agents run that do so now.

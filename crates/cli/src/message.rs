@@ -52,7 +52,12 @@ pub(crate) fn tell_below(line: &str) {
 
 /// Tells what plugins did wrong and printed since the last time.
 pub(crate) fn tell_journal(journal: &Journal) {
-    for told in journal.take() {
+    tell_messages(journal.take());
+}
+
+/// Tells messages of plugins.
+pub(crate) fn tell_messages(messages: Vec<PluginMessage>) {
+    for told in messages {
         match told {
             // Its display is clean and has lines of its own.
             PluginMessage::Warning(warning) => {

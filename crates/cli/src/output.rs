@@ -35,6 +35,8 @@ pub(crate) struct TextOutput {
 
 enum Destination {
     Stdout(Stdout),
+    /// Standard output without a buffer between, so that all that is painted at once is written at once.
+    Screen(File),
     File(Replacement),
 }
 
@@ -83,6 +85,10 @@ impl TextOutput {
     /// From here on, something may stand below the text: see [`TextOutput::show`].
     pub(crate) fn put_on(&mut self, screen: Screen) {
         self.screen = Some(screen);
+        #[cfg(unix)]
+        if let Ok(terminal) = std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned() {
+            self.destination = Destination::Screen(File::from(terminal));
+        }
     }
 
     /// Whether nothing was given since all was passed on.
@@ -129,6 +135,7 @@ impl TextOutput {
     pub(crate) fn is_out_of_sight(&self) -> bool {
         match self.destination {
             Destination::Stdout(_) => !io::stdout().is_terminal(),
+            Destination::Screen(_) => false,
             Destination::File(_) => true,
         }
     }
@@ -150,6 +157,10 @@ impl TextOutput {
 
     /// Passes on all that was given.
     pub(crate) fn flush(&mut self) {
+        if self.screen.is_some() && self.buffer.is_empty() {
+            // What stands below the text stays there.
+            return;
+        }
         if self.pass_on().is_ok() && self.tail.is_none() {
             let flushed = self.destination.as_write().flush();
             self.judge(flushed);
@@ -166,7 +177,7 @@ impl TextOutput {
         match (self.state, self.destination) {
             (OutputState::Failed(message), _) => Err(message),
             (_, Destination::File(file)) => file.put_in_place(),
-            (_, Destination::Stdout(_)) => Ok(()),
+            (_, Destination::Stdout(_) | Destination::Screen(_)) => Ok(()),
         }
     }
 
@@ -191,7 +202,7 @@ impl TextOutput {
 
     fn judge(&mut self, result: io::Result<()>) {
         let Err(error) = result else { return };
-        let is_stdout = matches!(self.destination, Destination::Stdout(_));
+        let is_stdout = !matches!(self.destination, Destination::File(_));
         self.state = if is_stdout && error.kind() == io::ErrorKind::BrokenPipe {
             OutputState::Closed
         } else {
@@ -222,13 +233,14 @@ impl Destination {
     fn as_write(&mut self) -> &mut dyn Write {
         match self {
             Self::Stdout(stdout) => stdout,
+            Self::Screen(terminal) => terminal,
             Self::File(replacement) => &mut replacement.file,
         }
     }
 
     fn name(&self) -> String {
         match self {
-            Self::Stdout(_) => "standard output".to_owned(),
+            Self::Stdout(_) | Self::Screen(_) => "standard output".to_owned(),
             Self::File(replacement) => replacement.target.display().to_string(),
         }
     }

@@ -33,7 +33,7 @@ mod unix {
     use std::time::Duration;
 
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH, SIGXFSZ};
+    use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH, SIGXFSZ};
     use signal_hook::{flag, low_level};
 
     use super::Woken;
@@ -77,11 +77,15 @@ mod unix {
         }
 
         /// From here on, a wait also ends when the terminal has another size, and when the program is to stop: it stops by
-        /// [`Signals::stop`] then.
+        /// [`Signals::stop`] then. SIGQUIT ends the input in an orderly way, too: a terminal is left as it was.
         pub(crate) fn catch_terminal(&mut self) -> io::Result<()> {
             let stops = Arc::new(AtomicBool::new(false));
             flag::register(SIGTSTP, Arc::clone(&stops))?;
-            for signal in [SIGTSTP, SIGWINCH, SIGCONT] {
+            let came = Arc::new(AtomicBool::new(false));
+            flag::register_conditional_default(SIGQUIT, Arc::clone(&came))?;
+            flag::register(SIGQUIT, came)?;
+            flag::register_usize(SIGQUIT, self.last.clone(), usize::try_from(SIGQUIT).unwrap_or_default())?;
+            for signal in [SIGTSTP, SIGWINCH, SIGCONT, SIGQUIT] {
                 low_level::pipe::register(signal, self.ring.try_clone()?)?;
             }
             self.stops = Some(stops);

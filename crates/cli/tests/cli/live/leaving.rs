@@ -218,3 +218,49 @@ fn a_copy_that_breaks_off_is_told_above_the_tail() {
     assert_eq!(text.matches("It is gro").count(), 1, "{text}");
     assert_eq!(text.matches("cargo test").count(), 1, "{text}");
 }
+
+/// Whoever can't wait for last words ends it once more.
+#[test]
+fn a_second_signal_leaves_the_terminal_in_order() {
+    let (mut run, before) = started();
+    let id = Pid::from_raw(run.id().cast_signed()).unwrap();
+    until(
+        || "the end".to_owned(),
+        || {
+            run.hit("\x03");
+            rustix::process::waitid(
+                rustix::process::WaitId::Pid(id),
+                rustix::process::WaitIdOptions::EXITED
+                    | rustix::process::WaitIdOptions::NOWAIT
+                    | rustix::process::WaitIdOptions::NOHANG,
+            )
+            .unwrap()
+            .is_some()
+        },
+    );
+    assert_eq!(run.setup_at_end(), before);
+    assert!(run.ended().emulator.is_clean());
+}
+
+/// Ctrl-\ ends a program at once.
+#[test]
+fn a_quit_leaves_the_terminal_in_order() {
+    let (mut run, before) = started();
+    run.hit("\x1c");
+    assert_eq!(run.setup_at_end(), before);
+}
+
+/// A frame is written at once: else the terminal may show it half erased in between.
+#[test]
+fn a_frame_is_one_write() {
+    let (mut run, _) = started();
+    let writes = |run: &PaintedRun| {
+        let io = std::fs::read_to_string(format!("/proc/{}/io", run.id())).unwrap();
+        let count = io.lines().find_map(|line| line.strip_prefix("syscw: ")).unwrap();
+        count.parse::<u64>().unwrap()
+    };
+    let before = writes(&run);
+    run.feed(&grows("wing\n\nof three\n\nparagraphs"));
+    run.until_shown("paragraphs");
+    assert_eq!(writes(&run) - before, 1);
+}
