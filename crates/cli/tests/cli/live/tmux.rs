@@ -252,3 +252,17 @@ fn in_the_background_for_a_while() {
     tmux.run(&["send-keys", "C-c"]);
     tmux.until_prompt();
 }
+
+/// With `layout.wrap = "soft"` the terminal breaks long lines, and gives them back whole.
+#[test]
+fn a_long_command_is_copied_as_one_line() {
+    let Some(mut tmux) = Tmux::start((60, 20)) else { return };
+    tmux.program("--set layout.wrap=soft");
+    let long = (0..43).map(|number| format!("arg{number:03}")).collect::<Vec<_>>().join(" ");
+    assert_eq!(long.len(), 300);
+    tmux.feed(&command("c-1", &long));
+    tmux.until("the end of the command in the tail", |screen| screen.contains("arg042"));
+    tmux.feed(&(result("c-1", "fine") + &ends()));
+    let all = tmux.finish();
+    assert!(all.lines().any(|line| line.ends_with(&long)), "{all}");
+}
