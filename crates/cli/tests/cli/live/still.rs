@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::run::{PaintedRun, Start, check_same, unpainted};
 use super::stream::{closes, command, ends, grows, reply, reply_begins, result};
-use crate::program::{Folder, Running};
+use crate::program::{Folder, Running, until};
 
 fn open() -> String {
     reply("m-1", "I begin.") + &command("c-1", "cargo test") + &reply_begins("m-2") + &grows("It is gro")
@@ -72,7 +72,16 @@ fn without_motion_nothing_is_written_while_nothing_comes() {
             let status = fs::read_to_string(format!("/proc/{}/status", run.id())).unwrap_or_default();
             status.lines().find(|line| line.starts_with("voluntary_ctxt_switches")).map(str::to_owned)
         };
-        let before = wakes();
+        // It waits for input once it sleeps.
+        let mut before = wakes();
+        until(
+            || "a program that sleeps".to_owned(),
+            || {
+                std::thread::sleep(Duration::from_millis(100));
+                let last = std::mem::replace(&mut before, wakes());
+                last == before
+            },
+        );
         // More than a second: that is when the time that is shown would change.
         let begun = Instant::now();
         std::thread::sleep(Duration::from_millis(1100));
