@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 pub use partial::{Cut, PartialJson, ReadableJson, left_out};
 pub use string::Str;
-pub(crate) use string::is_same;
+pub(crate) use string::{is_same, string_end, string_length};
 
 /// Containers deeper than this are checked but not recorded.
 pub const MAX_DEPTH: usize = 128;

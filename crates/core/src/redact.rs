@@ -227,7 +227,7 @@ impl Redactor {
         if let [Block::Code { text, .. } | Block::Prose { text, .. }] = &mut view.body[..]
             && self.noted.open > 0
         {
-            let ends = text.contains("-----END ");
+            let ends = text.rfind("-----END ") > text.rfind("-----BEGIN ");
             let is_inside =
                 text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=:,- \t".contains(&byte));
             self.noted.open = if is_inside && !ends { self.noted.open - 1 } else { 0 };

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use memchr::memchr2;
+
 use crate::find::find;
 
 /// A string of a record between its quotes, not yet unescaped.
@@ -70,6 +72,23 @@ impl<'a> Str<'a> {
     pub fn decode(self) -> Cow<'a, str> {
         if self.escaped { Cow::Owned(unescaped(self.raw)) } else { Cow::Borrowed(self.raw) }
     }
+}
+
+/// Where the string of valid JSON ends that `at` is in: its closing quote, or the end of all bytes.
+pub(crate) fn string_end(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(offset) = bytes.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
+        at += offset;
+        if bytes[at] == b'"' {
+            return at;
+        }
+        at += 2;
+    }
+    bytes.len()
+}
+
+/// The length of the string at the start of valid JSON, its quotes included.
+pub(crate) fn string_length(bytes: &[u8]) -> usize {
+    (string_end(bytes, 1) + 1).min(bytes.len())
 }
 
 /// Whether two texts are equal. Names are short: what they begin and end with is all that is in them.

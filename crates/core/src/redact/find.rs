@@ -10,6 +10,7 @@ use regex_syntax::hir::{Class, HirKind};
 
 use super::Redaction;
 use super::shape::{ABOUT, CharClass, NAMES, TOKENS, WORDS};
+use crate::json::string_end;
 
 /// Bytes of a value that are looked at before it is judged.
 const LOOK: usize = 512;
@@ -343,7 +344,7 @@ impl SecretReader<'_> {
             return None;
         }
         if self.is_json && self.string_end < head {
-            self.string_end = self.end_of_string(head);
+            self.string_end = string_end(self.bytes(), head);
         }
         let limit = if self.is_json { self.string_end } else { self.text.len() };
         if self.next_end < head {
@@ -370,27 +371,19 @@ impl SecretReader<'_> {
             if !self.text[end..].starts_with(STRINGS) {
                 return None;
             }
-            end = self.end_of_string(end + STRINGS.len());
+            end = string_end(self.bytes(), end + STRINGS.len());
         }
         Some(self.end_of_label())
     }
 
     /// Where the line ends that ends the key.
     fn end_of_label(&self) -> usize {
-        let behind = self.next_end + 9;
-        behind + self.run(behind, 40, |byte| byte.is_ascii_uppercase() || b" -".contains(&byte))
-    }
-
-    /// Where the string of JSON ends that `at` is in.
-    fn end_of_string(&self, mut at: usize) -> usize {
-        while let Some(offset) = self.bytes().get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
-            at += offset;
-            if self.byte(at) == b'"' {
-                return at;
-            }
-            at += 2;
-        }
-        self.text.len()
+        let label = self.next_end + 9;
+        let behind = label
+            + self
+                .run(label, LABEL, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' ');
+        // No more of them: another key may follow at once.
+        behind + self.run(behind, 5, |byte| byte == b'-')
     }
 
     /// `//user:password@host`, of which the password is masked.

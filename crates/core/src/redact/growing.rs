@@ -3,7 +3,7 @@
 //! A secret is known by what follows, and all but private keys lie in one line. So the line that isn't ended is held back, and
 //! everything from the beginning of a private key until its end has come. What is left is masked as in a whole text.
 
-use crate::json::Str;
+use crate::json::{Str, string_length};
 use crate::text::{Text, clean};
 
 use super::Redactor;
@@ -141,19 +141,6 @@ fn before_open_key(mut text: &str) -> &str {
 /// Where the lines end that are whole before `at`: what is in its line may read otherwise without it.
 fn lines_before(text: &str, at: usize) -> usize {
     text[..at].rfind('\n').unwrap_or(0)
-}
-
-/// The length of the string at the start of valid JSON, its quotes included.
-fn string_length(bytes: &[u8]) -> usize {
-    let mut at = 1;
-    while let Some(offset) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
-        at += offset;
-        if bytes[at] == b'"' {
-            return at + 1;
-        }
-        at += 2;
-    }
-    bytes.len()
 }
 
 /// Whether the string before this is the name of a field.

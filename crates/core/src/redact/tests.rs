@@ -1,7 +1,7 @@
 //! What is masked, what only looks like a secret and stays, and secrets over several lines or spans.
 
 use super::*;
-use crate::entry::{DiffLine, Hunk, LineChange};
+use crate::entry::{Block, DiffLine, Hunk, LineChange, View};
 
 fn secret(text: &str) -> String {
     redactor(&Redaction::secrets()).text(text).into_owned()
@@ -137,6 +137,25 @@ fn private_keys_are_masked_line_by_line() {
     let mut json = format!("{{\"a\":\"{}\",\"b\":\"-----END \"}}", cut.replace('\n', "\\n"));
     redactor(&Redaction::secrets()).json(&mut json);
     assert_eq!(json, "{\"a\":\"[redacted private-key]\",\"b\":\"-----END \"}");
+}
+
+#[test]
+fn a_key_right_behind_another_is_masked_as_well() {
+    let two = key(2) + &key(1) + "\nb";
+    assert_eq!(secret(&two), "[redacted private-key]\n…\n…\n…[redacted private-key]\n…\n…\nb");
+    let mut redactor = redactor(&Redaction::secrets());
+    let shown: Vec<String> = two
+        .lines()
+        .map(|line| {
+            let mut view = View::of(vec![Block::text("text", Text::clean(line))]);
+            redactor.raw_line(&mut view);
+            let [Block::Code { text, .. } | Block::Prose { text, .. }] = &view.body[..] else {
+                panic!("{view:?}")
+            };
+            text.to_string()
+        })
+        .collect();
+    assert_eq!(shown, ["[redacted private-key]", "…", "…", "…", "…", "…", "b"]);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use wide::u8x16;
 use crate::contract::{EntryLine, VERSION};
 use crate::find::length_before;
 use crate::item::{Content, DoesRef, Fact, FactRef, Item, Kind};
-use crate::json::{Str, Value, ValueKind};
+use crate::json::{Str, Value, ValueKind, string_length};
 use crate::outline::{Node, Update};
 use crate::text::{is_dangerous, is_joiner};
 use crate::writer::{Order, Wants, Writer, fact_shape};
@@ -469,19 +469,6 @@ fn container(out: &mut dyn Write, raw: &str) -> fmt::Result {
         at += 1;
     }
     out.write_str(&raw[written..])
-}
-
-/// The length of the string at the start of valid JSON, its quotes included.
-fn string_length(bytes: &[u8]) -> usize {
-    let mut at = 1;
-    while let Some(offset) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
-        at += offset;
-        if bytes[at] == b'"' {
-            return at + 1;
-        }
-        at += 2;
-    }
-    bytes.len()
 }
 
 /// The length of the container at the start of valid JSON.
