@@ -203,6 +203,34 @@ fn numbered_lines_stand_in_the_scrollback_once_each() {
     assert!(wrong.is_empty(), "{wrong:?} in\n{all}");
 }
 
+/// Sizes follow each other faster than tmux tells them: it waits up to a quarter of a second.
+#[test]
+fn numbered_lines_while_the_size_changes_faster_than_it_is_told() {
+    let Some(mut tmux) = Tmux::start((80, 24)) else { return };
+    tmux.program("");
+    tmux.feed(&command("c-0", "make"));
+    tmux.feed(&(result("c-0", "made") + &agent("a-1", "Look around")));
+    let sizes = [(61, 20), (47, 24), (90, 30), (60, 22), (120, 24), (75, 21), (80, 24)];
+    for number in 0..200 {
+        let message = format!("m-{number}");
+        tmux.feed(
+            &(reply_begins(&message)
+                + &grows(&format!("number {number}: {}", "and more ".repeat(number % 13)))),
+        );
+        if number % 4 == 1 {
+            let (columns, rows) = sizes[number / 4 % sizes.len()];
+            tmux.resize(columns, rows);
+        }
+        tmux.feed(&(grows("end") + &closes()));
+    }
+    tmux.feed(&(result("a-1", "Seen.") + &ends()));
+    let all = tmux.finish();
+    let times = |number| all.matches(&format!(" number {number}:")).count();
+    let wrong: Vec<_> =
+        (0..200).map(|number| (number, times(number))).filter(|(_, times)| *times != 1).collect();
+    assert!(wrong.is_empty(), "{wrong:?} in\n{all}");
+}
+
 #[test]
 fn interrupted_and_suspended_from_a_shell() {
     let Some(mut tmux) = Tmux::start((80, 24)) else { return };
