@@ -71,7 +71,7 @@ impl LiveTerminal {
         let size = size()?;
         Some(Self {
             echo: None,
-            pace: Duration::from_secs(1) / live.rate.max(1),
+            pace: live.interval(),
             has_motion: live.motion && !is_still(),
             turns: if layout.is_ascii() { &TURNS_ASCII } else { &TURNS },
             is_width_fixed: engine.width() != Some(size.columns),

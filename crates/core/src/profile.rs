@@ -2,6 +2,8 @@
 //!
 //! The host reads these from TOML; here they are only their meaning.
 
+use std::time::Duration;
+
 use crate::item::{Item, Kind, Status};
 use crate::redact::Redaction;
 use crate::theme::Glyphs;
@@ -192,6 +194,13 @@ pub struct Live {
     pub rate: u32,
     /// Whether anything may move that stands for work going on, such as a spinner.
     pub motion: bool,
+}
+
+impl Live {
+    /// The shortest time between two looks.
+    pub fn interval(self) -> Duration {
+        Duration::from_secs(1) / self.rate.max(1)
+    }
 }
 
 impl Default for Live {

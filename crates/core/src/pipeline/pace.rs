@@ -15,7 +15,7 @@ pub struct LivePace {
 impl LivePace {
     /// The pace that a profile wants.
     pub fn new(live: Live) -> Self {
-        Self { interval: Duration::from_secs(1) / live.rate.max(1), last: None }
+        Self { interval: live.interval(), last: None }
     }
 
     /// How long to wait at `now` until the next look at what has grown. If it is nothing, the look is due, and taken to be made.
