@@ -45,8 +45,12 @@ const MIN_WIDTH: usize = 20;
 /// Deeper sub-agents stand no further in.
 const MAX_NEST: u16 = 8;
 
-/// Bytes of a text that are laid out for each row that is wanted of its end: what is longer than a row is wrapped.
-const BYTES_OF_ROW: usize = 256;
+/// Bytes of a text that are laid out for each column that is wanted of its end: as many as wide characters have, and a few for marks of
+/// Markdown.
+const BYTES_OF_COLUMN: usize = 2;
+
+/// Columns of a preview for which there is text at least, also where rows are narrower or never wrapped.
+const LEAST_PREVIEW: usize = 40;
 
 /// Columns of a time and the blank behind it.
 const TIME: usize = 9;
@@ -180,7 +184,8 @@ impl Writer for Terminal {
     fn preview(&mut self, nodes: &[Node], rows: usize, out: &mut dyn fmt::Write) -> fmt::Result {
         let written = (self.before, self.open.take(), self.look.width);
         self.look.width = self.screen;
-        self.look.text_end = Some(rows.saturating_mul(BYTES_OF_ROW));
+        let columns = self.screen.unwrap_or(0).max(LEAST_PREVIEW);
+        self.look.text_end = Some(rows.saturating_mul(columns).saturating_mul(BYTES_OF_COLUMN));
         let previewed = nodes.iter().try_for_each(|node| self.node(node, out)).and_then(|()| self.end(out));
         (self.before, self.open, self.look.width) = written;
         self.look.text_end = None;
