@@ -10,6 +10,7 @@ pub mod json;
 mod lines;
 pub mod log;
 pub mod markdown;
+mod marks_alone;
 pub mod page;
 pub mod slack;
 pub mod summary;

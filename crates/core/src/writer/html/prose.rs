@@ -8,6 +8,7 @@ use super::block::code_lines;
 use super::out::HtmlOut;
 use crate::text;
 use crate::writer::commonmark::{self, Definitions, OpenCode};
+use crate::writer::marks_alone::MarkdownEvents;
 
 /// Browsers give up on elements that lie some five times deeper.
 const MAX_DEPTH: usize = 96;
@@ -38,7 +39,7 @@ pub(super) fn write(out: &mut HtmlOut<'_>, source: &str) {
             headings: Headings::default(),
             depth: 0,
         };
-        for event in TextMergeStream::new(parser) {
+        for event in TextMergeStream::new(MarkdownEvents::new(source, parser)) {
             definitions.note(&event);
             prose.event(event);
         }

@@ -14,6 +14,7 @@ use crate::find::find;
 use crate::text;
 use crate::writer::commonmark::{self, Definitions, OpenCode};
 use crate::writer::lines::{LineLevel, LineWriter};
+use crate::writer::marks_alone::MarkdownEvents;
 use crate::writer::page;
 
 /// Writes Markdown, or, if it is such that no one wrote it, its source.
@@ -48,7 +49,7 @@ pub(super) fn write(writer: &mut LineWriter<'_>, spelling: &'static dyn Spelling
         in_heading: false,
     };
     // References may be spelled with entities, which come as texts of their own.
-    for event in TextMergeStream::new(parser) {
+    for event in TextMergeStream::new(MarkdownEvents::new(source, parser)) {
         definitions.note(&event);
         prose.event(event);
     }

@@ -16,6 +16,7 @@ use crate::text::Text;
 use crate::theme::Style;
 use crate::writer::commonmark::{self, Definitions, OpenCode};
 use crate::writer::highlight;
+use crate::writer::marks_alone::MarkdownEvents;
 
 /// Writes Markdown. `role` is that of its plain text.
 pub(super) fn write(body: &mut TerminalBlocks<'_, '_>, text: &str, role: &str) {
@@ -35,7 +36,7 @@ pub(super) fn write(body: &mut TerminalBlocks<'_, '_>, text: &str, role: &str) {
     };
     let parser = commonmark::parse(text);
     let mut definitions = Definitions::of(&parser);
-    for event in parser {
+    for event in MarkdownEvents::new(text, parser) {
         definitions.note(&event);
         prose.event(event);
     }
