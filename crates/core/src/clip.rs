@@ -1,7 +1,11 @@
 //! Cuts what is said to the limits of a profile: once, after its meaning is known, and visibly.
 //!
-//! Lines are counted and cut, never looked into. What is kept stays where it is; a cut in a line
-//! falls between graphemes. Replies and outcomes are never cut.
+//! What is kept stays where it is; a cut in a line falls between graphemes. Replies and outcomes are never cut. Lines are
+//! counted, not looked into, but for two cases: of a failure those are kept that report it, and of a long line in a diff
+//! what changed.
+
+mod failed_lines;
+mod long_lines;
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -38,12 +42,14 @@ pub fn clip(view: &mut View, kind: Kind, error: bool, limits: &Limits) {
     let is_result = kind == Kind::Result && !error;
     let bytes = |lines: Option<usize>| limits.result_bytes.filter(|_| lines.is_some());
     let own_bytes = if is_result { limits.result_bytes } else { bytes(lines) };
+    let reports_failure = kind == Kind::Result && (error || view.is_failure());
     let mut open = Vec::new();
     let mut next = Some(&mut view.body);
     while let Some(body) = next {
-        BlockLimit { diffs: false, lines, bytes: own_bytes, keep }.apply(body);
+        BlockLimit { diffs: false, lines, bytes: own_bytes, keep, reports_failure }.apply(body);
         let diff_lines = limits.diff_lines;
-        BlockLimit { diffs: true, lines: diff_lines, bytes: bytes(diff_lines), keep: keep_of_diffs }
+        let bytes = bytes(diff_lines);
+        BlockLimit { diffs: true, lines: diff_lines, bytes, keep: keep_of_diffs, reports_failure: false }
             .apply(body);
         open.extend(body.iter_mut().filter_map(|block| match block {
             Block::Details { body, .. } => Some(body),
@@ -73,6 +79,8 @@ struct BlockLimit {
     lines: Option<usize>,
     bytes: Option<usize>,
     keep: Keep,
+    /// Whether lines that report a failure are kept before all others.
+    reports_failure: bool,
 }
 
 /// How much of a block: lines, and bytes of its text.
@@ -88,16 +96,34 @@ impl BlockLimit {
             return;
         }
         let size = |block: &Block| (matches!(block, Block::Diff { .. }) == self.diffs).then(|| size(block));
-        let all = body.iter().filter_map(size).fold(Size::default(), |all, size| Size {
-            lines: all.lines + size.lines,
-            bytes: all.bytes + size.bytes,
-        });
+        let sum = |body: &[Block]| {
+            body.iter().filter_map(size).fold(Size::default(), |all, size| Size {
+                lines: all.lines + size.lines,
+                bytes: all.bytes + size.bytes,
+            })
+        };
+        let mut all = sum(body);
         let limit = Size { lines: self.lines.unwrap_or(usize::MAX), bytes: self.bytes.unwrap_or(usize::MAX) };
         let hides_one = limit.lines > 0 && all.lines == limit.lines.saturating_add(1);
-        if (all.lines <= limit.lines || hides_one) && all.bytes <= limit.bytes {
+        let fits = |all: Size| (all.lines <= limit.lines || hides_one) && all.bytes <= limit.bytes;
+        if fits(all) {
             return;
         }
+        let taken_out = if self.diffs && all.bytes > limit.bytes { long_lines::shorten(body) } else { 0 };
+        if taken_out > 0 {
+            all = sum(body);
+            if fits(all) {
+                let last = body.iter().rposition(|block| matches!(block, Block::Diff { .. }));
+                let gap = Block::Elided { lines: 0, bytes: taken_out as u64 };
+                body.insert(last.map_or(body.len(), |last| last + 1), gap);
+                return;
+            }
+            all.bytes += taken_out;
+        }
         let sizes: Vec<Option<Size>> = body.iter().map(size).collect();
+        if self.reports_failure && failed_lines::keep(body, &sizes, limit, self.keep) {
+            return;
+        }
         let (mut head, mut tail) = match self.keep {
             Keep::Head => (limit, Size::default()),
             Keep::Tail => (Size::default(), limit),
@@ -463,6 +489,24 @@ mod tests {
         let mut view = View::of(vec![Block::Diff { path: None, hunks: vec![hunk] }]);
         clip(&mut view, Kind::Result, false, &limits);
         assert_eq!(shown(&view), "12 <3,3>");
+    }
+
+    #[test]
+    fn a_failure_keeps_the_lines_that_report_it_and_all_gaps_are_counted() {
+        let text = "> test\n1\n2\n3\n4\nok 1\nnot ok 2\n  x\n\n6\n7\n8\n9\n# done";
+        for (keep, expected) in [
+            (Keep::HeadTail, "> test <4,9> ok 1|not ok 2|  x <4,8> 9|# done"),
+            (Keep::Tail, "<5,15> ok 1|not ok 2|  x <3,6> 8|9|# done"),
+            (Keep::Head, "> test|1|2 <2,5> ok 1|not ok 2|  x <6,16>"),
+        ] {
+            let mut view = text_view(&[text]);
+            clip(&mut view, Kind::Result, true, &Limits { error_lines: Some(6), ..limits(1, None, keep) });
+            assert_eq!(shown(&view), expected, "{keep:?}");
+        }
+        let mut view = View::titled("error", Line::of("result.error", "exit 1"));
+        view.body.push(Block::text("text", text));
+        clip(&mut view, Kind::Result, false, &limits(4, None, Keep::Tail));
+        assert!(shown(&view).contains("not ok 2"), "{}", shown(&view));
     }
 
     #[test]
