@@ -168,7 +168,9 @@ impl<'t> KeptLines<'t> {
             .zip(starts)
             .filter(|(end, start)| end < start)
             .map(|(end, start)| end..start - 1)
-            .filter(|gap| gap.len() <= SHORT_GAP && memchr(b'\n', self.text[gap.clone()].as_bytes()).is_none())
+            .filter(|gap| {
+                gap.len() <= SHORT_GAP && memchr(b'\n', self.text[gap.clone()].as_bytes()).is_none()
+            })
             .collect();
         self.lines.extend(gaps.into_iter().map(|gap| (gap.start, gap.end)));
     }
@@ -207,7 +209,9 @@ fn line_at(text: &str, at: usize) -> Range<usize> {
 fn failures(text: &str, most: usize) -> (Vec<Range<usize>>, Vec<Range<usize>>) {
     let (mut certain, mut likely) = (Vec::new(), Vec::new());
     let mut at = 0;
-    while let Some(word) = FAILURE.as_ref().filter(|_| at <= text.len()).and_then(|words| words.find_at(text, at)) {
+    while let Some(word) =
+        FAILURE.as_ref().filter(|_| at <= text.len()).and_then(|words| words.find_at(text, at))
+    {
         let line = line_at(text, word.start());
         let is_likely = word.as_str().starts_with(['e', 'E', 'a', 'A']);
         let found = if is_likely { &mut likely } else { &mut certain };
@@ -250,12 +254,34 @@ mod tests {
 
     #[test]
     fn lines_that_report_failures_are_found() {
-        let certain = ["not ok 5 - x", "FAIL src/a.test.js", "test a ... FAILED", "  ✗ sums up", "thread 'a' panicked at"];
+        let certain = [
+            "not ok 5 - x",
+            "FAIL src/a.test.js",
+            "test a ... FAILED",
+            "  ✗ sums up",
+            "thread 'a' panicked at",
+        ];
         assert_eq!(found(&certain), (vec![0, 1, 2, 3, 4], vec![]));
-        let likely = ["error[E0308]: no", "TypeError: x", "Errors: 3", "ERROR x", "assert_eq!(1, 2)", "java.io.IOException: x"];
+        let likely = [
+            "error[E0308]: no",
+            "TypeError: x",
+            "Errors: 3",
+            "ERROR x",
+            "assert_eq!(1, 2)",
+            "java.io.IOException: x",
+        ];
         assert_eq!(found(&likely), (vec![], vec![0, 1, 2, 3, 4, 5]));
-        let none =
-            ["ok 1 - a", "# fail 0", "0 errors", "(no errors)", "errors: 0", "terrors", "errorless", "FAILOVER", "my_error"];
+        let none = [
+            "ok 1 - a",
+            "# fail 0",
+            "0 errors",
+            "(no errors)",
+            "errors: 0",
+            "terrors",
+            "errorless",
+            "FAILOVER",
+            "my_error",
+        ];
         assert_eq!(found(&none), (vec![], vec![]));
         assert_eq!(found(&["0 errors, 1 FAILED"]), (vec![0], vec![]));
     }

@@ -27,7 +27,8 @@ fn shorten_hunk(hunk: &mut Hunk) -> usize {
     }
     let mut removed_bytes = 0;
     let mut short = DiffLines::default();
-    let count = |from: usize, change| hunk.lines.iter_from(from).take_while(|line| line.change == change).count();
+    let count =
+        |from: usize, change| hunk.lines.iter_from(from).take_while(|line| line.change == change).count();
     let mut at = 0;
     while at < hunk.lines.len() {
         let removed = count(at, LineChange::Remove);
@@ -121,6 +122,9 @@ mod tests {
         assert_eq!(lines(&[(Keep, &a)]).0, [format!("{}…", "a".repeat(120))]);
         let (shown, _) = lines(&[(Remove, &a), (Add, &"b".repeat(5000))]);
         assert_eq!(shown[1], format!("{} … {}", "b".repeat(260), "b".repeat(260)));
-        assert_eq!(lines(&[(Remove, "short"), (Add, "shorter")]), (vec!["short".into(), "shorter".into()], 0));
+        assert_eq!(
+            lines(&[(Remove, "short"), (Add, "shorter")]),
+            (vec!["short".into(), "shorter".into()], 0)
+        );
     }
 }

@@ -7,6 +7,7 @@
 
 mod block;
 mod edit;
+mod for_the_model;
 mod histories;
 mod items_by_line;
 mod line;

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use memchr::memmem::{self, Finder};
 
+use super::for_the_model;
 use crate::item::{Content, Deed, Fact, FactRef, Item};
 use crate::json::{Value, ValueKind};
 use crate::text::Text;
@@ -72,12 +73,14 @@ const SENTENCES: &[&str] = &[
 
 /// The sentences and tags that nothing else may know.
 pub(in crate::dialect) fn sentences() -> Vec<&'static str> {
-    SENTENCES.iter().copied().chain(super::marker::sentences()).collect()
+    let others = super::marker::sentences().chain(super::for_the_model::sentences());
+    SENTENCES.iter().copied().chain(others).collect()
 }
 
 /// Adds to a result what its text says beside what the tool said.
 pub(crate) fn add_facts(item: &mut Item) {
     item.words = Some(words);
+    item.untagged = Some(untagged);
     if let Some(folder) = reset_told(item) {
         item.data.push(("cwd", Fact::Text(folder)));
     }
@@ -192,8 +195,34 @@ fn words(item: &Item, text: Text) -> Text {
             Some((listing, last)) if last.starts_with(QUESTION) => text.slice(0, listing.len()).trimmed_end(),
             _ => text,
         },
-        _ => text,
+        Some(Deed::Delegate) => for_the_model::report(text),
+        _ => for_the_model::without_advice(item, text),
     }
+}
+
+/// Tags that say no more than a result or a notice says by what it is.
+const PLAIN_TAGS: [&str; 6] = [
+    "tool_use_error",
+    "local-command-stdout",
+    "local-command-stderr",
+    "bash-input",
+    "bash-stdout",
+    "bash-stderr",
+];
+
+/// A text that is nothing but what such tags are around, without them.
+pub(super) fn untagged(text: Text) -> Text {
+    let mut inside = Vec::new();
+    let mut rest = text.trim();
+    while let Some((tag, tagged)) = rest.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
+        let end = format!("</{tag}>");
+        let Some((part, behind)) = tagged.split_once(&end).filter(|_| PLAIN_TAGS.contains(&tag)) else {
+            return text;
+        };
+        inside.extend(Some(part.trim_matches('\n')).filter(|part| !part.trim().is_empty()));
+        rest = behind.trim_start();
+    }
+    if rest.is_empty() && !text.is_empty() { Text::clean_owned(inside.join("\n")) } else { text }
 }
 
 /// The text without notes to the model.
