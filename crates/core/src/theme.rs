@@ -117,7 +117,9 @@ impl Style {
             return Self { fg: None, bg, dim: self.dim || stands_back, ..self };
         }
         let fg = match (self.fg, self.bg) {
-            (Some(fg), Some(ground)) if bg.is_none() && fg.is_grey_at(depth) => ground.at(depth),
+            (Some(fg), Some(ground)) if bg.is_none() && fg.is_grey_at(depth) && depth != ColorDepth::None => {
+                ground.hue().or_else(|| ground.at(depth))
+            }
             (fg, _) => fg.and_then(|color| color.at(depth)),
         };
         Self { fg, bg, ..self }

@@ -18,6 +18,9 @@ pub enum ColorDepth {
     TrueColor,
 }
 
+/// A tint becomes no stronger than so many times what it is.
+const LOUD: f64 = 2.0;
+
 /// A colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Color {
@@ -67,14 +70,17 @@ impl Color {
 
     /// The same for a background. The subtle tints that lie behind text have no likeness among 16 colours:
     /// the nearest would be black or a loud one, so there is none. Among 256 the nearest is often a grey, which
-    /// says nothing any more: a tint stays a tint, if a stronger one.
+    /// says nothing any more: a tint stays a tint, if a stronger one. One that would become much stronger is left out:
+    /// it would outshout failures.
     pub(super) fn behind_at(self, depth: ColorDepth) -> Option<Self> {
         match (depth, self) {
             (ColorDepth::Ansi16, Self::Rgb(..) | Self::Index(16..)) => None,
             (ColorDepth::Ansi256, Self::Rgb(r, g, b)) => {
                 let tint = Lab::of([r, g, b]);
                 let fits = |lab: Lab| !tint.is_tinted() || lab.is_tinted() && tint.is_of_hue(lab);
-                Some(Self::Index(nearest_of_256([r, g, b], fits)))
+                let index = nearest_of_256([r, g, b], fits);
+                let is_loud = tint.is_tinted() && Lab::of(rgb_of(index)).chroma() > LOUD * tint.chroma();
+                (!is_loud).then_some(Self::Index(index))
             }
             _ => self.at(depth),
         }
@@ -82,7 +88,15 @@ impl Color {
 
     /// Whether it is shown without a hue at `depth`.
     pub(super) fn is_grey_at(self, depth: ColorDepth) -> bool {
-        matches!(self.at(depth), Some(Self::Index(0 | 7 | 8 | 15)))
+        match (depth, self) {
+            (ColorDepth::Ansi256, Self::Rgb(r, g, b)) => !Lab::of([r, g, b]).is_tinted(),
+            _ => matches!(self.at(depth), Some(Self::Index(0 | 7 | 8 | 15))),
+        }
+    }
+
+    /// Of a ground that can't be shown: the colour of the terminal's own that has its hue, for the text on it.
+    pub(super) fn hue(self) -> Option<Self> {
+        self.rgb().map(|rgb| Self::Index(nearest_of_16(rgb)))
     }
 
     /// Of a grey: whether it is neither near to black nor to white, as what stands back is. `None` for what has a
@@ -219,7 +233,12 @@ impl Lab {
     }
 
     fn is_tinted(self) -> bool {
-        self.hue[0].hypot(self.hue[1]) > 0.018
+        self.chroma() > 0.018
+    }
+
+    /// How strong its hue is: 0 for greys.
+    fn chroma(self) -> f64 {
+        self.hue[0].hypot(self.hue[1])
     }
 
     /// Whether the hues are less than 35° apart.

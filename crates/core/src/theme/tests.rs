@@ -234,8 +234,11 @@ fn a_ground_that_stands_out_is_underlined_where_it_cant_be_shown() {
     assert_eq!(fg(&at(ColorDepth::Ansi16), "diff.add.word"), Some(Color::Index(2)), "it is still green");
     assert!(!at(ColorDepth::TrueColor).style("diff.add.word").underline);
     let theme = at(ColorDepth::Ansi256);
-    let [add, remove] = ["diff.add", "diff.remove"].map(|role| theme.style(role).bg);
+    let [add, remove] = ["diff.add.word", "diff.remove.word"].map(|role| theme.style(role).bg);
     assert_eq!((add, remove), (Some(Color::Index(22)), Some(Color::Index(52))), "tints don't become grey");
+    let [add, remove] = ["diff.add", "diff.remove"].map(|role| theme.style(role));
+    assert_eq!((add.bg, remove.bg), (None, None), "subtle tints don't become loud");
+    assert_eq!((add.fg, remove.fg), (Some(Color::Index(151)), Some(Color::Index(217))));
 }
 
 #[test]

@@ -26,7 +26,7 @@ const MAX_HEREDOCS: usize = 8;
 pub(super) type HighlightedText<'l> = (&'l str, Option<&'static str>);
 
 /// Reads code line by line.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Highlighter {
     language: &'static Language,
     /// Whether what begins a comment or a string begins with a byte.
@@ -37,7 +37,7 @@ pub(super) struct Highlighter {
 }
 
 /// A text that a command of a shell reads from the lines below it: `cat <<EOF`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct AwaitedHeredoc {
     /// The line that ends it.
     end: String,
@@ -61,20 +61,31 @@ enum OpenSyntax {
 /// Begins to read `code` in a language, named as after a fence or as a file extension. `None` if the language isn't
 /// known or the code is too long.
 pub(super) fn lines(language: &str, code: &str) -> Option<Highlighter> {
-    let name = language.split([' ', ',', '{', ':']).next()?.trim_start_matches('.');
-    if name.is_empty() || code.len() > MAX_CODE {
-        return None;
-    }
-    let has_name = |row: &&Language| row.names.iter().any(|known| known.eq_ignore_ascii_case(name));
-    let language = LANGUAGES.iter().find(has_name)?;
-    let mut has_mark = [false; 256];
-    for mark in language.marks() {
-        has_mark[usize::from(mark.as_bytes()[0])] = true;
-    }
-    Some(Highlighter { language, has_mark, inside: OpenSyntax::Nothing, heredocs: VecDeque::new() })
+    if code.len() > MAX_CODE { None } else { Highlighter::of(language) }
+}
+
+/// The name of a file's language: its extension.
+pub(super) fn language_of(path: &str) -> Option<&str> {
+    let name = path.rsplit('/').next()?;
+    name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, extension)| extension)
 }
 
 impl Highlighter {
+    /// Reads code in a language, named as for [`lines`]. The code must not be long.
+    pub(super) fn of(language: &str) -> Option<Self> {
+        let name = language.split([' ', ',', '{', ':']).next()?.trim_start_matches('.');
+        if name.is_empty() {
+            return None;
+        }
+        let has_name = |row: &&Language| row.names.iter().any(|known| known.eq_ignore_ascii_case(name));
+        let language = LANGUAGES.iter().find(has_name)?;
+        let mut has_mark = [false; 256];
+        for mark in language.marks() {
+            has_mark[usize::from(mark.as_bytes()[0])] = true;
+        }
+        Some(Self { language, has_mark, inside: OpenSyntax::Nothing, heredocs: VecDeque::new() })
+    }
+
     /// The parts of the next line; `None` if the line is to stay plain.
     pub(super) fn line<'l>(&mut self, line: &'l str) -> Option<Vec<HighlightedText<'l>>> {
         if line.len() > MAX_LINE {

@@ -61,7 +61,13 @@ impl TerminalBlocks<'_, '_> {
             Block::Lines { lines } => lines.iter().for_each(|line| self.line(line)),
             Block::Prose { text, role } => self.prose(text, role.name()),
             Block::Code { text, lang, start, role } => self.code(text, lang.as_deref(), *start, role),
-            Block::Diff { hunks, .. } => diff::write(self.writer, hunks),
+            Block::Diff { path, hunks } => match diff::new_file(hunks) {
+                Some((text, start)) => {
+                    let language = path.as_deref().and_then(highlight::language_of);
+                    self.code(&text, language, Some(start), &Role::of("text"));
+                }
+                None => diff::write(self.writer, path.as_deref(), hunks),
+            },
             Block::List { items } => items.iter().for_each(|item| self.point(item)),
             Block::Table { head, rows } => table::write(self.writer, head, rows),
             Block::Image { media, bytes, name, .. } => self.image(media, *bytes, name.as_deref()),

@@ -6,10 +6,12 @@ use foldhash::fast::FixedState;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::Look;
 use super::block::digits;
 use super::rows::{RowLevel, RowWriter, glyph};
 use super::wrap::{self, StyledText};
 use crate::entry::{DiffLine, Hunk, LineChange};
+use crate::writer::highlight::{self, Highlighter};
 
 /// Longer lines are not compared word by word.
 const MAX_COMPARED: usize = 500;
@@ -17,7 +19,25 @@ const MAX_COMPARED: usize = 500;
 /// The first number of a word of several bytes: those of one byte are their own.
 const FIRST_NUMBER: u16 = 256;
 
-pub(super) fn write(writer: &mut RowWriter<'_>, hunks: &[Hunk]) {
+/// Most bytes of a hunk whose words are painted for what they are.
+const MAX_PAINTED: usize = 64 * 1024;
+
+/// The lines of a new file, one below the other, and the number of the first: nothing is beside them that they could be
+/// told from.
+pub(super) fn new_file(hunks: &[Hunk]) -> Option<(String, u64)> {
+    let [Hunk { old_start: None, new_start: Some(start), lines }] = hunks else { return None };
+    if lines.iter().any(|line| line.change != LineChange::Add) {
+        return None;
+    }
+    let mut text = String::with_capacity(lines.iter().map(|line| line.text.len() + 1).sum());
+    for (at, line) in lines.iter().enumerate() {
+        text.push_str(if at == 0 { "" } else { "\n" });
+        text.push_str(line.text);
+    }
+    Some((text, *start))
+}
+
+pub(super) fn write(writer: &mut RowWriter<'_>, path: Option<&str>, hunks: &[Hunk]) {
     let digits = hunks.iter().map(last_number).max().filter(|last| *last > 0).map(digits);
     let look = writer.look();
     let marks = ["diff-keep", "diff-add", "diff-remove"].map(|name| {
@@ -31,7 +51,7 @@ pub(super) fn write(writer: &mut RowWriter<'_>, hunks: &[Hunk]) {
         if at > 0 {
             writer.line(&[look.piece("diff.hunk", glyph(look, "diff-hunk"))], 0);
         }
-        write_hunk(writer, hunk, &mut gutter);
+        write_hunk(writer, hunk, &mut gutter, syntax_of(look, path, hunk));
     }
 }
 
@@ -69,7 +89,19 @@ fn last_number(hunk: &Hunk) -> u64 {
     starts.map_or(0, |start| start.saturating_add(hunk.lines.len() as u64))
 }
 
-fn write_hunk(writer: &mut RowWriter<'_>, hunk: &Hunk, gutter: &mut Gutter) {
+/// What paints the words of a hunk for what they are: only where a ground says which lines came and went, since colours of
+/// the text would hide that.
+fn syntax_of(look: &Look, path: Option<&str>, hunk: &Hunk) -> Option<Highlighter> {
+    let has_grounds = ["diff.add", "diff.remove"].iter().all(|role| look.style(role).bg.is_some());
+    if !look.is_ansi() || !has_grounds {
+        return None;
+    }
+    let syntax = Highlighter::of(highlight::language_of(path?)?)?;
+    let bytes: usize = hunk.lines.iter().map(|line| line.text.len()).sum();
+    (bytes <= MAX_PAINTED).then_some(syntax)
+}
+
+fn write_hunk(writer: &mut RowWriter<'_>, hunk: &Hunk, gutter: &mut Gutter, mut syntax: Option<Highlighter>) {
     let (mut old, mut new) = (hunk.old_start, hunk.new_start);
     let fill = writer.room().map(|room| widest(hunk).min(room));
     let mut at = 0;
@@ -80,6 +112,8 @@ fn write_hunk(writer: &mut RowWriter<'_>, hunk: &Hunk, gutter: &mut Gutter) {
             0 => (1, 0),
             count => (count, removed.min(added)),
         };
+        // What came begins where what went began: in a comment, or not.
+        let mut syntax_of_old = syntax.clone().filter(|_| removed > 0);
         for offset in 0..count {
             let Some(line) = hunk.lines.get(at + offset) else { return };
             let number = match line.change {
@@ -96,7 +130,8 @@ fn write_hunk(writer: &mut RowWriter<'_>, hunk: &Hunk, gutter: &mut Gutter) {
                 _ => None,
             };
             let level = gutter.begin(number, writer);
-            write_line(writer, line, partner, &gutter.marks, fill);
+            let syntax = if line.change == LineChange::Remove { &mut syntax_of_old } else { &mut syntax };
+            write_line(writer, line, partner, &gutter.marks, fill, syntax.as_mut());
             if let Some(level) = level {
                 writer.dedent(level);
             }
@@ -127,6 +162,7 @@ fn write_line(
     partner: Option<DiffLine<'_>>,
     [keep, add, remove]: &[DiffMark; 3],
     fill: Option<usize>,
+    syntax: Option<&mut Highlighter>,
 ) {
     let look = writer.look();
     let (role, word, mark) = match line.change {
@@ -139,17 +175,45 @@ fn write_line(
     let hang = mark.columns;
     let mark = StyledText { text: &mark.text, role, style, ..StyledText::blank(0) };
     let parts = partner.filter(|_| look.is_ansi()).and_then(|partner| changed(line.text, partner.text));
-    let Some(parts) = parts else { return writer.filled(&[mark, mark.with(line.text)], hang, ground) };
+    let painted = syntax.and_then(|syntax| syntax.line(line.text));
+    if parts.is_none() && painted.is_none() {
+        return writer.filled(&[mark, mark.with(line.text)], hang, ground);
+    }
+    let parts = parts.unwrap_or_else(|| vec![(line.text, false)]);
+    let painted = painted.unwrap_or_else(|| vec![(line.text, None)]);
     let mut pieces = vec![mark];
-    pieces.extend(parts.into_iter().map(|(text, changed)| {
-        let role = if changed { word } else { role };
-        look.piece(role, text)
-    }));
+    for (text, changed, syntax) in overlaid(&parts, &painted) {
+        let piece = look.piece(if changed { word } else { role }, text);
+        let own = syntax.and_then(|syntax| look.exact_style(syntax)).unwrap_or_default();
+        pieces.push(StyledText { style: own.over(piece.style), ..piece });
+    }
     writer.filled(&pieces, hang, ground);
 }
 
-/// `text` cut into parts that `other` has too and parts that it hasn't; `None` if the two have too little in
-/// common for that to tell anything.
+/// The parts of a line that come of two ways to part it.
+fn overlaid<'a>(
+    words: &[(&'a str, bool)],
+    painted: &[(&'a str, Option<&'static str>)],
+) -> Vec<(&'a str, bool, Option<&'static str>)> {
+    let mut parts = Vec::with_capacity(words.len() + painted.len());
+    let mut painted = painted.iter().copied();
+    let mut left = painted.next();
+    for &(mut text, changed) in words {
+        while let Some((paint, syntax)) = left.filter(|_| !text.is_empty()) {
+            let (part, rest) = text.split_at(text.len().min(paint.len()));
+            parts.push((part, changed, syntax));
+            text = rest;
+            left = match &paint[part.len()..] {
+                "" => painted.next(),
+                paint => Some((paint, syntax)),
+            };
+        }
+    }
+    parts
+}
+
+/// `text` cut into parts that `other` has too and parts that it hasn't; `None` if `other` has less than half of it, so that
+/// this would tell nothing.
 pub(in crate::writer) fn changed<'a>(text: &'a str, other: &str) -> Option<Vec<(&'a str, bool)>> {
     if text.len() > MAX_COMPARED || other.len() > MAX_COMPARED {
         return None;
@@ -158,7 +222,7 @@ pub(in crate::writer) fn changed<'a>(text: &'a str, other: &str) -> Option<Vec<(
     let (mine, theirs) = (words(text), words(other));
     let (my_numbers, their_numbers) = (numbers.of(&mine), numbers.of(&theirs));
     let all = solid(text);
-    let is_telling = |kept: usize| kept * 5 >= all * 2 && kept > 0;
+    let is_telling = |kept: usize| kept * 2 >= all && kept > 0;
     // No more can be kept than both have in whatever order: most lines that have little in common end here.
     if !is_telling(shared(&mine, &my_numbers, &their_numbers)) {
         return None;
@@ -276,7 +340,7 @@ mod tests {
             kept += if same { solid(part) } else { 0 };
             parts.extend((length > 0).then_some((part, !same)));
         }
-        (kept * 5 >= solid(text) * 2 && kept > 0).then_some(parts)
+        (kept * 2 >= solid(text) && kept > 0).then_some(parts)
     }
 
     fn words_plainly(text: &str) -> Vec<&str> {

@@ -289,7 +289,7 @@ impl<'p> RowWriter<'p> {
         let room = width.saturating_sub(self.buffers.prefix.width).max(1);
         let own = wrap::leading(pieces);
         let hang = (hang + own).min(room / 2);
-        let mut level = None;
+        let (mut level, mut is_first) = (None, true);
         // Far indented text would have no room at all: it moves to the left.
         let moved;
         let pieces = if own > first / 2 {
@@ -301,18 +301,22 @@ impl<'p> RowWriter<'p> {
         wrap::rows(pieces, first, room - hang, |row| {
             match ground {
                 Some((style, fill)) => {
-                    let set_in = if level.is_some() { hang } else { 0 };
+                    let set_in = if is_first { 0 } else { hang };
                     let missing = fill.min(room).saturating_sub(set_in + wrap::width_of(row));
-                    let mut row = row.to_vec();
-                    let pad = " ".repeat(missing);
-                    row.push(StyledText { text: &pad, style, ..StyledText::blank(0) });
+                    let [before, behind] = [set_in, missing].map(|columns| " ".repeat(columns));
+                    let blank = |text| StyledText { text, style, ..StyledText::blank(0) };
+                    let before = Some(blank(&*before)).filter(|blank| !blank.text.is_empty());
+                    let row: Vec<_> = before.iter().chain(row).chain([&blank(&*behind)]).copied().collect();
                     self.painted_row(&row);
                 }
-                None => self.row(row),
+                None => {
+                    self.row(row);
+                    if is_first {
+                        level = Some(self.shift(hang));
+                    }
+                }
             }
-            if level.is_none() {
-                level = Some(self.shift(hang));
-            }
+            is_first = false;
         });
         if let Some(level) = level {
             self.dedent(level);
