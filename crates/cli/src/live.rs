@@ -10,7 +10,7 @@ use streamfmt::core::entry::{Entry, View};
 use streamfmt::core::formatter::figures;
 use streamfmt::core::item::{Id, Kind, Status};
 use streamfmt::core::outline::Node;
-use streamfmt::core::pipeline::{OpenNodes, Pipeline};
+use streamfmt::core::pipeline::{OpenAgent, OpenNodes, Pipeline};
 use streamfmt::core::profile::{Ci, Profile};
 use streamfmt::core::text::Text;
 use streamfmt::core::theme::Glyphs;
@@ -153,7 +153,7 @@ impl LiveTerminal {
     fn note_running(&mut self) {
         let Self { open, begun, looked, .. } = self;
         let calls = open.nodes.iter().filter(|node| is_running(node)).map(|node| &node.entry.id);
-        let running = calls.chain(open.agents.iter().map(|(id, _)| id));
+        let running = calls.chain(open.agents.iter().map(|agent| &agent.call));
         *begun = running.map(|id| (id.clone(), begun.get(id).copied().unwrap_or(*looked))).collect();
     }
 
@@ -165,10 +165,11 @@ impl LiveTerminal {
             let entry = &mut node.entry;
             entry.view.title.push("muted", self.running(&entry.id));
         }
-        nodes.extend(self.open.agents.iter().map(|(id, title)| {
-            let mut title = title.clone();
-            title.push("muted", self.running(id));
-            Node::from(Entry::new(id.clone(), Kind::Call, View { title, ..View::default() }))
+        nodes.extend(self.open.agents.iter().map(|agent| {
+            let OpenAgent { call, mut title, agent } = agent.clone();
+            title.push("muted", self.running(&call));
+            let entry = Entry::new(call, Kind::Call, View { title, ..View::default() });
+            Node { starts: agent, ..Node::from(entry) }
         }));
         let mut text = String::new();
         // A string takes everything.

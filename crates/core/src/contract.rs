@@ -205,6 +205,7 @@ impl From<EntryLine<'_>> for Entry {
     fn from(line: EntryLine<'_>) -> Self {
         Self {
             id: line.id.into_owned(),
+            in_agent: line.parent.is_some(),
             parent: line.parent.map(Cow::into_owned),
             place: line.place,
             kind: line.kind,
@@ -246,6 +247,6 @@ impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut line = EntryLine::deserialize(deserializer)?;
         let relation = line.of.take().map_or(Relation::Own, |of| Relation::Apart(of.into_owned()));
-        Ok(Self { entry: Box::new(line.into()), result: None, relation })
+        Ok(Self { relation, ..Self::from(Entry::from(line)) })
     }
 }

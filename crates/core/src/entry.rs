@@ -261,6 +261,8 @@ pub struct Entry {
     pub id: Id,
     /// The call that the item is inside of, if any.
     pub parent: Option<Id>,
+    /// Whether that call has started a sub-agent, or isn't known: not one that makes the item's call itself, as a script does.
+    pub in_agent: bool,
     /// The item's place within its parent.
     pub place: u32,
     /// The item's kind.
@@ -291,6 +293,7 @@ impl Entry {
         Self {
             id: id.into(),
             parent: None,
+            in_agent: false,
             place: 0,
             kind,
             tool: None,

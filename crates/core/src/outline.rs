@@ -13,19 +13,23 @@
 //! doesn't directly follow its call names it. With pairing a call waits for its result, within a window that is counted
 //! in entries and bytes, never in time: the same input gives the same document however it arrives.
 
+mod agents;
 mod answer;
 mod document;
 mod group;
 mod pairs;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use crate::entry::{Entry, Line};
 use crate::item::{Action, Id, Kind};
 
+pub use self::agents::Subagent;
 pub use self::document::{Document, EntryChange, Update};
 pub use self::group::Group;
 
+use self::agents::Subagents;
 use self::answer::HeldReplies;
 use self::pairs::Pairing;
 
@@ -56,6 +60,10 @@ pub struct Node {
     pub result: Option<Box<Entry>>,
     /// How it belongs to what is before it.
     pub relation: Relation,
+    /// The sub-agent that it is inside of; only for writers that want agents.
+    pub agent: Option<Arc<Subagent>>,
+    /// The sub-agent that it starts, or whose result it is; only for writers that want agents.
+    pub starts: Option<Arc<Subagent>>,
 }
 
 /// How a node belongs to what is before it.
@@ -92,7 +100,7 @@ pub struct Answer {
 impl<E: Into<Box<Entry>>> From<E> for Node {
     /// An entry by itself.
     fn from(entry: E) -> Self {
-        Self { entry: entry.into(), result: None, relation: Relation::Own }
+        Self { entry: entry.into(), result: None, relation: Relation::Own, agent: None, starts: None }
     }
 }
 
@@ -115,6 +123,8 @@ pub struct OutlineOptions {
     pub answer: bool,
     /// Whether every result names its call, also right below it.
     pub names: bool,
+    /// Whether sub-agents are numbered; then what is inside of one doesn't name its call.
+    pub agents: bool,
 }
 
 /// Gives the title of a call, if it is still known.
@@ -141,6 +151,7 @@ struct NodePlacement {
     inside: Vec<Option<Id>>,
     /// The last calls that started sub-agents.
     starts: VecDeque<SubagentStart>,
+    agents: Subagents,
     held: HeldReplies,
 }
 
@@ -210,6 +221,11 @@ impl Outline {
         nodes
     }
 
+    /// The sub-agent that a call started, if it has appeared and the writer wants agents.
+    pub fn agent(&self, call: &Id) -> Option<Arc<Subagent>> {
+        self.end.agents.of(call)
+    }
+
     /// Ends the document: gives out what waited.
     pub fn end(&mut self, title_of: TitleOf<'_>, each: TakePart<'_>) {
         let Self { pairs, end } = self;
@@ -229,10 +245,11 @@ impl NodePlacement {
         title_of: TitleOf<'_>,
         each: TakePart<'_>,
     ) {
+        let is_numbered = self.options.agents && entry.in_agent;
         let relation = match (&entry.call, &entry.parent) {
             (Some(call), _) if self.last.as_ref() == Some(call) && !self.options.names => Relation::Below,
             (Some(call), _) => apart("result of", call, title_of),
-            (None, Some(parent)) if entry.kind != Kind::Result => {
+            (None, Some(parent)) if entry.kind != Kind::Result && !is_numbered => {
                 let goes_on = self.last.as_ref() == Some(parent) || self.last_parent.as_ref() == Some(parent);
                 if goes_on { Relation::Own } else { apart("inside of", parent, title_of) }
             }
@@ -240,7 +257,12 @@ impl NodePlacement {
         };
         self.last = (entry.kind == Kind::Call && result.is_none()).then(|| entry.id.clone());
         self.last_parent.clone_from(&entry.parent);
-        self.place(Node { entry, result, relation }, each);
+        let (mut agent, mut starts) = (None, None);
+        if self.options.agents {
+            agent = self.agents.around(&entry, title_of);
+            starts = self.agents.spoken_of(&entry);
+        }
+        self.place(Node { entry, result, relation, agent, starts }, each);
     }
 
     /// Holds a node back while it may be of the answer.
@@ -340,8 +362,12 @@ impl NodePlacement {
 
 /// What names a call that is elsewhere.
 fn apart(how: &'static str, call: &Id, title_of: TitleOf<'_>) -> Relation {
-    let title = title_of(call);
-    Relation::Apart(title.unwrap_or_else(|| Line::of("muted", how).with("id", call.as_str())))
+    Relation::Apart(title_of(call).unwrap_or_else(|| unknown(how, call)))
+}
+
+/// What names a call that isn't known.
+fn unknown(how: &'static str, call: &Id) -> Line {
+    Line::of("muted", how).with("id", call.as_str())
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ pub use crate::outline::{EntryChange, Update};
 pub use crate::report::Report;
 pub use decode::{DecodeStage, DecodedStep, Pieces, Subagents};
 pub use growing::GROWING_TEXT;
-pub use open::OpenNodes;
+pub use open::{OpenAgent, OpenNodes};
 pub use pace::LivePace;
 pub use session::SessionStage;
 pub use write::{FormattedPart, WriteStage};

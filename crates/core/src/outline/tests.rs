@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::entry::{Block, View};
 
-const PAIRED: OutlineOptions = OutlineOptions { pairs: true, nests: false, answer: false, names: false };
+const PAIRED: OutlineOptions = OutlineOptions { pairs: true, nests: false, answer: false, names: false, agents: false };
 
 fn entry(kind: Kind, id: &str) -> Entry {
     Entry::new(id, kind, View::titled("call", Line::of("text", id.to_owned())))
@@ -170,7 +170,7 @@ proptest! {
         });
         let entries: Vec<_> = entries.collect();
         for pairs in [false, true] {
-            let mut outline = Outline::new(OutlineOptions { pairs, nests: true, answer: true, names: false });
+            let mut outline = Outline::new(OutlineOptions { pairs, nests: true, answer: true, ..PAIRED });
             let mut seen = Vec::new();
             let mut depth = 0_i32;
             let mut each = |part: DocumentPart| match part {

@@ -9,7 +9,7 @@ use crate::dialect::tool_name;
 use crate::entry::{Block, Entry, Figures, Line, View};
 use crate::formatter::standard::Standard;
 use crate::formatter::{Formatter, Observation, Verdict};
-use crate::item::{Fact, FactRef, Id, Item, Kind};
+use crate::item::{Deed, Fact, FactRef, Id, Item, Kind};
 use crate::json::Record;
 use crate::outline::{DocumentPart, Node, Outline, OutlineOptions, TakePart, TitleOf};
 use crate::profile::{Pairs, Profile};
@@ -541,6 +541,7 @@ impl FormatStage {
         Box::new(Entry {
             id: item.id.clone(),
             parent: item.parent.clone(),
+            in_agent: item.parent.as_ref().is_some_and(|call| may_start_agent(session.call(call))),
             place: item.place,
             kind: item.kind,
             tool,
@@ -663,7 +664,12 @@ fn shape(profile: &Profile, output_kind: OutputKind, is_whole: bool) -> OutlineO
         // What is written as it is stays in the order that it came in.
         (Order::Chosen, Pairs::Auto) => is_whole && !profile.layout.bare,
     };
-    OutlineOptions { pairs, nests: wants.nests, answer: wants.answer, names: wants.names }
+    OutlineOptions { pairs, nests: wants.nests, answer: wants.answer, names: wants.names, agents: wants.agents }
+}
+
+/// Whether what is inside of a call is what a sub-agent does: of one that isn't known it may be.
+fn may_start_agent(call: Option<&Item>) -> bool {
+    call.is_none_or(|call| matches!(call.deed(), Some(Deed::Delegate | Deed::Skill)))
 }
 
 /// Masks the ids in a part of the document. Titles and views were masked when they were made.

@@ -1,8 +1,10 @@
 //! What an output doesn't show for good yet.
 
+use std::sync::Arc;
+
 use crate::entry::Line;
 use crate::item::Id;
-use crate::outline::Node;
+use crate::outline::{Node, Subagent};
 use crate::session::Session;
 
 use super::format::FormatStage;
@@ -12,8 +14,19 @@ use super::format::FormatStage;
 pub struct OpenNodes {
     /// Entries that wait for what belongs to them, and behind them items that grow, as they are now.
     pub nodes: Vec<Node>,
-    /// Sub-agents at work, by the ids of the calls that started them, and the titles of these.
-    pub agents: Vec<(Id, Line)>,
+    /// Sub-agents at work.
+    pub agents: Vec<OpenAgent>,
+}
+
+/// A sub-agent at work.
+#[derive(Clone, Debug)]
+pub struct OpenAgent {
+    /// The call that started it.
+    pub call: Id,
+    /// The title of that call.
+    pub title: Line,
+    /// The sub-agent, for a writer that wants agents.
+    pub agent: Option<Arc<Subagent>>,
 }
 
 impl FormatStage {
@@ -32,8 +45,10 @@ impl FormatStage {
         running.sort_by_key(|(line, _)| *line);
         // One that waits stands in its place already.
         running.retain(|(_, id)| nodes.iter().all(|node: &Node| node.entry.id != **id));
-        let titled =
-            running.into_iter().filter_map(|(_, id)| Some((id.clone(), self.title_of(id, session)?)));
-        OpenNodes { nodes, agents: titled.collect() }
+        let agents = running.into_iter().filter_map(|(_, id)| {
+            let agent = self.outline.as_ref().and_then(|outline| outline.agent(id));
+            Some(OpenAgent { call: id.clone(), title: self.title_of(id, session)?, agent })
+        });
+        OpenNodes { nodes, agents: agents.collect() }
     }
 }

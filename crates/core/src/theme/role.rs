@@ -14,7 +14,7 @@ use crate::nearest::nearest;
 /// All roles that entries, writers and the built-in themes use, except those of marks.
 #[rustfmt::skip]
 const ROLES: &[&str] = &[
-    "text", "strong", "muted", "faint", "accent", "code", "link", "path", "time", "nest", "elided", "image",
+    "text", "strong", "muted", "faint", "accent", "code", "link", "path", "time", "nest", "agent", "agent.1", "agent.2", "agent.3", "agent.4", "agent.5", "elided", "image",
     "ok", "warning", "error", "id", "unknown",
     "tool", "tool.name", "tool.server", "tool.agent", "tool.icon", "tool.note",
     "call", "call.arg", "call.command", "call.input", "call.detail", "call.key", "call.value", "call.note",

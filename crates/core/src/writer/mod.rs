@@ -141,6 +141,8 @@ pub struct Wants {
     pub nests: bool,
     /// With every result the title of its call, also right below that.
     pub names: bool,
+    /// Sub-agents by number, rather than the title of its call where what is inside of one doesn't go on.
+    pub agents: bool,
     /// In which order the entries come.
     pub order: Order,
 }

@@ -48,8 +48,8 @@ impl Summary {
         if let Some(call) = call {
             self.page.node(&Node::from(outside(call)), out)?;
         }
-        let Node { entry, result, relation } = node;
-        self.page.node(&Node { entry: outside(entry), result: result.map(outside), relation }, out)
+        let result = node.result.map(outside);
+        self.page.node(&Node { result, relation: node.relation, ..Node::from(outside(node.entry)) }, out)
     }
 
     /// Writes how many failures were left out.

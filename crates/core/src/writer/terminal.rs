@@ -9,6 +9,7 @@
 //!   ✗ exit 101                   a result below its call: title in the margin,
 //!     thread panicked at …       body twice as far in
 //! ● Read src/cart.rs · 22 lines  what a call came to in a few words stands behind it
+//!  ①│ ● Bash Find EUR           each row of a sub-agent begins with its number
 //! ```
 //!
 //! So the row of a call without a body is left open: its line feed comes with the next entry.
@@ -16,6 +17,7 @@
 //! Only marks of ours stand in column 0. Foreign text has the margin before it, so no text can pass for
 //! a call, a result of another call or a cost line.
 
+mod agents;
 mod block;
 mod diff;
 mod prose;
@@ -24,12 +26,13 @@ mod table;
 mod wrap;
 
 use std::fmt;
+use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
 use crate::entry::{Block, Entry, Line, Span, View};
 use crate::item::Kind;
-use crate::outline::{Group, Node, Relation};
+use crate::outline::{Group, Node, Relation, Subagent};
 use crate::profile::{Layout, Wrap};
 use crate::text::Text;
 use crate::theme::{ColorDepth, Glyphs, Style, Theme};
@@ -41,9 +44,6 @@ use self::wrap::StyledText;
 
 /// Rows are never wrapped at less than this, whatever the terminal says of itself.
 const MIN_WIDTH: usize = 20;
-
-/// Deeper sub-agents stand no further in.
-const MAX_NEST: u16 = 8;
 
 /// Bytes of a text that are laid out for each column that is wanted of its end: as many as wide characters have, and a few for marks of
 /// Markdown.
@@ -138,15 +138,18 @@ pub struct Terminal {
     before: Option<LastTerminalEntry>,
     /// Columns of the row that a call left open for its result.
     open: Option<usize>,
+    /// The highest number of a sub-agent that was named.
+    named: u32,
     /// Columns at which the rows of a preview are wrapped; of the others too, unless the terminal breaks those.
     screen: Option<usize>,
 }
 
 /// What the next entry needs to know of the one before.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct LastTerminalEntry {
     group: Group,
     depth: u16,
+    agent: Option<Arc<Subagent>>,
 }
 
 impl Terminal {
@@ -163,18 +166,27 @@ impl Terminal {
         if look.layout.wrap == Wrap::Soft {
             look.width = None;
         }
-        Self { look, buffers: RowBuffers::default(), before: None, open: None, screen }
+        Self { look, buffers: RowBuffers::default(), before: None, open: None, named: 0, screen }
     }
 }
 
 impl Writer for Terminal {
     fn wants(&self) -> Wants {
-        Wants { time: self.look.timestamps.is_some(), ..Wants::default() }
+        let agents = !self.look.layout.bare;
+        Wants { time: self.look.timestamps.is_some(), agents, ..Wants::default() }
     }
 
     fn node(&mut self, node: &Node, out: &mut dyn fmt::Write) -> fmt::Result {
-        self.entry(&node.entry, &node.relation, out)?;
-        node.result.as_deref().map_or(Ok(()), |result| self.entry(result, &Relation::Below, out))
+        let agent = node.agent.as_ref();
+        self.introduce(node, out)?;
+        match &node.starts {
+            Some(starts) if !self.look.layout.bare => {
+                let (entry, relation) = agents::numbered(&self.look, node, starts.number);
+                self.entry(&entry, &relation, agent, out)?;
+            }
+            _ => self.entry(&node.entry, &node.relation, agent, out)?,
+        }
+        node.result.as_deref().map_or(Ok(()), |result| self.entry(result, &Relation::Below, agent, out))
     }
 
     fn end(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
@@ -182,12 +194,12 @@ impl Writer for Terminal {
     }
 
     fn preview(&mut self, nodes: &[Node], rows: usize, out: &mut dyn fmt::Write) -> fmt::Result {
-        let written = (self.before, self.open.take(), self.look.width);
+        let written = (self.before.clone(), self.open.take(), self.look.width, self.named);
         self.look.width = self.screen;
         let columns = self.screen.unwrap_or(0).max(LEAST_PREVIEW);
         self.look.text_end = Some(rows.saturating_mul(columns).saturating_mul(BYTES_OF_COLUMN));
         let previewed = nodes.iter().try_for_each(|node| self.node(node, out)).and_then(|()| self.end(out));
-        (self.before, self.open, self.look.width) = written;
+        (self.before, self.open, self.look.width, self.named) = written;
         self.look.text_end = None;
         previewed
     }
@@ -200,19 +212,36 @@ impl Writer for Terminal {
 }
 
 impl Terminal {
-    fn entry(&mut self, entry: &Entry, relation: &Relation, out: &mut dyn fmt::Write) -> fmt::Result {
+    /// Names a sub-agent that a node is inside of before its first row, where the call that started it wasn't shown.
+    fn introduce(&mut self, node: &Node, out: &mut dyn fmt::Write) -> fmt::Result {
+        let number = |agent: &Option<Arc<Subagent>>| agent.as_ref().map_or(0, |agent| agent.number);
+        let known = self.named;
+        self.named = known.max(number(&node.agent)).max(number(&node.starts));
+        let Some(agent) = node.agent.as_ref().filter(|agent| agent.number > known) else { return Ok(()) };
+        let view = View::titled("inside", agent.title.clone());
+        let entry = Entry { depth: node.entry.depth, ..Entry::new("agent", Kind::Notice, view) };
+        self.entry(&entry, &Relation::Own, Some(agent), out)
+    }
+
+    fn entry(
+        &mut self,
+        entry: &Entry,
+        relation: &Relation,
+        agent: Option<&Arc<Subagent>>,
+        out: &mut dyn fmt::Write,
+    ) -> fmt::Result {
         if !says_something(entry) {
             return Ok(());
         }
         let timed = self.look.timestamps.as_ref().and_then(|_| page::timed(entry));
         let entry = timed.as_ref().unwrap_or(entry);
-        let now = LastTerminalEntry { group: entry.group(), depth: entry.depth };
-        let gap = self.before.is_some_and(|before| {
+        let now = LastTerminalEntry { group: entry.group(), depth: entry.depth, agent: agent.cloned() };
+        let gap = self.before.as_ref().is_some_and(|before| {
             // What a sub-agent was asked stands right below the call that asks.
             let goes_in = now.depth > before.depth && before.group == Group::Work;
             !goes_in && (before.group != Group::Work || now.group != Group::Work)
         });
-        let before = self.before.replace(now);
+        let before = self.before.replace(now).filter(|_| gap);
         let open = self.open.take();
         let Self { look, buffers, .. } = self;
         // Only what may go on behind its call is looked at twice.
@@ -227,14 +256,20 @@ impl Terminal {
             (Some(_), None) => writer.close(),
             (None, _) => {}
         }
-        if let (true, Some(before)) = (gap, before) {
-            let level = nest(&mut writer, before.depth.min(entry.depth), None);
+        if let Some(before) = before {
+            let common = agents::common(look, (before.depth, before.agent.as_ref()), (entry.depth, agent));
+            let level = nest(&mut writer, &common, None);
             for _ in 0..look.layout.gap {
                 writer.blank();
             }
             writer.dedent(level);
         }
-        nest(&mut writer, entry.depth, Some(entry));
+        nest(&mut writer, &agents::levels(look, entry.depth, agent), Some(entry));
+        if let (Some(agent), Glyphs::Words) = (agent, look.layout.glyphs)
+            && *relation != Relation::Below
+        {
+            agents::spoken(&mut writer, agent.number);
+        }
         let mut body = block::TerminalBlocks { writer: &mut writer };
         match entry.kind {
             Kind::Result => result(entry, relation, joined.is_some(), &mut body),
@@ -311,27 +346,17 @@ fn says_something(entry: &Entry) -> bool {
 
 /// Sets what stands before all rows of an entry: its time, if times are shown, and a bar for each sub-agent that
 /// it is inside of.
-fn nest(writer: &mut RowWriter<'_>, depth: u16, entry: Option<&Entry>) -> rows::RowLevel {
+fn nest(writer: &mut RowWriter<'_>, agents: &[Option<u32>], entry: Option<&Entry>) -> rows::RowLevel {
     let look = writer.look();
     let level = writer.level();
-    let mut width = look.width.unwrap_or(usize::MAX).max(MIN_WIDTH);
     if let Some(zone) = &look.timestamps {
         let at = entry.and_then(|entry| entry.at);
         let time =
             at.map(|at| at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()).unwrap_or_default();
         writer.column(&[look.piece("time", &time), StyledText::blank(TIME - time.len().min(TIME))], TIME);
-        width -= TIME;
     }
-    let depth = if look.layout.bare { 0 } else { depth };
-    let shown = depth.min(u16::try_from(width / 16).unwrap_or(MAX_NEST)).min(MAX_NEST);
-    if shown == 0 {
-        return level;
-    }
-    let bar = look.piece("nest", glyph(look, "nest"));
-    let bar =
-        [StyledText::blank(look.layout.margin), bar, StyledText::blank(usize::from(!bar.text.is_empty()))];
-    for _ in 0..shown {
-        writer.indent_all(&bar);
+    for number in agents {
+        agents::bar(writer, *number);
     }
     level
 }

@@ -208,7 +208,7 @@ impl ScriptedWriter {
         if let Relation::Apart(title) = &mut relation {
             self.inner.spell_line(title);
         }
-        Node { entry, result, relation }
+        Node { entry, result, relation, agent: node.agent.clone(), starts: node.starts.clone() }
     }
 }
 
@@ -226,10 +226,10 @@ impl Writer for ScriptedWriter {
         if self.inner.spec.part("entry").is_none() {
             return self.base.node(&self.spelled(node), out);
         }
-        let Node { entry, result, relation } = node;
-        self.entry(&Node { relation: relation.clone(), ..Node::from(entry.clone()) }, out)?;
-        let Some(result) = result else { return Ok(()) };
-        self.entry(&Node { relation: Relation::Below, ..Node::from((**result).clone()) }, out)
+        self.entry(&Node { result: None, ..node.clone() }, out)?;
+        let Some(result) = &node.result else { return Ok(()) };
+        let agent = node.agent.clone();
+        self.entry(&Node { relation: Relation::Below, agent, ..Node::from(result.clone()) }, out)
     }
 
     fn answer(&mut self, answer: &Answer, out: &mut dyn fmt::Write) -> fmt::Result {

@@ -33,7 +33,7 @@ fn result(call: &str, body: Vec<Block>) -> Entry {
 fn page(entries: &[Entry]) -> String {
     let mut writer = Html::new(PageOptions { fold: Some(12), ..PageOptions::default() });
     let mut page = String::new();
-    let mut outline = Outline::new(OutlineOptions { pairs: true, nests: true, answer: true, names: false });
+    let mut outline = Outline::new(OutlineOptions { pairs: true, nests: true, answer: true, ..OutlineOptions::default() });
     let mut parts = Vec::new();
     for entry in entries {
         outline.push(entry.clone(), &mut |_| None, &mut |part| parts.push(part));

@@ -1,0 +1,106 @@
+//! Numbers for sub-agents, in the order in which they first appear in a document.
+//!
+//! An agent appears with the call that starts it, or, where that isn't shown, with the first entry inside of it. Its
+//! number never changes and is never given to another one.
+
+use std::sync::Arc;
+
+use crate::entry::{Entry, Line};
+use crate::item::{Action, Id, Kind};
+use crate::session::Map;
+use crate::text::Text;
+
+use super::{TitleOf, unknown};
+
+/// Sub-agents that are remembered; an older one gets a new number if it appears again.
+const MAX_AGENTS: usize = 256;
+/// Bytes of a name.
+const MAX_NAME: usize = 60;
+
+/// A sub-agent, as a document names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subagent {
+    /// Its number; that of the first is 1.
+    pub number: u32,
+    /// What it does in a few words, if its call is known. No two sub-agents have the same name.
+    pub name: Option<Text>,
+    /// What names the call that started it.
+    pub title: Line,
+    /// The sub-agent that started it, if it wasn't the main agent.
+    pub outer: Option<Arc<Subagent>>,
+}
+
+/// The sub-agents that have appeared, by the calls that started them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Subagents {
+    known: Map<Id, Arc<Subagent>>,
+    last: u32,
+}
+
+impl Subagents {
+    /// The sub-agent that a call started.
+    pub(super) fn of(&self, call: &Id) -> Option<Arc<Subagent>> {
+        self.known.get(call).cloned()
+    }
+
+    /// The sub-agent that an entry is inside of. If it hasn't appeared yet, it does now. None, if what the entry is inside
+    /// of is no sub-agent.
+    pub(super) fn around(&mut self, entry: &Entry, title_of: TitleOf<'_>) -> Option<Arc<Subagent>> {
+        let call = entry.parent.as_ref().filter(|_| entry.in_agent)?;
+        if let Some(known) = self.known.get(call) {
+            return Some(Arc::clone(known));
+        }
+        let Some(title) = title_of(call) else {
+            return Some(self.appear(call, None, unknown("inside of", call), None));
+        };
+        let name = name(&title);
+        Some(self.appear(call, None, title, name))
+    }
+
+    /// The sub-agent that an entry speaks of: a call that starts it, or the result of that call.
+    pub(super) fn spoken_of(&mut self, entry: &Entry) -> Option<Arc<Subagent>> {
+        match entry.kind {
+            Kind::Call if entry.action == Some(Action::Delegate) => Some(match self.of(&entry.id) {
+                Some(known) => known,
+                None => {
+                    let title = entry.view.title.clone();
+                    let name = name(&title);
+                    self.appear(&entry.id, entry.parent.as_ref(), title, name)
+                }
+            }),
+            Kind::Result => entry.call.as_ref().and_then(|call| self.of(call)),
+            _ => None,
+        }
+    }
+
+    fn appear(
+        &mut self,
+        call: &Id,
+        outer: Option<&Id>,
+        title: Line,
+        name: Option<Text>,
+    ) -> Arc<Subagent> {
+        if self.known.len() == MAX_AGENTS {
+            self.known.shift_remove_index(0);
+        }
+        self.last = self.last.saturating_add(1);
+        let number = self.last;
+        let name = name.map(|name| {
+            let is_taken = self.known.values().any(|other| other.name.as_ref() == Some(&name));
+            if is_taken { Text::clean_owned(format!("{} #{number}", &*name)) } else { name }
+        });
+        let outer = outer.and_then(|call| self.of(call));
+        let agent = Arc::new(Subagent { number, name, title, outer });
+        self.known.insert(call.clone(), Arc::clone(&agent));
+        agent
+    }
+}
+
+/// The name of the sub-agent that a call of this title starts: what it is asked for, else its kind.
+fn name(title: &Line) -> Option<Text> {
+    let of = |role: &str| title.spans.iter().find(|span| span.role.name() == role && !span.text.is_empty());
+    let text = of("call.arg").or_else(|| of("tool.agent"))?.text.as_str();
+    let end = crate::clip::floor(text, MAX_NAME);
+    let more = if end < text.len() { "…" } else { "" };
+    Some(Text::clean_owned(format!("{}{more}", &text[..end])))
+}
