@@ -29,7 +29,7 @@ pub use self::agents::Subagent;
 pub use self::document::{Document, EntryChange, Update};
 pub use self::group::Group;
 
-use self::agents::Subagents;
+use self::agents::AgentNumbers;
 use self::answer::HeldReplies;
 use self::pairs::Pairing;
 
@@ -151,7 +151,7 @@ struct NodePlacement {
     inside: Vec<Option<Id>>,
     /// The last calls that started sub-agents.
     starts: VecDeque<SubagentStart>,
-    agents: Subagents,
+    agents: AgentNumbers,
     held: HeldReplies,
 }
 

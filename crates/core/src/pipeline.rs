@@ -18,6 +18,7 @@ mod growing;
 mod open;
 mod pace;
 mod session;
+mod titles;
 mod update;
 mod write;
 

@@ -32,12 +32,12 @@ pub struct Subagent {
 
 /// The sub-agents that have appeared, by the calls that started them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Subagents {
+pub(super) struct AgentNumbers {
     known: Map<Id, Arc<Subagent>>,
     last: u32,
 }
 
-impl Subagents {
+impl AgentNumbers {
     /// The sub-agent that a call started.
     pub(super) fn of(&self, call: &Id) -> Option<Arc<Subagent>> {
         self.known.get(call).cloned()

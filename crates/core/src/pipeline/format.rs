@@ -1,6 +1,6 @@
 //! From items to entries, for one output: the filter, the formatters, the masking of secrets, the limits, and the outline.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::budget::Budget;
@@ -9,7 +9,7 @@ use crate::dialect::tool_name;
 use crate::entry::{Block, Entry, Figures, Line, View};
 use crate::formatter::standard::Standard;
 use crate::formatter::{Formatter, Observation, Verdict};
-use crate::item::{Deed, Fact, FactRef, Id, Item, Kind};
+use crate::item::{Action, Deed, Fact, FactRef, Id, Item, Kind};
 use crate::json::Record;
 use crate::outline::{DocumentPart, Node, Outline, OutlineOptions, TakePart, TitleOf};
 use crate::profile::{Pairs, Profile};
@@ -23,11 +23,9 @@ use crate::writer::{Order, Wants, Writer};
 use super::Output;
 use super::decode::DialectRecord;
 use super::growing::GrowingTexts;
+use super::titles::{self, CallTitles};
 use super::update::PendingUpdates;
 use super::write::{FormattedPart, FormattedPartKind};
-
-/// Titles of calls that are remembered.
-const MOST_TITLES: usize = 16;
 
 /// Formatters, asked in this order before the standard one.
 type FormatterChain = Vec<Box<dyn Formatter>>;
@@ -82,8 +80,7 @@ pub(super) struct FormatStage {
     is_whole: bool,
     /// Lies apart, so that it can be taken out for a while without being moved.
     pub(super) outline: Option<Box<Outline>>,
-    /// The titles of the calls that were said last, by the hashes of their ids: what is apart from one of them names it so.
-    titles: VecDeque<(u64, Line)>,
+    titles: CallTitles,
     /// The record at hand, if a formatter says something of it in place of its items.
     frame: Option<Box<ReplacedRecord>>,
     /// The session of the last item that has one.
@@ -118,7 +115,7 @@ impl FormatStage {
             profile,
             output_kind,
             formatters,
-            titles: VecDeque::new(),
+            titles: CallTitles::default(),
             frame: None,
             last_session: None,
             report: Report::default(),
@@ -397,7 +394,7 @@ impl FormatStage {
 
     /// Says what is shown of an item.
     fn show(&mut self, entry: Box<Entry>, session: &Session, formatted: &mut Vec<FormattedPart>) {
-        self.remember(&entry);
+        self.remember(&entry, session);
         self.say(entry, false, session, formatted);
     }
 
@@ -457,15 +454,25 @@ impl FormatStage {
     }
 
     /// Remembers the title of a call.
-    fn remember(&mut self, entry: &Entry) {
+    fn remember(&mut self, entry: &Entry, session: &Session) {
         if entry.kind != Kind::Call || entry.view.title.is_empty() {
             return;
         }
-        // The room of the oldest one is used again.
-        let oldest = if self.titles.len() == MOST_TITLES { self.titles.pop_front() } else { None };
-        let mut title = oldest.map(|(_, title)| title).unwrap_or_default();
-        title.clone_from(&entry.view.title);
-        self.titles.push_back((entry.id.hash(), title));
+        let same = self.titles.remember(entry);
+        let Some(same) = same.as_ref().and_then(|call| session.call(call)) else { return };
+        let other = self.uncounted(|stage| stage.masked(same, session));
+        if let Some(other) = other {
+            self.titles.tell_apart((&entry.id, &entry.view.body), (&same.id, &other.body));
+        }
+    }
+
+    /// What is said of a call, masked and uncut.
+    fn masked(&mut self, call: &Item, session: &Session) -> Option<View> {
+        let mut view = self.view(call, session)?;
+        if let Some(redactor) = &mut self.redactor {
+            mask_view(call, &mut view, &mut None, redactor);
+        }
+        Some(view)
     }
 
     /// Hands an observation to the formatters; gives what is to be said there.
@@ -574,21 +581,27 @@ impl FormatStage {
         self.standard.view(item, session)
     }
 
-    /// The title of a call, masked, if the call is remembered. What it takes to make it anew is the call's.
+    /// What names a call, masked, if the call is remembered. What it takes to make it anew is the call's.
     pub(super) fn title_of(&mut self, call: &Id, session: &Session) -> Option<Line> {
         let known = session.call(call)?;
-        if let Some((_, title)) = self.titles.iter().rev().find(|(id, _)| *id == call.hash()) {
-            return Some(title.clone());
+        if let Some(title) = self.titles.of(call) {
+            return Some(title);
         }
-        Some(self.uncounted(|stage| {
-            let title = stage.view(known, session).map(|view| view.title).filter(|title| !title.is_empty());
-            let mut title =
-                title.unwrap_or_else(|| Line::of("tool.name", known.tool.as_deref().unwrap_or("call")));
-            if let Some(redactor) = &mut stage.redactor {
-                redactor.line(&mut title);
-            }
-            title
+        Some(self.uncounted(|stage| match stage.masked(known, session) {
+            Some(view) if view.title.is_empty() => stage.name_of(known),
+            Some(view) if known.action == Some(Action::Delegate) => view.title,
+            Some(view) => titles::of_hidden(view.title, &view.body),
+            None => stage.name_of(known),
         }))
+    }
+
+    /// The name of a call of which nothing is said, masked.
+    fn name_of(&mut self, call: &Item) -> Line {
+        let mut name = Line::of("tool.name", call.tool.as_deref().unwrap_or("call"));
+        if let Some(redactor) = &mut self.redactor {
+            redactor.line(&mut name);
+        }
+        name
     }
 
     /// Tells of which session an item is, if that isn't the session of those above. It stands beside the item, and is none.

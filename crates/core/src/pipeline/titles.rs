@@ -1,0 +1,124 @@
+//! What names a call at a result that stands apart from it.
+//!
+//! That is the call's title. Two calls that run at the same time may have the same one: then a line of what is behind it
+//! follows, the first in which they differ. So does the first line of a call that wasn't shown.
+
+use std::collections::VecDeque;
+
+use crate::clip::floor;
+use crate::entry::{Block, Entry, Line, Role, Span};
+use crate::item::Id;
+use crate::text::Text;
+
+/// Titles that are remembered.
+const MOST_TITLES: usize = 32;
+/// Bytes of a line behind the title of a call that was shown.
+const MOST_OF_SHOWN: usize = 60;
+/// Bytes of a line behind the title of a call that wasn't.
+const MOST_OF_HIDDEN: usize = 200;
+
+/// The titles of the calls that were shown last.
+#[derive(Default)]
+pub(super) struct CallTitles {
+    shown: VecDeque<ShownTitle>,
+}
+
+struct ShownTitle {
+    call: Id,
+    title: Line,
+    /// What tells it from another call of the same title.
+    detail: Option<Span>,
+}
+
+impl CallTitles {
+    pub(super) fn clear(&mut self) {
+        self.shown.clear();
+    }
+
+    /// Remembers the title of a call. Gives the call that has the same title and was shown last.
+    pub(super) fn remember(&mut self, entry: &Entry) -> Option<Id> {
+        // The room of the oldest one is used again.
+        let oldest = if self.shown.len() == MOST_TITLES { self.shown.pop_front() } else { None };
+        let mut title = oldest.map(|oldest| oldest.title).unwrap_or_default();
+        title.clone_from(&entry.view.title);
+        let same = self.shown.iter().rev().find(|other| is_same(&other.title, &title));
+        let same = same.map(|other| other.call.clone()).filter(|other| *other != entry.id);
+        self.shown.push_back(ShownTitle { call: entry.id.clone(), title, detail: None });
+        same
+    }
+
+    /// Tells two calls of the same title apart by what is behind it.
+    pub(super) fn tell_apart(&mut self, one: (&Id, &[Block]), other: (&Id, &[Block])) {
+        let (mut lines, mut others) = (lines(one.1), lines(other.1));
+        let differing = loop {
+            match (lines.next(), others.next()) {
+                (None, None) => return,
+                (Some(line), Some(other)) if line.1 == other.1 => {}
+                differing => break differing,
+            }
+        };
+        let text = |line: &Option<(Role, &str)>| line.as_ref().map_or("", |line| line.1).to_owned();
+        let [line, other_line] = [text(&differing.0), text(&differing.1)];
+        let same = line.bytes().zip(other_line.bytes()).take_while(|(byte, other)| byte == other).count();
+        for (call, line) in [(one.0, differing.0), (other.0, differing.1)] {
+            let Some(shown) = self.shown.iter_mut().rev().find(|shown| shown.call == *call) else { continue };
+            if let (None, Some((role, line))) = (&shown.detail, line) {
+                shown.detail = Some(Span::new(role, around(line, same)));
+            }
+        }
+    }
+
+    /// What names a call that was shown, if it is remembered.
+    pub(super) fn of(&self, call: &Id) -> Option<Line> {
+        let shown = self.shown.iter().rev().find(|shown| shown.call == *call)?;
+        let mut title = shown.title.clone();
+        if let Some(detail) = &shown.detail {
+            add(&mut title, detail.clone());
+        }
+        Some(title)
+    }
+}
+
+/// What names a call that wasn't shown: its title, and the first line of what is behind that.
+pub(super) fn of_hidden(mut title: Line, body: &[Block]) -> Line {
+    if let Some((role, line)) = lines(body).next() {
+        add(&mut title, Span::new(role, cut(line, MOST_OF_HIDDEN)));
+    }
+    title
+}
+
+fn add(title: &mut Line, detail: Span) {
+    title.push("tool.note", Text::own("·"));
+    title.push_span(detail);
+}
+
+/// Whether two titles say the same.
+fn is_same(one: &Line, other: &Line) -> bool {
+    one.spans.len() == other.spans.len()
+        && one.spans.iter().zip(&other.spans).all(|(one, other)| *one.text == *other.text)
+}
+
+/// The lines of a command or another long argument, which are all that may be told in a few words.
+fn lines(body: &[Block]) -> impl Iterator<Item = (Role, &str)> {
+    let texts = body.iter().filter_map(|block| match block {
+        Block::Code { text, role, .. } | Block::Prose { text, role } => Some((role, text)),
+        _ => None,
+    });
+    let lines = texts.flat_map(|(role, text)| text.split('\n').map(|line| (role.clone(), line.trim())));
+    lines.filter(|(_, line)| !line.is_empty())
+}
+
+/// A line, or as much of it as there is room for, from shortly before this byte.
+fn around(line: &str, at: usize) -> Text {
+    if line.len() <= MOST_OF_SHOWN || at < MOST_OF_SHOWN / 2 {
+        return cut(line, MOST_OF_SHOWN);
+    }
+    let start = floor(line, at - MOST_OF_SHOWN / 3);
+    Text::clean_owned(format!("…{}", &*cut(&line[start..], MOST_OF_SHOWN)))
+}
+
+fn cut(line: &str, most: usize) -> Text {
+    let end = floor(line, most);
+    let more = if end < line.len() { "…" } else { "" };
+    Text::clean_owned(format!("{}{more}", &line[..end]))
+}
