@@ -464,7 +464,7 @@ function sf.sorted(table) end
 ---@alias sf.Status "open"|"done"|"failed"|"cancelled"
 
 ---what a text is; a role of your own goes below a known one
----@alias sf.Role "accent"|"ask"|"ask.answer"|"ask.option"|"ask.question"|"badge"|"badge.critical"|"badge.info"|"badge.warning"|"call"|"call.arg"|"call.command"|"call.detail"|"call.input"|"call.key"|"call.note"|"call.value"|"change"|"change.add"|"change.remove"|"code"|"code.number"|"details"|"details.folded"|"details.summary"|"diff.add"|"diff.add.word"|"diff.hunk"|"diff.keep"|"diff.number"|"diff.remove"|"diff.remove.word"|"elided"|"error"|"faint"|"id"|"image"|"link"|"list.active"|"list.done"|"list.failed"|"list.open"|"list.plain"|"mark"|"mark.active"|"mark.arrow"|"mark.call"|"mark.column"|"mark.command"|"mark.cross"|"mark.diff-add"|"mark.diff-hunk"|"mark.diff-keep"|"mark.diff-remove"|"mark.done"|"mark.elided"|"mark.error"|"mark.failed"|"mark.image"|"mark.inside"|"mark.nest"|"mark.notice"|"mark.ok"|"mark.open"|"mark.outcome-error"|"mark.outcome-ok"|"mark.plain"|"mark.plan"|"mark.prompt"|"mark.quote"|"mark.reply"|"mark.result"|"mark.row"|"mark.session"|"mark.thinking"|"mark.warning"|"markdown.bar"|"markdown.block"|"markdown.bullet"|"markdown.code"|"markdown.emphasis"|"markdown.heading"|"markdown.heading.1"|"markdown.heading.2"|"markdown.heading.3"|"markdown.heading.4"|"markdown.html"|"markdown.quote"|"markdown.rule"|"markdown.strike"|"markdown.strong"|"markdown.url"|"muted"|"nest"|"notice"|"notice.error"|"notice.info"|"notice.note"|"notice.record"|"notice.text"|"notice.warning"|"ok"|"outcome"|"outcome.error"|"outcome.figure"|"outcome.note"|"outcome.ok"|"outcome.warning"|"path"|"plan"|"plan.note"|"plan.point"|"prompt"|"reply"|"result"|"result.answer"|"result.error"|"result.error.text"|"result.file"|"result.link"|"result.note"|"result.note.of"|"result.ok"|"result.ok.note"|"result.structured"|"result.text"|"session"|"session.folder"|"session.id"|"session.mode"|"session.model"|"session.note"|"session.tool"|"session.version"|"strong"|"syntax.attribute"|"syntax.comment"|"syntax.constant"|"syntax.deleted"|"syntax.function"|"syntax.heading"|"syntax.inserted"|"syntax.invalid"|"syntax.keyword"|"syntax.number"|"syntax.operator"|"syntax.string"|"syntax.tag"|"syntax.type"|"syntax.variable"|"table.border"|"table.head"|"text"|"thinking"|"time"|"tool"|"tool.agent"|"tool.icon"|"tool.name"|"tool.note"|"tool.server"|"unknown"|"warning"|string
+---@alias sf.Role "accent"|"ask"|"ask.answer"|"ask.option"|"ask.question"|"badge"|"badge.critical"|"badge.info"|"badge.warning"|"call"|"call.arg"|"call.command"|"call.detail"|"call.input"|"call.key"|"call.note"|"call.value"|"change"|"change.add"|"change.remove"|"code"|"code.number"|"details"|"details.folded"|"details.summary"|"diff.add"|"diff.add.word"|"diff.hunk"|"diff.keep"|"diff.number"|"diff.remove"|"diff.remove.word"|"elided"|"error"|"faint"|"id"|"image"|"link"|"list.active"|"list.done"|"list.failed"|"list.open"|"list.plain"|"mark"|"mark.active"|"mark.arrow"|"mark.call"|"mark.column"|"mark.command"|"mark.cross"|"mark.diff-add"|"mark.diff-hunk"|"mark.diff-keep"|"mark.diff-remove"|"mark.done"|"mark.elided"|"mark.error"|"mark.failed"|"mark.image"|"mark.inside"|"mark.nest"|"mark.notice"|"mark.ok"|"mark.open"|"mark.outcome-error"|"mark.outcome-ok"|"mark.plain"|"mark.plan"|"mark.prompt"|"mark.quote"|"mark.reply"|"mark.result"|"mark.row"|"mark.session"|"mark.thinking"|"mark.totals"|"mark.warning"|"markdown.bar"|"markdown.block"|"markdown.bullet"|"markdown.code"|"markdown.emphasis"|"markdown.heading"|"markdown.heading.1"|"markdown.heading.2"|"markdown.heading.3"|"markdown.heading.4"|"markdown.html"|"markdown.quote"|"markdown.rule"|"markdown.strike"|"markdown.strong"|"markdown.url"|"muted"|"nest"|"notice"|"notice.error"|"notice.info"|"notice.note"|"notice.record"|"notice.text"|"notice.warning"|"ok"|"outcome"|"outcome.error"|"outcome.figure"|"outcome.note"|"outcome.ok"|"outcome.warning"|"path"|"plan"|"plan.note"|"plan.point"|"prompt"|"reply"|"result"|"result.answer"|"result.error"|"result.error.text"|"result.file"|"result.link"|"result.note"|"result.note.of"|"result.ok"|"result.ok.note"|"result.structured"|"result.text"|"session"|"session.folder"|"session.id"|"session.mode"|"session.model"|"session.note"|"session.tool"|"session.version"|"strong"|"syntax.attribute"|"syntax.comment"|"syntax.constant"|"syntax.deleted"|"syntax.function"|"syntax.heading"|"syntax.inserted"|"syntax.invalid"|"syntax.keyword"|"syntax.number"|"syntax.operator"|"syntax.string"|"syntax.tag"|"syntax.type"|"syntax.variable"|"table.border"|"table.head"|"text"|"thinking"|"time"|"tool"|"tool.agent"|"tool.icon"|"tool.name"|"tool.note"|"tool.server"|"unknown"|"warning"|string
 
 ---Typed facts, as far as they are known; docs/facts.md has the items they stand on.
 ---@class sf.Data
@@ -476,7 +476,7 @@ function sf.sorted(table) end
 ---@field annotations? table Question → {`notes`}: what the user noted beside the answer.
 ---@field answer? string What a sub-agent, a page or a search answered.
 ---@field answers? table Question → answer.
----@field api_ms? number Milliseconds spent waiting for the model.
+---@field api_ms? number Milliseconds spent waiting for the model, over all turns so far.
 ---@field approved? boolean True if the user approved the plan.
 ---@field attempt? number Which attempt it is.
 ---@field background? string Id of the job, if it runs on in the background.
@@ -484,6 +484,7 @@ function sf.sorted(table) end
 ---@field block? any The part of the message, if it isn't made as usual.
 ---@field bytes? number Size in bytes; of a command, that of its whole output.
 ---@field call? string The id of the call that it is about.
+---@field call_count? number How many calls there were, those of sub-agents included.
 ---@field calls? string[] Ids of the calls without a result, as far as they are listed.
 ---@field category? string The category of the refusal.
 ---@field cause? string Why the run failed: `interrupted`, `turns`, `budget`, `structure`, `running`.
@@ -495,7 +496,7 @@ function sf.sorted(table) end
 ---@field code? number The HTTP status.
 ---@field code_text? string The HTTP status in words.
 ---@field content? string Text of a file, or lines that were found.
----@field cost_usd? number What the run cost, in US dollars.
+---@field cost_usd? number What the run cost in US dollars, over all turns so far.
 ---@field count? number How many files, pages, damaged records or calls there are.
 ---@field counted? boolean True if it is one of many, which are counted and not shown.
 ---@field created? boolean True if the file is new, false if it was there before.
@@ -503,7 +504,7 @@ function sf.sorted(table) end
 ---@field delay_ms? number Milliseconds until the next attempt.
 ---@field denials? table[] Calls that were refused.
 ---@field denied? any Of a failure: true if the call was refused, or who refused it.
----@field duration_ms? number Milliseconds from start to end.
+---@field duration_ms? number Milliseconds from start to end; on an outcome, of its turn.
 ---@field echo? boolean True if something else reports the same.
 ---@field edit_mode? string What was done to the cell: `replace`, `insert`, `delete`.
 ---@field error? string Why it is tried again.
@@ -511,6 +512,7 @@ function sf.sorted(table) end
 ---@field event? string What the notice is about.
 ---@field exit? number The code that a hook, or a command that failed, ended with.
 ---@field explanation? string Why it was refused.
+---@field failed_calls? number How many calls failed, those of sub-agents included: on an outcome, since the one before.
 ---@field files? any[] Paths that were found. Of a command: the files that it changed, each with `filePath` and `hunks`.
 ---@field from? string The model before it. Of a message: who sent it.
 ---@field hits? any[] What a web search found, each with `title` and `url`.
@@ -529,7 +531,7 @@ function sf.sorted(table) end
 ---@field minor? boolean True if it is of little importance: only `full` shows it.
 ---@field mode? string What was searched for: `files_with_matches`, `content`, `count`. Of a session: its permission mode.
 ---@field model? string The model.
----@field models? table[] Tokens and cost by model.
+---@field models? table[] Tokens and cost by model, over all turns so far.
 ---@field modified? string The file after the change: as the stream has it, else made from the original and the change; absent if the original isn't known.
 ---@field more? any[] Parts of a result that are neither text nor picture.
 ---@field more_files? number How many more files the command changed.
@@ -548,6 +550,7 @@ function sf.sorted(table) end
 ---@field persisted? string The file that the whole output is kept in.
 ---@field plan? string The plan's text.
 ---@field problems? any[] The errors that are for people, if not all are.
+---@field prompts? number How many prompts there were.
 ---@field query? string What was searched for.
 ---@field quiet? boolean Deprecated: the same as `minor`.
 ---@field raw? boolean True if the line was no event.
@@ -586,10 +589,11 @@ function sf.sorted(table) end
 ---@field total? number Lines of the whole file, as the agent counts: one more behind a final line feed. Of a search: how many files or lines there are in all.
 ---@field trigger? string What set it off.
 ---@field truncated? boolean True if there is more.
----@field turns? number Turns of the run.
+---@field turn? table What this turn alone took, since the outcome before: over all outcomes these figures add up.
+---@field turns? number How often the model answered since the prompt. Claude Code up to 1.0 counts all messages so far.
 ---@field type? string What kind of file: `text`, `image`, `notebook`, `pdf`, `parts`, `unchanged`. Elsewhere the type, in the stream's words; of an unknown item, the one that isn't known.
 ---@field url? string The address. Of a sub-agent that runs elsewhere: where it can be watched.
----@field usage? table Tokens of the run.
+---@field usage? table Tokens: of the turn from Claude Code, over all turns so far from Codex; in `turn` of the turn.
 ---@field user_modified? boolean True if a person changed what was proposed, before it was done.
 ---@field utilization? number The part of the limit that is used up.
 ---@field value? any The event as it came. Of a record: the object as it was written.

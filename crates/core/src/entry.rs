@@ -248,6 +248,11 @@ impl View {
         self.mark == Some("session")
     }
 
+    /// Whether it says what the whole run came to.
+    pub fn is_totals(&self) -> bool {
+        self.mark == Some("totals")
+    }
+
     /// Whether it reports a failure.
     pub fn is_failure(&self) -> bool {
         matches!(self.mark, Some("error" | "outcome-error"))

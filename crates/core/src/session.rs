@@ -6,6 +6,7 @@
 
 mod calls;
 mod seen_items;
+mod totals;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -23,9 +24,11 @@ use crate::json::{PartialJson, Record, Value, ValueKind, left_out};
 use crate::text::Text;
 
 pub use crate::event::Facts;
+pub use totals::RunTotals;
 
 use calls::OpenCalls;
 use seen_items::{Seen, SeenItems};
+use totals::RunCounts;
 
 /// Bytes, as they are written in JSON, of a field of an input that is being written: of a longer one formatters get the end.
 pub const MAX_GROWING_FIELD: usize = 16 << 10;
@@ -71,6 +74,7 @@ pub struct Session {
     usage: Usage,
     /// What was used when the last outcome came.
     settled: Usage,
+    counts: RunCounts,
     /// Hash of a message's id → what it used, oldest first.
     usages: Map<u64, Usage>,
     open: Map<Id, Box<Item>>,
@@ -112,6 +116,11 @@ impl Session {
     /// Tokens used so far, each message counted once.
     pub fn usage(&self) -> Usage {
         self.usage
+    }
+
+    /// What the run has come to so far, over all of its turns.
+    pub fn totals(&self) -> &RunTotals {
+        self.counts.totals()
     }
 
     /// A call whose result is awaited (or just being formatted), or that has started a sub-agent, while it is remembered.
@@ -198,7 +207,8 @@ impl Session {
         }
     }
 
-    /// Ends the input: what is still open is whole now, and calls without a result are told.
+    /// Ends the input: what is still open is complete now; calls without a result are named, and what a run of several turns
+    /// came to.
     pub fn end(&mut self, line: u64, mut each: impl FnMut(&mut Self, SessionChange<'_>)) {
         while let Some((id, _)) = self.open.first() {
             let (id, status) = (id.clone(), Status::Cancelled);
@@ -206,6 +216,9 @@ impl Session {
         }
         if self.open_calls() > 0 {
             let notice = self.calls.notice(line);
+            self.put(Box::new(notice), &mut each);
+        }
+        if let Some(notice) = self.counts.notice(line, self.usage) {
             self.put(Box::new(notice), &mut each);
         }
     }
@@ -420,6 +433,7 @@ impl Session {
         if item.kind == Kind::Result {
             self.time(&mut item);
         }
+        self.counts.count(&item);
         match item.kind {
             Kind::Call => {
                 self.was_interrupted = false;
@@ -446,6 +460,7 @@ impl Session {
                 let is_repeated = self.was_last_reply(None, said) || known.is_some();
                 known.map(|known| self.unrepeated.remove(known));
                 mark_repeated(&mut item, is_repeated);
+                self.counts.settle(&mut item);
             }
             Kind::Result if item.action == Some(Action::Delegate) => {
                 let answer = item.fact("answer").and_then(FactRef::str);
@@ -463,6 +478,7 @@ impl Session {
                 }
                 self.announced = Some(now);
             }
+            Kind::Notice if is_event(&item, "totals") => self.counts.complete(&mut item),
             _ => {}
         }
         each(self, SessionChange::Complete(&item));

@@ -40,6 +40,14 @@ A line of a reply that is a JSON object with a string under `type` is an item of
 are often asked to answer programs that way. Output in `text` and `json` doesn't repeat it: it is in the reply. `--only record` shows records
 alone.
 
+### Figures of a run
+
+A stream may have several outcomes, one for each turn of the conversation. Some figures count on from turn to turn: `cost_usd`, `api_ms` and
+`models` cover all turns so far, and so does `usage` from Codex. The others are of the turn alone: `duration_ms`, `failed_calls`, `turns` (but not
+before Claude Code 2.0), `usage` from Claude Code. Whatever is known of the turn alone is in `turn`: add those up, never `cost_usd`.
+
+A run of several turns ends with a notice `totals`: what it came to in all.
+
 ## All facts
 
 | name | type | meaning |

@@ -16,6 +16,9 @@ pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
     if &*event == "session" {
         return Some(session(context));
     }
+    if &*event == "totals" {
+        return Some(outcome::totals(context));
+    }
     let level = context.fact("level").and_then(FactRef::str);
     let (mark, role) = match level.as_deref() {
         _ if context.item.error => ("error", "notice.error"),
@@ -184,11 +187,10 @@ const TOLD: [&str; 6] = ["retry", "compaction", "limit", "mode", "interrupt", "r
 
 /// Events whose facts are said in words, so that their records need no showing.
 fn known_record(event: &str) -> Option<()> {
-    const KNOWN: [&str; 17] = [
+    const KNOWN: [&str; 16] = [
         "session-change",
         "cut",
         "retracted",
-        "totals",
         "retry",
         "compaction",
         "limit",
@@ -276,14 +278,6 @@ fn words(context: ItemContext<'_>, event: &str) -> Option<Text> {
             1 => "the model withdrew what it said before".to_owned(),
             count => format!("the model withdrew {count} things it said before"),
         },
-        "totals" => {
-            let cost = context.fact("cost_usd").and_then(FactRef::float).and_then(figures::money);
-            let time = context.count("duration_ms").map(figures::duration);
-            let tokens = outcome::tokens_used(context);
-            let told: Vec<String> =
-                [cost, time, tokens].into_iter().flatten().map(Text::into_string).collect();
-            format!("so far · {}", told.join(" · "))
-        }
         "limit" => {
             let mut said = "rate limit".to_owned();
             for name in ["type", "status"] {

@@ -14,22 +14,22 @@ pub(super) fn view(context: ItemContext<'_>) -> View {
         if is_failed { ("outcome-error", "outcome.error") } else { ("outcome-ok", "outcome.ok") };
     let mut title = Line::of(role, if is_failed { why(context) } else { Text::own("done") });
     if let Some(turns) = context.count("turns") {
-        figure(&mut title, figures::count_of(turns, "turn", "turns"));
+        let said = figures::count_of(turns, "turn", "turns");
+        let is_of_turn = context.fact("turn").is_none_or(|turn| turn.get("turns").is_some());
+        figure(&mut title, if is_of_turn { said } else { Text::clean_owned(format!("{} so far", &*said)) });
     }
     if let Some(ms) = context.count("duration_ms") {
         figure(&mut title, figures::duration(ms));
     }
-    if let Some(cost) = context.fact("cost_usd").and_then(FactRef::float).and_then(figures::money) {
-        figure(&mut title, cost);
-    } else if let Some(tokens) = tokens_used(context).filter(|_| !context.full) {
+    if !push_cost(context, &mut title) && !context.full {
         // In full they follow one by one.
-        figure(&mut title, tokens);
+        push_tokens(context, &mut title);
     }
     let denials = context.fact("denials").map(FactRef::list).unwrap_or_default();
-    // Each was told where it happened.
-    if !denials.is_empty() && !context.full {
-        title.push("outcome.note", Text::own("·"));
-        title.push("outcome.warning", format!("{} denied", &*figures::count(denials.len() as u64)));
+    // Each is shown where it happened; in full the denied ones are listed below.
+    let denied = if context.full { 0 } else { denials.len() as u64 };
+    if let Some(failed) = failures(context.count("failed_calls").unwrap_or(0), denied) {
+        warning(&mut title, failed);
     }
     let mut view = View::titled(mark, title);
     let text = context.item.clean_text();
@@ -76,17 +76,102 @@ pub(super) fn view(context: ItemContext<'_>) -> View {
     view
 }
 
-/// The tokens that were used, if no price says what it took.
-pub(super) fn tokens_used(context: ItemContext<'_>) -> Option<Text> {
-    let used = context.fact("usage").filter(|_| context.fact("cost_usd").is_none())?;
-    let tokens = ["input", "output"].iter().filter_map(|name| used.count_at(name));
-    let tokens = tokens.fold(0, u64::saturating_add);
-    (tokens > 0).then(|| Text::clean_owned(format!("{} tokens", &*figures::tokens(tokens))))
+/// Says what a run came to over all of its turns: `6 prompts · 30 turns · 6.0s · $0.0856 · 2 of 18 calls failed`.
+pub(super) fn totals(context: ItemContext<'_>) -> View {
+    let mut title = Line::default();
+    for (name, one, many) in [("prompts", "prompt", "prompts"), ("turns", "turn", "turns")] {
+        if let Some(count) = context.count(name) {
+            figure(&mut title, figures::count_of(count, one, many));
+        }
+    }
+    if let Some(ms) = context.count("duration_ms") {
+        figure(&mut title, figures::duration(ms));
+    }
+    if !push_cost(context, &mut title) {
+        push_tokens(context, &mut title);
+    }
+    let calls = context.count("call_count").filter(|count| *count > 0);
+    let calls = calls.map(|count| figures::count_of(count, "call", "calls"));
+    match (calls, context.count("failed_calls").filter(|failed| *failed > 0)) {
+        (Some(calls), Some(failed)) => {
+            warning(&mut title, format!("{} of {} failed", &*figures::count(failed), &*calls));
+        }
+        (Some(calls), None) => figure(&mut title, calls),
+        (None, _) => {}
+    }
+    if title.is_empty() {
+        title.push("outcome.figure", Text::own("totals"));
+    }
+    View::titled("totals", title)
+}
+
+/// Adds the price: that of the turn, and that of all turns so far if it is another. Whether there is one.
+fn push_cost(context: ItemContext<'_>, title: &mut Line) -> bool {
+    let Some(all) = context.fact("cost_usd").and_then(FactRef::float) else { return false };
+    let turn = context.fact("turn").and_then(|turn| turn.get("cost_usd")).and_then(FactRef::float);
+    push_of_all(turn, all, figures::money, title)
+}
+
+/// Adds the tokens that were used, those of the turn and those of all turns so far alike.
+fn push_tokens(context: ItemContext<'_>, title: &mut Line) {
+    let spent = |used: FactRef<'_>| {
+        let counts = ["input", "output"].into_iter().filter_map(|name| used.count_at(name));
+        counts.fold(0, u64::saturating_add)
+    };
+    let all = context.fact("usage").map_or(0, spent);
+    if all > 0 {
+        let turn = context.fact("turn").and_then(|turn| turn.get("usage")).map(spent);
+        let said = |tokens| Some(Text::clean_owned(format!("{} tokens", &*figures::tokens(tokens))));
+        push_of_all(turn, all, said, title);
+    }
+}
+
+/// Adds a figure of a turn, unless it is nothing, and that of all turns so far if it is larger: `$0.0334 · $0.0492 so far`.
+fn push_of_all<T: Copy + Default + PartialOrd>(
+    turn: Option<T>,
+    all: T,
+    said: impl Fn(T) -> Option<Text>,
+    title: &mut Line,
+) -> bool {
+    let Some(so_far) = said(all) else { return false };
+    match turn.filter(|turn| *turn < all) {
+        None => figure(title, so_far),
+        Some(turn) => {
+            if let Some(turn) = said(turn).filter(|_| turn > T::default()) {
+                figure(title, turn);
+            }
+            dot(title);
+            title.push("outcome.note", format!("{} so far", &*so_far));
+        }
+    }
+    true
+}
+
+/// How many calls failed, and how many of them were denied, in words.
+fn failures(failed: u64, denied: u64) -> Option<String> {
+    let calls = || figures::count_of(failed, "call", "calls");
+    match (failed > denied, denied) {
+        (true, 0) => Some(format!("{} failed", &*calls())),
+        (true, _) => Some(format!("{} failed, {} of them denied", &*calls(), &*figures::count(denied))),
+        (false, 0) => None,
+        (false, _) => Some(format!("{} denied", &*figures::count(denied))),
+    }
+}
+
+fn warning(title: &mut Line, text: String) {
+    dot(title);
+    title.push("outcome.warning", text);
 }
 
 fn figure(title: &mut Line, text: Text) {
-    title.push("outcome.note", Text::own("·"));
+    dot(title);
     title.push("outcome.figure", text);
+}
+
+fn dot(title: &mut Line) {
+    if !title.is_empty() {
+        title.push("outcome.note", Text::own("·"));
+    }
 }
 
 /// Why a run failed, in words.

@@ -216,11 +216,15 @@ fn notices_and_outcomes() {
             ),
             (
                 r#"{"kind":"notice","facts":{"event":"totals","duration_ms":1000,"usage":{"input":800,"output":12}}}"#,
-                "<notice> so far · 1.0s · 812 tokens\n",
+                "<totals> 1.0s · 812 tokens\n",
             ),
             (
                 r#"{"kind":"outcome","facts":{"cost_usd":0.5,"usage":{"input":12000}}}"#,
                 "<outcome-ok> done · $0.50\n",
+            ),
+            (
+                r#"{"kind":"outcome","facts":{"turns":2,"cost_usd":0.5,"turn":{"cost_usd":0.25},"failed_calls":3,"denials":[{}]}}"#,
+                "<outcome-ok> done · 2 turns so far · $0.25 · $0.50 so far · 3 calls failed, 1 of them denied\n",
             ),
             (
                 r#"{"kind":"outcome","error":1,"facts":{"subtype":"error_max_turns","cause":"turns","errors":["Reached maximum"],"denials":[{"tool":"Bash"}]}}"#,

@@ -24,7 +24,7 @@ impl Entry {
     pub fn group(&self) -> Group {
         match self.kind {
             Kind::Outcome => Group::Edge,
-            _ if self.view.is_heading() => Group::Edge,
+            _ if self.view.is_heading() || self.view.is_totals() => Group::Edge,
             Kind::Reply | Kind::Prompt | Kind::Thinking
                 if self.view.title.is_empty() || !self.view.body.is_empty() =>
             {

@@ -47,6 +47,7 @@ const TABLE: &[(&str, [&str; 4])] = &[
     ("session",       ["◇", "#", "session:", "\u{f120}"]),
     ("outcome-ok",    ["✓", "+", "outcome:", "\u{f058}"]),
     ("outcome-error", ["✗", "x", "outcome:", "\u{f057}"]),
+    ("totals",        ["Σ", "=", "totals:", "Σ"]),
     // Parts of bodies.
     ("nest",          ["│", "|", "", "│"]),
     ("elided",        ["…", "...", "left out:", "…"]),

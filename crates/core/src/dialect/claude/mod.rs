@@ -17,6 +17,7 @@ mod outcome;
 mod partial;
 mod result_facts;
 mod sidechain;
+mod spent;
 mod system;
 pub(super) mod tools;
 pub(super) mod wrapped;
@@ -44,6 +45,7 @@ use marker::UserString;
 use message::{echo, marked_notice};
 use partial::Threads;
 use sidechain::Sidechains;
+use spent::Spent;
 
 /// Whether a value is an event of Claude Code.
 pub(super) fn claim(value: Value<'_>) -> bool {
@@ -87,6 +89,8 @@ pub(super) struct Claude {
     known: AnnouncedFacts,
     /// The last totals of a history file.
     totals: Option<Item>,
+    /// What the outcomes have counted so far.
+    spent: Spent,
 }
 
 impl Claude {
@@ -102,6 +106,7 @@ impl Claude {
             counted: None,
             known: AnnouncedFacts::default(),
             totals: None,
+            spent: Spent::default(),
         }
     }
 }
@@ -112,6 +117,8 @@ struct AnnouncedFacts {
     cwd: Option<SessionId>,
     model: Option<SessionId>,
     announced: bool,
+    /// Versions up to 1.0, which don't name themselves, count the messages of the whole conversation as turns.
+    counts_messages: bool,
 }
 
 /// Makes the items of one line.

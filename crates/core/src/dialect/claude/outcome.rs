@@ -5,11 +5,13 @@
 //! aren't numbers, stay unknown.
 
 use crate::dialect::facts::copy;
-use crate::event::Event;
+use crate::event::{Event, Usage};
+use crate::hash::hash;
 use crate::item::{Content, Fact, FactRef, Id, Item, Kind, Status};
 use crate::json::{self, Value};
 
 use super::message::usage_of;
+use super::spent::{Counters, TurnSpent};
 use super::{Claude, ClaudeItemBuilder, block};
 
 impl Claude {
@@ -46,12 +48,25 @@ impl Claude {
                 item.data.push((ours, Fact::Int(number)));
             }
         }
-        if let Some(cost) = cost.or(old_cost).filter(|cost| cost.float().is_some_and(|cost| cost >= 0.0)) {
+        let cost = cost.or(old_cost).filter(|cost| cost.float().is_some_and(|cost| cost >= 0.0));
+        if let Some(cost) = cost {
             item.data.push(("cost_usd", Fact::Node(cost.node())));
         }
         if let Some(usage) = usage.filter(|usage| usage.kind() == json::ValueKind::Object) {
             item.data.push(("usage", Fact::Map(tokens(usage, &LIVE_TOKENS))));
-            out.push(Event::Totals { outcome: item.id.clone(), usage: usage_of(usage) });
+            let usage = usage_of(usage);
+            out.push(Event::Totals { outcome: item.id.clone(), usage });
+        }
+        let used = usage.map(usage_of);
+        let counters = Counters {
+            cost: cost.and_then(Value::float),
+            api_ms: item.fact("api_ms").and_then(FactRef::int),
+            models: models.map(tokens_by_model).unwrap_or_default(),
+        };
+        let spent = self.spent.turn(item.session.as_ref(), counters, used);
+        let turn = turn_facts(&item, spent, !self.known.counts_messages);
+        if !turn.is_empty() {
+            item.data.push(("turn", Fact::Map(turn)));
         }
         if let Some(models) = models {
             let models = models.entries().map(|(name, usage)| {
@@ -86,6 +101,34 @@ impl Claude {
         }
         out.push(Event::Put(Box::new(item)));
     }
+}
+
+/// The figures of an outcome that are of its turn alone. `has_turns`: whether its number of turns is one.
+fn turn_facts(outcome: &Item, spent: TurnSpent, has_turns: bool) -> Vec<(&'static str, Fact)> {
+    let of_turn = |name: &&str| *name != "turns" || has_turns;
+    let own = ["turns", "duration_ms"].into_iter().filter(of_turn);
+    let own = own.filter_map(|name| Some((name, Fact::Int(outcome.fact(name)?.int()?))));
+    let usage = outcome.data.iter().find(|(name, _)| *name == "usage").cloned();
+    own.chain(spent.api_ms.map(|ms| ("api_ms", Fact::Int(ms))))
+        .chain(spent.cost.map(|cost| ("cost_usd", Fact::Float(cost))))
+        .chain(usage)
+        .collect()
+}
+
+/// Models whose tokens are compared from turn to turn.
+const MAX_MODELS: usize = 32;
+
+/// The tokens of each model, by the hash of its name.
+fn tokens_by_model(models: Value<'_>) -> Vec<(u64, Usage)> {
+    let counted = |usage: Value<'_>| {
+        let counts = usage.get_all(MODEL_TOKENS.map(|(theirs, _)| theirs));
+        let count = |count: Option<Value<'_>>| {
+            count.and_then(Value::int).and_then(|count| u64::try_from(count).ok()).unwrap_or(0)
+        };
+        let [input, output, cache_read, cache_write] = counts.map(count);
+        Usage { input, output, cache_read, cache_write }
+    };
+    models.entries().take(MAX_MODELS).map(|(name, usage)| (hash(&*name.decode()), counted(usage))).collect()
 }
 
 /// Why a run ended that failed, if its words for that are known.

@@ -134,6 +134,7 @@ impl Claude {
             value.get_all(["claude_code_version", "model", "cwd", "session_id", "permissionMode"]);
         let text = |field: Option<Value<'_>>| field.and_then(Value::str).map(Text::from_json);
         self.known.announced = true;
+        self.known.counts_messages = version.is_none() && value.get("apiKeySource").is_some();
         out.push(Event::Facts(Box::new(Facts {
             agent: Some(Text::own("claude")),
             version: text(version),

@@ -68,6 +68,9 @@ pub(super) struct Codex {
     calls: Calls,
     /// Tokens of all model calls, as the last line that counts them has them.
     used: Option<Item>,
+    /// The same as numbers, and what they were when the last turn ended.
+    counted: Tokens,
+    settled: Tokens,
     stream: Stream,
     old: OldStream,
     rollout: Rollout,
@@ -82,6 +85,8 @@ impl Codex {
             session: None,
             calls: Calls::new(budget),
             used: None,
+            counted: Tokens::default(),
+            settled: Tokens::default(),
             stream: Stream::default(),
             old: OldStream::default(),
             rollout: Rollout::new(budget),
@@ -135,6 +140,9 @@ impl Codex {
     /// The session that lines belong to from here on.
     fn begin(&mut self, id: Option<Value<'_>>, builder: &mut ItemBuilder<'_>) {
         let id = id.and_then(Value::decode).filter(|id| !id.is_empty());
+        if id.is_some() && id.as_deref() != self.session.as_deref() {
+            (self.counted, self.settled) = Default::default();
+        }
         self.session = id.map(|id| Arc::from(&*id)).or_else(|| self.session.take());
         builder.session.clone_from(&self.session);
     }
@@ -153,7 +161,21 @@ impl Codex {
         let tokens = Tokens::of(total);
         let message = Id::below(self.session.as_deref().unwrap_or_default(), "tokens");
         out.push(Event::Usage { message, usage: tokens.usage() });
+        if tokens.fact().is_some() {
+            self.counted = tokens;
+        }
         tokens
+    }
+
+    /// Notes on an outcome what its turn took alone.
+    fn settle(&mut self, outcome: &mut Item) {
+        let usage = self.counted.since(self.settled).fact();
+        self.settled = self.counted;
+        let duration = outcome.data.iter().find(|(name, _)| *name == "duration_ms").cloned();
+        let turn: Vec<_> = duration.into_iter().chain(usage.map(|usage| ("usage", usage))).collect();
+        if !turn.is_empty() {
+            outcome.data.push(("turn", Fact::Map(turn)));
+        }
     }
 
     /// The same of a line that is no end, and may be the last.

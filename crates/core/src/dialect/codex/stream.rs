@@ -84,6 +84,7 @@ impl Codex {
         if let Some(usage) = usage.filter(|usage| usage.kind() == json::ValueKind::Object) {
             self.count(usage, out).add_to(&mut outcome);
         }
+        self.settle(&mut outcome);
         out.push(Event::Put(Box::new(outcome)));
     }
 

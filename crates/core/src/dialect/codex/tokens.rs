@@ -5,7 +5,7 @@ use crate::item::{Fact, Item};
 use crate::json::Value;
 
 /// The tokens of some model calls.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Tokens {
     input: u64,
     output: u64,
@@ -28,17 +28,35 @@ impl Tokens {
         Usage { input, output, cache_read: cached, cache_write: written }
     }
 
+    /// Those counted since there were so many; all of them if it is counted anew.
+    pub(super) fn since(self, before: Self) -> Self {
+        if self.input < before.input || self.output < before.output || self.cached < before.cached {
+            return self;
+        }
+        Self {
+            input: self.input - before.input,
+            output: self.output - before.output,
+            cached: self.cached - before.cached,
+            written: self.written.saturating_sub(before.written),
+        }
+    }
+
     /// Keeps them on an item, unless there are none: reviews report zeros only.
     pub(super) fn add_to(self, item: &mut Item) {
+        item.data.extend(self.fact().map(|usage| ("usage", usage)));
+    }
+
+    /// The same as a fact.
+    pub(super) fn fact(self) -> Option<Fact> {
         let Self { input, output, cached, written } = self;
         if input == 0 && output == 0 && cached == 0 {
-            return;
+            return None;
         }
         let fact = |count: u64| Fact::Int(count.cast_signed());
         let mut usage = vec![("input", fact(input)), ("output", fact(output)), ("cache_read", fact(cached))];
         if written > 0 {
             usage.push(("cache_write", fact(written)));
         }
-        item.data.push(("usage", Fact::Map(usage)));
+        Some(Fact::Map(usage))
     }
 }

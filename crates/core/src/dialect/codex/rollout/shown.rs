@@ -120,6 +120,7 @@ impl Codex {
         if let Some(totals) = self.used.take() {
             outcome.data.extend(totals.data.into_iter().filter(|(name, _)| *name != "event"));
         }
+        self.settle(&mut outcome);
         put(outcome, out);
     }
 

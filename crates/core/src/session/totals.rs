@@ -1,0 +1,136 @@
+//! What a run has come to: the figures of its outcomes added up, and counts of what was in it.
+
+use crate::event::Usage;
+use crate::item::{Fact, FactRef, Id, Item, Kind};
+
+/// What a run has come to so far, over all of its turns.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct RunTotals {
+    /// Prompts of a person. Where the stream doesn't hold them, the outcomes that answer one each.
+    pub prompts: u64,
+    /// Outcomes.
+    pub outcomes: u64,
+    /// Turns, as far as outcomes tell them.
+    pub turns: Option<u64>,
+    /// Milliseconds that the turns took, as far as outcomes tell them.
+    pub duration_ms: Option<u64>,
+    /// What it cost in US dollars, as far as that is known.
+    pub cost_usd: Option<f64>,
+    /// Calls, those of sub-agents included.
+    pub calls: u64,
+    /// Calls whose result reports a failure.
+    pub failed_calls: u64,
+}
+
+/// Adds up as items become complete.
+#[derive(Debug, Default)]
+pub(super) struct RunCounts {
+    totals: RunTotals,
+    /// Prompts in the stream.
+    prompts: u64,
+    /// Failed calls when the last outcome came.
+    settled_failures: u64,
+    /// Whether anything came since the last outcome.
+    is_at_work: bool,
+    /// Whether the totals are an item already.
+    is_told: bool,
+}
+
+impl RunCounts {
+    pub(super) fn totals(&self) -> &RunTotals {
+        &self.totals
+    }
+
+    /// An item is complete.
+    pub(super) fn count(&mut self, item: &Item) {
+        match item.kind {
+            // It is settled.
+            Kind::Outcome => return,
+            Kind::Call => self.totals.calls += 1,
+            Kind::Result if item.error && item.fact("again").is_none() => self.totals.failed_calls += 1,
+            Kind::Prompt if item.parent.is_none() => {
+                self.prompts += 1;
+                self.totals.prompts = self.prompts;
+            }
+            _ => {}
+        }
+        self.is_at_work = true;
+    }
+
+    /// An outcome is complete: adds its figures, and notes on it how many calls failed.
+    pub(super) fn settle(&mut self, outcome: &mut Item) {
+        let failed = self.totals.failed_calls - self.settled_failures;
+        self.settled_failures = self.totals.failed_calls;
+        if failed > 0 {
+            outcome.data.push(("failed_calls", Fact::Int(failed.cast_signed())));
+        }
+        let totals = &mut self.totals;
+        totals.outcomes += 1;
+        // Of jobs in the background several outcomes may come at once.
+        if self.prompts == 0 && (std::mem::take(&mut self.is_at_work) || totals.prompts == 0) {
+            totals.prompts += 1;
+        }
+        let turn = outcome.fact("turn");
+        let add = |total: &mut Option<u64>, figure: Option<FactRef<'_>>| {
+            if let Some(more) = figure.and_then(FactRef::count) {
+                *total = Some(total.unwrap_or(0).saturating_add(more));
+            }
+        };
+        // Where nothing is known of the turn alone, the outcome's own figures are those of its turn, but for the cost.
+        add(&mut totals.turns, turn.map_or_else(|| outcome.fact("turns"), |turn| turn.get("turns")));
+        add(&mut totals.duration_ms, outcome.fact("duration_ms"));
+        let dollars = |fact: Option<FactRef<'_>>| fact.and_then(FactRef::float).filter(|cost| *cost >= 0.0);
+        let so_far = totals.cost_usd.unwrap_or(0.0);
+        totals.cost_usd =
+            match (dollars(turn.and_then(|turn| turn.get("cost_usd"))), dollars(outcome.fact("cost_usd"))) {
+                (Some(turn), _) => Some(so_far + turn),
+                (None, Some(all)) => Some(so_far.max(all)),
+                (None, None) => totals.cost_usd,
+            };
+    }
+
+    /// The notice that tells the totals at the end, if more than one outcome has told a part of them, or none.
+    pub(super) fn notice(&mut self, line: u64, usage: Usage) -> Option<Item> {
+        let RunTotals { prompts, outcomes, calls, .. } = self.totals;
+        let has_figures = calls > 0 || usage != Usage::default();
+        let is_wanted = outcomes > 1 || outcomes == 0 && prompts > 1 && has_figures;
+        if self.is_told || !is_wanted {
+            return None;
+        }
+        let mut notice = Item::new(Id::from("totals"), Kind::Notice, line);
+        notice.data.push(("event", Fact::Text("totals".to_owned())));
+        if usage != Usage::default() {
+            let counts = [
+                ("input", usage.input),
+                ("output", usage.output),
+                ("cache_read", usage.cache_read),
+                ("cache_write", usage.cache_write),
+            ];
+            let facts = counts.map(|(name, count)| (name, Fact::Int(count.cast_signed())));
+            notice.data.push(("usage", Fact::Map(facts.to_vec())));
+        }
+        Some(notice)
+    }
+
+    /// Adds what is known to a notice of totals; what the stream says itself goes first.
+    pub(super) fn complete(&mut self, notice: &mut Item) {
+        self.is_told = true;
+        let RunTotals { prompts, turns, duration_ms, cost_usd, calls, failed_calls, .. } = self.totals;
+        let number = |count: u64| Fact::Int(count.cast_signed());
+        let some = |count: u64| (count > 0).then(|| number(count));
+        let facts = [
+            ("prompts", some(prompts)),
+            ("turns", turns.map(number)),
+            ("call_count", some(calls)),
+            ("failed_calls", some(failed_calls)),
+            ("duration_ms", duration_ms.map(number)),
+            ("cost_usd", cost_usd.map(Fact::Float)),
+        ];
+        for (name, fact) in facts {
+            if let Some(fact) = fact.filter(|_| notice.fact(name).is_none()) {
+                notice.data.push((name, fact));
+            }
+        }
+    }
+}
