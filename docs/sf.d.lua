@@ -528,7 +528,7 @@ function sf.sorted(table) end
 ---@field lines? number How many lines were read or found.
 ---@field listed? boolean True if the text is a line that sums up, then one path a line.
 ---@field matches? number|any[] How many matches there are, or which.
----@field minor? boolean True if it is of little importance: only `full` shows it.
+---@field minor? boolean True if it is of little importance: the detail `compact` leaves it out.
 ---@field mode? string What was searched for: `files_with_matches`, `content`, `count`. Of a session: its permission mode.
 ---@field model? string The model.
 ---@field models? table[] Tokens and cost by model, over all turns so far.

@@ -14,7 +14,9 @@ pub enum Detail {
     /// One call, one line, unless there is a reason.
     #[default]
     Compact,
-    /// Everything that was said, thought, called and returned.
+    /// Everything that people read, each thing once: thinking, inputs and whole results too, as the formatter lays them out.
+    Whole,
+    /// Everything that was said, thought, called and returned, as the stream has it.
     Full,
 }
 

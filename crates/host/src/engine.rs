@@ -388,7 +388,7 @@ impl Engine {
         let mut changes: Vec<String> =
             settings.into_iter().filter(is_of_project).map(|setting| setting.name).collect();
         let by = &self.choice.profile.spot.document;
-        let is_harmless = ["default", "full", "plain"].contains(&self.choice.profile.name.as_str());
+        let is_harmless = ["default", "page", "full", "plain"].contains(&self.choice.profile.name.as_str());
         if by.layer == settings::document::SettingsLayer::Project && !is_harmless {
             changes.push(format!("the profile {}", self.choice.profile.name));
         }

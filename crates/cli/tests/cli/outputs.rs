@@ -220,3 +220,23 @@ fn a_hangup_that_the_program_was_started_to_ignore_stays_ignored() {
     running.until_shown("reply number 1.");
     assert_eq!(running.end(Signal::TERM).code, Some(143));
 }
+
+#[test]
+fn a_page_has_its_own_profile_unless_another_is_chosen() {
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/samples/shop.jsonl");
+    let folder = Folder::with(&[
+        ("s.jsonl", &std::fs::read_to_string(sample).unwrap()),
+        ("mine.toml", "default-profile = \"quiet\"\n"),
+    ]);
+    let html = |options: &str| folder.run(&format!("s.jsonl --to html {options}")).expect(0, "").stdout;
+    let page = html("");
+    assert_eq!(page, html("--profile page"));
+    for other in ["default", "full", "quiet"] {
+        assert_ne!(page, html(&format!("--profile {other}")), "{other}");
+    }
+    assert_eq!(html("--config mine.toml"), html("--profile quiet"));
+    folder.run("s.jsonl --profile ci --also html=also.html").expect(0, "");
+    assert_eq!(folder.read("also.html"), page);
+    let markdown = |options: &str| folder.run(&format!("s.jsonl --to markdown {options}")).stdout;
+    assert_eq!(markdown(""), markdown("--profile default"));
+}

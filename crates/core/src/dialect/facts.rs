@@ -18,6 +18,13 @@ pub(super) fn minor(mut notice: Item) -> Item {
     notice
 }
 
+/// The notice as one whose news something else brings, too.
+pub(super) fn echoed(notice: Item) -> Item {
+    let mut notice = minor(notice);
+    notice.data.push(("echo", Fact::Bool(true)));
+    notice
+}
+
 /// The notice at a level: `info`, `warning` or `error`.
 pub(super) fn leveled(mut notice: Item, level: &str) -> Item {
     notice.error = level == "error";

@@ -25,7 +25,7 @@ pub(super) struct CallContext<'a> {
     input: Value<'a>,
     /// While the input is being written: how far it is.
     growing: Option<&'a GrowingInput>,
-    /// In full: nodes of the fields that were said.
+    /// Where nothing is left out: nodes of the fields that were said.
     known: Vec<u32>,
     /// A known field had a type that it shouldn't: the whole input is said as it is.
     odd: bool,
@@ -98,6 +98,13 @@ impl<'a> CallContext<'a> {
         self.context.full || self.growing.is_some()
     }
 
+    /// Notes that the part called `name` is left to the result.
+    fn leave(&mut self, name: &str) {
+        if let Some(part) = self.does.get(name).filter(|part| part.is_text()) {
+            self.know(part);
+        }
+    }
+
     /// The text that the part called `name` is.
     fn text(&mut self, name: &str) -> Option<Text> {
         let part = self.does.get(name)?;
@@ -145,7 +152,7 @@ impl<'a> CallContext<'a> {
 
     /// Notes that a part was said.
     fn know(&mut self, part: FactRef<'_>) {
-        if self.context.full {
+        if self.context.whole {
             self.known.extend(self.does.source(part));
         }
     }
@@ -184,12 +191,14 @@ impl<'a> CallContext<'a> {
     }
 
     fn finish(mut self) -> Option<View> {
-        if self.context.full {
+        if self.context.whole {
             let cut = self.context.item.record.as_ref().is_some_and(|record| record.is_cut());
             if !self.known.contains(&self.input.node()) {
                 self.body.extend(generic::fields(self.input, &self.known, cut));
             }
-        } else if self.hidden {
+        }
+        // What is left of the input of a hidden call is shown where nothing is left out.
+        if self.hidden && !self.context.full && (!self.context.whole || self.body.is_empty()) {
             return None;
         }
         let is_over = self.context.item.status != Status::Open;
@@ -235,7 +244,7 @@ pub(super) fn run(call: &mut CallContext<'_>) -> Option<()> {
     if call.flag("unsandboxed") {
         call.title.push("call.detail", Text::own("outside of the sandbox"));
     }
-    if call.context.full
+    if call.context.whole
         && let Some(timeout) = call.does.get("timeout_ms")
         && let Some(ms) = timeout.count()
     {
@@ -306,6 +315,8 @@ pub(super) fn write(call: &mut CallContext<'_>) -> Option<()> {
         let Some(text) = call.content("content") else { return call.growing.map(|_| ()) };
         let text = text.trimmed_end();
         call.body.push(Block::Code { text, lang: extension(&path), start: None, role: "call.input".into() });
+    } else {
+        call.leave("content");
     }
     Some(())
 }
@@ -360,6 +371,8 @@ pub(super) fn edit(call: &mut CallContext<'_>) -> Option<()> {
         }
         know_changes(call, sole, changes);
         call.body.extend(all.block(Some(path)));
+    } else if list.iter().all(|change| sole.is_some() || change.has_only(&["old", "new", "everywhere"])) {
+        know_changes(call, sole, changes);
     }
     Some(())
 }
@@ -422,6 +435,8 @@ pub(super) fn edit_cell(call: &mut CallContext<'_>) -> Option<()> {
     if call.says_content() {
         let source = call.content("source").filter(|text| !text.is_empty());
         call.body.extend(source.map(|text| Block::text("call.input", text.trimmed_end())));
+    } else {
+        call.leave("source");
     }
     Some(())
 }
@@ -487,9 +502,9 @@ pub(super) fn delegate(call: &mut CallContext<'_>) -> Option<()> {
     prompt(call)
 }
 
-/// A prompt for another model: shown in full only, and while it is being written.
+/// A prompt for another model: left out where calls are one line, but for one that is being written.
 fn prompt(call: &mut CallContext<'_>) -> Option<()> {
-    if call.says_content() {
+    if call.context.whole || call.says_content() {
         let prompt = call.content("prompt");
         call.body.extend(prompt.map(|prompt| Block::prose("prompt", prompt)));
     }
@@ -568,7 +583,7 @@ pub(super) fn task(call: &mut CallContext<'_>) -> Option<()> {
             call.say("call.detail", Text::clean_owned(format!("{words} {}", ids.join(", "))));
         }
     }
-    if !call.context.full && !is_new && call.text("description").is_some() {
+    if !call.context.whole && !is_new && call.text("description").is_some() {
         call.say("call.detail", Text::own("with a new description"));
     }
     Some(())
@@ -611,8 +626,8 @@ pub(super) fn ask(call: &mut CallContext<'_>) -> Option<()> {
             call.body.push(Block::List { items });
         }
     }
-    // In full what has no place above, such as heads and previews, follows with the rest.
-    if !call.context.full || !has_more {
+    // Where nothing is left out, what has no place above, such as heads and previews, follows with the rest.
+    if !call.context.whole || !has_more {
         call.know(questions);
     }
     Some(())

@@ -9,12 +9,17 @@ use crate::text::Text;
 
 /// Says a notice; `None` hides it.
 pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
-    if !context.full && ["minor", "repeated", "echo"].iter().any(|name| context.is(name)) {
+    if !context.full && ["repeated", "echo"].iter().any(|name| context.is(name)) {
+        return None;
+    }
+    if !context.whole && context.is("minor") {
         return None;
     }
     let event = context.text("event").unwrap_or(Text::own("notice"));
     if &*event == "session" {
-        return Some(session(context));
+        // One that changes nothing says again what the one before said.
+        let is_again = context.is("minor") && !context.full;
+        return (!is_again).then(|| session(context));
     }
     if &*event == "totals" {
         return Some(outcome::totals(context));
@@ -50,7 +55,7 @@ pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
         None => view.title.push(role, Text::clean_owned(event.replace(['_', '-'], " "))),
     }
     if text.is_empty() {
-        if let (None, true, Some(record)) = (known_record(&event), context.full, &context.item.record) {
+        if let (None, true, Some(record)) = (known_record(&event), context.whole, &context.item.record) {
             view.body.push(Block::text("notice.record", generic::laid_out(record.root(), record.is_cut())));
         }
     } else if is_line {
@@ -103,7 +108,25 @@ fn session(context: ItemContext<'_>) -> View {
     if view.title.is_empty() {
         view.title.push("session.note", Text::own("session"));
     }
-    if !context.full {
+    if context.whole && !context.full {
+        let mut line = Line::default();
+        let id = context.item.session.as_deref().map(Text::clean);
+        let told = [("id:", "id", id), ("mode:", "session.mode", context.text("mode"))];
+        let told = told.into_iter().chain([("version:", "session.version", context.text("version"))]);
+        for (name, role, text) in told {
+            if let Some(text) = text.filter(|text| !text.is_empty()) {
+                if !line.is_empty() {
+                    line.push("session.note", Text::own("·"));
+                }
+                line.push("session.note", Text::own(name));
+                line.push(role, text);
+            }
+        }
+        if !line.is_empty() {
+            view.body.push(Block::line(line));
+        }
+    }
+    if !context.whole {
         let servers = context.fact("servers").map(FactRef::list).unwrap_or_default();
         for (status, told) in [("failed", "that failed"), ("needs-auth", "that want a login")] {
             let such = servers.iter().filter(|server| server.text_at("status").as_deref() == Some(status));
@@ -115,7 +138,7 @@ fn session(context: ItemContext<'_>) -> View {
             }
         }
     }
-    if context.full {
+    if context.whole {
         for name in ["tools", "servers"] {
             let names = context.fact(name).map(FactRef::list).unwrap_or_default();
             let mut line = Line::of("session.note", format!("{name}:"));

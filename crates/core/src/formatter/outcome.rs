@@ -67,7 +67,7 @@ pub(super) fn view(context: ItemContext<'_>) -> View {
         let tool = denial.text_at("tool").unwrap_or(Text::own("a call"));
         lines.push(Line::of("notice.warning", "denied").with("tool.name", tool));
     }
-    if context.full {
+    if context.whole {
         accounts(context, &mut lines);
     }
     if !lines.is_empty() {
@@ -198,7 +198,10 @@ fn why(context: ItemContext<'_>) -> Text {
 fn accounts(context: ItemContext<'_>, lines: &mut Vec<Line>) {
     let told =
         |name: &'static str| Some(Line::of("outcome.note", name).with("outcome.figure", context.text(name)?));
-    lines.extend(["subtype", "reason"].into_iter().filter_map(told));
+    // Of a run that went well they say no more than its title.
+    if context.full || context.item.error {
+        lines.extend(["subtype", "reason"].into_iter().filter_map(told));
+    }
     if let Some(ms) = context.count("api_ms") {
         lines.push(
             Line::of("outcome.note", "waiting for the model").with("outcome.figure", figures::duration(ms)),

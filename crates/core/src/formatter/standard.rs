@@ -48,7 +48,13 @@ impl Standard {
     }
 
     fn context<'a>(&self, item: &'a Item, session: &'a Session) -> ItemContext<'a> {
-        ItemContext { item, session, full: self.detail == Detail::Full, is_apart: false }
+        ItemContext {
+            item,
+            session,
+            whole: self.detail != Detail::Compact,
+            full: self.detail == Detail::Full,
+            is_apart: false,
+        }
     }
 
     fn verdict(&self, context: ItemContext<'_>) -> Verdict {
@@ -65,7 +71,7 @@ impl Standard {
             if context.item.kind == Kind::Record {
                 return Some(record(context.item));
             }
-            if context.full { None } else { view(ItemContext { full: true, ..context }) }
+            if context.full { None } else { view(ItemContext { whole: true, full: true, ..context }) }
         })
     }
 }
@@ -85,7 +91,7 @@ fn view(context: ItemContext<'_>) -> Option<View> {
     let item = context.item;
     let said = match item.kind {
         Kind::Reply => context.said("reply", None),
-        Kind::Prompt if context.full && context.is_task_of_call() => return None,
+        Kind::Prompt if context.whole && context.is_task_of_call() => return None,
         Kind::Prompt => context.said("prompt", Some("prompt")),
         Kind::Thinking => thinking(context),
         Kind::Call => calls::view(context),
@@ -110,7 +116,9 @@ pub(super) struct ItemContext<'a> {
     pub(super) item: &'a Item,
     /// All before it.
     pub(super) session: &'a Session,
-    /// Whether everything is said.
+    /// Whether nothing is left out that people read.
+    pub(super) whole: bool,
+    /// Whether everything is said as the stream has it, and so more than once. Then `whole` is true, too.
     pub(super) full: bool,
     /// On a result: whether others say its call, so that the call's title may tell nothing of what was asked for.
     pub(super) is_apart: bool,
@@ -178,10 +186,13 @@ pub(super) fn images(context: ItemContext<'_>, body: &mut Vec<Block>) {
 }
 
 fn thinking(context: ItemContext<'_>) -> Option<View> {
-    if !context.full {
+    if !context.whole {
         return None;
     }
     context.said("thinking", Some("thinking")).or_else(|| {
+        if !context.full {
+            return None;
+        }
         let note = if context.is("redacted") { "thinking, not shown by the model" } else { "empty thinking" };
         Some(View::titled("thinking", Line::of("thinking", note)))
     })
@@ -219,7 +230,7 @@ fn unknown(context: ItemContext<'_>) -> View {
     let mut view = View::titled("notice", Line::of("unknown", kind.unwrap_or(Text::own("unknown"))));
     if !text.is_empty() {
         view.body.push(Block::text("unknown", text.trimmed_end()));
-    } else if let (true, Some(FactRef::Json(value))) = (context.full, context.fact("value")) {
+    } else if let (true, Some(FactRef::Json(value))) = (context.whole, context.fact("value")) {
         let is_cut = context.item.record.as_ref().is_some_and(|record| record.is_cut());
         view.body.push(Block::text("unknown", generic::laid_out(value, is_cut)));
     } else if let Some(said) = context.fact("value").and_then(words_of) {

@@ -190,7 +190,7 @@ pub static FACTS: &[FactRow] = &[
     row("lines", Integer, &[Read, Search], "How many lines were read or found."),
     row("listed", Truth, &[Search], "True if the text is a line that sums up, then one path a line."),
     row("matches", IntegerOrList, &[Search], "How many matches there are, or which."),
-    row("minor", Truth, &[Notices], "True if it is of little importance: only `full` shows it."),
+    row("minor", Truth, &[Notices], "True if it is of little importance: the detail `compact` leaves it out."),
     row("mode", Text, &[Search, Event("session"), Event("mode")], "What was searched for: `files_with_matches`, `content`, `count`. Of a session: its permission mode."),
     own("mode_only", Truth, &[], "Deprecated: true if `changed` is `mode`."),
     row("model", Text, &[Event("session")], "The model."),

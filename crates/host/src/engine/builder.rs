@@ -275,8 +275,9 @@ impl Builder {
             packs: plugins.iter().map(|(_, pack)| Arc::clone(pack)).collect(),
         }));
         told.extend(config.problems().clone());
-        // A page folds what is long, so nothing needs to be left out of it.
-        let otherwise = if self.writer.as_deref() == Some("html") { "full" } else { "default" };
+        let writer = self.writer.as_deref();
+        let row = writer.and_then(|name| WRITERS.iter().find(|row| row.name == name));
+        let otherwise = row.map_or("default", |row| row.profile);
         let choices = config.choices(self.asked(), otherwise);
         let begun = Begun { config: &config, plugins: &plugins, journal: &journal };
         let mut engine = None;

@@ -98,7 +98,7 @@ pub fn left_out(file: &str, standing: Standing, refusals: &[Refusal], root: Opti
 }
 
 fn is_plain_profile(value: &SettingValue, _: &Grants) -> bool {
-    matches!(text(value), Some("default" | "full" | "plain"))
+    matches!(text(value), Some("default" | "page" | "full" | "plain"))
 }
 
 fn is_wide(value: &SettingValue, _: &Grants) -> bool {

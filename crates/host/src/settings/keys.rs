@@ -99,6 +99,7 @@ pub static KEYS: &[Key<Settings>] = &[
         about: "how much is said",
         form: ValueForm::Word(&[
             ("compact", |s| (s.profile.detail, s.is_log) = (Detail::Compact, false)),
+            ("whole", |s| (s.profile.detail, s.is_log) = (Detail::Whole, false)),
             ("full", |s| (s.profile.detail, s.is_log) = (Detail::Full, false)),
             ("lines", |s| (s.profile.detail, s.is_log) = (Detail::Compact, true)),
         ]),

@@ -22,6 +22,7 @@ use crate::tools::rule::ToolRule;
 /// The profiles that come with the program, as the files they are.
 pub static BUILT_IN: &[(&str, &str)] = &[
     ("default", include_str!("../../profiles/default.toml")),
+    ("page", include_str!("../../profiles/page.toml")),
     ("full", include_str!("../../profiles/full.toml")),
     ("quiet", include_str!("../../profiles/quiet.toml")),
     ("ci", include_str!("../../profiles/ci.toml")),

@@ -224,7 +224,7 @@ impl Amended<'_> {
             Given::Use(title) => {
                 let is_error = self.about.item.error;
                 // It may speak where the built-in formatter has nothing to say.
-                let mut view = if is_error || self.amender.detail == Detail::Full {
+                let mut view = if is_error || self.amender.detail != Detail::Compact {
                     self.built_in_view().unwrap_or_default()
                 } else {
                     View { mark: self.amender.built_in.mark(self.about.item), ..View::default() }
@@ -270,10 +270,10 @@ fn name_end(title: &Line) -> usize {
     title.spans.iter().position(|span| span.role.name() == "tool.name").map_or(0, |at| at + 1)
 }
 
-/// Takes out the long form of an argument, which another one replaces; in full everything stays. Gives what
+/// Takes out the long form of an argument, which another one replaces; where nothing is left out, everything stays. Gives what
 /// it was.
 fn take_argument(body: &mut Vec<Block>, detail: Detail) -> Option<(Option<Text>, Role)> {
-    if detail == Detail::Full {
+    if detail != Detail::Compact {
         return None;
     }
     let mut first = None;

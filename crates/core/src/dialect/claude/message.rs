@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::dialect::calls::CallState;
 use crate::dialect::fact;
-use crate::dialect::facts::{copy, image, leveled, minor, result_content};
+use crate::dialect::facts::{copy, echoed, image, leveled, minor, result_content};
 use crate::dialect::tool::mcp;
 use crate::event::{Event, Facts, Usage};
 use crate::hash::hash;
@@ -315,7 +315,7 @@ impl Claude {
                 let is_awaited =
                     marker::tag(&string, "tool-use-id").is_some_and(|id| self.calls.awaits(&Id::from(id)));
                 let notice = marked_notice(builder, marked, content);
-                if is_awaited && notice.fact("minor").is_none() { minor(notice) } else { notice }
+                if is_awaited && notice.fact("minor").is_none() { echoed(notice) } else { notice }
             }
             UserString::Prompt(_) if builder.line.envelope.flags.is_summary => {
                 minor(builder.notice("summary", content))

@@ -1,7 +1,7 @@
 //! `system` lines: what the program tells of itself.
 
 use crate::dialect::calls::Calls;
-use crate::dialect::facts::{copy, leveled, minor};
+use crate::dialect::facts::{copy, echoed, leveled, minor};
 use crate::event::{Event, Facts};
 use crate::item::{Content, Fact, Id};
 use crate::json::{self, Str, Value};
@@ -70,7 +70,7 @@ impl Claude {
                     &[("tool_name", "tool"), ("tool_use_id", "call"), ("decision_reason", "reason")],
                 );
                 let notice = leveled(notice, "warning");
-                if is_awaited { minor(notice) } else { notice }
+                if is_awaited { echoed(notice) } else { notice }
             }
             "task_notification" => task(builder, value, &self.calls),
             "model_fallback" => {
@@ -258,7 +258,7 @@ fn task(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>, calls: &Calls) ->
     let is_awaited = call.is_some_and(|call| calls.awaits(&Id::from(&*call)));
     let has_failed = value.get("status").and_then(Value::str).is_some_and(|status| status.is("failed"));
     let notice = if has_failed { leveled(notice, "warning") } else { notice };
-    if is_awaited { minor(notice) } else { notice }
+    if is_awaited { echoed(notice) } else { notice }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{ResultContext, TITLE};
-use crate::entry::{Block, View};
+use crate::entry::{Block, Line, View};
 use crate::find::find;
 use crate::formatter::calls::extension;
 use crate::formatter::changed_files::ChangedFiles;
@@ -11,7 +11,7 @@ use crate::formatter::file_diff::{FileDiff, number_of};
 use crate::formatter::standard::{ItemContext, images};
 use crate::formatter::{figures, generic};
 use crate::item::FactRef;
-use crate::item::{DoesRef, Item};
+use crate::item::{Action, DoesRef, Item};
 use crate::text::Text;
 
 pub(in crate::formatter) fn read(answer: &mut ResultContext<'_>) -> Option<View> {
@@ -30,7 +30,7 @@ pub(in crate::formatter) fn read(answer: &mut ResultContext<'_>) -> Option<View>
         Some("notebook") => {
             let number = context.fact("cells").map_or(0, |cells| cells.list().len() as u64);
             answer.note(figures::count_of(number, "cell", "cells"));
-            if let (true, Some(FactRef::Json(cells))) = (context.full, context.fact("cells")) {
+            if let (true, Some(FactRef::Json(cells))) = (context.whole, context.fact("cells")) {
                 answer.body.push(Block::text("result.text", generic::laid_out(cells, false)));
             }
         }
@@ -80,11 +80,11 @@ fn line_feed_ends(text: FactRef<'_>, lines: u64) -> bool {
     is_at_end && feeds + 1 == lines
 }
 
-/// The lines of a file: how many in short, all of them in full.
+/// The lines of a file: how many, and all of them where nothing is left out.
 fn read_lines(answer: &mut ResultContext<'_>) -> Option<View> {
     let context = answer.context;
     let (start, lines, total) = counted(context);
-    if let (Some(lines), false) = (lines, context.full) {
+    if let (Some(lines), false) = (lines, context.whole) {
         if !asks_for(answer, start, lines) {
             answer.note(lines_read(start, lines, total));
         } else if let Some(total) = total {
@@ -94,26 +94,32 @@ fn read_lines(answer: &mut ResultContext<'_>) -> Option<View> {
         }
         return answer.done();
     }
-    let text = context.item.text();
+    let text = if context.full { context.item.text() } else { Cow::Owned(answer.text().into_string()) };
     let asked = answer.call.map(Item::does);
     let range = asked.as_ref().and_then(|asked| asked.get("range"));
     let has_limit = asked.as_ref().is_none_or(|asked| asked.input().is_none())
         || range.is_some_and(|range| ["lines", "end"].iter().any(|name| range.get(name).is_some()));
-    let numbered = NumberedText::of(&text, !has_limit);
     let told = context.text("content").map(Text::trimmed_end);
+    // The file's own text makes the one for the model needless, unless that is said, too.
+    let is_needed = told.is_none() || context.full;
+    let numbered = is_needed.then(|| NumberedText::of(&text, !has_limit)).flatten();
     let is_told = lines.is_some();
     let (start, lines, total) = match &numbered {
         Some(numbered) if !is_told => (numbered.start, numbered.lines, None),
         _ => (start, lines.unwrap_or(0), total),
     };
     let is_asked = asks_for(answer, start, lines);
-    if !context.full && is_asked && numbered.is_some() && total.is_none() {
+    if !context.whole && is_asked && numbered.is_some() && total.is_none() {
         return None;
     }
-    if lines > 0 || is_told {
+    if is_asked && !context.full {
+        total
+            .into_iter()
+            .for_each(|total| answer.goes_on(Text::clean_owned(format!("of {}", &*figures::count(total)))));
+    } else if lines > 0 || is_told {
         answer.note(lines_read(start, lines, total));
     }
-    if !context.full {
+    if !context.whole || (told.is_none() && numbered.is_none()) {
         if numbered.is_none() {
             if let Some(cells) = context.count("cell_count") {
                 answer.note(figures::count_of(cells, "cell", "cells"));
@@ -139,7 +145,9 @@ fn read_lines(answer: &mut ResultContext<'_>) -> Option<View> {
         Some(numbered) => {
             answer.code("result.text", Text::clean(numbered.rest.trim()));
             images(context, &mut answer.body);
-            answer.structured();
+            if context.full {
+                answer.structured();
+            }
             Some(View {
                 mark: None,
                 title: std::mem::take(&mut answer.title),
@@ -248,7 +256,7 @@ pub(in crate::formatter) fn change(answer: &mut ResultContext<'_>) -> Option<Vie
         // Without any changes the words for the model are all there is.
         let text = answer.text();
         let first = find(b'\n', text.as_bytes()).unwrap_or(text.len());
-        if !context.full && !text.is_empty() && first <= TITLE {
+        if !context.whole && !text.is_empty() && first <= TITLE {
             answer.note(text.slice(0, first));
         } else {
             answer.code("result.text", text);
@@ -317,6 +325,25 @@ pub(in crate::formatter) fn cell(answer: &mut ResultContext<'_>) -> Option<View>
 
 /// Kept lines around a change.
 const CONTEXT: Option<usize> = Some(3);
+
+/// What a call asked for that failed: where its result says what a call changes, nothing else would.
+pub(super) fn proposed(answer: &mut ResultContext<'_>) {
+    let (context, Some(call)) = (answer.context, answer.call) else { return };
+    if !matches!(call.action, Some(Action::Edit | Action::Write)) {
+        return;
+    }
+    let does = call.does();
+    let changes = does.get("changes");
+    if let Some(files) = changes.and_then(|changes| ChangedFiles::of(changes, context)) {
+        // Its title would be that of a change which was made.
+        files.result(&mut Line::default(), &mut answer.body);
+        return;
+    }
+    let written = || ["content", "source"].iter().find_map(|name| does.get(name)?.str());
+    let changes = asked(&does).or_else(|| Some(FileDiff::created(&written()?)));
+    let path = does.text("path").map(|path| context.path(path));
+    answer.body.extend(changes.and_then(|changes| changes.block(path)));
+}
 
 /// Whether a call asked for a change of every place, of which there may be any number.
 fn is_everywhere(call: &DoesRef<'_>) -> bool {

@@ -48,6 +48,9 @@ pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
     let mut answer = ResultContext { context, call, has_failed: false, title, goes_on: false, body };
     if item.error {
         answer.failure();
+        if context.whole && !context.full {
+            files::proposed(&mut answer);
+        }
         return Some(answer.finish());
     }
     if is_without_success(item) {
@@ -293,12 +296,12 @@ impl ResultContext<'_> {
     fn finish_all_but_text(&mut self) -> View {
         let context = self.context;
         images(context, &mut self.body);
-        if context.full || (self.title.is_empty() && self.body.is_empty()) {
+        if context.whole || (self.title.is_empty() && self.body.is_empty()) {
             for text in self.odd() {
                 self.code("result.text", text);
             }
         }
-        if context.full {
+        if context.whole {
             self.structured();
         }
         let is_blank = |block: &Block| match block {
@@ -333,20 +336,50 @@ impl ResultContext<'_> {
         }
     }
 
-    /// The tool's own structured value, but for what already stands there.
+    /// The tool's own structured value, but for what already stands there: in full all of it, else only what is beyond that,
+    /// folded.
     fn structured(&mut self) {
         let Some(FactRef::Json(value)) = self.context.fact("structured") else { return };
         let cut = self.context.item.record.as_ref().is_some_and(|record| record.is_cut());
-        let is_said = |value: Value<'_>| value.str().is_some_and(|text| self.has(&Text::from_json(text)));
+        let is_text = |value: Value<'_>| value.str().is_some_and(|text| self.has(&Text::from_json(text)));
         let is_block =
-            |value: Value<'_>| value.get("text").is_some_and(is_said) || value.get("source").is_some();
-        let mut items = value.items();
-        if is_said(value) || (value.kind() == ValueKind::Array && items.all(is_block)) {
+            |value: Value<'_>| value.get("text").is_some_and(is_text) || value.get("source").is_some();
+        let is_list = value.kind() == ValueKind::Array;
+        if is_text(value) || (is_list && value.items().all(is_block)) {
             return;
         }
-        let laid = generic::laid_out(value, cut);
-        if !self.has(&laid) {
-            self.body.push(Block::text("result.structured", laid));
+        if self.context.full {
+            let laid = generic::laid_out(value, cut);
+            if !self.has(&laid) {
+                self.body.push(Block::text("result.structured", laid));
+            }
+            return;
+        }
+        let is_json = |value: Value<'_>| {
+            let text = value.str().and_then(|text| generic::json_text(&Text::from_json(text)));
+            text.is_some_and(|laid| self.has(&laid))
+        };
+        let is_said = |value: Value<'_>| {
+            let is_blocks = || value.kind() == ValueKind::Array && value.items().all(is_block);
+            is_text(value) || is_json(value) || is_blocks() || self.has(&generic::laid_out(value, cut))
+        };
+        let is_known =
+            |value: Value<'_>| is_said(value) || is_block(value) || value.get("text").is_some_and(is_json);
+        let body: Vec<_> = if value.kind() == ValueKind::Object && !is_said(value) {
+            let known: Vec<_> = value
+                .entries()
+                .map(|(_, field)| field)
+                .filter(|field| is_said(*field))
+                .map(Value::node)
+                .collect();
+            generic::fields(value, &known, cut)
+        } else {
+            let parts = value.items().filter(|part| is_list && !is_known(*part));
+            let parts = parts.chain((!is_list && !is_said(value)).then_some(value));
+            parts.map(|part| Block::text("result.structured", generic::laid_out(part, cut))).collect()
+        };
+        if !body.is_empty() {
+            self.body.push(Block::Details { summary: Line::of("muted", "record"), body });
         }
     }
 
