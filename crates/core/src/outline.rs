@@ -1,10 +1,10 @@
 //! Entries as a document: which result belongs to which call, what is inside of which sub-agent, what the answer is.
 //!
 //! ```text
-//! entries ─▶ pairs ─▶ nests ─▶ answer ─▶ parts ─▶ writer
-//! in the order   a result      what a sub-agent   the last replies,
-//! of completion  under its     does, inside of    once nothing else
-//!                call          its call           can follow
+//! entries ─▶ pairs ─▶ answer ─▶ nests ─▶ notices ─▶ parts ─▶ writer
+//! in the order   a result      the last replies,  what a sub-agent   runs of
+//! of completion  under its     once nothing else  does, inside of    them
+//!                call          can follow         its call
 //! ```
 //!
 //! A sink that can change what it shows folds updates into a [`Document`] instead.
@@ -17,6 +17,7 @@ mod agents;
 mod answer;
 mod document;
 mod group;
+mod notices;
 mod pairs;
 
 use std::collections::VecDeque;
@@ -31,6 +32,7 @@ pub use self::group::Group;
 
 use self::agents::AgentNumbers;
 use self::answer::HeldReplies;
+use self::notices::HeldNotices;
 use self::pairs::Pairing;
 
 /// Calls that started sub-agents and are remembered.
@@ -47,6 +49,8 @@ pub enum DocumentPart {
     Enter(Nest),
     /// The nest that was entered last ends.
     Leave,
+    /// Several notices in a row.
+    Notices(Vec<Node>),
     /// The replies that answer, the outcome, and notices between and after them.
     Answer(Answer),
 }
@@ -86,13 +90,19 @@ pub struct Nest {
     pub call: Option<Id>,
     /// Its title, if it is known.
     pub title: Option<Line>,
+    /// The call itself, where the nest directly follows it. It is given here and nowhere else; with its result, what is inside
+    /// of it is all that there is.
+    pub node: Option<Node>,
 }
 
 /// The end of a run.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// Replies, the outcome, and notices among them, in their order.
+    /// Replies, the outcome, and notices among them, in their order. Where runs of notices are parts, those of the last answer
+    /// come before it.
     pub nodes: Vec<Node>,
+    /// How many runs of the document have ended, this one included.
+    pub turn: usize,
     /// Whether the document ends with it.
     pub is_last: bool,
 }
@@ -125,6 +135,15 @@ pub struct OutlineOptions {
     pub names: bool,
     /// Whether sub-agents are numbered; then what is inside of one doesn't name its call.
     pub agents: bool,
+    /// Whether notices in a row are one part.
+    pub notices: bool,
+}
+
+impl OutlineOptions {
+    /// Whether all that a sub-agent does is gathered in one nest, which waits for its result.
+    fn gathers(self) -> bool {
+        self.pairs && self.nests
+    }
 }
 
 /// Gives the title of a call, if it is still known.
@@ -153,6 +172,11 @@ struct NodePlacement {
     starts: VecDeque<SubagentStart>,
     agents: AgentNumbers,
     held: HeldReplies,
+    /// A call of which the next node tells whether something is inside of it.
+    starting: Option<Node>,
+    notices: HeldNotices,
+    /// Outcomes so far.
+    turns: usize,
 }
 
 /// A call that started a sub-agent.
@@ -168,7 +192,7 @@ impl Outline {
     /// An empty document of this shape.
     pub fn new(options: OutlineOptions) -> Self {
         Self {
-            pairs: options.pairs.then(Pairing::default),
+            pairs: options.pairs.then(|| Pairing::new(options.gathers())),
             end: NodePlacement { options, ..NodePlacement::default() },
         }
     }
@@ -205,8 +229,10 @@ impl Outline {
         let mut nodes = Vec::new();
         let mut each = |part| match part {
             DocumentPart::Node(node) => nodes.push(node),
+            DocumentPart::Notices(notices) => nodes.extend(notices),
             DocumentPart::Answer(answer) => nodes.extend(answer.nodes),
-            DocumentPart::Enter(_) | DocumentPart::Leave => {}
+            DocumentPart::Enter(nest) => nodes.extend(nest.node),
+            DocumentPart::Leave => {}
         };
         for (entry, result) in self.pairs.iter().flat_map(Pairing::waiting) {
             let [entry, result] = [Some(entry), result].map(|entry| entry.cloned().map(Box::new));
@@ -250,7 +276,9 @@ impl NodePlacement {
             (Some(call), _) if self.last.as_ref() == Some(call) && !self.options.names => Relation::Below,
             (Some(call), _) => apart("result of", call, title_of),
             (None, Some(parent)) if entry.kind != Kind::Result && !is_numbered => {
-                let goes_on = self.last.as_ref() == Some(parent) || self.last_parent.as_ref() == Some(parent);
+                let started = self.starting.as_ref().map(|start| &start.entry.id);
+                let goes_on =
+                    [self.last.as_ref(), self.last_parent.as_ref(), started].contains(&Some(parent));
                 if goes_on { Relation::Own } else { apart("inside of", parent, title_of) }
             }
             _ => Relation::Own,
@@ -272,8 +300,7 @@ impl NodePlacement {
         }
         let (known, node) = self.held.take(node);
         if known.iter().any(|node| node.entry.kind == Kind::Outcome) {
-            self.unnest(0, each);
-            each(DocumentPart::Answer(Answer { nodes: known, is_last: false }));
+            self.answer(known, false, each);
         } else {
             for node in known {
                 self.nest(node, each);
@@ -289,10 +316,48 @@ impl NodePlacement {
         if self.options.nests {
             self.enter(&node, each);
         }
-        each(DocumentPart::Node(node));
+        if self.options.gathers() && node.entry.kind == Kind::Call {
+            self.starting = Some(node);
+        } else {
+            self.part(DocumentPart::Node(node), each);
+        }
+    }
+
+    /// Gives out a part, once that is known to be one by itself.
+    fn part(&mut self, part: DocumentPart, each: TakePart<'_>) {
+        if self.options.notices { self.notices.take(part, each) } else { each(part) }
+    }
+
+    /// Gives out a call that has nothing inside of it.
+    fn start_nothing(&mut self, each: TakePart<'_>) {
+        if let Some(node) = self.starting.take() {
+            self.part(DocumentPart::Node(node), each);
+        }
+    }
+
+    fn answer(&mut self, nodes: Vec<Node>, is_last: bool, each: TakePart<'_>) {
+        self.start_nothing(each);
+        self.unnest(0, each);
+        let (before, nodes): (Vec<_>, Vec<_>) = nodes
+            .into_iter()
+            .partition(|node| is_last && self.options.notices && node.entry.kind == Kind::Notice);
+        for node in before {
+            self.part(DocumentPart::Node(node), each);
+        }
+        if !nodes.is_empty() {
+            self.turns += nodes.iter().filter(|node| node.entry.kind == Kind::Outcome).count();
+            self.part(DocumentPart::Answer(Answer { nodes, turn: self.turns, is_last }), each);
+        }
     }
 
     fn enter(&mut self, node: &Node, each: TakePart<'_>) {
+        let is_started = |start: &Node| {
+            let (call, inner) = (&start.entry, &node.entry);
+            inner.parent.as_ref() == Some(&call.id) && inner.depth == call.depth + 1
+        };
+        if !self.starting.as_ref().is_some_and(is_started) {
+            self.start_nothing(each);
+        }
         let entry = &node.entry;
         let depth = usize::from(entry.depth).min(MAX_NESTS);
         let is_inside = depth == 0 || self.inside.last() == Some(&entry.parent);
@@ -301,15 +366,17 @@ impl NodePlacement {
             let same = path.iter().zip(&self.inside).take_while(|(one, other)| one == other).count();
             self.unnest(same, each);
             for call in path.into_iter().skip(same) {
+                let started = self.starting.take_if(|start| Some(&start.entry.id) == call.as_ref());
                 let title = match (self.start(call.as_ref()), &node.relation) {
                     (Some(start), _) => Some(start.title.clone()),
                     (None, Relation::Apart(title)) if entry.kind != Kind::Result => Some(title.clone()),
-                    _ => None,
+                    _ => started.as_ref().map(|start| start.entry.view.title.clone()),
                 };
                 self.inside.push(call.clone());
-                each(DocumentPart::Enter(Nest { call, title }));
+                self.part(DocumentPart::Enter(Nest { call, title, node: started }), each);
             }
         }
+        self.start_nothing(each);
         if entry.kind == Kind::Call && entry.action == Some(Action::Delegate) {
             if self.starts.len() == MAX_STARTS {
                 self.starts.pop_front();
@@ -346,17 +413,16 @@ impl NodePlacement {
     /// Leaves nests until so many are open.
     fn unnest(&mut self, depth: usize, each: TakePart<'_>) {
         while self.inside.len() > depth {
+            self.start_nothing(each);
             self.inside.pop();
-            each(DocumentPart::Leave);
+            self.part(DocumentPart::Leave, each);
         }
     }
 
     fn finish(&mut self, each: TakePart<'_>) {
         let nodes = self.held.release();
-        self.unnest(0, each);
-        if !nodes.is_empty() {
-            each(DocumentPart::Answer(Answer { nodes, is_last: true }));
-        }
+        self.answer(nodes, true, each);
+        self.notices.release(each);
     }
 }
 

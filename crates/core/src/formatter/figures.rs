@@ -43,6 +43,12 @@ pub fn count_of(number: u64, one: &str, many: &str) -> Text {
     Text::clean_owned(text)
 }
 
+/// Whether `text` is what [`count_of`] gives for these words.
+pub(crate) fn is_count_of(text: &str, one: &str, many: &str) -> bool {
+    let number = text.rsplit_once(' ').filter(|(_, word)| [one, many].contains(word));
+    number.is_some_and(|(number, _)| number.bytes().all(|byte| byte.is_ascii_digit() || byte == b','))
+}
+
 fn count_text(number: u64) -> String {
     let digits = number.to_string();
     if digits.len() <= 3 {

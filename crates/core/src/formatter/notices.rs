@@ -48,7 +48,7 @@ pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
         Some(words) => view.title.push(role, words),
         None if is_line && !text.is_empty() && !context.full => {}
         // Of a longer text the first line is the title.
-        None if !context.full && (1..=longest).contains(&first) => {
+        None if !context.full && (1..=longest).contains(&first) && !is_tag(&text[..first]) => {
             view.title.push(role, text.slice(0, first));
             text = text.slice(first + 1, text.len());
         }
@@ -158,6 +158,12 @@ fn session(context: ItemContext<'_>) -> View {
         }
     }
     view
+}
+
+/// Whether a line is nothing but a tag that the agent's program puts around its words.
+fn is_tag(line: &str) -> bool {
+    let name = line.trim().strip_prefix('<').and_then(|line| line.strip_suffix('>'));
+    name.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_/".contains(&byte)))
 }
 
 /// The text with long runs of one control character counted: `␀ × 512`.
@@ -355,6 +361,7 @@ fn words(context: ItemContext<'_>, event: &str) -> Option<Text> {
             _ => return None,
         },
         "skill" => format!("skill {}", &*text("path")?),
+        "attachment" if context.whole && !context.full => text("type")?.replace('_', " "),
         "attachment" => format!("attachment · {}", text("type")?.replace('_', " ")),
         "teammate" | "session-message" | "channel" | "memory" => {
             let what = match event {

@@ -73,13 +73,7 @@ impl AgentNumbers {
         }
     }
 
-    fn appear(
-        &mut self,
-        call: &Id,
-        outer: Option<&Id>,
-        title: Line,
-        name: Option<Text>,
-    ) -> Arc<Subagent> {
+    fn appear(&mut self, call: &Id, outer: Option<&Id>, title: Line, name: Option<Text>) -> Arc<Subagent> {
         if self.known.len() == MAX_AGENTS {
             self.known.shift_remove_index(0);
         }

@@ -4,6 +4,10 @@
 //! that is a call whose result may still come. What a sub-agent does waits for the call that started it, never the other way
 //! round: a delegated call isn't waited for, and its result closes its nest. Nor is any other call that turns out to have
 //! something inside of it.
+//!
+//! Where agents are gathered it is: all that is inside of a call waits with it until its result is there, so that it comes in one
+//! piece, whatever others do meanwhile. One that was answered before anything was inside of it may work on in the background, and
+//! is waited for until the run ends. When the window is full, the rest comes as it comes.
 
 use std::collections::VecDeque;
 
@@ -13,6 +17,8 @@ use crate::session::Map;
 
 /// Entries of one parent that may wait.
 const MAX_ENTRIES: usize = 256;
+/// Entries of one parent that may wait where agents are gathered.
+const MAX_GATHERED: usize = 2048;
 /// Bytes of their text.
 const MAX_BYTES: usize = 1 << 20;
 /// Bytes of text that may wait in all queues together.
@@ -26,6 +32,10 @@ pub(super) type TakePair<'a> = &'a mut dyn FnMut(Box<Entry>, Option<Box<Entry>>)
 /// Entries that wait, by the call that they are inside of.
 #[derive(Debug, Default)]
 pub(super) struct Pairing {
+    /// Whether what is inside of a call waits with it for its result.
+    gathers: bool,
+    /// Whether all that waits is being given out.
+    is_ending: bool,
     queues: Map<Option<Id>, Queue>,
     /// The queue that was empty last: the next one uses its room.
     spare: Queue,
@@ -48,32 +58,44 @@ struct WaitingCall {
     result: Option<Box<Entry>>,
     /// Whether something is inside of it, which comes before its result.
     is_entered: bool,
+    /// Whether it may work on though it has its result.
+    is_running: bool,
     bytes: usize,
 }
 
 impl WaitingCall {
     /// Whether it is a call whose result may still come.
-    fn awaits(&self) -> bool {
-        self.result.is_none() && !self.is_entered && awaits(&self.entry)
+    fn awaits(&self, gathers: bool) -> bool {
+        self.result.is_none() && (gathers || !self.is_entered) && awaits(&self.entry, gathers)
+    }
+
+    /// Whether something may still come that is to be given out with it.
+    fn waits(&self, gathers: bool) -> bool {
+        self.is_running || self.awaits(gathers)
     }
 }
 
 /// Whether it is a call that waits for its result.
-fn awaits(entry: &Entry) -> bool {
-    entry.kind == Kind::Call && entry.action != Some(Action::Delegate)
+fn awaits(entry: &Entry, gathers: bool) -> bool {
+    entry.kind == Kind::Call && (gathers || entry.action != Some(Action::Delegate))
 }
 
 impl Queue {
-    fn is_full(&self) -> bool {
-        self.waiting.len() > MAX_ENTRIES || self.bytes > MAX_BYTES
+    fn is_full(&self, gathers: bool) -> bool {
+        self.waiting.len() > if gathers { MAX_GATHERED } else { MAX_ENTRIES } || self.bytes > MAX_BYTES
     }
 }
 
 #[expect(clippy::ref_option, reason = "what an entry is inside of is the key of a map, and is cloned as one")]
 impl Pairing {
+    /// Entries that wait for their results. `gathers`: what is inside of a call waits with it.
+    pub(super) fn new(gathers: bool) -> Self {
+        Self { gathers, ..Self::default() }
+    }
+
     /// Takes the next entry, in the order of completion.
     pub(super) fn push(&mut self, entry: Box<Entry>, each: TakePair<'_>) {
-        if self.queues.is_empty() && !awaits(&entry) {
+        if self.queues.is_empty() && !awaits(&entry, self.gathers) {
             return each(entry, None);
         }
         let parent = entry.parent.clone();
@@ -92,7 +114,13 @@ impl Pairing {
             }
             let queue = self.queues.entry(parent.clone()).or_insert_with(|| std::mem::take(&mut self.spare));
             queue.bytes += bytes;
-            queue.waiting.push_back(WaitingCall { entry, result: None, is_entered: false, bytes });
+            queue.waiting.push_back(WaitingCall {
+                entry,
+                result: None,
+                is_entered: false,
+                is_running: false,
+                bytes,
+            });
         }
         self.enter(parent.as_ref(), each);
         self.settle(&parent, each);
@@ -129,9 +157,11 @@ impl Pairing {
 
     /// Gives out all that waits.
     pub(super) fn end(&mut self, each: TakePair<'_>) {
+        self.is_ending = true;
         while !self.queues.is_empty() {
             self.emit_oldest(each);
         }
+        self.is_ending = false;
     }
 
     /// Waits no longer for the result of a call that something is inside of.
@@ -139,9 +169,11 @@ impl Pairing {
         let Some((call, outer)) = call.and_then(|call| Some((call, self.calls.get(call)?.clone()))) else {
             return;
         };
+        let gathers = self.gathers;
         let waiting = self.queues.get_mut(&outer).map(|queue| &mut queue.waiting);
         let mut waiting = waiting.into_iter().flatten();
-        let Some(waiting) = waiting.find(|waiting| waiting.entry.id == *call && waiting.awaits()) else {
+        let Some(waiting) = waiting.find(|waiting| waiting.entry.id == *call && waiting.awaits(gathers))
+        else {
             return;
         };
         waiting.is_entered = true;
@@ -154,11 +186,15 @@ impl Pairing {
         else {
             return Some(entry);
         };
+        let gathers = self.gathers;
         let Some(queue) = self.queues.get_mut(&entry.parent) else { return Some(entry) };
-        let is_call = |waiting: &&mut WaitingCall| waiting.entry.id == *call && waiting.awaits();
-        let Some(waiting) = queue.waiting.iter_mut().find(is_call) else { return Some(entry) };
+        let is_call = |waiting: &&mut WaitingCall| waiting.entry.id == *call && waiting.awaits(gathers);
+        // Most results come soon after their calls.
+        let Some(waiting) = queue.waiting.iter_mut().rev().find(is_call) else { return Some(entry) };
         waiting.bytes += bytes;
         queue.bytes += bytes;
+        let may_run = gathers && waiting.entry.action == Some(Action::Delegate);
+        waiting.is_running = may_run && !waiting.is_entered && !entry.is_failed();
         waiting.result = Some(entry);
         None
     }
@@ -167,9 +203,9 @@ impl Pairing {
     fn settle(&mut self, parent: &Option<Id>, each: TakePair<'_>) {
         loop {
             let Some(queue) = self.queues.get(parent) else { return };
-            let is_full = queue.is_full();
+            let is_full = queue.is_full(self.gathers);
             let is_blocked = self.blocks(parent);
-            let is_done = queue.waiting.front().is_some_and(|front| !front.awaits());
+            let is_done = queue.waiting.front().is_some_and(|front| !front.waits(self.gathers));
             if is_full && is_blocked {
                 self.emit_call(parent.as_ref(), each);
             } else if is_full || (is_done && !is_blocked) {
@@ -215,7 +251,7 @@ impl Pairing {
     /// Gives out the first that waits inside of `parent`, and what waited for it.
     fn emit_front(&mut self, parent: &Option<Id>, each: TakePair<'_>) {
         let Some(queue) = self.queues.get_mut(parent) else { return };
-        let Some(WaitingCall { entry, result, bytes, .. }) = queue.waiting.pop_front() else {
+        let Some(WaitingCall { entry, result, is_running, bytes, .. }) = queue.waiting.pop_front() else {
             self.queues.shift_remove(parent);
             return;
         };
@@ -225,6 +261,7 @@ impl Pairing {
             self.spare = self.queues.shift_remove(parent).unwrap_or_default();
         }
         let call = (entry.kind == Kind::Call).then(|| entry.id.clone());
+        let is_over = self.gathers && (self.is_ending || (result.is_some() && !is_running));
         if let Some(call) = &call {
             self.calls.shift_remove(call);
         }
@@ -239,6 +276,9 @@ impl Pairing {
         }
         each(entry, result);
         if let Some(inside) = call.map(Some).filter(|inside| may_nest && inside != parent) {
+            while is_over && self.queues.contains_key(&inside) {
+                self.emit_front(&inside, each);
+            }
             self.settle(&inside, each);
         }
         self.nested -= 1;

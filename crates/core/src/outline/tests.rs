@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::entry::{Block, View};
 
-const PAIRED: OutlineOptions = OutlineOptions { pairs: true, nests: false, answer: false, names: false, agents: false };
+const PAIRED: OutlineOptions =
+    OutlineOptions { pairs: true, nests: false, answer: false, names: false, agents: false, notices: false };
 
 fn entry(kind: Kind, id: &str) -> Entry {
     Entry::new(id, kind, View::titled("call", Line::of("text", id.to_owned())))
@@ -28,14 +29,18 @@ fn task(id: &str) -> Entry {
 }
 
 /// What comes of entries, a word for each part: `a+` is a call with its result, `>a` a result below its call, `a/result:a` one that
-/// names it.
+/// names it, `(a+: … )` a call with what is inside of it, `{n m}` notices in a row.
 fn outlined(shape: OutlineOptions, entries: impl IntoIterator<Item = Entry>) -> String {
     let mut words = Vec::new();
     let mut each = |part: DocumentPart| {
         words.push(match part {
             DocumentPart::Node(node) => word(&node),
+            DocumentPart::Enter(Nest { node: Some(node), .. }) => format!("({}:", word(&node)),
             DocumentPart::Enter(nest) => {
                 format!("({}", nest.title.map_or("?".into(), |title| title.spans[0].text.to_string()))
+            }
+            DocumentPart::Notices(nodes) => {
+                format!("{{{}}}", nodes.iter().map(word).collect::<Vec<_>>().join(" "))
             }
             DocumentPart::Leave => ")".to_owned(),
             DocumentPart::Answer(answer) => {
@@ -98,9 +103,84 @@ fn a_delegated_call_waits_for_nothing_and_its_result_ends_its_nest() {
     let entries =
         [call("a"), call("b"), inside("b", call("x")), inside("b", result("x")), result("b"), result("a")];
     assert_eq!(outlined(PAIRED, entries), "a+ b x+ b/result:b", "any call may turn out to hold others");
-    let nested = OutlineOptions { nests: true, ..PAIRED };
-    let entries = [task("t"), inside("t", call("x")), inside("t", result("x")), result("t")];
-    assert_eq!(outlined(nested, entries), "t (t x+ ) t/result:t");
+}
+
+const GATHERED: OutlineOptions = OutlineOptions { nests: true, ..PAIRED };
+
+#[test]
+fn what_a_sub_agent_does_is_gathered_in_its_call() {
+    let reply = |id: &str| entry(Kind::Reply, id);
+    let entries = [task("t"), inside("t", call("x")), inside("t", result("x")), result("t"), reply("r")];
+    assert_eq!(outlined(GATHERED, entries), "(t+: x+ ) r");
+    let entries = [
+        task("s"),
+        task("t"),
+        inside("t", call("x")),
+        inside("s", call("y")),
+        inside("t", result("x")),
+        result("t"),
+        inside("s", result("y")),
+        inside("s", reply("z")),
+        result("s"),
+    ];
+    assert_eq!(outlined(GATHERED, entries), "(s+: y+ z ) (t+: x+ )", "however they take turns");
+    let deep = |entry: Entry| Entry { depth: 2, ..inside("u", entry) };
+    let entries = [
+        task("s"),
+        inside("s", task("u")),
+        call("a"),
+        deep(call("x")),
+        result("a"),
+        deep(result("x")),
+        inside("s", result("u")),
+        result("s"),
+    ];
+    assert_eq!(outlined(GATHERED, entries), "(s+: (u+: x+ ) ) a+");
+    let entries = [call("a"), inside("a", call("x")), inside("a", result("x")), result("a")];
+    assert_eq!(outlined(GATHERED, entries), "(a+: x+ )", "any call may turn out to be one");
+}
+
+#[test]
+fn an_agent_in_the_background_is_gathered_until_the_run_ends() {
+    let entries = [
+        task("t"),
+        result("t"),
+        inside("t", call("x")),
+        call("a"),
+        inside("t", result("x")),
+        result("a"),
+        inside("t", entry(Kind::Reply, "r")),
+        entry(Kind::Outcome, "o"),
+        inside("t", entry(Kind::Reply, "s")),
+    ];
+    assert_eq!(outlined(GATHERED, entries), "(t+: x+ r ) a+ o (t s:t )");
+    let entries = [task("t"), inside("t", call("x")), entry(Kind::Outcome, "o"), result("t")];
+    assert_eq!(outlined(GATHERED, entries), "(t: x ) o t/result:t", "nor for one that never ends");
+}
+
+#[test]
+fn a_window_that_is_full_gives_out_what_agents_did_so_far() {
+    let steps = |name: &str| {
+        (0..3_000).map(|at| inside(name, entry(Kind::Reply, &format!("{name}{at}")))).collect::<Vec<_>>()
+    };
+    let entries = [task("s")].into_iter().chain(steps("s")).chain([result("s")]);
+    let gathered = outlined(GATHERED, entries);
+    assert!(gathered.starts_with("(s: s0 s1 ") && gathered.ends_with(" s2999 ) s/result:s"), "{gathered}");
+}
+
+#[test]
+fn notices_in_a_row_are_one_part() {
+    let shape = OutlineOptions { notices: true, answer: true, ..GATHERED };
+    let notice =
+        |id: &str| Entry::new(id, Kind::Notice, View::titled("notice", Line::of("notice.info", "n")));
+    let warning = Entry::new("w", Kind::Notice, View::titled("warning", Line::of("notice.warning", "w")));
+    let entries =
+        [notice("a"), notice("b"), notice("c"), call("x"), result("x"), notice("d"), notice("e"), warning];
+    assert_eq!(outlined(shape, entries), "{a b c} x+ d e w");
+    let replied = [entry(Kind::Reply, "r"), notice("a"), entry(Kind::Outcome, "o"), notice("b"), notice("c")];
+    assert_eq!(outlined(shape, replied), "{a b c} [r o]", "those of the last answer come before it");
+    let entries = [task("t"), inside("t", notice("a")), inside("t", notice("b")), notice("c"), result("t")];
+    assert_eq!(outlined(shape, entries), "(t+: a b ) c", "each fold has its own");
 }
 
 #[test]
@@ -151,7 +231,7 @@ proptest! {
     /// Whatever refers to whatever: everything comes out once, in both orders.
     #[test]
     fn nothing_is_lost_and_nothing_comes_twice(
-        entries in prop::collection::vec((0u8..4, 0u8..6, prop::option::of(0u8..6), any::<bool>()), 0..400)
+        entries in prop::collection::vec((0u8..5, 0u8..6, prop::option::of(0u8..6), any::<bool>()), 0..400)
     ) {
         let name = |number: u8| format!("c{number}");
         let mut given = Vec::new();
@@ -160,6 +240,11 @@ proptest! {
                 0 if is_task => task(&name(number)),
                 0 => call(&name(number)),
                 1 | 2 => result(&name(number)),
+                3 => Entry::new(
+                    name(number),
+                    Kind::Notice,
+                    View::titled("notice", Line::of("notice.info", "n")),
+                ),
                 _ => entry(Kind::Reply, &name(number)),
             };
             entry.parent = parent.map(|parent| name(parent).as_str().into());
@@ -169,8 +254,9 @@ proptest! {
             entry
         });
         let entries: Vec<_> = entries.collect();
-        for pairs in [false, true] {
-            let mut outline = Outline::new(OutlineOptions { pairs, nests: true, answer: true, ..PAIRED });
+        for (pairs, notices) in [(false, false), (true, false), (true, true)] {
+            let mut outline =
+                Outline::new(OutlineOptions { pairs, nests: true, answer: true, notices, ..PAIRED });
             let mut seen = Vec::new();
             let mut depth = 0_i32;
             let mut each = |part: DocumentPart| match part {
@@ -178,7 +264,13 @@ proptest! {
                 DocumentPart::Answer(answer) => {
                     seen.extend(answer.nodes.iter().flat_map(Node::entries).map(|entry| entry.place));
                 }
-                DocumentPart::Enter(_) => depth += 1,
+                DocumentPart::Notices(nodes) => {
+                    seen.extend(nodes.iter().flat_map(Node::entries).map(|entry| entry.place));
+                }
+                DocumentPart::Enter(nest) => {
+                    seen.extend(nest.node.iter().flat_map(Node::entries).map(|entry| entry.place));
+                    depth += 1;
+                }
                 DocumentPart::Leave => depth -= 1,
             };
             for entry in &entries {

@@ -677,7 +677,14 @@ fn shape(profile: &Profile, output_kind: OutputKind, is_whole: bool) -> OutlineO
         // What is written as it is stays in the order that it came in.
         (Order::Chosen, Pairs::Auto) => is_whole && !profile.layout.bare,
     };
-    OutlineOptions { pairs, nests: wants.nests, answer: wants.answer, names: wants.names, agents: wants.agents }
+    OutlineOptions {
+        pairs,
+        nests: wants.nests,
+        answer: wants.answer,
+        names: wants.names,
+        agents: wants.agents,
+        notices: wants.notices,
+    }
 }
 
 /// Whether what is inside of a call is what a sub-agent does: of one that isn't known it may be.
@@ -697,8 +704,12 @@ fn mask(part: &mut DocumentPart, redactor: &mut Redactor) {
     };
     match part {
         DocumentPart::Node(only) => node(only, redactor),
+        DocumentPart::Notices(nodes) => nodes.iter_mut().for_each(|each| node(each, redactor)),
         DocumentPart::Answer(answer) => answer.nodes.iter_mut().for_each(|each| node(each, redactor)),
-        DocumentPart::Enter(nest) => nest.call.iter_mut().for_each(|call| redactor.id(call)),
+        DocumentPart::Enter(nest) => {
+            nest.call.iter_mut().for_each(|call| redactor.id(call));
+            nest.node.iter_mut().for_each(|each| node(each, redactor));
+        }
         DocumentPart::Leave => {}
     }
 }

@@ -61,6 +61,10 @@ impl<W: Writer> Writer for CiSafe<W> {
         self.safely("", out, Writer::leave)
     }
 
+    fn notices(&mut self, nodes: &[Node], out: &mut dyn Write) -> fmt::Result {
+        self.safely("", out, |rows, out| rows.notices(nodes, out))
+    }
+
     fn answer(&mut self, answer: &Answer, out: &mut dyn Write) -> fmt::Result {
         self.safely("", out, |rows, out| rows.answer(answer, out))
     }

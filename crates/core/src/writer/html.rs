@@ -15,6 +15,7 @@
 //! stream is text, and passes `HtmlOut::text`.
 
 mod block;
+mod folds;
 mod index;
 mod out;
 mod prose;
@@ -41,7 +42,7 @@ use self::timeline::Timeline;
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
 /// Their hashes, as the policy names them. A test says what they must be.
-const STYLE_HASH: &str = "sha256-arHW410UL/R6qiCIis8Mfq3eb2HFA5Ec9qEsqNgn5SU=";
+const STYLE_HASH: &str = "sha256-ki3LobNWMx9SzzpFFCa/uek1VbisBBVrNRdid/WcAKU=";
 const SCRIPT_HASH: &str = "sha256-loTCB2YUJEHPEbAAIbVoEzHkchEkuaT5JvivTbFGwTY=";
 
 /// Writes entries as an HTML page.
@@ -53,6 +54,8 @@ pub struct Html {
     /// Whether the activity has ended.
     is_over: bool,
     timeline: Timeline,
+    /// The results of the calls whose folds are open.
+    inside: Vec<Option<Box<Entry>>>,
 }
 
 impl Html {
@@ -157,24 +160,7 @@ impl Html {
             (true, false) => "<details><summary>",
             (false, _) => "<p class=\"row\">",
         });
-        let mark = if result.is_some_and(Entry::is_failed) { Some("error") } else { view.mark };
-        let mark = if entry.kind == Kind::Result { mark.or(Some("result")) } else { mark };
-        out.raw("<span class=\"mark\" aria-hidden=\"true\">");
-        out.text(mark.map_or("·", |mark| theme::glyph(Glyphs::Unicode, mark)));
-        out.raw("</span> <span class=\"t\">");
-        Self::title(node, if is_folded { block::label } else { block::line }, out);
-        out.raw("</span>");
-        if let Some(note) = result.map(|result| &result.view.title).filter(|title| !title.is_empty()) {
-            out.raw(" <span class=\"note\">");
-            if is_folded {
-                block::label(out, note);
-            } else {
-                block::line(out, note);
-            }
-            out.raw("</span>");
-        } else if entry.kind == Kind::Call && result.is_none() && entry.action != Some(Action::Delegate) {
-            out.raw(" <span class=\"note dim\">…</span>");
-        }
+        Self::summary(node, if is_folded { block::label } else { block::line }, out);
         if !is_folded {
             out.raw("</p>");
             return;
@@ -198,6 +184,25 @@ impl Html {
             out.raw("</div>");
         }
         out.raw("</div></details>");
+    }
+
+    /// The mark of a row, its title, and behind a call's what came of it.
+    fn summary(node: &Node, line: fn(&mut HtmlOut<'_>, &Line), out: &mut HtmlOut<'_>) {
+        let (entry, result) = (&*node.entry, node.result.as_deref());
+        let mark = if result.is_some_and(Entry::is_failed) { Some("error") } else { entry.view.mark };
+        let mark = if entry.kind == Kind::Result { mark.or(Some("result")) } else { mark };
+        out.raw("<span class=\"mark\" aria-hidden=\"true\">");
+        out.text(mark.map_or("·", |mark| theme::glyph(Glyphs::Unicode, mark)));
+        out.raw("</span> <span class=\"t\">");
+        Self::title(node, line, out);
+        out.raw("</span>");
+        if let Some(note) = result.map(|result| &result.view.title).filter(|title| !title.is_empty()) {
+            out.raw(" <span class=\"note\">");
+            line(out, note);
+            out.raw("</span>");
+        } else if entry.kind == Kind::Call && result.is_none() && entry.action != Some(Action::Delegate) {
+            out.raw(" <span class=\"note dim\">…</span>");
+        }
     }
 
     fn title(node: &Node, line: fn(&mut HtmlOut<'_>, &Line), out: &mut HtmlOut<'_>) {
@@ -262,7 +267,6 @@ impl Html {
     /// How the run ended, and then what it answered, on top of the page.
     fn last_answer(&mut self, answer: &Answer, out: &mut HtmlOut<'_>) {
         let of = |kind: Kind| answer.nodes.iter().filter(move |node| node.entry.kind == kind);
-        of(Kind::Notice).for_each(|node| self.write(node, out));
         self.end_activity(out);
         out.raw("<section id=\"answer\" aria-labelledby=\"h-answer\"><h2 id=\"h-answer\">Answer</h2>\n");
         of(Kind::Outcome).for_each(|node| self.outcome(&node.entry, out));
@@ -310,6 +314,7 @@ impl Writer for Html {
             figures: true,
             answer: true,
             nests: true,
+            notices: true,
             order: Order::Paired,
             ..Wants::default()
         }
@@ -329,14 +334,22 @@ impl Writer for Html {
     fn enter(&mut self, nest: &Nest, out: &mut dyn fmt::Write) -> fmt::Result {
         self.buffered(out, |page, out| {
             page.begin_page(None, out);
-            out.raw("<details class=\"inside\"><summary><span class=\"mark\" aria-hidden=\"true\">⤷</span> <span class=\"t\">Inside <span class=\"arg\">");
-            out.text(nest.title.as_ref().map(session_title).as_deref().unwrap_or("sub-agent"));
-            out.raw("</span></span></summary><div>\n");
+            page.enter_nest(nest, out);
         })
     }
 
     fn leave(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
-        self.buffered(out, |_, out| out.raw("</div></details>\n"))
+        self.buffered(out, Self::leave_nest)
+    }
+
+    fn notices(&mut self, nodes: &[Node], out: &mut dyn fmt::Write) -> fmt::Result {
+        self.buffered(out, |page, out| {
+            page.begin_page(None, out);
+            for node in nodes {
+                page.note(node);
+            }
+            page.notices_row(nodes, out);
+        })
     }
 
     fn answer(&mut self, answer: &Answer, out: &mut dyn fmt::Write) -> fmt::Result {
@@ -346,7 +359,7 @@ impl Writer for Html {
             if answer.is_last {
                 page.last_answer(answer, out);
             } else {
-                answer.nodes.iter().for_each(|node| page.write(node, out));
+                page.turn(answer, out);
             }
         })
     }

@@ -42,14 +42,18 @@ pub trait Writer: Send {
 
     /// Begins what is inside of a call. Only for writers that want nests.
     fn enter(&mut self, nest: &Nest, out: &mut dyn fmt::Write) -> fmt::Result {
-        let _ = (nest, out);
-        Ok(())
+        nest.node.iter().try_for_each(|node| self.node(node, out))
     }
 
     /// Ends what was begun last with [`Writer::enter`].
     fn leave(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
         let _ = out;
         Ok(())
+    }
+
+    /// Writes notices in a row. Only for writers that want them so.
+    fn notices(&mut self, nodes: &[Node], out: &mut dyn fmt::Write) -> fmt::Result {
+        nodes.iter().try_for_each(|node| self.node(node, out))
     }
 
     /// Writes the answer of a run. Only for writers that want it.
@@ -98,6 +102,10 @@ impl Writer for Box<dyn Writer> {
         (**self).leave(out)
     }
 
+    fn notices(&mut self, nodes: &[Node], out: &mut dyn fmt::Write) -> fmt::Result {
+        (**self).notices(nodes, out)
+    }
+
     fn answer(&mut self, answer: &Answer, out: &mut dyn fmt::Write) -> fmt::Result {
         (**self).answer(answer, out)
     }
@@ -122,6 +130,7 @@ impl DocumentPart {
             Self::Node(node) => writer.node(node, out),
             Self::Enter(nest) => writer.enter(nest, out),
             Self::Leave => writer.leave(out),
+            Self::Notices(nodes) => writer.notices(nodes, out),
             Self::Answer(answer) => writer.answer(answer, out),
         }
     }
@@ -139,6 +148,8 @@ pub struct Wants {
     pub answer: bool,
     /// What sub-agents do, nested in their calls.
     pub nests: bool,
+    /// Notices in a row, as one part.
+    pub notices: bool,
     /// With every result the title of its call, also right below that.
     pub names: bool,
     /// Sub-agents by number, rather than the title of its call where what is inside of one doesn't go on.

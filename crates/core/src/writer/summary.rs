@@ -102,7 +102,7 @@ impl Writer for Summary {
             let Some(first) = nodes.iter().position(|node| node.entry.kind == Kind::Reply) else { break };
             nodes.remove(first);
         }
-        self.page.answer(&Answer { nodes, is_last: answer.is_last }, out)
+        self.page.answer(&Answer { nodes, turn: answer.turn, is_last: answer.is_last }, out)
     }
 
     fn end(&mut self, out: &mut dyn Write) -> fmt::Result {

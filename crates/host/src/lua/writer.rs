@@ -15,7 +15,7 @@ use mlua::{Function, Lua, Table, Value};
 use send_wrapper::SendWrapper;
 use streamfmt_core::entry::{Block, Entry, Line, Role, Span, View};
 use streamfmt_core::item::{Id, Kind, Status};
-use streamfmt_core::outline::{Answer, Node, Relation};
+use streamfmt_core::outline::{Answer, Nest, Node, Relation};
 use streamfmt_core::session::Facts;
 use streamfmt_core::text::Text;
 use streamfmt_core::writer::{Wants, Writer, ci};
@@ -232,12 +232,32 @@ impl Writer for ScriptedWriter {
         self.entry(&Node { relation: Relation::Below, agent, ..Node::from(result.clone()) }, out)
     }
 
+    fn enter(&mut self, nest: &Nest, out: &mut dyn fmt::Write) -> fmt::Result {
+        if self.inner.spec.part("entry").is_some() {
+            return nest.node.iter().try_for_each(|node| self.node(node, out));
+        }
+        let node = nest.node.as_ref().map(|node| self.spelled(node));
+        self.base.enter(&Nest { call: nest.call.clone(), title: nest.title.clone(), node }, out)
+    }
+
+    fn leave(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
+        if self.inner.spec.part("entry").is_some() { Ok(()) } else { self.base.leave(out) }
+    }
+
+    fn notices(&mut self, nodes: &[Node], out: &mut dyn fmt::Write) -> fmt::Result {
+        if self.inner.spec.part("entry").is_some() {
+            return nodes.iter().try_for_each(|node| self.node(node, out));
+        }
+        let nodes: Vec<_> = nodes.iter().map(|node| self.spelled(node)).collect();
+        self.base.notices(&nodes, out)
+    }
+
     fn answer(&mut self, answer: &Answer, out: &mut dyn fmt::Write) -> fmt::Result {
         if self.inner.spec.part("entry").is_some() {
             return answer.nodes.iter().try_for_each(|node| self.node(node, out));
         }
         let nodes = answer.nodes.iter().map(|node| self.spelled(node)).collect();
-        self.base.answer(&Answer { nodes, is_last: answer.is_last }, out)
+        self.base.answer(&Answer { nodes, turn: answer.turn, is_last: answer.is_last }, out)
     }
 
     fn end(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {

@@ -113,9 +113,9 @@ fn read_lines(answer: &mut ResultContext<'_>) -> Option<View> {
         return None;
     }
     if is_asked && !context.full {
-        total
-            .into_iter()
-            .for_each(|total| answer.goes_on(Text::clean_owned(format!("of {}", &*figures::count(total)))));
+        if let Some(total) = total {
+            answer.goes_on(Text::clean_owned(format!("of {}", &*figures::count(total))));
+        }
     } else if lines > 0 || is_told {
         answer.note(lines_read(start, lines, total));
     }

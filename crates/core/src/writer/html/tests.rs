@@ -33,7 +33,9 @@ fn result(call: &str, body: Vec<Block>) -> Entry {
 fn page(entries: &[Entry]) -> String {
     let mut writer = Html::new(PageOptions { fold: Some(12), ..PageOptions::default() });
     let mut page = String::new();
-    let mut outline = Outline::new(OutlineOptions { pairs: true, nests: true, answer: true, ..OutlineOptions::default() });
+    let options =
+        OutlineOptions { pairs: true, nests: true, answer: true, notices: true, ..OutlineOptions::default() };
+    let mut outline = Outline::new(options);
     let mut parts = Vec::new();
     for entry in entries {
         outline.push(entry.clone(), &mut |_| None, &mut |part| parts.push(part));
@@ -115,11 +117,41 @@ fn what_a_sub_agent_does_is_folded_inside_its_call() {
     let page = page(&[
         task,
         inside(call("a", "Grep")),
+        call("b", "Bash"),
         inside(said(Kind::Reply, "m", "found")),
-        result("t", vec![]),
+        result("t", vec![Block::prose("result.answer", "in two files")]),
     ]);
-    let fold = between(&page, "<details class=\"inside\">", "</div></details>\n<div class=\"e result");
-    assert!(fold.contains("Task") && fold.contains("Grep") && fold.contains("found"), "{fold}");
+    let (fold, after) = page.split_once("</div></details>\n").unwrap();
+    let mut at = fold.find("<details class=\"inside\">").unwrap();
+    for part in
+        ["Task", "data-kind=\"call\" data-tool=\"Task\"", "data-tool=\"Grep\"", "found", "in two files"]
+    {
+        at += fold[at..].find(part).unwrap_or_else(|| panic!("no {part} in {fold}"));
+    }
+    assert!(after.contains("data-tool=\"Bash\"") && !after.contains("data-tool=\"Task\""), "{after}");
+}
+
+#[test]
+fn a_turn_that_others_follow_is_a_rule() {
+    let done = |id: &str, role: &'static str, word: &'static str, mark| {
+        let title = Line::of(role, word).with("outcome.note", "·").with("outcome.figure", "2 turns");
+        let title = title.with("outcome.note", "·").with("outcome.figure", "$0.03");
+        entry(id, Kind::Outcome, View::titled(mark, title))
+    };
+    let page = page(&[
+        done("o", "outcome.ok", "done", "outcome-ok"),
+        done("p", "outcome.error", "failed", "outcome-error"),
+        done("q", "outcome.ok", "done", "outcome-ok"),
+    ]);
+    let rules: Vec<_> =
+        page.split("outcome turn").skip(1).map(|rule| rule.split("</p>").next().unwrap()).collect();
+    assert!(rules.len() == 2 && rules.iter().all(|rule| !rule.contains("turns")), "{page}");
+    assert!(rules[0].contains("turn 1</span> <span class=\"dim\">·</span> $0.03"), "{}", rules[0]);
+    assert!(
+        rules[1].contains("turn 2</span><span class=\"dim\"> · </span><span class=\"bad\">failed"),
+        "{}",
+        rules[1]
+    );
 }
 
 #[test]

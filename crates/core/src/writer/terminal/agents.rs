@@ -85,11 +85,7 @@ pub(super) fn spoken(writer: &mut RowWriter<'_>, number: u32) {
 
 /// The entry and the relation of a node that starts the agent of this number, or is its result: the title of the call
 /// has the number before it.
-pub(super) fn numbered<'n>(
-    look: &Look,
-    node: &'n Node,
-    number: u32,
-) -> (Cow<'n, Entry>, Cow<'n, Relation>) {
+pub(super) fn numbered<'n>(look: &Look, node: &'n Node, number: u32) -> (Cow<'n, Entry>, Cow<'n, Relation>) {
     let (entry, relation) = (Cow::Borrowed(&*node.entry), Cow::Borrowed(&node.relation));
     match &node.relation {
         Relation::Apart(title) => (entry, Cow::Owned(Relation::Apart(with_number(look, title, number)))),

@@ -1,0 +1,64 @@
+//! Puts notices that follow each other into one part.
+
+use crate::entry::text_size;
+use crate::item::Kind;
+
+use super::{DocumentPart, Group, Node, TakePart};
+
+/// So many in a row are one part; fewer are as quickly read as a row that stands for them.
+const MIN_NODES: usize = 3;
+/// Nodes of one part.
+const MAX_NODES: usize = 256;
+/// Bytes of their text.
+const MAX_BYTES: usize = 1 << 20;
+
+/// Holds back notices while more of them may follow.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HeldNotices {
+    nodes: Vec<Node>,
+    bytes: usize,
+}
+
+impl HeldNotices {
+    /// Passes on a part, or holds it back.
+    pub(super) fn take(&mut self, part: DocumentPart, each: TakePart<'_>) {
+        let node = match part {
+            DocumentPart::Node(node) if admits(&node) => node,
+            part => {
+                self.release(each);
+                return each(part);
+            }
+        };
+        let bytes = text_size(&node.entry.view.body);
+        if self.nodes.len() == MAX_NODES || self.bytes + bytes > MAX_BYTES {
+            self.release(each);
+        }
+        self.bytes += bytes;
+        self.nodes.push(node);
+    }
+
+    /// Gives out what is held back.
+    pub(super) fn release(&mut self, each: TakePart<'_>) {
+        if self.nodes.is_empty() {
+            return;
+        }
+        self.bytes = 0;
+        let nodes = std::mem::take(&mut self.nodes);
+        if nodes.len() < MIN_NODES {
+            for node in nodes {
+                each(DocumentPart::Node(node));
+            }
+        } else {
+            each(DocumentPart::Notices(nodes));
+        }
+    }
+}
+
+/// Whether it is a notice that warns of nothing.
+fn admits(node: &Node) -> bool {
+    let entry = &node.entry;
+    entry.kind == Kind::Notice
+        && entry.view.mark == Some("notice")
+        && entry.group() == Group::Work
+        && !entry.is_failed()
+}
