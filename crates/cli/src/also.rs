@@ -79,15 +79,24 @@ impl AlsoOutput {
 
     /// The output for a pipeline.
     pub(crate) fn sink(&self, engine: &Engine) -> Option<Sink> {
-        let output = Arc::clone(self.output.as_ref()?);
-        Some(engine.sink(move |text| {
-            let mut output = lock(&output);
+        let output = self.output.as_ref()?;
+        let of_text = Arc::clone(output);
+        let mut sink = engine.sink(move |text| {
+            let mut output = lock(&of_text);
             // A failure is kept by the output.
             match output.write_str(text) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(fmt::Error) => ControlFlow::Break(()),
             }
-        }))
+        });
+        if engine.has_head() && lock(output).hold() {
+            let output = Arc::clone(output);
+            sink.take_head = Some(Box::new(move |head| {
+                lock(&output).release(head);
+                ControlFlow::Continue(())
+            }));
+        }
+        Some(sink)
     }
 
     /// Whether it could be opened.

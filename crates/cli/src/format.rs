@@ -192,9 +192,11 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             Some(follower) => follower.follow_side_files(&self.args.files, setup.max_line),
             None => subagents(path.to_owned(), self.args.files.clone()),
         });
-        let mut pipeline = Pipeline::new(setup);
         // A failure to write is kept by the output, which is asked in the end.
         let _ = self.write_heading(input);
+        // What is followed is read as it comes.
+        setup.holds_head = self.engines.main.has_head() && !self.args.follow && self.output.hold();
+        let mut pipeline = Pipeline::new(setup);
         let before = self.bytes;
         let large = source.large_file(LARGE);
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
@@ -214,6 +216,9 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         }
         if self.is_wanted() {
             let _ = pipeline.finish(&mut self.output);
+            let mut head = String::new();
+            let _ = pipeline.head(&mut head);
+            self.output.release(&head);
             if self.updates.is_some() {
                 updates::finish(&mut pipeline, &mut self.output);
             }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 #[cfg(unix)]
 use std::time::Duration;
 
-use streamfmt::Tail;
+use streamfmt::{Spool, Tail};
 
 use crate::message::{OK, OUTPUT, reason, tell};
 use crate::screen::{Screen, ScreenSize};
@@ -29,6 +29,8 @@ pub(crate) struct TextOutput {
     /// What stands below the text, where something does.
     screen: Option<Screen>,
     tail: Option<Tail>,
+    /// Holds the text back where its head is still to come.
+    spool: Option<Spool>,
     destination: Destination,
     state: OutputState,
 }
@@ -79,7 +81,7 @@ impl TextOutput {
 
     fn to(destination: Destination, tail: Option<Tail>) -> Self {
         let (buffer, state) = (String::with_capacity(PIECE * 2), OutputState::Open);
-        Self { buffer, screen: None, tail, destination, state }
+        Self { buffer, screen: None, tail, spool: None, destination, state }
     }
 
     /// From here on, something may stand below the text: see [`TextOutput::show`].
@@ -88,6 +90,25 @@ impl TextOutput {
         #[cfg(unix)]
         if let Ok(terminal) = std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned() {
             self.destination = Destination::Screen(File::from(terminal));
+        }
+    }
+
+    /// From here on, holds back the text, up to [`TextOutput::release`]. Returns whether there is room for that, and a use: the end of a
+    /// text ([`Tail`]) has the answer only if that comes last.
+    pub(crate) fn hold(&mut self) -> bool {
+        if self.tail.is_none() && self.pass_on().is_ok() {
+            self.spool = Spool::new();
+        }
+        self.spool.is_some()
+    }
+
+    /// Writes `head`, and behind it all that was held back; nothing of it if that could not be kept.
+    pub(crate) fn release(&mut self, head: &str) {
+        let Some(spool) = self.spool.take() else { return };
+        // A failure to write is kept.
+        let _ = self.write_str(head);
+        if let Err(error) = spool.read(|piece| _ = self.write_str(piece)) {
+            self.state = OutputState::Failed(format!("can't write a temporary file: {}", reason(&error)));
         }
     }
 
@@ -157,7 +178,7 @@ impl TextOutput {
 
     /// Passes on all that was given.
     pub(crate) fn flush(&mut self) {
-        if self.screen.is_some() && self.buffer.is_empty() {
+        if self.spool.is_some() || self.screen.is_some() && self.buffer.is_empty() {
             // What stands below the text stays there.
             return;
         }
@@ -213,6 +234,13 @@ impl TextOutput {
 
 impl fmt::Write for TextOutput {
     fn write_str(&mut self, text: &str) -> fmt::Result {
+        if let Some(spool) = &mut self.spool {
+            let written = spool.write_str(text);
+            if written.is_err() {
+                self.release("");
+            }
+            return written;
+        }
         if text.len() > PIECE && self.tail.is_none() && self.screen.is_none() {
             // It may be of any length: no need for a copy.
             self.pass_on()?;

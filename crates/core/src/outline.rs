@@ -17,6 +17,7 @@ mod agents;
 mod answer;
 mod document;
 mod group;
+mod head;
 mod notices;
 mod pairs;
 
@@ -29,6 +30,7 @@ use crate::item::{Action, Id, Kind};
 pub use self::agents::Subagent;
 pub use self::document::{Document, EntryChange, Update};
 pub use self::group::Group;
+pub use self::head::DocumentHead;
 
 use self::agents::AgentNumbers;
 use self::answer::HeldReplies;
@@ -118,6 +120,11 @@ impl Node {
     /// The entry, and its result if that is known.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         [Some(&*self.entry), self.result.as_deref()].into_iter().flatten()
+    }
+
+    /// Whether it is what a run answered or came to, rather than something beside that.
+    pub fn is_of_answer(&self) -> bool {
+        matches!(self.entry.kind, Kind::Reply | Kind::Outcome)
     }
 }
 

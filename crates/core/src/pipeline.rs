@@ -15,6 +15,7 @@
 mod decode;
 mod format;
 mod growing;
+mod head;
 mod open;
 mod pace;
 mod session;
@@ -106,6 +107,9 @@ pub struct Sink {
     /// Where the text goes. Once it breaks off it isn't called again; the other outputs go on. Updates don't come here: see
     /// [`Pipeline::take_updates_of`].
     pub take: TakeText,
+    /// Where the document's head goes that belongs before all of the text, once, when that is complete. Without it the writer
+    /// does without a head, or writes what it holds at the end: see [`Writer::hold_head`].
+    pub take_head: Option<TakeText>,
 }
 
 /// How a pipeline is set up.
@@ -135,6 +139,9 @@ pub struct Setup {
     /// where another thread uses it: such a pipeline stays where it was made, and gives no [`Pipeline::stages`]. Whoever sets `settle`
     /// and may bring such a machine with it says so here as well.
     pub is_thread_bound: bool,
+    /// Whether the head of a document is kept for [`Pipeline::head`], to be put before the text of the main output by whoever
+    /// holds that back until then. See [`Writer::hold_head`].
+    pub holds_head: bool,
     /// Further outputs. The input is read as all of the above asks for.
     pub also: Vec<Sink>,
 }
@@ -270,15 +277,16 @@ impl Pipeline {
             subagents,
             settle,
             mut is_thread_bound,
+            holds_head,
             also,
         } = setup;
         let (stage, writer) = FormatStage::new(profile, output, is_whole || shows_open, 0, budget);
         let mut session_stage = SessionStage::new(stage, settle, dialect.as_deref(), budget);
-        let mut write_stage = WriteStage::new(writer);
+        let mut write_stage = WriteStage::new(writer, holds_head);
         for (number, sink) in (1..).zip(also) {
             let (stage, writer) = FormatStage::new(sink.profile, sink.output, is_whole, number, budget);
             session_stage.add(stage, sink.settle, dialect.as_deref());
-            write_stage.add(writer, sink.take);
+            write_stage.add(writer, sink.take, sink.take_head);
             is_thread_bound |= sink.is_thread_bound;
         }
         let decode_stage = DecodeStage::new(dialect.as_deref(), dialect_plugins, max_line, subagents, budget);
@@ -343,6 +351,12 @@ impl Pipeline {
         write_stage.end_others();
         written?;
         write_stage.end(out)
+    }
+
+    /// Writes what belongs before all that the main output has written, if its writer has such a head and
+    /// [`Setup::holds_head`] asked for it. Once, after [`Self::finish`].
+    pub fn head(&mut self, out: &mut dyn Write) -> fmt::Result {
+        self.stages.write_stage.head(out)
     }
 
     /// What changed since the last time, in the order in which it first changed. Growing items are

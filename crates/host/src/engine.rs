@@ -104,6 +104,7 @@ impl Engine {
             subagents: None,
             settle,
             is_thread_bound,
+            holds_head: false,
             also: Vec::new(),
         }
     }
@@ -142,7 +143,7 @@ impl Engine {
     /// As with [`Self::setup`], if it is used or dropped on another thread than this and has plugins in Lua.
     pub fn sink(&self, take: impl FnMut(&str) -> ControlFlow<()> + Send + 'static) -> Sink {
         let (profile, output, settle, is_thread_bound) = self.parts(&self.load_plugins());
-        Sink { profile, output, settle, is_thread_bound, take: Box::new(take) }
+        Sink { profile, output, settle, is_thread_bound, take: Box::new(take), take_head: None }
     }
 
     /// An output that sums the input up in Markdown, whatever this engine's says of it. What is masked there is masked here.
@@ -159,7 +160,7 @@ impl Engine {
         let (profile, _, settle, is_thread_bound) = engine.parts(&plugins);
         let formatters = engine.formatters_of(&plugins);
         let output = Output::Entries { formatters, writer: Box::new(Summary::default()) };
-        Sink { profile, output, settle, is_thread_bound, take: Box::new(take) }
+        Sink { profile, output, settle, is_thread_bound, take: Box::new(take), take_head: None }
     }
 
     /// What an output is made of.
@@ -318,6 +319,12 @@ impl Engine {
     pub fn is_document(&self) -> bool {
         let of_lines = ["text", "ansi", "roles", "json", "items"];
         self.plugin_writer.is_some() || !of_lines.contains(&self.writer.name)
+    }
+
+    /// Whether the output is a document whose head is known last: its title, the answer, what the run came to. Where it can be put
+    /// first, ask for it ([`Setup::holds_head`], [`Sink::take_head`]) and hold the text back in a [`Spool`](crate::Spool).
+    pub fn has_head(&self) -> bool {
+        self.plugin_writer.is_none() && !self.gives_updates && matches!(self.writer.name, "html" | "markdown")
     }
 
     /// The choices, with everything decided.

@@ -141,7 +141,10 @@ pub static WRITERS: [WriterRow; 10] = [
         is_page: true,
         profile: "default",
         ending: "txt",
-        make: |format| format.logged(slack::message(format.page_options())),
+        make: |format| {
+            let timestamps = format.timestamps.then(|| format.zone());
+            format.logged(slack::message(PageOptions { timestamps, ..format.page_options() }))
+        },
     },
     WriterRow {
         name: "html",
@@ -154,7 +157,7 @@ pub static WRITERS: [WriterRow; 10] = [
         // Its policy lets it show what is in it and nothing else, so it has its pictures within.
         make: |format| {
             let page_options =
-                PageOptions { timestamps: Some(format.zone()), keep: None, ..format.page_options() };
+                PageOptions { timestamps: Some(TimeZone::UTC), keep: None, ..format.page_options() };
             format.entries(Html::new(page_options))
         },
     },
@@ -271,7 +274,8 @@ impl Format<'_> {
     fn page_options(&self) -> PageOptions {
         PageOptions {
             fold: self.layout.fold,
-            timestamps: self.timestamps.then(|| self.zone()),
+            // Pages are read anywhere.
+            timestamps: self.timestamps.then_some(TimeZone::UTC),
             keep: self.keep.cloned(),
         }
     }

@@ -18,6 +18,7 @@ mod docs;
 mod explain;
 mod follow;
 mod golden;
+mod head;
 mod inputs;
 #[cfg(unix)]
 mod live;

@@ -16,7 +16,7 @@ mod calls;
 mod changed_files;
 mod file_diff;
 mod generic;
-mod notices;
+pub(crate) mod notices;
 mod outcome;
 mod results;
 pub(crate) mod tools;

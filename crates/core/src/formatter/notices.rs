@@ -189,7 +189,7 @@ fn runs_counted(text: &str) -> Text {
 }
 
 /// A folder below a home folder, as people write it. Only the usual places tell that it is one.
-fn home(path: Text) -> Text {
+pub(crate) fn home(path: Text) -> Text {
     let rest = ["/home/", "/Users/"].iter().find_map(|root| path.strip_prefix(root));
     let Some(rest) = rest else { return path };
     match rest.split_once('/') {

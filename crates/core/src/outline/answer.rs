@@ -50,6 +50,8 @@ impl HeldReplies {
             Kind::Reply => entry.depth == 0 && !has_outcome(),
             Kind::Notice => !self.nodes.is_empty(),
             Kind::Outcome => !has_outcome(),
+            // What another program printed once the run had ended.
+            Kind::Unknown => has_outcome(),
             _ => false,
         };
         is_next && self.nodes.len() < MAX_NODES && self.bytes + text_size(&entry.view.body) <= MAX_BYTES

@@ -23,6 +23,7 @@ use crate::writer::{Order, Wants, Writer};
 use super::Output;
 use super::decode::DialectRecord;
 use super::growing::GrowingTexts;
+use super::head::HeadNotes;
 use super::titles::{self, CallTitles};
 use super::update::PendingUpdates;
 use super::write::{FormattedPart, FormattedPartKind};
@@ -85,6 +86,8 @@ pub(super) struct FormatStage {
     frame: Option<Box<ReplacedRecord>>,
     /// The session of the last item that has one.
     last_session: Option<SessionId>,
+    /// What is known of the run as a whole, if the writer wants that.
+    head: Option<Box<HeadNotes>>,
     pub(super) report: Report,
     /// What formatters failed at since something was counted last.
     failures: BTreeSet<String>,
@@ -118,6 +121,7 @@ impl FormatStage {
             titles: CallTitles::default(),
             frame: None,
             last_session: None,
+            head: head_of(output_kind),
             report: Report::default(),
             failures: BTreeSet::new(),
             has_met: false,
@@ -132,6 +136,7 @@ impl FormatStage {
         self.choose(profile);
         let (output_kind, formatters, writer) = OutputKind::of(output);
         (self.output_kind, self.formatters) = (output_kind, formatters);
+        self.head = head_of(output_kind);
         self.outline = Some(Box::new(Outline::new(shape(&self.profile, output_kind, self.is_whole))));
         writer
     }
@@ -195,6 +200,9 @@ impl FormatStage {
     fn item(&mut self, item: &Item, session: &Session, formatted: &mut Vec<FormattedPart>) {
         if item.kind == Kind::Outcome {
             self.report.failed = item.error;
+        }
+        if let Some(head) = &mut self.head {
+            head.note(item);
         }
         if !matches!(self.output_kind, OutputKind::Items) {
             self.meet(session, formatted);
@@ -412,6 +420,9 @@ impl FormatStage {
                 .into_iter()
                 .flatten()
                 .for_each(|id| redactor.id(&mut id.clone()));
+        }
+        if let Some(head) = &mut self.head {
+            head.show(&entry);
         }
         match self.output_kind {
             OutputKind::Writer(_) => {
@@ -664,8 +675,17 @@ impl FormatStage {
             self.count_once();
         }
         self.outlined(session, formatted, Outline::end);
+        if let Some(head) = self.head.take() {
+            let head = Box::new(head.complete(session, self.redactor.as_mut()));
+            formatted.push(FormattedPart { output: self.output, kind: FormattedPartKind::Head(head) });
+        }
         self.updates.end();
     }
+}
+
+/// Where what heads a document is collected, if the output wants that.
+fn head_of(output_kind: OutputKind) -> Option<Box<HeadNotes>> {
+    matches!(output_kind, OutputKind::Writer(wants) if wants.head).then(Box::default)
 }
 
 /// What a document is made of for this listener.

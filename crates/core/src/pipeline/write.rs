@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 use std::ops::ControlFlow;
 
-use crate::outline::{DocumentPart, Node};
+use crate::outline::{DocumentHead, DocumentPart, Node};
 use crate::writer::Writer;
 
 use super::TakeText;
@@ -24,6 +24,8 @@ pub(super) enum FormattedPartKind {
     Part(DocumentPart),
     /// An item as it is, spelled.
     Item(String),
+    /// What heads the document, at its end.
+    Head(Box<DocumentHead>),
     /// It was settled who writes all this, before anything was written.
     Writer(Option<Box<dyn Writer>>),
 }
@@ -38,6 +40,12 @@ pub struct WriteStage {
 struct OutputWriter {
     writer: Option<Box<dyn Writer>>,
     is_begun: bool,
+    /// Whether the sink puts a head before the text.
+    is_head_wanted: bool,
+    /// Whether the writer holds one.
+    holds_head: bool,
+    /// What the head is made of, once it is known.
+    head: DocumentHead,
 }
 
 /// An output beside the main one.
@@ -45,18 +53,24 @@ struct FurtherOutput {
     output_writer: OutputWriter,
     /// Where its text goes, as long as that is wanted.
     take: Option<TakeText>,
+    take_head: Option<TakeText>,
     text: String,
 }
 
 impl WriteStage {
-    pub(super) fn new(writer: Option<Box<dyn Writer>>) -> Self {
-        Self { output_writer: OutputWriter { writer, is_begun: false }, others: Vec::new() }
+    pub(super) fn new(writer: Option<Box<dyn Writer>>, is_head_wanted: bool) -> Self {
+        Self { output_writer: OutputWriter::new(writer, is_head_wanted), others: Vec::new() }
     }
 
     /// Adds an output.
-    pub(super) fn add(&mut self, writer: Option<Box<dyn Writer>>, take: TakeText) {
-        let output_writer = OutputWriter { writer, is_begun: false };
-        self.others.push(FurtherOutput { output_writer, take: Some(take), text: String::new() });
+    pub(super) fn add(
+        &mut self,
+        writer: Option<Box<dyn Writer>>,
+        take: TakeText,
+        take_head: Option<TakeText>,
+    ) {
+        let output_writer = OutputWriter::new(writer, take_head.is_some());
+        self.others.push(FurtherOutput { output_writer, take: Some(take), take_head, text: String::new() });
     }
 
     /// Whether there are outputs beside the main one.
@@ -76,6 +90,7 @@ impl WriteStage {
 
     /// Goes on with another writer of the main output, in the middle of what it writes.
     pub(super) fn replace(&mut self, writer: Box<dyn Writer>, out: &mut dyn Write) -> fmt::Result {
+        self.output_writer.holds_head = false;
         let before = self.output_writer.writer.replace(writer);
         before.map_or(Ok(()), |mut before| before.end(out))
     }
@@ -97,15 +112,32 @@ impl WriteStage {
         self.output_writer.end(out)
     }
 
-    /// Writes what stands after the last entry of the others.
+    /// See [`super::Pipeline::head`].
+    pub(super) fn head(&mut self, out: &mut dyn Write) -> fmt::Result {
+        self.output_writer.head(out)
+    }
+
+    /// Writes what stands after the last entry of the others, and their heads.
     pub(super) fn end_others(&mut self) {
         for other in &mut self.others {
             other.write(|output_writer, text| output_writer.end(text));
+            if let (Some(take_head), Some(_)) = (&mut other.take_head, &other.take) {
+                let mut head = String::new();
+                // A string takes everything.
+                let _ = other.output_writer.head(&mut head);
+                // Nothing comes after it.
+                let _ = take_head(&head);
+            }
         }
     }
 }
 
 impl OutputWriter {
+    fn new(writer: Option<Box<dyn Writer>>, is_head_wanted: bool) -> Self {
+        let (is_begun, holds_head) = (false, false);
+        Self { writer, is_begun, is_head_wanted, holds_head, head: DocumentHead::default() }
+    }
+
     /// Writes what is formatted for this output.
     fn write(&mut self, formatted: &mut [FormattedPart], output: usize, out: &mut dyn Write) -> fmt::Result {
         // Where they lie: an entry is too large to be moved without need.
@@ -116,6 +148,10 @@ impl OutputWriter {
                     None => Ok(()),
                 },
                 FormattedPartKind::Item(line) => out.write_str(line),
+                FormattedPartKind::Head(head) => {
+                    self.head = std::mem::take(head);
+                    Ok(())
+                }
                 FormattedPartKind::Writer(writer) => {
                     self.writer = writer.take();
                     Ok(())
@@ -128,10 +164,16 @@ impl OutputWriter {
         self.begun(out)?.map_or(Ok(()), |writer| writer.end(out))
     }
 
+    fn head(&mut self, out: &mut dyn Write) -> fmt::Result {
+        let writer = self.writer.as_deref_mut().filter(|_| std::mem::take(&mut self.holds_head));
+        writer.map_or(Ok(()), |writer| writer.head(&self.head, out))
+    }
+
     /// The writer, which has written what stands before the first entry.
     fn begun(&mut self, out: &mut dyn Write) -> Result<Option<&mut dyn Writer>, fmt::Error> {
         let Some(writer) = self.writer.as_deref_mut() else { return Ok(None) };
         if !std::mem::replace(&mut self.is_begun, true) {
+            self.holds_head = self.is_head_wanted && writer.hold_head();
             writer.begin(out)?;
         }
         Ok(Some(writer))
@@ -141,7 +183,7 @@ impl OutputWriter {
 impl FurtherOutput {
     /// Passes on what `write` writes.
     fn write(&mut self, write: impl FnOnce(&mut OutputWriter, &mut String) -> fmt::Result) {
-        let Self { output_writer, take, text } = self;
+        let Self { output_writer, take, text, .. } = self;
         let Some(wanting) = take else { return };
         // A string takes everything.
         let _ = write(output_writer, text);

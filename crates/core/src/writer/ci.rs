@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
-use crate::outline::{Answer, Nest, Node};
+use crate::outline::{Answer, DocumentHead, Nest, Node};
 use crate::writer::{Wants, Writer};
 
 /// Writes what another writer does, with no command to a CI service in it.
@@ -74,6 +74,14 @@ impl<W: Writer> Writer for CiSafe<W> {
         // What may be written after the end is written elsewhere.
         self.is_begun = false;
         Ok(())
+    }
+
+    fn hold_head(&mut self) -> bool {
+        self.rows.hold_head()
+    }
+
+    fn head(&mut self, head: &DocumentHead, out: &mut dyn Write) -> fmt::Result {
+        self.safely("", out, |rows, out| rows.head(head, out))
     }
 }
 

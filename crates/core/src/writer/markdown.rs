@@ -18,28 +18,33 @@
 //! The answer has a heading, so the outline holds replies back until something else follows: then they were no answer.
 
 mod block;
+mod head;
 mod inline;
 mod prose;
 mod spelling;
 
 use std::fmt::{self, Write};
 
-use crate::entry::{Block, Entry, Line};
+use crate::entry::{Block, Entry, Line, Span};
 use crate::item::Kind;
-use crate::outline::{Answer, Group, Node, Relation};
+use crate::outline::{Answer, DocumentHead, Group, Node, Relation};
 use crate::text::Text;
 use crate::theme::{self, Glyphs};
 use crate::writer::lines::{self, LineWriter};
 use crate::writer::page::{self, PageOptions, UtcTime};
-use crate::writer::{Wants, Writer};
+use crate::writer::{Order, Wants, Writer};
 
 use self::block::MarkdownBlocks;
+use self::head::KeptHead;
 use self::spelling::Commonmark;
 
 pub(super) use self::spelling::{Spelling, SpellingMarks};
 
 /// The quotes that what sub-agents do stands in at most; deeper ones are quoted no deeper.
 const MOST_QUOTES: usize = 6;
+
+/// Failures of so many lines are never folded.
+const OPEN_FAILURE: usize = 60;
 
 /// Room for a line, in bytes: most are shorter.
 const LINE: usize = 160;
@@ -54,6 +59,19 @@ pub struct Markdown {
     before: Option<LastMarkdownEntry>,
     /// Whether the line of a call was left open for its result.
     is_open: bool,
+    /// Whether the format has a head above all else where that can be.
+    has_head: bool,
+    /// Whether it has one.
+    is_page: bool,
+    /// What is kept for the head.
+    kept: Option<Box<KeptHead>>,
+}
+
+/// A point that is folded as a whole.
+#[derive(Clone, Copy)]
+struct FoldedPoint<'e> {
+    /// On a call: its result, if it is known.
+    result: Option<&'e Entry>,
 }
 
 /// What the next entry needs to know of the one before.
@@ -68,13 +86,26 @@ struct LastMarkdownEntry {
 impl Markdown {
     /// A writer of this layout.
     pub fn new(options: PageOptions) -> Self {
-        Self::spelled(options, &Commonmark)
+        Self { has_head: true, ..Self::spelled(options, &Commonmark) }
     }
 
     /// A writer of this layout for a format that is Markdown but for how it is spelled.
     pub(super) fn spelled(options: PageOptions, spelling: &'static dyn Spelling) -> Self {
         let (buffer, prefix) = (String::new(), String::new());
-        Self { options, spelling, buffer, prefix, before: None, is_open: false }
+        let (has_head, is_page, kept) = (false, false, None);
+        Self { options, spelling, buffer, prefix, before: None, is_open: false, has_head, is_page, kept }
+    }
+
+    /// Whether a point is folded, a call with its result if that is known: a long one is. What was cut isn't, nor a failure that isn't all too
+    /// long.
+    fn is_folded(&self, entry: &Entry, result: Option<&Entry>) -> bool {
+        if entry.kind == Kind::Result || !is_point(entry) {
+            return false;
+        }
+        let all = || [Some(entry), result].into_iter().flatten();
+        let lines = all().map(|entry| page::lines_of(&entry.view.body)).sum();
+        let is_open = all().any(Entry::is_failed) && lines <= OPEN_FAILURE;
+        self.options.folds(lines) && !is_open && !all().any(|entry| page::is_cut(&entry.view.body))
     }
 
     fn heading(&mut self, text: &str, out: &mut dyn Write) -> fmt::Result {
@@ -92,9 +123,24 @@ impl Markdown {
     }
 
     fn write(&mut self, entry: &Entry, relation: &Relation, out: &mut dyn Write) -> fmt::Result {
+        self.write_as(entry, relation, None, out)
+    }
+
+    /// Writes an entry; one that is `folded` behind its title, a call with its result.
+    fn write_as(
+        &mut self,
+        entry: &Entry,
+        relation: &Relation,
+        folded: Option<FoldedPoint<'_>>,
+        out: &mut dyn Write,
+    ) -> fmt::Result {
         let timed = self.options.timestamps.as_ref().and_then(|_| page::timed(entry));
         let entry = timed.as_ref().unwrap_or(entry);
-        if entry.begins_turn() {
+        let is_page = self.is_page;
+        if let Some(kept) = &mut self.kept {
+            kept.note_body();
+        }
+        if entry.begins_turn() && !is_page {
             self.heading("Prompt", out)?;
         }
         let before = self.before;
@@ -121,14 +167,17 @@ impl Markdown {
             options: &self.options,
             spelling: self.spelling,
             id: entry.id.as_str(),
+            // What was cut is short enough.
+            folds: !is_page || folded.is_none() && !page::is_cut(&entry.view.body),
             pictures: 0,
             bullet: self.spelling.marks().bullets[usize::from(entry.kind == Kind::Result)],
         };
-        let mut said = MarkdownEntry { entry, relation, body };
+        let mut said = MarkdownEntry { entry, relation, body, is_page };
         self.is_open = match entry.kind {
             Kind::Result => {
                 said.result(is_below, is_behind, before.is_some_and(|before| before.ends_in_lines))
             }
+            _ if folded.is_some() => said.folded(folded.and_then(|folded| folded.result)),
             _ if now.is_point => said.point(),
             _ => said.prose(before.is_none()),
         };
@@ -138,20 +187,37 @@ impl Markdown {
 
 impl Writer for Markdown {
     fn wants(&self) -> Wants {
-        Wants { time: self.options.timestamps.is_some(), answer: true, ..Wants::default() }
+        let order = if self.has_head { Order::Paired } else { Order::Chosen };
+        let time = self.options.timestamps.is_some();
+        Wants { time, answer: true, head: self.has_head, order, ..Wants::default() }
     }
 
     fn node(&mut self, node: &Node, out: &mut dyn Write) -> fmt::Result {
+        let node = match &mut self.kept {
+            Some(kept) => kept.keep(node),
+            None => Some(node),
+        };
+        let Some(node) = node else { return Ok(()) };
+        let result = node.result.as_deref();
+        if self.kept.is_some() && self.is_folded(&node.entry, result) {
+            let timed = self.options.timestamps.as_ref().and_then(|_| page::timed(result?));
+            let folded = FoldedPoint { result: timed.as_ref().or(result) };
+            return self.write_as(&node.entry, &node.relation, Some(folded), out);
+        }
         self.write(&node.entry, &node.relation, out)?;
         node.result.as_deref().map_or(Ok(()), |result| self.write(result, &Relation::Below, out))
     }
 
     fn answer(&mut self, answer: &Answer, out: &mut dyn Write) -> fmt::Result {
-        let says = |node: &Node| match node.entry.kind {
-            Kind::Reply => true,
-            Kind::Outcome => node.entry.view.body.iter().any(|block| matches!(block, Block::Prose { .. })),
-            _ => false,
-        };
+        if let Some(kept) = self.kept.as_mut().filter(|_| answer.is_last) {
+            kept.keep_answer(answer);
+            let mut others = answer.nodes.iter().filter(|node| !node.is_of_answer());
+            return others.try_for_each(|node| self.node(node, out));
+        }
+        if self.kept.is_some() {
+            return answer.nodes.iter().try_for_each(|node| self.node(node, out));
+        }
+        let says = |node: &Node| node.entry.kind == Kind::Reply || has_words(&node.entry);
         if answer.nodes.first().is_some_and(says) {
             self.heading("Answer", out)?;
         }
@@ -159,8 +225,28 @@ impl Writer for Markdown {
     }
 
     fn end(&mut self, out: &mut dyn Write) -> fmt::Result {
-        self.end_line(out)
+        self.end_line(out)?;
+        match &self.kept {
+            Some(kept) if kept.has_body() => out.write_str("\n</details>\n"),
+            _ => Ok(()),
+        }
     }
+
+    fn hold_head(&mut self) -> bool {
+        self.is_page = self.has_head;
+        self.kept = self.has_head.then(Box::default);
+        self.has_head
+    }
+
+    fn head(&mut self, head: &DocumentHead, out: &mut dyn Write) -> fmt::Result {
+        let kept = self.kept.take();
+        kept.map_or(Ok(()), |kept| self.write_head(*kept, head, out))
+    }
+}
+
+/// Whether an outcome says something in words: an answer.
+fn has_words(entry: &Entry) -> bool {
+    entry.kind == Kind::Outcome && entry.view.body.iter().any(|block| matches!(block, Block::Prose { .. }))
 }
 
 /// Opens the quotes of so many sub-agents.
@@ -187,6 +273,8 @@ struct MarkdownEntry<'e, 'b, 'p> {
     entry: &'e Entry,
     relation: &'e Relation,
     body: MarkdownBlocks<'b, 'p>,
+    /// Whether a head stands above all.
+    is_page: bool,
 }
 
 impl MarkdownEntry<'_, '_, '_> {
@@ -206,6 +294,45 @@ impl MarkdownEntry<'_, '_, '_> {
         }
         self.body.writer.line(&line);
         self.indented();
+        false
+    }
+
+    /// A point behind its title; a call with its result.
+    fn folded(&mut self, result: Option<&Entry>) -> bool {
+        let view = &self.entry.view;
+        let bullet = self.body.spelling.marks().bullets[0];
+        if let Relation::Apart(call) = self.relation {
+            let line = self.titled(bullet, Some("inside"), call);
+            self.body.writer.line(&line);
+        }
+        let mut summary = Line::default();
+        if let (Some(zone), Some(at)) = (&self.body.options.timestamps, self.entry.at) {
+            let time = UtcTime::new(zone.to_datetime(at)).clock().to_owned();
+            summary.spans.push(Span::new("time", Text::clean_owned(time + " ")));
+        }
+        let mark = view.mark.filter(|mark| *mark != "call");
+        if let Some(mark) = mark.map(|mark| theme::glyph(Glyphs::Unicode, mark)) {
+            summary.spans.push(Span::new("text", Text::clean_owned(format!("{mark} "))));
+        }
+        summary.spans.extend(view.title.spans.iter().cloned());
+        let title = result.map(|result| &result.view.title).filter(|title| !title.is_empty());
+        let note = title.filter(|title| page::plain(title).len() <= LINE);
+        if let (Some(note), Some(result)) = (note, result) {
+            let mark = result.view.mark.map_or("", |mark| theme::glyph(Glyphs::Unicode, mark));
+            let before = if mark.is_empty() { " · ".to_owned() } else { format!(" · {mark} ") };
+            summary.spans.push(Span::new("text", Text::clean_owned(before)));
+            summary.spans.extend(note.spans.iter().cloned());
+        }
+        let blanks = self.body.spelling.marks().set_in;
+        let level = self.body.writer.open(bullet, blanks);
+        self.body.begin_fold(&summary);
+        self.body.blocks(&view.body);
+        if let Some(title) = title.filter(|_| note.is_none()) {
+            self.body.paragraph(title);
+        }
+        result.iter().for_each(|result| self.body.blocks(&result.view.body));
+        self.body.end_fold();
+        self.body.writer.close(level);
         false
     }
 
@@ -257,7 +384,7 @@ impl MarkdownEntry<'_, '_, '_> {
         if is_folded {
             self.body.begin_fold(&Line::of("text", Text::own("Thinking")));
         }
-        if view.is_heading() {
+        if view.is_heading() && !self.is_page {
             let [before, behind] = self.body.spelling.heading(if is_first { 1 } else { 2 });
             let line = self.titled(before, None, &view.title) + behind;
             self.body.writer.line(&line);
@@ -271,7 +398,11 @@ impl MarkdownEntry<'_, '_, '_> {
             self.body.writer.line(&format!("{strong}Asked{strong}"));
             self.body.writer.gap();
         }
+        let is_asked = self.is_page && self.entry.begins_turn();
+        let mark = if is_asked { self.body.spelling.marks().quote } else { "" };
+        let level = self.body.writer.open(mark, mark);
         self.body.blocks(&view.body);
+        self.body.writer.close(level);
         if is_folded {
             self.body.end_fold();
         }

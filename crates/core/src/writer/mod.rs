@@ -18,7 +18,7 @@ pub mod terminal;
 
 use std::fmt;
 
-use crate::outline::{Answer, DocumentPart, Nest, Node};
+use crate::outline::{Answer, DocumentHead, DocumentPart, Nest, Node};
 
 /// Spells the nodes of a document in one output format. Sees no item.
 ///
@@ -64,6 +64,19 @@ pub trait Writer: Send {
     /// Writes what is after the last node.
     fn end(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
         let _ = out;
+        Ok(())
+    }
+
+    /// Keeps for [`Writer::head`] whatever belongs before all else but is known last: the title, the answer, totals. Returns whether
+    /// the writer has such a head. Called before `begin`, and only where the head can be put before what was written until then;
+    /// else the writer writes a document that is complete without it.
+    fn hold_head(&mut self) -> bool {
+        false
+    }
+
+    /// Writes what [`Writer::hold_head`] kept, after `end`; it is put before all that was written.
+    fn head(&mut self, head: &DocumentHead, out: &mut dyn fmt::Write) -> fmt::Result {
+        let _ = (head, out);
         Ok(())
     }
 
@@ -114,6 +127,14 @@ impl Writer for Box<dyn Writer> {
         (**self).end(out)
     }
 
+    fn hold_head(&mut self) -> bool {
+        (**self).hold_head()
+    }
+
+    fn head(&mut self, head: &DocumentHead, out: &mut dyn fmt::Write) -> fmt::Result {
+        (**self).head(head, out)
+    }
+
     fn preview(&mut self, nodes: &[Node], rows: usize, out: &mut dyn fmt::Write) -> fmt::Result {
         (**self).preview(nodes, rows, out)
     }
@@ -150,6 +171,8 @@ pub struct Wants {
     pub nests: bool,
     /// Notices in a row, as one part.
     pub notices: bool,
+    /// What heads a document ([`Writer::head`]).
+    pub head: bool,
     /// With every result the title of its call, also right below that.
     pub names: bool,
     /// Sub-agents by number, rather than the title of its call where what is inside of one doesn't go on.

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-use crate::entry::{Entry, Line, Picture, Span};
+use crate::entry::{Block, Entry, Line, Picture, Span, View};
 use crate::find::find;
 use crate::formatter::figures;
+use crate::outline::DocumentHead;
 use crate::text::Text;
 
 /// Takes pictures out of the page, to be kept beside it.
@@ -125,6 +126,122 @@ impl fmt::Display for UtcTime {
     }
 }
 
+/// Longest title, in characters.
+const LONG_TITLE: usize = 100;
+
+/// The title of a page.
+pub(super) fn title(head: &DocumentHead) -> &str {
+    head.title.as_deref().unwrap_or("Agent session")
+}
+
+/// `18 calls, 3 failed`; nothing if there is no call.
+pub(super) fn activity(head: &DocumentHead) -> Option<String> {
+    let mut text = figures::count_of(head.calls, "call", "calls").into_string();
+    if head.failed > 0 {
+        let _ = write!(text, ", {} failed", &*figures::count(head.failed));
+    }
+    (head.calls > 0).then_some(text)
+}
+
+/// What a prompt says in a line: its first, without marks of Markdown.
+pub(crate) fn headline(view: &View) -> Option<String> {
+    let text = view.body.iter().find_map(|block| match block {
+        Block::Prose { text, .. } | Block::Code { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    let body = text.unwrap_or_default().lines().map(unmarked).find(|line| !line.is_empty());
+    body.or_else(|| Some(one_line(&plain(&view.title))).filter(|title| !title.is_empty()))
+}
+
+/// The first heading of a reply.
+pub(crate) fn heading(view: &View) -> Option<String> {
+    view.body.iter().find_map(|block| {
+        let Block::Prose { text, .. } = block else { return None };
+        text.lines().filter(|line| is_heading(line)).map(unmarked).find(|line| !line.is_empty())
+    })
+}
+
+fn is_heading(line: &str) -> bool {
+    let level = line.len() - line.trim_start_matches('#').len();
+    (1..=6).contains(&level) && line[level..].starts_with(' ')
+}
+
+/// A reply without the heading at its start, if that is the title of the page.
+pub(super) fn below_title(entry: &Entry, title: &str) -> Option<Entry> {
+    let Some(Block::Prose { text, role }) = entry.view.body.first() else { return None };
+    let line = text.lines().next().filter(|line| is_heading(line) && unmarked(line) == title)?;
+    let text = text.clone().without_start(line.len());
+    let text = text.clone().without_start(text.len() - text.trim_start_matches('\n').len());
+    let mut below = entry.clone();
+    below.view.body[0] = Block::Prose { text, role: role.clone() };
+    Some(below)
+}
+
+/// Whether a view says nothing that the title doesn't.
+pub(super) fn says_only(view: &View, title: &str) -> bool {
+    match &view.body[..] {
+        [] => true,
+        [Block::Prose { text, .. } | Block::Code { text, .. }] => text.trim() == title,
+        _ => false,
+    }
+}
+
+/// A line of Markdown without the marks at its start and around its words.
+fn unmarked(line: &str) -> String {
+    let line = line.trim_start_matches(|ch: char| ch.is_whitespace() || matches!(ch, '#' | '>'));
+    one_line(&line.replace("**", "").replace('`', ""))
+}
+
+/// A text without blanks around it, cut where a title ends at the latest.
+fn one_line(text: &str) -> String {
+    let text = text.trim();
+    match text.char_indices().nth(LONG_TITLE) {
+        Some((end, _)) => {
+            let start = &text[..end];
+            let word = start.rfind(' ').filter(|at| *at > LONG_TITLE / 2).unwrap_or(end);
+            format!("{}…", crate::text::clean(start[..word].trim_end()))
+        }
+        None => text.to_owned(),
+    }
+}
+
+/// The day and the time that a run began at, and if no outcome says how long it took, when it ended:
+/// `21 Nov 2026 21:05 UTC`, `21 Nov 2026 21:05–21:41 UTC`. In UTC, so that a page is the same wherever it is made.
+pub(super) fn when(head: &DocumentHead) -> Option<String> {
+    let (begun, ended) = (head.begun?, head.ended.filter(|_| head.duration_ms.is_none()));
+    let [begun, ended] = [Some(begun), ended].map(|at| at.map(|at| TimeZone::UTC.to_datetime(at)));
+    let (begun, mut when) = (begun?, moment(begun?));
+    if let Some(ended) = ended.filter(|ended| moment(*ended) != when) {
+        if ended.date() == begun.date() {
+            let _ = write!(when, "–{:02}:{:02}", ended.hour(), ended.minute());
+        } else {
+            when.extend([" – ", &moment(ended)]);
+        }
+    }
+    Some(when + " UTC")
+}
+
+/// `21 Nov 2026 21:05`
+fn moment(at: DateTime) -> String {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let month = MONTHS[(at.month().unsigned_abs() as usize).clamp(1, 12) - 1];
+    format!("{} {month} {} {:02}:{:02}", at.day(), at.year(), at.hour(), at.minute())
+}
+
+/// What a run came to, each figure with its word: `8 prompts`, `38 turns`, `35s`, `$0.21`.
+pub(super) fn figures(head: &DocumentHead) -> Vec<Text> {
+    let some =
+        |count: u64, least: u64, one, many| (count >= least).then(|| figures::count_of(count, one, many));
+    let all = [
+        some(head.prompts, 2, "prompt", "prompts"),
+        some(head.turns, 1, "turn", "turns"),
+        head.duration_ms.map(figures::duration),
+        head.cost.and_then(figures::money),
+    ];
+    all.into_iter().flatten().collect()
+}
+
 /// A picture in words: `image png, 12 KB, logo.png`.
 pub(super) fn description(media: &str, bytes: Option<u64>, name: Option<&str>) -> String {
     let mut description = match media {
@@ -144,6 +261,24 @@ pub(super) fn description(media: &str, bytes: Option<u64>, name: Option<&str>) -
 /// How much was left out: in lines, or in bytes if it is a part of one.
 pub(super) fn amount(lines: u64, bytes: u64) -> Text {
     if lines == 0 { figures::size(bytes) } else { figures::count_of(lines, "line", "lines") }
+}
+
+/// About how many lines blocks take.
+pub(super) fn lines_of(blocks: &[Block]) -> usize {
+    let lines = |block: &Block| match block {
+        Block::Prose { text, .. } | Block::Code { text, .. } => lines(text),
+        Block::Diff { hunks, .. } => hunks.iter().map(|hunk| hunk.lines.iter().count() + 1).sum(),
+        Block::Lines { lines } => lines.len(),
+        Block::List { items } => items.len(),
+        Block::Table { rows, .. } => rows.len() + 2,
+        Block::Image { .. } | Block::Details { .. } | Block::Elided { .. } => 1,
+    };
+    blocks.iter().map(lines).sum()
+}
+
+/// Whether a limit left something out.
+pub(super) fn is_cut(blocks: &[Block]) -> bool {
+    blocks.iter().any(|block| matches!(block, Block::Elided { .. }))
 }
 
 /// The lines of a text.
@@ -179,4 +314,36 @@ pub(super) fn timed(entry: &Entry) -> Option<Entry> {
     }
     title.spans.push(Span::new("time", took));
     Some(entry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_of_time_is_shown_where_no_outcome_says_how_long_it_took() {
+        let at = |text: &str| Some(text.parse().expect("a moment"));
+        for (ended, duration_ms, expected) in [
+            ("2026-11-21T21:05:40Z", None, "21 Nov 2026 21:05 UTC"),
+            ("2026-11-21T21:41:00Z", None, "21 Nov 2026 21:05–21:41 UTC"),
+            ("2026-11-22T21:05:00Z", None, "21 Nov 2026 21:05 – 22 Nov 2026 21:05 UTC"),
+            ("2026-11-22T21:05:00Z", Some(1), "21 Nov 2026 21:05 UTC"),
+        ] {
+            let begun = at("2026-11-21T21:05:09Z");
+            let head = DocumentHead { begun, ended: at(ended), duration_ms, ..DocumentHead::default() };
+            assert_eq!(when(&head).as_deref(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn a_title_is_a_line_without_marks() {
+        let says = |text: &str| View::of(vec![Block::prose("reply", Text::clean(text))]);
+        let prompt = says("\n## Fix `total` in **cart**\nIt is negative.");
+        assert_eq!(headline(&prompt).as_deref(), Some("Fix total in cart"));
+        assert_eq!(heading(&prompt).as_deref(), Some("Fix total in cart"));
+        assert_eq!(heading(&says("#12 is closed\n\n## What changed")).as_deref(), Some("What changed"));
+        assert_eq!((headline(&says("\n")), heading(&says("Done."))), (None, None));
+        let long = headline(&says(&"many words ".repeat(20))).unwrap();
+        assert!(long.ends_with(" many…") || long.ends_with(" words…"), "{long}");
+    }
 }

@@ -96,8 +96,7 @@ impl Writer for Summary {
     fn answer(&mut self, answer: &Answer, out: &mut dyn Write) -> fmt::Result {
         self.call = None;
         self.untold(out)?;
-        let mut nodes: Vec<Node> =
-            answer.nodes.iter().filter(|node| node.entry.kind != Kind::Notice).cloned().collect();
+        let mut nodes: Vec<Node> = answer.nodes.iter().filter(|node| node.is_of_answer()).cloned().collect();
         while nodes.iter().map(|node| text_size(&node.entry.view.body)).sum::<usize>() > MOST_BYTES {
             let Some(first) = nodes.iter().position(|node| node.entry.kind == Kind::Reply) else { break };
             nodes.remove(first);

@@ -9,6 +9,7 @@ use streamfmt_core::pipeline::{Pipeline, Setup};
 
 use super::Engine;
 use crate::side_files::subagents;
+use crate::spool::Spool;
 
 /// Bytes that are read at once.
 const CHUNK: usize = 64 * 1024;
@@ -36,6 +37,8 @@ impl Engine {
     /// Reads `input` to its end and writes what it says to `out`: to a [`String`], or to a [`Tail`](crate::Tail), which keeps
     /// the end of it. What fails is the input, or `out`.
     ///
+    /// A page ([`Engine::has_head`]) is held back until all of the input is read, so that its title and the answer come first.
+    ///
     /// ```
     /// use streamfmt::{Engine, Tail};
     ///
@@ -54,7 +57,7 @@ impl Engine {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn format(&self, input: impl Read, out: &mut dyn Write) -> io::Result<()> {
-        format(self.setup(), input, out)
+        format(self.setup(), self.spool(), input, out)
     }
 
     /// Reads a file as [`Engine::format`] does, and under the calls of a history also the files that their sub-agents wrote
@@ -75,13 +78,36 @@ impl Engine {
         let file = File::open(path)?;
         let subagents = Some(subagents(path.to_owned(), Vec::new()));
         let setup = Setup { subagents, is_whole: true, ..self.setup() };
-        format(setup, file, out)
+        format(setup, self.spool(), file, out)
     }
 }
 
-fn format(setup: Setup, mut input: impl Read, out: &mut dyn Write) -> io::Result<()> {
+impl Engine {
+    /// What holds the text back until its head is known, if it has one and there is room for that.
+    fn spool(&self) -> Option<Spool> {
+        self.has_head().then(Spool::new).flatten()
+    }
+}
+
+fn format(setup: Setup, spool: Option<Spool>, input: impl Read, out: &mut dyn Write) -> io::Result<()> {
+    let mut pipeline = Pipeline::new(Setup { holds_head: spool.is_some(), ..setup });
+    let Some(mut spool) = spool else { return read(&mut pipeline, input, out) };
+    let mut written = read(&mut pipeline, input, &mut spool);
+    if written.is_ok() {
+        written = pipeline.head(out).map_err(io::Error::other);
+    }
+    let mut is_taken = Ok(());
+    spool.read(|piece| {
+        if is_taken.is_ok() {
+            is_taken = out.write_str(piece);
+        }
+    })?;
+    written.and(is_taken.map_err(io::Error::other))
+}
+
+/// Reads all of an input through a pipeline.
+fn read(pipeline: &mut Pipeline, mut input: impl Read, out: &mut dyn Write) -> io::Result<()> {
     let failed = |error: fmt::Error| io::Error::other(error);
-    let mut pipeline = Pipeline::new(setup);
     let mut buffer = vec![0; CHUNK];
     loop {
         match input.read(&mut buffer) {

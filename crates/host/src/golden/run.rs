@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use streamfmt_core::pipeline::{Pipeline, Report};
+use streamfmt_core::pipeline::{Pipeline, Report, Setup};
 
 use super::input::CaseInput;
 use super::live;
@@ -27,13 +27,16 @@ impl CaseRun {
     /// Formats an input that comes in these pieces.
     pub(super) fn of<'a>(engine: &Engine, pieces: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let engine = engine.apart();
-        let mut pipeline = Pipeline::new(engine.setup());
+        let mut pipeline = Pipeline::new(Setup { holds_head: true, ..engine.setup() });
         let mut text = String::new();
         // Writing to a string doesn't fail.
         for piece in pieces {
             let _ = pipeline.push(piece, &mut text);
         }
         let _ = pipeline.finish(&mut text);
+        let mut head = String::new();
+        let _ = pipeline.head(&mut head);
+        text.insert_str(0, &head);
         let report = pipeline.report().clone();
         drop(pipeline);
         Self::end(&engine, text, report)

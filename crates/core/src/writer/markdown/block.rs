@@ -3,6 +3,7 @@
 use std::mem;
 
 use super::LINE;
+use super::inline;
 use super::prose;
 use super::spelling::Spelling;
 use crate::entry::{Block, Hunk, Line, Picture, Point, Span};
@@ -18,6 +19,8 @@ pub(super) struct MarkdownBlocks<'b, 'p> {
     pub(super) spelling: &'static dyn Spelling,
     /// The entry's id: its pictures are called after it.
     pub(super) id: &'b str,
+    /// Whether long texts are folded.
+    pub(super) folds: bool,
     /// How many were named.
     pub(super) pictures: usize,
     /// What begins the points of lists. One right below another of the same mark would go on with it.
@@ -104,7 +107,7 @@ impl MarkdownBlocks<'_, '_> {
     /// Text as it is, folded if it is long.
     fn verbatim(&mut self, text: &str, language: &str) {
         let lines = page::lines(text);
-        let is_folded = self.options.folds(lines);
+        let is_folded = self.folds && self.options.folds(lines);
         if is_folded {
             self.begin_fold(&Line::of("text", figures::count_of(lines as u64, "line", "lines")));
         } else {
@@ -219,6 +222,27 @@ fn spelled(spelling: &dyn Spelling, span: &Span, begins: bool, out: &mut String)
     }
 }
 
+/// A line of spans as a summary of HTML has it.
+pub(super) fn html_spans(line: &Line, out: &mut String) {
+    for span in &line.spans {
+        let is_blank = span.text.chars().all(char::is_whitespace);
+        let tag = match span.role.name() {
+            _ if span.is_spelled || is_blank => "",
+            "tool.name" | "plan" | "outcome.ok" | "outcome.error" | "result.error" | "notice.error" => "b",
+            "call.command" | "path" | "id" | "session.id" | "session.folder" => "code",
+            "call.arg" if is_verbatim(&span.text) => "code",
+            _ => "",
+        };
+        if !tag.is_empty() {
+            out.extend(["<", tag, ">"]);
+        }
+        inline::html_span(&span.text, span.link.as_deref(), out);
+        if !tag.is_empty() {
+            out.extend(["</", tag, ">"]);
+        }
+    }
+}
+
 /// What a writer above has spelled, its further lines as far in as the first.
 fn set_in(text: &str, out: &mut String) {
     let line = out.rfind('\n').map_or(0, |end| end + 1);
@@ -235,7 +259,7 @@ fn set_in(text: &str, out: &mut String) {
 
 /// Whether an argument is a path, a pattern or a command, rather than words about it.
 fn is_verbatim(text: &str) -> bool {
-    let is_of_words = |ch: char| ch.is_alphanumeric() || matches!(ch, ' ' | '-' | '\'' | ',' | '.' | '·');
+    let is_of_words = |ch: char| ch.is_alphanumeric() || " -'’,.·&();!?“”…+%".contains(ch);
     find(b' ', text.as_bytes()).is_none() || !text.chars().all(is_of_words)
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::inline;
+use super::{block, inline};
 use crate::entry::{Line, Point};
 use crate::writer::commonmark;
 use crate::writer::lines::LineWriter;
@@ -168,13 +168,11 @@ impl Spelling for Commonmark {
 
     fn begin_fold(&self, writer: &mut LineWriter<'_>, summary: &Line) {
         let mut line = String::from("<details><summary>");
-        for span in &summary.spans {
-            inline::html_span(&span.text, span.link.as_deref(), &mut line);
-        }
+        block::html_spans(summary, &mut line);
         line.push_str("</summary>");
         writer.line(&line);
-        // Up to an empty line all is HTML.
-        writer.gap();
+        // Up to an empty line all is HTML, also before a fence.
+        writer.line("");
     }
 
     fn end_fold(&self, writer: &mut LineWriter<'_>) {
