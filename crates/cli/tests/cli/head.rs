@@ -36,7 +36,7 @@ fn a_page_is_the_same_wherever_it_comes_from_and_goes_to() {
 fn without_a_folder_for_temporary_files_the_answer_comes_last() {
     let folder = Folder::new();
     folder.write("long.jsonl", long_session());
-    for (to, answer) in [("markdown", "## Answer")] {
+    for (to, answer) in [("markdown", "## Answer"), ("html", "id=\"answer\"")] {
         let run = |temporary: &str| {
             let mut command = folder.command(&format!("--to {to} long.jsonl"));
             let output = command.env("TMPDIR", temporary).output().unwrap();

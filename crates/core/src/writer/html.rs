@@ -1,10 +1,10 @@
 //! Entries as one HTML page that needs nothing else: no request, no file beside it, no server.
 //!
 //! ```text
-//! header    what is known of the run at its start
-//! main      the activity: entries as they come, calls folded to their one line
-//!           the answer, and how the run ended      written last, shown first, by the order of CSS
-//!           the timeline
+//! header    the title, what is known of the run    written last, put first, where the text can wait for that;
+//! main      the answer, and how the run ended        else written behind the activity, and shown first by the order of CSS
+//!           the timeline, the prompts
+//!           the activity: entries as they come, calls folded to their one line
 //! script    search, filters, keys; without it everything can be read all the same
 //! ```
 //!
@@ -15,7 +15,9 @@
 //! stream is text, and passes `HtmlOut::text`.
 
 mod block;
+mod contents;
 mod folds;
+mod head;
 mod index;
 mod out;
 mod prose;
@@ -27,7 +29,7 @@ use jiff::tz::TimeZone;
 
 use crate::entry::{Block, Entry, Line};
 use crate::item::{Action, Kind};
-use crate::outline::{Answer, Nest, Node, Relation};
+use crate::outline::{Answer, DocumentHead, Nest, Node, Relation};
 use crate::theme::{self, Glyphs};
 use crate::writer::page::{self, PageOptions, UtcTime};
 use crate::writer::{Order, Wants, Writer};
@@ -35,6 +37,7 @@ use crate::writer::{Order, Wants, Writer};
 pub use self::index::IndexedPage;
 
 use self::block::HtmlBlocks;
+use self::head::KeptPage;
 use self::out::HtmlOut;
 use self::timeline::Timeline;
 
@@ -44,6 +47,9 @@ const SCRIPT: &str = include_str!("html/page.js");
 /// Their hashes, as the policy names them. A test says what they must be.
 const STYLE_HASH: &str = "sha256-ki3LobNWMx9SzzpFFCa/uek1VbisBBVrNRdid/WcAKU=";
 const SCRIPT_HASH: &str = "sha256-loTCB2YUJEHPEbAAIbVoEzHkchEkuaT5JvivTbFGwTY=";
+
+/// Failures of so many lines are unfolded.
+const OPEN_FAILURE: usize = 60;
 
 /// Writes entries as an HTML page.
 #[derive(Debug, Default)]
@@ -56,6 +62,8 @@ pub struct Html {
     timeline: Timeline,
     /// The results of the calls whose folds are open.
     inside: Vec<Option<Box<Entry>>>,
+    /// What is kept for the head.
+    kept: Option<Box<KeptPage>>,
 }
 
 impl Html {
@@ -69,6 +77,10 @@ impl Html {
             return;
         }
         let session = first.filter(|entry| entry.view.is_heading());
+        if let Some(kept) = &mut self.kept {
+            session.into_iter().for_each(|entry| kept.keep_session(entry));
+            return;
+        }
         let title = session.map(|entry| session_title(&entry.view.title));
         let title = title.as_deref().filter(|title| !title.is_empty()).unwrap_or("Agent session");
         head(title, out);
@@ -88,7 +100,16 @@ impl Html {
             self.body(&entry.view.body, out);
             out.raw(if is_long { "</details>" } else { "</div>" });
         }
-        out.raw("</header>\n<div id=\"tools\" role=\"search\" hidden></div>\n<main>\n");
+        out.raw("</header>\n");
+        Self::begin_main(out);
+        Self::begin_activity(out);
+    }
+
+    fn begin_main(out: &mut HtmlOut<'_>) {
+        out.raw("<div id=\"tools\" role=\"search\" hidden></div>\n<main>\n");
+    }
+
+    fn begin_activity(out: &mut HtmlOut<'_>) {
         out.raw(
             "<section id=\"activity\" aria-labelledby=\"h-activity\"><h2 id=\"h-activity\">Activity</h2>\n",
         );
@@ -111,6 +132,7 @@ impl Html {
     fn note(&mut self, node: &Node) {
         self.timeline.note(&node.entry);
         node.result.iter().for_each(|result| self.timeline.note(result));
+        self.kept.iter_mut().for_each(|kept| kept.note(node));
     }
 
     fn body(&self, blocks: &[Block], out: &mut HtmlOut<'_>) {
@@ -154,7 +176,12 @@ impl Html {
         let is_said = |entry: &Entry| !entry.view.body.is_empty() && !is_line(entry);
         let is_folded =
             is_said(entry) || result.is_some_and(|result| is_said(result) || is_long(&result.view.title));
-        let is_open = matches!(entry.kind, Kind::Plan | Kind::Outcome) || view.is_heading();
+        let is_failed = || {
+            let entries = || [Some(entry), result].into_iter().flatten();
+            entries().any(Entry::is_failed)
+                && entries().map(|entry| page::lines_of(&entry.view.body)).sum::<usize>() <= OPEN_FAILURE
+        };
+        let is_open = matches!(entry.kind, Kind::Plan | Kind::Outcome) || view.is_heading() || is_failed();
         out.raw(match (is_folded, is_open) {
             (true, true) => "<details open><summary>",
             (true, false) => "<details><summary>",
@@ -252,8 +279,10 @@ impl Html {
     /// Ends the activity, and writes what is shown above it.
     fn end_page(&mut self, out: &mut HtmlOut<'_>) {
         self.end_activity(out);
-        self.timeline.write(out);
-        out.raw("</main>\n<footer>Written by streamfmt</footer>\n<script>");
+        if self.kept.is_none() {
+            self.timeline.write(out);
+        }
+        out.raw("</main>\n<footer>Written by streamfmt, with times in UTC</footer>\n<script>");
         out.raw(SCRIPT);
         out.raw("</script>\n</body>\n</html>\n");
     }
@@ -266,11 +295,24 @@ impl Html {
 
     /// How the run ended, and then what it answered, on top of the page.
     fn last_answer(&mut self, answer: &Answer, out: &mut HtmlOut<'_>) {
-        let of = |kind: Kind| answer.nodes.iter().filter(move |node| node.entry.kind == kind);
+        let others = answer.nodes.iter().filter(|node| !node.is_of_answer());
+        others.for_each(|node| self.write(node, out));
+        if let Some(kept) = &mut self.kept {
+            kept.keep_answer(answer);
+            return;
+        }
         self.end_activity(out);
+        self.write_answer(answer, "", out);
+    }
+
+    /// Writes the answer, without a heading that is the title of the page.
+    fn write_answer(&self, answer: &Answer, title: &str, out: &mut HtmlOut<'_>) {
+        let of = |kind: Kind| answer.nodes.iter().filter(move |node| node.entry.kind == kind);
         out.raw("<section id=\"answer\" aria-labelledby=\"h-answer\"><h2 id=\"h-answer\">Answer</h2>\n");
         of(Kind::Outcome).for_each(|node| self.outcome(&node.entry, out));
-        for Node { entry, .. } in of(Kind::Reply) {
+        for (at, Node { entry, .. }) in of(Kind::Reply).enumerate() {
+            let below = if at == 0 { page::below_title(entry, title) } else { None };
+            let entry = below.as_ref().unwrap_or(entry);
             let anchor = page::anchor(entry.id.as_str());
             out.raw("<div class=\"e reply\" data-kind=\"reply\" tabindex=\"-1\" id=\"");
             out.raw(&anchor);
@@ -295,8 +337,18 @@ impl Html {
         out.raw("</span> <span class=\"t\">");
         block::line(out, &entry.view.title);
         out.raw("</span></p>");
-        let is_told = |block: &Block| matches!(block, Block::Lines { .. });
-        let (told, said): (Vec<Block>, Vec<Block>) = entry.view.body.iter().cloned().partition(is_told);
+        // Why it failed isn't folded.
+        let is_reason = |line: &Line| line.spans.iter().all(|span| span.role.name() == "outcome.error");
+        let (mut said, mut told) = (Vec::new(), Vec::new());
+        for block in &entry.view.body {
+            let Block::Lines { lines } = block else {
+                said.push(block.clone());
+                continue;
+            };
+            let (reasons, lines): (Vec<Line>, Vec<Line>) = lines.iter().cloned().partition(is_reason);
+            said.extend((!reasons.is_empty()).then_some(Block::Lines { lines: reasons }));
+            told.extend((!lines.is_empty()).then_some(Block::Lines { lines }));
+        }
         self.body(&said, out);
         if !told.is_empty() {
             out.raw("<details class=\"fold\"><summary>Accounts</summary>");
@@ -313,6 +365,7 @@ impl Writer for Html {
             time: true,
             figures: true,
             answer: true,
+            head: true,
             nests: true,
             notices: true,
             order: Order::Paired,
@@ -369,6 +422,16 @@ impl Writer for Html {
             page.begin_page(None, out);
             page.end_page(out);
         })
+    }
+
+    fn hold_head(&mut self) -> bool {
+        self.kept = Some(Box::default());
+        true
+    }
+
+    fn head(&mut self, head: &DocumentHead, out: &mut dyn fmt::Write) -> fmt::Result {
+        let Some(kept) = self.kept.take() else { return Ok(()) };
+        self.buffered(out, |page, out| page.write_head(&kept, head, out))
     }
 }
 
