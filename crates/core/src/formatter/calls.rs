@@ -295,6 +295,7 @@ pub(super) fn read(call: &mut CallContext<'_>) -> Option<()> {
     let range = match (start, end, lines) {
         (Some(from), Some(to), _) => format!("lines {from}–{to}"),
         (Some(from), None, _) => format!("from line {from}"),
+        (None, Some(1), _) | (None, None, Some(1)) => "first line".to_owned(),
         (None, Some(number), _) | (None, None, Some(number)) => format!("first {number} lines"),
         (None, None, None) => String::new(),
     };
@@ -617,7 +618,8 @@ pub(super) fn ask(call: &mut CallContext<'_>) -> Option<()> {
             let label = option.text_at("label").or_else(|| call.growing.map(|_| Text::default()))?;
             let mut line = Line::of("ask.option", label);
             if let Some(text) = option.text_at("description") {
-                line.push("call.detail", text);
+                line.push("muted", Text::own("–"));
+                line.push("call.note", text);
             }
             has_more |= !option.has_only(&["label", "description"]);
             items.push(ListItem { point: Point::Plain, line });

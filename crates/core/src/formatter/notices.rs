@@ -2,8 +2,8 @@
 
 use crate::entry::{Block, Line, View};
 use crate::find::find;
-use crate::formatter::standard::{ItemContext, images};
-use crate::formatter::{figures, generic, outcome};
+use crate::formatter::standard::{ItemContext, home_of, images};
+use crate::formatter::{calls, figures, generic, outcome};
 use crate::item::FactRef;
 use crate::text::Text;
 
@@ -37,6 +37,9 @@ pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
     let mut text = said.unwrap_or_else(|| context.item.untagged_text()).trimmed_end();
     if !context.full && mark != "error" && known.is_some() && TOLD.contains(&&*event) {
         text = Text::EMPTY;
+    }
+    if !context.full && &*event == "open-calls" {
+        text = open_calls(context).unwrap_or(text);
     }
     if !context.full && &*event == "damaged" {
         text = runs_counted(&text);
@@ -166,6 +169,25 @@ fn is_tag(line: &str) -> bool {
     name.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_/".contains(&byte)))
 }
 
+/// The calls that have no result by their titles, as far as they are listed and still known. Where a title is the tool's name
+/// alone, the id tells calls of one tool apart.
+fn open_calls(context: ItemContext<'_>) -> Option<Text> {
+    let ids = context.fact("calls").map(FactRef::list)?;
+    let title = |id: &FactRef<'_>| {
+        let id = id.text()?;
+        let call = context.session.call(&id.as_str().into())?;
+        let mut title = calls::view(ItemContext { item: call, ..context })?.title;
+        if title.spans.len() == 1 {
+            title.push("call.detail", id);
+        }
+        Some(title.spans.iter().map(|span| &*span.text).collect::<String>())
+    };
+    let titles: Option<Vec<String>> = ids.iter().map(title).collect();
+    let rest = context.count("count")?.saturating_sub(ids.len() as u64);
+    let more = if rest > 0 { format!("; and {} more", &*figures::count(rest)) } else { String::new() };
+    Some(Text::clean_owned(titles?.join("; ") + &more))
+}
+
 /// The text with long runs of one control character counted: `␀ × 512`.
 fn runs_counted(text: &str) -> Text {
     const LONG: usize = 8;
@@ -188,15 +210,11 @@ fn runs_counted(text: &str) -> Text {
     Text::clean_owned(out)
 }
 
-/// A folder below a home folder, as people write it. Only the usual places tell that it is one.
+/// A folder below a home folder, as people write it.
 pub(crate) fn home(path: Text) -> Text {
-    let rest = ["/home/", "/Users/"].iter().find_map(|root| path.strip_prefix(root));
-    let Some(rest) = rest else { return path };
-    match rest.split_once('/') {
-        Some((user, below)) if !user.is_empty() && !below.is_empty() => {
-            Text::clean_owned(format!("~/{below}"))
-        }
-        _ => path,
+    match home_of(&path) {
+        Some(home) => Text::clean_owned(["~", &path[home.len()..]].concat()),
+        None => path,
     }
 }
 

@@ -145,9 +145,16 @@ impl<'a> ItemContext<'a> {
         self.fact(name).and_then(FactRef::bool) == Some(true)
     }
 
-    /// A path, relative if it lies in the session's folder.
+    /// A path, relative if it lies in the session's folder, and below `~` if it lies in the same home folder as that.
     pub(super) fn path(self, path: Text) -> Text {
-        self.session.facts().relative(path)
+        let facts = self.session.facts();
+        let path = facts.relative(path);
+        let home = facts.cwd.as_deref().filter(|_| path.starts_with('/')).and_then(home_of);
+        let below = home.and_then(|home| path.strip_prefix(home)).filter(|below| below.starts_with('/'));
+        match below {
+            Some(below) => Text::clean_owned(["~", below].concat()),
+            None => path,
+        }
     }
 
     /// On a prompt: whether the call that it is inside of has said it as its input.
@@ -171,6 +178,13 @@ impl<'a> ItemContext<'a> {
         images(self, &mut body);
         (!body.is_empty()).then(|| View { mark, ..View::of(body) })
     }
+}
+
+/// The home folder that a folder lies in. Only the usual places tell that there is one.
+pub(super) fn home_of(folder: &str) -> Option<&str> {
+    let root = ["/home/", "/Users/"].into_iter().find(|root| folder.starts_with(root))?;
+    let user = folder[root.len()..].find('/').filter(|length| *length > 0)?;
+    (root.len() + user + 1 < folder.len()).then(|| &folder[..root.len() + user])
 }
 
 /// Pictures and documents that came with the item: told, not shown.

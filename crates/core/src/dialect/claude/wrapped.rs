@@ -124,11 +124,16 @@ fn add_failure(item: &mut Item) {
     let is_run = item.deed.is_none_or(|deed| deed.action() == crate::item::Action::Run);
     let code = text.strip_prefix(EXIT).and_then(|rest| rest.lines().next()?.trim().parse().ok());
     let may_be_stopped = is_in(&text, &FIND_REJECTED) || is_in(&text, &FIND_INTERRUPTED);
+    // What the program reports of a call that asks a person has tags; the rest is the person's answer.
+    let is_asking = matches!(item.deed, Some(Deed::Plan | Deed::PlanMode | Deed::Ask));
+    let is_refusal = is_asking && !text.starts_with(ERROR);
     if let Some(code) = code.filter(|_| is_run) {
         item.data.push(("exit", Fact::Int(code)));
     }
     if may_be_stopped && let (_, Some(how)) = of_failure(item, readable(item, item.clean_text())) {
         item.data.push(("stopped", Fact::Text(how.to_owned())));
+    } else if is_refusal {
+        item.data.push(("stopped", Fact::Text("rejected".to_owned())));
     }
 }
 

@@ -29,7 +29,8 @@ pub(in crate::formatter) fn run(answer: &mut ResultContext<'_>) -> Option<View> 
         answer.trouble(Text::own("interrupted"));
     }
     if let Some(id) = context.text("background") {
-        answer.note(Text::clean_owned(format!("in the background: {}", &*id)));
+        let what = if answer.was_asked_for("background") { "started as" } else { "in the background:" };
+        answer.note(Text::clean_owned(format!("{what} {}", &*id)));
     }
     if let Some(ms) = context.count("timed_out_ms") {
         answer.note(Text::clean_owned(format!("after {}", &*figures::duration(ms))));

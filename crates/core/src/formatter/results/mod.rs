@@ -115,6 +115,11 @@ impl ResultContext<'_> {
         }
     }
 
+    /// Whether a flag of its call asked for something: the call's title says so.
+    fn was_asked_for(&self, name: &str) -> bool {
+        self.call.is_some_and(|call| call.does().get(name).and_then(FactRef::bool) == Some(true))
+    }
+
     fn note(&mut self, text: impl Into<Text>) {
         self.remark("result.note", text);
     }
@@ -198,7 +203,14 @@ impl ResultContext<'_> {
                 self.trouble(by_the_user(&how));
             }
         } else if let Some(how) = stopped {
-            self.title.push("result.error", by_the_user(&how));
+            let how = by_the_user(&how);
+            // A person's reason, if it is short.
+            if generic::is_short(&text) && !text.trim().is_empty() {
+                self.title.push("result.error", [&how, ": ", text.trim()].concat());
+                text = Text::EMPTY;
+            } else {
+                self.title.push("result.error", how);
+            }
         } else if let Some(ms) = context.count("timed_out_ms") {
             self.title.push("result.error", format!("timed out after {}", &*figures::duration(ms)));
         } else if let Some(by) = context.fact("denied") {

@@ -65,6 +65,7 @@ pub(in crate::formatter) fn delegate(answer: &mut ResultContext<'_>) -> Option<V
     let is_done = matches!(state.as_deref(), None | Some("completed"));
     match state.as_deref() {
         None | Some("completed") => {}
+        Some("async_launched") if answer.was_asked_for("background") => answer.note(Text::own("started")),
         Some("async_launched") => answer.note(Text::own("started in the background")),
         Some(state) => answer.note(Text::clean(&state.replace('_', " "))),
     }
@@ -193,6 +194,10 @@ pub(in crate::formatter) fn plan_mode(answer: &mut ResultContext<'_>) -> Option<
         if context.full {
             return answer.done();
         }
+        if !context.is("approved") && !context.is_apart && answer.call.is_some() {
+            // The call said that plan mode begins.
+            return None;
+        }
         answer.note(Text::own(if context.is("approved") { "plan approved" } else { "plan mode" }));
         return answer.done();
     }
@@ -222,7 +227,7 @@ pub(in crate::formatter) fn ask(answer: &mut ResultContext<'_>) -> Option<View> 
             .with("result.note", Text::own("→"))
             .with("ask.answer", chosen.words().unwrap_or_default())
             .with("result.note", beside.unwrap_or_default());
-        items.push(ListItem { point: Point::Plain, line });
+        items.push(ListItem { point: Point::Done, line });
     }
     if items.is_empty() {
         say_text(answer);

@@ -78,7 +78,7 @@ fn calls_are_said_in_a_line_if_that_will_do() {
             ),
             (
                 r#"{"kind":"call","tool":"AskUserQuestion","input":{"questions":[{"question":"Which?","options":[{"label":"A","description":"first"},{"label":"B"}]}]}}"#,
-                "<call> AskUserQuestion\n  Which?\n  - A first\n  - B\n",
+                "<call> AskUserQuestion\n  Which?\n  - A – first\n  - B\n",
             ),
             (
                 r#"{"kind":"call","tool":"mcp__db__query","input":{"sql":"select 1\nfrom t","limit":10},"facts":{"server":"db","tool":"query"}}"#,

@@ -281,7 +281,7 @@ fn results_of_searches_the_web_and_agents() {
             ),
             (
                 r#"{"kind":"result","tool":"AskUserQuestion","text":"t","facts":{"answers":{"Which?":"A"}}}"#,
-                "\n  - Which? → A\n",
+                "\n  x Which? → A\n",
             ),
             (
                 r#"{"kind":"result","tool":"ExitPlanMode","text":"long","facts":{"plan":"p"}}"#,
