@@ -35,7 +35,12 @@ impl Role {
 
     /// How text of this role is set, whatever it looks like.
     pub fn text_layout(&self) -> TextLayout {
-        match self.name() {
+        Self::layout_of(self.name())
+    }
+
+    /// The same of a role by its name.
+    pub(crate) fn layout_of(name: &str) -> TextLayout {
+        match name {
             "call.command" => TextLayout::Command,
             "call.value" => TextLayout::Value,
             FOLDED => TextLayout::Folded,

@@ -507,7 +507,7 @@ pub(super) fn delegate(call: &mut CallContext<'_>) -> Option<()> {
 fn prompt(call: &mut CallContext<'_>) -> Option<()> {
     if call.context.whole || call.says_content() {
         let prompt = call.content("prompt");
-        call.body.extend(prompt.map(|prompt| Block::prose("prompt", prompt)));
+        call.body.extend(prompt.map(|prompt| Block::prose("prompt.task", prompt)));
     }
     Some(())
 }

@@ -92,6 +92,7 @@ fn view(context: ItemContext<'_>) -> Option<View> {
     let said = match item.kind {
         Kind::Reply => context.said("reply", None),
         Kind::Prompt if context.whole && context.is_task_of_call() => return None,
+        Kind::Prompt if item.parent.is_some() => context.said("prompt.task", Some("prompt")),
         Kind::Prompt => context.said("prompt", Some("prompt")),
         Kind::Thinking => thinking(context),
         Kind::Call => calls::view(context),

@@ -32,6 +32,8 @@ pub(super) struct Highlighter {
     /// Whether what begins a comment or a string begins with a byte.
     has_mark: [bool; 256],
     inside: OpenSyntax,
+    /// In a shell: whether the next line goes on with what the last one did to a command.
+    is_in_command: bool,
     /// In a shell: the texts that follow, by what ends them.
     heredocs: VecDeque<AwaitedHeredoc>,
 }
@@ -83,7 +85,8 @@ impl Highlighter {
         for mark in language.marks() {
             has_mark[usize::from(mark.as_bytes()[0])] = true;
         }
-        Some(Self { language, has_mark, inside: OpenSyntax::Nothing, heredocs: VecDeque::new() })
+        let inside = OpenSyntax::Nothing;
+        Some(Self { language, has_mark, inside, is_in_command: false, heredocs: VecDeque::new() })
     }
 
     /// The parts of the next line; `None` if the line is to stay plain.
@@ -102,7 +105,8 @@ impl Highlighter {
         let heredocs = &mut self.heredocs;
         let (language, has_mark) = (self.language, &self.has_mark);
         let parts = Vec::with_capacity(PARTS);
-        let mut reader = LineHighlighter { line, language, has_mark, at: 0, parts, command: true, heredocs };
+        let command = !self.is_in_command;
+        let mut reader = LineHighlighter { line, language, has_mark, at: 0, parts, command, heredocs };
         if self.language.family == LanguageFamily::Changes {
             reader.change();
         } else {
@@ -110,6 +114,7 @@ impl Highlighter {
                 self.inside = reader.next(self.inside);
             }
         }
+        self.is_in_command = line.ends_with('\\') && !reader.command;
         if let OpenSyntax::Text(Quote { long: false, .. }) = self.inside {
             self.inside = OpenSyntax::Nothing;
         }
@@ -192,7 +197,8 @@ impl<'l> LineHighlighter<'l, '_> {
             '0'..='9' => self.take(number_length(rest), Some("syntax.number")),
             '$' if self.language.family == LanguageFamily::Shell => self.variable(),
             '-' if self.language.family == LanguageFamily::Shell && self.is_after_blank() => {
-                let length = rest.find(|ch: char| ch.is_whitespace() || ch == '=').unwrap_or(rest.len());
+                let is_end = |ch: char| ch.is_whitespace() || "=;|&()<>".contains(ch);
+                let length = rest.find(is_end).unwrap_or(rest.len());
                 self.take(length, Some("syntax.attribute"));
             }
             '@' | '#'
@@ -202,6 +208,8 @@ impl<'l> LineHighlighter<'l, '_> {
             }
             '<' if self.language.family == LanguageFamily::Shell => self.redirection(),
             _ if is_word(Some(first)) => self.word(),
+            // `&>` and `>&` say where output goes.
+            '&' if rest[1..].starts_with('>') || self.line[..self.at].ends_with('>') => self.take(1, None),
             '|' | ';' | '&' | '(' | '{' | '`' => {
                 self.command = true;
                 self.take(1, None);
@@ -485,6 +493,8 @@ mod tests {
                 "A=1 cargo test -q | wc -l # n",
                 "A:variable|1:number|cargo:function|-q:attribute|wc:function|-l:attribute|# n:comment",
             ),
+            ("sh", "a --stat; b -x&& c &> d >&e", "a:function|--stat:attribute|b:function|-x:attribute|c:function"),
+            ("sh", "a b \\\nc d |\\\ne\nf", "a:function|e:function|f:function"),
             ("sh", "curl http://x.y/#z \"$A\" $B", "curl:function|\"$A\":string|$B:variable"),
             (
                 "sh",

@@ -11,6 +11,12 @@ use crate::formatter::figures;
 use crate::theme::{Glyphs, Style};
 use crate::writer::{commonmark, highlight};
 
+/// Columns that the further rows of a line of code are set in.
+const CODE_HANG: usize = 2;
+
+/// The language of commands.
+const SHELL: &str = "sh";
+
 /// Whether a block writes anything.
 pub(super) fn says_something(block: &Block) -> bool {
     match block {
@@ -123,7 +129,7 @@ impl TerminalBlocks<'_, '_> {
 
     fn prose(&mut self, text: &str, role: &str) {
         if self.writer.look().layout.bare {
-            return self.writer.verbatim(text, role);
+            return self.writer.verbatim(text, role, 0);
         }
         // Blank lines around a text are not part of it: the layout has its own.
         let start = text.len() - text.trim_start_matches(['\n', ' ', '\t']).len();
@@ -143,7 +149,7 @@ impl TerminalBlocks<'_, '_> {
         if self.writer.look().markdown && commonmark::is_sane(text) {
             prose::write(self, text, role);
         } else {
-            self.writer.verbatim(text, role);
+            self.writer.verbatim(text, role, 0);
         }
     }
 
@@ -166,7 +172,7 @@ impl TerminalBlocks<'_, '_> {
             _ => None,
         };
         if numbers.is_none() && colours.is_none() {
-            self.writer.verbatim(text, role);
+            self.writer.verbatim(text, role, CODE_HANG);
         } else {
             let base = look.style(role);
             let mut rest = Some(text);
@@ -174,7 +180,7 @@ impl TerminalBlocks<'_, '_> {
                 let (line, behind) = first_line(text);
                 let pieces = coloured(look, line, colours.as_mut(), role, base);
                 let level = numbers.as_mut().map(|numbers| numbers.next(self.writer));
-                self.writer.line(&pieces, 0);
+                self.writer.line(&pieces, CODE_HANG);
                 if let Some(level) = level {
                     self.writer.dedent(level);
                 }
@@ -279,12 +285,24 @@ pub(super) fn coloured<'a>(
     match colours.and_then(|colours| colours.line(line)) {
         Some(parts) => {
             let style = |role| look.exact_style(role).unwrap_or_default().over(base);
+            let is_command = Role::layout_of(role) == TextLayout::Command;
+            let role_of = |part: Option<&'static str>| if is_command { role_in_command(part) } else { part };
             parts
                 .into_iter()
-                .map(|(text, role)| StyledText { text, style: role.map_or(base, style), ..plain })
+                .map(|(text, part)| StyledText { text, style: role_of(part).map_or(base, style), ..plain })
                 .collect()
         }
         None => vec![plain],
+    }
+}
+
+/// What the words of a command are: the programs that it runs and its strings; the rest is plain.
+fn role_in_command(syntax: Option<&'static str>) -> Option<&'static str> {
+    match syntax? {
+        "syntax.function" => Some("call.command.program"),
+        "syntax.string" => Some("call.command.string"),
+        "syntax.comment" => syntax,
+        _ => None,
     }
 }
 
@@ -322,7 +340,10 @@ pub(super) fn pieces<'a>(
         let leads_to = targets.get(at).and_then(|target| target.as_deref());
         let piece = look.piece(span.role.name(), &span.text);
         let piece = StyledText { link: leads_to, is_spelled: span.is_spelled, ..piece };
-        if look.layout.is_ascii() && !span.is_spelled && is_ours(span) {
+        if look.is_ansi() && !span.is_spelled && span.role.text_layout() == TextLayout::Command {
+            let mut colours = highlight::lines(SHELL, piece.text);
+            pieces.extend(coloured(look, piece.text, colours.as_mut(), piece.role, piece.style));
+        } else if look.layout.is_ascii() && !span.is_spelled && is_ours(span) {
             push_in_ascii(piece, &mut pieces);
         } else {
             pieces.push(piece);

@@ -330,8 +330,9 @@ impl<'p> RowWriter<'p> {
         self.end_row();
     }
 
-    /// Writes text as it is, a row for each of its lines. The way of most bytes.
-    pub(super) fn verbatim(&mut self, text: &str, role: &str) {
+    /// Writes text as it is, a line for each of its lines; further rows of one stand `hang` columns further in. The way of most
+    /// bytes.
+    pub(super) fn verbatim(&mut self, text: &str, role: &str, hang: usize) {
         if self.is_plain() {
             return self.plain(text);
         }
@@ -339,7 +340,7 @@ impl<'p> RowWriter<'p> {
         let mut rest = Some(text);
         while let Some(text) = rest {
             let (line, behind) = first_line(text);
-            self.line(&[StyledText { text: line, role, style, ..StyledText::blank(0) }], 0);
+            self.line(&[StyledText { text: line, role, style, ..StyledText::blank(0) }], hang);
             rest = behind;
         }
     }
