@@ -171,7 +171,8 @@ fn is_ci() -> bool {
 /// How differences look on standard output.
 fn style(form: streamfmt::golden::diff::DiffForm, bless: String) -> ReportStyle {
     let looks = terminal::looks(&LookOptions::default());
-    ReportStyle { form, has_color: looks.color.is_some(), width: looks.width.unwrap_or_default(), bless }
+    let (has_color, width) = (looks.color.is_some(), looks.width.unwrap_or_default());
+    ReportStyle { form, has_color, width, bless, is_whole: false }
 }
 
 /// Standard output as something to format to. It remembers whether that failed.
@@ -227,7 +228,7 @@ fn list(wanted: &CellArgs) -> Result<u8, u8> {
     let code = match (suite.problems.0.is_empty(), suite.cells.is_empty()) {
         (false, _) => USAGE,
         (true, true) => {
-            tell("no case was found");
+            tell("no cases found");
             NOTHING_RAN
         }
         (true, false) => OK,
@@ -240,7 +241,7 @@ impl CleanArgs {
         let suite = find(&self.paths);
         tell_problems(&suite.problems);
         if !suite.problems.0.is_empty() {
-            tell("nothing is removed while a set-up is wrong");
+            tell("not removing anything while there are set-up errors");
             return Err(USAGE);
         }
         let mut page = StdoutPage::new();
@@ -255,7 +256,7 @@ impl CleanArgs {
             let what = if self.dry_run { "would remove" } else { "removed" };
             let _ = fmt::Write::write_fmt(&mut page, format_args!("{what} {name}\n"));
         }
-        let _ = fmt::Write::write_fmt(&mut page, format_args!("{} left over\n", suite.orphans.len()));
+        let _ = fmt::Write::write_fmt(&mut page, format_args!("{} unused\n", suite.orphans.len()));
         page.end(OK)
     }
 }

@@ -30,6 +30,7 @@ mod recent;
 pub mod redact;
 mod report;
 pub mod session;
+pub mod syntax_errors;
 pub mod text;
 pub mod theme;
 pub mod writer;

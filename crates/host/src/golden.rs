@@ -45,6 +45,7 @@ mod faults;
 mod harness;
 mod live;
 mod marked;
+mod places;
 mod run;
 mod witness;
 

@@ -28,7 +28,7 @@ fn the_reference_and_the_types_are_fresh() {
         }
         assert!(
             fs::read_to_string(&path).unwrap_or_default() == text,
-            "docs/{name} isn't what the table says; if that is right: \
+            "docs/{name} isn't what the table says; to accept: \
              STREAMFMT_BLESS=1 cargo test -p streamfmt --test reference"
         );
     }

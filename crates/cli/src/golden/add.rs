@@ -56,10 +56,10 @@ impl AddArgs {
         let input = one_line(&added.input.display().to_string());
         let _ = writeln!(page, "wrote {input}: {} {lines}", added.lines);
         for (what, count) in &added.taken {
-            let _ = writeln!(page, "took out {count} × {what}");
+            let _ = writeln!(page, "masked {count} × {what}");
         }
         let folder = word(&root.join(&self.name).display().to_string());
-        let _ = writeln!(page, "look at it, then: streamfmt golden bless {folder}");
+        let _ = writeln!(page, "check the input, then run: streamfmt golden bless {folder}");
         page.end(OK)
     }
 }

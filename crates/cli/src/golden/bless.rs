@@ -28,7 +28,7 @@ pub(super) struct BlessArgs {
 impl BlessArgs {
     pub(super) fn run(&self) -> Result<u8, u8> {
         if is_ci() && !self.force && !self.dry_run {
-            tell("CI is set: nothing is accepted that nobody has read (--force does it all the same)");
+            tell("refusing to bless in CI: review the output first, or use --force");
             return Err(USAGE);
         }
         let suite = self.wanted.suite();

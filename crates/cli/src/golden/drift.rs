@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use streamfmt::Engine;
-use streamfmt::golden::drift::{Baseline, Drift as Finder, DriftFound, What, dialect_of};
+use streamfmt::golden::drift::{Baseline, Drift as Finder, DriftFound, DriftGroup, What, dialect_of};
 use streamfmt::json::pretty;
 
 use super::{NOTHING_RAN, StdoutPage};
@@ -65,7 +65,7 @@ impl DriftArgs {
                 return Err(USAGE);
             }
             if finder.events == before {
-                tell(&format!("{}: no line of it is an event of an agent that is known", path.display()));
+                tell(&format!("{}: no line is an event of a known agent", path.display()));
             }
         }
         // What a plugin failed at counts as told without it.
@@ -90,7 +90,7 @@ impl DriftArgs {
         let _ = if self.json {
             tell_json(&news, known, finder.lines, &mut page)
         } else {
-            tell_people(&news, known, finder.lines, baseline.is_some(), &mut page)
+            tell_people(&finder, &news, known, baseline.is_some(), &mut page)
         };
         page.end(if baseline.is_some() && !news.is_empty() { NEWS } else { OK })
     }
@@ -99,8 +99,9 @@ impl DriftArgs {
     fn read_baseline(&self) -> Result<Option<Baseline>, String> {
         let Some(path) = self.baseline.as_deref().filter(|_| !self.write_baseline) else { return Ok(None) };
         let name = path.display();
-        let text = fs::read_to_string(path)
-            .map_err(|error| format!("can't read {name}: {} (--write-baseline makes it)", reason(&error)))?;
+        let text = fs::read_to_string(path).map_err(|error| {
+            format!("can't read {name}: {} (create it with --write-baseline)", reason(&error))
+        })?;
         Baseline::parse(&name.to_string(), &text).map(Some).map_err(|wrong| wrong.to_string())
     }
 
@@ -127,39 +128,66 @@ fn beginning(path: &Path) -> Vec<u8> {
 }
 
 fn tell_people(
+    finder: &Finder,
     news: &[&DriftFound],
     known: usize,
-    lines: u64,
     has_baseline: bool,
     page: &mut StdoutPage,
 ) -> std::fmt::Result {
+    let folder = common_folder(news);
     for (what, heading) in [
-        (What::Type, "types of lines that are not known or not shown"),
-        (What::Subtype, "subtypes that are not known or not shown"),
+        (What::Type, "line types that are unknown or not shown"),
+        (What::Subtype, "subtypes that are unknown or not shown"),
         (What::Block, "blocks that are not shown"),
         (What::Tool, "tools without a formatter of their own"),
-        (What::Field, "fields that are not known or not shown"),
+        (What::Field, "fields that are unknown or not shown"),
     ] {
-        let found: Vec<_> = news.iter().filter(|one| one.what == what).collect();
+        let found: Vec<&DriftFound> = news.iter().filter(|one| one.what == what).copied().collect();
         if found.is_empty() {
             continue;
         }
         writeln!(page, "{heading}:")?;
-        for DriftFound { name, count, file, line, .. } in found {
-            writeln!(page, "  {count:>6} × {}  {}:{line}", one_line(name), one_line(file))?;
+        for DriftGroup { name, found } in finder.grouped(&found) {
+            let Some(first) = found.first() else { continue };
+            let file = first.file.strip_prefix(&folder).unwrap_or(&first.file);
+            write!(page, "  {:>6} × {}", first.count, one_line(&name))?;
+            if let Some(sample) = &first.sample {
+                let own = match first.name.strip_prefix(name.trim_end_matches('*')) {
+                    Some(own) if found.len() > 1 => format!("  {} fields, {own}", found.len()),
+                    _ => String::new(),
+                };
+                write!(page, "{} = {}", one_line(&own), one_line(sample))?;
+            }
+            writeln!(page, "  {}:{}", one_line(file), first.line)?;
         }
     }
     let what = if has_baseline { "new" } else { "not shown" };
-    let s = if lines == 1 { "" } else { "s" };
-    write!(page, "{lines} line{s} read, {} {what}", news.len())?;
+    let s = if finder.lines == 1 { "" } else { "s" };
+    write!(page, "{} line{s} read, {} {what}", finder.lines, news.len())?;
     if has_baseline { writeln!(page, ", {known} known") } else { writeln!(page) }
+}
+
+/// The folder that all of these were found in, with the separator at its end; empty if they are all in one file.
+fn common_folder(found: &[&DriftFound]) -> String {
+    let mut files = found.iter().map(|one| one.file.as_str());
+    let first = files.next().unwrap_or_default();
+    let common = files.fold(first, |common, file| {
+        let alike = common.char_indices().zip(file.chars()).find(|((_, a), b)| a != b);
+        &common[..alike.map_or(common.len().min(file.len()), |((at, _), _)| at)]
+    });
+    common.rfind(['/', std::path::MAIN_SEPARATOR]).map_or(String::new(), |end| common[..=end].to_owned())
 }
 
 fn tell_json(news: &[&DriftFound], known: usize, lines: u64, page: &mut StdoutPage) -> std::fmt::Result {
     let found: Vec<_> = news
         .iter()
-        .map(|DriftFound { what, name, count, file, line }| {
-            json!({ "what": what.name(), "name": name, "count": count, "file": file, "line": line })
+        .map(|DriftFound { what, name, count, file, line, sample }| {
+            let mut one =
+                json!({ "what": what.name(), "name": name, "count": count, "file": file, "line": line });
+            if let Some(sample) = sample {
+                one["sample"] = sample.as_str().into();
+            }
+            one
         })
         .collect();
     let told = json!({ "schema": SCHEMA, "lines": lines, "known": known, "found": found });

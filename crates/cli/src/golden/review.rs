@@ -5,11 +5,12 @@
 
 mod keys;
 
+use std::env;
 use std::fmt::Write;
 use std::io::{self, IsTerminal};
 
 use streamfmt::golden::diff::DiffForm;
-use streamfmt::golden::report::{ReportKind, ReportStyle};
+use streamfmt::golden::report::{ReportKind, ReportStyle, is_cut};
 use streamfmt::golden::{Cell, CheckReport, CheckSummary, Checker, Outcome, State};
 
 use self::keys::Keys;
@@ -20,7 +21,10 @@ use crate::message::{OK, OUTPUT, USAGE, one_line, tell, tell_problems};
 const LEFT: u8 = 1;
 
 const HELP: &str =
-    "  a accept   r reject   s skip   A, R, S the same for all the rest   d other diff   q quit";
+    "  a accept   r reject   s skip   A, R, S same for all remaining   d other diff style   q quit";
+
+/// The key that shows what is left out; `a` does so, too, before it accepts.
+const MORE: &str = "   m show all (needed before a)";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ReviewArgs {
@@ -81,13 +85,13 @@ impl ReviewArgs {
         }
         tell_problems(&suite.problems);
         if suite.cells.is_empty() {
-            tell("no case was found");
+            tell("no cases found");
             return Err(if suite.problems.0.is_empty() { NOTHING_RAN } else { USAGE });
         }
         let tally = ask_all(&open, style)?;
         let mut page = StdoutPage::new();
         for name in &tally.rejected {
-            let _ = writeln!(page, "rejected, to be mended: {name}");
+            let _ = writeln!(page, "rejected: {name}");
         }
         let Tally { accepted, rejected, left } = &tally;
         let _ = writeln!(page, "{accepted} accepted, {} rejected, {left} left", rejected.len());
@@ -105,11 +109,13 @@ impl ReviewArgs {
 /// Asks about each difference until all are decided, or the user has had enough.
 fn ask_all(open: &[(&Cell, Outcome)], mut style: ReportStyle) -> Result<Tally, u8> {
     let mut keys = Keys::open().map_err(|error| {
-        tell(&format!("can't ask on the terminal: {error}"));
+        tell(&format!("can't read keys from the terminal: {error}"));
         OUTPUT
     })?;
     let mut tally = Tally { left: open.len(), ..Tally::default() };
     let mut rest: Option<Decision> = None;
+    // What became of the case before: each begins on a cleared screen, so it is shown on top.
+    let mut before = String::new();
     for (index, (cell, outcome)) in open.iter().enumerate() {
         let name = one_line(&cell.name);
         let refusal = outcome.refusal(&cell.case.choices.expect);
@@ -117,21 +123,25 @@ fn ask_all(open: &[(&Cell, Outcome)], mut style: ReportStyle) -> Result<Tally, u
             decision
         } else {
             let place = (index, open.len());
-            let answer = ask(&mut keys, &mut style, place, (cell, outcome), refusal.as_deref());
-            let Some((decision, is_for_rest)) = answer else { return Ok(tally) };
+            let head = format!("{}{before}── {} of {} ──\n", fresh_screen(), place.0 + 1, place.1);
+            before.clear();
+            let Some((decision, is_for_rest)) =
+                ask(&mut keys, &mut style, &head, (cell, outcome), refusal.as_deref())
+            else {
+                return Ok(tally);
+            };
             rest = is_for_rest.then_some(decision);
             decision
         };
-        let mut page = StdoutPage::new();
         match decision {
             Decision::Accept => match cell.bless(outcome) {
                 Ok(()) => {
-                    let _ = writeln!(page, "accepted {name}");
+                    let _ = writeln!(before, "accepted {name}");
                     tally.accepted += 1;
                     tally.left -= 1;
                 }
                 Err(reason) => {
-                    let _ = writeln!(page, "not accepted {name}: {}", one_line(&reason));
+                    let _ = writeln!(before, "not accepted {name}: {}", one_line(&reason));
                 }
             },
             Decision::Reject => {
@@ -140,31 +150,44 @@ fn ask_all(open: &[(&Cell, Outcome)], mut style: ReportStyle) -> Result<Tally, u
             }
             Decision::Skip => {}
         }
-        page.end(OK)?;
+        if rest.is_some() || index + 1 == open.len() {
+            let mut page = StdoutPage::new();
+            let _ = page.write_str(&std::mem::take(&mut before));
+            page.end(OK)?;
+        }
     }
     Ok(tally)
+}
+
+/// What clears the screen, where the terminal can do that.
+fn fresh_screen() -> &'static str {
+    let can_clear = env::var("TERM").is_ok_and(|name| !["", "dumb"].contains(&name.as_str()));
+    if can_clear { "\u{1b}[H\u{1b}[2J" } else { "\n" }
 }
 
 /// Shows a difference and waits for a decision, which may be one for all the rest. Nothing: the user quits.
 fn ask(
     keys: &mut Keys,
     style: &mut ReportStyle,
-    (index, all): (usize, usize),
+    head: &str,
     (cell, outcome): (&Cell, &Outcome),
     refusal: Option<&str>,
 ) -> Option<(Decision, bool)> {
+    let expect = &cell.case.choices.expect;
     let mut is_fresh = true;
+    // Nothing is accepted that was not shown.
+    let mut is_whole = !is_cut(outcome);
     loop {
         let mut page = StdoutPage::new();
         if std::mem::take(&mut is_fresh) {
-            let _ = writeln!(page, "\n── {} of {all} ──", index + 1);
+            let _ = page.write_str(head);
             // The command that accepts it is a key here.
-            let shown = ReportStyle { bless: String::new(), ..style.clone() };
+            let shown = ReportStyle { bless: String::new(), is_whole, ..style.clone() };
             let _ = CheckReport::new(ReportKind::Human, shown).cell(cell, outcome, &mut page);
-            if let Some(reason) = refusal {
+            if let Some(reason) = refusal.filter(|_| outcome.suspicion(expect).is_none()) {
                 let _ = writeln!(page, "  can't be accepted: {}", one_line(reason));
             }
-            let _ = writeln!(page, "{HELP}");
+            let _ = writeln!(page, "{HELP}{}", if is_whole { "" } else { MORE });
         }
         let _ = write!(page, "> ");
         page.end(OK).ok()?;
@@ -173,8 +196,9 @@ fn ask(
         let _ = writeln!(page, "{}", key.map_or("quit".to_owned(), |key| one_line(&key.to_string())));
         match key {
             Some('a') if refusal.is_some() => {
-                let _ = writeln!(page, "  it can't be accepted; r rejects it, s leaves it");
+                let _ = writeln!(page, "  this case can't be accepted: press r to reject it or s to skip it");
             }
+            Some('a' | 'm') if !is_whole => (is_whole, is_fresh) = (true, true),
             Some('a') => return Some((Decision::Accept, false)),
             Some('r') => return Some((Decision::Reject, false)),
             Some('s') => return Some((Decision::Skip, false)),

@@ -48,7 +48,7 @@ fn a_difference_is_1_and_shows_its_words() {
     folder.write("cases/one/expected/default.text.txt", "  reply numero 0.\n");
     let told = "different one/default.text\n  cases/one/expected/default.text.txt\n  @@ line 1 → 1 @@\n  \
                 -  reply [-numero-] 0.\n  +  reply {+number+} 0.\n  \
-                if that is right: streamfmt golden bless cases --case one/default.text\n\n1 different\n1 passed, 1 failed\n";
+                to accept: streamfmt golden bless cases --case one/default.text\n\n1 different\n1 passed, 1 failed\n";
     assert_eq!(folder.run("golden check cases").expect(1, "").stdout, told);
     let unified = folder.run("golden check cases --diff unified").expect(1, "").stdout;
     assert!(unified.contains("  @@ -1,1 +1,1 @@\n  -  reply numero 0.\n  +  reply number 0.\n"), "{unified}");
@@ -72,20 +72,27 @@ fn a_wrong_set_up_is_2_and_the_others_are_tried_all_the_same() {
     put(&folder, "cases/typo/case.toml", "tilte = \"x\"\n");
     put(&folder, "cases/no-profile/input.ndjson", &reply(1));
     put(&folder, "cases/no-profile/case.toml", "profiles = [\"defualt\"]\n");
+    put(&folder, "cases/unclosed/input.ndjson", &reply(1));
+    put(
+        &folder,
+        "cases/unclosed/case.toml",
+        "title = \"x\"\nprofiles = [\"default\", \"full\"\nwriters = []\n",
+    );
     put(&folder, "cases/broken/input.ndjson", &reply(1));
     fs::create_dir_all(folder.path("cases/broken/expected/default.text.txt")).unwrap();
     let outcome = folder.run("golden check cases").expect(2, "");
     for told in [
-        "cases/no-input/input.ndjson: it can't be read",
-        "cases/typo/case.toml:1:1: there is no key \"tilte\" (did you mean \"title\"?)",
+        "cases/no-input/input.ndjson: can't read the input",
+        "cases/typo/case.toml:1:1: unknown key \"tilte\" (did you mean \"title\"?)",
         "wrong no-profile/defualt.text",
-        "there is no profile \"defualt\" (did you mean \"default\"?)",
-        "cases/broken/expected/default.text.txt: what is expected can't be read",
-        "4 with a wrong set-up",
+        "cases/no-profile/case.toml:1:13: there is no profile \"defualt\" (did you mean \"default\"?)",
+        "cases/unclosed/case.toml:3:1: unclosed array, expected `]`",
+        "cases/broken/expected/default.text.txt: can't read the expected output",
+        "5 with a set-up error",
     ] {
         assert!(outcome.stdout.contains(told), "{told} is not in\n{}", outcome.stdout);
     }
-    assert_eq!(last_line(&outcome), "1 passed, 4 failed");
+    assert_eq!(last_line(&outcome), "1 passed, 5 failed");
     folder.run("golden check nowhere").expect(2, "");
     assert_eq!(folder.run("golden check cases --diff sideways").code, Some(2));
 }
@@ -107,15 +114,15 @@ fn a_plugin_that_fails_although_the_output_is_equal_is_3() {
     folder.run("golden bless").expect(0, "");
     folder.write("init.lua", FAILING);
     let outcome = folder.run("golden check").expect(3, "");
-    assert!(outcome.stdout.contains("a plugin failed one/default.text"), "{}", outcome.stdout);
-    assert!(outcome.stdout.contains("\n  init.lua:1: "), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("plugin failed one/default.text"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("\n  plugin failed: init.lua:1: "), "{}", outcome.stdout);
     assert_eq!(last_line(&outcome), "0 passed, 1 failed");
     let outcome = folder.run("golden check --allow-plugin-errors").expect(0, "");
     assert_eq!(last_line(&outcome), "1 passed, 0 failed");
     // What failed isn't accepted, unless the case is about it.
     folder.write("tests/one/expected/default.text.txt", "something else\n");
     let refused = folder.run("golden bless").expect(2, "").stdout;
-    assert!(refused.starts_with("refused one/default.text: a plugin failed: "), "{refused}");
+    assert!(refused.starts_with("refused one/default.text: plugin failed: "), "{refused}");
     folder.write("tests/one/case.toml", "expect = { exit = 0, warnings = 1 }\n");
     folder.run("golden bless").expect(0, "");
     folder.run("golden check").expect(0, "");
@@ -124,18 +131,18 @@ fn a_plugin_that_fails_although_the_output_is_equal_is_3() {
     folder.run("golden check").expect(0, "");
     folder.write("init.lua", LOUD);
     let outcome = folder.run("golden check").expect(1, "").stdout;
-    assert!(outcome.contains("broken law: 0 warnings of plugins, not 1"), "{outcome}");
-    assert!(outcome.contains("it would exit with 0 (--fail --strict-plugins), not 3"), "{outcome}");
+    assert!(outcome.contains("broken law: 0 plugin warnings instead of 1"), "{outcome}");
+    assert!(outcome.contains("exit code 0 instead of 3 (--fail --strict-plugins)"), "{outcome}");
 }
 
 #[test]
 fn a_plugin_that_fails_where_nothing_is_expected_is_new_even_if_it_may_fail() {
     let folder = plugin(FAILING);
     let told = folder.run("golden check --allow-plugin-errors").expect(4, "").stdout;
-    assert!(told.contains("new one/default.text\n  init.lua:1: "), "{told}");
+    assert!(told.contains("new one/default.text\n  plugin failed: init.lua:1: "), "{told}");
     assert!(told.ends_with("1 new\n0 passed, 1 failed\n"), "{told}");
     let told = folder.run("golden check --report tap").expect(4, "").stdout;
-    assert!(told.contains("message: \"new: a plugin failed: init.lua:1: "), "{told}");
+    assert!(told.contains("message: \"new: plugin failed: init.lua:1: "), "{told}");
 }
 
 #[test]
@@ -145,7 +152,7 @@ fn a_plugin_without_tests_is_told_how_to_get_one() {
     put(&folder, "my plugin/init.lua", LOUD);
     folder.write("session.ndjson", reply(1));
     let told = folder.run("golden check").expect(2, "").stdout;
-    let command = told.split("this makes the first: streamfmt ").nth(1).unwrap().lines().next().unwrap();
+    let command = told.split("add one: streamfmt ").nth(1).unwrap().lines().next().unwrap();
     assert_eq!(command, "golden add NAME --from FILE --root './my plugin/tests'");
     let add = folder
         .command("golden add one --from session.ndjson --root")
@@ -178,7 +185,7 @@ fn nothing_tried_is_5() {
     let outcome = folder.run("golden check cases --case nothing*").expect(5, "");
     assert_eq!(
         outcome.stdout,
-        "no case was tried (golden list shows those that are there, golden add makes one)\n0 passed, 0 failed\n"
+        "no cases were run (golden list shows all cases, golden add creates one)\n0 passed, 0 failed\n"
     );
     folder.write("cases/one/case.toml", "skip = \"until the format is settled\"\n");
     let outcome = folder.run("golden check cases").expect(5, "");
@@ -191,12 +198,12 @@ fn left_over_files_fail_when_strict_and_in_ci_until_they_are_cleaned_away() {
     let folder = cases(&["one"], &[]);
     put(&folder, "cases/one/expected/full.text.txt", "old\n");
     let told = folder.run("golden check cases").expect(0, "").stdout;
-    assert!(told.starts_with("left over cases/one/expected/full.text.txt: "), "{told}");
+    assert!(told.starts_with("unused cases/one/expected/full.text.txt: "), "{told}");
     folder.run("golden check cases --strict").expect(1, "");
     let in_ci: Outcome = folder.command("golden check cases").env("CI", "true").output().unwrap().into();
     assert_eq!((in_ci.code, last_line(&in_ci)), (Some(1), "1 passed, 1 failed"));
     let told = folder.run("golden clean cases --dry-run").expect(0, "").stdout;
-    assert_eq!(told, "would remove cases/one/expected/full.text.txt\n1 left over\n");
+    assert_eq!(told, "would remove cases/one/expected/full.text.txt\n1 unused\n");
     folder.run("golden clean cases").expect(0, "");
     folder.run("golden check cases --strict").expect(0, "");
 }
@@ -206,14 +213,13 @@ fn nothing_is_accepted_in_ci_over_a_conflict_or_of_an_input_that_is_no_stream() 
     let folder = cases(&[], &["one"]);
     let in_ci =
         |arguments: &str| -> Outcome { folder.command(arguments).env("CI", "1").output().unwrap().into() };
-    let told =
-        "streamfmt: CI is set: nothing is accepted that nobody has read (--force does it all the same)\n";
+    let told = "streamfmt: refusing to bless in CI: review the output first, or use --force\n";
     in_ci("golden bless cases").expect(2, told);
     in_ci("golden bless cases --force").expect(0, "");
     let conflict = "<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n";
     folder.write("cases/one/expected/default.text.txt", conflict);
     let told = folder.run("golden bless cases").expect(2, "").stdout;
-    assert!(told.contains("default.text.txt:1: there is a conflict to be resolved first"), "{told}");
+    assert!(told.contains("default.text.txt:1: unresolved merge conflict"), "{told}");
     assert_eq!(folder.read("cases/one/expected/default.text.txt"), conflict);
     folder.write("cases/one/input.ndjson", "{\"type\":\"assis");
     folder.write("cases/one/expected/default.text.txt", "");
@@ -230,7 +236,7 @@ fn nothing_is_written_outside_of_the_case() {
     fs::create_dir_all(folder.path("elsewhere")).unwrap();
     std::os::unix::fs::symlink(folder.path("elsewhere"), folder.path("cases/one/expected")).unwrap();
     let told = folder.run("golden bless cases").expect(2, "").stdout;
-    assert!(told.contains("that is outside of the case's folder"), "{told}");
+    assert!(told.contains("outside the case folder"), "{told}");
     assert_eq!(fs::read_dir(folder.path("elsewhere")).unwrap().count(), 0);
 }
 
@@ -345,7 +351,7 @@ fn the_tap_report_can_be_parsed() {
         (true, "later/default.text", true),
         (false, "wrong/default.txet", false),
         (false, "cases/missing/input.ndjson", false),
-        (true, "cases/deep/good/expected/old.text.txt is left over", false),
+        (true, "cases/deep/good/expected/old.text.txt is unused", false),
     ];
     assert_eq!(told, expected);
     assert!(points[0].yaml.iter().any(|line| line.contains("␛[2J <b>&␀")), "{:?}", points[0].yaml);
@@ -460,8 +466,8 @@ fn the_choices_of_a_folder_and_of_a_case_all_count() {
     folder
         .write("tests/golden/long/case.toml", "writers = [\"text\"]\nexpect = { exit = 1, warnings = 1 }\n");
     let told = folder.run("golden check --case long").expect(1, "").stdout;
-    assert!(told.contains("broken law: 0 warnings of plugins, not 1"), "{told}");
-    assert!(told.contains("broken law: it would exit with 0 (--fail), not 1"), "{told}");
+    assert!(told.contains("broken law: 0 plugin warnings instead of 1"), "{told}");
+    assert!(told.contains("broken law: exit code 0 instead of 1 (--fail)"), "{told}");
     folder.write("tests/golden/long/case.toml", "skip = true\n");
     assert_eq!(last_line(&folder.run("golden check").expect(0, "")), "1 passed, 0 failed, 8 skipped");
     // Who says no time gets none, so that a report of the same is the same.
@@ -471,7 +477,9 @@ fn the_choices_of_a_folder_and_of_a_case_all_count() {
     folder.write("tests/golden/golden.toml", "[env]\nnow = \"yesterday\"\n");
     let told = folder.run("golden check").expect(2, "").stdout;
     assert!(
-        told.contains("golden.toml:2:7: \"yesterday\" is no time with its zone (as in 2026-01-01T00:00:00Z)")
+        told.contains(
+            "golden.toml:2:7: \"yesterday\" is not a time with an offset (like 2026-01-01T00:00:00Z)"
+        )
     );
 }
 
@@ -486,7 +494,7 @@ fn names_that_are_hostile_forge_no_line_and_can_be_accepted() {
     let told = outcome.expect(4, "").stdout;
     assert!(told.contains("new new␊line/default.text\n") && !told.contains('\u{1b}'), "{told}");
     let commands: Vec<&str> =
-        told.lines().filter_map(|line| line.trim().strip_prefix("if that is right: ")).collect();
+        told.lines().filter_map(|line| line.trim().strip_prefix("to accept: ")).collect();
     assert_eq!(commands.len(), names.len(), "{told}");
     for command in commands {
         let command = command.replacen("streamfmt", env!("CARGO_BIN_EXE_streamfmt"), 1);
@@ -530,7 +538,7 @@ fn each_call_of_a_plugin_can_be_made_to_fail() {
     folder.run("golden check").expect(0, "");
     let told = folder.run("golden check --fault-inject").expect(1, "").stdout;
     assert!(
-        told.contains("broken law: when call 1 of a plugin fails, m-2/0 changes, not only m-1/0"),
+        told.contains("broken law: when plugin call 1 fails, m-2/0 changes too, not only m-1/0"),
         "{told}"
     );
 }
@@ -546,7 +554,7 @@ fn steps_of_a_plugin_are_counted_and_capped() {
     assert!((100..200).contains(&steps), "{steps}");
     folder.write("tests/one/case.toml", "fuel = 99\n");
     let told = folder.run("golden check").expect(1, "").stdout;
-    assert!(told.contains(&format!("loud took {steps} steps, more than its fuel of 99")), "{told}");
+    assert!(told.contains(&format!("loud took {steps} steps, more than its limit of 99 (fuel)")), "{told}");
 }
 
 #[test]
@@ -577,7 +585,7 @@ fn a_live_case_shows_each_state() {
     assert_eq!(folder.read("cases/grows/expected/default.text.txt"), expected);
     put(&folder, "cases/grows/input.ndjson", "{}\n@wait soon\n");
     let told = folder.run("golden check cases").expect(2, "").stdout;
-    assert!(told.contains("input.ndjson: line 2: \"soon\" is no time"), "{told}");
+    assert!(told.contains("input.ndjson: line 2: \"soon\" is not a duration"), "{told}");
 }
 
 #[test]
@@ -591,7 +599,7 @@ fn the_input_is_set_and_the_output_redacted() {
     assert_eq!(folder.read("cases/one/expected/default.text.txt"), "  at <time>\n");
     put(&folder, "cases/golden.toml", "[[redact]]\nregex = '('\nwith = \"\"\n");
     let told = folder.run("golden check cases").expect(2, "").stdout;
-    assert!(told.contains("cases/golden.toml:1:1: the regex can't be read: "), "{told}");
+    assert!(told.contains("cases/golden.toml:1:1: invalid regex: "), "{told}");
 }
 
 #[test]
@@ -618,15 +626,15 @@ fn a_case_is_made_of_a_recording_without_what_is_nobodys_business() {
     assert_eq!(piped.expect(0, "").stdout.lines().next(), Some("wrote cases/piped/input.ndjson: 1 line"));
     assert_eq!(folder.read("cases/piped/input.ndjson"), reply(3));
     let again = folder.run("golden add talk/secret --from session.ndjson --root cases");
-    assert_eq!(again.stderr, "streamfmt: cases/talk/secret: there is one of this name already\n");
+    assert_eq!(again.stderr, "streamfmt: cases/talk/secret: already exists\n");
     for (arguments, told) in [
-        ("golden add ../x --from session.ndjson", "is no name for a case"),
+        ("golden add ../x --from session.ndjson", "is not a valid case name"),
         ("golden add x --from none.ndjson", "can't read none.ndjson: no such file or directory"),
         (
             "golden add talk/secret/deeper --from session.ndjson --root cases",
-            "cases/talk/secret: there is a case here",
+            "cases/talk/secret: this is a case",
         ),
-        ("golden add x --from session.ndjson --events 9..", "there is no such line"),
+        ("golden add x --from session.ndjson --events 9..", "no such line"),
         ("golden add x --from session.ndjson --events 3..1", "line numbers from 1"),
     ] {
         let outcome = folder.run(arguments);
@@ -644,7 +652,7 @@ fn cases_are_listed_and_found_by_name_tag_profile_and_writer() {
     assert_eq!(folder.run("golden list cases --tag slow").expect(0, "").stdout.lines().count(), 4);
     assert_eq!(folder.run("golden list cases --case two").expect(0, "").stdout.lines().count(), 4);
     assert_eq!(folder.run("golden list cases/b/two").expect(0, "").stdout.lines().count(), 4);
-    folder.run("golden list cases --case none").expect(5, "streamfmt: no case was found\n");
+    folder.run("golden list cases --case none").expect(5, "streamfmt: no cases found\n");
 }
 
 #[test]
@@ -693,11 +701,68 @@ fn in_terminal(folder: &Folder, arguments: &str, keys: &[&str]) -> String {
     terminal.written().replace('\r', "")
 }
 
+#[cfg(unix)]
+#[test]
+fn review_shows_the_whole_of_a_case_before_it_is_accepted_on_a_cleared_screen() {
+    let folder = cases(&["one"], &[]);
+    let lines = |word: &str| (0..90).map(|number| format!("{word} {number}\n")).collect::<String>();
+    folder.write("cases/one/expected/default.text.txt", lines("old"));
+    let told = in_terminal(&folder, "golden review cases", &["a", "a"]);
+    let (first, whole) = told.split_once("\n> a\n").unwrap();
+    assert!(
+        first.contains("more lines") && first.contains("m show all") && !first.contains("old 89"),
+        "{told}"
+    );
+    assert!(whole.contains("old 89") && !whole.contains("m show all"), "{told}");
+    assert!(whole.contains("1 accepted, 0 rejected, 0 left"), "{told}");
+    folder.write("cases/one/expected/default.text.txt", "old\n");
+    let mut terminal = Terminal::start(&folder, "golden review cases", &[("TERM", "xterm")], "");
+    terminal.screen.until(|seen| seen.ends_with(b"\n> "));
+    terminal.hit("s");
+    terminal.until_end();
+    assert!(terminal.written().contains("\u{1b}[H\u{1b}[2J── 1 of 1 ──"), "{}", terminal.written());
+}
+
+#[test]
+fn what_is_hardly_ever_meant_is_not_offered_for_acceptance() {
+    let folder = cases(&[], &["fresh"]);
+    for (input, told, key) in [
+        ("{\"type\":\"assist\n", "the input has 1 damaged record", "damage"),
+        ("", "the output is empty", "empty"),
+    ] {
+        folder.write("cases/fresh/input.ndjson", input);
+        folder.write("cases/fresh/case.toml", "");
+        let told = format!("can't be accepted: {told}; if that is intended, set expect.{key} = true\n");
+        let outcome = folder.run("golden check cases").expect(4, "");
+        assert!(outcome.stdout.contains(&told) && !outcome.stdout.contains("to accept:"), "{outcome:?}");
+        folder.run("golden bless cases").expect(2, "");
+        folder.write("cases/fresh/case.toml", format!("expect = {{ {key} = true }}"));
+        folder.run("golden bless cases").expect(0, "");
+        fs::remove_dir_all(folder.path("cases/fresh/expected")).unwrap();
+    }
+}
+
+#[test]
+fn drift_puts_a_new_subtree_into_one_line_and_shortens_paths() {
+    let folder = Folder::new();
+    put(&folder, "runs/old/a.ndjson", &reply(1));
+    let new =
+        reply(2).replace("\"session_id\"", "\"stats\":{\"killed\":{\"user\":3},\"done\":1},\"session_id\"");
+    put(&folder, "runs/new/b.ndjson", &new);
+    folder.run("golden drift runs/old/a.ndjson --baseline drift.json --write-baseline").expect(0, "");
+    let told = folder.run("golden drift runs/old/a.ndjson runs/new/b.ndjson").expect(0, "").stdout;
+    assert!(told.contains("1 × assistant.stats.*  2 fields, "), "{told}");
+    assert!(told.contains("  new/b.ndjson:1\n") && !told.contains("runs/"), "{told}");
+    let told = folder.run("golden drift runs/new/b.ndjson --baseline drift.json").expect(1, "").stdout;
+    let line = "1 × assistant.stats.*  2 fields, done = 1  runs/new/b.ndjson:1\n";
+    assert!(told.contains(line) || told.contains(&line.replace("runs/new/", "")), "{told}");
+}
+
 #[test]
 fn drift_tells_what_is_new_against_a_baseline() {
     let folder = Folder::with(&[("old.ndjson", &reply(1))]);
     let told = folder.run("golden drift old.ndjson").expect(0, "").stdout;
-    assert!(told.contains("1 × assistant.uuid  old.ndjson:1\n"), "{told}");
+    assert!(told.contains("1 × assistant.uuid = "), "{told}");
     assert!(!told.contains("content[text].text"), "{told}");
     folder.run("golden drift old.ndjson --baseline drift.json --write-baseline").expect(0, "");
     let told = folder.run("golden drift old.ndjson --baseline drift.json").expect(0, "").stdout;
@@ -709,9 +774,11 @@ fn drift_tells_what_is_new_against_a_baseline() {
         format!("{}{new}{call}\n{{\"type\":\"whatever\",\"session_id\":\"s-1\"}}\n", reply(1)),
     );
     let told = folder.run("golden drift old.ndjson new.ndjson --baseline drift.json").expect(1, "").stdout;
-    for line in
-        ["1 × whatever  new.ndjson:4\n", "1 × Teleport  new.ndjson:3\n", "1 × assistant.mood  new.ndjson:2\n"]
-    {
+    for line in [
+        "1 × whatever  new.ndjson:4\n",
+        "1 × Teleport  new.ndjson:3\n",
+        "1 × assistant.mood = \"fine\"  new.ndjson:2\n",
+    ] {
         assert!(told.contains(line), "{line} is not in\n{told}");
     }
     let told = folder.run("golden drift new.ndjson --baseline drift.json --json").expect(1, "").stdout;
@@ -749,25 +816,25 @@ fn drift_tells_what_is_new_against_a_baseline() {
          parse = function(line) return sf.item.reply { text = line.say } end })\n",
     );
     let told = folder.run("golden drift acme.ndjson --plugin acme.lua").expect(0, "").stdout;
-    assert!(told.contains("1 × *.mood  acme.ndjson:1\n") && !told.contains("*.say"), "{told}");
+    assert!(told.contains("1 × *.mood = \"fine\"  acme.ndjson:1\n") && !told.contains("*.say"), "{told}");
     folder
         .run("golden drift none.ndjson")
         .expect(2, "streamfmt: can't read none.ndjson: no such file or directory\n");
     let told = folder.run("golden drift old.ndjson --baseline none.json");
-    assert!(told.code == Some(2) && told.stderr.contains("--write-baseline makes it"), "{told:?}");
+    assert!(told.code == Some(2) && told.stderr.contains("create it with --write-baseline"), "{told:?}");
     for (baseline, told) in [
-        ("{\"schema\":1,\n\"known\":[", "broken.json:2:9: it is no baseline of drift"),
-        ("{\"schema\":2,\"known\":[]}", "broken.json: its schema is not 1"),
-        ("{\"schema\":1}", "broken.json: it has no list \"known\""),
+        ("{\"schema\":1,\n\"known\":[", "broken.json:2:9: not a drift baseline"),
+        ("{\"schema\":2,\"known\":[]}", "broken.json: the schema is not 1"),
+        ("{\"schema\":1}", "broken.json: the list \"known\" is missing"),
     ] {
         folder.write("broken.json", baseline);
         let outcome = folder.run("golden drift old.ndjson --baseline broken.json");
         assert_eq!(outcome.code, Some(2));
-        assert_eq!(outcome.stderr, format!("streamfmt: {told}; write it anew with --write-baseline\n"));
+        assert_eq!(outcome.stderr, format!("streamfmt: {told}; recreate it with --write-baseline\n"));
     }
     // What is no recording is never fine by accident.
     folder.write("notes.txt", "no\nevents\n");
-    let complaint = "streamfmt: notes.txt: no line of it is an event of an agent that is known\n";
+    let complaint = "streamfmt: notes.txt: no line is an event of a known agent\n";
     folder.run("golden drift notes.txt").expect(5, complaint);
     folder.run("golden drift notes.txt old.ndjson").expect(0, complaint);
 }

@@ -10,6 +10,7 @@ use unicode_width::UnicodeWidthStr;
 use super::color::Color;
 use super::{Appearance, ByName, Glyphs, Style, ThemeProblem, ThemeSource, glyph};
 use crate::nearest::nearest;
+use crate::syntax_errors::SyntaxErrors;
 use crate::text;
 
 /// Further problems are not told: nobody reads more at once.
@@ -150,11 +151,11 @@ type KeyValue<'a> = (&'a Spanned<Cow<'a, str>>, &'a Spanned<DeValue<'a>>);
 impl<'a> ThemeFile<'a> {
     /// Reads TOML. A syntax error costs its line.
     pub(super) fn read(source: &'a ThemeSource, problems: &mut Vec<ThemeProblem>) -> Self {
-        let (table, errors) = DeTable::parse_recoverable(&source.text);
-        for error in errors.into_iter().take(TOLD) {
-            problems.push(ThemeProblem::at(source, error.span().unwrap_or(0..0), error.message()));
+        let (table, found) = SyntaxErrors::parse(&source.text);
+        for (span, message) in found.errors.into_iter().take(TOLD) {
+            problems.push(ThemeProblem::at(source, span, message));
         }
-        Self { source, table: table.into_inner() }
+        Self { source, table }
     }
 
     /// Tells what is wrong at a place of this file.

@@ -31,7 +31,7 @@ impl FromStr for LineRange {
 
     /// Reads `10..20`, both included; either may be left out, and `7` is that line alone.
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "line numbers from 1 are wanted, as in 10..20".to_owned();
+        let wrong = || "expected line numbers from 1, as in 10..20".to_owned();
         let number = |text: &str, without: u64| match text.trim() {
             "" => Ok(without),
             text => text.parse().ok().filter(|number| *number > 0).ok_or_else(wrong),
@@ -68,15 +68,15 @@ pub fn add(
 ) -> Result<NewCase, String> {
     let is_plain = |part: Component<'_>| matches!(part, Component::Normal(part) if !part.to_string_lossy().starts_with('.'));
     if name.is_empty() || name.chars().any(char::is_control) || !Path::new(name).components().all(is_plain) {
-        return Err(format!("\"{name}\" is no name for a case (as in claude/a-failed-command)"));
+        return Err(format!("\"{name}\" is not a valid case name (use one like claude/a-failed-command)"));
     }
     let folder = root.join(name);
     if folder.exists() {
-        return Err(format!("{}: there is one of this name already", folder.display()));
+        return Err(format!("{}: already exists", folder.display()));
     }
     let inside = folder.ancestors().skip(1).find(|above| is_case(above));
     if let Some(case) = inside {
-        return Err(format!("{}: there is a case here, which can't hold another one", case.display()));
+        return Err(format!("{}: this is a case; a case can't contain another", case.display()));
     }
     let told = |path: &dyn Display| {
         let path = path.to_string();
@@ -107,13 +107,13 @@ pub fn add(
         count += 1;
         if kept.len() > LARGEST {
             return Err(format!(
-                "{from}: that is more than {} MiB; take fewer lines with --events",
+                "{from}: the selected lines exceed {} MiB; select fewer with --events",
                 LARGEST >> 20
             ));
         }
     }
     if count == 0 {
-        return Err(format!("{from}: there is no such line"));
+        return Err(format!("{from}: no such line"));
     }
     fs::create_dir_all(&folder).map_err(told(&folder.display()))?;
     let input = folder.join("input.ndjson");

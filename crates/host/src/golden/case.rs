@@ -73,7 +73,7 @@ impl Cell {
             if let Some(old) = kept(file)?
                 && let Some(line) = conflict(&old)
             {
-                return Err(format!("{}:{line}: there is a conflict to be resolved first", file.display()));
+                return Err(format!("{}:{line}: unresolved merge conflict", file.display()));
             }
         }
         fs::create_dir_all(self.file.parent().unwrap_or(&self.file)).map_err(told)?;
@@ -101,7 +101,7 @@ impl Cell {
         if is_inside && !is_link {
             return Ok(());
         }
-        Err(format!("{}: that is outside of the case's folder", file.display()))
+        Err(format!("{}: outside the case folder", file.display()))
     }
 }
 
@@ -112,7 +112,7 @@ fn kept(path: &Path) -> Result<Option<String>, String> {
         Err(FileError::Missing) => Ok(None),
         Err(error) => {
             let path = path.display();
-            Err(format!("{path}: what is expected can't be read ({error}); delete it and accept it anew"))
+            Err(format!("{path}: can't read the expected output ({error}); delete it and bless again"))
         }
     }
 }

@@ -14,6 +14,7 @@ use super::laws::{self, Chunks};
 use super::outcome::{Outcome, State};
 use super::run::{CaseRun, visible};
 use super::suite::Suite;
+use crate::problem::Problem;
 
 /// More threads than this bring nothing on any machine.
 const MOST_THREADS: usize = 256;
@@ -119,10 +120,10 @@ impl Checker {
         let case = &cell.case;
         let engine = match self.engines.get(&choices.formatting, &case.path, &cell.profile, &cell.writer) {
             Ok(engine) => engine,
-            Err(problems) => return Outcome::wrong(problems),
+            Err(problems) => return located(&problems, cell),
         };
         if matches!(cell.case.input, CaseInput::Live(_)) && cell.writer == "items" {
-            let told = "items are written when they are whole; a live case wants text, ansi, roles or json";
+            let told = "a live case needs the writer text, ansi, roles or json; items are only written when complete";
             return Outcome::wrong([told.to_owned()]);
         }
         let (expected, expected_told) = match (cell.expected(), cell.expected_told()) {
@@ -134,7 +135,7 @@ impl Checker {
         if cell.writer == "roles" {
             match self.engines.get(&choices.formatting, &case.path, &cell.profile, "text") {
                 Ok(plain) => broken.extend(laws::broken_unmarked(&plain, &case.input, &run, self.chunks)),
-                Err(problems) => return Outcome::wrong(problems),
+                Err(problems) => return located(&problems, cell),
             }
         }
         broken.extend(unexpected(choices, &run));
@@ -193,6 +194,11 @@ impl Checker {
     }
 }
 
+/// What becomes of a cell whose set-up has these problems.
+fn located(problems: &[Problem], cell: &Cell) -> Outcome {
+    Outcome::wrong(problems.iter().map(|problem| cell.case.choices.places.locate(problem, cell)))
+}
+
 /// What is otherwise than expected beside the text.
 fn unexpected(choices: &CaseChoices, run: &CaseRun) -> Vec<String> {
     let mut wrong = Vec::new();
@@ -200,7 +206,7 @@ fn unexpected(choices: &CaseChoices, run: &CaseRun) -> Vec<String> {
         && expected != run.warnings
     {
         wrong.push(format!(
-            "{} warnings of plugins, not {expected}: {}",
+            "{} plugin warnings instead of {expected}: {}",
             run.warnings,
             run.failures.join("; ")
         ));
@@ -210,12 +216,12 @@ fn unexpected(choices: &CaseChoices, run: &CaseRun) -> Vec<String> {
         let code = if is_strict && run.warnings > 0 { 3 } else { usize::from(run.report.failed) };
         let how = if is_strict { "--fail --strict-plugins" } else { "--fail" };
         if code != expected {
-            wrong.push(format!("it would exit with {code} ({how}), not {expected}"));
+            wrong.push(format!("exit code {code} instead of {expected} ({how})"));
         }
     }
     for (plugin, steps) in &run.fuel {
         if let Some(most) = choices.fuel.filter(|most| steps > most) {
-            wrong.push(format!("{plugin} took {steps} steps, more than its fuel of {most}"));
+            wrong.push(format!("{plugin} took {steps} steps, more than its limit of {most} (fuel)"));
         }
     }
     wrong

@@ -1,15 +1,18 @@
 //! What a case is formatted with: what `golden.toml` says, and over it `case.toml`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use regex::Regex;
+use streamfmt_core::syntax_errors::SyntaxErrors;
 use streamfmt_core::theme::ColorDepth;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeValue;
 
 use super::input::Patch;
+use super::places::ChoicePlaces;
 use crate::files::{FileError, read_plain_text};
 use crate::problem::{Problem, Problems, suggestion};
 use crate::settings::is_path;
@@ -46,6 +49,8 @@ pub struct CaseChoices {
     pub fuel: Option<u64>,
     /// The time that reports of it carry. No output depends on it, nor on the clock.
     pub now: Option<Timestamp>,
+    /// Where all of this was chosen.
+    pub places: ChoicePlaces,
 }
 
 /// How a case is formatted, beside its profile and writer: cases that agree in it share an engine.
@@ -88,6 +93,8 @@ pub struct Expect {
     pub warnings: Option<usize>,
     /// Whether lines of the input are damaged, or no event, on purpose.
     pub damage: bool,
+    /// Whether the output is empty on purpose.
+    pub empty: bool,
 }
 
 /// Text that is different in every run, or nobody's business, and what stands in its place.
@@ -123,6 +130,7 @@ impl Default for CaseChoices {
             expect: Expect::default(),
             fuel: None,
             now: None,
+            places: ChoicePlaces::default(),
         }
     }
 }
@@ -151,29 +159,29 @@ impl CaseChoices {
     pub(super) fn with(&self, path: &Path, problems: &mut Problems) -> Self {
         let mut choices = self.clone();
         let file = path.display().to_string();
-        let source = match read_plain_text(path, LARGEST) {
-            Ok(source) => source,
+        let source: Arc<str> = match read_plain_text(path, LARGEST) {
+            Ok(source) => source.into(),
             Err(FileError::Missing) => return choices,
             Err(error) => {
                 problems.0.push(Problem::of(file, error.to_string()));
                 return choices;
             }
         };
-        let (table, errors) = DeTable::parse_recoverable(&source);
-        for error in errors {
-            let span = error.span().unwrap_or(0..0);
-            problems.0.push(Problem::at(&file, &source, span, error.message().replace('\n', ", ")));
+        let (table, syntax) = SyntaxErrors::parse(&source);
+        for (span, message) in &syntax.errors {
+            problems.0.push(Problem::at(&file, &source, span.clone(), message.as_str()));
         }
-        let says = |key: &str| table.get_ref().contains_key(key);
+        let says = |key: &str| table.contains_key(key);
         if says("profiles") || says("writers") {
             // They are as good as the pairs of a file below.
             choices.matrix.clear();
+            choices.places.forget("matrix");
         }
         let folder = path.parent().unwrap_or(Path::new(""));
         let mut found: Vec<Problem> = Vec::new();
-        let mut tables = vec![(String::new(), table.get_ref())];
+        let mut tables = vec![(String::new(), &table)];
         while let Some((group, table)) = tables.pop() {
-            for (key, value) in table {
+            for (key, value) in table.iter().filter(|(_, it)| !syntax.spoil(it.get_ref(), &it.span())) {
                 let name = format!("{group}{}", key.get_ref());
                 let inner = format!("{name}.");
                 let problem = match value.get_ref() {
@@ -181,15 +189,16 @@ impl CaseChoices {
                         tables.push((inner, table));
                         continue;
                     }
-                    _ if let Some((_, set)) = KEYS.iter().find(|(known, _)| *known == name) => {
+                    _ if let Some((known, set)) = KEYS.iter().find(|(known, _)| *known == name) => {
+                        choices.places.note(known, &file, &source, value);
                         set(&mut choices, value, folder).err().map(|wanted| (value.span(), wanted))
                     }
                     _ if let Some(keys) = keys_in(&inner) => {
-                        Some((value.span(), format!("a table is wanted, with {keys}")))
+                        Some((value.span(), format!("expected a table with {keys}")))
                     }
                     _ => {
                         let hint = suggestion(&name, KEYS.iter().map(|(known, _)| *known));
-                        Some((key.span(), format!("there is no key \"{name}\" {hint}")))
+                        Some((key.span(), format!("unknown key \"{name}\" {hint}")))
                     }
                 };
                 found.extend(problem.map(|(span, message)| Problem::at(&file, &source, span, message)));
@@ -233,9 +242,9 @@ const KEYS: &[(&str, Set)] = &[
     ("writers", |c, value, _| list(value).map(|list| c.writers = list)),
     ("matrix", |c, value, folder| {
         let pair = |pair: &String| {
-            let (profile, writer) = pair.rsplit_once('.').ok_or_else(|| {
-                format!("\"{pair}\" is no pair of a profile and a writer (as in default.text)")
-            })?;
+            let (profile, writer) = pair
+                .rsplit_once('.')
+                .ok_or_else(|| format!("\"{pair}\" is not PROFILE.WRITER (as in default.text)"))?;
             Ok((located(profile, folder), writer.to_owned()))
         };
         c.matrix = list(value)?.iter().map(pair).collect::<Result<_, String>>()?;
@@ -252,6 +261,7 @@ const KEYS: &[(&str, Set)] = &[
     ("expect.exit", |c, value, _| number(value).map(|code| c.expect.exit = Some(code))),
     ("expect.warnings", |c, value, _| number(value).map(|count| c.expect.warnings = Some(count))),
     ("expect.damage", |c, value, _| flag(value).map(|on| c.expect.damage = on)),
+    ("expect.empty", |c, value, _| flag(value).map(|on| c.expect.empty = on)),
     ("args.from", |c, value, _| text(value).map(|name| c.formatting.from = Some(name))),
     ("args.width", |c, value, _| number(value).map(|width| c.formatting.width = Some(width))),
     ("args.theme", |c, value, _| text(value).map(|name| c.formatting.theme = Some(name))),
@@ -278,29 +288,29 @@ fn located(profile: &str, folder: &Path) -> String {
 
 fn text(value: &Spanned<DeValue<'_>>) -> Result<String, String> {
     let text = value.get_ref().as_str().map(str::to_owned);
-    text.ok_or_else(|| "a string is wanted".to_owned())
+    text.ok_or_else(|| "expected a string".to_owned())
 }
 
 fn list(value: &Spanned<DeValue<'_>>) -> Result<Vec<String>, String> {
-    let wanted = || "a list of strings is wanted".to_owned();
+    let wanted = || "expected a list of strings".to_owned();
     let DeValue::Array(values) = value.get_ref() else { return Err(wanted()) };
     values.iter().map(|value| text(value).map_err(|_| wanted())).collect()
 }
 
 fn number(value: &Spanned<DeValue<'_>>) -> Result<usize, String> {
-    let DeValue::Integer(number) = value.get_ref() else { return Err("a number is wanted".to_owned()) };
-    usize::from_str_radix(number.as_str(), number.radix()).map_err(|_| "a number from 0 is wanted".to_owned())
+    let DeValue::Integer(number) = value.get_ref() else { return Err("expected a number".to_owned()) };
+    usize::from_str_radix(number.as_str(), number.radix()).map_err(|_| "expected a number ≥ 0".to_owned())
 }
 
 fn flag(value: &Spanned<DeValue<'_>>) -> Result<bool, String> {
-    value.get_ref().as_bool().ok_or_else(|| "true or false is wanted".to_owned())
+    value.get_ref().as_bool().ok_or_else(|| "expected true or false".to_owned())
 }
 
 fn skip(value: &Spanned<DeValue<'_>>) -> Result<Option<String>, String> {
     match value.get_ref() {
         DeValue::Boolean(on) => Ok(on.then(String::new)),
         DeValue::String(reason) => Ok(Some(reason.to_string())),
-        _ => Err("a reason or true is wanted".to_owned()),
+        _ => Err("expected a reason or true".to_owned()),
     }
 }
 
@@ -313,14 +323,16 @@ fn color(value: &Spanned<DeValue<'_>>) -> Result<ColorDepth, String> {
         "truecolor" => Ok(ColorDepth::TrueColor),
         "256" => Ok(ColorDepth::Ansi256),
         "16" => Ok(ColorDepth::Ansi16),
-        _ => Err("truecolor, 256 or 16 is wanted".to_owned()),
+        _ => Err("expected truecolor, 256 or 16".to_owned()),
     }
 }
 
 fn zone(value: &Spanned<DeValue<'_>>) -> Result<TimeZone, String> {
     match text(value)?.as_str() {
         "UTC" => Ok(TimeZone::UTC),
-        posix => TimeZone::posix(posix).map_err(|_| "UTC or a POSIX zone (CET-1) is wanted".to_owned()),
+        posix => {
+            TimeZone::posix(posix).map_err(|_| "expected UTC or a POSIX time zone like CET-1".to_owned())
+        }
     }
 }
 
@@ -333,7 +345,7 @@ fn time(value: &Spanned<DeValue<'_>>) -> Result<Timestamp, String> {
     let whole: Option<toml::value::Datetime> = text.parse().ok();
     let whole = whole.filter(|time| time.date.is_some() && time.offset.is_some());
     let time = whole.and_then(|time| time.to_string().parse().ok());
-    time.ok_or_else(|| format!("\"{text}\" is no time with its zone (as in 2026-01-01T00:00:00Z)"))
+    time.ok_or_else(|| format!("\"{text}\" is not a time with an offset (like 2026-01-01T00:00:00Z)"))
 }
 
 /// The rows of an array of tables that have these two keys.
@@ -342,7 +354,7 @@ fn rows<T>(
     names: [&str; 2],
     row: fn(&str, &DeValue<'_>) -> Result<T, String>,
 ) -> Result<Vec<T>, String> {
-    let wanted = || format!("tables with {} and {} are wanted", names[0], names[1]);
+    let wanted = || format!("expected tables with {} and {}", names[0], names[1]);
     let DeValue::Array(values) = value.get_ref() else { return Err(wanted()) };
     let read = |value: &Spanned<DeValue<'_>>| {
         let table = value.get_ref().as_table().filter(|table| table.len() == 2).ok_or_else(wanted)?;
@@ -353,7 +365,7 @@ fn rows<T>(
         row(first, second)
     };
     // They have one place together.
-    let numbered = |(index, value)| read(value).map_err(|wrong| format!("number {}: {wrong}", index + 1));
+    let numbered = |(index, value)| read(value).map_err(|wrong| format!("entry {}: {wrong}", index + 1));
     match &values[..] {
         [one] => Ok(vec![read(one)?]),
         several => several.iter().enumerate().map(numbered).collect(),
@@ -365,17 +377,17 @@ fn patch(pointer: &str, value: &DeValue<'_>) -> Result<Patch, String> {
         DeValue::String(text) => serde_json::Value::from(text.as_ref()),
         DeValue::Boolean(truth) => serde_json::Value::from(*truth),
         DeValue::Integer(number) => number.as_str().parse::<i64>().map_err(|error| error.to_string())?.into(),
-        _ => return Err("the value of [[set]] is a string, a whole number, true or false".to_owned()),
+        _ => return Err("the value of [[set]] must be a string, an integer, true or false".to_owned()),
     };
     Patch::new(pointer, value.to_string())
 }
 
 fn redaction(pattern: &str, with: &DeValue<'_>) -> Result<CaseRedaction, String> {
-    let with = with.as_str().ok_or("with is a string")?.to_owned();
+    let with = with.as_str().ok_or("with must be a string")?.to_owned();
     let pattern = Regex::new(pattern).map_err(|error| {
         let message = error.to_string();
         let reason = message.lines().last().unwrap_or_default().trim();
-        format!("the regex can't be read: {}", reason.strip_prefix("error: ").unwrap_or(reason))
+        format!("invalid regex: {}", reason.strip_prefix("error: ").unwrap_or(reason))
     })?;
     Ok(CaseRedaction { pattern, with })
 }

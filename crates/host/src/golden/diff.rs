@@ -68,15 +68,29 @@ pub enum Side {
 }
 
 impl Diff {
-    /// The differences of two texts.
+    /// The differences of two texts, at the first few places.
     pub fn of(old: &str, new: &str) -> Self {
+        Self::limited(old, new, MOST_HUNKS, MOST_LINES)
+    }
+
+    /// All differences of two texts.
+    pub fn whole(old: &str, new: &str) -> Self {
+        Self::limited(old, new, usize::MAX, usize::MAX)
+    }
+
+    /// Whether there are differences that it doesn't show.
+    pub fn is_cut(&self) -> bool {
+        self.more > 0 || self.hunks.iter().any(|hunk| hunk.more > 0)
+    }
+
+    fn limited(old: &str, new: &str, most_hunks: usize, most_lines: usize) -> Self {
         // A lone carriage return ends no line.
         let [old, new] = [old, new].map(|text| text.split_inclusive('\n').collect::<Vec<_>>());
         let diff = TextDiff::from_slices(&old, &new);
         let groups = diff.grouped_ops(CONTEXT);
         let mut hunks = Vec::new();
         let mut end = 0;
-        for group in groups.iter().take(MOST_HUNKS) {
+        for group in groups.iter().take(most_hunks) {
             let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
             let mut lines: Vec<ComparedLine> = group
                 .iter()
@@ -96,8 +110,8 @@ impl Diff {
                     )
                 })
                 .collect();
-            let more = lines.len().saturating_sub(MOST_LINES);
-            lines.truncate(MOST_LINES);
+            let more = lines.len().saturating_sub(most_lines);
+            lines.truncate(most_lines);
             hunks.push(DiffHunk {
                 old: first.old_range().start + 1,
                 new: first.new_range().start + 1,
@@ -107,7 +121,7 @@ impl Diff {
             });
             end = last.old_range().end;
         }
-        Self { hunks, more: groups.len().saturating_sub(MOST_HUNKS) }
+        Self { hunks, more: groups.len().saturating_sub(most_hunks) }
     }
 }
 

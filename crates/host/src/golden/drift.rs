@@ -9,6 +9,7 @@
 //! ```
 
 mod baseline;
+mod groups;
 mod parts;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -21,6 +22,7 @@ use streamfmt_core::json::Record;
 use streamfmt_core::pipeline::{Output, Pipeline};
 
 pub use baseline::Baseline;
+pub use groups::DriftGroup;
 pub use parts::What;
 use parts::parts;
 
@@ -36,6 +38,8 @@ const AROUND: usize = 256 << 10;
 const MOST_BYTES: u64 = 64 << 20;
 /// A longer line is not tried in parts.
 const LONGEST: usize = 1 << 20;
+/// Bytes of a sample.
+pub const LONGEST_SAMPLE: usize = 60;
 /// A part that is shown nowhere in so many lines counts as one that is not shown.
 const TRIES: u8 = 4;
 /// Different names that are told.
@@ -54,6 +58,8 @@ pub struct DriftFound {
     pub file: String,
     /// The line there, from 1.
     pub line: u64,
+    /// The value that a field has there, as JSON and at most [`LONGEST_SAMPLE`] bytes of it.
+    pub sample: Option<String>,
 }
 
 /// What is known of a part by now.
@@ -64,6 +70,7 @@ struct Known {
     tries: u8,
     count: u64,
     first: (usize, u64),
+    sample: Option<String>,
 }
 
 /// Looks for what no formatter shows, in any number of recordings.
@@ -134,6 +141,7 @@ impl Drift {
                 count: known.count,
                 file: self.files[known.first.0].clone(),
                 line: known.first.1,
+                sample: known.sample.clone(),
             })
             .collect();
         // A type that isn't shown has no field that is: the type says it all.
@@ -212,6 +220,9 @@ impl Drift {
             let key = (part.what, part.name.clone());
             let first = (self.files.len() - 1, *number);
             let Some(known) = known(&mut self.known, key, first) else { continue };
+            if part.what == What::Field && known.sample.is_none() {
+                known.sample = Some(part.sample(record.text(), LONGEST_SAMPLE));
+            }
             // What the dialect didn't know is counted where it said so.
             known.count += u64::from(!known.is_unknown);
             if known.is_shown || known.is_unknown || is_hidden {
@@ -239,7 +250,7 @@ fn known(
     if all.len() >= MOST_NAMES && !all.contains_key(&key) {
         return None;
     }
-    let fresh = || Known { is_shown: false, is_unknown: false, tries: 0, count: 0, first };
+    let fresh = || Known { is_shown: false, is_unknown: false, tries: 0, count: 0, first, sample: None };
     Some(all.entry(key).or_insert_with(fresh))
 }
 

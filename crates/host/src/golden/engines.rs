@@ -36,7 +36,7 @@ struct Wanted {
 }
 
 /// An engine, or what is wrong with its set-up, once the first who asked has made it.
-type EngineSlot = Arc<OnceLock<Result<Arc<Engine>, Vec<String>>>>;
+type EngineSlot = Arc<OnceLock<Result<Arc<Engine>, Vec<Problem>>>>;
 
 impl Engines {
     /// The engine of a profile and a writer for a case at `place`; else what is wrong with its set-up.
@@ -46,7 +46,7 @@ impl Engines {
         place: &Path,
         profile: &str,
         writer: &str,
-    ) -> Result<Arc<Engine>, Vec<String>> {
+    ) -> Result<Arc<Engine>, Vec<Problem>> {
         let is_own = !is_path(profile) && BUILT_IN.iter().all(|(name, _)| *name != profile);
         let wanted = Wanted {
             profile: profile.to_owned(),
@@ -69,7 +69,7 @@ impl Engines {
         slot
     }
 
-    fn make(&self, wanted: &Wanted) -> Result<Engine, Vec<String>> {
+    fn make(&self, wanted: &Wanted) -> Result<Engine, Vec<Problem>> {
         let Wanted { profile, writer, formatting, settings } = wanted;
         let is_ansi = writer == "ansi";
         let looks = Looks {
@@ -100,7 +100,7 @@ impl Engines {
         for path in &formatting.plugins {
             match self.pack(path) {
                 Ok(pack) => packs.push(pack),
-                Err(wrong) => problems.push(format!("plugin {}: {wrong}", path.display())),
+                Err(wrong) => problems.push(Problem::of(format!("--plugin {}", path.display()), wrong)),
             }
         }
         if let Some(settings) = settings.as_ref().filter(|_| !is_known(profile, &packs)) {
@@ -111,12 +111,7 @@ impl Engines {
             Ok(engine) if problems.is_empty() => Ok(engine),
             Ok(_) => Err(problems),
             Err(found) => {
-                // A case says by a key what others say by an option.
-                let told = |problem: &Problem| match problem.origin.as_str() {
-                    "--profile" => problem.message.clone(),
-                    _ => problem.to_string(),
-                };
-                problems.extend(found.0.iter().map(told));
+                problems.extend(found.0);
                 Err(problems)
             }
         }

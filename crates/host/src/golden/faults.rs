@@ -48,22 +48,22 @@ pub(super) fn one_fails(
         (entries(&failing, input)?, entries(&engine.with_fault(Fault::Passes(number)), input)?);
     if let Some(id) = difference(&with, &without) {
         return Some(format!(
-            "when call {number} of a plugin fails, {id} is not told as if it had said nothing"
+            "when plugin call {number} fails, {id} is not formatted as if the call had returned nothing"
         ));
     }
     let met = failing.journal().met()?;
     if let Some(id) = met.lone.filter(|id| with.get(id) != bare.get(id)) {
-        return Some(format!("when call {number} of a plugin fails, {id} is not told as without plugins"));
+        return Some(format!("when plugin call {number} fails, {id} is not formatted as without plugins"));
     }
     if met.is_hook {
         // What it would have kept in its state is missing from then on: others may be told otherwise, but are told.
         let lost = told.keys().find(|id| !with.contains_key(*id) && !is_aside(id))?;
-        return Some(format!("when call {number} of a plugin fails, {lost} is not told at all"));
+        return Some(format!("when plugin call {number} fails, {lost} is missing from the output"));
     }
     let mut changed = told.iter().filter(|(id, entry)| with.get(*id) != Some(*entry)).map(|(id, _)| id);
     match (changed.next(), changed.next()) {
         (Some(first), Some(other)) => {
-            Some(format!("when call {number} of a plugin fails, {other} changes, not only {first}"))
+            Some(format!("when plugin call {number} fails, {other} changes too, not only {first}"))
         }
         _ => None,
     }
@@ -73,7 +73,7 @@ pub(super) fn one_fails(
 fn all_fail(engine: &Engine, input: &[u8], bare: &EntriesById) -> Option<String> {
     let with = entries(&engine.with_fault(Fault::AllFail), input)?;
     let lost = bare.keys().find(|id| !with.contains_key(*id))?;
-    Some(format!("when all calls of plugins fail, {lost} is not told at all"))
+    Some(format!("when all plugin calls fail, {lost} is missing from the output"))
 }
 
 /// Whether an entry is what a plugin adds beside the items.

@@ -44,7 +44,7 @@ pub fn main_of(suite: &Suite) -> ExitCode {
     let is_forced = env::var("STREAMFMT_BLESS").is_ok_and(|value| value == "force");
     if blesses && is_set("CI") && !is_forced {
         // What a machine accepts nobody has read.
-        eprintln!("nothing is accepted in CI (STREAMFMT_BLESS=force does it all the same)");
+        eprintln!("refusing to bless in CI (use STREAMFMT_BLESS=force to do so anyway)");
         return ExitCode::from(2);
     }
     let checker = Arc::new(Checker::default());
@@ -64,7 +64,7 @@ pub fn main_of(suite: &Suite) -> ExitCode {
         trials.push(Trial::test("there are cases", || Err(Failed::from("no case was found"))));
     }
     let orphans = suite.orphans.clone();
-    trials.push(Trial::test("no expected file is left over", move || nothing_left_over(&orphans)));
+    trials.push(Trial::test("no expected file is unused", move || nothing_left_over(&orphans)));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
@@ -84,9 +84,9 @@ fn told(cell: &Cell, outcome: &Outcome) -> String {
     let mut message = vec![cell.title().to_owned()];
     message.extend(outcome.problems.iter().map(|problem| format!("wrong: {problem}")));
     message.extend(outcome.broken.iter().map(|law| format!("broken law: {law}")));
-    message.extend(outcome.failures.iter().map(|failure| format!("a plugin failed: {failure}")));
+    message.extend(outcome.failures.iter().map(|failure| format!("plugin failed: {failure}")));
     if let Some(diff) = outcome.told_diff() {
-        message.push(format!("told of plugins:\n{diff}"));
+        message.push(format!("plugin messages:\n{diff}"));
     }
     let is_new = outcome.state() == State::New;
     if is_new
@@ -95,7 +95,7 @@ fn told(cell: &Cell, outcome: &Outcome) -> String {
         let what = if is_new { "new" } else { "different" };
         message.push(format!("{what}: {}", cell.file.display()));
         message.push(format!(
-            "{}if that is right: STREAMFMT_BLESS=1 cargo test --test golden -- {}",
+            "{}to accept: STREAMFMT_BLESS=1 cargo test --test golden -- {}",
             outcome.diff(),
             cell.name
         ));
@@ -109,7 +109,7 @@ fn nothing_left_over(orphans: &[PathBuf]) -> Result<(), Failed> {
         return Ok(());
     }
     let names: Vec<String> = orphans.iter().map(|path| path.display().to_string()).collect();
-    Err(format!("no case asks for these files, delete them:\n{}", names.join("\n")).into())
+    Err(format!("no case refers to these files; delete them:\n{}", names.join("\n")).into())
 }
 
 fn is_set(variable: &str) -> bool {

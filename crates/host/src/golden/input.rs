@@ -81,7 +81,7 @@ fn step(line: &[u8]) -> Result<Option<LiveStep>, String> {
     match words.trim().split_once(' ').unwrap_or((words.trim(), "")) {
         ("take", "") => Ok(Some(LiveStep::Take)),
         ("wait", time) => {
-            let wrong = || format!("\"{time}\" is no time (as in @wait 50ms or @wait 2s)");
+            let wrong = || format!("\"{time}\" is not a duration (use one like 50ms or 2s)");
             let time = time.trim();
             let (number, unit) = if let Some(number) = time.strip_suffix("ms") {
                 (number, 1)
@@ -91,7 +91,7 @@ fn step(line: &[u8]) -> Result<Option<LiveStep>, String> {
             let number: u32 = number.trim().parse().map_err(|_| wrong())?;
             Ok(Some(LiveStep::Wait(Duration::from_millis(u64::from(number) * unit))))
         }
-        ("take", _) => Err("@take stands alone".to_owned()),
+        ("take", _) => Err("@take takes no arguments".to_owned()),
         _ => Ok(None),
     }
 }
@@ -109,7 +109,7 @@ impl Patch {
     /// A value, as JSON, for the place of a JSON pointer: `/message/id`.
     pub fn new(pointer: &str, value: String) -> Result<Self, String> {
         let Some(parts) = pointer.strip_prefix('/') else {
-            return Err(format!("\"{pointer}\" is no JSON pointer, which begins with /"));
+            return Err(format!("\"{pointer}\" is not a JSON pointer (it must begin with /)"));
         };
         let parts = parts.split('/').map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
         Ok(Self { pointer: parts, value })
@@ -177,6 +177,6 @@ mod tests {
             Ok(CaseInput::Whole(b"@someone said\n".to_vec()))
         );
         let told = CaseInput::read(b"{}\n@wait soon\n", &[]).unwrap_err();
-        assert_eq!(told, "line 2: \"soon\" is no time (as in @wait 50ms or @wait 2s)");
+        assert_eq!(told, "line 2: \"soon\" is not a duration (use one like 50ms or 2s)");
     }
 }

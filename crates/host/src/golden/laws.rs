@@ -55,7 +55,7 @@ impl FromStr for Chunks {
             ("line", _) => Ok(Self::Line),
             ("byte", _) => Ok(Self::Byte),
             (_, Some(seed)) => Ok(Self::Random(seed)),
-            _ => Err("all, line, byte or random:SEED is wanted".to_owned()),
+            _ => Err("expected all, line, byte or random:SEED".to_owned()),
         }
     }
 }
@@ -100,7 +100,7 @@ pub(super) fn broken_unmarked(
     let text = &unmarked.text;
     let mismarked = marked::first_difference(&run.text, text).map(|line| {
         let shown = visible(text.lines().nth(line - 1).unwrap_or("nothing"));
-        format!("without its marks this isn't line {line} of text: «{shown}»")
+        format!("without its marks it differs from line {line} of text: «{shown}»")
     });
     let steers = steers(text, false);
     let whole = if let CaseInput::Live(_) = input { CaseRun::of(plain, [&*bytes]) } else { unmarked };
@@ -111,7 +111,7 @@ pub(super) fn broken_unmarked(
 /// Tells it if what came out could steer a terminal or a log.
 fn steers(text: &str, is_coloured: bool) -> Option<String> {
     let around = harm(text, is_coloured)?;
-    Some(format!("something came out that could steer a terminal: {}", visible(&around)))
+    Some(format!("the output contains a terminal control: {}", visible(&around)))
 }
 
 fn depends_on_run(engine: &Engine, input: &CaseInput, run: &CaseRun) -> Option<String> {
@@ -134,9 +134,11 @@ pub(super) fn depends_on_pieces(
         ways.push(("byte by byte".to_owned(), pieces::single(input)));
     }
     match chunks {
-        Chunks::All => ways.push(("in odd pieces".to_owned(), pieces::odd(input, input.len() as u64))),
+        Chunks::All => {
+            ways.push(("in chunks of odd size".to_owned(), pieces::odd(input, input.len() as u64)))
+        }
         Chunks::Random(seed) => {
-            ways.push((format!("in the pieces of random:{seed}"), pieces::odd(input, seed)));
+            ways.push((format!("in the chunks of random:{seed}"), pieces::odd(input, seed)));
         }
         Chunks::Line | Chunks::Byte => {}
     }
@@ -150,7 +152,7 @@ pub(super) fn depends_on_pieces(
 fn first_difference(way: &str, text: &str, usual: &str) -> String {
     let same = text.lines().zip(usual.lines()).take_while(|(one, other)| one == other).count();
     let line = |text: &str| visible(text.lines().nth(same).unwrap_or("nothing"));
-    format!("read {way}, line {} is «{}», not «{}»", same + 1, line(text), line(usual))
+    format!("read {way}, line {} is «{}» instead of «{}»", same + 1, line(text), line(usual))
 }
 
 /// What is around the first character of a text that could steer a terminal or a log, if there is one. A text
@@ -186,7 +188,7 @@ pub fn uncounted(input: &[u8], report: &Report) -> Option<String> {
     let Report { events, blank_lines, raw_lines, damaged, oversized, .. } = report;
     let counted = blank_lines + events + raw_lines + damaged + oversized;
     (report.lines != lines || counted < lines)
-        .then(|| format!("of {lines} lines {} were read and {counted} accounted for", report.lines))
+        .then(|| format!("of {lines} lines, {} were read and {counted} accounted for", report.lines))
 }
 
 /// Finds a line that could as well not be there: then it was lost.
@@ -253,7 +255,9 @@ pub(super) fn undrawn(mut setup: Setup, input: &[u8]) -> Option<String> {
     let (rule, (count, first)) = hidden
         .into_iter()
         .find(|(rule, (count, _))| report.hidden.get(*rule).copied().unwrap_or_default() < *count)?;
-    Some(format!("{count} items are not drawn, {first} first, and not counted as hidden by \"{rule}\""))
+    Some(format!(
+        "{count} items (the first is {first}) are neither written nor counted as hidden by \"{rule}\""
+    ))
 }
 
 /// Notes which items are written, and whether there is nothing to see in what is written of them.

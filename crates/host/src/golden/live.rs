@@ -63,10 +63,10 @@ pub(super) fn depends_on_pace(engine: &Engine, bytes: &[u8]) -> Option<String> {
     [(once, "taken once"), (written, "written")].into_iter().find_map(|(other, way)| {
         let mut ids = often.entries.keys().chain(other.entries.keys());
         if let Some(id) = ids.find(|id| often.entries.get(*id) != other.entries.get(*id)) {
-            return Some(format!("taken after each line, {id} ends otherwise than {way}"));
+            return Some(format!("taken after each line, {id} ends differently than when {way}"));
         }
         (often.report != other.report)
-            .then(|| format!("taken after each line, other things are counted than {way}"))
+            .then(|| format!("taken after each line, the counts differ from those when {way}"))
     })
 }
 
@@ -99,7 +99,7 @@ pub(super) fn unmasked_while_it_grew(engine: &Engine, bytes: &[u8]) -> Option<St
     let shown = growing.iter().filter_map(|(id, texts)| Some((id, texts, whole.get(id)?)));
     let wrong = shown.filter_map(|(id, texts, whole)| {
         let text = texts.iter().find(|text| !whole.contains(text.as_str()))?;
-        Some(format!("{id} showed what it doesn't once it is complete, though secrets are masked: {text}"))
+        Some(format!("while growing, {id} showed text that is masked once it is complete: {text}"))
     });
     wrong.map(|wrong| clean(&wrong).replace('\n', "␊")).next()
 }

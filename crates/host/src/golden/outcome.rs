@@ -98,6 +98,11 @@ impl Outcome {
         Diff::of(self.expected.as_deref().unwrap_or_default(), &self.text)
     }
 
+    /// [`Outcome::diff`] without limits.
+    pub fn whole_diff(&self) -> Diff {
+        Diff::whole(self.expected.as_deref().unwrap_or_default(), &self.text)
+    }
+
     /// What is different in what was told of plugins, if anything is.
     pub fn told_diff(&self) -> Option<Diff> {
         let expected = self.expected_told.as_deref()?;
@@ -110,14 +115,23 @@ impl Outcome {
             return Some("it is skipped".to_owned());
         }
         let failed = [
-            ("its set-up is wrong", self.problems.first()),
+            ("the set-up is wrong", self.problems.first()),
             ("a law is broken", self.broken.first()),
-            ("a plugin failed", self.failures.first()),
+            ("plugin failed", self.failures.first()),
         ];
         if let Some((what, why)) = failed.into_iter().find_map(|(what, why)| Some((what, why?))) {
             return Some(format!("{what}: {why}"));
         }
-        let damage = self.damage.as_ref().filter(|_| !expect.damage)?;
-        Some(format!("the input has {damage}; if that is what it is about: expect = {{ damage = true }}"))
+        self.suspicion(expect)
+    }
+
+    /// Why it can't be accepted though nothing failed: something that is hardly ever meant, with the key that says
+    /// that it is.
+    pub fn suspicion(&self, expect: &Expect) -> Option<String> {
+        if let Some(damage) = self.damage.as_ref().filter(|_| !expect.damage) {
+            return Some(format!("the input has {damage}; if that is intended, set expect.damage = true"));
+        }
+        let is_empty = self.text.is_empty() && !expect.empty;
+        is_empty.then(|| "the output is empty; if that is intended, set expect.empty = true".to_owned())
     }
 }

@@ -20,7 +20,7 @@ use super::outcome::{Outcome, State};
 use super::suite::Suite;
 
 pub use data::SCHEMA;
-pub use human::word;
+pub use human::{is_cut, word};
 
 /// In which form it is told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl FromStr for ReportKind {
             "json" => Ok(Self::Json),
             "junit" => Ok(Self::Junit),
             "tap" => Ok(Self::Tap),
-            _ => Err("human, json, junit or tap is wanted".to_owned()),
+            _ => Err("expected human, json, junit or tap".to_owned()),
         }
     }
 }
@@ -61,6 +61,8 @@ pub struct ReportStyle {
     pub width: usize,
     /// How a change is accepted: `streamfmt golden bless`. The cell's case follows it.
     pub bless: String,
+    /// Whether people see a long new text and all places of a long difference.
+    pub is_whole: bool,
 }
 
 /// Tells what became of cells.
@@ -125,14 +127,13 @@ fn reason(outcome: &Outcome) -> Option<String> {
     match outcome.state() {
         State::Equal | State::Skipped => None,
         State::New => Some(
-            first("a plugin failed", &outcome.failures)
-                .unwrap_or_else(|| "nothing is expected yet".to_owned()),
+            first("plugin failed", &outcome.failures).unwrap_or_else(|| "no expected output yet".to_owned()),
         )
         .map(|why| format!("new: {why}")),
-        State::PluginFailed => first("a plugin failed", &outcome.failures),
+        State::PluginFailed => first("plugin failed", &outcome.failures),
         State::Wrong => first("wrong", &outcome.problems),
         State::Different => {
-            Some(first("broken law", &outcome.broken).unwrap_or_else(|| "something else came out".to_owned()))
+            Some(first("broken law", &outcome.broken).unwrap_or_else(|| "the output differs".to_owned()))
         }
     }
 }
@@ -144,11 +145,9 @@ fn details(cell: &Cell, outcome: &Outcome, style: &ReportStyle) -> String {
     if !cell.title().is_empty() {
         text.extend([cell.title(), "\n"]);
     }
-    for (what, list) in [
-        ("wrong", &outcome.problems),
-        ("broken law", &outcome.broken),
-        ("a plugin failed", &outcome.failures),
-    ] {
+    for (what, list) in
+        [("wrong", &outcome.problems), ("broken law", &outcome.broken), ("plugin failed", &outcome.failures)]
+    {
         for one in list {
             text.extend([what, ": ", one, "\n"]);
         }
@@ -157,7 +156,7 @@ fn details(cell: &Cell, outcome: &Outcome, style: &ReportStyle) -> String {
         text.extend([&cell.file.display().to_string(), "\n", &spelled(&outcome.diff())]);
     }
     if let Some(diff) = outcome.told_diff() {
-        text.extend(["told of plugins:\n", &spelled(&diff)]);
+        text.extend(["plugin messages:\n", &spelled(&diff)]);
     }
     text
 }

@@ -47,7 +47,7 @@ impl Suite {
     pub fn find(root: &Path) -> Self {
         let mut suite = Self::default();
         let Ok(real) = root.canonicalize() else {
-            let problem = Problem::of(root.display().to_string(), "there is no such file or folder");
+            let problem = Problem::of(root.display().to_string(), "no such file or folder");
             suite.problems.0.push(problem);
             return suite;
         };
@@ -57,7 +57,7 @@ impl Suite {
             defaults.formatting.plugins = vec![(*pack).to_owned()];
         }
         if !real.is_dir() {
-            let problem = Problem::of(root.display().to_string(), "it is no folder; each case is one");
+            let problem = Problem::of(root.display().to_string(), "not a folder (each case is a folder)");
             suite.problems.0.push(problem);
             return suite;
         }
@@ -101,7 +101,7 @@ impl Suite {
         let (mut known, mut told) = (HashSet::new(), HashSet::new());
         self.orphans.retain(|path| known.insert(real(path)));
         let twice = self.cells.windows(2).filter(|pair| pair[0].name == pair[1].name);
-        let twice = twice.map(|pair| Problem::of(&pair[0].name, "there are two of this name; rename one"));
+        let twice = twice.map(|pair| Problem::of(&pair[0].name, "two cases have this name; rename one"));
         self.problems.0.extend(twice);
         self.problems.0.retain(|problem| told.insert(problem.to_string()));
     }
@@ -117,7 +117,7 @@ impl Suite {
             let tests = path.join("tests");
             if !tests.is_dir() {
                 let told = format!(
-                    "the plugin has no tests; this makes the first: streamfmt golden add NAME --from FILE --root {}",
+                    "the plugin has no tests; add one: streamfmt golden add NAME --from FILE --root {}",
                     word(&tests.display().to_string())
                 );
                 self.problems.0.push(Problem::of(path.display().to_string(), told));
@@ -164,7 +164,7 @@ impl Suite {
         let input = match read_plain(&file, LARGEST) {
             Ok(bytes) => CaseInput::read(&bytes, &choices.patches),
             Err(error) => Err(format!(
-                "it can't be read ({error}); put the stream there, or say input = \"…\" in case.toml"
+                "can't read the input ({error}); save the stream there, or set input = \"…\" in case.toml"
             )),
         };
         let input = match input {

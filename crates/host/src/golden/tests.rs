@@ -73,7 +73,7 @@ fn the_same_place_named_twice_is_tried_once() {
     // Two profiles that would share a file are not one.
     fs::write(folder.0.join("a/b/case.toml"), "profiles = [\"x/mine.toml\", \"y/mine.toml\"]").unwrap();
     let told = Suite::find(&folder.0).problems.to_string();
-    assert_eq!(told, "a/b/mine.text: there are two of this name; rename one");
+    assert_eq!(told, "a/b/mine.text: two cases have this name; rename one");
 }
 
 #[test]
@@ -84,12 +84,12 @@ fn only_what_has_the_files_of_a_case_is_one() {
     let suite = Suite::find(&folder.0);
     let told = suite.problems.to_string().replace(&format!("{}/", folder.0.display()), "");
     assert!(
-        told.starts_with("real/input.ndjson: it can't be read (no such file); put the stream there"),
+        told.starts_with("real/input.ndjson: can't read the input (no such file); save the stream there"),
         "{told}"
     );
     assert_eq!((suite.problems.0.len(), suite.cells.len()), (1, 0));
     let told = Suite::find(&folder.0.join("expected/output.txt")).problems.to_string();
-    assert!(told.ends_with("it is no folder; each case is one"), "{told}");
+    assert!(told.ends_with("not a folder (each case is a folder)"), "{told}");
 }
 
 #[cfg(unix)]
@@ -110,13 +110,13 @@ fn what_has_no_end_is_not_waited_for() {
     suite.join(Suite::find(&folder.0.join("d")));
     let told = suite.problems.to_string().replace(&format!("{}/", folder.0.display()), "");
     for told_of in [
-        "a/input.ndjson: it can't be read (it is no file)",
+        "a/input.ndjson: can't read the input (it is no file)",
         "c/case.toml: it is no file",
-        "d: it is no folder",
+        "d: not a folder",
     ] {
         assert!(told.contains(told_of), "{told_of} is not in\n{told}");
     }
-    assert!(suite.cells[0].check().problems[0].contains("what is expected can't be read (it is no file)"));
+    assert!(suite.cells[0].check().problems[0].contains("can't read the expected output (it is no file)"));
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn profiles_of_the_project_are_known_by_name() {
     let folder = Folder::new("project", &files);
     let suite = Suite::find(&folder.0.join("tests/golden"));
     // Both ways to name it give the same name.
-    assert_eq!(suite.problems.to_string(), "a/compact.text: there are two of this name; rename one");
+    assert_eq!(suite.problems.to_string(), "a/compact.text: two cases have this name; rename one");
     let texts: Vec<String> = suite.cells.iter().map(|cell| cell.check().text).collect();
     let [four, two] = ["    Hello\n\n    you\n", "  Hello\n\n  you\n"];
     assert_eq!(texts, [four, four, two, ""]);
@@ -160,11 +160,11 @@ fn wrong_keys_are_told_with_their_place() {
     );
     let suite = Suite::find(&folder.0);
     let told = suite.problems.to_string().replace(&format!("{}/", folder.0.display()), "");
-    let expected = "a/case.toml:3:1: there is no key \"args.widht\" (did you mean \"args.width\"?)\n\
-                    a/case.toml:4:9: true or false is wanted\n\
-                    b/case.toml:1:10: a table is wanted, with exit, warnings, damage\n\
-                    b/case.toml:2:17: truecolor, 256 or 16 is wanted\n\
-                    b/case.toml:3:10: number 2: the regex can't be read: unclosed group";
+    let expected = "a/case.toml:3:1: unknown key \"args.widht\" (did you mean \"args.width\"?)\n\
+                    a/case.toml:4:9: expected true or false\n\
+                    b/case.toml:1:10: expected a table with exit, warnings, damage, empty\n\
+                    b/case.toml:2:17: expected truecolor, 256 or 16\n\
+                    b/case.toml:3:10: entry 2: invalid regex: unclosed group";
     assert_eq!((told.as_str(), suite.cells.len()), (expected, 0));
 }
 
@@ -189,8 +189,8 @@ fn a_file_over_another_says_what_counts() {
     let expected = [("a/default.json", early.clone()), ("a/default.text", early), ("b/full.roles", late)];
     assert_eq!(told, expected);
     let told = suite.problems.to_string().replace(&format!("{}/", folder.0.display()), "");
-    let expected = "c/case.toml:1:10: \"text\" is no pair of a profile and a writer (as in default.text)\n\
-                    c/case.toml:2:11: \"2026-01-01\" is no time with its zone (as in 2026-01-01T00:00:00Z)";
+    let expected = "c/case.toml:1:10: \"text\" is not PROFILE.WRITER (as in default.text)\n\
+                    c/case.toml:2:11: \"2026-01-01\" is not a time with an offset (like 2026-01-01T00:00:00Z)";
     assert_eq!(told, expected);
 }
 
@@ -233,9 +233,9 @@ fn laws_that_are_broken_are_noticed() {
     assert_eq!(laws::uncounted(two.as_bytes(), &run(&two).report), None);
     // What came of one line of two: then the other was read, and lost.
     let told = pieces(&two, &run(&one)).unwrap();
-    assert!(told.contains("read again, line 2 is «», not «nothing»"), "{told}");
+    assert!(told.contains("read again, line 2 is «» instead of «nothing»"), "{told}");
     let told = laws::uncounted(two.as_bytes(), &run(&one).report).unwrap();
-    assert!(told.contains("of 2 lines 1 were read and 1 accounted for"), "{told}");
+    assert!(told.contains("of 2 lines, 1 were read and 1 accounted for"), "{told}");
     let told = laws::unseen_line(&engine, two.as_bytes(), &run(&one)).unwrap();
     assert!(told.contains("line 1 is neither shown nor counted"), "{told}");
     assert_eq!(laws::harm("fine \u{202e} not fine", false).as_deref(), Some("fine <U+202E> not fine"));
@@ -265,5 +265,5 @@ fn an_entry_without_content_is_a_lost_item() {
         formatters.insert(0, Box::new(Blank));
     }
     let told = laws::undrawn(setup, REPLY.as_bytes()).unwrap();
-    assert!(told.starts_with("1 items are not drawn, "), "{told}");
+    assert!(told.starts_with("1 items (the first is "), "{told}");
 }

@@ -19,6 +19,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use streamfmt_core::syntax_errors::SyntaxErrors;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Value};
 
@@ -152,12 +153,11 @@ impl Manifest {
     /// since a later version may know them: [`Manifest::unknown`] tells them.
     pub fn parse(source: &str) -> Result<Self, Problems> {
         let mut reader = ManifestReader { source, problems: Problems::default() };
-        let (table, errors) = DeTable::parse_recoverable(source);
-        for error in errors {
-            let message = error.message().replace('\n', ", ");
-            reader.complain(error.span().unwrap_or(0..0), message);
+        let (table, found) = SyntaxErrors::parse(source);
+        for (span, message) in found.errors {
+            reader.complain(span, message);
         }
-        let manifest = reader.manifest(table.get_ref());
+        let manifest = reader.manifest(&table);
         reader.problems.or(manifest)
     }
 

@@ -5,6 +5,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use streamfmt_core::syntax_errors::SyntaxErrors;
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::problem::Problem;
@@ -261,20 +263,19 @@ pub(crate) fn parse(document: &Arc<SettingsFile>) -> (Table, Vec<Problem>) {
         let message = format!("it is larger than {} KiB", LARGEST / 1024);
         return (Table::default(), vec![Problem::of(&document.name, message)]);
     }
-    let (table, errors) = DeTable::parse_recoverable(&document.source);
-    let mut problems: Vec<Problem> = errors
-        .iter()
-        .take(TOLD)
-        .map(|error| spot(error.span().unwrap_or(0..0)).problem(error.message().replace('\n', ", ")))
-        .collect();
-    let mut reader = DocumentReader { document, problems: Vec::new() };
-    let table = reader.table(table.get_ref(), 0);
+    let (table, found) = SyntaxErrors::parse(&document.source);
+    let told = found.errors.iter().take(TOLD);
+    let mut problems: Vec<Problem> =
+        told.map(|(span, message)| spot(span.clone()).problem(message.as_str())).collect();
+    let mut reader = DocumentReader { document, found, problems: Vec::new() };
+    let table = reader.table(&table, 0);
     problems.extend(reader.problems);
     (table, problems)
 }
 
 struct DocumentReader<'a> {
     document: &'a Arc<SettingsFile>,
+    found: SyntaxErrors,
     problems: Vec<Problem>,
 }
 
@@ -284,7 +285,9 @@ impl DocumentReader<'_> {
     }
 
     fn table(&mut self, table: &DeTable<'_>, depth: usize) -> Table {
-        let entries = table.iter().map(|(key, value)| TableEntry {
+        let is_whole = |value: &Spanned<DeValue<'_>>| !self.found.spoil(value.get_ref(), &value.span());
+        let whole: Vec<_> = table.iter().filter(|(_, value)| is_whole(value)).collect();
+        let entries = whole.into_iter().map(|(key, value)| TableEntry {
             key: key.get_ref().to_string(),
             at: self.spot(key.span()),
             leaf: self.leaf(value.get_ref(), value.span(), depth + 1),

@@ -51,7 +51,7 @@ impl FromStr for DiffForm {
             "inline" => Ok(Self::Inline),
             "unified" => Ok(Self::Unified),
             "side" => Ok(Self::Side),
-            _ => Err("inline, unified or side is wanted".to_owned()),
+            _ => Err("expected inline, unified or side".to_owned()),
         }
     }
 }

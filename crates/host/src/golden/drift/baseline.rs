@@ -31,15 +31,15 @@ impl Baseline {
                 file,
                 text,
                 place..place + 1,
-                "it is no baseline of drift; write it anew with --write-baseline",
+                "not a drift baseline; recreate it with --write-baseline",
             )
         })?;
-        let wrong = |what: String| Problem::of(file, format!("{what}; write it anew with --write-baseline"));
+        let wrong = |what: String| Problem::of(file, format!("{what}; recreate it with --write-baseline"));
         if page.get("schema").and_then(serde_json::Value::as_u64) != Some(SCHEMA) {
-            return Err(wrong(format!("its schema is not {SCHEMA}")));
+            return Err(wrong(format!("the schema is not {SCHEMA}")));
         }
         let known = page.get("known").and_then(serde_json::Value::as_array);
-        let known = known.ok_or_else(|| wrong("it has no list \"known\"".to_owned()))?;
+        let known = known.ok_or_else(|| wrong("the list \"known\" is missing".to_owned()))?;
         Ok(Self(known.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()))
     }
 

@@ -53,6 +53,14 @@ pub(super) struct DriftPart {
 type Edit = (Range<usize>, &'static str);
 
 impl DriftPart {
+    /// The beginning of its value in this line.
+    pub(super) fn sample(&self, text: &str, most: usize) -> String {
+        // The last edit puts another value in the place of this one.
+        let value = self.edits.last().map_or("", |(range, _)| &text[range.clone()]);
+        let end = value.floor_char_boundary(most);
+        if end < value.len() { format!("{}…", &value[..end]) } else { value.to_owned() }
+    }
+
     /// The line without this part, and with something else in its place.
     pub(super) fn variants(&self, text: &str) -> Vec<String> {
         let made = |(range, with): &Edit| [&text[..range.start], with, &text[range.end..]].concat();

@@ -12,7 +12,7 @@ use crate::golden::outcome::{Outcome, State};
 use crate::golden::suite::Suite;
 use crate::problem::one_line;
 
-/// Lines of a new text that are shown: it will be read in full when it is accepted.
+/// Lines of a new text that are shown by default.
 const NEW_LINES: usize = 20;
 
 /// Tells of a cell that is not fine.
@@ -26,7 +26,7 @@ pub(super) fn cell(cell: &Cell, outcome: &Outcome, style: &ReportStyle, out: &mu
             return writeln!(out, "skipped {}{}", one_line(&cell.name), after(": ", reason));
         }
         State::New => "new",
-        State::PluginFailed => "a plugin failed",
+        State::PluginFailed => "plugin failed",
         State::Different => "different",
         State::Wrong => "wrong",
     };
@@ -34,7 +34,8 @@ pub(super) fn cell(cell: &Cell, outcome: &Outcome, style: &ReportStyle, out: &mu
     if !cell.title().is_empty() {
         writeln!(out, "  {}", one_line(cell.title()))?;
     }
-    for (what, list) in [("", &outcome.problems), ("broken law: ", &outcome.broken), ("", &outcome.failures)]
+    for (what, list) in
+        [("", &outcome.problems), ("broken law: ", &outcome.broken), ("plugin failed: ", &outcome.failures)]
     {
         for one in list {
             writeln!(out, "  {what}{}", one_line(one))?;
@@ -46,16 +47,20 @@ pub(super) fn cell(cell: &Cell, outcome: &Outcome, style: &ReportStyle, out: &mu
     if outcome.expected.as_ref() != Some(&outcome.text) {
         writeln!(out, "  {}", one_line(&cell.file.display().to_string()))?;
         match &outcome.expected {
-            None => new_text(&outcome.text, out)?,
+            None => new_text(&outcome.text, style, out)?,
+            Some(_) if style.is_whole => indented(&outcome.whole_diff(), style, out)?,
             Some(_) => indented(&outcome.diff(), style, out)?,
         }
     }
     if let Some(diff) = outcome.told_diff() {
-        writeln!(out, "  told of plugins:")?;
+        writeln!(out, "  plugin messages:")?;
         indented(&diff, style, out)?;
     }
-    if !style.bless.is_empty() && outcome.refusal(&cell.case.choices.expect).is_none() {
-        writeln!(out, "  if that is right: {} --case {}", style.bless, quoted(&cell.name))?;
+    let expect = &cell.case.choices.expect;
+    if let Some(reason) = outcome.suspicion(expect).filter(|_| state != State::PluginFailed) {
+        writeln!(out, "  can't be accepted: {}", one_line(&reason))?;
+    } else if !style.bless.is_empty() && outcome.refusal(expect).is_none() {
+        writeln!(out, "  to accept: {} --case {}", style.bless, quoted(&cell.name))?;
     }
     writeln!(out)
 }
@@ -71,13 +76,13 @@ pub(super) fn end(suite: &Suite, summary: &CheckSummary, out: &mut dyn Write) ->
     }
     for orphan in &suite.orphans {
         let path = orphan.display().to_string();
-        writeln!(out, "left over {}: no case asks for it (golden clean removes it)", one_line(&path))?;
+        writeln!(out, "unused {}: no case refers to it (golden clean removes it)", one_line(&path))?;
     }
     let parts = [
         (summary.count(State::Different), "different"),
         (summary.count(State::New), "new"),
-        (summary.count(State::Wrong) + summary.problems, "with a wrong set-up"),
-        (summary.count(State::PluginFailed), "where a plugin failed"),
+        (summary.count(State::Wrong) + summary.problems, "with a set-up error"),
+        (summary.count(State::PluginFailed), "with a plugin failure"),
     ];
     let parts: Vec<String> =
         parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
@@ -86,11 +91,11 @@ pub(super) fn end(suite: &Suite, summary: &CheckSummary, out: &mut dyn Write) ->
     }
     if summary.exit_code() == 5 {
         let hint = if suite.cells.is_empty() {
-            " (golden list shows those that are there, golden add makes one)"
+            " (golden list shows all cases, golden add creates one)"
         } else {
             ""
         };
-        writeln!(out, "no case was tried{hint}")?;
+        writeln!(out, "no cases were run{hint}")?;
     }
     write!(out, "{} passed, {} failed", summary.passed(), summary.failed())?;
     match summary.skipped() {
@@ -105,13 +110,22 @@ fn indented(diff: &Diff, style: &ReportStyle, out: &mut dyn Write) -> fmt::Resul
     spelled.lines().try_for_each(|line| writeln!(out, "  {line}"))
 }
 
-fn new_text(text: &str, out: &mut dyn Write) -> fmt::Result {
+/// Whether a cell is longer than what is shown of it unless `ReportStyle::is_whole` is set.
+pub fn is_cut(outcome: &Outcome) -> bool {
+    match &outcome.expected {
+        None => outcome.text.lines().count() > NEW_LINES,
+        Some(_) => outcome.diff().is_cut(),
+    }
+}
+
+fn new_text(text: &str, style: &ReportStyle, out: &mut dyn Write) -> fmt::Result {
     // Nothing is expected, so all of it would be marked as new.
-    for line in text.lines().take(NEW_LINES) {
+    let most = if style.is_whole { usize::MAX } else { NEW_LINES };
+    for line in text.lines().take(most) {
         writeln!(out, "  +{}", clean(line))?;
     }
-    match text.lines().count().saturating_sub(NEW_LINES) {
-        0 if text.is_empty() => writeln!(out, "  (nothing comes out)"),
+    match text.lines().count().saturating_sub(most) {
+        0 if text.is_empty() => writeln!(out, "  (empty)"),
         0 => Ok(()),
         1 => writeln!(out, "  … 1 more line"),
         more => writeln!(out, "  … {more} more lines"),

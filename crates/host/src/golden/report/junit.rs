@@ -62,8 +62,8 @@ impl Suites {
             self.test("set-up", &problem.origin, failed(true, State::Wrong.name(), &problem.to_string()));
         }
         for orphan in suite.orphans.iter().filter(|_| summary.is_strict) {
-            let status = failed(false, "left-over", "no case asks for this file");
-            self.test("left over", &orphan.display().to_string(), status);
+            let status = failed(false, "unused", "no case refers to this file");
+            self.test("unused", &orphan.display().to_string(), status);
         }
         let mut report = quick_junit::Report::new("streamfmt golden");
         for (folder, Tests { cases, time }) in std::mem::take(&mut self.0) {

@@ -51,7 +51,7 @@ pub(super) fn end(told: usize, suite: &Suite, summary: &CheckSummary, out: &mut 
     for orphan in &suite.orphans {
         number += 1;
         let word = if summary.is_strict { "not ok" } else { "ok" };
-        writeln!(out, "{word} {number} - {} is left over", described(&orphan.display().to_string()))?;
+        writeln!(out, "{word} {number} - {} is unused", described(&orphan.display().to_string()))?;
     }
     Ok(())
 }

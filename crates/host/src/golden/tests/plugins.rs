@@ -79,7 +79,7 @@ fn the_files_of_a_plugins_writer_end_as_it_says() {
             place.display()
         )
     );
-    assert!(told[1].starts_with("--to wiki: there is no such output format"), "{told:?}");
+    assert!(told[1].contains("a/case.toml:1:12: there is no such output format"), "{told:?}");
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_call_that_fails_is_told_as_without_plugins_where_nothing_else_has_a_say() {
     // What is told without plugins is what it is held against.
     let told = faults::entries(&lone.apart(), input.as_bytes()).unwrap();
     let other = faults::one_fails(&lone, input.as_bytes(), &told, &faults::EntriesById::new(), 1);
-    assert_eq!(other.as_deref(), Some("when call 1 of a plugin fails, t is not told as without plugins"));
+    assert_eq!(other.as_deref(), Some("when plugin call 1 fails, t is not formatted as without plugins"));
     // The label is data: it stays when the function fails.
     let both = with("sf.tool('Bash', { label = 'sh', arg = function() return 'x' end })");
     assert_eq!(faults::broken(&both, input.as_bytes()), [""; 0]);

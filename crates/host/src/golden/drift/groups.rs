@@ -1,0 +1,77 @@
+//! Puts the fields of a subtree that is new as a whole into one group, under its root.
+//!
+//! ```text
+//! result/success.stats.killed.parent, result/success.stats.killed.user ─▶ result/success.stats.*
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::parts::is_inside;
+use super::{Drift, DriftFound, What};
+
+/// Findings that are reported in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DriftGroup<'a> {
+    /// The name of the only one, or of the subtree: `result/success.stats.*`.
+    pub name: String,
+    /// What is in it, the most frequent first.
+    pub found: Vec<&'a DriftFound>,
+}
+
+impl Drift {
+    /// These findings in groups, in the order of the most frequent one of each. A subtree is a group if none of its
+    /// fields is shown, and all of them are among the findings.
+    pub fn grouped<'a>(&self, found: &[&'a DriftFound]) -> Vec<DriftGroup<'a>> {
+        let new: BTreeSet<(What, &str)> = found.iter().map(|one| (one.what, one.name.as_str())).collect();
+        let others: BTreeSet<&str> = self
+            .known
+            .keys()
+            .filter(|(what, name)| *what != What::Tool && !new.contains(&(*what, name.as_str())))
+            .map(|(_, name)| name.as_str())
+            .collect();
+        let mut groups: Vec<DriftGroup<'a>> = Vec::new();
+        let mut places: BTreeMap<String, usize> = BTreeMap::new();
+        for one in found {
+            let root = (one.what == What::Field).then(|| root(&one.name, &others)).flatten();
+            let Some(root) = root else {
+                groups.push(DriftGroup { name: one.name.clone(), found: vec![*one] });
+                continue;
+            };
+            let place = *places.entry(root.to_owned()).or_insert(groups.len());
+            match groups.get_mut(place) {
+                Some(group) => group.found.push(*one),
+                None => groups.push(DriftGroup { name: format!("{root}.*"), found: vec![*one] }),
+            }
+        }
+        for group in groups.iter_mut().filter(|group| group.found.len() == 1) {
+            group.name.clone_from(&group.found[0].name);
+        }
+        groups
+    }
+}
+
+/// The largest subtree around a field that holds none of the others.
+fn root<'a>(name: &'a str, others: &BTreeSet<&str>) -> Option<&'a str> {
+    // The type of a line itself is no subtree of it.
+    let ends = name.match_indices('.').map(|(end, _)| &name[..end]).skip(1);
+    let is_free = |root: &str| {
+        let near = others.range(root..).take_while(|other| other.starts_with(root));
+        near.into_iter().all(|other| !is_inside(other, root))
+    };
+    ends.map(|root| root.strip_suffix(".*").unwrap_or(root)).find(|root| is_free(root))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subtree_begins_where_nothing_else_is_in_it() {
+        let others = BTreeSet::from(["result.usage.input", "result.stats-old.x"]);
+        assert_eq!(root("result.stats.killed.user", &others), Some("result.stats"));
+        assert_eq!(root("result.models.*.cost", &others), Some("result.models"));
+        assert_eq!(root("result.usage.cache.read", &others), Some("result.usage.cache"));
+        assert_eq!(root("result.usage.output", &others), None);
+        assert_eq!(root("result.mood", &others), None);
+    }
+}
