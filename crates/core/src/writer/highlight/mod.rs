@@ -493,7 +493,11 @@ mod tests {
                 "A=1 cargo test -q | wc -l # n",
                 "A:variable|1:number|cargo:function|-q:attribute|wc:function|-l:attribute|# n:comment",
             ),
-            ("sh", "a --stat; b -x&& c &> d >&e", "a:function|--stat:attribute|b:function|-x:attribute|c:function"),
+            (
+                "sh",
+                "a --stat; b -x&& c &> d >&e",
+                "a:function|--stat:attribute|b:function|-x:attribute|c:function",
+            ),
             ("sh", "a b \\\nc d |\\\ne\nf", "a:function|e:function|f:function"),
             ("sh", "curl http://x.y/#z \"$A\" $B", "curl:function|\"$A\":string|$B:variable"),
             (
