@@ -1,12 +1,14 @@
 //! One line an event, made to be searched, for the logs of CI services.
 //!
 //! ```text
-//! [tool] Bash Run all tests cargo test
+//! [tool] Bash Run all tests · $ cargo test
+//! [tool] (Find callers) Grep total                             of a sub-agent: its name
 //! [result] Bash Run all tests: running 14 tests … (+12 lines)
 //! ::group::14 lines                                            all of it, folded, where the service can do that
 //!   running 14 tests
 //! ::endgroup::
 //! ::warning title=Read,file=src/a.rs::[error] Read src/a.rs: File does not exist.
+//! [answer] All tests pass. (+4 lines)
 //! [cost] $0.31 · 12 turns · 1m 42s
 //! ```
 //!
@@ -20,7 +22,7 @@ use std::fmt::{self, Write};
 use crate::entry::{Block, Entry, Line, Point, Span, View};
 use crate::formatter::figures;
 use crate::item::{Action, Kind, Status};
-use crate::outline::{Node, Relation};
+use crate::outline::{Answer, Node, Relation};
 use crate::profile::{Ci, Keep};
 use crate::text::Text;
 use crate::writer::ci::{CiSafe, harmless};
@@ -52,16 +54,25 @@ impl Log {
         Self { rows: CiSafe::new(rows), ci, sections: 0 }
     }
 
-    fn entry(&mut self, entry: &Entry, relation: &Relation, out: &mut dyn Write) -> fmt::Result {
-        let call = match relation {
+    /// `is_answer`: it is of the answer of a run.
+    fn event(&mut self, node: &Node, is_answer: bool, out: &mut dyn Write) -> fmt::Result {
+        let entry = &*node.entry;
+        let is_answer = is_answer && entry.kind == Kind::Reply;
+        let call = match &node.relation {
             Relation::Apart(title) if entry.kind == Kind::Result => Some(title),
             _ => None,
         };
-        let tag = tag(entry);
-        let view = fold(entry, tag, call, self.ci.has_groups());
-        let row = Entry { view, ..entry.clone() };
+        let tag = if is_answer { "answer" } else { tag(entry) };
+        let keeps = match self.ci.has_groups() {
+            false => Keeps::Nothing,
+            true if is_answer => Keeps::Lines,
+            true => Keeps::LongResult,
+        };
+        let view = fold(entry, head(tag, node), call, keeps);
+        // A line that is searched for begins with what kind of event it is of.
+        let row = Entry { view, depth: 0, ..entry.clone() };
         self.title(tag, &row, out)?;
-        if row.view.body.is_empty() { Ok(()) } else { self.group(&row, out) }
+        if row.view.body.is_empty() { Ok(()) } else { self.group(&row, is_answer, out) }
     }
 
     /// Writes an entry's title: as an annotation, if it tells of a failure and the service has such.
@@ -91,14 +102,18 @@ impl Log {
         writeln!(out, "::{}{more}", data(&message[..end]))
     }
 
-    /// Writes all of a result in rows that the service folds.
-    fn group(&mut self, entry: &Entry, out: &mut dyn Write) -> fmt::Result {
+    /// Writes all of a body in rows that the service can fold. `is_open`: they are shown unfolded at first, where that is
+    /// possible.
+    fn group(&mut self, entry: &Entry, is_open: bool, out: &mut dyn Write) -> fmt::Result {
         let name = figures::count_of(lines(&entry.view.body), "line", "lines");
         self.sections += 1;
         let (at, number) = (entry.at.map_or(0, jiff::Timestamp::as_second), self.sections);
         match self.ci {
             Ci::Github => writeln!(out, "::group::{}", &*name)?,
-            _ => writeln!(out, "section_start:{at}:streamfmt_{number}[collapsed=true]{ERASE}{}", &*name)?,
+            _ => {
+                let collapsed = if is_open { "" } else { "[collapsed=true]" };
+                writeln!(out, "section_start:{at}:streamfmt_{number}{collapsed}{ERASE}{}", &*name)?;
+            }
         }
         let body = Entry { view: View::of(entry.view.body.clone()), ..entry.clone() };
         self.rows.safely("  ", out, |rows, out| rows.node(&Node::from(body), out))?;
@@ -112,11 +127,15 @@ impl Log {
 impl Writer for Log {
     fn wants(&self) -> Wants {
         let time = self.ci == Ci::Gitlab || self.rows.wants().time;
-        Wants { time, names: true, order: Order::Completion, ..Wants::default() }
+        Wants { time, names: true, agents: true, answer: true, order: Order::Completion, ..Wants::default() }
     }
 
     fn node(&mut self, node: &Node, out: &mut dyn Write) -> fmt::Result {
-        self.entry(&node.entry, &node.relation, out)
+        self.event(node, false, out)
+    }
+
+    fn answer(&mut self, answer: &Answer, out: &mut dyn Write) -> fmt::Result {
+        answer.nodes.iter().try_for_each(|node| self.event(node, true, out))
     }
 
     fn end(&mut self, out: &mut dyn Write) -> fmt::Result {
@@ -137,11 +156,34 @@ fn tag(entry: &Entry) -> &'static str {
     }
 }
 
-/// Folds an entry into its title. `call`: the title of a result's call, which may be far above. `keeps_long`: the body of a
-/// result that the line doesn't hold stays below it.
-fn fold(entry: &Entry, tag: &str, call: Option<&Line>, keeps_long: bool) -> View {
-    let view = &entry.view;
+/// What a line begins with: the kind of event, and the sub-agent that it is of.
+fn head(tag: &str, node: &Node) -> Line {
     let mut line = Line::of("tag", format!("[{tag}]"));
+    if let Some(agent) = &node.agent {
+        line.push("agent", match &agent.name {
+            Some(name) => format!("({})", &**name),
+            None => format!("(agent {})", agent.number),
+        });
+    }
+    line
+}
+
+/// What stays below a line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keeps {
+    Nothing,
+    /// The body of a result that the line doesn't hold.
+    LongResult,
+    /// A text of several lines, of which the line holds the first.
+    Lines,
+}
+
+/// Folds an entry into a line that begins with `line`. `call`: the title of a result's call, which may be far above.
+fn fold(entry: &Entry, mut line: Line, call: Option<&Line>, keeps: Keeps) -> View {
+    let view = &entry.view;
+    if keeps == Keeps::Lines && lines(&view.body) > 1 {
+        return first_line(line, view);
+    }
     if let Some(call) = call {
         for span in call.spans.iter().filter(|span| &*span.text != " ") {
             line.push_span(span.clone());
@@ -167,15 +209,37 @@ fn fold(entry: &Entry, tag: &str, call: Option<&Line>, keeps_long: bool) -> View
     } else {
         Keep::Head
     };
-    for block in &view.body {
+    for (at, block) in view.body.iter().enumerate() {
+        let before = line.spans.len();
         fold_block(block, keep, &mut room, &mut hidden, &mut line);
+        let announces = |line: &Line| line.spans.last().is_some_and(|span| span.text.ends_with(':'));
+        let is_apart = !is_whole && (at > 0 || !(view.title.is_empty() || announces(&view.title)));
+        if is_apart && line.spans.len() > before {
+            line.spans.splice(before..before, [" ", "·"].map(|text| Span::new("result.note", Text::own(text))));
+        }
     }
-    let is_kept = hidden > 0 && keeps_long && entry.kind == Kind::Result;
+    let is_kept = hidden > 0 && keeps == Keeps::LongResult && entry.kind == Kind::Result;
     let body = if is_kept { view.body.clone() } else { Vec::new() };
     if hidden > 0 {
         line.push("elided", format!("(+{})", &*figures::count_of(hidden, "line", "lines")));
     }
     View { title: line, ..View::of(body) }
+}
+
+/// The first line of a text, and all of it below.
+fn first_line(mut line: Line, view: &View) -> View {
+    let text = view.body.iter().find_map(|block| match block {
+        Block::Prose { text, role } | Block::Code { text, role, .. } => {
+            text.split('\n').map(str::trim).find(|line| !line.is_empty()).map(|line| (role, line))
+        }
+        _ => None,
+    });
+    if let Some((role, text)) = text {
+        line.push(role.clone(), text.to_owned());
+    }
+    let more = lines(&view.body).saturating_sub(u64::from(text.is_some()));
+    line.push("elided", format!("(+{})", &*figures::count_of(more, "line", "lines")));
+    View { title: line, ..View::of(view.body.clone()) }
 }
 
 /// Adds the title of an outcome, its cost first: `$0.31 · 12 turns · 1m 42s`.
@@ -202,6 +266,9 @@ fn cost_first(title: &Line, line: &mut Line) {
 fn fold_block(block: &Block, keep: Keep, room: &mut usize, hidden: &mut u64, line: &mut Line) {
     match block {
         Block::Prose { text, role } | Block::Code { text, role, .. } => {
+            if role.name() == "call.command" && !text.trim().is_empty() {
+                line.push("mark.command", Text::own("$"));
+            }
             if keep == Keep::HeadTail {
                 for part in text.split('\n').map(str::trim).filter(|part| !part.is_empty()) {
                     line.push(role.clone(), part.to_owned());
@@ -225,18 +292,18 @@ fn fold_block(block: &Block, keep: Keep, room: &mut usize, hidden: &mut u64, lin
             }
         }
         Block::Lines { lines } => {
-            for told in lines {
-                add(told.clone(), room, hidden, line);
+            for (at, told) in lines.iter().enumerate() {
+                add(told.clone(), at > 0, room, hidden, line);
             }
         }
         Block::List { items } => {
-            for item in items {
+            for (at, item) in items.iter().enumerate() {
                 let mut told = Line::of("plan.note", state(item.point));
                 told.spans.retain(|span| !span.text.is_empty());
                 for span in item.line.spans.iter().filter(|span| &*span.text != " ") {
                     told.push_span(span.clone());
                 }
-                add(told, room, hidden, line);
+                add(told, at > 0, room, hidden, line);
             }
         }
         // The title tells how many lines came and went.
@@ -244,7 +311,7 @@ fn fold_block(block: &Block, keep: Keep, room: &mut usize, hidden: &mut u64, lin
         Block::Image { media, .. } => line.push("image", format!("[{}]", &**media)),
         Block::Elided { lines, .. } => *hidden += lines,
         Block::Table { rows, .. } => *hidden += rows.len() as u64,
-        Block::Details { summary, .. } => add(summary.clone(), room, hidden, line),
+        Block::Details { summary, .. } => add(summary.clone(), false, room, hidden, line),
     }
 }
 
@@ -272,13 +339,17 @@ fn last_lines<'t>(text: &'t str, room: usize, hidden: &mut u64) -> &'t str {
     &text[start..]
 }
 
-fn add(told: Line, room: &mut usize, hidden: &mut u64, line: &mut Line) {
+/// Adds a line that is told, if there is room for it. `is_apart`: what is before it is another one.
+fn add(told: Line, is_apart: bool, room: &mut usize, hidden: &mut u64, line: &mut Line) {
     let length: usize = told.spans.iter().map(|span| span.text.len()).sum();
     if *room == 0 || (length > *room && *room < LONGEST) {
         *hidden += 1;
         return;
     }
     *room = room.saturating_sub(length);
+    if is_apart {
+        line.push("result.note", Text::own("·"));
+    }
     line.spans.push(Span::new("text", Text::own(" ")));
     line.spans.extend(told.spans);
 }
@@ -371,7 +442,7 @@ mod tests {
         for (entry, expected) in [
             (
                 entry(Kind::Call, Some("call"), bash(), vec![Block::text("call.command", "a\nb")]),
-                "[tool] Bash Both a b\n",
+                "[tool] Bash Both · $ a b\n",
             ),
             (
                 entry(
@@ -389,7 +460,7 @@ mod tests {
                     Line::of("result.error", "exit 2"),
                     vec![Block::text("result.error.text", format!("{}no such file", "x\n".repeat(300)))],
                 ),
-                "[error] exit 2 x x x x",
+                "[error] exit 2 · x x x x",
             ),
             (
                 entry(Kind::Reply, None, Line::default(), vec![Block::prose("reply", "Done.\n\nAll well.")]),

@@ -1,6 +1,7 @@
-//! A run on half a page of Markdown: what it is, what failed, the answer, and what it came to.
+//! A run on half a page of Markdown: what it is, the answer, what failed, and what it came to.
 //!
-//! It needs all entries, since only what comes after a reply shows that it was no answer.
+//! A run of several turns is one: the last answer is the answer, and the last outcome tells what all came to. So all of it
+//! is written at the end.
 
 use std::fmt::{self, Write};
 
@@ -13,7 +14,7 @@ use crate::writer::page::PageOptions;
 use crate::writer::{Order, Wants, Writer};
 
 /// Failures that are written; further ones are counted.
-const MOST_FAILURES: u64 = 10;
+const MOST_FAILURES: usize = 10;
 
 /// Bytes of the answer. A service that shows summaries takes a megabyte.
 const MOST_BYTES: usize = 256 * 1024;
@@ -22,45 +23,63 @@ const MOST_BYTES: usize = 256 * 1024;
 #[derive(Debug)]
 pub struct Summary {
     page: Markdown,
+    /// How the session began.
+    header: Option<Node>,
+    /// The last replies that answered.
+    answer: Vec<Node>,
+    /// How the last turn ended.
+    outcome: Option<Node>,
+    /// Calls that failed with their results, and turns that failed before the last one.
+    failures: Vec<Node>,
+    /// How many more there were.
+    more_failures: u64,
+    /// Whether the page wrote something.
+    is_begun: bool,
     /// The call that the next result may be of.
     call: Option<Box<Entry>>,
-    failures: u64,
 }
 
 impl Default for Summary {
     fn default() -> Self {
         let page = Markdown::new(PageOptions { fold: Some(3), ..PageOptions::default() });
-        Self { page, call: None, failures: 0 }
+        Self {
+            page,
+            header: None,
+            answer: Vec::new(),
+            outcome: None,
+            failures: Vec::new(),
+            more_failures: 0,
+            is_begun: false,
+            call: None,
+        }
     }
 }
 
 impl Summary {
-    /// Writes a call that failed, with its result.
-    fn failure(&mut self, call: Option<Box<Entry>>, node: Node, out: &mut dyn Write) -> fmt::Result {
-        self.failures += 1;
-        if self.failures > MOST_FAILURES {
-            return Ok(());
+    /// Notes a failure, with the call that it is of if that is known.
+    fn failure(&mut self, call: Option<Box<Entry>>, node: &Node) {
+        if self.failures.len() >= MOST_FAILURES {
+            self.more_failures += 1;
+            return;
         }
-        let outside = |mut entry: Box<Entry>| {
-            entry.depth = 0;
-            entry
-        };
-        if let Some(call) = call {
-            self.page.node(&Node::from(outside(call)), out)?;
-        }
-        let result = node.result.map(outside);
-        self.page.node(&Node { result, relation: node.relation, ..Node::from(outside(node.entry)) }, out)
+        let outside = |entry: &Entry| Box::new(Entry { depth: 0, ..entry.clone() });
+        let entry = outside(&node.entry);
+        self.failures.push(match call {
+            Some(call) => Node { result: Some(entry), ..Node::from(outside(&call)) },
+            None => {
+                let result = node.result.as_deref().map(outside);
+                Node { result, relation: node.relation.clone(), ..Node::from(entry) }
+            }
+        });
     }
 
-    /// Writes how many failures were left out.
-    fn untold(&mut self, out: &mut dyn Write) -> fmt::Result {
-        let untold = self.failures.saturating_sub(MOST_FAILURES);
-        if untold == 0 {
-            return Ok(());
-        }
-        self.failures = 0;
+    /// Writes a part of the summary under a heading.
+    fn part(&mut self, heading: &str, nodes: &[Node], out: &mut dyn Write) -> fmt::Result {
         self.page.end(out)?;
-        writeln!(out, "\n{} not told here", &*figures::count_of(untold, "more failure", "more failures"))
+        let is_begun = std::mem::replace(&mut self.is_begun, true);
+        let (before, behind) = if is_begun { ("\n", "") } else { ("", "\n") };
+        writeln!(out, "{before}## {heading}{behind}")?;
+        nodes.iter().try_for_each(|node| self.page.node(node, out))
     }
 }
 
@@ -73,39 +92,69 @@ impl Writer for Summary {
         Wants { answer: true, order: Order::Paired, ..Wants::default() }
     }
 
-    fn node(&mut self, node: &Node, out: &mut dyn Write) -> fmt::Result {
+    fn node(&mut self, node: &Node, _: &mut dyn Write) -> fmt::Result {
         let call = self.call.take();
         match node.entry.kind {
-            Kind::Notice if node.entry.view.is_heading() => self.page.node(node, out),
+            Kind::Notice if node.entry.view.is_heading() && self.header.is_none() => {
+                self.header = Some(node.clone());
+            }
             Kind::Call if node.result.as_deref().is_some_and(is_failed) => {
-                self.failure(None, Node { relation: Relation::Own, ..node.clone() }, out)
+                self.failure(None, &Node { relation: Relation::Own, ..node.clone() });
             }
-            Kind::Call => {
-                self.call = Some(node.entry.clone());
-                Ok(())
-            }
+            Kind::Call => self.call = Some(node.entry.clone()),
             // What doesn't name its call is below it.
             Kind::Result if is_failed(&node.entry) => {
                 let call = call.filter(|_| node.relation == Relation::Below);
-                self.failure(call, node.clone(), out)
+                self.failure(call, node);
             }
-            _ => Ok(()),
+            _ => {}
         }
+        Ok(())
     }
 
-    fn answer(&mut self, answer: &Answer, out: &mut dyn Write) -> fmt::Result {
+    fn answer(&mut self, answer: &Answer, _: &mut dyn Write) -> fmt::Result {
         self.call = None;
-        self.untold(out)?;
-        let mut nodes: Vec<Node> = answer.nodes.iter().filter(|node| node.is_of_answer()).cloned().collect();
-        while nodes.iter().map(|node| text_size(&node.entry.view.body)).sum::<usize>() > MOST_BYTES {
-            let Some(first) = nodes.iter().position(|node| node.entry.kind == Kind::Reply) else { break };
-            nodes.remove(first);
+        let of = |kind| answer.nodes.iter().filter(move |node| node.entry.kind == kind).cloned();
+        let mut replies: Vec<Node> = of(Kind::Reply).collect();
+        let size = |nodes: &[Node]| nodes.iter().map(|node| text_size(&node.entry.view.body)).sum::<usize>();
+        while replies.len() > 1 && size(&replies) > MOST_BYTES {
+            replies.remove(0);
         }
-        self.page.answer(&Answer { nodes, turn: answer.turn, is_last: answer.is_last }, out)
+        if size(&replies) > MOST_BYTES {
+            replies.clear();
+        }
+        if !replies.is_empty() {
+            self.answer = replies;
+        }
+        for outcome in of(Kind::Outcome) {
+            let before = self.outcome.replace(outcome);
+            if let Some(before) = before.filter(|before| before.entry.is_failed()) {
+                self.failure(None, &before);
+            }
+        }
+        Ok(())
     }
 
     fn end(&mut self, out: &mut dyn Write) -> fmt::Result {
-        self.untold(out)?;
+        if let Some(header) = &self.header {
+            self.page.node(header, out)?;
+            self.is_begun = true;
+        }
+        let (answer, failures) = (std::mem::take(&mut self.answer), std::mem::take(&mut self.failures));
+        if !answer.is_empty() {
+            self.part("Answer", &answer, out)?;
+        }
+        if !failures.is_empty() {
+            self.part("Failed", &failures, out)?;
+        }
+        self.page.end(out)?;
+        if self.more_failures > 0 {
+            let more = figures::count_of(self.more_failures, "more failure", "more failures");
+            writeln!(out, "\n{} left out here", &*more)?;
+        }
+        if let Some(outcome) = &self.outcome {
+            self.page.node(outcome, out)?;
+        }
         self.page.end(out)
     }
 }
