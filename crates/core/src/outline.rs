@@ -140,6 +140,8 @@ pub struct OutlineOptions {
     pub answer: bool,
     /// Whether every result names its call, also right below it.
     pub names: bool,
+    /// Whether replies that are no answer are left out.
+    pub only_answer: bool,
     /// Whether sub-agents are numbered; then what is inside of one doesn't name its call.
     pub agents: bool,
     /// Whether notices in a row are one part.
@@ -184,6 +186,8 @@ struct NodePlacement {
     notices: HeldNotices,
     /// Outcomes so far.
     turns: usize,
+    /// How many replies were left out since that was asked last.
+    left_out: u64,
 }
 
 /// A call that started a sub-agent.
@@ -254,6 +258,19 @@ impl Outline {
         nodes
     }
 
+    /// Takes note of an item of the main thread that isn't shown, for a document of answers alone: it may end a turn, or show
+    /// that a reply was no answer.
+    pub fn pass_over(&mut self, kind: Kind, each: TakePart<'_>) {
+        if self.end.options.only_answer {
+            self.end.pass_over(kind, each);
+        }
+    }
+
+    /// How many replies were left out since this was asked last.
+    pub fn take_left_out(&mut self) -> u64 {
+        std::mem::take(&mut self.end.left_out)
+    }
+
     /// The sub-agent that a call started, if it has appeared and the writer wants agents.
     pub fn agent(&self, call: &Id) -> Option<Arc<Subagent>> {
         self.end.agents.of(call)
@@ -302,19 +319,58 @@ impl NodePlacement {
 
     /// Holds a node back while it may be of the answer.
     fn place(&mut self, node: Node, each: TakePart<'_>) {
-        if !self.options.answer {
+        let OutlineOptions { answer, only_answer, .. } = self.options;
+        if !answer && !only_answer {
             return self.nest(node, each);
         }
+        if only_answer && node.entry.begins_turn() {
+            self.give_answer(each);
+        }
+        let is_outcome = node.entry.kind == Kind::Outcome;
+        // One more than there is room for shows nothing of those before it.
+        let is_reply = node.entry.kind == Kind::Reply && node.entry.depth == 0;
         let (known, node) = self.held.take(node);
         if known.iter().any(|node| node.entry.kind == Kind::Outcome) {
             self.answer(known, false, each);
         } else {
-            for node in known {
-                self.nest(node, each);
-            }
+            self.leave_out(known, !is_reply, each);
         }
         if let Some(node) = node {
             self.nest(node, each);
+        }
+        if is_outcome && !answer {
+            self.give_answer(each);
+        }
+    }
+
+    /// See [`Outline::pass_over`].
+    fn pass_over(&mut self, kind: Kind, each: TakePart<'_>) {
+        match kind {
+            Kind::Outcome | Kind::Prompt => self.give_answer(each),
+            Kind::Call | Kind::Result => {
+                let nodes = self.held.release();
+                self.leave_out(nodes, true, each);
+            }
+            _ => {}
+        }
+    }
+
+    /// Gives out nodes of no answer; of answers alone the replies among them are left out, if they are `known` to be none.
+    fn leave_out(&mut self, nodes: Vec<Node>, known: bool, each: TakePart<'_>) {
+        for node in nodes {
+            if known && self.options.only_answer && node.entry.kind == Kind::Reply {
+                self.left_out += 1;
+            } else {
+                self.nest(node, each);
+            }
+        }
+    }
+
+    /// A turn has ended: what is held back is its answer.
+    fn give_answer(&mut self, each: TakePart<'_>) {
+        let nodes = self.held.release();
+        if !nodes.is_empty() {
+            self.answer(nodes, false, each);
         }
     }
 
@@ -342,12 +398,16 @@ impl NodePlacement {
         }
     }
 
+    /// Gives out the answer of a turn: as one part, where that is wanted.
     fn answer(&mut self, nodes: Vec<Node>, is_last: bool, each: TakePart<'_>) {
+        if !self.options.answer {
+            return nodes.into_iter().for_each(|node| self.nest(node, each));
+        }
         self.start_nothing(each);
         self.unnest(0, each);
-        let (before, nodes): (Vec<_>, Vec<_>) = nodes
-            .into_iter()
-            .partition(|node| is_last && self.options.notices && node.entry.kind == Kind::Notice);
+        let (before, nodes): (Vec<_>, Vec<_>) = nodes.into_iter().partition(|node| {
+            is_last && self.options.notices && node.entry.kind == Kind::Notice && !node.entry.is_totals()
+        });
         for node in before {
             self.part(DocumentPart::Node(node), each);
         }
@@ -429,6 +489,8 @@ impl NodePlacement {
     fn finish(&mut self, each: TakePart<'_>) {
         let nodes = self.held.release();
         self.answer(nodes, true, each);
+        self.start_nothing(each);
+        self.unnest(0, each);
         self.notices.release(each);
     }
 }

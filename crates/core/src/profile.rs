@@ -222,6 +222,9 @@ pub enum Selector {
     Tool(String),
     /// `failed`: whatever tells of a failure.
     Failed,
+    /// `answer`: the replies that end a turn. Only what comes after a reply shows whether it is one, so each reply of the main
+    /// thread matches, and [`Filter::is_answer_alone`] asks the outline to leave out the others.
+    Answer,
     /// What is inside of a sub-agent.
     Inside,
     /// What is in each of these groups.
@@ -236,8 +239,10 @@ impl Selector {
         if let Some(action) = text.strip_prefix('@') {
             return Self::Action(action.to_owned());
         }
-        if text == "failed" {
-            return Self::Failed;
+        match text {
+            "failed" => return Self::Failed,
+            "answer" => return Self::Answer,
+            _ => {}
         }
         match Kind::ALL.into_iter().find(|kind| kind.name() == text) {
             Some(kind) => Self::Kind(kind),
@@ -252,6 +257,7 @@ impl Selector {
             Self::Action(name) => item.action.is_some_and(|action| action.name() == name),
             Self::Tool(pattern) => item.tool.as_deref().is_some_and(|tool| glob(pattern, tool)),
             Self::Failed => item.error || item.status == Status::Failed,
+            Self::Answer => item.kind == Kind::Reply && item.parent.is_none(),
             Self::Inside => item.parent.is_some(),
             Self::All(groups) => groups.iter().all(|group| group.matches(item)),
             Self::Not(group) => !group.matches(item),
@@ -306,6 +312,11 @@ impl Filter {
     pub fn admits(&self, item: &Item) -> bool {
         let wanted = self.only.is_empty() || self.only.iter().any(|group| group.matches(item));
         wanted && !self.hide.iter().any(|group| group.matches(item))
+    }
+
+    /// Whether of the replies only those are wanted that end a turn.
+    pub fn is_answer_alone(&self) -> bool {
+        self.only.contains(&Selector::Answer) && !self.only.contains(&Selector::Kind(Kind::Reply))
     }
 
     /// The groups of which the standard formatter leaves nothing out. Who asks for nothing but a kind that it leaves out

@@ -5,8 +5,15 @@ use proptest::prelude::*;
 use super::*;
 use crate::entry::{Block, View};
 
-const PAIRED: OutlineOptions =
-    OutlineOptions { pairs: true, nests: false, answer: false, names: false, agents: false, notices: false };
+const PAIRED: OutlineOptions = OutlineOptions {
+    pairs: true,
+    nests: false,
+    answer: false,
+    names: false,
+    only_answer: false,
+    agents: false,
+    notices: false,
+};
 
 fn entry(kind: Kind, id: &str) -> Entry {
     Entry::new(id, kind, View::titled("call", Line::of("text", id.to_owned())))
@@ -281,5 +288,36 @@ proptest! {
             seen.sort_unstable();
             prop_assert_eq!(&seen, &given);
         }
+    }
+}
+
+#[test]
+fn of_answers_alone_other_replies_are_left_out() {
+    let reply = |id| entry(Kind::Reply, id);
+    for answer in [false, true] {
+        let shape = OutlineOptions { answer, only_answer: true, ..OutlineOptions::default() };
+        let mut outline = Outline::new(shape);
+        let mut ids = Vec::new();
+        let mut each = |part: DocumentPart| match part {
+            DocumentPart::Node(node) => ids.push(node.entry.id.to_string()),
+            DocumentPart::Answer(answer) => {
+                ids.extend(answer.nodes.iter().map(|node| node.entry.id.to_string()));
+            }
+            DocumentPart::Notices(_) | DocumentPart::Enter(_) | DocumentPart::Leave => {}
+        };
+        let none: TitleOf<'_> = &mut |_| None;
+        outline.push(reply("r1"), none, &mut each);
+        outline.pass_over(Kind::Call, &mut each);
+        outline.push(reply("r2"), none, &mut each);
+        outline.push(reply("r3"), none, &mut each);
+        outline.push(entry(Kind::Outcome, "o1"), none, &mut each);
+        outline.push(reply("r4"), none, &mut each);
+        outline.pass_over(Kind::Prompt, &mut each);
+        outline.push(reply("r5"), none, &mut each);
+        outline.push(result("gone"), none, &mut each);
+        outline.push(reply("r6"), none, &mut each);
+        assert_eq!(outline.take_left_out(), 2);
+        outline.end(none, &mut each);
+        assert_eq!(ids.join(" "), "r2 r3 o1 r4 gone/result r6");
     }
 }

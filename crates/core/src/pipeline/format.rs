@@ -285,6 +285,9 @@ impl FormatStage {
             }
             Err(rule) => {
                 self.updates.hide(&item.id);
+                if item.parent.is_none() && self.profile.filter.is_answer_alone() {
+                    self.outlined(session, formatted, |outline, _, each| outline.pass_over(item.kind, each));
+                }
                 Err(rule)
             }
         };
@@ -451,7 +454,11 @@ impl FormatStage {
         let output = self.output;
         let mut parts = |part| formatted.push(FormattedPart { output, kind: FormattedPartKind::Part(part) });
         work(&mut outline, &mut |call| self.title_of(call, session), &mut parts);
+        let left_out = outline.take_left_out();
         self.outline = Some(outline);
+        if left_out > 0 {
+            self.count_left_out(left_out);
+        }
         // Only now: until here ids tell what belongs together. They were counted with their items.
         if let Some(redactor) = &mut self.redactor {
             let noted = redactor.noted().clone();
@@ -462,6 +469,15 @@ impl FormatStage {
             }
             redactor.restore(noted);
         }
+    }
+
+    /// Counts replies as hidden that were shown as far as was known then.
+    fn count_left_out(&mut self, replies: u64) {
+        if let Some(shown) = self.report.shown.get_mut(&Kind::Reply) {
+            *shown = shown.saturating_sub(replies);
+        }
+        self.report.shown.retain(|_, shown| *shown > 0);
+        *self.report.hidden.entry("filter".to_owned()).or_default() += replies;
     }
 
     /// Remembers the title of a call.
@@ -702,6 +718,7 @@ fn shape(profile: &Profile, output_kind: OutputKind, is_whole: bool) -> OutlineO
         nests: wants.nests,
         answer: wants.answer,
         names: wants.names,
+        only_answer: profile.filter.is_answer_alone(),
         agents: wants.agents,
         notices: wants.notices,
     }

@@ -160,10 +160,13 @@ fn tag(entry: &Entry) -> &'static str {
 fn head(tag: &str, node: &Node) -> Line {
     let mut line = Line::of("tag", format!("[{tag}]"));
     if let Some(agent) = &node.agent {
-        line.push("agent", match &agent.name {
-            Some(name) => format!("({})", &**name),
-            None => format!("(agent {})", agent.number),
-        });
+        line.push(
+            "agent",
+            match &agent.name {
+                Some(name) => format!("({})", &**name),
+                None => format!("(agent {})", agent.number),
+            },
+        );
     }
     line
 }
@@ -215,7 +218,8 @@ fn fold(entry: &Entry, mut line: Line, call: Option<&Line>, keeps: Keeps) -> Vie
         let announces = |line: &Line| line.spans.last().is_some_and(|span| span.text.ends_with(':'));
         let is_apart = !is_whole && (at > 0 || !(view.title.is_empty() || announces(&view.title)));
         if is_apart && line.spans.len() > before {
-            line.spans.splice(before..before, [" ", "·"].map(|text| Span::new("result.note", Text::own(text))));
+            line.spans
+                .splice(before..before, [" ", "·"].map(|text| Span::new("result.note", Text::own(text))));
         }
     }
     let is_kept = hidden > 0 && keeps == Keeps::LongResult && entry.kind == Kind::Result;

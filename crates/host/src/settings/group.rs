@@ -126,7 +126,7 @@ fn tools() -> impl Iterator<Item = &'static str> {
 
 /// The words that are no names of tools.
 fn words() -> impl Iterator<Item = &'static str> {
-    Kind::ALL.iter().map(|kind| kind.name()).chain(["failed"])
+    Kind::ALL.iter().map(|kind| kind.name()).chain(["failed", "answer"])
 }
 
 #[cfg(test)]

@@ -106,7 +106,7 @@ pub static KEYS: &[Key<Settings>] = &[
     },
     Key {
         name: "only",
-        about: "show only these: kinds, tools, globs of tools, @actions, \"failed\"",
+        about: "show only these: kinds, tools, globs of tools, @actions, \"failed\", \"answer\" (the replies that end a turn)",
         form: ValueForm::Groups(|s, list| s.profile.filter.only = selectors(&list)),
     },
     Key {
