@@ -246,7 +246,6 @@ impl Args {
             width: self.width,
             is_file: self.output.is_some(),
             reads_stdin: self.files.iter().any(|file| file == Path::new("-")),
-            timestamps: self.timestamps,
         })
     }
 

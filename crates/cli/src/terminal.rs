@@ -48,18 +48,11 @@ pub(crate) struct LookOptions<'a> {
     pub(crate) is_file: bool,
     /// Whether standard input is read: what is read from a terminal is the input then, not an answer.
     pub(crate) reads_stdin: bool,
-    pub(crate) timestamps: bool,
-}
-
-impl LookOptions<'_> {
-    fn zone(&self) -> Option<TimeZone> {
-        self.timestamps.then(TimeZone::system)
-    }
 }
 
 /// What the file of an output of format `to` beside the main one can show. The options for a terminal don't hold for it.
-pub(crate) fn looks_of_file(to: &str, timestamps: bool) -> Looks {
-    let asked = LookOptions { to: Some(to), is_file: true, timestamps, ..LookOptions::default() };
+pub(crate) fn looks_of_file(to: &str) -> Looks {
+    let asked = LookOptions { to: Some(to), is_file: true, ..LookOptions::default() };
     let surroundings = Environment {
         is_terminal: false,
         can_ask: false,
@@ -97,7 +90,7 @@ impl Environment<'_> {
             is_width_fixed: asked.width.is_some(),
             links: self.is_terminal && self.follows_links(),
             background: self.background(),
-            zone: asked.zone(),
+            zone: Some(TimeZone::system()),
             ci: if asked.is_file { Ci::None } else { self.ci() },
         }
     }
@@ -203,14 +196,8 @@ impl Environment<'_> {
 mod tests {
     use super::*;
 
-    const NONE: LookOptions<'_> = LookOptions {
-        to: None,
-        color: When::Auto,
-        width: None,
-        is_file: false,
-        reads_stdin: false,
-        timestamps: false,
-    };
+    const NONE: LookOptions<'_> =
+        LookOptions { to: None, color: When::Auto, width: None, is_file: false, reads_stdin: false };
     const ALWAYS: LookOptions<'_> = LookOptions { color: When::Always, ..NONE };
     const NEVER: LookOptions<'_> = LookOptions { color: When::Never, ..NONE };
     const ANSI: LookOptions<'_> = LookOptions { to: Some("ansi"), ..NONE };

@@ -47,6 +47,7 @@ fn main() {
         width: (width > 0).then_some(width),
         layout: Layout { glyphs, ..Layout::default() },
         timestamps: None,
+        dates: None,
         hang: 0,
         text_end: None,
     });

@@ -406,7 +406,7 @@ impl NodePlacement {
         self.start_nothing(each);
         self.unnest(0, each);
         let (before, nodes): (Vec<_>, Vec<_>) = nodes.into_iter().partition(|node| {
-            is_last && self.options.notices && node.entry.kind == Kind::Notice && !node.entry.is_totals()
+            is_last && self.options.notices && node.entry.kind == Kind::Notice && !node.entry.view.is_totals()
         });
         for node in before {
             self.part(DocumentPart::Node(node), each);

@@ -16,6 +16,7 @@ mod decode;
 mod format;
 mod growing;
 mod head;
+mod heading;
 mod open;
 mod pace;
 mod session;
@@ -280,11 +281,13 @@ impl Pipeline {
             holds_head,
             also,
         } = setup;
-        let (stage, writer) = FormatStage::new(profile, output, is_whole || shows_open, 0, budget);
+        let (mut stage, writer) = FormatStage::new(profile, output, is_whole || shows_open, 0, budget);
+        stage.headings_wait = is_whole;
         let mut session_stage = SessionStage::new(stage, settle, dialect.as_deref(), budget);
         let mut write_stage = WriteStage::new(writer, holds_head);
         for (number, sink) in (1..).zip(also) {
-            let (stage, writer) = FormatStage::new(sink.profile, sink.output, is_whole, number, budget);
+            let (mut stage, writer) = FormatStage::new(sink.profile, sink.output, is_whole, number, budget);
+            stage.headings_wait = is_whole;
             session_stage.add(stage, sink.settle, dialect.as_deref());
             write_stage.add(writer, sink.take, sink.take_head);
             is_thread_bound |= sink.is_thread_bound;

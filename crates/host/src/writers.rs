@@ -32,7 +32,7 @@ pub struct Looks {
     pub links: bool,
     /// What lies behind the text.
     pub background: Background,
-    /// The zone that times are shown in.
+    /// The zone that times and the dates of sessions are shown in; UTC unless it is known.
     pub zone: Option<TimeZone>,
     /// The CI service whose log it is.
     pub ci: Ci,
@@ -266,6 +266,7 @@ impl Format<'_> {
             // Text is for files and pipes: Markdown stays what it is there.
             markdown: self.markdown && is_ansi,
             timestamps: self.timestamps.then(|| self.zone()),
+            dates: (!self.layout.bare).then(|| self.zone()),
             hang: 0,
             text_end: None,
         }

@@ -101,7 +101,8 @@ fn a_session_file_of_a_sub_agent_is_shown_inside_of_the_call_that_started_it() {
         (&names[2], &(begin(IDS[2], "") + &reply("Nothing to do with it."))),
     ]);
     let text = folder.run(&names[0]).expect(0, "").stdout;
-    let places = ["● spawn_agent Count.", "│   35 lines.", "\n  All is counted."].map(|part| text.find(part));
+    let places =
+        ["● ① spawn_agent Count.", "\n ①│   35 lines.", "\n  All is counted."].map(|part| text.find(part));
     assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{text}");
     assert!(!text.contains("Nothing to do with it."), "{text}");
     // Read by itself it is a session like any other.
@@ -241,4 +242,30 @@ fn a_missing_file_that_is_called_much_like_a_command_is_told_so() {
                 streamfmt: man: no such file or directory (the command \"man\" goes before all options and files)\n";
     folder.run("no.jsonl man").expect(2, told);
     assert!(folder.run("profil").expect(0, "").stdout.contains("First reply."));
+}
+
+#[test]
+fn a_history_is_headed_by_its_model_and_its_date_in_the_local_zone() {
+    let line = |id: u8, message: &str| {
+        format!(
+            "{{\"type\":\"{}\",\"uuid\":\"u-{id}\",\"parentUuid\":null,\"isSidechain\":false,\"sessionId\":\"s-1\",\"cwd\":\"/w\",\"version\":\"2\",\"timestamp\":\"2026-11-21T23:05:0{id}.000Z\",\"message\":{message}}}\n",
+            if id % 2 == 1 { "user" } else { "assistant" }
+        )
+    };
+    let asked = line(1, r#"{"role":"user","content":"Why?"}"#);
+    let answered = line(
+        2,
+        r#"{"id":"m-1","role":"assistant","model":"model-1","content":[{"type":"text","text":"So."}]}"#,
+    );
+    let history = asked.clone() + &answered;
+    let folder = Folder::with(&[("s.jsonl", &history), ("asked.jsonl", &asked)]);
+    let run = |arguments: &str| {
+        let mut command = folder.command(arguments);
+        command.env("TZ", "Asia/Tokyo").stdin(std::process::Stdio::null());
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    assert_eq!(run("s.jsonl"), "◇ model-1 · /w · 22 Nov 2026 08:05 · s-1\n\n› Why?\n\n  So.\n");
+    assert_eq!(run("asked.jsonl"), "◇ /w · 22 Nov 2026 08:05 · s-1\n\n› Why?\n", "none is known");
+    let piped = folder.pipe("", &history).stdout;
+    assert!(piped.starts_with("◇ /w · ") && piped.contains("› Why?"), "nothing waits in a pipe: {piped}");
 }

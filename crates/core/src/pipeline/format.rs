@@ -24,6 +24,7 @@ use super::Output;
 use super::decode::DialectRecord;
 use super::growing::GrowingTexts;
 use super::head::HeadNotes;
+use super::heading::WaitingHeading;
 use super::titles::{self, CallTitles};
 use super::update::PendingUpdates;
 use super::write::{FormattedPart, FormattedPartKind};
@@ -82,6 +83,10 @@ pub(super) struct FormatStage {
     /// Lies apart, so that it can be taken out for a while without being moved.
     pub(super) outline: Option<Box<Outline>>,
     titles: CallTitles,
+    /// Whether a heading may wait for the name of the model.
+    pub(super) headings_wait: bool,
+    /// The heading that waits for the name of the model, if one does.
+    heading: Option<Box<WaitingHeading>>,
     /// The record at hand, if a formatter says something of it in place of its items.
     frame: Option<Box<ReplacedRecord>>,
     /// The session of the last item that has one.
@@ -119,6 +124,8 @@ impl FormatStage {
             output_kind,
             formatters,
             titles: CallTitles::default(),
+            headings_wait: false,
+            heading: None,
             frame: None,
             last_session: None,
             head: head_of(output_kind),
@@ -274,6 +281,13 @@ impl FormatStage {
                 if let Some(change) = change {
                     self.show(change, session, formatted);
                 }
+                if self.heading.is_some() && session.facts().model.is_some() {
+                    self.show_heading(session, formatted);
+                }
+                if after.is_empty() && !is_replaced && self.waits_for_model(item, &entry, session) {
+                    self.heading = Some(Box::new(WaitingHeading::new(item)));
+                    return Ok(());
+                }
                 if !after.is_empty() {
                     if let Some(redactor) = &mut self.redactor {
                         redactor.blocks(&mut after);
@@ -409,6 +423,29 @@ impl FormatStage {
         self.say(entry, false, session, formatted);
     }
 
+    /// Whether an entry heads a session whose model isn't known yet, and may wait for that.
+    fn waits_for_model(&self, item: &Item, entry: &Entry, session: &Session) -> bool {
+        self.headings_wait
+            && entry.view.is_heading()
+            && self.heading.is_none()
+            && matches!(self.output_kind, OutputKind::Writer(_))
+            && session.facts().model.is_none()
+            && item.fact("model").is_none()
+            && !self.profile.filter.is_answer_alone()
+    }
+
+    /// Shows the heading that waits, with all that is known now, and what is below it.
+    fn show_heading(&mut self, session: &Session, formatted: &mut Vec<FormattedPart>) {
+        let Some(waiting) = self.heading.take() else { return };
+        let WaitingHeading { item, entries, .. } = *waiting;
+        if let Ok(heading) = self.uncounted(|stage| stage.entry(&item, session)) {
+            self.show(heading, session, formatted);
+        }
+        for (entry, is_aside) in entries {
+            self.say(entry, is_aside, session, formatted);
+        }
+    }
+
     /// Says an entry, or keeps it for the sink. `is_aside`: it is of no item.
     fn say(
         &mut self,
@@ -417,6 +454,13 @@ impl FormatStage {
         session: &Session,
         formatted: &mut Vec<FormattedPart>,
     ) {
+        if let Some(waiting) = &mut self.heading {
+            waiting.push(entry, is_aside);
+            if waiting.is_full() {
+                self.show_heading(session, formatted);
+            }
+            return;
+        }
         if let Some(redactor) = &mut self.redactor {
             // What is masked in ids counts with the item, whenever its node is written.
             [Some(&entry.id), entry.parent.as_ref()]
@@ -571,7 +615,7 @@ impl FormatStage {
             OutputKind::Writer(wants) => wants,
             OutputKind::Updates | OutputKind::Items => Wants { time: true, ..Wants::default() },
         };
-        let at = if wants.time { item.at() } else { None };
+        let at = if wants.time || (wants.date && view.is_heading()) { item.at() } else { None };
         Box::new(Entry {
             id: item.id.clone(),
             parent: item.parent.clone(),
@@ -685,6 +729,7 @@ impl FormatStage {
 
     pub(super) fn end(&mut self, session: &Session, formatted: &mut Vec<FormattedPart>) {
         self.report.open_calls = session.open_calls();
+        self.show_heading(session, formatted);
         if self.has_met {
             let last = self.observe(Observation::End, session);
             self.aside("end", None, last, session, formatted);

@@ -32,7 +32,7 @@ const ROLES: &[&str] = &[
     "prompt", "prompt.task", "reply", "thinking",
     "notice", "notice.info", "notice.warning", "notice.error", "notice.text", "notice.note", "notice.record",
     "badge", "badge.info", "badge.warning", "badge.critical",
-    "session", "session.model", "session.id", "session.version", "session.mode", "session.folder", "session.tool",
+    "session", "session.model", "session.id", "session.version", "session.mode", "session.folder", "session.date", "session.tool",
     "session.note",
     "markdown.heading", "markdown.heading.1", "markdown.heading.2", "markdown.heading.3", "markdown.heading.4",
     "markdown.strong", "markdown.emphasis", "markdown.strike", "markdown.code", "markdown.block", "markdown.quote",

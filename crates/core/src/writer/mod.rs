@@ -163,6 +163,8 @@ impl DocumentPart {
 pub struct Wants {
     /// The time of entries.
     pub time: bool,
+    /// The time of what heads a session, if not that of all entries.
+    pub date: bool,
     /// What the run had come to at each entry.
     pub figures: bool,
     /// The answer, apart from the replies before it.

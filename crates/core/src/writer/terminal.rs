@@ -92,6 +92,8 @@ pub struct Look {
     pub markdown: bool,
     /// The zone in which the time of each entry is shown, if it is.
     pub timestamps: Option<TimeZone>,
+    /// The zone in which the date of a session is shown, if it is.
+    pub dates: Option<TimeZone>,
     /// Columns that the further rows of a title without a mark are set in, where titles begin in column 0.
     pub hang: usize,
     /// Bytes at the end of a longer text that alone are laid out, if not all of it is.
@@ -173,7 +175,12 @@ impl Terminal {
 impl Writer for Terminal {
     fn wants(&self) -> Wants {
         let agents = !self.look.layout.bare;
-        Wants { time: self.look.timestamps.is_some(), agents, ..Wants::default() }
+        Wants {
+            time: self.look.timestamps.is_some(),
+            date: self.look.dates.is_some(),
+            agents,
+            ..Wants::default()
+        }
     }
 
     fn node(&mut self, node: &Node, out: &mut dyn fmt::Write) -> fmt::Result {
@@ -235,6 +242,9 @@ impl Terminal {
         }
         let timed = self.look.timestamps.as_ref().and_then(|_| page::timed(entry));
         let entry = timed.as_ref().unwrap_or(entry);
+        let dated = self.look.dates.as_ref().filter(|_| entry.view.is_heading());
+        let dated = dated.and_then(|zone| dated_heading(entry, zone));
+        let entry = dated.as_ref().unwrap_or(entry);
         let now = LastTerminalEntry { group: entry.group(), depth: entry.depth, agent: agent.cloned() };
         let gap = self.before.as_ref().is_some_and(|before| {
             // What a sub-agent was asked stands right below the call that asks.
@@ -283,6 +293,23 @@ impl Terminal {
         }
         writer.end()
     }
+}
+
+/// What heads a session, with the date on which it began before its id: `claude-opus-5 · ~/shop · 21 Nov 2026 21:05 · 0123abcd`.
+fn dated_heading(entry: &Entry, zone: &TimeZone) -> Option<Entry> {
+    let date = entry.at?.to_zoned(zone.clone()).strftime("%-d %b %Y %H:%M").to_string();
+    let mut entry = entry.clone();
+    let spans = &mut entry.view.title.spans;
+    let separator = || {
+        let parts = [("text", " "), ("session.note", "·"), ("text", " ")];
+        parts.map(|(role, text)| Span::new(role, Text::own(text)))
+    };
+    let date = Span::new("session.date", Text::clean_owned(date));
+    match spans.iter().position(|span| span.role.name() == "session.id") {
+        Some(id) => drop(spans.splice(id..id, [date].into_iter().chain(separator()))),
+        None => spans.extend(separator().into_iter().chain([date])),
+    }
+    Some(entry)
 }
 
 /// Whether an entry is a call whose title says all, so that its result may stand behind it.

@@ -91,6 +91,7 @@ pub(crate) fn plain(margin: usize) -> Terminal {
         layout,
         markdown: false,
         timestamps: None,
+        dates: None,
         hang: 0,
         text_end: None,
     })
