@@ -19,6 +19,7 @@ mod generic;
 pub(crate) mod notices;
 mod outcome;
 mod results;
+mod sentence;
 pub(crate) mod tools;
 
 #[cfg(test)]

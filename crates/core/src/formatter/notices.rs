@@ -3,7 +3,7 @@
 use crate::entry::{Block, Line, View};
 use crate::find::find;
 use crate::formatter::standard::{ItemContext, home_of, images};
-use crate::formatter::{calls, figures, generic, outcome};
+use crate::formatter::{calls, figures, generic, outcome, sentence};
 use crate::item::FactRef;
 use crate::text::Text;
 
@@ -44,10 +44,19 @@ pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
     if !context.full && &*event == "damaged" {
         text = runs_counted(&text);
     }
+    let mut reason = None;
+    if mark == "error" && known.is_none() && !context.full {
+        text = sentence::without_json(text);
+        reason = sentence::first_sentence(&text);
+    }
     let first = find(b'\n', text.as_bytes()).unwrap_or(0);
     let longest = if context.item.error { LONG_ERROR } else { 2 * generic::SHORT };
-    let is_line = first == 0 && text.len() <= longest;
-    match known {
+    let is_line = first == 0 && text.len() <= longest && reason.is_none();
+    match known.or_else(|| {
+        let (sentence, rest) = reason?;
+        text = rest;
+        Some(sentence)
+    }) {
         Some(words) => view.title.push(role, words),
         None if is_line && !text.is_empty() && !context.full => {}
         // Of a longer text the first line is the title.
@@ -66,7 +75,7 @@ pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
         if before.is_some_and(|before| !before.ends_with([':', '!'])) {
             view.title.push("notice.note", Text::own("·"));
         }
-        view.title.push("notice.text", text);
+        view.title.push(if mark == "error" { role } else { "notice.text" }, text);
     } else {
         view.body.push(Block::text("notice.text", text));
     }

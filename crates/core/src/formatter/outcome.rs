@@ -1,6 +1,7 @@
 //! What is said of how a run ended.
 
 use crate::entry::{Block, Line, View};
+use crate::formatter::sentence::{first_sentence, without_json};
 use crate::formatter::standard::ItemContext;
 use crate::formatter::{figures, generic};
 use crate::item::FactRef;
@@ -12,7 +13,9 @@ pub(super) fn view(context: ItemContext<'_>) -> View {
     let is_failed = context.item.error || context.item.status == Status::Failed;
     let (mark, role) =
         if is_failed { ("outcome-error", "outcome.error") } else { ("outcome-ok", "outcome.ok") };
-    let mut title = Line::of(role, if is_failed { why(context) } else { Text::own("done") });
+    let mut reason = if is_failed { Reason::of(context) } else { Reason::default() };
+    let mut title =
+        Line::of(role, if is_failed { why(context, reason.sentence.take()) } else { Text::own("done") });
     if let Some(turns) = context.count("turns") {
         let said = figures::count_of(turns, "turn", "turns");
         let is_of_turn = context.fact("turn").is_none_or(|turn| turn.get("turns").is_some());
@@ -32,9 +35,16 @@ pub(super) fn view(context: ItemContext<'_>) -> View {
         warning(&mut title, failed);
     }
     let mut view = View::titled(mark, title);
-    let text = context.item.clean_text();
+    let text = match reason.is_text {
+        true => reason.rest.clone(),
+        false => context.item.clean_text(),
+    };
     if !context.is("repeated") && !text.trim().is_empty() {
-        let role = if is_failed { "outcome.error" } else { "reply" };
+        let role = match (is_failed, reason.is_text) {
+            (true, true) => "outcome.note",
+            (true, false) => "outcome.error",
+            (false, _) => "reply",
+        };
         // A structured answer is data, not Markdown.
         view.body.push(if text.trim_start().starts_with(['{', '[']) {
             Block::Code {
@@ -53,14 +63,18 @@ pub(super) fn view(context: ItemContext<'_>) -> View {
         }
     }
     let mut lines = Vec::new();
-    let problems = context.fact("problems").filter(|_| !context.full).or_else(|| context.fact("errors"));
-    for error in problems.map(FactRef::list).unwrap_or_default() {
-        if let Some(error) = error.words().filter(|error| !error.trim().is_empty()) {
-            if error.contains('\n') {
-                view.body.push(Block::text("outcome.error", error.trimmed_end()));
-            } else {
-                lines.push(Line::of("outcome.error", error));
-            }
+    for (index, error) in problems(context).into_iter().enumerate() {
+        let (role, error) = match reason.is_error && index == 0 {
+            true => ("outcome.note", reason.rest.clone()),
+            false => (reason.role_of_others(), error),
+        };
+        if error.trim().is_empty() {
+            continue;
+        }
+        if error.contains('\n') {
+            view.body.push(Block::text(role, error.trimmed_end()));
+        } else {
+            lines.push(Line::of(role, error));
         }
     }
     for denial in denials.into_iter().filter(|_| context.full) {
@@ -174,23 +188,80 @@ fn dot(title: &mut Line) {
     }
 }
 
-/// Why a run failed, in words.
-fn why(context: ItemContext<'_>) -> Text {
-    if context.is("interrupted") {
-        return Text::own("interrupted");
+/// The errors that are worth showing, in words.
+fn problems(context: ItemContext<'_>) -> Vec<Text> {
+    let problems = context.fact("problems").filter(|_| !context.full).or_else(|| context.fact("errors"));
+    let errors = problems.map(FactRef::list).unwrap_or_default();
+    errors.into_iter().filter_map(FactRef::words).filter(|error| !error.trim().is_empty()).collect()
+}
+
+/// What a failed run says of its failure.
+#[derive(Default)]
+struct Reason {
+    /// The first sentence of it, if the cause alone doesn't say it.
+    sentence: Option<Text>,
+    /// What is left of the text or error that it is of.
+    rest: Text,
+    /// Whether it is of the outcome's text.
+    is_text: bool,
+    /// Whether it is the first of the errors.
+    is_error: bool,
+    /// Whether the cause says it all.
+    is_known: bool,
+}
+
+impl Reason {
+    fn of(context: ItemContext<'_>) -> Self {
+        if known_cause(context).is_some() {
+            return Self { is_known: true, ..Self::default() };
+        }
+        let text = context.item.clean_text();
+        let is_answer = text.trim_start().starts_with(['{', '[']);
+        if let (false, Some((sentence, rest))) = (is_answer, first_sentence(&without_json(text))) {
+            return Self { sentence: Some(sentence), rest, is_text: true, ..Self::default() };
+        }
+        match problems(context).into_iter().next().and_then(|error| first_sentence(&without_json(error))) {
+            Some((sentence, rest)) => {
+                Self { sentence: Some(sentence), rest, is_error: true, ..Self::default() }
+            }
+            None => Self::default(),
+        }
+    }
+
+    /// The role of errors beside it.
+    fn role_of_others(&self) -> &'static str {
+        if self.is_known { "outcome.note" } else { "outcome.error" }
+    }
+}
+
+/// Why a run ended early, if that has a name.
+fn known_cause(context: ItemContext<'_>) -> Option<&'static str> {
+    let cause = context.fact("cause").and_then(FactRef::str);
+    match cause.as_deref() {
+        Some("interrupted") => Some("interrupted"),
+        _ if context.is("interrupted") => Some("interrupted"),
+        Some("turns") => Some("stopped: too many turns"),
+        Some("budget") => Some("stopped: over budget"),
+        Some("structure") => Some("failed: no valid structured output"),
+        _ => None,
+    }
+}
+
+/// Why a run failed, in words: by its cause, else by the first sentence of what it says.
+fn why(context: ItemContext<'_>, sentence: Option<Text>) -> Text {
+    if let Some(cause) = known_cause(context) {
+        return Text::own(cause);
     }
     let cause = context.fact("cause").and_then(FactRef::str);
     let subtype = context.fact("subtype").and_then(FactRef::str);
-    Text::own(match cause.as_deref() {
-        Some("interrupted") => "interrupted",
-        Some("turns") => "stopped: too many turns",
-        Some("budget") => "stopped: over budget",
-        Some("structure") => "failed: no valid structured output",
-        Some("running") => "failed while running",
-        _ => match subtype.as_deref() {
-            None | Some("success" | "error") => "failed",
-            Some(other) => return Text::clean_owned(format!("failed: {}", other.replace('_', " "))),
-        },
+    let failed = match (cause.as_deref(), subtype.as_deref()) {
+        (Some("running"), _) => "failed while running".to_owned(),
+        (_, None | Some("success" | "error")) => "failed".to_owned(),
+        (_, Some(other)) => format!("failed: {}", other.replace('_', " ")),
+    };
+    Text::clean_owned(match sentence {
+        Some(sentence) => format!("{failed}: {}", sentence.trim_end_matches('.')),
+        None => failed,
     })
 }
 

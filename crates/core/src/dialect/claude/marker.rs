@@ -63,6 +63,16 @@ const NOTES: &[(&str, &str)] = &[
     ("tick", "nudge"),
 ];
 
+/// How messages begin that the program writes in the model's place because a run failed. Not all versions mark these.
+pub(super) const FAILURES: &[&str] = &[
+    "API Error",
+    "Prompt is too long",
+    "Credit balance is too low",
+    "Invalid API key",
+    "Claude AI usage limit reached",
+    "Please run /login",
+];
+
 /// Tags around what others say: the text is theirs, not the user's.
 const OTHERS: &[(&str, &str)] = &[
     ("teammate-message", "teammate"),
@@ -74,7 +84,7 @@ const OTHERS: &[(&str, &str)] = &[
 /// What gives such strings away. A tag of one word may be anything.
 pub(super) fn sentences() -> impl Iterator<Item = &'static str> {
     let tags = NOTES.iter().chain(OTHERS).map(|(tag, _)| *tag).filter(|tag| tag.contains(['-', '_']));
-    BEGINNINGS.iter().map(|(beginning, ..)| *beginning).chain(tags)
+    BEGINNINGS.iter().map(|(beginning, ..)| *beginning).chain(tags).chain(FAILURES.iter().copied())
 }
 
 /// Says whose words `text` is.

@@ -472,7 +472,8 @@ fn synthetic(builder: &mut ClaudeItemBuilder<'_>, text: Content) -> Item {
         return minor(notice);
     }
     notice.status = if is_error { Status::Failed } else { Status::Done };
-    leveled(notice, if is_error || said.starts_with("API Error") { "error" } else { "info" })
+    let is_failure = is_error || marker::FAILURES.iter().any(|sentence| said.starts_with(sentence));
+    leveled(notice, if is_failure { "error" } else { "info" })
 }
 
 /// A block's type, or what stands for one that has none.

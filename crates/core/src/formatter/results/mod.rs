@@ -15,10 +15,11 @@ use memchr::memmem;
 
 use crate::entry::{Block, GOES_ON, Line, Span, View};
 use crate::find::find;
+use crate::formatter::sentence::first_sentence;
 use crate::formatter::standard::{ItemContext, images};
 use crate::formatter::{figures, generic, tools};
 use crate::item::FactRef;
-use crate::item::{Item, Status};
+use crate::item::{Action, Item, Status};
 use crate::json::{Record, Value, ValueKind};
 use crate::text::Text;
 
@@ -219,8 +220,15 @@ impl ResultContext<'_> {
         } else if context.is("interrupted") {
             self.title.push("result.error", Text::own("interrupted"));
         } else {
+            let reason = if context.full { None } else { first_sentence(&text) };
             let end = find(b'\n', text.as_bytes()).unwrap_or(text.len());
-            if !says_something(&text[..end]) || (end > TITLE && end < text.len()) || end > LONG_TITLE {
+            if let Some((sentence, rest)) = reason {
+                self.title.push("result.error", sentence);
+                // What a command wrote is no remark.
+                let is_output = context.item.action == Some(Action::Run);
+                self.code(if is_output { "result.error.text" } else { "result.note" }, rest);
+                text = Text::EMPTY;
+            } else if !says_something(&text[..end]) || (end > TITLE && end < text.len()) || end > LONG_TITLE {
                 self.title.push("result.error", Text::own("failed"));
             } else {
                 self.title.push("result.error", text.slice(0, end));

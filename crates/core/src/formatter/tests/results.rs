@@ -208,7 +208,7 @@ fn results_of_files() {
             ),
             (
                 r#"{"kind":"result","tool":"Edit","error":1,"text":"<tool_use_error>String to replace not found\nString: x</tool_use_error>"}"#,
-                "<error> String to replace not found\n  [result.error.text] String: x\n",
+                "<error> String to replace not found\n  [result.note] String: x\n",
             ),
         ],
     );
