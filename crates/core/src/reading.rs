@@ -276,7 +276,14 @@ fn looks_like_json(text: &str) -> bool {
     inside('{').is_some_and(|rest| rest.starts_with('"'))
         || inside('[').is_some_and(|rest| rest.starts_with('{'))
         || body.is_empty()
-        || body.trim_end().ends_with('}') && body.contains("\":") && body.matches('"').nth(3).is_some()
+        || body.trim_end().ends_with('}') && is_end_of_record(body)
+}
+
+/// Whether a text that ends in a brace is the end of a record whose beginning is missing. One that merely holds records, as a
+/// line of a log does, opens as many braces as it closes.
+fn is_end_of_record(text: &str) -> bool {
+    let count = |brace: char| text.matches(brace).count();
+    text.contains("\":") && text.matches('"').nth(3).is_some() && count('}') > count('{')
 }
 
 #[cfg(test)]
@@ -329,6 +336,11 @@ mod tests {
             (r#"{"type":"us"#.to_owned(), vec![r#"incomplete {"type":"us"#.to_owned()]),
             ("warning: {x}".to_owned(), vec!["text warning: {x}".to_owned()]),
             (r#"ssage","id":"m"}"#.to_owned(), vec![r#"damage ssage","id":"m"}"#.to_owned()]),
+            (r#"[16:29] handler {"a":1}"#.to_owned(), vec![r#"text [16:29] handler {"a":1}"#.to_owned()]),
+            (
+                r#"[16:29] GET {"a":{"b":"c"},"d":"e"}"#.to_owned(),
+                vec![r#"text [16:29] GET {"a":{"b":"c"},"d":"e"}"#.to_owned()],
+            ),
             ("\r".to_owned(), vec!["blank".to_owned()]),
             (" \t".to_owned(), vec!["text  \t".to_owned()]),
             ("\0\0".to_owned(), vec!["damage \0\0".to_owned()]),
