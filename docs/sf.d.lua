@@ -492,9 +492,10 @@ function sf.sorted(table) end
 ---@field cell_count? number How many cells a notebook has, where only the text has them.
 ---@field cells? any[] The cells of a notebook.
 ---@field changed? string What changed since the session notice before, if it is one thing: `mode`.
----@field changes? table[] What was done to each file, where one result names several: as `changes` of what a call does.
+---@field changes? table[] What was done to each file, where one result names several: as `changes` of what a call does. Of a command: the files that it changed.
 ---@field code? number The HTTP status.
 ---@field code_text? string The HTTP status in words.
+---@field command? string The command, as its call has it. In the items of machine output alone.
 ---@field content? string Text of a file, or lines that were found.
 ---@field cost_usd? number What the run cost in US dollars, over all turns so far.
 ---@field count? number How many files, pages, damaged records or calls there are.
@@ -513,7 +514,7 @@ function sf.sorted(table) end
 ---@field exit? number The code that a hook, or a command that failed, ended with.
 ---@field explanation? string Why it was refused.
 ---@field failed_calls? number How many calls failed, those of sub-agents included: on an outcome, since the one before.
----@field files? any[] Paths that were found. Of a command: the files that it changed, each with `filePath` and `hunks`.
+---@field files? any[] Paths that were found. Of a command: the files that it changed, each with `filePath` and `hunks`; `changes` has them with `path`.
 ---@field from? string The model before it. Of a message: who sent it.
 ---@field hits? any[] What a web search found, each with `title` and `url`.
 ---@field hook_event? string The event that the hook answers.
@@ -546,7 +547,7 @@ function sf.sorted(table) end
 ---@field output_file? string Where the output is written to.
 ---@field partial? boolean True if the input isn't whole: it is being written, or broke off.
 ---@field patch? table[] The change in hunks.
----@field path? string The file or folder.
+---@field path? string The file or folder; in machine output also of a call that failed or whose result doesn't name it.
 ---@field persisted? string The file that the whole output is kept in.
 ---@field plan? string The plan's text.
 ---@field problems? any[] The errors that are for people, if not all are.

@@ -19,6 +19,7 @@ mod head;
 mod heading;
 mod open;
 mod pace;
+mod result_of_call;
 mod session;
 mod titles;
 mod update;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::page::{blocks, follow};
 use crate::program::Folder;
@@ -47,6 +48,29 @@ fn the_tutorial_goes_as_it_says() {
 #[test]
 fn the_commands_of_the_page_on_plugins_go_as_it_says() {
     assert_eq!(follow(include_str!("../../../../docs/plugins.md"), &folder()), 2);
+}
+
+#[test]
+fn the_commands_with_jq_print_what_the_page_shows() {
+    let page = fs::read_to_string(root().join("docs/json.md")).unwrap();
+    let (_, rest) = page.split_once("## With jq\n").unwrap();
+    let (section, _) = rest.split_once("\n## ").unwrap();
+    let shown: Vec<_> = blocks(section).into_iter().collect();
+    assert_eq!(shown.len(), 6);
+    if Command::new("jq").arg("--version").output().is_err() {
+        eprintln!("jq isn't installed: the commands of docs/json.md are not run");
+        return;
+    }
+    let program = Path::new(env!("CARGO_BIN_EXE_streamfmt"));
+    let path =
+        format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap_or_default());
+    for pair in shown.chunks(2) {
+        let [("sh", command), ("text", output)] = pair else { panic!("a command and its output: {pair:?}") };
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(command.join("\n")).env("PATH", &path).current_dir(root());
+        let printed = String::from_utf8(shell.output().unwrap().stdout).unwrap();
+        assert_eq!(printed.lines().collect::<Vec<_>>(), *output, "{}", command.join("\n"));
+    }
 }
 
 #[test]

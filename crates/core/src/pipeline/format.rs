@@ -25,6 +25,7 @@ use super::decode::DialectRecord;
 use super::growing::GrowingTexts;
 use super::head::HeadNotes;
 use super::heading::WaitingHeading;
+use super::result_of_call::self_contained;
 use super::titles::{self, CallTitles};
 use super::update::PendingUpdates;
 use super::write::{FormattedPart, FormattedPartKind};
@@ -216,7 +217,7 @@ impl FormatStage {
         }
         self.report.items += 1;
         let outcome = match self.output_kind {
-            OutputKind::Items => self.tell(item, formatted),
+            OutputKind::Items => self.tell(item, session, formatted),
             OutputKind::Writer(_) | OutputKind::Updates => self.say_item(item, session, formatted),
         };
         match outcome {
@@ -400,7 +401,12 @@ impl FormatStage {
     }
 
     /// Tells an item as it is. The error is the rule that hides it.
-    fn tell(&mut self, item: &Item, formatted: &mut Vec<FormattedPart>) -> Result<(), &'static str> {
+    fn tell(
+        &mut self,
+        item: &Item,
+        session: &Session,
+        formatted: &mut Vec<FormattedPart>,
+    ) -> Result<(), &'static str> {
         self.admits(item)?;
         // Of a line of the input on which nothing stands only a plugin may have something to say.
         let is_blank_line = item.kind == Kind::Unknown && item.is_blank();
@@ -409,7 +415,7 @@ impl FormatStage {
         }
         let mut line = String::new();
         // A string takes everything.
-        let _ = write_item(item, &mut line);
+        let _ = write_item(&self_contained(item, session), &mut line);
         if let Some(redactor) = &mut self.redactor {
             redactor.json(&mut line);
         }

@@ -111,6 +111,9 @@ pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
         b"bashEditDiff" => {
             if let Some(files) = value.get("files") {
                 set(item, "files", Fact::Node(files.node()));
+                let paths = files.items().filter_map(|file| file.get("filePath"));
+                let changes = paths.map(|path| Fact::Map(vec![("path", Fact::Node(path.node()))]));
+                set(item, "changes", Fact::List(changes.collect()));
             }
             if let Some(more) = value.get("moreFiles").filter(|more| more.int().is_some_and(|more| more > 0))
             {
