@@ -487,7 +487,7 @@ function sf.sorted(table) end
 ---@field call_count? number How many calls there were, those of sub-agents included.
 ---@field calls? string[] Ids of the calls without a result, as far as they are listed.
 ---@field category? string The category of the refusal.
----@field cause? string Why the run failed: `interrupted`, `turns`, `budget`, `structure`, `running`.
+---@field cause? string Why the run failed: `interrupted`, `turns`, `budget`, `structure`, `running`, `blocked` (by a hook).
 ---@field cell? string The cell of a notebook.
 ---@field cell_count? number How many cells a notebook has, where only the text has them.
 ---@field cells? any[] The cells of a notebook.

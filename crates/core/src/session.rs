@@ -444,6 +444,11 @@ impl Session {
                 self.replied(item.parent.as_ref(), said);
             }
             Kind::Notice if item.error => self.replied(item.parent.as_ref(), said),
+            Kind::Notice if is_shown_output(&item) => {
+                let words = item.fact("words").and_then(FactRef::str);
+                let said = words.map_or(said, |words| trimmed(&words).hash);
+                self.replied(item.parent.as_ref(), said);
+            }
             // A job that ended: what its sub-agent answered stands above.
             Kind::Notice if item.fact("call").is_some() => {
                 let call = item.fact("call").and_then(FactRef::str).map(|call| Id::from(&*call));
@@ -582,6 +587,12 @@ impl Session {
 
 fn is_event(item: &Item, name: &str) -> bool {
     item.fact("event").and_then(FactRef::str).as_deref() == Some(name)
+}
+
+/// Whether it shows what a command of the agent's program printed, which an outcome may repeat.
+fn is_shown_output(notice: &Item) -> bool {
+    let is_hidden = |name: &str| notice.fact(name).and_then(FactRef::bool) == Some(true);
+    is_event(notice, "command-output") && !is_hidden("echo") && !is_hidden("minor")
 }
 
 fn mark_repeated(item: &mut Item, is_repeated: bool) {

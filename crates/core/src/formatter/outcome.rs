@@ -35,10 +35,7 @@ pub(super) fn view(context: ItemContext<'_>) -> View {
         warning(&mut title, failed);
     }
     let mut view = View::titled(mark, title);
-    let text = match reason.is_text {
-        true => reason.rest.clone(),
-        false => context.item.clean_text(),
-    };
+    let text = if reason.is_text { reason.rest.clone() } else { context.item.clean_text() };
     if !context.is("repeated") && !text.trim().is_empty() {
         let role = match (is_failed, reason.is_text) {
             (true, true) => "outcome.note",
@@ -64,9 +61,10 @@ pub(super) fn view(context: ItemContext<'_>) -> View {
     }
     let mut lines = Vec::new();
     for (index, error) in problems(context).into_iter().enumerate() {
-        let (role, error) = match reason.is_error && index == 0 {
-            true => ("outcome.note", reason.rest.clone()),
-            false => (reason.role_of_others(), error),
+        let (role, error) = if reason.is_error && index == 0 {
+            ("outcome.note", reason.rest.clone())
+        } else {
+            (reason.role_of_others(), error)
         };
         if error.trim().is_empty() {
             continue;
@@ -242,6 +240,7 @@ fn known_cause(context: ItemContext<'_>) -> Option<&'static str> {
         _ if context.is("interrupted") => Some("interrupted"),
         Some("turns") => Some("stopped: too many turns"),
         Some("budget") => Some("stopped: over budget"),
+        Some("blocked") => Some("blocked by a hook"),
         Some("structure") => Some("failed: no valid structured output"),
         _ => None,
     }

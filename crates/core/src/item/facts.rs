@@ -149,7 +149,7 @@ pub static FACTS: &[FactRow] = &[
     own("call_count", Integer, &[Event("totals")], "How many calls there were, those of sub-agents included."),
     own("calls", Texts, &[Event("open-calls")], "Ids of the calls without a result, as far as they are listed."),
     row("category", Text, &[Event("refusal")], "The category of the refusal."),
-    row("cause", Text, &[Outcomes], "Why the run failed: `interrupted`, `turns`, `budget`, `structure`, `running`."),
+    row("cause", Text, &[Outcomes], "Why the run failed: `interrupted`, `turns`, `budget`, `structure`, `running`, `blocked` (by a hook)."),
     row("cell", Text, &[Change], "The cell of a notebook."),
     row("cell_count", Integer, &[Read], "How many cells a notebook has, where only the text has them."),
     row("cells", List, &[Read], "The cells of a notebook."),

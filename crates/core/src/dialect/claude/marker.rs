@@ -73,6 +73,9 @@ pub(super) const FAILURES: &[&str] = &[
     "Please run /login",
 ];
 
+/// How the outcome of a prompt begins that a hook blocked. It says that it went well.
+pub(super) const BLOCKED: &str = "UserPromptSubmit operation blocked by hook";
+
 /// Tags around what others say: the text is theirs, not the user's.
 const OTHERS: &[(&str, &str)] = &[
     ("teammate-message", "teammate"),

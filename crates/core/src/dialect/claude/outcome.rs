@@ -12,7 +12,7 @@ use crate::json::{self, Value};
 
 use super::message::usage_of;
 use super::spent::{Counters, TurnSpent};
-use super::{Claude, ClaudeItemBuilder, block};
+use super::{Claude, ClaudeItemBuilder, block, marker};
 
 impl Claude {
     /// A `result` line.
@@ -36,11 +36,14 @@ impl Claude {
                 "errors",
                 "permission_denials",
             ]);
-        item.error = !is_success || is_error.and_then(Value::bool) == Some(true);
-        item.status = if item.error { Status::Failed } else { Status::Done };
         item.text = block::string(said);
+        let is_blocked = said.and_then(Value::str).is_some_and(|said| said.begins_with(marker::BLOCKED));
+        item.error = !is_success || is_blocked || is_error.and_then(Value::bool) == Some(true);
+        item.status = if item.error { Status::Failed } else { Status::Done };
         copy(&mut item, value, &[("subtype", "subtype"), ("terminal_reason", "reason")]);
-        if let Some(cause) = cause(&item).filter(|_| item.error) {
+        if is_blocked {
+            item.data.push(("cause", Fact::Text("blocked".to_owned())));
+        } else if let Some(cause) = cause(&item).filter(|_| item.error) {
             item.data.push(("cause", Fact::Text(cause.to_owned())));
         }
         for (number, ours) in [(turns, "turns"), (duration, "duration_ms"), (api, "api_ms")] {
@@ -64,7 +67,7 @@ impl Claude {
             models: models.map(tokens_by_model).unwrap_or_default(),
         };
         let spent = self.spent.turn(item.session.as_ref(), counters, used);
-        let turn = turn_facts(&item, spent, !self.known.counts_messages);
+        let turn = turn_facts(&item, &spent, !self.known.counts_messages);
         if !turn.is_empty() {
             item.data.push(("turn", Fact::Map(turn)));
         }
@@ -104,7 +107,7 @@ impl Claude {
 }
 
 /// The figures of an outcome that are of its turn alone. `has_turns`: whether its number of turns is one.
-fn turn_facts(outcome: &Item, spent: TurnSpent, has_turns: bool) -> Vec<(&'static str, Fact)> {
+fn turn_facts(outcome: &Item, spent: &TurnSpent, has_turns: bool) -> Vec<(&'static str, Fact)> {
     let of_turn = |name: &&str| *name != "turns" || has_turns;
     let own = ["turns", "duration_ms"].into_iter().filter(of_turn);
     let own = own.filter_map(|name| Some((name, Fact::Int(outcome.fact(name)?.int()?))));

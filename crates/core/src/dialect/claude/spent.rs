@@ -98,10 +98,12 @@ mod tests {
         Counters { cost: Some(cost), api_ms: None, models }
     }
 
+    type Turn<'a> = (&'a str, f64, &'a [(u64, u64)], u64);
+
     /// What each turn cost: session, dollars so far, output of each model so far, output of the turn.
-    fn costs(turns: &[(&str, f64, &[(u64, u64)], u64)]) -> Vec<Option<f64>> {
+    fn costs(turns: &[Turn<'_>]) -> Vec<Option<f64>> {
         let mut spent = Spent::default();
-        let mut cost = |&(session, cost, models, output): &(&str, f64, &[(u64, u64)], u64)| {
+        let mut cost = |&(session, cost, models, output): &Turn<'_>| {
             let used = Some(Usage { output, ..Usage::default() });
             spent.turn(Some(&session.into()), counters(cost, models), used).cost
         };
