@@ -23,7 +23,7 @@ const PLANTED: char = '\u{a66e}';
 
 /// What begins an entry, in each set of glyphs.
 const MARKS: [(Glyphs, &[&str]); 3] = [
-    (Glyphs::Unicode, &["●", "↳", "✓", "✗", "▲", "·", "›", "✻", "≡", "◇"]),
+    (Glyphs::Unicode, &["●", "↳", "✓", "✗", "▲", "·", "›", "✻", "≡", "◇", "Σ"]),
     (Glyphs::Ascii, &["*", "^", "+", "x", "!", "-", ">", "~", "=", "#"]),
     (
         Glyphs::Words,
@@ -40,6 +40,7 @@ const MARKS: [(Glyphs, &[&str]); 3] = [
             "thinking:",
             "plan:",
             "session:",
+            "totals:",
             "outcome:",
         ],
     ),
