@@ -321,8 +321,6 @@ pub struct Item {
     pub text: Content,
     /// Takes out of the cleaned text what the agent's program put around it; see [`Item::words`].
     pub words: Option<fn(&Item, Text) -> Text>,
-    /// Takes out of the cleaned text tags that say nothing; see [`Item::untagged_text`].
-    pub untagged: Option<fn(Text) -> Text>,
     /// Its typed facts; names as in `docs/facts.md`.
     pub data: Vec<(&'static str, Fact)>,
     /// The record that it came with.
@@ -370,7 +368,6 @@ impl Item {
             block: None,
             text: Content::None,
             words: None,
-            untagged: None,
             data: Vec::new(),
             record: None,
             growing: None,
@@ -398,7 +395,6 @@ impl Item {
             block: self.block,
             text: Content::None,
             words: self.words,
-            untagged: self.untagged,
             data: self.data.clone(),
             record: self.record.clone(),
             growing: self.growing.clone(),
@@ -508,15 +504,6 @@ impl Item {
         match self.words {
             Some(words) => words(self, text),
             None => text,
-        }
-    }
-
-    /// The whole text, cleaned, without tags of the agent's program that say no more than the item itself.
-    pub fn untagged_text(&self) -> Text {
-        let text = self.clean_text();
-        match self.untagged {
-            Some(untagged) if text.starts_with('<') => untagged(text),
-            _ => text,
         }
     }
 

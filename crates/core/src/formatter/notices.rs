@@ -34,7 +34,7 @@ pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
     let mut view = View::titled(mark, Line::default());
     let known = words(context, &event);
     let said = context.text("words").filter(|_| !context.full);
-    let mut text = said.unwrap_or_else(|| context.item.untagged_text()).trimmed_end();
+    let mut text = said.unwrap_or_else(|| context.item.clean_text()).trimmed_end();
     if !context.full && mark != "error" && known.is_some() && TOLD.contains(&&*event) {
         text = Text::EMPTY;
     }

@@ -421,7 +421,6 @@ impl Claude {
 /// The notice of a string that the program made.
 pub(super) fn marked_notice(builder: &mut ClaudeItemBuilder<'_>, marked: Marked<'_>, text: Content) -> Item {
     let mut notice = builder.notice(marked.event, text);
-    notice.untagged = Some(wrapped::untagged);
     let path = marker::skill_folder(&notice.text()).map(str::to_owned);
     let told = [
         ("words", marked.say.map(Cow::into_owned)),

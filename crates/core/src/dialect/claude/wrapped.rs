@@ -80,7 +80,6 @@ pub(in crate::dialect) fn sentences() -> Vec<&'static str> {
 /// Adds to a result what its text says beside what the tool said.
 pub(crate) fn add_facts(item: &mut Item) {
     item.words = Some(words);
-    item.untagged = Some(untagged);
     if let Some(folder) = reset_told(item) {
         item.data.push(("cwd", Fact::Text(folder)));
     }
@@ -203,31 +202,6 @@ fn words(item: &Item, text: Text) -> Text {
         Some(Deed::Delegate) => for_the_model::report(text),
         _ => for_the_model::without_advice(item, text),
     }
-}
-
-/// Tags that say no more than a result or a notice says by what it is.
-const PLAIN_TAGS: [&str; 6] = [
-    "tool_use_error",
-    "local-command-stdout",
-    "local-command-stderr",
-    "bash-input",
-    "bash-stdout",
-    "bash-stderr",
-];
-
-/// A text that is nothing but what such tags are around, without them.
-pub(super) fn untagged(text: Text) -> Text {
-    let mut inside = Vec::new();
-    let mut rest = text.trim();
-    while let Some((tag, tagged)) = rest.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
-        let end = format!("</{tag}>");
-        let Some((part, behind)) = tagged.split_once(&end).filter(|_| PLAIN_TAGS.contains(&tag)) else {
-            return text;
-        };
-        inside.extend(Some(part.trim_matches('\n')).filter(|part| !part.trim().is_empty()));
-        rest = behind.trim_start();
-    }
-    if rest.is_empty() && !text.is_empty() { Text::clean_owned(inside.join("\n")) } else { text }
 }
 
 /// The text without notes to the model.

@@ -110,7 +110,7 @@ impl ResultContext<'_> {
     /// The text as it is worth reading: in full all of it, else what it says to people.
     fn text(&self) -> Text {
         if self.context.full {
-            self.context.item.untagged_text().trimmed_end()
+            self.context.item.clean_text().trimmed_end()
         } else {
             self.context.item.words()
         }
