@@ -86,7 +86,7 @@ fn the_settings_and_the_script_of_the_readme_work() {
     let told = folder.run(&format!("--config readme.toml {options}")).expect(0, "").stdout;
     assert!(told.contains("● $ cargo test --quiet\n") && !told.contains("● Read"), "{told}");
     let told = folder.run(&format!("--plugin readme.lua {options}")).expect(0, "").stdout;
-    assert!(told.contains("  $ cargo test --quiet\n    14 passed\n"), "{told}");
+    assert!(told.contains("  $ cargo test --quiet\n  └ 14 passed\n"), "{told}");
 }
 
 /// What links of a page lead to, code left out.

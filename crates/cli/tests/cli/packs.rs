@@ -18,7 +18,7 @@ fn a_new_plugin_passes_its_checks_and_works() {
     let case = folder.run("demo/tests/a-command/input.ndjson --to text --plugin demo --strict-plugins");
     let expected = folder.read("demo/tests/a-command/expected/default.text.txt");
     assert_eq!(case.expect(0, "").stdout, expected);
-    assert!(expected.contains("● sh git status --short\n    2 lines\n"), "{expected}");
+    assert!(expected.contains("● sh git status --short\n  └ 2 lines\n"), "{expected}");
 
     assert_eq!(folder.run("plugin test demo").expect(0, "").stdout, "1 passed, 0 failed\n");
     let manifest = folder.read("demo/plugin.toml").replace("\"sh\"", "\"bash\"");

@@ -35,6 +35,7 @@ const TABLE: &[(&str, [&str; 4])] = &[
     // Marks of entries.
     ("call",          ["●", "*", "call:", "\u{f444}"]),
     ("result",        ["↳", "^", "result of:", "↳"]),
+    ("output",        ["└", ":", "result:", "└"]),
     ("inside",        ["↳", "^", "inside of:", "↳"]),
     ("ok",            ["✓", "+", "ok:", "\u{f00c}"]),
     ("error",         ["✗", "x", "error:", "\u{f00d}"]),

@@ -125,7 +125,7 @@ fn a_bad_line_is_told_and_the_rest_holds() {
             "mine:3:8: unknown colour \"blink\" (a name from [palette], an ANSI name or #rrggbb)",
             "mine:4:13: unknown colour \"#12\" (a name from [palette], an ANSI name or #rrggbb)",
             "mine:6:9: unknown colour \"bald\" (did you mean \"bold\"?)",
-            "mine:8:1: unknown glyph \"nope\" (one of: call, result, inside, ok, error, warning, notice, prompt, reply, thinking, plan, session, outcome-ok, outcome-error, totals, nest, elided, command, arrow, image, quote, diff-add, diff-remove, diff-keep, diff-hunk, plain, open, active, done, failed, row, column, cross)",
+            "mine:8:1: unknown glyph \"nope\" (one of: call, result, output, inside, ok, error, warning, notice, prompt, reply, thinking, plan, session, outcome-ok, outcome-error, totals, nest, elided, command, arrow, image, quote, diff-add, diff-remove, diff-keep, diff-hunk, plain, open, active, done, failed, row, column, cross)",
             "mine:9:8: a glyph is one to eight visible characters",
             "mine:10:1: unknown glyph \"outcome-okay\" (did you mean \"outcome-ok\"?)",
             "mine:12:8: a glyph of this set is of ASCII characters",

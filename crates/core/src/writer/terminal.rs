@@ -55,6 +55,12 @@ const LEAST_PREVIEW: usize = 40;
 /// Columns of a time and the blank behind it.
 const TIME: usize = 9;
 
+/// The mark before the first line of a result that stands below its call and has no other.
+const OUTPUT: &str = "output";
+
+/// Columns of a mark and the blank behind it.
+const ROOM_OF_MARK: usize = 2;
+
 /// What stands between a call and what it came to.
 const BEHIND: &str = " · ";
 /// The same in ASCII.
@@ -444,11 +450,15 @@ fn result(entry: &Entry, relation: &Relation, joined: bool, body: &mut block::Te
         }
     }
     let outer = body.writer.shift(margin);
+    // Without it the output of a command would look like further lines of the command.
+    let has_room = margin >= ROOM_OF_MARK && !look.layout.bare;
+    let is_below_call = named(relation, body).is_none();
+    let mark = view.mark.or_else(|| (is_below_call && has_room).then_some(OUTPUT));
     if view.title.is_empty() {
-        below_mark(view.mark, &view.body, body);
+        below_mark(mark, &view.body, body);
     } else {
         if !joined {
-            titled(view.mark, &view.title, body);
+            titled(mark, &view.title, body);
         }
         let inner = body.writer.shift(margin);
         body.blocks(&view.body);

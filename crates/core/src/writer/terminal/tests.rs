@@ -81,7 +81,7 @@ fn only_marks_stand_in_column_0() {
     ]);
     assert_eq!(
         out,
-        "● Bash ls\n\n  ● Bash rm -rf /\n  ✓ done · $0.00\n\n    ● Bash rm -rf /\n    ✓ done · $0.00\n  ● Bash ls\n"
+        "● Bash ls\n\n  ● Bash rm -rf /\n  ✓ done · $0.00\n\n  └ ● Bash rm -rf /\n    ✓ done · $0.00\n  ● Bash ls\n"
     );
 }
 
@@ -124,17 +124,17 @@ fn what_a_call_came_to_stands_behind_it_where_there_is_room() {
     let worded = Look { layout: Layout { glyphs: Glyphs::Words, ..Layout::default() }, ..ansi() };
     let long = call("a command that fills the row");
     for (look, entries, expected) in [
-        (Look::default(), vec![call("ls"), count.clone()], "● Bash ls\n    11 lines\n"),
+        (Look::default(), vec![call("ls"), count.clone()], "● Bash ls\n  └ 11 lines\n"),
         (ansi(), vec![call("ls"), count.clone()], "● Bash ls · 11 lines\n"),
         (ansi(), vec![call("pwd"), named], "● Bash pwd\n↳ Bash ls · 11 lines\n"),
         (ansi(), vec![call("lines 1–4"), ends], "● Bash lines 1–4 of 22\n"),
         (ansi(), vec![call("pwd"), named_ends], "● Bash pwd\n↳ Bash ls of 22\n"),
         (ansi(), vec![call("ls")], "● Bash ls\n"),
         (look(20), vec![call("ls"), count.clone()], "● Bash ls · 11 lines\n"),
-        (look(20), vec![call("lss"), count.clone()], "● Bash lss\n    11 lines\n"),
-        (look(36), vec![long, count.clone()], "● Bash a command that fills the row\n    11 lines\n"),
-        (timed, vec![call("ls"), count.clone()], "         ● Bash ls\n             11 lines\n"),
-        (worded, vec![call("ls"), count], "call: Bash ls\n    11 lines\n"),
+        (look(20), vec![call("lss"), count.clone()], "● Bash lss\n  └ 11 lines\n"),
+        (look(36), vec![long, count.clone()], "● Bash a command that fills the row\n  └ 11 lines\n"),
+        (timed, vec![call("ls"), count.clone()], "         ● Bash ls\n           └ 11 lines\n"),
+        (worded, vec![call("ls"), count], "call: Bash ls\n  result: 11 lines\n"),
     ] {
         assert_eq!(strip(&written(look, entries)), expected);
     }
@@ -210,9 +210,9 @@ fn results_have_the_time_they_took_behind_their_titles_where_times_are_shown() {
     let look = Look { timestamps: Some(TimeZone::UTC), ..Look::default() };
     assert_eq!(
         written(look, [at(call("a")), titled(), at(call("b")), untitled()]),
-        "03:04:05 ● Bash a\n03:04:05     2 lines · 3.4s\n03:04:05 ● Bash b\n03:04:05     3.4s\n             fine\n"
+        "03:04:05 ● Bash a\n03:04:05   └ 2 lines · 3.4s\n03:04:05 ● Bash b\n03:04:05   └ 3.4s\n             fine\n"
     );
-    assert_eq!(text([call("a"), titled()]), "● Bash a\n    2 lines\n");
+    assert_eq!(text([call("a"), titled()]), "● Bash a\n  └ 2 lines\n");
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn a_link_is_followed_or_its_address_told_behind_a_call_too() {
     };
     let entries = |text, url| [call("ls"), result(link(text, url))];
     let docs = entries("docs", "https://a.example/");
-    assert_eq!(text(docs.clone()), "● Bash ls\n    docs (https://a.example/)\n");
+    assert_eq!(text(docs.clone()), "● Bash ls\n  └ docs (https://a.example/)\n");
     assert_eq!(strip(&written(paint(false), docs.clone())), "● Bash ls · docs (https://a.example/)\n");
     assert!(written(paint(true), docs).contains("\u{1b}]8;;https://a.example/"));
     for (shown, url) in [

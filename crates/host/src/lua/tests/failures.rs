@@ -164,7 +164,8 @@ fn an_answer_without_content_is_refused_and_hides_nothing() {
 
 #[test]
 fn what_may_be_empty_leaves_the_rest_to_be_seen() {
-    let call = "<<mark.call::●>> <<tool.name::Bash>>\n<<result.text::fine>>\n<<reply::Bye.>>";
+    let call =
+        "<<mark.call::●>> <<tool.name::Bash>>\n<<mark.output::└>> <<result.text::fine>>\n<<reply::Bye.>>";
     for nothing in ["''", "{}", "{ nil }", "false"] {
         let arg = format!("sf.tool('Bash', {{ arg = function() return {nothing} end }})");
         check(&arg, &strs(&bash()), call);
@@ -181,8 +182,7 @@ fn what_may_be_empty_leaves_the_rest_to_be_seen() {
     for hook in
         ["result = function(it) return sf.code(it.text) end", "summary = function(it) return it.text end"]
     {
-        let said =
-            "<<mark.call::●>> <<tool.name::Bash>> <<call.command::cargo test>>\n<<result.note::no output>>";
+        let said = "<<mark.call::●>> <<tool.name::Bash>> <<call.command::cargo test>>\n<<mark.output::└>> <<result.note::no output>>";
         check(&format!("sf.tool('Bash', {{ {hook} }})"), &strs(&silent), said);
     }
 }

@@ -24,7 +24,7 @@ fn inputs_are_read_lazily_and_walked_like_tables() {
     check(
         plugin,
         &[&call("1", "T", input), &result("1", "", false)],
-        "<<mark.call::●>> <<tool.name::T>> <<call.arg::list,deep,nothing,yes,id,real=12>>\n<<result.note::no output>>",
+        "<<mark.call::●>> <<tool.name::T>> <<call.arg::list,deep,nothing,yes,id,real=12>>\n<<mark.output::└>> <<result.note::no output>>",
     );
 }
 
@@ -50,7 +50,7 @@ fn a_view_of_frames_takes_the_place_of_all_items_of_a_record() {
     check(
         plugin,
         &strs(&lines),
-        "assistant 1\n<<result.text::fine>>\nassistant 1\nsystem api_retry\n\
+        "assistant 1\n<<mark.output::└>> <<result.text::fine>>\nassistant 1\nsystem api_retry\n\
          system api_retry\nsystem status\nassistant 2\nassistant 1\n\
          assistant 1\nno frame: no JSON",
     );
@@ -64,7 +64,7 @@ fn what_is_said_of_a_frame_is_filtered_like_its_first_item() {
     for (setting, expected) in [
         ("hide=Bash", "frame 3\nframe 4\nframe 6"),
         ("only=reply", "frame 3\nframe 6"),
-        ("hide=notice", "frame 1\nframe 2\nframe 3\nframe 5\nframe 6"),
+        ("hide=notice", "frame 1\n<<mark.output::└>> frame 2\nframe 3\nframe 5\nframe 6"),
     ] {
         let engine = Engine::builder().writer("roles").set("layout.gap=0").set(setting);
         let engine = engine.pack(Pack::from_source("p.lua", plugin)).build().unwrap();
@@ -77,7 +77,7 @@ fn a_view_of_frames_that_fails_leaves_the_record_to_its_items() {
     let plugin = r#"sf.view("frame", function(item) return sf.text(item.frame.message.content[1].name) end)"#;
     let ran = run(plugin, &strs(&bash()));
     assert_eq!(ran.warnings.len(), 1, "{:?}", ran.warnings);
-    assert_eq!(trimmed(&ran.text), "Bash\n<<result.text::fine>>\n<<reply::Bye.>>");
+    assert_eq!(trimmed(&ran.text), "Bash\n<<mark.output::└>> <<result.text::fine>>\n<<reply::Bye.>>");
 }
 
 #[test]

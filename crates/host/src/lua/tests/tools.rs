@@ -7,13 +7,13 @@ fn three_lines_change_how_a_tool_is_told() {
     check(
         r#"sf.tool("Bash", { label = "sh", arg = function(input) return input.command end })"#,
         &strs(&bash()),
-        "<<mark.call::●>> <<tool.name::sh>> <<call.arg::cargo test>>\n<<result.text::fine>>\n<<reply::Bye.>>",
+        "<<mark.call::●>> <<tool.name::sh>> <<call.arg::cargo test>>\n<<mark.output::└>> <<result.text::fine>>\n<<reply::Bye.>>",
     );
     check(
         r#"sf.tool("Bash", { label = "{tool}!", arg = "$ {command}", summary = "{lines}: {text}", icon = "$" })"#,
         &strs(&bash()),
         "<<mark.call::●>> <<tool.icon::$ >><<tool.name::Bash!>> <<call.arg::$ cargo test>>\n\
-         <<result.note::1: fine>>\n<<reply::Bye.>>",
+         <<mark.output::└>> <<result.note::1: fine>>\n<<reply::Bye.>>",
     );
 }
 
@@ -49,7 +49,7 @@ fn a_call_and_a_result_are_the_same_whoever_asks() {
     check(
         plugin,
         &[&call("1", "A", "{}"), &result("1", "one", false)],
-        "<<mark.call::●>> <<tool.name::call A>> <<call.arg::userdata>>\nresult A",
+        "<<mark.call::●>> <<tool.name::call A>> <<call.arg::userdata>>\n<<mark.output::└>> result A",
     );
 }
 
@@ -97,8 +97,8 @@ fn a_family_of_tools_is_told_and_nil_falls_through() {
     check(
         plugin,
         &strs(&lines),
-        "<<mark.call::●>> <<tool.name::gh get_issue>> <<muted::o/r>> <<call.arg::#5>>\n<<muted::Broken>>\n\
-         <<mark.call::●>> <<tool.name::gh list>> <<call.arg::x>>\n<<result.note::no JSON>>",
+        "<<mark.call::●>> <<tool.name::gh get_issue>> <<muted::o/r>> <<call.arg::#5>>\n<<mark.output::└>> <<muted::Broken>>\n\
+         <<mark.call::●>> <<tool.name::gh list>> <<call.arg::x>>\n<<mark.output::└>> <<result.note::no JSON>>",
     );
 }
 
@@ -148,7 +148,7 @@ fn each_field_is_answered_by_the_layer_that_says_something() {
     let ran = run_with("default", "roles", &[("low", low), ("high", high)], &strs(&bash()));
     assert_eq!(
         trimmed(&ran.text),
-        "<<mark.call::●>> <<tool.name::glob>> <<call.arg::never>>\n<<result.note::high>>\n<<reply::Bye.>>"
+        "<<mark.call::●>> <<tool.name::glob>> <<call.arg::never>>\n<<mark.output::└>> <<result.note::high>>\n<<reply::Bye.>>"
     );
     let later = r#"sf.tool("Bash", { label = "1" }) sf.tool("Bash", { label = "2" })"#;
     assert!(run(later, &strs(&bash())).text.contains("<<tool.name::2>>"));
@@ -186,7 +186,7 @@ fn a_profile_says_how_tools_are_told_without_a_script() {
     assert_eq!(
         trimmed(&text),
         "<<mark.call::●>> <<tool.icon::$ >><<tool.shell::sh>> <<call.arg::cargo test>>\n\
-         <<result.note::1: fine>>\n<<reply::Bye.>>"
+         <<mark.output::└>> <<result.note::1: fine>>\n<<reply::Bye.>>"
     );
 }
 
@@ -264,7 +264,10 @@ fn default_of_a_call_inside_its_result_is_that_of_the_call() {
     assert_eq!(ran.warnings, []);
     assert_eq!(
         trimmed(&ran.text),
-        format!("{title}\nwas:\n{0}\n{0}\n<<result.text::fine>>", "<<tool.name::Bash>> <<call.arg::call>>")
+        format!(
+            "{title}\n<<mark.output::└>> was:\n{0}\n{0}\n<<result.text::fine>>",
+            "<<tool.name::Bash>> <<call.arg::call>>"
+        )
     );
     // What a plugin below says of calls is below a plugin above, and not the other way round.
     let low_title = "<<tool.name::Bash>> <<call.arg::call low>>";
@@ -290,7 +293,7 @@ fn links_lead_somewhere_in_every_output() {
             "default",
             "text",
             &[
-                "● Bash cargo test\n    docs (https://a.example/x?a=1&b=2) ok\n",
+                "● Bash cargo test\n  └ docs (https://a.example/x?a=1&b=2) ok\n",
                 "see here (https://b.example).",
                 "• point (mailto:a@b.example)\n  • bad\n",
                 "c (https://c.example)",

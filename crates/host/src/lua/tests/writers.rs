@@ -29,7 +29,7 @@ fn parts_are_spelled_by_the_script_and_the_rest_by_the_base() {
     let ran = run_to(&[("jira.lua", JIRA)], "jira", &[&edit, &done, &reply(prose)]);
     assert_eq!(ran.warnings, []);
     let expected = "● *Edit* /a.rs
-    +1 −1
+  └ +1 −1
     {code:diff}
     --- a/a.rs
     +++ b/a.rs
@@ -187,8 +187,11 @@ fn what_is_spelled_in_several_lines_stands_as_far_in_as_it_begins() {
         "sf.writer('w', { base = 'BASE', title = function(t, w) return w:inlines(t) .. '\\n\\nmore' end,
         code = function(b) return '{\\n' .. b.text .. '\\n}' end })";
     for (base, expected) in [
-        ("text", "● Bash cargo test\n\n  more\n    {\n    fine\n    }\n  Bye.\n"),
-        ("roles", "<<mark.call::●>> Bash cargo test\n\n  more\n    {\n    fine\n    }\n  Bye.\n"),
+        ("text", "● Bash cargo test\n\n  more\n  └ {\n    fine\n    }\n  Bye.\n"),
+        (
+            "roles",
+            "<<mark.call::●>> Bash cargo test\n\n  more\n  <<mark.output::└>> {\n    fine\n    }\n  Bye.\n",
+        ),
         ("markdown", "- Bash cargo test\n\n  more\n  {\n  fine\n  }\n\n## Answer\n\nBye.\n"),
     ] {
         let ran = run_to(&[("w.lua", &title.replace("BASE", base))], "w", &strs(&bash()));
