@@ -299,21 +299,18 @@ impl<'p> RowWriter<'p> {
             pieces
         };
         wrap::rows(pieces, first, room - hang, |row| {
-            match ground {
-                Some((style, fill)) => {
-                    let set_in = if is_first { 0 } else { hang };
-                    let missing = fill.min(room).saturating_sub(set_in + wrap::width_of(row));
-                    let [before, behind] = [set_in, missing].map(|columns| " ".repeat(columns));
-                    let blank = |text| StyledText { text, style, ..StyledText::blank(0) };
-                    let before = Some(blank(&*before)).filter(|blank| !blank.text.is_empty());
-                    let row: Vec<_> = before.iter().chain(row).chain([&blank(&*behind)]).copied().collect();
-                    self.painted_row(&row);
-                }
-                None => {
-                    self.row(row);
-                    if is_first {
-                        level = Some(self.shift(hang));
-                    }
+            if let Some((style, fill)) = ground {
+                let set_in = if is_first { 0 } else { hang };
+                let missing = fill.min(room).saturating_sub(set_in + wrap::width_of(row));
+                let [before, behind] = [set_in, missing].map(|columns| " ".repeat(columns));
+                let blank = |text| StyledText { text, style, ..StyledText::blank(0) };
+                let before = Some(blank(&*before)).filter(|blank| !blank.text.is_empty());
+                let row: Vec<_> = before.iter().chain(row).chain([&blank(&*behind)]).copied().collect();
+                self.painted_row(&row);
+            } else {
+                self.row(row);
+                if is_first {
+                    level = Some(self.shift(hang));
                 }
             }
             is_first = false;
