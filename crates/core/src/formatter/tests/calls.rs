@@ -130,7 +130,7 @@ fn full_calls_leave_nothing_out() {
             ),
             (
                 r#"{"kind":"call","tool":"Task","input":{"subagent_type":"E","description":"d","prompt":"look\nwell","model":"m"}}"#,
-                "<call> Task E · d\n  (prompt) look\n  (prompt) well\n  model: m\n",
+                "<call> Task E · d\n  (prompt.task) look\n  (prompt.task) well\n  model: m\n",
             ),
             (
                 r#"{"kind":"call","tool":"TodoWrite","input":{"todos":[{"content":"a","status":"pending"}]}}"#,

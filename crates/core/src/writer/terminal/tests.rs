@@ -233,7 +233,7 @@ fn a_link_is_followed_or_its_address_told_behind_a_call_too() {
         ("a@b.example", "mailto:a@b.example"),
         ("x", "javascript:x"),
     ] {
-        assert_eq!(text(entries(shown, url)), format!("● Bash ls\n    {shown}\n"));
+        assert_eq!(text(entries(shown, url)), format!("● Bash ls\n  └ {shown}\n"));
     }
 }
 
@@ -350,7 +350,7 @@ fn styles_and_links_end_before_each_line_does() {
         "✗ ␛]8;;https://example.com/%C3%A9␛\\␛[31msee the page␛[0m␛]8;;␛\\\n".replace("␛[31m✗␛[0m", "✗")
     );
     let long = body(vec![Block::text("error", "one two three four five")]);
-    assert_eq!(ansi(Some(20), [long]), "  ␛[31mone two three four␛[0m\n  ␛[31mfive␛[0m\n");
+    assert_eq!(ansi(Some(20), [long]), "  ␛[31mone two three four␛[0m\n    ␛[31mfive␛[0m\n");
 }
 
 #[test]
