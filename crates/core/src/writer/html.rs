@@ -309,7 +309,8 @@ impl Html {
     fn write_answer(&self, answer: &Answer, title: &str, out: &mut HtmlOut<'_>) {
         let of = |kind: Kind| answer.nodes.iter().filter(move |node| node.entry.kind == kind);
         out.raw("<section id=\"answer\" aria-labelledby=\"h-answer\"><h2 id=\"h-answer\">Answer</h2>\n");
-        of(Kind::Outcome).for_each(|node| self.outcome(&node.entry, out));
+        let totals = of(Kind::Notice).filter(|node| node.is_of_answer());
+        of(Kind::Outcome).chain(totals).for_each(|node| self.outcome(&node.entry, out));
         for (at, Node { entry, .. }) in of(Kind::Reply).enumerate() {
             let below = if at == 0 { page::below_title(entry, title) } else { None };
             let entry = below.as_ref().unwrap_or(entry);

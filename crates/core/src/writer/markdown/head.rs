@@ -110,7 +110,8 @@ impl Markdown {
         if has_answer {
             self.heading("Answer", out)?;
         }
-        for (at, node) in of(Kind::Reply).chain(done).enumerate() {
+        let totals = of(Kind::Notice).filter(|node| node.is_of_answer());
+        for (at, node) in of(Kind::Reply).chain(done).chain(totals).enumerate() {
             let below = if at == 0 { page::below_title(&node.entry, title) } else { None };
             self.write(below.as_ref().unwrap_or(&node.entry), &Relation::Own, out)?;
         }
