@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use streamfmt::Engine;
 use streamfmt::core::pipeline::Pipeline;
 use streamfmt::core::writer::html::{Html, IndexedPage};
+use streamfmt::core::writer::markdown::Markdown;
 
 use crate::also::FilePlace;
 use crate::args::Args;
@@ -114,12 +115,10 @@ impl Folder {
 
     /// Takes note of a page that is written.
     pub(crate) fn note(&mut self, href: String, input: &InputSource, pipeline: &Pipeline) {
-        let session = pipeline.session();
         self.pages.push(IndexedPage {
             href,
             name: input.name(),
-            facts: session.facts().clone(),
-            usage: session.usage(),
+            head: pipeline.document_head().cloned().unwrap_or_default(),
             report: pipeline.report().clone(),
         });
     }
@@ -128,12 +127,7 @@ impl Folder {
     pub(crate) fn write_index(&self, out: &mut TextOutput) {
         let _ = match self.index_ending {
             "html" => out.write_str(&Html::index(&self.pages)),
-            _ => self.write_list(out),
+            _ => out.write_str(&Markdown::index(&self.pages)),
         };
-    }
-
-    fn write_list(&self, out: &mut TextOutput) -> std::fmt::Result {
-        out.write_str("# Agent sessions\n\n")?;
-        self.pages.iter().try_for_each(|page| writeln!(out, "- [{0}]({0})", page.href))
     }
 }

@@ -33,7 +33,7 @@ use crate::dialect::DialectPlugin;
 use crate::formatter::Formatter;
 use crate::frame::{Frame, Framer};
 use crate::item::{Fact, Id, Item, Kind};
-use crate::outline::Node;
+use crate::outline::{DocumentHead, Node};
 use crate::profile::Profile;
 use crate::reading::{LineReader, LineReading};
 use crate::session::{Facts, Session};
@@ -355,6 +355,12 @@ impl Pipeline {
         write_stage.end_others();
         written?;
         write_stage.end(out)
+    }
+
+    /// What is known of the run as a whole, once the input has ended, if the writer of the main output wants that
+    /// ([`crate::writer::Wants::head`]).
+    pub fn document_head(&self) -> Option<&DocumentHead> {
+        self.stages.write_stage.document_head()
     }
 
     /// Writes what belongs before all that the main output has written, if its writer has such a head and

@@ -77,3 +77,30 @@ fn a_page_on_a_full_disk_is_a_failure_and_a_closed_pipe_is_none() {
         assert_eq!(child.wait().unwrap().code(), Some(0), "{to}");
     }
 }
+
+#[test]
+fn an_index_says_what_each_page_is_of_and_came_to() {
+    let session = SESSION
+        .replace(
+            "\"First reply.\"}]}",
+            "\"## Fixed <it>\\n\\nAs asked.\"}]},\"timestamp\":\"2026-02-03T09:04:05Z\"",
+        )
+        .replace("Second reply.", "## Fixed <it>\\n\\nAs asked.")
+        .replace("\"num_turns\":2", "\"num_turns\":2,\"duration_ms\":3400,\"total_cost_usd\":0.31");
+    let folder = Folder::with(&[("one.jsonl", &session), ("two.jsonl", SESSION)]);
+    let index = |to: &str| {
+        folder.run(&format!("--to {to} -o {to}/ one.jsonl two.jsonl")).expect(0, "");
+        let path = folder.path(to);
+        let name = if to == "html" { "index.html" } else { "index.md" };
+        std::fs::read_to_string(path.join(name)).unwrap()
+    };
+    assert_eq!(
+        index("markdown"),
+        "# Agent sessions\n\n- [one.md](one.md) · Fixed \\<it> · 3 Feb 2026 09:04 UTC · 3.4s · $0.31\n\
+         - [two.md](two.md) · \\~/shop\n"
+    );
+    let html = index("html");
+    let row = "<tr><td>Fixed &lt;it&gt;<br><a href=\"one.html\">one.jsonl</a> <span class=\"dim\">~/shop</span></td><td>\
+               <time datetime=\"2026-02-03T09:04:05Z\">3 Feb 2026 09:04 UTC</time></td><td class=\"right\">3.4s</td>";
+    assert!(html.contains(row), "{html}");
+}

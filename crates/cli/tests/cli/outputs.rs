@@ -135,7 +135,7 @@ fn pages_of_a_plugins_writer_end_as_it_says() {
     folder.run("--to wiki --plugin w.lua -o pages/ one.jsonl two.jsonl").expect(0, "");
     let page = |name: &str| std::fs::read_to_string(folder.path("pages").join(name)).unwrap();
     assert!(page("one.wiki").contains("SECOND REPLY.") && page("two.wiki").contains("SECOND REPLY."));
-    assert!(page("index.md").contains("- [one.wiki](one.wiki)\n"));
+    assert!(page("index.md").contains("- [one.wiki](one.wiki) · \\~/shop\n"));
 }
 
 #[test]

@@ -45,7 +45,7 @@ struct OutputWriter {
     /// Whether the writer holds one.
     holds_head: bool,
     /// What the head is made of, once it is known.
-    head: DocumentHead,
+    head: Option<Box<DocumentHead>>,
 }
 
 /// An output beside the main one.
@@ -112,6 +112,11 @@ impl WriteStage {
         self.output_writer.end(out)
     }
 
+    /// See [`super::Pipeline::document_head`].
+    pub(super) fn document_head(&self) -> Option<&DocumentHead> {
+        self.output_writer.head.as_deref()
+    }
+
     /// See [`super::Pipeline::head`].
     pub(super) fn head(&mut self, out: &mut dyn Write) -> fmt::Result {
         self.output_writer.head(out)
@@ -135,7 +140,7 @@ impl WriteStage {
 impl OutputWriter {
     fn new(writer: Option<Box<dyn Writer>>, is_head_wanted: bool) -> Self {
         let (is_begun, holds_head) = (false, false);
-        Self { writer, is_begun, is_head_wanted, holds_head, head: DocumentHead::default() }
+        Self { writer, is_begun, is_head_wanted, holds_head, head: None }
     }
 
     /// Writes what is formatted for this output.
@@ -149,7 +154,7 @@ impl OutputWriter {
                 },
                 FormattedPartKind::Item(line) => out.write_str(line),
                 FormattedPartKind::Head(head) => {
-                    self.head = std::mem::take(head);
+                    self.head = Some(std::mem::take(head));
                     Ok(())
                 }
                 FormattedPartKind::Writer(writer) => {
@@ -166,7 +171,10 @@ impl OutputWriter {
 
     fn head(&mut self, out: &mut dyn Write) -> fmt::Result {
         let writer = self.writer.as_deref_mut().filter(|_| std::mem::take(&mut self.holds_head));
-        writer.map_or(Ok(()), |writer| writer.head(&self.head, out))
+        match (writer, &self.head) {
+            (Some(writer), Some(head)) => writer.head(head, out),
+            _ => Ok(()),
+        }
     }
 
     /// The writer, which has written what stands before the first entry.

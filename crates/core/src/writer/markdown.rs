@@ -19,6 +19,7 @@
 
 mod block;
 mod head;
+mod index;
 mod inline;
 mod prose;
 mod spelling;

@@ -1,13 +1,15 @@
 //! The page that leads to others.
 
+use jiff::tz::TimeZone;
+
 use super::out::HtmlOut;
 use super::{Html, head};
-use crate::event::Facts;
-use crate::event::Usage;
 use crate::formatter::figures;
 use crate::item::Kind;
+use crate::outline::DocumentHead;
 use crate::report::Report;
 use crate::text;
+use crate::writer::page::{self, UtcTime};
 
 /// A page that an index leads to.
 #[derive(Clone, Debug)]
@@ -17,9 +19,7 @@ pub struct IndexedPage {
     /// What it was made of; foreign text, not cleaned.
     pub name: String,
     /// What is known of its run.
-    pub facts: Facts,
-    /// Tokens that the run used.
-    pub usage: Usage,
+    pub head: DocumentHead,
     /// What was counted in it.
     pub report: Report,
 }
@@ -35,7 +35,7 @@ impl Html {
         out.raw(
             "</p></header>\n<main id=\"answer\"><div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>",
         );
-        for name in ["Session", "Folder", "Model", "Calls", "Tokens", "Ended"] {
+        for name in ["Session", "Date", "Time", "Calls", "Failed", "Cost", "Ended"] {
             out.raw("<th scope=\"col\">");
             out.raw(name);
             out.raw("</th>");
@@ -45,7 +45,7 @@ impl Html {
             row(page, &mut out);
         }
         if pages.is_empty() {
-            out.raw("<tr><td colspan=\"6\">None</td></tr>\n");
+            out.raw("<tr><td colspan=\"7\">None</td></tr>\n");
         }
         out.raw("</tbody></table></div></main>\n<footer>Written by streamfmt</footer>\n</body>\n</html>\n");
         // A string takes everything.
@@ -55,28 +55,45 @@ impl Html {
 }
 
 fn row(page: &IndexedPage, out: &mut HtmlOut<'_>) {
-    out.raw("<tr><td><a href=\"");
+    let head = &page.head;
+    out.raw("<tr><td>");
+    out.text(page::title(head));
+    out.raw("<br><a href=\"");
     out.text(&page.href);
     out.raw("\">");
     out.text(&text::clean(&page.name).replace('\n', "␊"));
-    out.raw("</a></td><td class=\"path\">");
-    out.text(page.facts.cwd.as_deref().unwrap_or(""));
+    out.raw("</a>");
+    if let Some(folder) = head.folder.as_deref().filter(|folder| *folder != page::title(head)) {
+        out.raw(" <span class=\"dim\">");
+        out.text(folder);
+        out.raw("</span>");
+    }
     out.raw("</td><td>");
-    out.text(page.facts.model.as_deref().unwrap_or(""));
-    out.raw("</td><td class=\"right\">");
-    out.number(page.report.shown.get(&Kind::Call).copied().unwrap_or(0));
-    out.raw("</td><td class=\"right\">");
-    let Usage { input, output, cache_read, cache_write } = page.usage;
-    out.text(&figures::tokens(
-        [input, output, cache_read, cache_write].into_iter().fold(0, u64::saturating_add),
-    ));
+    if let (Some(when), Some(begun)) = (page::when(head), head.begun) {
+        let begun = UtcTime::new(TimeZone::UTC.to_datetime(begun));
+        let _ = out.formatted(format_args!("<time datetime=\"{begun}\">"));
+        out.text(&when);
+        out.raw("</time>");
+    }
+    let number = |number: u64| if number == 0 { None } else { Some(figures::count(number)) };
+    let figures = [
+        head.duration_ms.map(figures::duration),
+        Some(figures::count(head.calls)),
+        number(head.failed),
+        head.cost.and_then(figures::money),
+    ];
+    for (at, figure) in figures.iter().enumerate() {
+        out.raw("</td><td class=\"right");
+        out.raw(if at == 2 { " bad\">" } else { "\">" });
+        out.text(figure.as_deref().unwrap_or(""));
+    }
     out.raw("</td><td>");
     out.raw(if page.report.failed {
         "<span class=\"bad\">✗ failed</span>"
     } else if page.report.shown.contains_key(&Kind::Outcome) {
         "<span class=\"good\">✓ done</span>"
     } else {
-        "<span class=\"dim\">not told</span>"
+        ""
     });
     out.raw("</td></tr>\n");
 }
