@@ -354,7 +354,7 @@ fn validate<'a>(lines: impl Iterator<Item = &'a [u8]>) {
 
 /// Formats all bytes as they would come from a file.
 fn format(bytes: &[u8], setup: Setup) {
-    let mut pipeline = Pipeline::new(setup);
+    let mut pipeline = Pipeline::new(Setup { holds_head: true, ..setup });
     let mut sink = Sink(String::new());
     for piece in bytes.chunks(1 << 16) {
         // A sink of ours takes everything.
@@ -363,6 +363,7 @@ fn format(bytes: &[u8], setup: Setup) {
         sink.0.clear();
     }
     let _ = pipeline.finish(&mut sink);
+    let _ = pipeline.head(&mut sink);
     black_box(&sink.0);
 }
 

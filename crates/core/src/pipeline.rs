@@ -115,6 +115,7 @@ pub struct Sink {
 }
 
 /// How a pipeline is set up.
+#[expect(clippy::struct_excessive_bools, reason = "each holds or not, by itself")]
 pub struct Setup {
     /// The dialect's name, or `None` to find out (`auto`).
     pub dialect: Option<String>,

@@ -78,7 +78,9 @@ impl Html {
         }
         let session = first.filter(|entry| entry.view.is_heading());
         if let Some(kept) = &mut self.kept {
-            session.into_iter().for_each(|entry| kept.keep_session(entry));
+            if let Some(entry) = session {
+                kept.keep_session(entry);
+            }
             return;
         }
         let title = session.map(|entry| session_title(&entry.view.title));

@@ -331,7 +331,9 @@ impl MarkdownEntry<'_, '_, '_> {
         if let Some(title) = title.filter(|_| note.is_none()) {
             self.body.paragraph(title);
         }
-        result.iter().for_each(|result| self.body.blocks(&result.view.body));
+        if let Some(result) = result {
+            self.body.blocks(&result.view.body);
+        }
         self.body.end_fold();
         self.body.writer.close(level);
         false
