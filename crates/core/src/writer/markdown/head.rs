@@ -110,7 +110,8 @@ impl Markdown {
         if has_answer {
             self.heading("Answer", out)?;
         }
-        let totals = of(Kind::Notice).filter(|node| node.is_of_answer());
+        // Where the price is known, the line below the title has all of them.
+        let totals = of(Kind::Notice).filter(|node| node.is_of_answer() && head.cost.is_none());
         for (at, node) in of(Kind::Reply).chain(done).chain(totals).enumerate() {
             let below = if at == 0 { page::below_title(&node.entry, title) } else { None };
             self.write(below.as_ref().unwrap_or(&node.entry), &Relation::Own, out)?;
