@@ -4,11 +4,11 @@
 //
 // Every page: no message on the console, no request to anywhere, nothing of a script of the stream's ran, no element of
 // the stream's is there, and the HTML is valid (if Java is there). The first page also: folds, search, filters, keys,
-// links, and what a checker of accessibility has to say, in light and dark, on a desktop and a phone.
+// links, printing, and what a checker of accessibility has to say, in light and dark, on a desktop and a phone.
 
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
@@ -137,10 +137,139 @@ async function use(page) {
   }
 }
 
+/** A recording of many turns, with hidden words, pauses, agents and a hostile text in the folds of its calls. */
+function long() {
+  const line = (type, at, content, more = {}) => JSON.stringify({
+    type, uuid: `u-${at}`, timestamp: new Date(Date.UTC(2026, 0, 31, 14) + at * 1000).toISOString(),
+    sessionId: "s-1", cwd: "/home/dev/shop", version: "2.1.330", message: { role: type, ...(type === "assistant" ? { id: `m-${at}`, model: "claude-sonnet-4-5", type: "message", stop_reason: null, usage: { input_tokens: 1, output_tokens: 1 } } : {}), content }, ...more,
+  });
+  const bad = "</noscript></NOSCRIPT ><script>sfxss(1)</script><img src=x onerror=sfxss(2)><noscript></details>&lt;/noscript&gt;";
+  const lines = [line("user", 0, "Look into every file.")];
+  for (let at = 1; at <= 120; at += 1) {
+    const id = `toolu_${String(at).padStart(4, "0")}`;
+    const command = at === 90 ? `printf 'needle in a fold'` : `cat file-${at}`;
+    // An hour goes by once.
+    const when = at * 2 + (at > 60 ? 3600 : 0);
+    lines.push(line("assistant", when, [{ type: "tool_use", id, name: "Bash", input: { command, description: `Look at file ${at}` } }]));
+    const output = `${Array.from({ length: 30 }, (_, row) => `row ${row} of ${at}`).join("\n")}\n${at === 100 ? "needle in a result" : bad}`;
+    lines.push(line("user", when + 1, [{ type: "tool_result", tool_use_id: id, content: output, is_error: at % 50 === 0 }]));
+  }
+  lines.push(line("assistant", 3900, [{ type: "text", text: "All were looked at." }]));
+  const file = join(folder, "long.jsonl");
+  writeFileSync(file, lines.join("\n") + "\n");
+  return write(file, "long");
+}
+
+const unbuilt = (page) => page.locator("#activity noscript").count();
+
+/** The entry is in the upper third of the window. */
+async function inUpperThird(page, selector, what) {
+  await page.waitForFunction((selector) => {
+    const { top } = document.querySelector(selector).getBoundingClientRect();
+    return top >= document.getElementById("tools").getBoundingClientRect().bottom && top <= innerHeight / 3 + 1;
+  }, selector, { timeout: 5000 }).catch(() => assert.fail(`${what}: not in the upper third`));
+}
+
+/** Uses a page whose bodies are built when they are needed. */
+async function useLong(path) {
+  await visit(path, {}, async (page) => {
+    const before = await unbuilt(page);
+    assert.ok(before >= 120, `bodies are built when they are needed: ${before}`);
+    assert.equal(await page.locator("#activity .body:visible").count(), 0);
+    const fold = page.locator("#activity .e.call details").nth(3);
+    await fold.locator("summary").click();
+    await fold.locator(".result pre").waitFor({ state: "visible" });
+    assert.equal(await unbuilt(page), before - 1, "a click builds one");
+    assert.ok((await fold.locator(".result pre").textContent()).includes("</noscript></NOSCRIPT ><script>"), "a text stays a text");
+    assert.deepEqual(await foreign(page), []);
+
+    const words = page.locator("#tools input");
+    await words.fill("needle in a");
+    await page.waitForFunction(() => document.querySelector(".count").textContent.startsWith("2 of "));
+    await page.locator("#activity pre", { hasText: "needle in a fold" }).first().waitFor({ state: "visible" });
+    await page.waitForFunction(() => document.querySelector(".here").textContent.includes("needle in a fold"));
+    assert.equal(await page.evaluate(() => location.hash), "#q=needle+in+a");
+    const first = await page.locator(".here").getAttribute("id");
+    await words.press("Enter");
+    if ((await page.locator(".here").getAttribute("id")) === first) await words.press("Enter");
+    assert.ok((await page.locator(".here").textContent()).includes("needle in a result"), "Enter goes on");
+    await page.waitForFunction(() => {
+      const found = [...CSS.highlights.get("hit")][0]?.getBoundingClientRect();
+      const box = document.querySelector(".here .result pre").getBoundingClientRect();
+      return found && found.top >= box.top && found.bottom <= Math.min(box.bottom, innerHeight);
+    });
+    await words.press("Escape");
+    assert.equal(await page.evaluate(() => location.hash), "", "the address has no search anymore");
+
+    await page.evaluate(() => document.activeElement.blur());
+    await page.keyboard.press("c");
+    for (const key of ["n", "j", "j", "k"]) {
+      await page.keyboard.press(key);
+      await inUpperThird(page, ".here", key);
+    }
+    const label = await page.locator("#tools .fail").first().textContent();
+    const facts = await page.locator("#timeline .facts").textContent();
+    assert.equal(label.match(/\d+/)[0], facts.match(/(\d+) failed/)[1], `${label} and ${facts} agree`);
+    assert.ok((await page.locator("#timeline rect.pause").count()) > 0, "a long pause is marked");
+    assert.ok((await page.locator("#timeline .legend").textContent()).includes("pause"));
+
+    await page.keyboard.press("e");
+    assert.ok((await unbuilt(page)) > 60, "what is out of sight waits");
+    await page.waitForFunction(() => [...document.querySelectorAll("#activity .e.call details")]
+      .filter((fold) => { const { top, bottom } = fold.getBoundingClientRect(); return bottom > 0 && top < innerHeight; })
+      .every((fold) => fold.querySelector(".body")));
+    await page.keyboard.press("c");
+  });
+  const before = readFileSync(path, "utf8").split("needle in a result")[0];
+  const link = [...before.matchAll(/ class="result" id="(e-[0-9a-f]{16})"/g)].at(-1)[1];
+  await visit(`${path}#${link}`, {}, async (page) => {
+    await page.locator(`#${link}`).waitFor({ state: "visible" });
+    assert.ok((await unbuilt(page)) > 60, "a link builds what it leads to");
+  });
+  await visit(`${path}#q=row+3+of+7&only=failed&tool=Bash`, {}, async (page) => {
+    assert.equal(await page.locator("#tools input").inputValue(), "row 3 of 7");
+    assert.equal(await page.locator("#tools .fail").first().getAttribute("aria-pressed"), "true");
+    assert.equal(await page.locator(".chips button", { hasText: /^Bash/ }).getAttribute("aria-pressed"), "true");
+    await page.locator("#none").waitFor({ state: "visible" });
+    await page.locator("#tools .fail").first().click();
+    assert.ok((await shown(page)) > 0);
+    assert.equal(await page.evaluate(() => location.hash), "#q=row+3+of+7&tool=Bash");
+    await page.evaluate(() => (location.hash = "q=row+3+of+9"));
+    await page.waitForFunction(() => document.querySelector("#tools input").value === "row 3 of 9");
+  });
+  await visit(path, {}, async (page) => {
+    const seen = await page.evaluate(() => {
+      dispatchEvent(new Event("beforeprint"));
+      const built = [document.querySelectorAll("#activity noscript").length, document.querySelectorAll("#activity details:not([open])").length];
+      dispatchEvent(new Event("afterprint"));
+      return [...built, document.querySelectorAll("#activity .e.call details[open]").length];
+    });
+    assert.deepEqual(seen, [0, 0, 0], "all is printed, and folded again");
+    await page.emulateMedia({ media: "print" });
+    assert.equal(await page.locator("#timeline").evaluate((it) => getComputedStyle(it).breakInside), "avoid");
+  });
+  await visit(path, { javaScriptEnabled: false }, async (page) => {
+    const fold = page.locator("#activity .e.call details").nth(89);
+    await fold.locator("summary").click();
+    await fold.locator("pre", { hasText: "needle in a fold" }).waitFor({ state: "visible" });
+  });
+  await visit(path, { viewport: { width: 390, height: 844 } }, async (page) => {
+    const call = page.locator("#activity .e.call").first();
+    await call.scrollIntoViewIfNeeded();
+    const { height } = await call.boundingBox();
+    assert.ok(height < 45, `a call is one line on a phone: ${height}`);
+    const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert.ok(over <= 0, `${over} too wide`);
+  });
+}
+
 try {
   const pages = files.map(write);
   const [sample] = pages;
   await visit(sample, {}, use);
+  const many = long();
+  await useLong(many);
+  pages.push(many);
   for (const colorScheme of ["light", "dark"])
     for (const viewport of [{ width: 1280, height: 900 }, { width: 390, height: 844 }])
       await visit(sample, { colorScheme, viewport, reducedMotion: "reduce" }, async (page) => {
@@ -156,7 +285,11 @@ try {
   });
   for (const page of pages)
     await visit(page, {}, async (opened) => {
-      await opened.evaluate(() => document.querySelectorAll("details").forEach((details) => (details.open = true)));
+      await opened.evaluate(() => {
+        document.querySelectorAll("details").forEach((details) => (details.open = true));
+        dispatchEvent(new Event("beforeprint"));
+      });
+      assert.equal(await unbuilt(opened), 0, `all is built: ${page}`);
       assert.deepEqual(await foreign(opened), [], page);
     });
   let validity = "not checked, there is no Java";

@@ -5,7 +5,7 @@
 //! main      the answer, and how the run ended        else written behind the activity, and shown first by the order of CSS
 //!           the timeline, the prompts
 //!           the activity: entries as they come, calls folded to their one line
-//! script    search, filters, keys; without it everything can be read all the same
+//! script    search, filters, keys, and what is folded; without it everything can be read all the same
 //! ```
 //!
 //! Memory doesn't grow with the run. Replies are held back while they may be the answer, and calls for a while, so that
@@ -21,6 +21,7 @@ mod head;
 mod index;
 mod out;
 mod prose;
+mod row;
 mod timeline;
 
 use std::fmt;
@@ -45,8 +46,8 @@ use self::timeline::Timeline;
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
 /// Their hashes, as the policy names them. A test says what they must be.
-const STYLE_HASH: &str = "sha256-fNRKaQOFK1RSG7cyJftC9yQBeUmAPubxxpccrWRjvmw=";
-const SCRIPT_HASH: &str = "sha256-loTCB2YUJEHPEbAAIbVoEzHkchEkuaT5JvivTbFGwTY=";
+const STYLE_HASH: &str = "sha256-Q8alzloH8Q8X7Wxd5wFl4m3uTzyd6/H0nDHXUXRBeio=";
+const SCRIPT_HASH: &str = "sha256-L0/LA91br0KTJXwZ0Z7vLKF6Xf+uFGuTaApKRFcS3yQ=";
 
 /// Failures of so many lines are unfolded.
 const OPEN_FAILURE: usize = 60;
@@ -175,6 +176,14 @@ impl Html {
     fn row(&self, node: &Node, out: &mut HtmlOut<'_>) {
         let (entry, result) = (&*node.entry, node.result.as_deref());
         let view = &entry.view;
+        if let (Some(thought), None) = (row::one_line_thought(entry), result) {
+            out.raw("<div class=\"row\"><span class=\"mark\" aria-hidden=\"true\">");
+            out.text(view.mark.map_or("·", |mark| theme::glyph(Glyphs::Unicode, mark)));
+            out.raw("</span> <div class=\"t\">");
+            self.body(std::slice::from_ref(thought), out);
+            out.raw("</div></div>");
+            return;
+        }
         let is_said = |entry: &Entry| !entry.view.body.is_empty() && !is_line(entry);
         let is_folded =
             is_said(entry) || result.is_some_and(|result| is_said(result) || is_long(&result.view.title));
@@ -194,7 +203,13 @@ impl Html {
             out.raw("</p>");
             return;
         }
-        out.raw("</summary><div class=\"body\">");
+        // A browser that runs scripts takes this as text, and the page builds it when it is needed: what stays folded costs
+        // no elements. Others read it as it is. No text can end it, since each `<` of a text is escaped.
+        out.raw(if is_open {
+            "</summary><div class=\"body\">"
+        } else {
+            "</summary><noscript><div class=\"body\">"
+        });
         block::links(out, &view.title);
         self.body(&view.body, out);
         if let Some(result) = result {
@@ -212,7 +227,7 @@ impl Html {
             self.body(&result.view.body, out);
             out.raw("</div>");
         }
-        out.raw("</div></details>");
+        out.raw(if is_open { "</div></details>" } else { "</div></noscript></details>" });
     }
 
     /// The mark of a row, its title, and behind a call's what came of it.
@@ -222,8 +237,17 @@ impl Html {
         let mark = if entry.kind == Kind::Result { mark.or(Some("result")) } else { mark };
         out.raw("<span class=\"mark\" aria-hidden=\"true\">");
         out.text(mark.map_or("·", |mark| theme::glyph(Glyphs::Unicode, mark)));
-        out.raw("</span> <span class=\"t\">");
+        out.raw(if row::is_described(entry) {
+            "</span> <span class=\"t said\">"
+        } else {
+            "</span> <span class=\"t\">"
+        });
         Self::title(node, line, out);
+        if let Some(input) = row::input_beginning(entry) {
+            out.raw(" <span class=\"more\">");
+            out.text(&input);
+            out.raw("</span>");
+        }
         out.raw("</span>");
         if let Some(note) = result.map(|result| &result.view.title).filter(|title| !title.is_empty()) {
             out.raw(" <span class=\"note\">");

@@ -3,7 +3,7 @@
 use std::mem;
 
 use super::out::HtmlOut;
-use super::prose;
+use super::prose::{self, LineBreaks};
 use crate::entry::{Block, DiffLine, Hunk, Line, LineChange, ListItem, Picture, Point, Role, TextLayout};
 use crate::writer::page::{self, PageOptions, PictureSource};
 use crate::writer::terminal::changed;
@@ -60,7 +60,11 @@ impl HtmlBlocks<'_, '_> {
                     self.out.raw("</p>");
                 }
             }
-            Block::Prose { text, .. } => prose::write(self.out, text),
+            Block::Prose { text, role } => {
+                // A person's line feeds are meant. A model's are those of Markdown.
+                let breaks = if role.name() == "prompt" { LineBreaks::Kept } else { LineBreaks::Flowing };
+                prose::write(self.out, text, breaks);
+            }
             Block::Code { text, lang, start, role } => self.code(text, lang.as_deref(), *start, role),
             Block::Diff { hunks, path } => self.diff(hunks, path.as_deref()),
             Block::List { items } => self.list(items),
@@ -361,7 +365,7 @@ pub(super) fn class_of(role: &str) -> Option<&'static str> {
         let class = match name {
             "plan.point" => return None,
             "tool.name" => "tool",
-            "call.arg" => "arg",
+            "call.arg" | "call.command" => "arg",
             "call.key" | "syntax.attribute" => "s-a",
             "muted" | "elided" | "time" | "session.mode" | "session.version" | "id" | "call.note"
             | "call.detail" | "result.note" | "result.ok.note" | "outcome.note" | "session.note"

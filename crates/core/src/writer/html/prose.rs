@@ -13,8 +13,17 @@ use crate::writer::marks_alone::MarkdownEvents;
 /// Browsers give up on elements that lie some five times deeper.
 const MAX_DEPTH: usize = 96;
 
+/// What single line feeds within a paragraph are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LineBreaks {
+    /// Ends of lines.
+    Kept,
+    /// Blanks, as Markdown has it.
+    Flowing,
+}
+
 /// Writes Markdown, or, if it is such that no one wrote it, its source.
-pub(super) fn write(out: &mut HtmlOut<'_>, source: &str) {
+pub(super) fn write(out: &mut HtmlOut<'_>, source: &str, breaks: LineBreaks) {
     let source = source.trim_matches('\n').trim_end();
     if source.trim().is_empty() {
         return;
@@ -33,6 +42,7 @@ pub(super) fn write(out: &mut HtmlOut<'_>, source: &str) {
         let mut definitions = Definitions::of(&parser);
         let mut prose = HtmlProse {
             out,
+            breaks,
             code: None,
             links: Vec::new(),
             table: None,
@@ -67,6 +77,7 @@ struct HtmlTable {
 
 struct HtmlProse<'w, 'p> {
     out: &'w mut HtmlOut<'p>,
+    breaks: LineBreaks,
     code: Option<OpenCode>,
     links: Vec<OpenHtmlLink>,
     table: Option<HtmlTable>,
@@ -91,7 +102,7 @@ impl HtmlProse<'_, '_> {
             | Event::FootnoteReference(text)
             | Event::InlineHtml(text)
             | Event::Html(text) => self.text(&text),
-            // A model's line feeds are meant: a list of addresses, a verse.
+            Event::SoftBreak if self.breaks == LineBreaks::Flowing => self.out.raw("\n"),
             Event::SoftBreak | Event::HardBreak => self.out.raw("<br>"),
             Event::Rule => self.out.raw("<hr>"),
             Event::TaskListMarker(true) => {

@@ -156,7 +156,7 @@ fn a_turn_that_others_follow_is_a_rule() {
 
 #[test]
 fn nothing_of_the_stream_becomes_an_element() {
-    let bad = "</script></title><img src=x onerror=alert(1)>\"'<svg/onload=x>&#60;b>";
+    let bad = "</noscript></NoScript ></script></title><img src=x onerror=alert(1)>\"'<svg/onload=x>&#60;b>";
     let line = Line::of("tool.name", bad);
     let hunk = Hunk {
         old_start: None,
@@ -183,6 +183,49 @@ fn nothing_of_the_stream_becomes_an_element() {
         assert!(!page.contains(element), "{element} in {page}");
     }
     assert!(page.contains("href=\"http://a.b/c.png\""));
+    // What is folded is text up to its end, which no text may be, and nothing of it begins another.
+    let page = page.to_lowercase();
+    assert_eq!((page.matches("<noscript").count(), page.matches("</noscript").count()), (1, 1));
+}
+
+#[test]
+fn what_is_folded_is_read_where_no_script_runs() {
+    let page = page(&[
+        call("a", "Read"),
+        result("a", vec![Block::text("result.text", "contents")]),
+        said(Kind::Thinking, "short", "Look at `it`."),
+        said(Kind::Thinking, "long", "Look at it.\n\nThen at the rest."),
+    ]);
+    let folded: Vec<_> =
+        page.split("<noscript>").skip(1).map(|rest| rest.split_once("</noscript>").unwrap().0).collect();
+    assert_eq!(folded.len(), 2, "{page}");
+    assert!(folded[0].contains("contents") && folded[1].contains("the rest"), "{folded:?}");
+    assert!(page.contains("<div class=\"t\"><div class=\"md\"><p>Look at <code>it</code>."), "{page}");
+}
+
+#[test]
+fn line_feeds_are_those_of_a_person_or_of_markdown() {
+    let page = page(&[
+        entry("p", Kind::Prompt, View::of(vec![Block::prose("prompt", "one\ntwo")])),
+        said(Kind::Reply, "m", "three\nfour"),
+    ]);
+    assert!(page.contains("one<br>two") && page.contains("three\nfour"), "{page}");
+}
+
+#[test]
+fn a_row_has_the_beginning_of_a_command_and_of_the_arguments_of_a_foreign_tool() {
+    let text = Text::own("\nmake all\nmake install");
+    let mut run = Entry { action: Some(Action::Run), ..call("a", "Bash") };
+    run.view.title.push("call.arg", Text::own("Build it"));
+    run.view.body = vec![Block::Code { text, lang: None, start: None, role: "call.command".into() }];
+    let mut foreign = Entry { action: Some(Action::Mcp), ..call("b", "stock") };
+    let lines = ["sku: tea", "count: 2"].map(|field| Line::of("call.key", field)).into();
+    foreign.view.body = vec![Block::Lines { lines }];
+    let page = page(&[run, foreign]);
+    let described =
+        "<span class=\"t said\"><span class=\"tool\">Bash</span> <span class=\"arg\">Build it</span>";
+    assert!(page.contains(&format!("{described} <span class=\"more\">make all</span>")), "{page}");
+    assert!(page.contains("<span class=\"more\">sku: tea, count: 2</span>"), "{page}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The run at a glance: who worked when, and what it came to.
 //!
-//! One lane for the main thread and one for each sub-agent, a bar for each call from when it was made to when its result
-//! came, and below them tokens and cost as they grew. What is kept is bounded: a long run is drawn coarser, its failures
+//! One lane for the main thread and one for each of the first sub-agents, a bar for each call from when it was made to when its result
+//! came, and below them tokens and cost as they grew. A pause in which nothing happened is drawn narrow. What is kept is bounded: a long run is drawn coarser, its failures
 //! never left out before others.
 
 use std::fmt::{self, Write};
@@ -10,24 +10,45 @@ use indexmap::IndexMap;
 
 use super::out::HtmlOut;
 use super::session_title;
-use crate::entry::Entry;
+use crate::entry::{Entry, Line};
 use crate::formatter::figures;
 use crate::item::{Action, Id, Kind};
 use crate::session::Map;
 use crate::writer::page;
 
-/// Lanes that are drawn; what other sub-agents do is drawn in the last one.
-const MAX_LANES: usize = 24;
+/// Lanes that are drawn by themselves; what other sub-agents do is drawn in one more.
+const MAX_LANES: usize = 6;
+/// Names of sub-agents that are kept until they do something, and other sub-agents that are counted.
+const MAX_AGENTS: usize = 4_096;
 /// Bars that are kept.
 const MAX_BARS: usize = 2_000;
 /// Points of a curve that are kept.
 const MAX_POINTS: usize = 400;
 /// Calls whose result is awaited.
 const MAX_OPEN: usize = 512;
+/// Milliseconds without an entry that are a pause.
+const LEAST_PAUSE: i64 = 10_000;
+/// Pauses that are kept, the longest.
+const MAX_PAUSES: usize = 128;
 /// The class of a call that failed.
 const FAILED: &str = "b-bad";
 /// Width of the drawing, in its own units.
 const WIDTH: f64 = 1000.0;
+/// Width of a pause, and of all of them together at most.
+const PAUSE_WIDTH: f64 = 12.0;
+const PAUSES_WIDTH: f64 = 200.0;
+/// What the legend says of each class of bars.
+const LEGEND: [(&str, &str); 9] = [
+    ("b-ask", "prompt"),
+    ("b-say", "reply"),
+    ("b-run", "command"),
+    ("b-read", "read or search"),
+    ("b-edit", "edit"),
+    ("b-net", "web or MCP"),
+    ("b-agent", "sub-agent"),
+    ("b-other", "other call"),
+    (FAILED, "failed call"),
+];
 
 /// A moment: milliseconds since 1970 if the stream tells times, and how many entries came before.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,10 +67,28 @@ struct Bar {
     title: String,
 }
 
+/// A time in which nothing happened, in milliseconds since 1970.
+#[derive(Clone, Copy, Debug)]
+struct Pause {
+    from: i64,
+    to: i64,
+}
+
+impl Pause {
+    fn length(self) -> i64 {
+        self.to.saturating_sub(self.from)
+    }
+}
+
 /// Collects what is drawn at the end.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
     lanes: IndexMap<Option<Id>, String>,
+    /// What sub-agents are to do that have not done anything yet.
+    names: Map<Id, String>,
+    /// Sub-agents without a lane of their own.
+    others: Map<Id, ()>,
+    pauses: Vec<Pause>,
     bars: Vec<Bar>,
     /// Calls whose result is awaited: their bars.
     open: Map<Id, usize>,
@@ -71,6 +110,11 @@ impl Timeline {
         let ms = entry.at.map(jiff::Timestamp::as_millisecond);
         let now = TimelinePoint { ms: ms.or(self.last.ms), turn: self.turn };
         self.first.get_or_insert(now);
+        if let (Some(from), Some(to)) = (self.last.ms, now.ms)
+            && to.saturating_sub(from) > LEAST_PAUSE
+        {
+            self.pause(Pause { from, to });
+        }
         self.last = TimelinePoint { ms: now.ms.max(self.last.ms), turn: self.turn };
         if self.first.is_some_and(|first| first.ms.is_none()) {
             self.first = Some(now);
@@ -113,8 +157,11 @@ impl Timeline {
         };
         let title = session_title(&entry.view.title);
         if entry.action == Some(Action::Delegate) && self.lanes.len() < MAX_LANES {
-            self.lane(entry.parent.as_ref());
-            self.lanes.entry(Some(entry.id.clone())).or_insert_with(|| title.clone());
+            if self.names.len() >= MAX_AGENTS {
+                self.names.shift_remove_index(0);
+            }
+            self.names
+                .insert(entry.id.clone(), description(&entry.view.title).unwrap_or_else(|| title.clone()));
         }
         let at = self.bar(entry, now, class, title);
         if self.open.len() >= MAX_OPEN {
@@ -132,6 +179,20 @@ impl Timeline {
         if is_failed {
             bar.class = FAILED;
         }
+        // What a call took is no pause.
+        if let (Some(from), Some(to)) = (bar.from.ms, bar.to.ms) {
+            self.pauses.retain(|pause| pause.from < from || to < pause.to);
+        }
+    }
+
+    fn pause(&mut self, pause: Pause) {
+        self.pauses.push(pause);
+        if self.pauses.len() > MAX_PAUSES
+            && let Some((shortest, _)) =
+                self.pauses.iter().enumerate().min_by_key(|(_, pause)| pause.length())
+        {
+            self.pauses.remove(shortest);
+        }
     }
 
     fn bar(&mut self, entry: &Entry, now: TimelinePoint, class: &'static str, title: String) -> usize {
@@ -144,16 +205,25 @@ impl Timeline {
         self.bars.len() - 1
     }
 
+    /// The lane of a thread. That behind the last is shared.
     fn lane(&mut self, parent: Option<&Id>) -> usize {
-        let parent = parent.cloned();
-        if let Some(lane) = self.lanes.get_index_of(&parent) {
+        if self.lanes.is_empty() {
+            self.lanes.insert(None, "main".to_owned());
+        }
+        let key = parent.cloned();
+        if let Some(lane) = self.lanes.get_index_of(&key) {
             return lane;
         }
-        if self.lanes.len() >= MAX_LANES {
-            return MAX_LANES - 1;
+        if let Some(parent) = parent
+            && self.lanes.len() >= MAX_LANES
+        {
+            if self.others.len() < MAX_AGENTS {
+                self.others.insert(parent.clone(), ());
+            }
+            return MAX_LANES;
         }
-        let name = if parent.is_none() { "main" } else { "sub-agent" };
-        self.lanes.insert_full(parent, name.to_owned()).0
+        let name = parent.and_then(|parent| self.names.shift_remove(parent));
+        self.lanes.insert_full(key, name.unwrap_or_else(|| "sub-agent".to_owned())).0
     }
 
     /// Leaves out every other bar. Those that await a result stay, and failures do until they are half of all.
@@ -186,11 +256,34 @@ impl Timeline {
     /// Where a moment is, from 0 to [`WIDTH`].
     fn x(&self, moment: TimelinePoint) -> f64 {
         let first = self.first.unwrap_or_default();
-        let share = |at: f64, end: f64| if end > 0.0 { (at / end).clamp(0.0, 1.0) * WIDTH } else { 0.0 };
+        let share =
+            |at: f64, end: f64, width: f64| if end > 0.0 { (at / end).clamp(0.0, 1.0) * width } else { 0.0 };
         match (moment.ms, first.ms, self.last.ms) {
-            (Some(ms), Some(from), Some(to)) if to > from => share((ms - from) as f64, (to - from) as f64),
-            _ => share((moment.turn - 1) as f64, (self.last.turn.max(2) - 1) as f64),
+            (Some(ms), Some(from), Some(to)) if to > from => {
+                let paused: i64 = self.pauses.iter().map(|pause| pause.length()).sum();
+                let each = self.pause_width();
+                let rest = WIDTH - each * self.pauses.len() as f64;
+                let (mut before, mut x) = (0, 0.0);
+                for pause in &self.pauses {
+                    let within = ms.clamp(pause.from, pause.to) - pause.from;
+                    before += within;
+                    x += share(within as f64, pause.length() as f64, each);
+                }
+                let active = to - from - paused;
+                (x + share((ms - from - before) as f64, active as f64, rest)).clamp(0.0, WIDTH)
+            }
+            _ => share((moment.turn - 1) as f64, (self.last.turn.max(2) - 1) as f64, WIDTH),
         }
+    }
+
+    /// How wide a pause is drawn, however long it was.
+    fn pause_width(&self) -> f64 {
+        let number = self.pauses.len().max(1) as f64;
+        let (Some(from), Some(to)) = (self.first.and_then(|first| first.ms), self.last.ms) else {
+            return 0.0;
+        };
+        let paused: i64 = self.pauses.iter().map(|pause| pause.length()).sum();
+        if to - from > paused { PAUSE_WIDTH.min(PAUSES_WIDTH / number) } else { WIDTH / number }
     }
 
     /// How long it took by the stream's times, in milliseconds.
@@ -205,7 +298,17 @@ impl Timeline {
             return;
         }
         out.raw("<section id=\"timeline\" aria-labelledby=\"h-timeline\"><h2 id=\"h-timeline\">Timeline</h2>\n<div class=\"lanes\">\n");
-        for (lane, name) in self.lanes.values().enumerate() {
+        let others = match self.others.len() {
+            0 => None,
+            MAX_AGENTS => Some(format!("+{MAX_AGENTS} agents or more")),
+            number => Some(format!("+{}", &*figures::count_of(number as u64, "agent", "agents"))),
+        };
+        // Others share the lane behind the last, and there are some only if there are so many.
+        for (lane, name) in self.lanes.values().chain(&others).enumerate() {
+            let count = self.bars.iter().filter(|bar| bar.lane == lane).count();
+            if count == 0 {
+                continue;
+            }
             out.raw("<div class=\"lane\"><span class=\"who\" title=\"");
             out.text(name);
             out.raw("\">");
@@ -213,18 +316,54 @@ impl Timeline {
             out.raw(
                 "</span><svg viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"",
             );
-            let count = self.bars.iter().filter(|bar| bar.lane == lane).count();
             let steps = figures::count_of(count as u64, "step", "steps");
             let _ = out.formatted(format_args!("lane {}: {}\">", lane + 1, &*steps));
+            self.pauses_of(out);
             for bar in self.bars.iter().filter(|bar| bar.lane == lane) {
                 self.bar_of(bar, out);
             }
             out.raw("</svg></div>\n");
         }
         self.curves(out);
-        out.raw("</div>\n<p class=\"facts\">");
+        out.raw("</div>\n");
+        self.legend(out);
+        out.raw("<p class=\"facts\">");
         self.facts(out);
         out.raw("</p></section>\n");
+    }
+
+    fn pauses_of(&self, out: &mut HtmlOut<'_>) {
+        let width = self.pause_width();
+        for pause in &self.pauses {
+            let from = self.x(TimelinePoint { ms: Some(pause.from), turn: 1 });
+            out.raw("<rect class=\"pause\" x=\"");
+            out.number(Tenths(from));
+            out.raw("\" y=\"0\" width=\"");
+            out.number(Tenths(width));
+            out.raw("\" height=\"10\"><title>pause of ");
+            out.text(&figures::duration(pause.length().unsigned_abs()));
+            out.raw("</title></rect>");
+        }
+    }
+
+    /// What each colour is, of those that are there.
+    fn legend(&self, out: &mut HtmlOut<'_>) {
+        out.raw("<p class=\"legend\">");
+        for (class, meaning) in LEGEND {
+            if self.bars.iter().any(|bar| bar.class == class) {
+                let _ = out.formatted(format_args!("<span><i class=\"{class}\"></i>{meaning}</span> "));
+            }
+        }
+        if !self.pauses.is_empty() {
+            out.raw("<span><i class=\"pause\"></i>pause of over 10s, shortened</span> ");
+        }
+        if self.tokens.len() > 1 {
+            out.raw("<span><i class=\"curve-tokens\"></i>tokens</span> ");
+            if self.costs.len() > 1 {
+                out.raw("<span><i class=\"curve-cost\"></i>cost</span> ");
+            }
+        }
+        out.raw("</p>\n");
     }
 
     fn bar_of(&self, bar: &Bar, out: &mut HtmlOut<'_>) {
@@ -309,6 +448,12 @@ impl Timeline {
     }
 }
 
+/// What a sub-agent is to do, without its tool and its type.
+fn description(title: &Line) -> Option<String> {
+    let spans = title.spans.iter().filter(|span| span.role.name() == "call.arg").cloned().collect();
+    Some(session_title(&Line { spans })).filter(|text| !text.is_empty())
+}
+
 /// Goes on with a curve that was at the height `last`, and is at `y` from `x` on.
 fn step(path: &mut String, x: f64, last: f64, y: f64) {
     let (x, last, y) = (Tenths(x), Tenths(last), Tenths(y));
@@ -353,13 +498,70 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::entry::{Line, View};
+    use crate::entry::View;
 
     proptest! {
         #[test]
         fn tenths_are_rounded_as_numbers_are(number in prop_oneof![-1.0..1_100.0, (0_u32..44_000).prop_map(|it| f64::from(it) / 40.0)]) {
             prop_assert_eq!(Tenths(number).to_string(), format!("{number:.1}"));
         }
+    }
+
+    fn at(seconds: i64, entry: Entry) -> Entry {
+        Entry { at: jiff::Timestamp::from_second(seconds).ok(), ..entry }
+    }
+
+    fn call(id: &str, action: Action, title: Line) -> Entry {
+        Entry { action: Some(action), ..Entry::new(id, Kind::Call, View::titled("call", title)) }
+    }
+
+    fn drawn(timeline: &Timeline) -> String {
+        let (mut buffer, mut page) = (String::new(), String::new());
+        let mut out = HtmlOut::new(&mut buffer, &mut page);
+        timeline.write(&mut out);
+        out.end().unwrap();
+        page
+    }
+
+    #[test]
+    fn a_pause_is_drawn_narrow_and_the_time_of_a_call_is_none() {
+        let mut timeline = Timeline::default();
+        let result = |id: &str| {
+            let result = Entry::new(Id::below(id, "result"), Kind::Result, View::default());
+            Entry { call: Some(id.into()), ..result }
+        };
+        let bash = || Line::of("tool.name", "Bash");
+        timeline.note(&at(0, call("a", Action::Run, bash())));
+        timeline.note(&at(40, result("a")));
+        timeline.note(&at(3_640, call("b", Action::Run, bash())));
+        timeline.note(&at(3_700, result("b")));
+        let page = drawn(&timeline);
+        assert_eq!(page.matches("class=\"pause\" x=").count(), 1, "{page}");
+        // Forty of a hundred seconds, an hour's pause, and the rest.
+        assert!(page.contains("x=\"0.0\" y=\"1\" width=\"395.2\""), "{page}");
+        assert!(page.contains("x=\"395.2\" y=\"0\" width=\"12.0\""), "{page}");
+        assert!(page.contains("<title>pause of 1h") && page.contains("shortened"), "{page}");
+    }
+
+    #[test]
+    fn agents_have_lanes_by_what_they_do_and_many_of_them_share_one() {
+        let mut timeline = Timeline::default();
+        timeline.note(&Entry::new("p", Kind::Prompt, View::default()));
+        for number in 0..40 {
+            let mut title = Line::of("tool.name", "Agent");
+            title.push("call.arg", crate::text::Text::clean_owned(format!("Part {number}")));
+            let agent = call(&format!("agent-{number}"), Action::Delegate, title);
+            timeline.note(&agent);
+            // The first does nothing that is known.
+            if number > 0 {
+                let inside = call(&format!("call-{number}"), Action::Run, Line::of("tool.name", "Bash"));
+                timeline.note(&Entry { parent: Some(agent.id), ..inside });
+            }
+        }
+        let page = drawn(&timeline);
+        let names: Vec<_> =
+            page.split("title=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+        assert_eq!(names, ["main", "Part 1", "Part 2", "Part 3", "Part 4", "Part 5", "+34 agents"]);
     }
 
     #[test]
