@@ -304,6 +304,28 @@ fn built_in_themes_can_be_read_on_their_background() {
 }
 
 #[test]
+fn themes_that_are_chosen_for_reading_have_no_role_that_is_fainter_than_text() {
+    let strict = ["auto", "dark", "light", "contrast"];
+    for (name, theme) in builtins() {
+        let Some(own) = theme.background() else { continue };
+        let fainter: Vec<_> = theme
+            .roles()
+            .into_iter()
+            .filter(|(_, style)| {
+                let contrast = style.fg.and_then(|fg| fg.contrast(style.bg.unwrap_or(own)));
+                contrast.is_some_and(|contrast| contrast < 4.5)
+            })
+            .map(|(role, _)| role)
+            .collect();
+        if strict.iter().any(|strict| name.starts_with(&format!("{strict}:"))) {
+            assert_eq!(fainter, [""; 0], "{name}");
+        }
+        // The others keep what stands back in their palettes as it is known: these roles alone, and at 3 or more.
+        assert!(fainter.iter().all(|role| SHAPES.contains(role)), "{name}: {fainter:?}");
+    }
+}
+
+#[test]
 fn what_is_hard_to_read_is_found() {
     let dim = "background = \"#000000\"\n[palette]\nblock-ground = \"#444444\"\n[roles]\npath = \"#606060\"\nfaint = \"#606060\"\n[syntax]\nstring = \"#808080\"";
     let (theme, problems) = read(dim);

@@ -8,6 +8,7 @@ use crate::entry::{DiffLine, Hunk, LineChange, ListItem, Point, View};
 use crate::item::Action;
 use crate::outline::{Outline, OutlineOptions};
 use crate::text::Text;
+use crate::theme::Color;
 
 fn entry(id: &str, kind: Kind, view: View) -> Entry {
     Entry::new(id, kind, view)
@@ -226,6 +227,30 @@ fn a_row_has_the_beginning_of_a_command_and_of_the_arguments_of_a_foreign_tool()
         "<span class=\"t said\"><span class=\"tool\">Bash</span> <span class=\"arg\">Build it</span>";
     assert!(page.contains(&format!("{described} <span class=\"more\">make all</span>")), "{page}");
     assert!(page.contains("<span class=\"more\">sku: tea, count: 2</span>"), "{page}");
+}
+
+/// The colours of a scheme of the page, by their names.
+fn colour(scheme: &str, name: &str) -> Color {
+    let (_, rest) = scheme.split_once(&format!("--{name}: ")).unwrap_or_else(|| panic!("no colour {name}"));
+    let (spelled, _) = rest.split_once(';').unwrap();
+    Color::parse(spelled).unwrap_or_else(|| panic!("{name}: {spelled}"))
+}
+
+#[test]
+fn text_can_be_read_on_every_ground_that_it_may_have() {
+    let (light, dark) = STYLE.split_once("@media (prefers-color-scheme: dark)").unwrap();
+    let words = ["text", "dim", "faint", "accent", "bad", "warn", "good", "k", "s", "c", "n", "f", "ty", "v"];
+    for (scheme, source) in [("light", light), ("dark", dark)] {
+        let check = |word: &str, ground: &str| {
+            let contrast = colour(source, word).contrast(colour(source, ground)).unwrap();
+            assert!(contrast >= 4.5, "{scheme}: {word} on {ground}: {contrast:.2}");
+        };
+        for word in words {
+            ["bg", "card", "code", "ins", "del", "sel"].iter().for_each(|ground| check(word, ground));
+        }
+        // Words that changed have no colours of code.
+        ["ins-word", "del-word"].iter().for_each(|ground| check("text", ground));
+    }
 }
 
 #[test]
