@@ -205,7 +205,7 @@ impl From<EntryLine<'_>> for Entry {
     fn from(line: EntryLine<'_>) -> Self {
         Self {
             id: line.id.into_owned(),
-            in_agent: line.parent.is_some(),
+            in_agent: false,
             parent: line.parent.map(Cow::into_owned),
             place: line.place,
             kind: line.kind,

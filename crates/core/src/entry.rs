@@ -267,6 +267,7 @@ pub struct Entry {
     /// The call that the item is inside of, if any.
     pub parent: Option<Id>,
     /// Whether that call has started a sub-agent, or isn't known: not one that makes the item's call itself, as a script does.
+    /// Only for writers that want agents.
     pub in_agent: bool,
     /// The item's place within its parent.
     pub place: u32,

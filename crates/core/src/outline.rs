@@ -96,7 +96,7 @@ pub struct Nest {
     pub title: Option<Line>,
     /// The call itself, where the nest directly follows it. It is given here and nowhere else; with its result, what is inside
     /// of it is all that there is.
-    pub node: Option<Node>,
+    pub node: Option<Box<Node>>,
 }
 
 /// The end of a run.
@@ -244,7 +244,7 @@ impl Outline {
             DocumentPart::Node(node) => nodes.push(node),
             DocumentPart::Notices(notices) => nodes.extend(notices),
             DocumentPart::Answer(answer) => nodes.extend(answer.nodes),
-            DocumentPart::Enter(nest) => nodes.extend(nest.node),
+            DocumentPart::Enter(nest) => nodes.extend(nest.node.map(|node| *node)),
             DocumentPart::Leave => {}
         };
         for (entry, result) in self.pairs.iter().flat_map(Pairing::waiting) {
@@ -442,7 +442,7 @@ impl NodePlacement {
                     _ => started.as_ref().map(|start| start.entry.view.title.clone()),
                 };
                 self.inside.push(call.clone());
-                self.part(DocumentPart::Enter(Nest { call, title, node: started }), each);
+                self.part(DocumentPart::Enter(Nest { call, title, node: started.map(Box::new) }), each);
             }
         }
         self.start_nothing(each);

@@ -7,7 +7,8 @@
 //!
 //! Where agents are gathered it is: all that is inside of a call waits with it until its result is there, so that it comes in one
 //! piece, whatever others do meanwhile. One that was answered before anything was inside of it may work on in the background, and
-//! is waited for until the run ends. When the window is full, the rest comes as it comes.
+//! is waited for until the run ends. What is inside of a call that is given out already waits for what the main thread does
+//! next, so that several don't take turns. When the window is full, the rest comes as it comes.
 
 use std::collections::VecDeque;
 
@@ -36,6 +37,8 @@ pub(super) struct Pairing {
     gathers: bool,
     /// Whether all that waits is being given out.
     is_ending: bool,
+    /// Whether what is inside of a call that is given out already waits no longer.
+    is_releasing: bool,
     queues: Map<Option<Id>, Queue>,
     /// The queue that was empty last: the next one uses its room.
     spare: Queue,
@@ -99,6 +102,9 @@ impl Pairing {
             return each(entry, None);
         }
         let parent = entry.parent.clone();
+        if self.gathers && parent.is_none() {
+            self.release(each);
+        }
         // A run that has ended, or another that begins, leaves nothing to wait for.
         if parent.is_none() && (entry.kind == Kind::Outcome || entry.view.is_heading()) {
             self.end(each);
@@ -164,6 +170,21 @@ impl Pairing {
         self.is_ending = false;
     }
 
+    /// Gives out what is done inside of calls that are given out already.
+    fn release(&mut self, each: TakePair<'_>) {
+        let is_loose = |call: &&Option<Id>| call.is_some() && !self.blocks(call);
+        let loose: Vec<_> = self.queues.keys().filter(is_loose).cloned().collect();
+        for call in loose {
+            self.settle_released(&call, each);
+        }
+    }
+
+    fn settle_released(&mut self, parent: &Option<Id>, each: TakePair<'_>) {
+        let before = std::mem::replace(&mut self.is_releasing, true);
+        self.settle(parent, each);
+        self.is_releasing = before;
+    }
+
     /// Waits no longer for the result of a call that something is inside of.
     fn enter(&mut self, call: Option<&Id>, each: TakePair<'_>) {
         let Some((call, outer)) = call.and_then(|call| Some((call, self.calls.get(call)?.clone()))) else {
@@ -205,10 +226,11 @@ impl Pairing {
             let Some(queue) = self.queues.get(parent) else { return };
             let is_full = queue.is_full(self.gathers);
             let is_blocked = self.blocks(parent);
+            let is_held = self.gathers && parent.is_some() && !self.is_releasing && !self.is_ending;
             let is_done = queue.waiting.front().is_some_and(|front| !front.waits(self.gathers));
             if is_full && is_blocked {
                 self.emit_call(parent.as_ref(), each);
-            } else if is_full || (is_done && !is_blocked) {
+            } else if is_full || (is_done && !is_blocked && !is_held) {
                 self.emit_front(parent, each);
             } else {
                 return;
@@ -279,7 +301,7 @@ impl Pairing {
             while is_over && self.queues.contains_key(&inside) {
                 self.emit_front(&inside, each);
             }
-            self.settle(&inside, each);
+            self.settle_released(&inside, each);
         }
         self.nested -= 1;
     }

@@ -166,6 +166,28 @@ fn an_agent_in_the_background_is_gathered_until_the_run_ends() {
 }
 
 #[test]
+fn agents_that_work_on_after_the_run_do_not_take_turns() {
+    let reply = |id: &str| entry(Kind::Reply, id);
+    let entries = [
+        task("s"),
+        task("t"),
+        result("s"),
+        result("t"),
+        entry(Kind::Outcome, "o"),
+        inside("s", call("a")),
+        inside("t", call("b")),
+        inside("s", result("a")),
+        inside("t", result("b")),
+        inside("s", reply("c")),
+        inside("t", reply("d")),
+        reply("r"),
+        inside("s", reply("e")),
+        entry(Kind::Outcome, "p"),
+    ];
+    assert_eq!(outlined(GATHERED, entries), "s+ t+ o (s a+:s c ) (t b+:t d ) r (s e:s ) p");
+}
+
+#[test]
 fn a_window_that_is_full_gives_out_what_agents_did_so_far() {
     let steps = |name: &str| {
         (0..3_000).map(|at| inside(name, entry(Kind::Reply, &format!("{name}{at}")))).collect::<Vec<_>>()
@@ -275,7 +297,7 @@ proptest! {
                     seen.extend(nodes.iter().flat_map(Node::entries).map(|entry| entry.place));
                 }
                 DocumentPart::Enter(nest) => {
-                    seen.extend(nest.node.iter().flat_map(Node::entries).map(|entry| entry.place));
+                    seen.extend(nest.node.iter().flat_map(|node| node.entries()).map(|entry| entry.place));
                     depth += 1;
                 }
                 DocumentPart::Leave => depth -= 1,

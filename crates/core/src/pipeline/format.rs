@@ -625,7 +625,8 @@ impl FormatStage {
         Box::new(Entry {
             id: item.id.clone(),
             parent: item.parent.clone(),
-            in_agent: item.parent.as_ref().is_some_and(|call| may_start_agent(session.call(call))),
+            in_agent: wants.agents
+                && item.parent.as_ref().is_some_and(|call| may_start_agent(session.call(call))),
             place: item.place,
             kind: item.kind,
             tool,

@@ -229,7 +229,8 @@ What `detail` and filters hide is decided apart. Items that `only`, `hide` or a 
 | `detail` | the built-in formatter |
 |---|---|
 | `compact` | leaves out thinking, notices of little weight, and results that add nothing to their call |
-| `full` | shows all of it; a `summary` or `arg` of a script then stands before the whole text instead of replacing it |
+| `whole` | shows everything that people read, each thing once: thinking, whole inputs and results, notices of little weight; not what a result repeats of its call |
+| `full` | shows all of it as the stream has it; a `summary` or `arg` of a script then stands before the whole text instead of replacing it |
 | `lines` | the old name of the output format `log`, which folds each entry into one line |
 
 `streamfmt explain thinking` and `streamfmt explain --at LINE FILE` show which of all this applies.

@@ -236,7 +236,7 @@ impl Writer for ScriptedWriter {
         if self.inner.spec.part("entry").is_some() {
             return nest.node.iter().try_for_each(|node| self.node(node, out));
         }
-        let node = nest.node.as_ref().map(|node| self.spelled(node));
+        let node = nest.node.as_ref().map(|node| Box::new(self.spelled(node)));
         self.base.enter(&Nest { call: nest.call.clone(), title: nest.title.clone(), node }, out)
     }
 

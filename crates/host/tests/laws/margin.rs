@@ -47,8 +47,8 @@ const MARKS: [(Glyphs, &[&str]); 3] = [
 ];
 
 /// What begins a line of a log.
-const TAGS: [&str; 14] = [
-    "tool", "result", "error", "warning", "failed", "cost", "session", "notice", "prompt", "reply",
+const TAGS: [&str; 15] = [
+    "tool", "result", "error", "warning", "failed", "cost", "session", "notice", "prompt", "reply", "answer",
     "thinking", "plan", "record", "unknown",
 ];
 
@@ -111,8 +111,7 @@ impl Way {
             (true, Some(time)) if is_time(time) => &row[8..],
             _ => row,
         };
-        // In a log the bars of sub-agents are in column 0, and the rows of each begin behind them.
-        let row = row.trim_start_matches(if self.is_log { "│ " } else { "" });
+        let row = if self.is_log { row } else { without_agent(row, self.glyphs) };
         let begins =
             |mark: &str| row.strip_prefix(mark).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
         let is_command = || match self.ci {
@@ -129,6 +128,18 @@ impl Way {
         let is_marked = is_marked || is_tagged;
         row.is_empty() || row.starts_with(' ') || is_marked || is_command()
     }
+}
+
+/// A row without the number of a sub-agent that it begins with: `①│ `, `21| `, `agent 1 `.
+fn without_agent(row: &str, glyphs: Glyphs) -> &str {
+    let (before, behind) = match glyphs {
+        Glyphs::Words => ("agent ", " "),
+        Glyphs::Ascii => ("", "|"),
+        Glyphs::Unicode | Glyphs::Nerd => ("", "│"),
+    };
+    let Some(numbered) = row.strip_prefix(before) else { return row };
+    let rest = numbered.trim_start_matches(|char: char| char.is_ascii_digit() || ('①'..='⑳').contains(&char));
+    if rest.len() == numbered.len() { row } else { rest.strip_prefix(behind).unwrap_or(row) }
 }
 
 fn is_time(text: &str) -> bool {

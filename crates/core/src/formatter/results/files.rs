@@ -94,14 +94,15 @@ fn read_lines(answer: &mut ResultContext<'_>) -> Option<View> {
         }
         return answer.done();
     }
-    let text = if context.full { context.item.text() } else { Cow::Owned(answer.text().into_string()) };
+    let is_once = context.whole && !context.full;
+    let text = if is_once { Cow::Owned(answer.text().into_string()) } else { context.item.text() };
     let asked = answer.call.map(Item::does);
     let range = asked.as_ref().and_then(|asked| asked.get("range"));
     let has_limit = asked.as_ref().is_none_or(|asked| asked.input().is_none())
         || range.is_some_and(|range| ["lines", "end"].iter().any(|name| range.get(name).is_some()));
     let told = context.text("content").map(Text::trimmed_end);
     // The file's own text makes the one for the model needless, unless that is said, too.
-    let is_needed = told.is_none() || context.full;
+    let is_needed = told.is_none() || !is_once;
     let numbered = is_needed.then(|| NumberedText::of(&text, !has_limit)).flatten();
     let is_told = lines.is_some();
     let (start, lines, total) = match &numbered {
@@ -112,7 +113,7 @@ fn read_lines(answer: &mut ResultContext<'_>) -> Option<View> {
     if !context.whole && is_asked && numbered.is_some() && total.is_none() {
         return None;
     }
-    if is_asked && !context.full {
+    if is_asked && is_once {
         if let Some(total) = total {
             answer.goes_on(Text::clean_owned(format!("of {}", &*figures::count(total))));
         }
@@ -123,7 +124,9 @@ fn read_lines(answer: &mut ResultContext<'_>) -> Option<View> {
         if numbered.is_none() {
             if let Some(cells) = context.count("cell_count") {
                 answer.note(figures::count_of(cells, "cell", "cells"));
-                return answer.done();
+                if !context.whole {
+                    return answer.done();
+                }
             }
             let text = answer.text();
             if text.trim().is_empty() && answer.says_nothing() {

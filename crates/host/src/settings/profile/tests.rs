@@ -156,7 +156,7 @@ fn options_set_keys_by_the_same_table() {
     );
     assert_eq!(
         told("detail=all"),
-        "--set detail=all: detail can't be \"all\" (one of: compact, full, lines)"
+        "--set detail=all: detail can't be \"all\" (one of: compact, whole, full, lines)"
     );
     assert!(told("detail").contains("a key and a value"));
 }
