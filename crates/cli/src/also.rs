@@ -178,19 +178,21 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) fn check(args: &Args, main: Option<&Path>) -> Result<(), String> {
     let Some(first) = args.also.first() else { return Ok(()) };
     if args.files.len() > 1 {
-        return Err(format!("several files can't go into one: {first} takes a single FILE"));
+        return Err(format!("{first} takes a single FILE"));
     }
     let named = |option: &str, path: &Path| (format!("{option} {}", path.display()), FilePlace::of(path));
     let mut taken = vec![match main {
         Some(path) if path != Path::new("-") => named("-o", path),
-        _ => ("the main output (-o FILE writes that elsewhere)".to_owned(), FilePlace::of(Path::new("-"))),
+        _ => {
+            ("the main output (use -o FILE to write it elsewhere)".to_owned(), FilePlace::of(Path::new("-")))
+        }
     }];
     taken.extend(args.tee.as_deref().map(|path| named("--tee", path)));
     taken.extend(args.summary.as_deref().map(|path| named("--summary", path)));
     for wanted in &args.also {
         let place = FilePlace::of(&wanted.path);
         if let Some((other, _)) = taken.iter().find(|(_, taken)| place.is_some() && *taken == place) {
-            return Err(format!("{wanted} writes to the same place as {other}"));
+            return Err(format!("{wanted} writes to the same file as {other}"));
         }
         taken.push((wanted.to_string(), place));
     }

@@ -38,146 +38,145 @@ pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Option<ProgramCommand>,
 
-    /// Files to format, one after the other; standard input if there is none, or for `-`. One that is named like
-    /// a command is given as ./NAME
+    /// Files to format, in order; standard input if none is given or for `-`. Write ./NAME for a file with the name of
+    /// a command
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// Show only these: kinds, tools, globs of tools, @actions, `failed`
+    /// Show only these items: kinds (thinking), tool names or globs (Bash, mcp__*), actions (@edit), `failed`
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "What is shown")]
     pub(crate) only: Vec<String>,
 
-    /// Don't show these
+    /// Hide these items; same names as for --only
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "What is shown")]
     pub(crate) hide: Vec<String>,
 
-    /// Show when things happened, as the stream tells, in the local time zone
+    /// Show the time of each entry, if the stream records it, in the local time zone
     #[arg(long, help_heading = "What is shown")]
     pub(crate) timestamps: bool,
 
-    /// Mask tokens, keys, passwords, e-mail addresses and home folders in whatever is written
+    /// Mask tokens, keys, passwords, e-mail addresses and home folders in all output
     #[arg(long, help_heading = "What is shown")]
     pub(crate) redact: bool,
 
-    /// The output format; without it the profile's, or `ansi` on a terminal and `text` elsewhere
+    /// Output format; the default is the profile's, otherwise `ansi` on a terminal and `text` elsewhere
     #[arg(long, value_name = "FORMAT", value_parser = writers(), help_heading = "How it looks")]
     pub(crate) to: Option<String>,
 
-    /// Looks on a terminal: the name of a theme or the path of its file; `NAME:light` for light backgrounds
+    /// Theme for the terminal: a name or the path of a file; `NAME:light` is its variant for light backgrounds
     #[arg(long, value_name = "NAME", help_heading = "How it looks")]
     pub(crate) theme: Option<String>,
 
-    /// Whether there are colours
+    /// When to use colours
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto, help_heading = "How it looks")]
     pub(crate) color: When,
 
-    /// Show replies and calls while they are written: on a terminal by repainting (auto), with --to json as updates
-    /// (always)
+    /// Show replies and calls while they are being written: on a terminal by repainting (auto), with --to json as
+    /// updates (always)
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = WhenLive::Auto, help_heading = "How it looks")]
     pub(crate) live: WhenLive,
 
-    /// Wrap at this many columns; 0 doesn't wrap
+    /// Wrap lines at N columns; 0 disables wrapping
     #[arg(long, value_name = "N", value_parser = number, allow_negative_numbers = true, help_heading = "How it looks")]
     pub(crate) width: Option<usize>,
 
-    /// No marks beyond ASCII in texts and on a terminal; pages (markdown, html) keep theirs
+    /// Use ASCII-only symbols in text and terminal output (Markdown and HTML keep Unicode)
     #[arg(long, help_heading = "How it looks")]
     pub(crate) ascii: bool,
 
-    /// Which agent's stream it is
+    /// The agent that wrote the stream; by default it is detected
     #[arg(long, value_name = "DIALECT", default_value = "auto", value_parser = dialects(), help_heading = "Input and output")]
     pub(crate) from: String,
 
-    /// Go on as FILE grows, until interrupted, and wait for it if it isn't there; of a folder follow the session that
-    /// appeared last; without FILE the newest session of the current folder
+    /// Keep reading as FILE grows, until interrupted; wait for FILE if it doesn't exist. For a folder, follow its newest
+    /// session; without FILE, the newest session of the current folder
     #[arg(short, long, conflicts_with_all = ["output", "tail"], help_heading = "Input and output")]
     pub(crate) follow: bool,
 
-    /// Append every byte of the input to FILE first
+    /// Append the unmodified input to FILE
     #[arg(long, value_name = "FILE", help_heading = "Input and output")]
     pub(crate) tee: Option<PathBuf>,
 
-    /// Write to FILE, which is replaced once all is written; or to a folder: a page for each input, and an index
+    /// Write to FILE, replacing it once the output is complete; or to a folder: one page per input, and an index
     #[arg(short, long, value_name = "FILE", help_heading = "Input and output")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Keep the pictures of a Markdown page as files in the folder DIR, instead of writing them into the page
+    /// Save the images of a Markdown page as files in DIR instead of embedding them
     #[arg(long, value_name = "DIR", help_heading = "Input and output")]
     pub(crate) assets: Option<PathBuf>,
 
-    /// Write one more output of the same run to FILE, in the format TO, with a profile of its own if one is named
-    /// (TO:PROFILE=FILE); several times for several outputs
+    /// Also write the same run to FILE in the format TO, optionally with another profile (TO:PROFILE=FILE); repeatable
     #[arg(long, value_name = "TO=FILE", value_parser = AlsoArg::parse, conflicts_with = "watch", help_heading = "Input and output")]
     pub(crate) also: Vec<AlsoArg>,
 
-    /// Append a summary of the run to FILE, as Markdown: the answer, what failed, what it cost
+    /// Append a Markdown summary of the run to FILE: the answer, failures, cost
     #[arg(long, value_name = "FILE", help_heading = "Input and output")]
     pub(crate) summary: Option<PathBuf>,
 
-    /// Write only the last N characters of the output, from the start of a line
+    /// Write only the last N characters of the output, starting at a line
     #[arg(long, value_name = "N", value_parser = number, allow_negative_numbers = true, help_heading = "Input and output")]
     pub(crate) tail: Option<usize>,
 
-    /// Exit with 1 if the run that was read ended in an error
+    /// Exit with 1 if the run in the input ended in an error
     #[arg(long, help_heading = "Input and output")]
     pub(crate) fail: bool,
 
-    /// Tell at the end, on standard error, what was counted
+    /// At the end, print counts of what was read, shown and hidden to standard error
     #[arg(long, help_heading = "Input and output")]
     pub(crate) report: bool,
 
     #[command(flatten)]
     pub(crate) choice: SettingsChoice,
 
-    /// Load plugins, profiles and themes anew when they are saved: a file is shown again from its start, a stream
-    /// goes on with them; until interrupted
+    /// Reload plugins, profiles and themes when they change: files are re-rendered, streams continue with the new
+    /// ones; runs until interrupted
     #[arg(long, help_heading = "Settings")]
     pub(crate) watch: bool,
 
-    /// A plugin: a Lua file, a folder with a plugin.toml, or the name of one that is installed or comes along; later
-    /// ones go over earlier ones
+    /// Use a plugin: a Lua file, a folder with a plugin.toml, or the name of an installed or built-in plugin; repeatable,
+    /// later ones take precedence
     #[arg(long, value_name = "PATH", help_heading = "Plugins")]
     pub(crate) plugin: Vec<PathBuf>,
 
-    /// Where failures of plugins are told
+    /// Where to report plugin failures
     #[arg(long, value_name = "WHERE", value_enum, default_value_t = PluginErrors::Stderr, help_heading = "Plugins")]
     pub(crate) plugin_errors: PluginErrors,
 
-    /// Exit with 3 if a plugin failed
+    /// Exit with 3 if a plugin fails
     #[arg(long, help_heading = "Plugins")]
     pub(crate) strict_plugins: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProgramCommand {
-    /// Tell which profiles there are and what they say
+    /// List and show profiles
     Profile(ProfileArgs),
-    /// List, show, check and try themes
+    /// List, show, check and preview themes
     Theme(ThemeArgs),
-    /// Make, check, try, install and list plugins
+    /// Create, check, test, install and list plugins
     Plugin(PluginArgs),
-    /// Test plugins, profiles and themes: an input, and what is to come out of it
+    /// Test plugins, profiles and themes by comparing output with expected files
     Golden(GoldenArgs),
-    /// Tell which plugins and profiles say something of a tool or a kind, and where they were told to
+    /// Show which plugins and profile rules apply to a tool or item kind, and where each is defined
     Explain(ExplainArgs),
-    /// Tell what the settings are, where each was said, and what is wrong with them
+    /// Show settings and where each is defined, and check settings files
     Config(ConfigArgs),
-    /// Show what a project brings along, and trust it or deny it
+    /// Show the settings and plugins of a project, and trust or deny them
     Trust(TrustArgs),
-    /// Write a completion script for a shell
+    /// Print a completion script for a shell
     Completions {
-        /// The shell
+        /// The shell to complete for
         shell: clap_complete::Shell,
     },
-    /// Write the manual page
+    /// Print the manual page
     Man,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PluginErrors {
-    /// On standard error
+    /// Standard error
     Stderr,
-    /// In the output, where they happened
+    /// In the output, at the item concerned
     Inline,
 }
 
@@ -185,13 +184,13 @@ const EXAMPLES: &str = "\
 Examples:
   claude -p \"fix the tests\" --output-format stream-json --verbose | streamfmt
   streamfmt session.jsonl                           a past session
-  streamfmt --profile full session.jsonl            all of it
+  streamfmt --profile full session.jsonl            nothing left out
   streamfmt -f                                      the newest session of this folder, as it grows
-  streamfmt -f --only failed,reply run.jsonl        a file as it grows, the main things
+  streamfmt -f --only failed,reply run.jsonl        a file as it grows: failures and replies only
   streamfmt --to html session.jsonl > session.html  a page to share; markdown for pull requests
   streamfmt --to items run.jsonl | jq .             for programs
-  streamfmt --also html=run.html run.jsonl          a page beside the text, in the same pass
-  streamfmt plugin new mine                         a plugin to begin with, and its test";
+  streamfmt --also html=run.html run.jsonl          an HTML page in addition to the text
+  streamfmt plugin new mine                         create a plugin with a test";
 
 impl Args {
     /// Reads the command line. What is wrong with it, or the help it asks for, is told here: then the error
@@ -285,7 +284,7 @@ pub(crate) struct AlsoArg {
 impl AlsoArg {
     /// Reads `TO=FILE` or `TO:PROFILE=FILE`.
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
-        let wanted = "TO=FILE or TO:PROFILE=FILE is wanted";
+        let wanted = "expected TO=FILE or TO:PROFILE=FILE";
         let (what, path) = text.split_once('=').ok_or(wanted)?;
         let (to, profile) = what.split_once(':').map_or((what, None), |(to, profile)| (to, Some(profile)));
         if to.is_empty() || path.is_empty() || profile.is_some_and(str::is_empty) {
@@ -352,18 +351,20 @@ impl TypedValueParser for NameParser {
 const EXIT_CODES: &str = "
 Exit codes:
   0      formatted
-  1      the run ended in an error (--fail), or a check found something
-  2      usage, set-up or input
+  1      the run ended in an error (--fail), or a check found a problem
+  2      error in usage, set-up or input
   3      a plugin failed (--strict-plugins)
-  70     a bug of streamfmt
-  74     the output or the copy could not be written
+  70     internal error
+  74     the output or a copy of the input could not be written
   128+n  ended by signal n";
 
 /// The profiles and the keys of a profile.
 fn reference() -> String {
     let mut text = String::from("Profiles: ");
     text.push_str(&BUILT_IN.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "));
-    text.push_str("\n\nKeys of a profile, for files and --set; what each may be tells `streamfmt config explain KEY`:\n");
+    text.push_str(
+        "\n\nKeys of a profile, for files and --set; `streamfmt config explain KEY` describes one:\n",
+    );
     text.push_str(&config::reference());
     text.push_str(EXIT_CODES);
     text

@@ -54,7 +54,7 @@ impl Assets {
         let Failures { first, more } = std::mem::take(&mut *failures);
         first.map(|first| match more {
             0 => first,
-            more => format!("{first} (nor {more} more pictures)"),
+            more => format!("{first} (and {more} more images)"),
         })
     }
 
@@ -86,7 +86,7 @@ impl Assets {
     /// Makes the folder; says what leads to it from the pages.
     fn make(&self) -> Result<String, String> {
         let shown = self.folder.display();
-        let fail = |error: std::io::Error| format!("can't keep pictures in {shown}: {}", reason(&error));
+        let fail = |error: std::io::Error| format!("can't write images to {shown}: {}", reason(&error));
         fs::create_dir_all(&self.folder).map_err(fail)?;
         let pages = match &self.output {
             None => Path::new("."),
@@ -96,7 +96,7 @@ impl Assets {
         let (pages, folder) =
             (pages.canonicalize().map_err(fail)?, self.folder.canonicalize().map_err(fail)?);
         way(&pages, &folder)
-            .ok_or_else(|| format!("can't keep pictures in {shown}: no way leads there from the page"))
+            .ok_or_else(|| format!("can't write images to {shown}: no relative path from the page"))
     }
 }
 

@@ -11,23 +11,23 @@ use crate::message::{USAGE, tell, tell_problems};
 /// Which settings are used.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct SettingsChoice {
-    /// How much is said: default, full, quiet, ci, review, plain, one of your own, or the path of a file
+    /// How much to show: default, full, quiet, ci, review, plain, a profile of yours, or the path of a file
     #[arg(long, value_name = "NAME", help_heading = "What is shown", display_order = 0)]
     pub(crate) profile: Option<String>,
 
-    /// A file of settings, read instead of yours and the project's
+    /// Read this settings file instead of yours and the project's
     #[arg(long, value_name = "FILE", help_heading = "Settings")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Leave the project's settings alone
+    /// Ignore the project's settings
     #[arg(long, help_heading = "Settings")]
     pub(crate) no_project: bool,
 
-    /// One value of the profile for this run, such as `limits.result-lines=40`
+    /// Set one value of the profile for this run, such as `limits.result-lines=40`; repeatable
     #[arg(long, value_name = "KEY=VALUE", help_heading = "Settings")]
     pub(crate) set: Vec<String>,
 
-    /// Exit with 2 if anything is wrong in a file of settings, instead of leaving it out
+    /// Exit with 2 if a settings file contains an error, instead of ignoring the wrong part
     #[arg(long, help_heading = "Settings")]
     pub(crate) strict_config: bool,
 }

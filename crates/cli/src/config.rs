@@ -24,7 +24,7 @@ pub(crate) use key::reference;
 /// What `config init` writes.
 const STARTER: &str = include_str!("config/starter.toml");
 
-/// Tells what the settings are, where each was said, and what is wrong with them.
+/// Shows settings and where each is defined, and checks settings files.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConfigArgs {
     #[command(subcommand)]
@@ -38,41 +38,41 @@ enum ConfigCommand {
         /// The file, which must not be there yet; without one it is your own
         file: Option<PathBuf>,
     },
-    /// Write the settings that hold, as TOML
+    /// Print the effective settings as TOML
     Show {
         /// Only this key, or the keys of this group
         key: Option<String>,
-        /// Say where each was said
+        /// Show where each is defined
         #[arg(long)]
         origin: bool,
-        /// And what it hides, with the places of that
+        /// Also show overridden values, and where they are defined
         #[arg(long, requires = "origin")]
         all: bool,
         #[command(flatten)]
         choice: SettingsChoice,
     },
-    /// Say what a key is for, what it may be, and what it is now
+    /// Explain a key: its meaning, allowed values and current value
     Explain {
         /// The key, such as `limits.result-lines`, `tool.Bash.arg` or `switch`
         key: String,
         #[command(flatten)]
         choice: SettingsChoice,
     },
-    /// Say all that is wrong with files of settings; exit with 1 if anything is
+    /// Check settings files; exit with 1 if there is a problem
     Check {
-        /// The files; without one those that are found, the project's included
+        /// The files; by default all that apply here, the project's included
         files: Vec<PathBuf>,
     },
-    /// Write the JSON Schema of a file of settings, for editors
+    /// Print the JSON Schema of settings files, for editors
     Schema,
-    /// List the files that are looked for, the lowest first
+    /// List the settings files that are looked for, lowest precedence first
     Path {
         #[command(flatten)]
         choice: SettingsChoice,
     },
 }
 
-/// Tells which profiles there are and what they say.
+/// Lists and shows profiles.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ProfileArgs {
     #[command(subcommand)]
@@ -81,16 +81,16 @@ pub(crate) struct ProfileArgs {
 
 #[derive(Debug, Subcommand)]
 enum ProfileCommand {
-    /// List the profiles that can be chosen by name; the one that is used is marked
+    /// List the profiles that can be chosen by name; the current one is marked
     List {
         #[command(flatten)]
         choice: SettingsChoice,
     },
-    /// Write all that a profile says, with what it extends
+    /// Print all settings of a profile, including those it inherits
     Show {
-        /// Its name, or the path of a file
+        /// The name of the profile, or the path of a file
         name: String,
-        /// Say where each was said
+        /// Show where each is defined
         #[arg(long)]
         origin: bool,
     },
@@ -155,7 +155,7 @@ fn about(engine: &Engine) -> String {
     if place.document.layer != SettingsLayer::Option {
         let _ = write!(text, " ({})", one_line(&place.to_string()));
     }
-    let _ = writeln!(text, "\n# made of: {}\n", one_line(&made_of));
+    let _ = writeln!(text, "\n# extends: {}\n", one_line(&made_of));
     text
 }
 
@@ -184,7 +184,7 @@ fn init(file: Option<&Path>) -> Result<u8, u8> {
     let folders = folders();
     let own = || Some(folders.config.as_ref()?.join("config.toml"));
     let Some(path) = file.map(Path::to_owned).or_else(own) else {
-        tell("there is no folder for your settings: no home directory is known");
+        tell("no folder for your settings: the home directory is unknown");
         return Err(USAGE);
     };
     let shown = folders.shown(&path);
@@ -196,9 +196,7 @@ fn init(file: Option<&Path>) -> Result<u8, u8> {
     match written {
         Ok(()) => write_out(format!("wrote {}", one_line(&shown)).as_bytes()),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            tell(&format!(
-                "{shown}: it is there already (streamfmt config show --origin tells what it says)"
-            ));
+            tell(&format!("{shown}: already exists (streamfmt config show --origin shows its settings)"));
             Err(USAGE)
         }
         Err(error) => {
@@ -252,7 +250,7 @@ fn paths(config: &Config) -> String {
         let note = match config.project().filter(|_| *layer == SettingsLayer::Project) {
             Some(project) => format!(" ({})", project.standing.name()),
             None if *is_there => String::new(),
-            None => " (not there)".to_owned(),
+            None => " (missing)".to_owned(),
         };
         let _ = writeln!(text, "{:<8} {}{note}", layer.name(), one_line(&path.display().to_string()));
     }

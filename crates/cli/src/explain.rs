@@ -19,30 +19,30 @@ const LONGEST: usize = 120;
 /// each is defined, what hides the items, and which functions listen to them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExplainArgs {
-    /// A kind of item, or a tool; with --at the stream
+    /// An item kind or a tool; with --at, the file of the stream
     #[arg(value_name = "KIND|TOOL|FILE", required_unless_present_any = ["tool", "kind"])]
     what: Option<String>,
 
-    /// The tool, by its exact name
+    /// The exact name of the tool
     #[arg(long, value_name = "NAME", conflicts_with = "at")]
     tool: Option<String>,
 
-    /// The kind of item; for `call` and `result` also name the tool
+    /// The item kind; `call` and `result` also need a tool
     #[arg(long, value_name = "KIND", value_parser = kinds(), conflicts_with = "at")]
     kind: Option<String>,
 
-    /// Show what each layer says of the items that begin at this line of the stream FILE
+    /// Show how each layer formats the items that begin at this line of FILE
     #[arg(long, value_name = "LINE", value_parser = clap::value_parser!(u64).range(1..), requires = "what")]
     at: Option<u64>,
 
-    /// For programs: one JSON object
+    /// Print one JSON object, for programs
     #[arg(long)]
     json: bool,
 
     #[command(flatten)]
     choice: SettingsChoice,
 
-    /// A plugin that would be added; repeatable
+    /// Include this plugin; repeatable
     #[arg(long, value_name = "PATH")]
     plugin: Vec<PathBuf>,
 }
@@ -81,18 +81,18 @@ impl ExplainArgs {
                 Some(found) if kind.is_none() => kind = Some(found),
                 None if tool.is_none() => tool = Some(what.clone()),
                 _ => {
-                    tell(&format!("\"{what}\" is more than explain takes: one tool and one kind"));
+                    tell(&format!("\"{what}\" is unexpected: explain takes one tool and one kind"));
                     return Err(USAGE);
                 }
             }
         }
         match (kind, &tool) {
             (Some(Kind::Call | Kind::Result), None) => {
-                tell("a call or result belongs to a tool: name it with --tool");
+                tell("calls and results need a tool: name it with --tool");
                 Err(USAGE)
             }
             (Some(kind), Some(tool)) if !matches!(kind, Kind::Call | Kind::Result) => {
-                tell(&format!("a {} belongs to no tool, so not to {tool}", kind.name()));
+                tell(&format!("a {} has no tool; --tool {tool} doesn\'t apply", kind.name()));
                 Err(USAGE)
             }
             _ => Ok(Question { tool, kind }),

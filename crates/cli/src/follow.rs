@@ -203,9 +203,8 @@ impl Follower {
 
     fn start_over(&mut self) {
         let name = self.path.display();
-        self.pending.push_back(ReadOutcome::Note(format!(
-            "{name}: cut short or written anew; reading it from its start"
-        )));
+        self.pending
+            .push_back(ReadOutcome::Note(format!("{name}: truncated or replaced; reading from the start")));
         self.pending.push_back(ReadOutcome::Cut);
         if let Some(file) = &mut self.file {
             file.start_over();
@@ -232,7 +231,7 @@ impl Follower {
             message = Some(format!("waiting for {name}"));
         }
         if refusal != self.refusal {
-            message = refusal.as_ref().map(|why| format!("{name}: {why}; waiting until it can be read"));
+            message = refusal.as_ref().map(|why| format!("{name}: {why}; waiting until it is readable"));
             self.refusal = refusal;
         }
         self.pending.extend(message.map(ReadOutcome::Note));

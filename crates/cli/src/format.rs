@@ -245,8 +245,9 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         self.tell_journal();
         let report = pipeline.report();
         if report.events == 0 && report.lines > report.blank_lines {
-            let seems = report.foreign.map(|name| format!(" (it seems to be of {name})")).unwrap_or_default();
-            tell(&format!("{}: no event of a known agent{seems}; passed through as it is", input.name()));
+            let seems =
+                report.foreign.map(|name| format!(" (the format looks like {name})")).unwrap_or_default();
+            tell(&format!("{}: no events of a known agent{seems}; passed through unchanged", input.name()));
         }
         report::add(&mut self.total, report);
     }
@@ -282,7 +283,9 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         let is_cut = self.is_cut || self.signals.caught().is_some() && self.begun < self.args.files.len();
         match self.output.replaces().filter(|_| is_cut) {
             // A part of the file under its name would pass for the whole.
-            Some(file) => tell(&format!("{}: not written, since not all was read", file.display())),
+            Some(file) => {
+                tell(&format!("{}: not written, because the input was not read to its end", file.display()));
+            }
             None => unwritten.extend(self.output.finish().err()),
         }
         unwritten.extend(self.assets.as_ref().and_then(|assets| assets.failure()));
@@ -297,7 +300,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         let journal = self.engines.main.journal();
         if journal.untold() > 0 {
             let failures = if journal.untold() == 1 { "failure" } else { "failures" };
-            tell(&format!("{} more {failures} of plugins, like those told", journal.untold()));
+            tell(&format!("{} more plugin {failures} like these", journal.untold()));
         }
         if let Some(message) = nothing_of_only {
             tell(&message);
@@ -480,7 +483,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         self.output.step_aside();
         self.failures += self.engines.main.journal().failures();
         self.engines.main = Rc::new(engine);
-        tell("loaded anew");
+        tell("reloaded");
     }
 
     /// What stands before the bar of progress.

@@ -27,10 +27,10 @@ const NOTHING_RAN: u8 = 5;
 
 /// Exit codes of all of these.
 pub(crate) const CODES: &str = "\
-Exit codes: 0 all equal, 1 some differ, 2 usage, set-up or case file wrong, 3 a plugin failed though the output was \
-equal, 4 some are only new, 5 nothing was tried";
+Exit codes: 0 all equal, 1 some differ, 2 error in usage, set-up or a case file, 3 a plugin failed although the output is \
+equal, 4 some are new, 5 no case was run";
 
-/// Try cases: an input, and what is to come out of it
+/// Test plugins, profiles and themes by comparing output with expected files
 #[derive(Debug, clap::Args)]
 pub(crate) struct GoldenArgs {
     #[command(subcommand)]
@@ -39,31 +39,31 @@ pub(crate) struct GoldenArgs {
 
 #[derive(Debug, Subcommand)]
 enum GoldenCommand {
-    /// Compare what comes out with what is expected
+    /// Compare output with the expected files
     #[command(after_help = CODES)]
     Check(check::CheckArgs),
-    /// Make what comes out what is expected
+    /// Accept the current output as the expected output
     Bless(bless::BlessArgs),
-    /// Look at each difference and decide on it
+    /// Show each difference and accept or reject it
     Review(review::ReviewArgs),
-    /// Make a case of a recorded session
+    /// Create a case from a recorded session
     Add(add::AddArgs),
     /// List the cases
     List(CellArgs),
-    /// Remove expected files that no case asks for
+    /// Remove expected files that no case refers to
     Clean(CleanArgs),
-    /// Tell which types, blocks, tools and fields of recordings no formatter shows
+    /// List the types, blocks, tools and fields of recordings that no formatter shows
     Drift(drift::DriftArgs),
 }
 
 /// Which cells are wanted.
 #[derive(Debug, clap::Args)]
 struct CellArgs {
-    /// Folders of cases, single cases, plugins; `tests/golden` if there is one, else the folder itself
+    /// Folders of cases, single cases, or plugins; by default `tests/golden` if it exists, otherwise the current folder
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
 
-    /// Only cases or cells of this name; `*` stands for anything
+    /// Only cases with this name, with or without PROFILE.WRITER; `*` matches anything
     #[arg(long, value_name = "GLOB")]
     case: Vec<String>,
 
@@ -71,22 +71,22 @@ struct CellArgs {
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
 
-    /// Only what this profile shows
+    /// Only with this profile
     #[arg(long, value_name = "NAME")]
     profile: Vec<String>,
 
-    /// Only what comes out in this format
+    /// Only in this output format
     #[arg(long, value_name = "FORMAT")]
     writer: Vec<String>,
 }
 
 #[derive(Debug, clap::Args)]
 struct CleanArgs {
-    /// Folders of cases; `tests/golden` if there is one, else the folder itself
+    /// Folders of cases; by default `tests/golden` if it exists, otherwise the current folder
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
 
-    /// Only tell what would be removed
+    /// Only print what would be removed
     #[arg(long)]
     dry_run: bool,
 }

@@ -73,7 +73,7 @@ impl InputSource {
             [] => return Self::newest_here(args),
             [file] if file == Path::new("-") => return Ok(Self::Stdin),
             [file] => file,
-            _ => return Err("--follow wants one file or folder".to_owned()),
+            _ => return Err("--follow takes one file or folder".to_owned()),
         };
         let checked = match fs::metadata(file) {
             Ok(metadata) if metadata.is_dir() => {
@@ -94,9 +94,7 @@ impl InputSource {
             return Ok(Self::Newest(Rc::new(RefCell::new(sessions))));
         }
         let looked = sessions.shown_folders();
-        Err(format!(
-            "there is no session of this folder to follow: looked in {looked} (or give a file or a folder)"
-        ))
+        Err(format!("no session of this folder to follow (searched {looked}); name a file or a folder"))
     }
 
     /// The input that is meant, once there is one: the newest session of a folder is waited for. `None`: a signal came first.
@@ -111,7 +109,7 @@ impl InputSource {
     pub(crate) fn successor(&self) -> Option<Self> {
         let Self::Session(_, sessions) = self else { return None };
         let path = sessions.borrow_mut().take()?;
-        tell(&format!("going over to {}, which is newer", path.display()));
+        tell(&format!("switching to the newer {}", path.display()));
         Some(Self::Session(path, Rc::clone(sessions)))
     }
 
@@ -170,7 +168,7 @@ impl InputSource {
 fn check(file: &Path, args: &Args) -> Result<(), String> {
     let metadata = fs::metadata(file).map_err(|error| reason(&error))?;
     if metadata.is_dir() {
-        return Err("is a folder (give the files in it)".to_owned());
+        return Err("is a folder (name the files in it)".to_owned());
     }
     check_written(file, args)?;
     // A pipe must not be opened twice: its writer would see it close.
@@ -181,7 +179,7 @@ fn check(file: &Path, args: &Args) -> Result<(), String> {
 }
 
 fn check_written(file: &Path, args: &Args) -> Result<(), String> {
-    if args.writes_to(file) { Err("can't be read and written at once".to_owned()) } else { Ok(()) }
+    if args.writes_to(file) { Err("can't be both read and written".to_owned()) } else { Ok(()) }
 }
 
 /// Whether standard input is something to read, and neither a keyboard nor nothing at all.

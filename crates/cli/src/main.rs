@@ -83,7 +83,7 @@ fn run() -> Result<u8, u8> {
     })?;
     let is_shown_again = args.watch && inputs.iter().any(|input| input.can_be_shown_again(&args));
     if is_shown_again && args.output.is_none() && !io::stdout().is_terminal() {
-        tell("--watch shows a file again and again: on a terminal, or with --output");
+        tell("--watch needs a terminal or --output");
         return Err(USAGE);
     }
     let looks = args.looks();
@@ -100,10 +100,8 @@ fn run() -> Result<u8, u8> {
     })?;
     if args.assets.is_some() && engine.writer().name != "markdown" {
         tell(match engine.writer().name {
-            "html" => {
-                "--assets: an HTML page holds its pictures itself; files beside it are for --to markdown"
-            }
-            _ => "--assets: only Markdown has pictures as files beside it (--to markdown)",
+            "html" => "--assets needs --to markdown; an HTML page always embeds its images",
+            _ => "--assets needs --to markdown",
         });
         return Err(USAGE);
     }

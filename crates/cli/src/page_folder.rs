@@ -38,7 +38,7 @@ impl Folder {
         let several = args.files.len() > 1;
         let Some(path) = args.output.as_deref().filter(|path| *path != Path::new("-")) else {
             return if several && writer.name == "html" {
-                Err("several files become several pages: give a folder for them with -o DIR".to_owned())
+                Err("several files become several pages: name a folder for them with -o DIR".to_owned())
             } else {
                 Ok(None)
             };
@@ -46,10 +46,16 @@ impl Folder {
         let is_named_so = path.to_string_lossy().ends_with(['/', std::path::MAIN_SEPARATOR]);
         let is_folder = path.is_dir() || is_named_so || (several && is_page && !path.exists());
         if !is_folder && several && writer.name == "html" {
-            return Err(format!("several files become several pages, but {} is no folder", path.display()));
+            return Err(format!(
+                "several files become several pages, but {} is not a folder",
+                path.display()
+            ));
         }
         if is_folder && !is_page {
-            return Err(format!("{}: a folder takes pages (--to html or --to markdown)", path.display()));
+            return Err(format!(
+                "{}: only pages can be written to a folder (--to html or --to markdown)",
+                path.display()
+            ));
         }
         Ok(is_folder.then(|| Self {
             path: path.to_owned(),
@@ -70,7 +76,7 @@ impl Folder {
     /// Makes the folder.
     pub(crate) fn create(&self) -> Result<(), String> {
         fs::create_dir_all(&self.path)
-            .map_err(|error| format!("can't make the folder {}: {}", self.path.display(), reason(&error)))
+            .map_err(|error| format!("can't create the folder {}: {}", self.path.display(), reason(&error)))
     }
 
     /// Opens the page of an input; gives its name too.

@@ -19,7 +19,7 @@ use crate::golden;
 use crate::message::{OUTPUT, RUN_FAILED, USAGE, one_line, reason, tell, tell_problems};
 use crate::output::write_out;
 
-/// Makes, checks, tries, installs and lists plugins.
+/// Creates, checks, tests, installs and lists plugins.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PluginArgs {
     #[command(subcommand)]
@@ -28,28 +28,29 @@ pub(crate) struct PluginArgs {
 
 #[derive(Debug, Subcommand)]
 enum PluginCommand {
-    /// Make a plugin to begin with, whose test passes
+    /// Create a plugin with a passing test
     New {
-        /// Its folder, which must not be there yet; it is named like it
+        /// The folder to create; the plugin gets its name
         #[arg(value_name = "NAME")]
         folder: PathBuf,
     },
-    /// Say what is wrong with a plugin; exit with 1 if something is
+    /// Check a plugin; exit with 1 if there is a problem
     Check {
-        /// Its folder, or a Lua file
+        /// The plugin's folder, or a Lua file
         #[arg(default_value = ".")]
         path: PathBuf,
     },
-    /// Try its golden cases, in `tests`; each call of the plugin fails once, to see that only its own words are lost
+    /// Run the golden cases in the plugin's `tests` folder; also make each plugin call fail once, to verify that nothing
+    /// else is affected
     #[command(after_help = golden::CODES)]
     Test(golden::CheckArgs),
-    /// Write what an editor needs to know the interface
+    /// Write the type definitions of the Lua interface for editors
     Types {
-        /// Where to
+        /// The folder to write to
         #[arg(default_value = ".")]
         folder: PathBuf,
     },
-    /// List the plugins that can be chosen by name, and those that are used here
+    /// List the plugins that can be chosen by name, and those in use
     List {
         #[command(flatten)]
         choice: SettingsChoice,
@@ -63,26 +64,26 @@ enum PluginCommand {
     Add {
         /// A folder, a Lua file, or an archive: .tar.gz or .tgz
         source: PathBuf,
-        /// Replace one of this name even if it was edited
+        /// Replace an installed plugin of this name even if its files were edited
         #[arg(long)]
         discard: bool,
     },
     /// Remove an installed plugin
     Remove {
-        /// Its name
+        /// The name of the plugin
         name: String,
     },
     /// Make an installed or built-in plugin your own, to change it
     Fork {
-        /// Its name
+        /// The name of the plugin
         name: String,
     },
-    /// Write a plugin's archive: the same files give the same bytes
+    /// Create the archive of a plugin (reproducible: the same files give the same bytes)
     Pack {
-        /// Its folder
+        /// The plugin's folder
         #[arg(default_value = ".")]
         path: PathBuf,
-        /// The archive; without it NAME-VERSION.tar.gz here
+        /// The archive to write; by default NAME-VERSION.tar.gz in the current folder
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
@@ -110,7 +111,7 @@ impl PluginArgs {
             }
             PluginCommand::Fork { name } => {
                 let folder = installed.fork(name).map_err(refuse)?;
-                say(&format!("{} is yours now, in {}", one_line(name), shown(&folders, &folder)))
+                say(&format!("copied {} to {}", one_line(name), shown(&folders, &folder)))
             }
             PluginCommand::Pack { path, output } => pack(path, output.as_deref()),
         }
@@ -161,7 +162,7 @@ fn check(path: &Path) -> Result<u8, u8> {
         |manifest| named(&manifest.name, manifest.version.as_deref()),
     );
     let cases = if path.is_dir() { format!(", {}", plural(cases, "golden case")) } else { String::new() };
-    say(&format!("{} is fine: {} registered{cases}", one_line(&name), plural(hooks.len(), "thing")))
+    say(&format!("{} is valid: {} registered{cases}", one_line(&name), plural(hooks.len(), "thing")))
 }
 
 fn plural(count: usize, what: &str) -> String {
@@ -202,7 +203,7 @@ fn list(installed: &Installed, choice: &SettingsChoice) -> Result<u8, u8> {
             .find(|active| active.home == Some(plugin.home) && active.pack.name == plugin.name);
         let (version, about) = match plugin.manifest {
             Err(message) => (None, format!("can't be loaded: {message}")),
-            Ok(manifest) if !is_meant => (manifest.version, "hidden by the one above".to_owned()),
+            Ok(manifest) if !is_meant => (manifest.version, "overridden by the one above".to_owned()),
             Ok(manifest) => (manifest.version, manifest.about.unwrap_or_default()),
         };
         let by = used.map(|active| active.by.clone()).unwrap_or_default();
@@ -225,7 +226,7 @@ fn list(installed: &Installed, choice: &SettingsChoice) -> Result<u8, u8> {
             } else {
                 String::new()
             };
-            let about = format!("{}, so not used (see: streamfmt trust)", project.standing.name());
+            let about = format!("{}, so it is not used (see: streamfmt trust)", project.standing.name());
             row(false, [refusal.key.clone(), String::new(), "project".to_owned(), by, about]);
         }
     }
@@ -325,7 +326,7 @@ fn added_text(added: &Installation, folders: &Folders) -> String {
     };
     let folder = shown(folders, &added.folder);
     format!(
-        "{how}: {} in {folder}, sha256 {}\nto use it, in a profile: plugins = [\"{}\"]",
+        "{how}: {} in {folder}, sha256 {}\nto use it, add to a profile: plugins = [\"{}\"]",
         plural(added.files, "file"),
         added.hash,
         added.name

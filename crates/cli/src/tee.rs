@@ -30,10 +30,10 @@ impl Tee {
         let (state, message) = match options.open(path) {
             Ok(file) => (TeeState::Writing(file), None),
             Err(error) => {
-                let why = if path.is_symlink() { "it is a link".to_owned() } else { reason(&error) };
+                let why = if path.is_symlink() { "symbolic link".to_owned() } else { reason(&error) };
                 (
                     TeeState::Failed { missing: 0 },
-                    Some(format!("no copy is kept: can't open {}: {why}", path.display())),
+                    Some(format!("no copy is saved: can't open {}: {why}", path.display())),
                 )
             }
         };

@@ -16,7 +16,7 @@ use crate::message::tell;
 /// Narrower is no layout any more.
 const NARROWEST: usize = 20;
 
-/// Whether there are colours.
+/// When to use colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum When {
     #[default]
@@ -28,12 +28,12 @@ pub(crate) enum When {
 /// Whether what grows is shown while it does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WhenLive {
-    /// On a terminal; for programs each line is written once
+    /// On a terminal
     #[default]
     Auto,
-    /// On a terminal, and with --to json as updates
+    /// On a terminal; with --to json, as updates
     Always,
-    /// What is shown is whole
+    /// Show only complete items
     Never,
 }
 

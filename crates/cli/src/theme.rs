@@ -16,7 +16,7 @@ use crate::{folders, terminal};
 /// A short session that has a bit of everything.
 const SAMPLE: &str = include_str!("preview.jsonl");
 
-/// What to do with themes.
+/// Lists, shows, checks and previews themes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ThemeArgs {
     #[command(subcommand)]
@@ -25,29 +25,29 @@ pub(crate) struct ThemeArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum ThemeCommand {
-    /// List the themes: built in, yours, and those of plugins
+    /// List all themes: built-in, yours, and those of plugins
     List,
     /// Write a theme's file, to be copied and changed
     Show {
-        /// Its name, or a path
+        /// The name of the theme, or a path
         name: String,
     },
-    /// Tell what is wrong in themes, and what is hard to read
+    /// Check themes for errors and poor contrast
     Check {
-        /// Names or paths
+        /// The names or paths of themes
         #[arg(required = true, value_name = "FILE")]
         names: Vec<String>,
     },
-    /// Show a sample session in themes; without names in all that fit the background
+    /// Show a sample session in themes; by default in all that fit the background
     Preview {
-        /// Names or paths
+        /// The names or paths of themes
         names: Vec<String>,
 
-        /// Whether there are colours
+        /// When to use colours
         #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto)]
         color: When,
 
-        /// Wrap at this many columns
+        /// Wrap lines at N columns
         #[arg(long, value_name = "N", value_parser = number, allow_negative_numbers = true)]
         width: Option<usize>,
     },
@@ -132,7 +132,7 @@ fn check(themes: &Themes, names: &[String]) -> Result<u8, u8> {
                 if look.follows_background() { format!(" on {}", appearance.name()) } else { String::new() };
             for faint in look.hard_to_read() {
                 let note = format!(
-                    "{name}: {} is hard to read{on} (contrast {:.1}, wanted {})",
+                    "{name}: {} is hard to read{on} (contrast {:.1}, at least {} is recommended)",
                     faint.role, faint.contrast, faint.least
                 );
                 if !notes.contains(&note) {
@@ -158,7 +158,7 @@ fn check(themes: &Themes, names: &[String]) -> Result<u8, u8> {
 fn preview(names: &[String], color: When, width: Option<usize>) -> Result<u8, u8> {
     let mut looks = terminal::looks(&LookOptions { color, width, ..LookOptions::default() });
     if looks.color.is_none() {
-        tell("no colours are wanted here, so all themes look the same (--color always shows them)");
+        tell("colours are off, so all themes look the same (use --color always)");
     }
     let ground = looks.background.find();
     looks.background = Background::Known(ground);

@@ -20,27 +20,27 @@ const MOST_FILES: usize = 200;
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[derive(Debug, clap::Args)]
 pub(crate) struct TrustArgs {
-    /// The project's folder, or any folder in it
+    /// The project's folder, or a folder inside it
     #[arg(value_name = "PATH")]
     path: Option<PathBuf>,
 
-    /// Show what changed since it was trusted
+    /// Show what changed since the project was trusted
     #[arg(long)]
     diff: bool,
 
-    /// Trust it without being asked
+    /// Trust without asking
     #[arg(long)]
     yes: bool,
 
-    /// Never trust it, whatever is in it
+    /// Never trust this project, whatever it contains
     #[arg(long, conflicts_with_all = ["yes", "diff"])]
     deny: bool,
 
-    /// Forget what was said of it
+    /// Forget the decision about this project
     #[arg(long, conflicts_with_all = ["yes", "diff", "deny"])]
     forget: bool,
 
-    /// List what was said of all projects
+    /// List the decisions about all projects
     #[arg(long, conflicts_with_all = ["yes", "diff", "deny", "forget", "path"])]
     list: bool,
 }
@@ -55,7 +55,7 @@ impl TrustArgs {
         }
         let path = self.path.clone().unwrap_or_else(|| folders.work.clone());
         let path = path.canonicalize().map_err(|error| {
-            tell(&format!("can't look at {}: {}", path.display(), reason(&error)));
+            tell(&format!("can't read {}: {}", path.display(), reason(&error)));
             USAGE
         })?;
         let work = if path.is_dir() { path } else { path.parent().map(Path::to_owned).unwrap_or_default() };
@@ -67,18 +67,18 @@ impl TrustArgs {
         let shown = one_line(&folders.shown(&root));
         if self.deny {
             trust.deny(&root).map_err(refuse)?;
-            return say(&format!("{shown} is denied: nothing of it is used but what any project may choose"));
+            return say(&format!("{shown} is denied: only settings that any project may choose are used"));
         }
         if self.forget {
             let was_known = trust.forget(&root).map_err(refuse)?;
             return say(&if was_known {
                 format!("forgot {shown}")
             } else {
-                format!("nothing was said of {shown}")
+                format!("there is no decision about {shown}")
             });
         }
         let Some(project) = project else {
-            tell(&format!("there is no streamfmt.toml and no .streamfmt/config.toml in {shown} or above it"));
+            tell(&format!("no streamfmt.toml or .streamfmt/config.toml in {shown} or its parent folders"));
             return Err(USAGE);
         };
         self.judge(&trust, &folders, project)
@@ -98,10 +98,10 @@ impl TrustArgs {
             text.push_str(&described(&closure, project, &shown));
         }
         let state = match standing {
-            Standing::Trusted => "it is trusted as it is",
-            Standing::Unknown => "it is not trusted yet",
-            Standing::Changed => "it was trusted, but has changed since (--diff shows how)",
-            Standing::Denied => "it is denied",
+            Standing::Trusted => "trusted in its current state",
+            Standing::Unknown => "not trusted yet",
+            Standing::Changed => "changed since it was trusted (--diff shows how)",
+            Standing::Denied => "denied",
         };
         // What is trusted at once is told as that.
         if standing == Standing::Trusted || !self.yes {
@@ -115,7 +115,7 @@ impl TrustArgs {
         if !self.yes && !is_confirmed() {
             let place = self.path.as_deref().map_or_else(String::new, |path| format!(" {}", path.display()));
             tell(&format!(
-                "nothing is changed; to trust it: streamfmt trust --yes{place}   in a pipeline: STREAMFMT_TRUST={}",
+                "no decision made; to trust it: streamfmt trust --yes{place}   in a pipeline: STREAMFMT_TRUST={}",
                 closure.hash()
             ));
             return Ok(RUN_FAILED);
@@ -157,7 +157,7 @@ fn described(closure: &Closure, project: &Project, shown: &str) -> String {
         let _ = writeln!(text, "  and {} more", closure.files.len() - MOST_FILES);
     }
     if !project.refusals.is_empty() {
-        text.push_str("\nasks for what only a trusted project may\n");
+        text.push_str("\nrequests settings that only a trusted project may set\n");
         for refusal in &project.refusals {
             // A script of its own is no key of a file.
             let key = one_line(&refusal.key);
@@ -175,11 +175,11 @@ fn described(closure: &Closure, project: &Project, shown: &str) -> String {
         .filter(|name| Path::new(name).extension().is_some_and(|end| end == "lua" || end == "luau"));
     match scripts.count() {
         0 => {}
-        1 => text.push_str("\n1 of its files is a script: it runs without files, network and clock, and decides what is shown\n"),
+        1 => text.push_str("\n1 of its files is a script: it runs without access to files, network or clock, and can change what is shown\n"),
         count => {
             let _ = writeln!(
                 text,
-                "\n{count} of its files are scripts: they run without files, network and clock, and decide what is shown"
+                "\n{count} of its files are scripts: they run without access to files, network or clock, and can change what is shown"
             );
         }
     }
@@ -205,7 +205,7 @@ fn list(trust: &Trust, folders: &Folders) -> Result<u8, u8> {
     let mut text = String::new();
     for entry in entries {
         let standing = if entry.files.is_some() { "trusted" } else { "denied " };
-        let is_gone = if entry.root.is_dir() { "" } else { "  (not there any more)" };
+        let is_gone = if entry.root.is_dir() { "" } else { "  (no longer exists)" };
         let count = match entry.files.as_ref().map(BTreeMap::len) {
             None => String::new(),
             Some(1) => "  1 file".to_owned(),

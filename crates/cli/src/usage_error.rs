@@ -29,7 +29,7 @@ pub(crate) fn command_meant(word: &str, command: &Command) -> Option<String> {
     }
     let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
     if names.contains(&word) {
-        return Some(format!("the command \"{word}\" goes before all options and files"));
+        return Some(format!("the command \"{word}\" must come before all options and files"));
     }
     Some(format!("did you mean the command \"{}\"?", nearest(word, &names)?))
 }
@@ -37,8 +37,8 @@ pub(crate) fn command_meant(word: &str, command: &Command) -> Option<String> {
 /// Reads the number of an option.
 pub(crate) fn number(text: &str) -> Result<usize, &'static str> {
     text.parse().map_err(|error: std::num::ParseIntError| match error.kind() {
-        IntErrorKind::PosOverflow => "a smaller number is wanted",
-        _ => "a whole number is wanted, not below 0",
+        IntErrorKind::PosOverflow => "expected a smaller number",
+        _ => "expected an integer ≥ 0",
     })
 }
 
@@ -68,17 +68,17 @@ impl<'c> CommandPath<'c> {
         let path = if is_program { "streamfmt".to_owned() } else { self.path.join(" ") };
         match error.kind() {
             ErrorKind::UnknownArgument if argument.starts_with('-') && is_program => {
-                format!("there is no option {argument}")
+                format!("unknown option {argument}")
             }
             ErrorKind::UnknownArgument if argument.starts_with('-') => {
                 format!("{path} has no option {argument}")
             }
-            ErrorKind::UnknownArgument => format!("\"{argument}\" is more than {path} takes"),
+            ErrorKind::UnknownArgument => format!("\"{argument}\" is an unexpected argument of {path}"),
             ErrorKind::InvalidValue if value.is_empty() && !argument.starts_with('-') => {
                 format!("{option} can't be empty")
             }
             ErrorKind::InvalidValue if value.is_empty() => {
-                format!("{option} wants a value{}", one_of(&list(error, ContextKind::ValidValue)))
+                format!("{option} needs a value{}", one_of(&list(error, ContextKind::ValidValue)))
             }
             ErrorKind::InvalidValue => {
                 format!("{option} can't be \"{value}\"{}", one_of(&list(error, ContextKind::ValidValue)))
@@ -87,11 +87,11 @@ impl<'c> CommandPath<'c> {
                 let why = error.source().map(|why| format!(" ({why})")).unwrap_or_default();
                 format!("{option} can't be \"{value}\"{why}")
             }
-            ErrorKind::TooManyValues => format!("{option} takes no value, so not \"{value}\""),
+            ErrorKind::TooManyValues => format!("{option} takes no value, but got \"{value}\""),
             ErrorKind::ArgumentConflict => match text(error, ContextKind::PriorArg) {
                 Some(other) if other == argument => format!("{option} is given more than once"),
-                Some(other) => format!("{option} and {} can't go together", name(&other)),
-                None => format!("{option} can't go together with the other options"),
+                Some(other) => format!("{option} and {} can't be combined", name(&other)),
+                None => format!("{option} can't be combined with the other options"),
             },
             ErrorKind::MissingRequiredArgument => {
                 let missing = list(error, ContextKind::InvalidArg).join(" and ");
@@ -101,8 +101,8 @@ impl<'c> CommandPath<'c> {
                 let wanted = of(ContextKind::InvalidSubcommand);
                 format!("{path} has no command \"{wanted}\"{}", one_of(&self.commands()))
             }
-            ErrorKind::InvalidUtf8 => "an argument is no text (UTF-8)".to_owned(),
-            other => other.as_str().unwrap_or("the command line can't be understood").to_owned(),
+            ErrorKind::InvalidUtf8 => "an argument is not valid UTF-8".to_owned(),
+            other => other.as_str().unwrap_or("invalid command line").to_owned(),
         }
     }
 

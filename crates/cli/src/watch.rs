@@ -73,7 +73,7 @@ impl<'a> Watch<'a> {
             }
             Err(problems) => tell_problems(&problems),
         }
-        tell("what was loaded before is kept");
+        tell("keeping what was loaded before");
         None
     }
 

@@ -30,12 +30,13 @@ impl SyntaxErrors {
         let unclosed = errors.iter().position(|(_, message)| message.starts_with("unclosed array"));
         if let Some(unclosed) = unclosed {
             // It is noticed late, often at the end of the file: the bracket is missing where the first error is.
-            errors[0].1 = errors[unclosed].1.clone();
+            let message = errors[unclosed].1.clone();
+            errors[0].1 = message;
             errors.truncate(1);
         }
         let (mut line, mut end) = (0, 0);
         let mut line_of = |at: usize| {
-            line += source.as_bytes()[end..at].iter().filter(|byte| **byte == b'\n').count();
+            line += memchr::memchr_iter(b'\n', &source.as_bytes()[end..at]).count();
             end = at;
             line
         };

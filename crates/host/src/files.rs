@@ -72,11 +72,11 @@ impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => f.write_str("no such file"),
-            Self::OtherKind(what) => write!(f, "it is no {what}"),
+            Self::OtherKind(what) => write!(f, "not a {what}"),
             Self::TooLarge(most) if most % (1 << 20) == 0 => {
-                write!(f, "it is larger than {} MiB", most >> 20)
+                write!(f, "larger than {} MiB", most >> 20)
             }
-            Self::TooLarge(most) => write!(f, "it is larger than {} KiB", most.div_ceil(1024)),
+            Self::TooLarge(most) => write!(f, "larger than {} KiB", most.div_ceil(1024)),
             Self::TooMany => {
                 write!(
                     f,
@@ -84,9 +84,9 @@ impl fmt::Display for FileError {
                     MOST_BYTES >> 20
                 )
             }
-            Self::Outside(root) => write!(f, "it is not inside {}", root.display()),
-            Self::Leaves(path) => write!(f, "{path} is a link that leads out of it"),
-            Self::NotText => f.write_str("it is not UTF-8"),
+            Self::Outside(root) => write!(f, "not inside {}", root.display()),
+            Self::Leaves(path) => write!(f, "{path} is a symbolic link to a place outside"),
+            Self::NotText => f.write_str("not UTF-8"),
             Self::Other(reason) => f.write_str(reason),
         }
     }
@@ -99,7 +99,7 @@ impl From<io::Error> for FileError {
         match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::Missing,
             io::ErrorKind::IsADirectory => Self::OtherKind("file"),
-            io::ErrorKind::PermissionDenied => Self::Other("it may not be read".to_owned()),
+            io::ErrorKind::PermissionDenied => Self::Other("permission denied".to_owned()),
             _ => Self::Other(error.to_string()),
         }
     }

@@ -103,7 +103,7 @@ impl Installed {
             if pack.name == name {
                 Ok(pack)
             } else {
-                Err(format!("its plugin.toml names it \"{}\"", pack.name))
+                Err(format!("its plugin.toml has the name \"{}\"", pack.name))
             }
         })
     }
@@ -175,9 +175,12 @@ impl Installed {
             _ if self.is_installed(name) => self.take_away(name),
             Some(Home::Own) => {
                 let folder = self.folder(Home::Own, name).unwrap_or_default();
-                Err(Problem::of(name, format!("it is your own: remove {} yourself", folder.display())))
+                Err(Problem::of(
+                    name,
+                    format!("this is your own plugin: remove {} yourself", folder.display()),
+                ))
             }
-            Some(_) => Err(Problem::of(name, "it comes with the program; leave it out of `plugins`")),
+            Some(_) => Err(Problem::of(name, "built-in plugins can't be removed; leave it out of `plugins`")),
             None => Err(Problem::of(name, self.no_such(name))),
         }
     }
@@ -185,11 +188,11 @@ impl Installed {
     /// Makes a plugin the user's own, with what was edited in it. Gives the folder in which it can be changed.
     pub fn fork(&self, name: &str) -> Result<PathBuf, Problem> {
         let complain = |message: String| Problem::of(name, message);
-        let target = self.folder(Home::Own, name).ok_or_else(|| {
-            Problem::of(name, "there is no folder for your own plugins: no home directory is known")
-        })?;
+        let target = self
+            .folder(Home::Own, name)
+            .ok_or_else(|| Problem::of(name, "no folder for your plugins: the home directory is unknown"))?;
         if target.exists() {
-            return Err(complain(format!("it is your own already, in {}", target.display())));
+            return Err(complain(format!("already copied to {}", target.display())));
         }
         let home = self.home(name).ok_or_else(|| complain(self.no_such(name)))?;
         let tree = match home {
@@ -311,12 +314,11 @@ impl Installed {
         } else {
             suggestion(name, names.iter().map(String::as_str))
         };
-        format!("there is no such plugin {hint}")
+        format!("unknown plugin {hint}")
     }
 
     fn data(&self) -> Result<&Path, Problem> {
-        let missing =
-            || Problem::of("plugins", "there is no folder to keep them in: no home directory is known");
+        let missing = || Problem::of("plugins", "no place to store them: the home directory is unknown");
         self.data.as_deref().ok_or_else(missing)
     }
 }

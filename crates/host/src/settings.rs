@@ -140,7 +140,7 @@ impl Loaded {
                 for profile in &tables.0 {
                     if profile.key == "none" || is_path(&profile.key) {
                         tell(&mut found, &profile.at, &|| {
-                            "a profile's name is a word other than \"none\"".to_owned()
+                            "a profile name must be a word other than \"none\"".to_owned()
                         });
                     } else if let SettingValue::Table(table) = &profile.leaf.value {
                         let part = tree::read_part(table, &mut found, |_, _| false);
@@ -164,7 +164,7 @@ impl Loaded {
             }
             let names: Vec<&str> = FILE_KEYS.iter().map(|key| key.name).collect();
             let Some(meant) = nearest(name, &names) else { return false };
-            found.push(entry.at.problem(format!("there is no key \"{name}\" (did you mean \"{meant}\"?)")));
+            found.push(entry.at.problem(format!("unknown key \"{name}\" (did you mean \"{meant}\"?)")));
             true
         });
         problems.extend(found);

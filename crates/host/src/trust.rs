@@ -61,7 +61,7 @@ impl Closure {
             let inside = source.path.strip_prefix(&root).unwrap_or(&source.path);
             let parts: Option<Vec<&str>> = inside.iter().map(|part| part.to_str()).collect();
             let Some(parts) = parts else {
-                return Err(Problem::of(inside.display().to_string(), "the name of the file is not UTF-8"));
+                return Err(Problem::of(inside.display().to_string(), "the file name is not UTF-8"));
             };
             files.insert(parts.join("/"), source.bytes);
         }
@@ -96,7 +96,7 @@ impl Closure {
                 let diff = TextDiff::from_lines(&before, &after);
                 told.push_str(&clean(&diff.unified_diff().header(&from, &to).to_string()));
             } else {
-                let _ = writeln!(told, "--- {from}\n+++ {to}\n  (it is no text)");
+                let _ = writeln!(told, "--- {from}\n+++ {to}\n  (not a text)");
             }
         }
         told
@@ -206,7 +206,7 @@ impl Trust {
 
     fn put(&self, entry: &TrustEntry) -> Result<PathBuf, Problem> {
         let Some(folder) = &self.folder else {
-            return Err(Problem::of("trust", "there is no folder to keep it in: no home directory is known"));
+            return Err(Problem::of("trust", "no place to store it: the home directory is unknown"));
         };
         let record = TrustRecord::named(folder, &entry.root);
         record.write(entry)?;

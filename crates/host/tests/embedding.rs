@@ -189,7 +189,7 @@ fn a_theme_is_found_by_its_name() {
 #[test]
 fn a_name_that_is_taken_is_an_error() {
     let told = |builder: Builder| builder.build().map(|_| ()).unwrap_err().to_string();
-    let taken = "there is one of this name already";
+    let taken = "this name is already taken";
     assert_eq!(told(builder().add_writer("text", Numbers::default)), format!("writer text: {taken}"));
     assert_eq!(told(builder().add_writer("numbers", Numbers::default)), format!("writer numbers: {taken}"));
     assert_eq!(told(builder().add_dialect("claude", || Acme)), format!("dialect claude: {taken}"));

@@ -52,7 +52,7 @@ fn shared(definitions: &Definitions) -> Vec<String> {
     shared.map(|(name, places)| format!("{name}: {}", places.join(", "))).collect()
 }
 
-/// The types that a file defines, its tests left out. An alias counts at the top of a file alone: inside of something it is
+/// The types that a file defines, its tests left out. An alias counts at the top level of a file alone: inside of something it is
 /// an associated type, whose name is its trait's.
 fn collect(path: &str, source: &str, definitions: &mut Definitions) {
     let pattern = r"(?m)^(?:(?:pub(?:\([^)]*\))? )?type|\s*(?:pub(?:\([^)]*\))? )?(?:unsafe )?(?:struct|enum|trait|union)) (\w+)";

@@ -33,8 +33,8 @@ fn rows() -> Vec<ListedKey> {
         };
         keys.iter().map(row).collect()
     }
-    let mut rows = of(FILE_KEYS, "", "at the top of a file");
-    rows.extend(of(KEYS, "", "in [profile.NAME], or outside of it for all profiles"));
+    let mut rows = of(FILE_KEYS, "", "at the top level of a file");
+    rows.extend(of(KEYS, "", "in [profile.NAME], or at the top level for all profiles"));
     rows.extend(of(TOOL_KEYS, "tool.NAME.", "in [tool.NAME] or [profile.NAME.tool.NAME]"));
     rows.extend(of(FILTER_KEYS, "filter.", "in [[filter]] or [[profile.NAME.filter]]"));
     rows.extend(of(SWITCH_KEYS, "switch.", "in [[switch]], in your own settings"));
@@ -73,7 +73,7 @@ pub(super) fn unknown(key: &str) -> u8 {
         None => streamfmt::problem::suggestion(&general(key), rows.iter().map(|row| row.name.as_str())),
     };
     let hint = if hint.starts_with("(one of") { "(see: streamfmt config schema)".to_owned() } else { hint };
-    tell(&format!("there is no key \"{key}\" {hint}"));
+    tell(&format!("unknown key \"{key}\" {hint}"));
     USAGE
 }
 
@@ -139,7 +139,7 @@ fn options_of(key: &str, parts: &[String], engine: &Engine) -> Result<String, u8
     let options = manifest.options;
     let mut text = String::new();
     match wanted {
-        None if options.is_empty() => return Err(refuse("it has no options".to_owned())),
+        None if options.is_empty() => return Err(refuse("the plugin has no options".to_owned())),
         None => {
             for (option, choice) in &options {
                 let (option, about) = (one_line(option), one_line(&choice.about));
@@ -157,8 +157,10 @@ fn options_of(key: &str, parts: &[String], engine: &Engine) -> Result<String, u8
             let _ = writeln!(text, "  values   {}", one_line(&values));
             let _ = writeln!(text, "  place    in [plugin.{plugin}] or [profile.NAME.plugin.{plugin}]");
             if used.is_none() {
-                let _ =
-                    writeln!(text, "  used by  nothing here: plugins = [\"{plugin}\"] in a profile uses it");
+                let _ = writeln!(
+                    text,
+                    "  used by  no profile here: plugins = [\"{plugin}\"] in a profile uses it"
+                );
             }
         }
     }

@@ -116,7 +116,7 @@ impl FileEvents {
     pub(super) fn take_refusal(&mut self) -> Option<String> {
         let refusal = self.refusal.take()?;
         Some(format!(
-            "{refusal}; looking at them {} times a second",
+            "{refusal}; checking them {} times a second",
             Duration::from_secs(1).as_millis() / LOOK.as_millis()
         ))
     }
@@ -316,7 +316,7 @@ mod imp {
     fn words(error: &notify::Error) -> String {
         match &error.kind {
             ErrorKind::Io(error) => reason(error),
-            ErrorKind::MaxFilesWatch => "the system watches no more files".to_owned(),
+            ErrorKind::MaxFilesWatch => "the system limit of watched files is reached".to_owned(),
             _ => error.to_string(),
         }
     }

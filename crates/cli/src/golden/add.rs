@@ -13,22 +13,22 @@ use crate::message::{OK, USAGE, one_line, reason, tell};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct AddArgs {
-    /// Its name: the folder to be made, as in claude/a-failed-command
+    /// The name of the case, which is the folder to create, such as claude/a-failed-command
     name: String,
 
-    /// The recorded session; `-` is standard input
+    /// The recorded session; `-` for standard input
     #[arg(long, value_name = "FILE")]
     from: PathBuf,
 
-    /// Only these lines of it, by number from 1, both included: 10..20
+    /// Only these lines, numbered from 1, both included, such as 10..20
     #[arg(long, value_name = "RANGE")]
     events: Option<LineRange>,
 
-    /// Take out home folders, e-mail addresses and secrets of known shapes. Read what is left all the same
+    /// Mask home folders, e-mail addresses and secrets of known shapes. Review the result all the same
     #[arg(long)]
     redact: bool,
 
-    /// The folder of all cases; `tests/golden` if there is one, `tests` in a plugin's folder, else this folder
+    /// The folder of all cases; by default `tests/golden` if it exists, `tests` in a plugin's folder, otherwise the current folder
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
 }

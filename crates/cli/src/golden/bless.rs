@@ -12,15 +12,15 @@ pub(super) struct BlessArgs {
     #[command(flatten)]
     wanted: CellArgs,
 
-    /// Only where nothing is expected yet
+    /// Only accept cases without expected output
     #[arg(long)]
     new_only: bool,
 
-    /// Only tell what would be written
+    /// Only print what would be written
     #[arg(long)]
     dry_run: bool,
 
-    /// Also in CI, where nobody reads what is accepted
+    /// Also accept in CI, where nobody reviews the output
     #[arg(long)]
     force: bool,
 }

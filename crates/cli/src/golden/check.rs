@@ -16,35 +16,35 @@ pub(crate) struct CheckArgs {
     #[command(flatten)]
     wanted: CellArgs,
 
-    /// So many at once; as many as there are processors if not said
+    /// Number of threads; by default one per processor
     #[arg(short = 'j', long, value_name = "N", value_parser = number, allow_negative_numbers = true)]
     jobs: Option<usize>,
 
-    /// How differences are shown: inline, unified or side
+    /// Diff style: inline, unified or side
     #[arg(long, value_name = "FORM", default_value = "inline")]
     diff: DiffForm,
 
-    /// How it is told: human, json, junit or tap
+    /// Report format: human, json, junit or tap
     #[arg(long, value_name = "KIND", default_value = "human")]
     report: ReportKind,
 
-    /// Write the report to FILE, and tell it for people on standard output
+    /// Write the report to FILE, and print the human report to standard output
     #[arg(long, value_name = "FILE")]
     report_file: Option<PathBuf>,
 
-    /// Expected files that no case asks for are a failure, as they are in CI
+    /// Fail if there are unused expected files (the default in CI)
     #[arg(long)]
     strict: bool,
 
-    /// Plugins may fail where what is expected comes out all the same
+    /// Pass cases in which a plugin failed although the output is as expected
     #[arg(long)]
     allow_plugin_errors: bool,
 
-    /// Make each call of a plugin fail in turn, to see that only its own words are lost
+    /// Make each plugin call fail in turn, to verify that nothing else is affected
     #[arg(long)]
     fault_inject: bool,
 
-    /// In which pieces each input comes once more: all, line, byte or random:SEED
+    /// Chunks in which each input is read once more: all, line, byte or random:SEED
     #[arg(long, value_name = "WAY", default_value = "all")]
     chunks: Chunks,
 }

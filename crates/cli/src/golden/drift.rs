@@ -26,23 +26,23 @@ pub(super) struct DriftArgs {
     #[arg(value_name = "RECORDING", required = true)]
     recordings: Vec<PathBuf>,
 
-    /// What is known not to be shown: only what is new against it is told, with exit code 1
+    /// Known findings: report only new ones, with exit code 1
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
 
-    /// Write what is not shown to the file of --baseline
+    /// Write all findings to the file of --baseline
     #[arg(long, requires = "baseline")]
     write_baseline: bool,
 
-    /// The profile whose formatters are looked at
+    /// The profile whose formatters are examined
     #[arg(long, value_name = "NAME", default_value = "full")]
     profile: String,
 
-    /// A plugin: what it shows counts too; repeatable
+    /// Include this plugin; repeatable
     #[arg(long, value_name = "PATH")]
     plugin: Vec<PathBuf>,
 
-    /// For programs: one JSON object
+    /// Print one JSON object, for programs
     #[arg(long)]
     json: bool,
 }

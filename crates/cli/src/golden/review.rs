@@ -31,11 +31,11 @@ pub(super) struct ReviewArgs {
     #[command(flatten)]
     wanted: CellArgs,
 
-    /// How differences are shown first: inline, unified or side
+    /// Initial diff style: inline, unified or side
     #[arg(long, value_name = "FORM", default_value = "inline")]
     diff: DiffForm,
 
-    /// For programs: the differences as `check --report json` tells them, and nothing is asked
+    /// Print the differences as `check --report json` does, without asking
     #[arg(long)]
     json: bool,
 }

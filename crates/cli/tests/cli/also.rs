@@ -98,41 +98,38 @@ fn what_is_wrong_is_told_before_anything_is_written() {
     let folder = samples();
     folder.write("there", "before");
     for (arguments, told) in [
-        ("--also htlm=x", "--also htlm=x: there is no such output format (did you mean \"html\"?)"),
-        (
-            "--also html:fulll=x",
-            "--also html:fulll=x: there is no profile \"fulll\" (did you mean \"full\"?)",
-        ),
+        ("--also htlm=x", "--also htlm=x: unknown output format (did you mean \"html\"?)"),
+        ("--also html:fulll=x", "--also html:fulll=x: unknown profile \"fulll\" (did you mean \"full\"?)"),
         (
             "--also html",
-            "--also can't be \"html\" (TO=FILE or TO:PROFILE=FILE is wanted); see streamfmt --help",
+            "--also can't be \"html\" (expected TO=FILE or TO:PROFILE=FILE); see streamfmt --help",
         ),
-        ("--also =x", "--also can't be \"=x\" (TO=FILE or TO:PROFILE=FILE is wanted); see streamfmt --help"),
+        ("--also =x", "--also can't be \"=x\" (expected TO=FILE or TO:PROFILE=FILE); see streamfmt --help"),
         (
             "--also html:=x",
-            "--also can't be \"html:=x\" (TO=FILE or TO:PROFILE=FILE is wanted); see streamfmt --help",
+            "--also can't be \"html:=x\" (expected TO=FILE or TO:PROFILE=FILE); see streamfmt --help",
         ),
         (
             "--also html=",
-            "--also can't be \"html=\" (TO=FILE or TO:PROFILE=FILE is wanted); see streamfmt --help",
+            "--also can't be \"html=\" (expected TO=FILE or TO:PROFILE=FILE); see streamfmt --help",
         ),
-        ("--also html=x --watch", "--also and --watch can't go together; see streamfmt --help"),
-        ("large.jsonl --also html=x", "several files can't go into one: --also html=x takes a single FILE"),
-        ("--also text=s.jsonl", "s.jsonl: can't be read and written at once"),
+        ("--also html=x --watch", "--also and --watch can't be combined; see streamfmt --help"),
+        ("large.jsonl --also html=x", "--also html=x takes a single FILE"),
+        ("--also text=s.jsonl", "s.jsonl: can't be both read and written"),
         (
             "--also text=there --also html=there",
-            "--also html=there writes to the same place as --also text=there",
+            "--also html=there writes to the same file as --also text=there",
         ),
         (
             "--also text=x --also html=./home/../x",
-            "--also html=./home/../x writes to the same place as --also text=x",
+            "--also html=./home/../x writes to the same file as --also text=x",
         ),
-        ("--also text=there --tee there", "--also text=there writes to the same place as --tee there"),
-        ("--also text=home/../x -o x", "--also text=home/../x writes to the same place as -o x"),
-        ("--also text=x --summary x", "--also text=x writes to the same place as --summary x"),
+        ("--also text=there --tee there", "--also text=there writes to the same file as --tee there"),
+        ("--also text=home/../x -o x", "--also text=home/../x writes to the same file as -o x"),
+        ("--also text=x --summary x", "--also text=x writes to the same file as --summary x"),
         (
             "--also text=-",
-            "--also text=- writes to the same place as the main output (-o FILE writes that elsewhere)",
+            "--also text=- writes to the same file as the main output (use -o FILE to write it elsewhere)",
         ),
         ("--set limits.lines=x --also html=x", ""),
     ] {
@@ -163,7 +160,7 @@ fn a_place_is_known_by_whatever_name() {
         let outcome = folder.run(&format!("s.jsonl --also text={one} --also html={other}"));
         outcome.expect(
             2,
-            &format!("streamfmt: --also html={other} writes to the same place as --also text={one}\n"),
+            &format!("streamfmt: --also html={other} writes to the same file as --also text={one}\n"),
         );
     }
     let stdout = std::fs::OpenOptions::new().write(true).open(folder.path("there")).unwrap();

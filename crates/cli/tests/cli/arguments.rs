@@ -16,42 +16,39 @@ fn help_and_version_are_no_errors() {
 fn wrong_options_are_told_in_one_line_with_a_way_out() {
     let folder = Folder::with(&[("s.jsonl", SESSION)]);
     for (arguments, message) in [
-        ("--nope", "there is no option --nope; see streamfmt --help"),
-        ("--to ansy s.jsonl", "--to ansy: there is no such output format (did you mean \"ansi\"?)"),
-        ("--from claud s.jsonl", "--from claud: there is no such dialect (did you mean \"claude\"?)"),
+        ("--nope", "unknown option --nope; see streamfmt --help"),
+        ("--to ansy s.jsonl", "--to ansy: unknown output format (did you mean \"ansi\"?)"),
+        ("--from claud s.jsonl", "--from claud: unknown dialect (did you mean \"claude\"?)"),
         (
             "--color blue s.jsonl",
             "--color can't be \"blue\" (one of: auto, always, never); see streamfmt --help",
         ),
-        ("--color", "--color wants a value (one of: auto, always, never); see streamfmt --help"),
-        (
-            "--width x s.jsonl",
-            "--width can't be \"x\" (a whole number is wanted, not below 0); see streamfmt --help",
-        ),
-        ("--width -1 s.jsonl", "--width can't be \"-1\" (a whole number is wanted, not below 0)"),
-        ("--width", "--width wants a value; see streamfmt --help"),
-        ("--tail -5 s.jsonl", "--tail can't be \"-5\" (a whole number is wanted, not below 0)"),
-        ("--tail 99999999999999999999 s.jsonl", "(a smaller number is wanted)"),
-        (
-            "theme preview --width x",
-            "(a whole number is wanted, not below 0); see streamfmt theme preview --help",
-        ),
-        ("golden check -j x", "--jobs can't be \"x\" (a whole number is wanted, not below 0)"),
+        ("--color", "--color needs a value (one of: auto, always, never); see streamfmt --help"),
+        ("--width x s.jsonl", "--width can't be \"x\" (expected an integer ≥ 0); see streamfmt --help"),
+        ("--width -1 s.jsonl", "--width can't be \"-1\" (expected an integer ≥ 0)"),
+        ("--width", "--width needs a value; see streamfmt --help"),
+        ("--tail -5 s.jsonl", "--tail can't be \"-5\" (expected an integer ≥ 0)"),
+        ("--tail 99999999999999999999 s.jsonl", "(expected a smaller number)"),
+        ("theme preview --width x", "(expected an integer ≥ 0); see streamfmt theme preview --help"),
+        ("golden check -j x", "--jobs can't be \"x\" (expected an integer ≥ 0)"),
         ("--width 1 --width 2 s.jsonl", "--width is given more than once; see streamfmt --help"),
-        ("--ascii=yes s.jsonl", "--ascii takes no value, so not \"yes\"; see streamfmt --help"),
-        ("-f -o x s.jsonl", "--follow and --output can't go together; see streamfmt --help"),
+        ("--ascii=yes s.jsonl", "--ascii takes no value, but got \"yes\"; see streamfmt --help"),
+        ("-f -o x s.jsonl", "--follow and --output can't be combined; see streamfmt --help"),
         ("theme list --nope", "theme list has no option --nope; see streamfmt theme list --help"),
         (
             "theme sing",
             "theme has no command \"sing\" (one of: list, show, check, preview); see streamfmt theme --help",
         ),
         ("theme show", "theme show wants <NAME>; see streamfmt theme show --help"),
-        ("completions zsh fish", "\"fish\" is more than completions takes; see streamfmt completions --help"),
+        (
+            "completions zsh fish",
+            "\"fish\" is an unexpected argument of completions; see streamfmt completions --help",
+        ),
         ("explain", "explain wants <KIND|TOOL|FILE>; see streamfmt explain --help"),
-        ("-f", "there is no session of this folder to follow: looked in "),
-        ("-f s.jsonl s.jsonl", "--follow wants one file or folder"),
-        ("--profile reveiw s.jsonl", "--profile: there is no profile \"reveiw\" (did you mean \"review\"?)"),
-        ("--set detial=full s.jsonl", "there is no key \"detial\" (did you mean \"detail\"?)"),
+        ("-f", "no session of this folder to follow (searched "),
+        ("-f s.jsonl s.jsonl", "--follow takes one file or folder"),
+        ("--profile reveiw s.jsonl", "--profile: unknown profile \"reveiw\" (did you mean \"review\"?)"),
+        ("--set detial=full s.jsonl", "unknown key \"detial\" (did you mean \"detail\"?)"),
         ("--theme drak --color always s.jsonl", "(did you mean \"dark\"?)"),
         ("--live often s.jsonl", "--live can't be \"often\" (one of: auto, always, never)"),
         (
@@ -77,12 +74,12 @@ fn wrong_options_are_told_in_one_line_with_a_way_out() {
 fn what_was_probably_meant_is_told_below_what_is_wrong() {
     let folder = Folder::with(&[("s.jsonl", SESSION)]);
     for (arguments, wrong, meant) in [
-        ("--widht 80 s.jsonl", "there is no option --widht", "--width"),
-        ("--widht=80 s.jsonl", "there is no option --widht", "--width"),
-        ("--no-color s.jsonl", "there is no option --no-color", "--color"),
-        ("--out x s.jsonl", "there is no option --out", "--output"),
-        ("-width 80 s.jsonl", "there is no option -w", "--width"),
-        ("-follow s.jsonl", "--follow and --output can't go together", "--follow"),
+        ("--widht 80 s.jsonl", "unknown option --widht", "--width"),
+        ("--widht=80 s.jsonl", "unknown option --widht", "--width"),
+        ("--no-color s.jsonl", "unknown option --no-color", "--color"),
+        ("--out x s.jsonl", "unknown option --out", "--output"),
+        ("-width 80 s.jsonl", "unknown option -w", "--width"),
+        ("-follow s.jsonl", "--follow and --output can't be combined", "--follow"),
         ("--color allways", "--color can't be \"allways\" (one of: auto, always, never)", "\"always\""),
     ] {
         let told = format!("streamfmt: {wrong}; see streamfmt --help\n  did you mean {meant}?\n");
@@ -104,7 +101,7 @@ fn control_characters_in_arguments_do_not_reach_the_terminal() {
     let folder = Folder::new();
     for (arguments, told) in [
         ("--color=\u{1b}[2J", "can't be \"␛[2J\""),
-        ("--\u{1b}[2J", "no option --␛[2J"),
+        ("--\u{1b}[2J", "unknown option --␛[2J"),
         ("\u{1b}[2J.jsonl", "␛[2J.jsonl"),
         ("--set \u{1b}]0;x\u{7}=1", "␛]0;x␇"),
         ("--profile \u{1b}[2J", "␛[2J"),
@@ -122,7 +119,7 @@ fn all_problems_of_a_profile_are_told_with_their_lines() {
 streamfmt: ./mine.toml:1:10: detail can't be \"fll\" (did you mean \"full\"?)
   1 | detail = \"fll\"
     |          ^^^^^
-streamfmt: ./mine.toml:3:1: there is no key \"limits.result-line\" (did you mean \"limits.result-lines\"?)
+streamfmt: ./mine.toml:3:1: unknown key \"limits.result-line\" (did you mean \"limits.result-lines\"?)
   3 | result-line = 3
     | ^^^^^^^^^^^
 ";
@@ -163,11 +160,11 @@ fn a_report_tells_what_was_counted() {
 #[test]
 fn wrong_names_of_groups_and_themes_are_told_even_if_nothing_needs_them() {
     let folder = Folder::with(&[("s.jsonl", SESSION)]);
-    let told = "streamfmt: --only @runn: there is no action @runn (did you mean \"run\"?)\n";
+    let told = "streamfmt: --only @runn: unknown action @runn (did you mean \"run\"?)\n";
     assert_eq!(folder.run("s.jsonl --only @runn").expect(2, told).stdout, "");
-    let told = "streamfmt: --set hide=@edti: there is no action @edti (did you mean \"edit\"?)\n";
+    let told = "streamfmt: --set hide=@edti: unknown action @edti (did you mean \"edit\"?)\n";
     folder.run("s.jsonl --set hide=@edti").expect(2, told);
-    let told = "streamfmt: --hide thinkng: taken for the name of a tool (did you mean \"thinking\"?)\n";
+    let told = "streamfmt: --hide thinkng: treated as a tool name (did you mean \"thinking\"?)\n";
     assert!(folder.run("s.jsonl --hide thinkng").expect(0, told).stdout.contains("Second reply."));
     folder.run("s.jsonl --hide Bash,Task,mcp__*,plan").expect(0, "");
     let told = "streamfmt: --theme drak: no theme is called \"drak\" (did you mean \"dark\"?)\n";
@@ -182,11 +179,11 @@ fn names_of_groups_that_fit_nothing_are_told_by_only_and_hide_alike() {
         ("Reply", "(did you mean \"reply\"?)"),
         ("bash", "(did you mean \"Bash\"?)"),
         ("todowrite", "(did you mean \"TodoWrite\"?)"),
-        ("Foo", "but none is known by that name (kinds: prompt, reply, "),
+        ("Foo", "but no such tool is known (kinds: prompt, reply, "),
     ] {
         for option in ["--only ", "--hide ", "--set only=", "--set hide.add=", "--set show="] {
             let outcome = folder.run(&format!("s.jsonl {option}{name}"));
-            let told = format!("streamfmt: {option}{name}: taken for the name of a tool");
+            let told = format!("streamfmt: {option}{name}: treated as a tool name");
             assert!(outcome.stderr.starts_with(&told), "{outcome:?}");
             assert!(outcome.stderr.contains(hint), "{outcome:?}");
             assert_eq!((outcome.code, outcome.stderr.lines().count()), (Some(0), 1), "{outcome:?}");
@@ -239,13 +236,13 @@ fn lists_of_groups_that_are_empty_or_no_lists_are_refused() {
     }
     for (option, sign) in [("--only [", '['), ("--hide [a-z]*", '['), ("--only Rea?", '?')] {
         let told = format!(
-            "streamfmt: {option}: \"{sign}\" can't be in a name (* alone stands for other text, as in mcp__*)\n"
+            "streamfmt: {option}: \"{sign}\" is not allowed in a name (the only wildcard is *, as in mcp__*)\n"
         );
         assert_eq!(folder.run(&format!("s.jsonl {option}")).expect(2, &told).stdout, "");
     }
     for list in ["[", "[]", "[\"reply\"]"] {
         let told = format!(
-            "streamfmt: --set only={list}: a list has commas here and no brackets: only=Bash,@edit\n"
+            "streamfmt: --set only={list}: write the list with commas and without brackets: only=Bash,@edit\n"
         );
         folder.run(&format!("s.jsonl --set only={list}")).expect(2, &told);
     }
@@ -266,11 +263,11 @@ fn names_of_groups_in_a_profile_are_told_with_their_place() {
         ("empty.toml", "only = [\"\"]\n"),
     ]);
     for (file, code, told) in [
-        ("typo", 0, "2:25: taken for the name of a tool (did you mean \"Bash\"?)\n  2 | only"),
-        ("alone", 0, "1:9: taken for the name of a tool, but none is known by that name (kinds: "),
-        ("filter", 0, "2:8: taken for the name of a tool (did you mean \"Bash\"?)\n  2 | tool"),
-        ("sign", 2, "1:18: \"[\" can't be in a name (* alone stands for other text, as in mcp__*)\n"),
-        ("empty", 2, "1:9: a name is empty (reply, failed, Bash, mcp__*, @edit, …)\n"),
+        ("typo", 0, "2:25: treated as a tool name (did you mean \"Bash\"?)\n  2 | only"),
+        ("alone", 0, "1:9: treated as a tool name, but no such tool is known (kinds: "),
+        ("filter", 0, "2:8: treated as a tool name (did you mean \"Bash\"?)\n  2 | tool"),
+        ("sign", 2, "1:18: \"[\" is not allowed in a name (the only wildcard is *, as in mcp__*)\n"),
+        ("empty", 2, "1:9: empty name (expected reply, failed, Bash, mcp__*, @edit, …)\n"),
     ] {
         let outcome = folder.run(&format!("s.jsonl --profile ./{file}.toml"));
         assert_eq!((outcome.code, outcome.stderr.lines().count()), (Some(code), 3), "{outcome:?}");

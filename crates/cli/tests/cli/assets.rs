@@ -107,7 +107,7 @@ fn a_picture_that_cannot_be_written_is_told_and_the_page_is_whole() {
     let folder = Folder::with(&[("one.jsonl", &twice), ("taken", "no folder")]);
     let told = folder.run("--to markdown one.jsonl --assets taken");
     assert_eq!(told.code, Some(74), "{told:?}");
-    assert!(told.stderr.starts_with("streamfmt: can't keep pictures in taken: "), "{}", told.stderr);
+    assert!(told.stderr.starts_with("streamfmt: can't write images to taken: "), "{}", told.stderr);
     assert_eq!(told.stderr.lines().count(), 1, "{}", told.stderr);
     assert!(told.stdout.contains("not kept") && told.stdout.contains("Second reply."), "{}", told.stdout);
     assert_eq!(folder.read("taken"), "no folder");
@@ -128,8 +128,8 @@ fn a_link_in_the_folder_leads_nothing_astray() {
 fn other_formats_have_no_pictures_beside_them() {
     let folder = Folder::with(&[("one.jsonl", SESSION)]);
     for (format, told) in [
-        ("html", "--assets: an HTML page holds its pictures itself; files beside it are for --to markdown"),
-        ("text", "--assets: only Markdown has pictures as files beside it (--to markdown)"),
+        ("html", "--assets needs --to markdown; an HTML page always embeds its images"),
+        ("text", "--assets needs --to markdown"),
     ] {
         folder
             .run(&format!("--to {format} one.jsonl --assets pictures"))

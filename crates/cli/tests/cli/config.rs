@@ -78,8 +78,8 @@ fn filters_hide_fold_and_choose_by_kind_and_tool() {
     assert_eq!(told.code, Some(0));
     for part in [
         "config.toml:2:8: kind can't be \"replys\" (did you mean \"reply\"?)",
-        ":3:1: it names no items",
-        ":5:1: it doesn't say what is done",
+        ":3:1: no items are selected",
+        ":5:1: the action is missing",
     ] {
         assert!(told.stderr.contains(part), "{part}: {}", told.stderr);
     }
@@ -96,7 +96,7 @@ fn a_script_says_one_field_of_a_tool() {
     folder.write("home/.config/streamfmt/lib/bash.lua", "return {}");
     let told = folder.run("s.jsonl --strict-plugins");
     assert_eq!(told.code, Some(3));
-    assert!(told.stderr.contains("lib/bash.lua gives no function arg"), "{}", told.stderr);
+    assert!(told.stderr.contains("lib/bash.lua returns no function arg"), "{}", told.stderr);
     let missing = with_user("[tool.Bash]\nscript.arg = 'no.lua'\n").run("s.jsonl");
     assert!(
         missing.stderr.contains("config.toml:2:14: can't read the script no.lua: no such file"),
@@ -153,7 +153,7 @@ fn a_profile_may_come_from_a_file_of_many() {
     shows(&folder.run(&format!("s.jsonl --profile {path}#base")), &["team List files"], &[]);
     let told = folder.run(&format!("s.jsonl --profile {path}"));
     assert_eq!(told.code, Some(2));
-    assert!(told.stderr.contains("say which of its profiles is meant"), "{}", told.stderr);
+    assert!(told.stderr.contains("choose one of its profiles"), "{}", told.stderr);
     let told = folder.run(&format!("s.jsonl --profile {path}#reveiw"));
     assert!(told.stderr.contains("(did you mean \"review\"?)"), "{}", told.stderr);
 }
@@ -166,7 +166,7 @@ fn profiles_that_extend_each_other_in_a_circle_are_told_with_the_chain() {
     let told = folder.run("s.jsonl --profile a");
     assert_eq!(told.code, Some(0));
     assert!(
-        told.stderr.contains("config.toml:6:12: profiles extend each other in a circle: a → b → c → a"),
+        told.stderr.contains("config.toml:6:12: profiles extend each other in a cycle: a → b → c → a"),
         "{}",
         told.stderr
     );
@@ -198,7 +198,7 @@ fn a_switch_chooses_by_folder_or_by_the_stream() {
     let outcome: Outcome = command.current_dir(folder.path("home/clients/acme")).output().unwrap().into();
     shows(&outcome, &["All listed."], &["Bash"]);
     let none = with_user("[[switch]]\nprofile = 'quiet'\n").run("s.jsonl");
-    assert!(none.stderr.contains("config.toml:1:1: it doesn't say when"), "{}", none.stderr);
+    assert!(none.stderr.contains("config.toml:1:1: the condition is missing"), "{}", none.stderr);
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn options_go_before_the_environment_and_that_before_files() {
     let told = run("s.jsonl", "fulll");
     assert_eq!(
         (told.code, told.stderr.as_str()),
-        (Some(2), "streamfmt: STREAMFMT_PROFILE: there is no profile \"fulll\" (did you mean \"full\"?)\n")
+        (Some(2), "streamfmt: STREAMFMT_PROFILE: unknown profile \"fulll\" (did you mean \"full\"?)\n")
     );
 }
 
@@ -223,10 +223,10 @@ fn what_is_wrong_in_found_settings_is_left_out_unless_that_is_an_error() {
         "default-profile = 'reveiw'\ndetial = 'full'\n[limits]\nresult-lines = 'x'\nerror-lines = 3\n",
     );
     let told = "\
-streamfmt: ~/.config/streamfmt/config.toml:1:19: there is no profile \"reveiw\" (did you mean \"review\"?)
+streamfmt: ~/.config/streamfmt/config.toml:1:19: unknown profile \"reveiw\" (did you mean \"review\"?)
   1 | default-profile = 'reveiw'
     |                   ^^^^^^^^
-streamfmt: ~/.config/streamfmt/config.toml:2:1: there is no key \"detial\" (did you mean \"detail\"?)
+streamfmt: ~/.config/streamfmt/config.toml:2:1: unknown key \"detial\" (did you mean \"detail\"?)
   2 | detial = 'full'
     | ^^^^^^
 streamfmt: ~/.config/streamfmt/config.toml:4:16: limits.result-lines must be a number of lines, or \"none\", not \"x\"
@@ -255,7 +255,7 @@ fn settings_are_shown_with_where_they_were_said() {
     );
     let shown = folder.run("config show --profile mine --set theme=dark --origin").expect(0, "").stdout;
     assert!(
-        shown.starts_with("# profile mine, chosen by --profile\n# made of: default < ci < mine\n"),
+        shown.starts_with("# profile mine, chosen by --profile\n# extends: default < ci < mine\n"),
         "{shown}"
     );
     assert!(shown.contains("# --set theme=dark\n"), "{shown}");
@@ -264,10 +264,9 @@ fn settings_are_shown_with_where_they_were_said() {
         explained.contains("lines of a result") && explained.contains("now      10  (default.toml:9)"),
         "{explained}"
     );
-    folder.run("config explain limits.reslt-lines").expect(
-        2,
-        "streamfmt: there is no key \"limits.reslt-lines\" (did you mean \"limits.result-lines\"?)\n",
-    );
+    folder
+        .run("config explain limits.reslt-lines")
+        .expect(2, "streamfmt: unknown key \"limits.reslt-lines\" (did you mean \"limits.result-lines\"?)\n");
     let paths = folder.run("config path").expect(0, "").stdout;
     assert!(paths.contains("home/.config/streamfmt/config.toml\n"), "{paths}");
     let list = folder.run("profile list").expect(0, "").stdout;
@@ -316,9 +315,7 @@ fn plugins_bring_an_output_format_and_themes_for_profiles() {
     );
     let wrong = folder.run("s.jsonl --profile wrong");
     assert!(
-        wrong
-            .stderr
-            .contains("config.toml:9:10: there is no output format \"shuot\" (did you mean \"shout\"?)"),
+        wrong.stderr.contains("config.toml:9:10: unknown output format \"shuot\" (did you mean \"shout\"?)"),
         "{}",
         wrong.stderr
     );
@@ -354,7 +351,7 @@ fn an_option_of_a_plugin_that_is_not_used_is_explained_from_its_manifest() {
         "plugin.cost.every: Tell after so many more output tokens; 0 tells at the end only\n\n  \
          values   a number, otherwise 2000\n  \
          place    in [plugin.cost] or [profile.NAME.plugin.cost]\n  \
-         used by  nothing here: plugins = [\"cost\"] in a profile uses it\n  \
+         used by  no profile here: plugins = [\"cost\"] in a profile uses it\n  \
          now      not set\n"
     );
     folder.write("home/.config/streamfmt/config.toml", "plugins = ['cost']\nplugin.cost.every = 7\n");
@@ -376,9 +373,9 @@ fn an_option_of_a_plugin_that_is_not_used_is_explained_from_its_manifest() {
     assert!(all.contains("plugin.redact.emails: ") && all.contains("\n  boolean, otherwise "), "{all}");
     for (key, why) in [
         ("plugin.cost.evry", "plugin.cost.evry: cost has no option \"evry\" (did you mean \"every\"?)"),
-        ("plugin.cots.every", "plugin.cots.every: there is no such plugin (did you mean \"cost\"?)"),
-        ("plugin", "there is no key \"plugin\" (see: streamfmt config explain plugin.NAME)"),
-        ("label", "there is no key \"label\" (did you mean \"tool.NAME.label\"?)"),
+        ("plugin.cots.every", "plugin.cots.every: unknown plugin (did you mean \"cost\"?)"),
+        ("plugin", "unknown key \"plugin\" (see: streamfmt config explain plugin.NAME)"),
+        ("label", "unknown key \"label\" (did you mean \"tool.NAME.label\"?)"),
     ] {
         folder.run(&format!("config explain {key}")).expect(2, &format!("streamfmt: {why}\n"));
     }
@@ -420,7 +417,7 @@ fn a_file_to_begin_with_is_written_once_and_says_nothing_until_it_is_changed() {
     assert!(
         folder.run("config show limits.result-lines --profile brief").expect(0, "").stdout.contains("= 3")
     );
-    let told = "streamfmt: ~/.config/streamfmt/config.toml: it is there already (streamfmt config show --origin tells what it says)\n";
+    let told = "streamfmt: ~/.config/streamfmt/config.toml: already exists (streamfmt config show --origin shows its settings)\n";
     folder.run("config init").expect(2, told);
     assert_eq!(folder.read(file), set);
     assert_eq!(folder.run("config init a/b.toml").expect(0, "").stdout, "wrote a/b.toml\n");

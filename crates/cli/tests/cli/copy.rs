@@ -29,7 +29,7 @@ fn a_link_is_not_followed_and_the_text_is_shown_all_the_same() {
     let outcome = folder.pipe("--tee copy", SESSION);
     assert!(outcome.stdout.contains("Second reply."));
     assert!(
-        outcome.stderr.starts_with("streamfmt: no copy is kept: can't open copy: it is a link\n"),
+        outcome.stderr.starts_with("streamfmt: no copy is saved: can't open copy: symbolic link\n"),
         "{outcome:?}"
     );
     assert_eq!(outcome.code, Some(74));
@@ -70,7 +70,7 @@ fn an_input_is_never_written_to() {
     for option in ["--tee", "--output"] {
         folder
             .run(&format!("s.jsonl {option} ./s.jsonl"))
-            .expect(2, "streamfmt: s.jsonl: can't be read and written at once\n");
+            .expect(2, "streamfmt: s.jsonl: can't be both read and written\n");
     }
     assert_eq!(folder.read("s.jsonl"), SESSION);
 }

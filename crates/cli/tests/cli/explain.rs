@@ -79,7 +79,7 @@ fn what_hides_and_who_listens_is_told() {
 #[test]
 fn a_tool_that_nobody_has_is_questioned() {
     let folder = Folder::with(&[("p.lua", "sf.tool('Deploy', { label = 'x' })")]);
-    let told = "no known agent has a tool of this name, and no setting or plugin names it";
+    let told = "no known agent, setting or plugin has a tool of this name";
     let meant = format!("streamfmt: Bsh: {told} (did you mean \"Bash\"?)\n");
     folder.run("explain --tool Bsh").expect(0, &meant);
     folder.run("explain Bsh --kind result").expect(0, &meant);
@@ -126,7 +126,9 @@ fn each_layer_is_asked_about_the_items_of_a_line() {
         assert!(outcome.stdout.contains(part), "{part}\nin\n{}", outcome.stdout);
     }
     assert!(
-        outcome.stderr.starts_with("warning[plugin]: p failed while telling the result of Bash (line 2)\n"),
+        outcome
+            .stderr
+            .starts_with("warning[plugin]: p failed while formatting the result of Bash (line 2)\n"),
         "{outcome:?}"
     );
     let json = folder.run("explain --at 1 s.jsonl --plugin p.lua --json").expect(0, "").stdout;
@@ -150,5 +152,5 @@ fn a_call_without_a_tool_is_a_mistake() {
     let folder = Folder::new();
     folder
         .run("explain --kind call")
-        .expect(2, "streamfmt: a call or result belongs to a tool: name it with --tool\n");
+        .expect(2, "streamfmt: calls and results need a tool: name it with --tool\n");
 }

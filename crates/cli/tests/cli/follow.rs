@@ -112,7 +112,7 @@ fn a_file_that_is_cut_is_read_from_its_start_with_a_note() {
     assert_eq!(numbers(&running.shown()), [100, 200, 300, 4, 5, 6, 7]);
     let Outcome { code, stderr: told, .. } = running.end(Signal::INT);
     assert_eq!(code, Some(130));
-    let note = "streamfmt: run.jsonl: cut short or written anew; reading it from its start\n";
+    let note = "streamfmt: run.jsonl: truncated or replaced; reading from the start\n";
     assert!(told.replace(note, "").is_empty() && told.contains(note), "{told}");
 }
 
@@ -185,7 +185,7 @@ fn what_is_written_is_not_followed() {
     let folder = Folder::new();
     folder
         .run("-f later.jsonl --tee later.jsonl")
-        .expect(2, "streamfmt: later.jsonl: can't be read and written at once\n");
+        .expect(2, "streamfmt: later.jsonl: can't be both read and written\n");
     folder.write("a.jsonl", reply(0));
     let mut running = Running::start(&folder, "-f . --tee copy.jsonl --also items=items.jsonl");
     running.until_shown("reply number 0.");
@@ -287,7 +287,7 @@ fn a_thousand_events_over_twenty_rotations_are_each_shown_once() {
         let shown = numbers(&running.shown());
         let told = running.messages();
         assert_eq!(&shown[..expected.len()], expected, "{rotation:?}: {told}");
-        let note = "streamfmt: run.jsonl: cut short or written anew; reading it from its start\n";
+        let note = "streamfmt: run.jsonl: truncated or replaced; reading from the start\n";
         let notes = told.matches(note).count();
         let is_noted = matches!(rotation, Rotation::Cut | Rotation::WrittenAnew);
         assert!(told.replace(note, "").is_empty(), "{rotation:?}: {told}");
@@ -364,8 +364,7 @@ fn a_folder_follows_the_session_that_appeared_last_and_never_goes_back() {
     folder.replace("s/deep/down/b.jsonl", reply(93));
     folder.append("s/new/d.jsonl", &reply(7));
     running.until_shown("reply number 7.");
-    let told =
-        "streamfmt: following s/deep/down/b.jsonl\nstreamfmt: going over to s/new/d.jsonl, which is newer\n";
+    let told = "streamfmt: following s/deep/down/b.jsonl\nstreamfmt: switching to the newer s/new/d.jsonl\n";
     assert_eq!(numbers(&running.end(Signal::INT).expect(130, told).stdout), [2, 4, 5, 8, 6, 7]);
 }
 
@@ -427,7 +426,7 @@ fn without_a_file_the_newest_session_of_the_current_folder_is_followed() {
     folder.write("home/.codex/sessions/2026/12/01/rollout-3.jsonl", rollout(&work, 6));
     assert!(terminal.shows("reply number 6."));
     let written = terminal.written();
-    assert!(written.contains("2026/12/01/rollout-3.jsonl, which is newer"), "{written}");
+    assert!(written.contains("switching to the newer "), "{written}");
     assert_eq!(numbers(&written), [2, 6], "{written}");
     // The key for an interrupt.
     terminal.hit("\x03");
@@ -449,12 +448,12 @@ fn without_a_session_it_says_where_it_looked_and_a_pipe_is_read() {
     folder.run("-f").expect(
         2,
         &format!(
-            "streamfmt: there is no session of this folder to follow: looked in {claude} and {home}/.codex/sessions \
-             (or give a file or a folder)\n"
+            "streamfmt: no session of this folder to follow (searched {claude} and {home}/.codex/sessions); \
+             name a file or a folder\n"
         ),
     );
     assert_eq!(numbers(&folder.pipe("-f", &reply(1)).expect(0, "").stdout), [1]);
-    folder.run("-f a b").expect(2, "streamfmt: --follow wants one file or folder\n");
+    folder.run("-f a b").expect(2, "streamfmt: --follow takes one file or folder\n");
 }
 
 #[test]
@@ -535,7 +534,7 @@ fn where_watches_are_refused_it_looks_every_now_and_then_and_says_so_once() {
     }
     running.until_shown("reply number 4.");
     let told =
-        "streamfmt: can't watch files for changes: too many open files; looking at them 25 times a second\n";
+        "streamfmt: can't watch files for changes: too many open files; checking them 25 times a second\n";
     running.end(Signal::INT).expect(130, told);
 }
 

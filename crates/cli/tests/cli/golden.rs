@@ -85,7 +85,7 @@ fn a_wrong_set_up_is_2_and_the_others_are_tried_all_the_same() {
         "cases/no-input/input.ndjson: can't read the input",
         "cases/typo/case.toml:1:1: unknown key \"tilte\" (did you mean \"title\"?)",
         "wrong no-profile/defualt.text",
-        "cases/no-profile/case.toml:1:13: there is no profile \"defualt\" (did you mean \"default\"?)",
+        "cases/no-profile/case.toml:1:13: unknown profile \"defualt\" (did you mean \"default\"?)",
         "cases/unclosed/case.toml:3:1: unclosed array, expected `]`",
         "cases/broken/expected/default.text.txt: can't read the expected output",
         "5 with a set-up error",
@@ -705,7 +705,7 @@ fn in_terminal(folder: &Folder, arguments: &str, keys: &[&str]) -> String {
 #[test]
 fn review_shows_the_whole_of_a_case_before_it_is_accepted_on_a_cleared_screen() {
     let folder = cases(&["one"], &[]);
-    let lines = |word: &str| (0..90).map(|number| format!("{word} {number}\n")).collect::<String>();
+    let lines = |word: &str| (0..90).map(|number| format!("{word} {number}\n")).collect::<Vec<_>>().concat();
     folder.write("cases/one/expected/default.text.txt", lines("old"));
     let told = in_terminal(&folder, "golden review cases", &["a", "a"]);
     let (first, whole) = told.split_once("\n> a\n").unwrap();
@@ -806,7 +806,7 @@ fn drift_tells_what_is_new_against_a_baseline() {
     let outcome = folder.run("golden drift new.ndjson --plugin mood.lua");
     assert_eq!(
         (outcome.code, outcome.stderr.lines().next()),
-        (Some(0), Some("warning[plugin]: mood failed while telling reply (line 1)"))
+        (Some(0), Some("warning[plugin]: mood failed while formatting reply (line 1)"))
     );
     // Lines of an agent that gives them no type have fields, too.
     folder.write("acme.ndjson", "{\"say\":\"hi\",\"mood\":\"fine\"}\n");

@@ -132,7 +132,7 @@ fn a_missing_file_and_a_folder_are_told_before_anything_is_written() {
     assert_eq!(outcome.stdout, "");
     outcome.expect(
         2,
-        "streamfmt: nowhere.jsonl: no such file or directory\nstreamfmt: sub: is a folder (give the files in it)\n",
+        "streamfmt: nowhere.jsonl: no such file or directory\nstreamfmt: sub: is a folder (name the files in it)\n",
     );
 }
 
@@ -166,7 +166,7 @@ fn what_is_no_stream_passes_through_with_one_line_of_notice() {
     let folder = Folder::new();
     let outcome = folder.pipe("", "just\nsome text\n");
     assert!(outcome.stdout.contains("just") && outcome.stdout.contains("some text"), "{outcome:?}");
-    outcome.expect(0, "streamfmt: standard input: no event of a known agent; passed through as it is\n");
+    outcome.expect(0, "streamfmt: standard input: no events of a known agent; passed through unchanged\n");
     folder.pipe("", "").expect(0, "");
 }
 
@@ -230,7 +230,7 @@ fn a_missing_file_that_is_called_much_like_a_command_is_told_so() {
         ("help", "help: no such file or directory (did you mean --help?)\n"),
         (
             "--only reply theme list",
-            "theme: no such file or directory (the command \"theme\" goes before all options and files)\n",
+            "theme: no such file or directory (the command \"theme\" must come before all options and files)\n",
         ),
         ("./theem", "./theem: no such file or directory\n"),
         ("run.jsonl", "run.jsonl: no such file or directory\n"),
@@ -239,7 +239,7 @@ fn a_missing_file_that_is_called_much_like_a_command_is_told_so() {
     }
     // Further files are told, too, unless they are what the command was to get.
     let told = "streamfmt: no.jsonl: no such file or directory\n\
-                streamfmt: man: no such file or directory (the command \"man\" goes before all options and files)\n";
+                streamfmt: man: no such file or directory (the command \"man\" must come before all options and files)\n";
     folder.run("no.jsonl man").expect(2, told);
     assert!(folder.run("profil").expect(0, "").stdout.contains("First reply."));
 }

@@ -22,6 +22,7 @@ mod head;
 mod inputs;
 #[cfg(unix)]
 mod live;
+mod messages;
 mod outputs;
 mod packs;
 mod plugins;

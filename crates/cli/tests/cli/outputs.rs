@@ -144,7 +144,7 @@ fn several_files_are_no_single_page() {
     let output = folder.command("--to html one.jsonl two.jsonl").output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(told.contains("give a folder for them with -o DIR"), "{told}");
+    assert!(told.contains("name a folder for them with -o DIR"), "{told}");
 }
 
 /// What is in the folder after a signal came while a file was being written, and what the file says.
@@ -199,7 +199,10 @@ fn a_signal_amid_a_file_leaves_the_output_as_it_was() {
         };
         until(|| format!("a beginning in {:?}", folder.names()), is_begun);
         let place = folder.path(output).canonicalize().unwrap();
-        let complaint = format!("streamfmt: {}: not written, since not all was read\n", place.display());
+        let complaint = format!(
+            "streamfmt: {}: not written, because the input was not read to its end\n",
+            place.display()
+        );
         running.end(signal).expect(code, &complaint);
         assert_eq!(folder.read(output), "before");
         assert_eq!((folder.names(), folder.names_in("pages")), before);

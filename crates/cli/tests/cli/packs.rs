@@ -13,7 +13,7 @@ fn a_new_plugin_passes_its_checks_and_works() {
     let told = folder.run("plugin new demo").expect(0, "").stdout;
     assert!(told.starts_with("demo/.luarc.json\ndemo/README.md\ndemo/init.lua\n"), "{told}");
     assert!(told.ends_with("now: cd demo && streamfmt plugin test\n"), "{told}");
-    let fine = "demo 0.1.0 is fine: 1 thing registered, 1 golden case\n";
+    let fine = "demo 0.1.0 is valid: 1 thing registered, 1 golden case\n";
     assert_eq!(folder.run("plugin check demo").expect(0, "").stdout, fine);
     let case = folder.run("demo/tests/a-command/input.ndjson --to text --plugin demo --strict-plugins");
     let expected = folder.read("demo/tests/a-command/expected/default.text.txt");
@@ -26,7 +26,7 @@ fn a_new_plugin_passes_its_checks_and_works() {
     let told = folder.run("plugin test demo").expect(1, "").stdout;
     assert!(told.contains("-● [-sh-] git status") && told.ends_with("0 passed, 1 failed\n"), "{told}");
 
-    folder.run("plugin new demo").expect(2, "streamfmt: demo: it is there already\n");
+    folder.run("plugin new demo").expect(2, "streamfmt: demo: already exists\n");
     let wrong = "a plugin's name is made of letters, digits, - _ and . and begins with one of the first two";
     folder.run("plugin new .x").expect(2, &format!("streamfmt: .x: {wrong}\n"));
 }
@@ -42,7 +42,7 @@ fn everything_that_is_wrong_is_told_with_its_place() {
     folder.write("bad/init.lua", "sf.tool(\"Bash\", { label = 3 })\n");
     let told = "streamfmt: bad/plugin.toml:2:7: it needs another api than 1, which this program has\n  2 | api = 7\n    |       ^\n\
                 streamfmt: bad/plugin.toml:4:10: the option x has no default\n  4 | [options.x]\n    |          ^\n\
-                streamfmt: bad/plugin.toml:3:1: there is no key \"licence\" (did you mean \"license\"?)\n  3 | licence = \
+                streamfmt: bad/plugin.toml:3:1: unknown key \"licence\" (did you mean \"license\"?)\n  3 | licence = \
                 \"MIT\"\n    | ^^^^^^^\n";
     assert_eq!(folder.run("plugin check bad").expect(1, told).stdout, "");
 
@@ -50,7 +50,7 @@ fn everything_that_is_wrong_is_told_with_its_place() {
     let outcome = folder.run("plugin check bad");
     assert_eq!(outcome.code, Some(1));
     assert!(outcome.stderr.starts_with("streamfmt: bad/init.lua:1:1: "), "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("the plugin has no tests; this makes the first: "), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("the plugin has no tests; add one: "), "{}", outcome.stderr);
 
     folder.write("bad/init.lua", "local x = 1\n");
     let outcome = folder.run("plugin check bad");
@@ -98,7 +98,7 @@ fn what_is_packed_can_be_installed_listed_shown_and_removed() {
         added,
         format!(
             "added demo 0.1.0: 8 files in ~/.local/share/streamfmt/plugins/demo, sha256 {hash}\n\
-             to use it, in a profile: plugins = [\"demo\"]\n"
+             to use it, add to a profile: plugins = [\"demo\"]\n"
         )
     );
     assert!(
@@ -119,9 +119,7 @@ fn what_is_packed_can_be_installed_listed_shown_and_removed() {
     }
     assert!(shown.contains(&hash), "{shown}");
 
-    folder
-        .run("plugin show deom")
-        .expect(2, "streamfmt: deom: there is no such plugin (did you mean \"demo\"?)\n");
+    folder.run("plugin show deom").expect(2, "streamfmt: deom: unknown plugin (did you mean \"demo\"?)\n");
     folder.run("plugin remove demo").expect(0, "");
     assert!(!folder.path(PLUGINS).join("demo").exists());
 }
@@ -168,14 +166,14 @@ fn themes_and_profiles_of_a_plugin_are_checked_with_it() {
         outcome.stderr
     );
     for part in
-        ["did you mean \"limits.result-lines\"?", "no such plugin", "option mark", "a profile of the program"]
+        ["did you mean \"limits.result-lines\"?", "unknown plugin", "option mark", "a built-in profile"]
     {
         assert!(outcome.stderr.contains(part), "{part}: {}", outcome.stderr);
     }
     for name in ["profiles/short.toml", "profiles/full.toml", "themes/dusk.toml"] {
         fs::remove_file(folder.path("demo").join(name)).unwrap();
     }
-    let fine = "demo 0.1.0 is fine: 1 thing registered, 1 golden case\n";
+    let fine = "demo 0.1.0 is valid: 1 thing registered, 1 golden case\n";
     assert_eq!(folder.run("plugin check demo").expect(0, "").stdout, fine);
 }
 
@@ -202,7 +200,7 @@ fn a_profile_of_any_installed_plugin_can_be_chosen_by_its_name() {
 
     // A name that two have is nobody's, unless something says whose is meant.
     add("two", &with_profile("two", "short", "layout.margin = 9\n"));
-    let told = "streamfmt: --profile: several plugins have a profile \"short\": one, two (--plugin one chooses that \
+    let told = "streamfmt: --profile: several plugins define the profile \"short\": one, two (--plugin one chooses that \
                 one's, and so does plugins = [\"one\"] outside of a profile)\n";
     folder.run("--profile short s.jsonl").expect(2, told);
     let listed = folder.run("profile list").expect(0, "").stdout;
@@ -244,8 +242,8 @@ fn the_list_says_which_plugins_are_used_here_and_why() {
     is_in(&rows, "* git 1.0.0 built-in ~/.config/streamfmt/config.toml:2 Git ");
     is_in(&rows, "cost 1.0.0 built-in Running");
     is_in(&rows, "* x path ~/.config/streamfmt/config.toml:2");
-    is_in(&rows, "plugins project streamfmt.toml:2 not trusted, so not used");
-    is_in(&rows, ".streamfmt/init.lua project not trusted, so not used");
+    is_in(&rows, "plugins project streamfmt.toml:2 not trusted, so it is not used");
+    is_in(&rows, ".streamfmt/init.lua project not trusted, so it is not used");
     is_in(&list("--profile mine"), "* cost 1.0.0 built-in ~/.config/streamfmt/config.toml:4 ");
     assert!(!list("--no-project").iter().any(|row| row.contains("trusted")));
     let mut trust = folder.command("trust --yes");
@@ -281,7 +279,7 @@ fn an_installed_plugin_that_was_edited_is_refused_until_it_is_decided_on() {
     folder.run("plugin show demo").expect(0, "");
     edit();
     let told = folder.run("plugin fork demo").expect(0, "").stdout;
-    assert_eq!(told, "demo is yours now, in ~/.config/streamfmt/plugins/demo\n");
+    assert_eq!(told, "copied demo to ~/.config/streamfmt/plugins/demo\n");
     assert!(folder.read("home/.config/streamfmt/plugins/demo/init.lua").contains("mine"));
     let shown = folder.run("plugin show demo").expect(0, "").stdout;
     assert!(shown.contains("home      own"), "{shown}");

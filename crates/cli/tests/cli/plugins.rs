@@ -15,7 +15,7 @@ fn plugins_change_what_is_said() {
 fn a_broken_plugin_is_told_and_everything_is_said_without_it() {
     let folder = Folder::with(&[("s.jsonl", SESSION), ("loud.lua", LOUD), ("bad.lua", "sf.tool(\n")]);
     let told = "warning[plugin]: bad failed while loading\n  --> bad.lua:2\n  |\n2 | \n  | ^ Expected identifier when \
-                parsing expression, got <eof>\n  = the plugin is left out (told once)\n";
+                parsing expression, got <eof>\n  = the plugin is not loaded (reported once)\n";
     let text = folder.run("s.jsonl --plugin bad.lua --plugin loud.lua").expect(0, told).stdout;
     assert!(text.contains("FIRST REPLY."), "{text}");
     folder.run("s.jsonl --plugin bad.lua --strict-plugins").expect(3, told);
@@ -34,7 +34,7 @@ fn an_endless_plugin_is_stopped() {
     let folder = Folder::with(&[("s.jsonl", SESSION), ("endless.lua", endless)]);
     let output = folder
         .run("s.jsonl --plugin endless.lua --plugin-errors inline --strict-plugins")
-        .expect(3, "streamfmt: 1 more failure of plugins, like those told\n");
+        .expect(3, "streamfmt: 1 more plugin failure like these\n");
     assert!(
         output.stdout.contains("First reply.") && output.stdout.contains("stopped after"),
         "{}",
@@ -50,8 +50,8 @@ fn dialects_and_writers_of_plugins_are_chosen_by_their_names() {
     let text =
         folder.run("s.jsonl --from acme --to shout --plugin d.lua --plugin w.lua").expect(0, "").stdout;
     assert_eq!(text, "  HI.\n");
-    let told = "streamfmt: --from acmee: there is no such dialect (did you mean \"acme\"?)\n\
-                streamfmt: --to shuot: there is no such output format (did you mean \"shout\"?)\n";
+    let told = "streamfmt: --from acmee: unknown dialect (did you mean \"acme\"?)\n\
+                streamfmt: --to shuot: unknown output format (did you mean \"shout\"?)\n";
     folder.run("s.jsonl --from acmee --to shuot --plugin d.lua --plugin w.lua").expect(2, told);
 }
 
@@ -64,7 +64,7 @@ fn a_name_means_the_plugin_that_the_user_has_and_no_folder_that_lies_here() {
     folder.run("--plugin redact s.jsonl").expect(0, told);
     let outcome = folder.run("--plugin ./redact s.jsonl");
     assert!(outcome.stderr.contains("not me"), "{outcome:?}");
-    let told = "streamfmt: --plugin gti: there is no such plugin (did you mean \"git\"?)\n";
+    let told = "streamfmt: --plugin gti: unknown plugin (did you mean \"git\"?)\n";
     folder.run("--plugin gti s.jsonl").expect(2, told);
     let outcome = folder.run("--plugin . s.jsonl");
     assert!(outcome.stderr.starts_with("warning[plugin]: . failed while loading\n"), "{outcome:?}");
@@ -86,7 +86,7 @@ fn misspelled_roles_are_told_once_with_their_place() {
     let warning = |line: usize, source: &str, before: &str, message: &str| {
         format!(
             "warning[plugin]: p uses an unknown role\n  --> lib/p.lua:{line}\n  |\n{line} | {before}{source}\n  | \
-             {before}^ unknown role {message}\n  = painted like the role above it, or like text (told once)\n"
+             {before}^ unknown role {message}\n  = shown with the style of its parent role, or of text (reported once)\n"
         )
     };
     let of_tool = "\"tool.nam\" (did you mean \"tool.name\"?)";

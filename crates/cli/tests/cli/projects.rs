@@ -34,7 +34,7 @@ fn settings_lie_in_either_of_two_places_and_the_nearest_count() {
     for name in ["streamfmt.toml", ".streamfmt/config.toml"] {
         let folder = project(&[(name, settings)]);
         let told =
-            format!("streamfmt: left out tool.Bash.label: {name} is not trusted; see: streamfmt trust\n");
+            format!("streamfmt: ignored tool.Bash.label: {name} is not trusted; see: streamfmt trust\n");
         assert_eq!(run(&folder, "s.jsonl").expect(0, &told).stdout, usual);
     }
     let both = project(&[("streamfmt.toml", "layout.width = 40\n"), (".streamfmt/config.toml", settings)]);
@@ -63,10 +63,10 @@ fn settings_that_are_no_file_of_the_project_are_not_read() {
         assert!(outcome.stderr.lines().count() <= 1 && outcome.stderr.contains(what), "{outcome:?}");
     };
     symlink("../outside.toml", &file).unwrap();
-    told("streamfmt.toml: it is not inside ");
+    told("streamfmt.toml: not inside ");
     fs::remove_file(&file).unwrap();
     symlink("/etc/passwd", &file).unwrap();
-    told("streamfmt.toml: it is not inside ");
+    told("streamfmt.toml: not inside ");
     fs::remove_file(&file).unwrap();
     symlink("streamfmt.toml", &file).unwrap();
     told("");
@@ -79,7 +79,7 @@ fn settings_that_are_no_file_of_the_project_are_not_read() {
     told("");
     fs::remove_dir(&file).unwrap();
     fs::write(&file, b"hide = ['reply']\xff\n").unwrap();
-    told("streamfmt.toml: it is not UTF-8");
+    told("streamfmt.toml: not UTF-8");
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn run(folder: &Folder, arguments: &str) -> Outcome {
 
 /// What is told of a project's settings that are left out.
 fn left_out(what: &str) -> String {
-    format!("streamfmt: left out {what}: streamfmt.toml is not trusted; see: streamfmt trust\n")
+    format!("streamfmt: ignored {what}: streamfmt.toml is not trusted; see: streamfmt trust\n")
 }
 
 /// Settings that an untrusted project tries, and what of them is told. All are in vain.
@@ -76,7 +76,7 @@ fn hostile() -> Vec<(String, &'static str)> {
         ("allow-in-projects = ['evil']\nplugins = ['evil']", "allow-in-projects"),
         ("[[filter]]\nkind = 'call'\naction = 'hide'", "filter"),
         ("[[switch]]\npath = '/**'\nprofile = 'quiet'", "switch"),
-        ("output = '/tmp/x'\npager = 'sh -c id'\ntrust = true\ntrusted = true", "what can't be understood"),
+        ("output = '/tmp/x'\npager = 'sh -c id'\ntrust = true\ntrusted = true", "unrecognized entries"),
         ("redact.secrets = false", "redact.secrets"),
         ("redact = { emails = false, home = false }", "redact.emails, redact.home"),
         ("limits.thinking-lines = 0\nlimits.notice-lines = 1", "limits.thinking-lines, limits.notice-lines"),
@@ -84,14 +84,14 @@ fn hostile() -> Vec<(String, &'static str)> {
         ("markdown = false\ntimestamps = true", "markdown, timestamps"),
         ("layout.bare = true\nlayout.gap = 9", "layout.bare, layout.gap"),
         ("[plugin.evil]\ncommand = 'id'", "plugin.evil.command"),
-        ("env = { PATH = '/tmp' }\nlink = 'http://evil.example/{path}'", "what can't be understood"),
-        ("hide = ['call'", "what can't be understood"),
+        ("env = { PATH = '/tmp' }\nlink = 'http://evil.example/{path}'", "unrecognized entries"),
+        ("hide = ['call'", "unrecognized entries"),
         ("\u{feff}hide = ['call']\r\n", "hide"),
-        ("'\u{1b}[2Jhide' = ['call']", "what can't be understood"),
+        ("'\u{1b}[2Jhide' = ['call']", "unrecognized entries"),
     ]
     .map(|(settings, told)| (settings.to_owned(), told))
     .to_vec();
-    let unread = "what can't be understood";
+    let unread = "unrecognized entries";
     table.push((format!("hide = ['call']\n# {}", "x".repeat(10 << 20)), "larger than 256 KiB"));
     let keys = |count: usize| (0..count).fold(String::new(), |text, key| text + &format!("k{key} = 1\n"));
     table.push((keys(100_000), "larger than 256 KiB"));
@@ -226,7 +226,7 @@ fn a_project_is_trusted_as_it_is_and_no_longer_when_it_changes() {
         "       10 B  .streamfmt/notes.txt",
         "  streamfmt.toml:1  tool.Bash.label",
         "  streamfmt.toml:2  plugins",
-        "it is not trusted yet",
+        "not trusted yet",
     ] {
         assert!(
             shown.stdout.lines().any(|told| told.trim() == line.trim() || line.contains("10 B")),
@@ -245,7 +245,7 @@ fn a_project_is_trusted_as_it_is_and_no_longer_when_it_changes() {
     let said =
         "  streamfmt.toml changes what is said: plugins, tool.Bash.label (--no-project leaves it out)\n";
     assert!(text.starts_with(said), "{text}");
-    assert!(run(&folder, "trust").expect(0, "").stdout.ends_with("it is trusted as it is\n"));
+    assert!(run(&folder, "trust").expect(0, "").stdout.ends_with("trusted in its current state\n"));
 
     for (file, before) in [("evil.lua", LOUD), (".streamfmt/notes.txt", "one\n")] {
         folder.write(&format!("project/{file}"), format!("{before}-- more\n"));
@@ -276,13 +276,10 @@ fn a_hash_trusts_in_a_pipeline_unless_the_project_is_denied() {
     assert!(with("*").stdout.contains("Bash"));
 
     let denied = run(&folder, "trust --deny").expect(0, "").stdout;
-    assert!(
-        denied.ends_with(" is denied: nothing of it is used but what any project may choose\n"),
-        "{denied}"
-    );
+    assert!(denied.ends_with(" is denied: only settings that any project may choose are used\n"), "{denied}");
     let told = with(hash);
     assert!(told.stdout.contains("Bash"), "{told:?}");
-    assert_eq!(told.stderr, "streamfmt: streamfmt.toml is denied: left out tool.Bash.label\n");
+    assert_eq!(told.stderr, "streamfmt: streamfmt.toml is denied: ignored tool.Bash.label\n");
     assert!(run(&folder, "trust --list").expect(0, "").stdout.starts_with("denied   "));
     assert!(run(&folder, "trust --forget").expect(0, "").stdout.starts_with("forgot "));
     assert_eq!(run(&folder, "trust --list").expect(0, "").stdout, "no project is trusted or denied\n");
@@ -321,7 +318,7 @@ fn links_that_leave_a_project_keep_it_from_being_trusted() {
     let folder = folder_with("hide = ['call']\n");
     std::os::unix::fs::symlink("../../secret.lua", folder.path("project/.streamfmt/x.lua")).unwrap();
     let told = run(&folder, "trust --yes");
-    let why = ".streamfmt: x.lua is a link that leads out of it";
+    let why = ".streamfmt: x.lua is a symbolic link to a place outside";
     assert!(told.code == Some(2) && told.stderr.contains(why), "{told:?}");
     fs::remove_file(folder.path("project/.streamfmt/x.lua")).unwrap();
     // What its settings lead to is no different.
@@ -331,9 +328,9 @@ fn links_that_leave_a_project_keep_it_from_being_trusted() {
     std::os::unix::fs::symlink("../secret.lua", folder.path("project/b.lua")).unwrap();
     folder.write("secret.lua", "");
     for (settings, why) in [
-        ("plugins = ['./pack']\n", "streamfmt.toml: ./pack: m.lua is a link that leads out of it"),
-        ("tool.Bash.script.label = 'b.lua#x'\n", "streamfmt.toml: b.lua: it is not inside "),
-        ("[profile.x]\nextends = ['../x.toml']\n", "streamfmt.toml: ../x.toml: it is not inside "),
+        ("plugins = ['./pack']\n", "streamfmt.toml: ./pack: m.lua is a symbolic link to a place outside"),
+        ("tool.Bash.script.label = 'b.lua#x'\n", "streamfmt.toml: b.lua: not inside "),
+        ("[profile.x]\nextends = ['../x.toml']\n", "streamfmt.toml: ../x.toml: not inside "),
     ] {
         folder.write("project/streamfmt.toml", settings);
         let told = run(&folder, "trust --yes");
@@ -341,7 +338,7 @@ fn links_that_leave_a_project_keep_it_from_being_trusted() {
         assert!(told.stdout.is_empty(), "{told:?}");
     }
     let outside = run(&folder, "trust ..");
-    assert!(outside.code == Some(2) && outside.stderr.contains("there is no streamfmt.toml"), "{outside:?}");
+    assert!(outside.code == Some(2) && outside.stderr.contains("no streamfmt.toml"), "{outside:?}");
 }
 
 #[cfg(unix)]
@@ -357,5 +354,5 @@ fn the_record_is_for_its_owner_alone() {
     assert_eq!((mode(&records), mode(&record)), (0o700, 0o600));
     fs::set_permissions(&record, fs::Permissions::from_mode(0o622)).unwrap();
     let told = run(&folder, "../s.jsonl --to text");
-    assert!(told.stdout.contains("Bash") && told.stderr.contains("others may write it"), "{told:?}");
+    assert!(told.stdout.contains("Bash") && told.stderr.contains("writable by others"), "{told:?}");
 }

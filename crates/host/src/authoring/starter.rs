@@ -32,7 +32,7 @@ pub fn create(folder: &Path) -> Result<Vec<String>, Problems> {
     let name = folder.file_name().and_then(|name| name.to_str()).filter(|name| is_name(name));
     let name = name.ok_or_else(|| complain(NAMES.to_owned()))?;
     if folder.exists() || folder.is_symlink() {
-        return Err(complain("it is there already".to_owned()));
+        return Err(complain("already exists".to_owned()));
     }
     let mut files: BTreeMap<String, String> =
         FILES.iter().map(|(path, text)| ((*path).to_owned(), text.replace("NAME", name))).collect();

@@ -175,9 +175,8 @@ impl Builder {
 impl Additions {
     /// The names that nobody could choose, since something else has them.
     pub(super) fn problems(&self) -> Vec<Problem> {
-        let taken = |what: &str, name: &str| {
-            Problem::of(format!("{what} {name}"), "there is one of this name already")
-        };
+        let taken =
+            |what: &str, name: &str| Problem::of(format!("{what} {name}"), "this name is already taken");
         let dialects = self.dialects.iter().enumerate().filter(|(at, (name, _))| {
             name == "auto"
                 || dialect::find(name).is_some()

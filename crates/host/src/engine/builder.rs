@@ -494,7 +494,7 @@ impl Builder {
         }
         let known = DIALECTS.iter().map(|dialect| dialect.name).chain(others.iter().map(String::as_str));
         let hint = suggestion(name, ["auto"].into_iter().chain(known));
-        Err(Problem::of(format!("--from {name}"), format!("there is no such dialect {hint}")))
+        Err(Problem::of(format!("--from {name}"), format!("unknown dialect {hint}")))
     }
 
     /// Decides on the output format: what was asked for, then what the profile wants, then what can be shown.
@@ -530,8 +530,8 @@ impl Builder {
         let known = WRITERS.iter().map(|row| row.name).chain(others.iter().map(|other| other.name.as_str()));
         let hint = suggestion(name, known);
         Err(match of_profile.filter(|_| self.writer.is_none()) {
-            Some(named) => named.spot.problem(format!("there is no output format \"{name}\" {hint}")),
-            None => Problem::of(format!("--to {name}"), format!("there is no such output format {hint}")),
+            Some(named) => named.spot.problem(format!("unknown output format \"{name}\" {hint}")),
+            None => Problem::of(format!("--to {name}"), format!("unknown output format {hint}")),
         })
     }
 

@@ -58,7 +58,7 @@ impl Engines {
         slot.get_or_init(|| self.make(&wanted).map(Arc::new)).clone()
     }
 
-    /// Where the engine is kept, whether it is there already or not.
+    /// Where the engine is kept, whether already exists or not.
     fn slot(&self, wanted: &Wanted) -> EngineSlot {
         let mut made = locked(&self.made);
         if let Some((_, slot)) = made.iter().find(|(known, _)| known == wanted) {

@@ -135,7 +135,7 @@ pub(super) fn depends_on_pieces(
     }
     match chunks {
         Chunks::All => {
-            ways.push(("in chunks of odd size".to_owned(), pieces::odd(input, input.len() as u64)))
+            ways.push(("in chunks of odd size".to_owned(), pieces::odd(input, input.len() as u64)));
         }
         Chunks::Random(seed) => {
             ways.push((format!("in the chunks of random:{seed}"), pieces::odd(input, seed)));

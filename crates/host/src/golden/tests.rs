@@ -109,14 +109,12 @@ fn what_has_no_end_is_not_waited_for() {
     let mut suite = Suite::find(&folder.0);
     suite.join(Suite::find(&folder.0.join("d")));
     let told = suite.problems.to_string().replace(&format!("{}/", folder.0.display()), "");
-    for told_of in [
-        "a/input.ndjson: can't read the input (it is no file)",
-        "c/case.toml: it is no file",
-        "d: not a folder",
-    ] {
+    for told_of in
+        ["a/input.ndjson: can't read the input (not a file)", "c/case.toml: not a file", "d: not a folder"]
+    {
         assert!(told.contains(told_of), "{told_of} is not in\n{told}");
     }
-    assert!(suite.cells[0].check().problems[0].contains("can't read the expected output (it is no file)"));
+    assert!(suite.cells[0].check().problems[0].contains("can't read the expected output (not a file)"));
 }
 
 #[test]
@@ -141,7 +139,7 @@ fn profiles_of_the_project_are_known_by_name() {
     let [four, two] = ["    Hello\n\n    you\n", "  Hello\n\n  you\n"];
     assert_eq!(texts, [four, four, two, ""]);
     let told = suite.cells[3].check().problems.join("\n");
-    assert!(told.contains("there is no profile \"compcat\" (did you mean \"compact\"?)"), "{told}");
+    assert!(told.contains("unknown profile \"compcat\" (did you mean \"compact\"?)"), "{told}");
 }
 
 #[test]

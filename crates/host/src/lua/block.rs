@@ -341,7 +341,7 @@ impl<'a> AnswerReader<'a> {
                 lines: number(&fields.take("lines"), "lines")?.unwrap_or(0),
                 bytes: number(&fields.take("bytes"), "bytes")?.unwrap_or(0),
             },
-            other => return Err(format!("there is no block of type \"{other}\"")),
+            other => return Err(format!("unknown block type \"{other}\"")),
         };
         self.count(0)?;
         Ok(BlockPiece::Block(block))
@@ -377,7 +377,7 @@ impl<'a> AnswerReader<'a> {
             },
             call if Handle::of(&call).is_some() => (self.label)(),
             other => {
-                return Err(format!("sf.header: a call or nil was expected, not a {}", type_name(&other)));
+                return Err(format!("sf.header: expected a call or nil, not a {}", type_name(&other)));
             }
         };
         let arg = match fields.take("arg") {
@@ -419,7 +419,7 @@ impl<'a> AnswerReader<'a> {
         match AnswerTable::of(table)? {
             AnswerTable::Line(parts) => self.spans_in(&parts, role),
             AnswerTable::Typed(kind, fields) => Ok(vec![self.span(&kind, fields, role)?]),
-            AnswerTable::List(_) => Err("a list can't stand inside a line".to_owned()),
+            AnswerTable::List(_) => Err("a list is not allowed inside a line".to_owned()),
         }
     }
 
@@ -429,7 +429,7 @@ impl<'a> AnswerReader<'a> {
             "span" | "text" => role,
             "path" => &Role::of("call.arg"),
             "link" => &Role::of("link"),
-            other => return Err(format!("a {other} can't stand inside a line")),
+            other => return Err(format!("a {other} is not allowed inside a line")),
         };
         let role = self.role(&mut fields, usual)?;
         if kind == "path" {
@@ -470,9 +470,9 @@ impl<'a> AnswerReader<'a> {
             Value::Integer(number) => Text::clean_owned(number.to_string()),
             Value::Number(number) if number.is_finite() => Text::clean_owned(number.to_string()),
             Value::Number(_) => {
-                return Err(format!("{what}: a text was expected, not a number without a value"));
+                return Err(format!("{what}: expected a text, not a number without a value"));
             }
-            other => return Err(format!("{what}: a text was expected, not a {}", type_name(other))),
+            other => return Err(format!("{what}: expected a text, not a {}", type_name(other))),
         };
         self.count(0)?;
         Ok(text)
@@ -485,7 +485,7 @@ impl<'a> AnswerReader<'a> {
     fn role(&self, fields: &mut BlockFields, usual: &Role) -> Result<Role, AnswerFault> {
         match self.optional(&fields.take("role"), "role")? {
             Some(name) => {
-                let role = Role::parse(&name).ok_or_else(|| format!("\"{name}\" is no name of a role"))?;
+                let role = Role::parse(&name).ok_or_else(|| format!("\"{name}\" is not a role name"))?;
                 if !is_role(role.name()) {
                     self.own_roles.borrow_mut().push(role.name().to_owned());
                 }
@@ -569,6 +569,6 @@ pub(super) fn number(value: &Value, what: &str) -> Result<Option<u64>, AnswerFau
         Value::Nil => Ok(None),
         Value::Integer(number) if *number >= 0 => Ok(Some(number.unsigned_abs())),
         Value::Number(number) if (0.0..9e15).contains(number) => Ok(Some(*number as u64)),
-        _ => Err(format!("{what}: a number from 0 was expected")),
+        _ => Err(format!("{what}: expected a number from 0")),
     }
 }

@@ -31,8 +31,8 @@ const LONGEST: usize = 64 << 10;
 const MOST_ITEMS: usize = 1_000;
 /// What is wrong with a table that is neither an item nor a list of items.
 const NO_ITEMS: &str = "a table with the key {} is neither an item nor a list of items: return an item such as sf.item.reply {…}";
-const NOTHING: &str = "a list without items: return false to hide the line, or nil to keep it as it is";
-const KEPT: &str = "the line is kept as it is";
+const NOTHING: &str = "a list without items: return false to hide the line, or nil to keep it unchanged";
+const KEPT: &str = "the line is kept unchanged";
 
 /// What a plugin registered as a dialect.
 #[derive(Clone)]
@@ -160,10 +160,10 @@ impl ScriptedDialect {
                 }
                 items.into_iter().try_for_each(|item| match item {
                     Value::Table(table) if Maker::is_item(&table) => maker.make(&table, &mut out),
-                    other => Err(format!("an item of sf.item was expected, not a {}", type_name(&other))),
+                    other => Err(format!("expected an item of sf.item, not a {}", type_name(&other))),
                 })
             }),
-            other => Err(format!("an item of sf.item was expected, not a {}", type_name(&other))),
+            other => Err(format!("expected an item of sf.item, not a {}", type_name(&other))),
         };
         match made {
             Ok(()) => Some(out),
@@ -201,7 +201,7 @@ impl Decoder for ScriptedDialect {
             Some(Value::Number(number)) if number.is_finite() => number.clamp(0.0, 1.0),
             None | Some(Value::Nil | Value::Boolean(false)) => 0.0,
             Some(other) => {
-                let wrong = format!("a number from 0 to 1 was expected, not a {}", type_name(&other));
+                let wrong = format!("expected a number from 0 to 1, not a {}", type_name(&other));
                 self.fail(detect, Ok(wrong), format!("detecting {}", self.dialect.name));
                 0.0
             }

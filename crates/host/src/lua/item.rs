@@ -213,7 +213,7 @@ impl Handle {
 
     /// Says what scripts can do with one.
     fn install(lua: &Lua, reach: Rc<Reach>) -> mlua::Result<()> {
-        let of = |value: Value| Self::of(&value).ok_or_else(|| error("an item was expected"));
+        let of = |value: Value| Self::of(&value).ok_or_else(|| error("expected an item"));
         let meta = lua.create_table()?;
         let index = lua
             .create_function(move |lua, (this, name): (Value, String)| of(this)?.field(lua, &reach, &name))?;
@@ -609,9 +609,7 @@ pub(super) fn raw(lua: &Lua, value: &Value, key: &Value) -> mlua::Result<Value> 
     };
     let Some(json) = json else {
         let what = type_name(value);
-        return Err(error(&format!(
-            "sf.raw: a part of an item was expected, such as call.input, not a {what}"
-        )));
+        return Err(error(&format!("sf.raw: expected a part of an item, such as call.input, not a {what}")));
     };
     json.look(|value| {
         let part = match key {

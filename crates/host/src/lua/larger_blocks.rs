@@ -60,7 +60,7 @@ impl AnswerReader<'_> {
 
     pub(super) fn pairs(&self, pairs: &Value) -> Result<Block, AnswerFault> {
         let Value::Table(pairs) = pairs else {
-            return Err("sf.kv: a table of keys and values was expected".to_owned());
+            return Err("sf.kv: expected a table of keys and values".to_owned());
         };
         let mut told: Vec<(Line, Line)> = Vec::new();
         if pairs.raw_len() > 0 {
@@ -98,7 +98,7 @@ impl AnswerReader<'_> {
 
     pub(super) fn list(&self, items: &Value) -> Result<Block, AnswerFault> {
         let Value::Table(told) = items else {
-            return Err("sf.list: a list was expected".to_owned());
+            return Err("sf.list: expected a list".to_owned());
         };
         let mut items = Vec::new();
         for value in list_of(told, "sf.list: a list has no key {}")? {
@@ -140,11 +140,11 @@ impl AnswerReader<'_> {
                 });
                 return match copy.map_err(|error| error.to_string())? {
                     Value::Table(hunks) => self.given_hunks(&hunks),
-                    _ => Err("sf.patch: a list of hunks was expected".to_owned()),
+                    _ => Err("sf.patch: expected a list of hunks".to_owned()),
                 };
             }
             other => {
-                return Err(format!("sf.patch: a list of hunks was expected, not a {}", type_name(&other)));
+                return Err(format!("sf.patch: expected a list of hunks, not a {}", type_name(&other)));
             }
         }
         let old = self.text(&fields.take("old"), "sf.diff: the old text")?;

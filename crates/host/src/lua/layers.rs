@@ -168,7 +168,7 @@ impl Registered {
             }
             Some(kind) => Viewed::Items(kind),
             None if kind == Viewed::Frames.name() => Viewed::Frames,
-            None => return Err(format!("there is no kind \"{kind}\" (one of: {}, frame)", kinds())),
+            None => return Err(format!("unknown kind \"{kind}\" (one of: {}, frame)", kinds())),
         };
         self.views.push((of, function, Rc::new(source)));
         Ok(())
@@ -180,7 +180,7 @@ impl Registered {
             "session.start" => HookEvent::Start,
             "session.end" => HookEvent::End,
             kind => HookEvent::Item(kind_named(kind).ok_or_else(|| {
-                format!("there is no kind \"{kind}\" (session.start, session.end, {})", kinds())
+                format!("unknown kind \"{kind}\" (session.start, session.end, {})", kinds())
             })?),
         };
         self.hooks.push((event, function));
@@ -234,7 +234,7 @@ impl Registered {
     /// Takes `sf.dialect`.
     pub(super) fn dialect(&mut self, name: &str, spec: &Table) -> Result<(), String> {
         if self.dialects.iter().any(|known| known.name == name) {
-            return Err(format!("there are two dialects {name}"));
+            return Err(format!("the dialect {name} is defined twice"));
         }
         self.dialects.push(dialect::DialectRegistration::read(name, spec)?);
         Ok(())
@@ -243,7 +243,7 @@ impl Registered {
     /// Takes `sf.writer`.
     pub(super) fn writer(&mut self, name: &str, spec: &Table) -> Result<(), String> {
         if self.writers.iter().any(|known| known.name == name) {
-            return Err(format!("there are two writers {name}"));
+            return Err(format!("the writer {name} is defined twice"));
         }
         self.writers.push(writer::Registration::read(name, spec)?);
         Ok(())
@@ -385,7 +385,7 @@ fn read_field(key: &Value, value: Value) -> Result<(ToolField, FieldAnswer), Str
     };
     let Some(field) = ToolField::named(&key) else {
         let hint = crate::problem::suggestion(&key, ToolField::ALL.map(|(_, name)| name));
-        return Err(format!("there is no field \"{key}\" {hint}"));
+        return Err(format!("unknown field \"{key}\" {hint}"));
     };
     let answer = match value {
         Value::Function(function)

@@ -69,7 +69,7 @@ impl<'a> Maker<'a> {
     pub(super) fn make(&mut self, table: &Table, out: &mut Vec<Event>) -> Result<(), ItemFault> {
         let kind = text(table, "kind")?.unwrap_or_default();
         let Value::Table(fields) = get(table, "fields")? else {
-            return Err(format!("sf.item.{kind}: a table of fields was expected"));
+            return Err(format!("sf.item.{kind}: expected a table of fields"));
         };
         let event = match kind.as_str() {
             "append" => {
@@ -89,7 +89,7 @@ impl<'a> Maker<'a> {
             "session" => return self.facts(&fields, out),
             _ => match Kind::ALL.into_iter().find(|it| it.name() == kind) {
                 Some(known) => self.item(known, &fields, out),
-                None => Err(format!("there is no sf.item.{kind}")),
+                None => Err(format!("unknown sf.item.{kind}")),
             },
         };
         out.push(event.map_err(|wrong| format!("sf.item.{kind}: {wrong}"))?);
@@ -222,7 +222,7 @@ impl<'a> Maker<'a> {
             let action = Action::ALL.into_iter().find(|action| action.name() == name);
             let action = action.ok_or_else(|| {
                 let hint = suggestion(&name, Action::ALL.map(Action::name));
-                format!("there is no action \"{name}\" {hint}")
+                format!("unknown action \"{name}\" {hint}")
             })?;
             if item.action != Some(action) {
                 dialect::set_action(item, action);
@@ -315,7 +315,7 @@ fn put(item: &mut Item, slot: &FieldPlace, node: u32) {
 fn fact<'a>(name: &str, others: impl Iterator<Item = &'a &'static str>) -> Result<&'static str, ItemFault> {
     facts().find(|known| *known == name).ok_or_else(|| {
         let hint = suggestion(name, others.copied().chain(facts()));
-        format!("there is no field or fact \"{name}\" {hint}")
+        format!("unknown field or fact \"{name}\" {hint}")
     })
 }
 
@@ -346,7 +346,7 @@ fn text(table: &Table, key: &str) -> Result<Option<String>, ItemFault> {
         Value::String(text) => Ok(Some(String::from_utf8_lossy(&text.as_bytes()).into_owned())),
         Value::Integer(number) => Ok(Some(number.to_string())),
         Value::Number(number) if number.is_finite() => Ok(Some(number.to_string())),
-        other => Err(format!("{key}: a text was expected, not a {}", item::type_name(&other))),
+        other => Err(format!("{key}: expected a text, not a {}", item::type_name(&other))),
     }
 }
 
@@ -358,6 +358,6 @@ fn truth(table: &Table, key: &str) -> Result<bool, ItemFault> {
     match get(table, key)? {
         Value::Nil => Ok(false),
         Value::Boolean(truth) => Ok(truth),
-        other => Err(format!("{key}: true or false was expected, not a {}", item::type_name(&other))),
+        other => Err(format!("{key}: expected true or false, not a {}", item::type_name(&other))),
     }
 }

@@ -300,7 +300,7 @@ impl Running {
             path: None,
             message,
             is_misuse: false,
-            outcome: "painted like the role above it, or like text",
+            outcome: "shown with the style of its parent role, or of text",
         };
         journal.doubt(placed(&self.pack, warning));
     }
@@ -322,8 +322,8 @@ impl Running {
     }
 }
 
-const LEFT_OUT: &str = "the plugin is left out";
-const BELOW: &str = "told as without it";
+const LEFT_OUT: &str = "the plugin is not loaded";
+const BELOW: &str = "shown as without the plugin";
 
 /// `require`: the files of the plugin's own folder, each run once.
 fn require(lua: &Lua, pack: &Arc<Pack>) -> mlua::Result<Function> {
@@ -557,7 +557,7 @@ pub(super) fn check_keys(table: &Table, known: &[&'static str]) -> Result<(), St
         let key = key.to_string()?;
         if !known.contains(&key.as_str()) {
             let hint = crate::problem::suggestion(&key, known.iter().copied());
-            wrong.get_or_insert(format!("there is no field \"{key}\" {hint}"));
+            wrong.get_or_insert(format!("unknown field \"{key}\" {hint}"));
         }
         Ok(())
     });

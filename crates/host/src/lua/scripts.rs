@@ -62,7 +62,7 @@ impl ScriptItem<'_> {
             None => self.item.kind.name(),
         };
         let result = if self.item.kind == Kind::Result { "the result of " } else { "" };
-        format!("telling {result}{what} (line {})", self.item.line)
+        format!("formatting {result}{what} (line {})", self.item.line)
     }
 
     /// Whether the call that it is about has an input: while that is being written, whether there is something in it.

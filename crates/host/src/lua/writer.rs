@@ -37,7 +37,7 @@ pub(super) const PARTS: [&str; 14] = [
 pub(super) const BASES: [&str; 3] = ["text", "markdown", "roles"];
 /// `w:block` inside of what `w:block` asks for.
 const DEEPEST: usize = 8;
-const BY_BASE: &str = "spelled by the base";
+const BY_BASE: &str = "written by the base writer";
 const EMPTY: &str =
     "an empty text shows nothing: return false to leave the entry out, or nil to leave it to the base";
 
@@ -83,7 +83,7 @@ impl Registration {
         let (base, ext) = (word("base", "text")?, word("ext", "txt")?);
         if !BASES.contains(&base.as_str()) {
             let hint = crate::problem::suggestion(&base, BASES);
-            return Err(format!("a writer can't stand on \"{base}\" {hint}"));
+            return Err(format!("a writer can't be based on \"{base}\" {hint}"));
         }
         check_name(&ext, "file ending")?;
         let is_log = match get("log")? {
@@ -293,7 +293,7 @@ impl WriterState {
                 Ok(EMPTY.to_owned())
             }
             Ok(Value::String(text)) => return Some(Text::clean_owned(string(&text))),
-            Ok(other) => Ok(format!("a text was expected, not a {}", super::item::type_name(&other))),
+            Ok(other) => Ok(format!("expected a text, not a {}", super::item::type_name(&other))),
             Err(stop) => Err(stop),
         };
         let doing = format!("writing a part ({part})");

@@ -26,7 +26,7 @@ pub(crate) const LONGEST_PRINT: usize = 400;
 pub struct Warning {
     /// The plugin.
     pub plugin: String,
-    /// What it did: `failed while loading`, `failed while telling Bash (line 412)`.
+    /// What it did: `failed while loading`, `failed while formatting Bash (line 412)`.
     pub doing: String,
     /// The file of the plugin, the number of the line, and the line itself.
     pub place: Option<(String, usize, String)>,
@@ -73,7 +73,7 @@ impl fmt::Display for Warning {
                 write!(f, "\n{blank} | {indent}^ {message}")?;
             }
         }
-        write!(f, "\n  = {} (told once)", self.outcome)
+        write!(f, "\n  = {} (reported once)", self.outcome)
     }
 }
 
@@ -254,7 +254,7 @@ impl Journal {
     pub(crate) fn note_unread(&self, path: &Path, message: String) {
         let plugin = path.file_name().map_or_else(|| path.to_string_lossy(), |name| name.to_string_lossy());
         let plugin = plugin.into_owned();
-        let (doing, outcome) = ("failed while loading".to_owned(), "the plugin is left out");
+        let (doing, outcome) = ("failed while loading".to_owned(), "the plugin is not loaded");
         self.fail(
             Warning { plugin, doing, place: None, path: None, message, is_misuse: false, outcome },
             false,

@@ -168,7 +168,7 @@ impl Manifest {
         let mut look = |table: &DeTable<'_>, known: &[&str]| {
             for (key, _) in table.iter().filter(|(key, _)| !known.contains(&&**key.get_ref())) {
                 let hint = suggestion(key.get_ref(), known.iter().copied());
-                let message = format!("there is no key \"{}\" {hint}", key.get_ref());
+                let message = format!("unknown key \"{}\" {hint}", key.get_ref());
                 found.push(Problem::at(FILE, source, key.span(), message));
             }
         };

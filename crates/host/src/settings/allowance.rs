@@ -90,11 +90,11 @@ pub fn left_out(file: &str, standing: Standing, refusals: &[Refusal], root: Opti
     }
     let root = root.map_or_else(String::new, |root| format!(" {root}"));
     let why = match standing {
-        Standing::Denied => return clean(&format!("{file} is denied: left out {told}")).replace('\n', "␊"),
+        Standing::Denied => return clean(&format!("{file} is denied: ignored {told}")).replace('\n', "␊"),
         Standing::Changed => format!("has changed since you trusted it; see: streamfmt trust --diff{root}"),
         Standing::Trusted | Standing::Unknown => format!("is not trusted; see: streamfmt trust{root}"),
     };
-    clean(&format!("left out {told}: {file} {why}")).replace('\n', "␊")
+    clean(&format!("ignored {told}: {file} {why}")).replace('\n', "␊")
 }
 
 fn is_plain_profile(value: &SettingValue, _: &Grants) -> bool {
@@ -228,12 +228,12 @@ mod tests {
         let two = [refusal("hide"), refusal("tool.\u{1b}[2J\n")];
         assert_eq!(
             left_out("streamfmt.toml", Standing::Unknown, &two, None),
-            "left out hide, tool.␛[2J␊: streamfmt.toml is not trusted; see: streamfmt trust"
+            "ignored hide, tool.␛[2J␊: streamfmt.toml is not trusted; see: streamfmt trust"
         );
         let many: Vec<Refusal> = (0..20).map(|number| refusal(&format!("k{number}"))).collect();
         assert_eq!(
             left_out("streamfmt.toml", Standing::Changed, &many, Some("/x")),
-            "left out k0, k1, k2, k3, k4, k5 and 14 more: streamfmt.toml has changed since you trusted it; \
+            "ignored k0, k1, k2, k3, k4, k5 and 14 more: streamfmt.toml has changed since you trusted it; \
              see: streamfmt trust --diff /x"
         );
     }

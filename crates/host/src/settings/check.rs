@@ -53,7 +53,7 @@ impl Config {
         let mut told = SettingsProblems::default();
         for (name, file, text) in pack.profiles() {
             if name == "none" || BUILT_IN.iter().any(|(known, _)| *known == name) {
-                let message = "nobody can choose this profile: a profile of the program has its name";
+                let message = "this profile can't be chosen: a built-in profile has the same name";
                 told.tell(SettingsLayer::Pack, [Problem::of(&file, message)]);
             }
             let document = SettingsFile::new(file, None, SettingsLayer::Pack, text.to_owned());
@@ -99,7 +99,7 @@ impl Config {
         let writer = settings.writer.as_ref().filter(|writer| plugins.is_empty() && !is_known(&writer.name));
         if let Some(writer) = writer {
             let hint = suggestion(&writer.name, WRITERS.iter().map(|row| row.name));
-            let message = format!("there is no output format \"{}\" {hint}", writer.name);
+            let message = format!("unknown output format \"{}\" {hint}", writer.name);
             told.tell(writer.spot.document.layer, [writer.spot.problem(message)]);
         }
         told.tell(SettingsLayer::User, group::hints_in(&resolved.tree, &settings.tools, false));

@@ -210,7 +210,7 @@ impl SettingValue {
             Self::Float(number) => number.to_string(),
             Self::Flag(flag) => flag.to_string(),
             Self::List(list) if list.iter().all(|leaf| leaf.text().is_some()) => "a list".to_owned(),
-            Self::List(_) => "a list with something else in it".to_owned(),
+            Self::List(_) => "a list with other elements".to_owned(),
             Self::Table(_) => "a table".to_owned(),
             Self::Other(what) => (*what).to_owned(),
         }
@@ -260,7 +260,7 @@ pub(crate) fn quoted(part: &str) -> String {
 pub(crate) fn parse(document: &Arc<SettingsFile>) -> (Table, Vec<Problem>) {
     let spot = |span| Spot { document: Arc::clone(document), span };
     if document.source.len() > LARGEST {
-        let message = format!("it is larger than {} KiB", LARGEST / 1024);
+        let message = format!("larger than {} KiB", LARGEST / 1024);
         return (Table::default(), vec![Problem::of(&document.name, message)]);
     }
     let (table, found) = SyntaxErrors::parse(&document.source);
@@ -304,7 +304,7 @@ impl DocumentReader<'_> {
             DeValue::String(text) => SettingValue::Text(text.to_string()),
             DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
                 Ok(number) => SettingValue::Number(number),
-                Err(_) => SettingValue::Other("a number out of all range"),
+                Err(_) => SettingValue::Other("an out-of-range number"),
             },
             DeValue::Float(number) => match number.as_str().parse() {
                 Ok(number) => SettingValue::Float(number),
@@ -314,9 +314,9 @@ impl DocumentReader<'_> {
             DeValue::Datetime(_) => SettingValue::Other("a date"),
             DeValue::Array(_) | DeValue::Table(_) if depth >= DEEPEST => {
                 if self.problems.len() < TOLD {
-                    self.problems.push(spot.problem("it lies too deep in other tables or lists"));
+                    self.problems.push(spot.problem("nested too deeply"));
                 }
-                SettingValue::Other("something too deep")
+                SettingValue::Other("a value nested too deeply")
             }
             DeValue::Array(array) => {
                 let leaves =

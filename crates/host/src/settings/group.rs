@@ -23,10 +23,10 @@ pub(crate) fn wrong_with(name: &str) -> Option<String> {
         return rule::wrong_with_pattern(name);
     }
     if name.is_empty() {
-        return Some("a name is empty (reply, failed, Bash, mcp__*, @edit, …)".to_owned());
+        return Some("empty name (expected reply, failed, Bash, mcp__*, @edit, …)".to_owned());
     }
     let sign = name.chars().find(|sign| FOREIGN_SIGNS.contains(sign))?;
-    Some(format!("\"{sign}\" can't be in a name (* alone stands for other text, as in mcp__*)"))
+    Some(format!("\"{sign}\" is not allowed in a name (the only wildcard is *, as in mcp__*)"))
 }
 
 /// What is to be told of the names in a list: each that is taken for a tool's though none is known by it. `own` are
@@ -37,12 +37,12 @@ pub(crate) fn hints(list: &[Named], own: &[ToolRule], is_only: bool) -> Vec<Prob
     let unknown = list.iter().filter(|named| !is_known(&named.name));
     let hints = unknown.filter_map(|named| {
         let message = match meant(&named.name) {
-            Some(name) => format!("taken for the name of a tool (did you mean \"{name}\"?)"),
+            Some(name) => format!("treated as a tool name (did you mean \"{name}\"?)"),
             // Who has tools of other names in a file knows them, and doesn't want to hear of them each time.
             None if named.spot.document.layer == SettingsLayer::Option || shows_nothing => {
                 let kinds: Vec<&str> = words().collect();
                 let kinds = kinds.join(", ");
-                format!("taken for the name of a tool, but none is known by that name (kinds: {kinds})")
+                format!("treated as a tool name, but no such tool is known (kinds: {kinds})")
             }
             None => return None,
         };
@@ -92,7 +92,7 @@ pub(crate) fn doubt_of_tool(tool: &str) -> Option<String> {
     }
     let meant = meant(tool).filter(|meant| words().all(|word| word != *meant));
     let hint = meant.map_or_else(String::new, |meant| format!(" (did you mean \"{meant}\"?)"));
-    Some(format!("no known agent has a tool of this name, and no setting or plugin names it{hint}"))
+    Some(format!("no known agent, setting or plugin has a tool of this name{hint}"))
 }
 
 /// Whether a name is that of a kind or of a tool that is known, or stands for several.

@@ -182,7 +182,7 @@ impl Config {
             // Options of a plugin that this profile doesn't use wait for one that does, unless an option says it.
             if !is_known && leaf.spot.document.layer == SettingsLayer::Option {
                 let names = all.iter().map(|active| active.pack.name.as_str());
-                let message = format!("the plugin {plugin} is not used {}", suggestion(plugin, names));
+                let message = format!("the plugin {plugin} is not in use {}", suggestion(plugin, names));
                 told.tell(SettingsLayer::Option, [leaf.spot.problem(message)]);
             }
         }

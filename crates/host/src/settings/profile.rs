@@ -197,7 +197,7 @@ impl Config {
             let module =
                 lua_text(&Path::new(file).with_extension("").display().to_string().replace('/', "."));
             let from = if function.is_empty() { String::new() } else { format!("[{}]", lua_text(function)) };
-            let missing = lua_text(&format!("{file} gives no function {function}"));
+            let missing = lua_text(&format!("{file} returns no function {function}"));
             // One line for each, so that a message leads to the right one.
             let _ = writeln!(
                 entry,

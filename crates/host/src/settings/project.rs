@@ -199,7 +199,7 @@ impl Project {
         }
         if let Some(problem) = self.problems.first() {
             let line = problem.place.as_ref().map_or(1, |place| place.line);
-            refuse("what can't be understood".to_owned(), line, "it is no setting".to_owned());
+            refuse("unrecognized entries".to_owned(), line, "not a setting".to_owned());
         }
         let own = ["init.lua", "init.luau"].map(|name| format!("{OWN_FOLDER}/{name}"));
         for name in own.into_iter().filter(|name| self.root.join(name).is_file()) {
@@ -294,7 +294,7 @@ impl Config {
             }
         }
         if project.standing == Standing::Trusted {
-            let own = "only your own settings may say it";
+            let own = "only your own settings may set it";
             let head = &project.loaded.head;
             let switches = head.switches.iter().filter_map(|switch| switch.spot.as_ref());
             let names = head.allowed_in_projects.iter().chain(&head.trusted_paths);

@@ -127,7 +127,7 @@ impl<'c> Resolver<'c> {
             }
             if let Some(name) = loaded.general.extends.iter().flatten().next() {
                 let message =
-                    "only a profile extends others: [profile.NAME] (or give this file with --profile)";
+                    "extends is only valid in a profile: [profile.NAME] (or pass this file with --profile)";
                 let problem = name.spot.problem(message);
                 self.resolved.problems.tell(loaded.document.layer, [problem]);
             }
@@ -191,7 +191,7 @@ impl<'c> Resolver<'c> {
             } else {
                 let names = self.names(scope);
                 let hint = suggestion(&wanted.name, names.iter().map(String::as_str));
-                format!("there is no profile \"{}\" {hint}", wanted.name)
+                format!("unknown profile \"{}\" {hint}", wanted.name)
             };
             self.tell(&wanted.spot, message);
             return false;
@@ -217,9 +217,9 @@ impl<'c> Resolver<'c> {
             let message = match &fragment {
                 Some(name) => {
                     let hint = suggestion(name, names);
-                    format!("there is no profile \"{name}\" in {} {hint}", loaded.document.name)
+                    format!("unknown profile \"{name}\" in {} {hint}", loaded.document.name)
                 }
-                None => format!("say which of its profiles is meant: {}#{}", wanted.name, names.join(", #")),
+                None => format!("choose one of its profiles: {}#{}", wanted.name, names.join(", #")),
             };
             self.tell(&wanted.spot, message);
             return false;
@@ -243,15 +243,15 @@ impl<'c> Resolver<'c> {
             let shown: Vec<&str> = self.chain.iter().map(|link| link.shown.as_str()).collect();
             let chain = shown.join(" → ");
             let message = if is_circle {
-                format!("profiles extend each other in a circle: {chain} → {}", link.shown)
+                format!("profiles extend each other in a cycle: {chain} → {}", link.shown)
             } else {
-                format!("profiles extend each other over more than {DEEPEST} steps: {chain} → …")
+                format!("more than {DEEPEST} levels of extends: {chain} → …")
             };
             self.tell(&wanted.spot, message);
             return;
         }
         if self.applied == MOST {
-            self.tell(&wanted.spot, format!("profiles extend more than {MOST} others"));
+            self.tell(&wanted.spot, format!("more than {MOST} profiles in extends"));
         }
         self.applied += 1;
         if self.applied > MOST {
@@ -290,7 +290,7 @@ impl<'c> Resolver<'c> {
         if found.len() > 1 {
             let names: Vec<&str> = found.iter().map(|profile| profile.pack.name.as_str()).collect();
             return Err(format!(
-                "several plugins have a profile \"{}\": {} (--plugin {} chooses that one's, and so does plugins = \
+                "several plugins define the profile \"{}\": {} (--plugin {} chooses that one's, and so does plugins = \
                  [\"{2}\"] outside of a profile)",
                 wanted.name,
                 names.join(", "),

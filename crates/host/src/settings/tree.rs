@@ -145,7 +145,7 @@ fn unknown(name: &str) -> String {
     let mut groups: Vec<&str> = KEYS.iter().filter_map(|key| key.name.split('.').next()).collect();
     groups.extend(["tool", "plugin"]);
     groups.dedup();
-    format!("there is no key \"{name}\" {}", suggestion(name, groups))
+    format!("unknown key \"{name}\" {}", suggestion(name, groups))
 }
 
 struct ValueReader {
@@ -273,12 +273,12 @@ impl ValueReader {
 pub(crate) fn read_assignment(assignment: &str) -> Result<Assignment, Problem> {
     let spot = Spot::of_option(format!("--set {assignment}"));
     let Some((name, value)) = assignment.split_once('=') else {
-        return Err(spot.problem("a key and a value are wanted, as in limits.result-lines=40"));
+        return Err(spot.problem("expected KEY=VALUE, as in limits.result-lines=40"));
     };
     let parts = split_key(name.trim());
     let name = parts.join(".");
     if name == "extends" {
-        return Err(spot.problem("profiles are chosen with --profile"));
+        return Err(spot.problem("choose a profile with --profile"));
     }
     let value = value.trim();
     let value = value.strip_prefix('"').and_then(|inner| inner.strip_suffix('"')).unwrap_or(value);
@@ -293,7 +293,7 @@ pub(crate) fn read_assignment(assignment: &str) -> Result<Assignment, Problem> {
             let key = keys::find(TOOL_KEYS, &field)
                 .ok_or_else(|| spot.problem(format!("tool.{tool}: {}", keys::unknown(TOOL_KEYS, &field))))?;
             if matches!(key.form, keys::ValueForm::Script(_)) {
-                return Err(spot.problem("a script is named in a file, or given with --plugin"));
+                return Err(spot.problem("scripts can only be set in a file or with --plugin"));
             }
             key.set(&mut ToolTable::default(), &leaf).map_err(first)?;
             Ok(Assignment { path: Path::Tool(tool.clone(), key.name), change: ListChange::Replace, leaf })

@@ -65,13 +65,13 @@ impl FieldValue {
             ToolField::Icon => Ok(Self::Word(text.to_owned())),
             ToolField::Role => match Role::parse(text) {
                 Some(_) => Ok(Self::Word(text.to_owned())),
-                None => Err(format!("\"{text}\" is no name of a role")),
+                None => Err(format!("\"{text}\" is not a role name")),
             },
             ToolField::Collapse => match text {
                 "call" | "result" | "both" | "none" => Ok(Self::Word(text.to_owned())),
-                _ => Err(format!("it is call, result, both or none, not \"{text}\"")),
+                _ => Err(format!("expected call, result, both or none, not \"{text}\"")),
             },
-            ToolField::Call | ToolField::Result => Err("only a script can say that".to_owned()),
+            ToolField::Call | ToolField::Result => Err("only a script can set this".to_owned()),
         }
     }
 }

@@ -26,10 +26,10 @@ impl Pattern {
                 return Ok(Self::Action(action.to_owned()));
             }
             let hint = suggestion(action, Action::ALL.iter().map(|action| action.name()));
-            return Err(format!("there is no action @{action} {hint}"));
+            return Err(format!("unknown action @{action} {hint}"));
         }
         match text {
-            "" => Err("the name of the tool is empty".to_owned()),
+            "" => Err("empty tool name".to_owned()),
             glob if glob.contains('*') => Ok(Self::Glob(glob.to_owned())),
             exact => Ok(Self::Exact(exact.to_owned())),
         }

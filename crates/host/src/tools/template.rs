@@ -133,7 +133,7 @@ impl<'s> TemplateReader<'s> {
                 continue;
             }
             if brace == "}" {
-                return Err(self.wrong(at, "a brace without its partner (write }} for a brace)"));
+                return Err(self.wrong(at, "unmatched brace (write }} for a brace)"));
             }
             if !text.is_empty() {
                 pieces.push(Piece::Text(std::mem::take(&mut text)));
@@ -154,9 +154,9 @@ impl<'s> TemplateReader<'s> {
             let (start, name) = self.word();
             if name.is_empty() || name.starts_with(['"', '\'']) {
                 let what = if name.is_empty() {
-                    "a name is missing"
+                    "missing name"
                 } else {
-                    "a text in quotes stands behind a bar, as in {a?b|\"none\"}"
+                    "quoted text must follow a bar, as in {a?b|\"none\"}"
                 };
                 return Err(self.wrong(start, what));
             }
@@ -172,8 +172,8 @@ impl<'s> TemplateReader<'s> {
             return Ok(field);
         }
         Err(match self.rest().chars().next() {
-            None | Some('{') => self.wrong(open, "a brace without its partner (write {{ for a brace)"),
-            Some(_) => self.wrong(self.at, "\"}\" or \"|\" is wanted here"),
+            None | Some('{') => self.wrong(open, "unmatched brace (write {{ for a brace)"),
+            Some(_) => self.wrong(self.at, "expected \"}\" or \"|\" here"),
         })
     }
 
@@ -185,12 +185,12 @@ impl<'s> TemplateReader<'s> {
             let known = FILTERS.into_iter().find(|(known, _)| *known == name);
             return known.map(|(_, filter)| filter).ok_or_else(|| {
                 let hint = suggestion(name, FILTERS.map(|(known, _)| known));
-                self.wrong(start, &format!("there is no filter \"{name}\" {hint}"))
+                self.wrong(start, &format!("unknown filter \"{name}\" {hint}"))
             });
         };
         let inside = &self.source[start + 1..];
         let Some(end) = inside.find(quote) else {
-            return Err(self.wrong(start, "a quote without its partner"));
+            return Err(self.wrong(start, "unmatched quote"));
         };
         self.at = start + 1 + end + 1;
         self.skip_blanks();
@@ -288,19 +288,19 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_with_its_column() {
         for (source, expected) in [
-            ("{a", "column 1: a brace without its partner (write {{ for a brace)"),
-            ("é {a", "column 3: a brace without its partner (write {{ for a brace)"),
-            ("a}", "column 2: a brace without its partner (write }} for a brace)"),
-            ("{a{b}", "column 1: a brace without its partner (write {{ for a brace)"),
-            ("x {}", "column 4: a name is missing"),
-            ("{a?}", "column 4: a name is missing"),
-            ("{?a}", "column 2: a name is missing"),
-            ("{a?\"none\"}", "column 4: a text in quotes stands behind a bar, as in {a?b|\"none\"}"),
-            ("{a|pth}", "column 4: there is no filter \"pth\" (did you mean \"path\"?)"),
-            ("{a| }", "column 5: there is no filter \"\" (one of: path, first)"),
-            ("{a|'none}", "column 4: a quote without its partner"),
-            ("{a|'none' x}", "column 11: \"}\" or \"|\" is wanted here"),
-            ("{a|first?b}", "column 9: \"}\" or \"|\" is wanted here"),
+            ("{a", "column 1: unmatched brace (write {{ for a brace)"),
+            ("é {a", "column 3: unmatched brace (write {{ for a brace)"),
+            ("a}", "column 2: unmatched brace (write }} for a brace)"),
+            ("{a{b}", "column 1: unmatched brace (write {{ for a brace)"),
+            ("x {}", "column 4: missing name"),
+            ("{a?}", "column 4: missing name"),
+            ("{?a}", "column 2: missing name"),
+            ("{a?\"none\"}", "column 4: quoted text must follow a bar, as in {a?b|\"none\"}"),
+            ("{a|pth}", "column 4: unknown filter \"pth\" (did you mean \"path\"?)"),
+            ("{a| }", "column 5: unknown filter \"\" (one of: path, first)"),
+            ("{a|'none}", "column 4: unmatched quote"),
+            ("{a|'none' x}", "column 11: expected \"}\" or \"|\" here"),
+            ("{a|first?b}", "column 9: expected \"}\" or \"|\" here"),
         ] {
             assert_eq!(Template::parse(source).unwrap_err(), expected, "{source}");
         }

@@ -54,26 +54,26 @@ pub fn read_private(path: &Path, most: u64) -> io::Result<Vec<u8>> {
         options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
     }
     let file = options.open(path).map_err(|error| {
-        if path.is_symlink() { io::Error::other("it is a link, which is not followed") } else { error }
+        if path.is_symlink() { io::Error::other("symbolic links are not followed") } else { error }
     })?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err(io::Error::other("it is no file"));
+        return Err(io::Error::other("not a file"));
     }
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
         if metadata.uid() != rustix::process::geteuid().as_raw() {
-            return Err(io::Error::other("it belongs to somebody else"));
+            return Err(io::Error::other("belongs to another user"));
         }
         if metadata.mode() & 0o022 != 0 {
-            return Err(io::Error::other("others may write it (chmod go-w mends that)"));
+            return Err(io::Error::other("writable by others (fix it with chmod go-w)"));
         }
     }
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
-        return Err(io::Error::other("it is too large"));
+        return Err(io::Error::other("too large"));
     }
     Ok(bytes)
 }

@@ -5,7 +5,7 @@
 //! standing = "trusted"              # or "denied"
 //!
 //! [file."streamfmt.toml"]
-//! text = "…"                        # or `bytes`, in hexadecimal digits, if it is no text
+//! text = "…"                        # or `bytes`, in hexadecimal digits, if not a text
 //! ```
 
 use std::collections::BTreeMap;
@@ -54,9 +54,9 @@ impl TrustRecord {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             read => read.map_err(|error| self.problem(&error))?,
         };
-        let text = String::from_utf8(bytes).map_err(|_| self.problem(&"it is not UTF-8"))?;
-        let table: Table = text.parse().map_err(|_| self.problem(&"it is damaged"))?;
-        parse(&table).map(Some).ok_or_else(|| self.problem(&"it is damaged"))
+        let text = String::from_utf8(bytes).map_err(|_| self.problem(&"not UTF-8"))?;
+        let table: Table = text.parse().map_err(|_| self.problem(&"damaged"))?;
+        parse(&table).map(Some).ok_or_else(|| self.problem(&"damaged"))
     }
 
     pub(super) fn write(&self, entry: &TrustEntry) -> Result<(), Problem> {
@@ -92,7 +92,7 @@ impl TrustRecord {
     }
 
     fn problem(&self, why: &dyn std::fmt::Display) -> Problem {
-        Problem::of(self.path.display().to_string(), format!("this record of trust doesn't count: {why}"))
+        Problem::of(self.path.display().to_string(), format!("ignoring this trust record: {why}"))
     }
 }
 

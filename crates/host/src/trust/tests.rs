@@ -95,7 +95,7 @@ fn what_changed_is_shown_harmless() {
     assert_eq!(old, before.files);
     assert_eq!(
         disk.closure().unwrap().changes(&old),
-        "--- a/.streamfmt/binary\n+++ b/.streamfmt/binary\n  (it is no text)\n\
+        "--- a/.streamfmt/binary\n+++ b/.streamfmt/binary\n  (not a text)\n\
          --- a/.streamfmt/old\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n\
          --- a/streamfmt.toml\n+++ b/streamfmt.toml\n@@ -1 +1,2 @@\n theme = 'dark'\n+hide = ['␛[2J']\n"
     );
@@ -121,19 +121,19 @@ fn records_are_private_and_count_only_if_nobody_else_could_write_them() {
     assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
 
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
-    assert!(trust.standing(&closure).unwrap_err().message.contains("others may write it"));
+    assert!(trust.standing(&closure).unwrap_err().message.contains("writable by others"));
 
     let elsewhere = disk.0.join("elsewhere");
     fs::rename(&path, &elsewhere).unwrap();
     fs::set_permissions(&elsewhere, fs::Permissions::from_mode(0o600)).unwrap();
     symlink(&elsewhere, &path).unwrap();
-    assert!(trust.standing(&closure).unwrap_err().message.contains("it is a link"));
+    assert!(trust.standing(&closure).unwrap_err().message.contains("symbolic link"));
     let copied = fs::read(&elsewhere).unwrap();
     trust.deny(&closure.root).unwrap();
     assert_eq!((fs::read(&elsewhere).unwrap(), path.is_symlink()), (copied, false));
 
     fs::write(&path, "root = ").unwrap();
-    assert!(trust.standing(&closure).unwrap_err().message.contains("it is damaged"));
+    assert!(trust.standing(&closure).unwrap_err().message.contains("damaged"));
 }
 
 #[cfg(unix)]
@@ -143,5 +143,5 @@ fn a_project_with_a_link_that_leaves_it_can_not_be_trusted() {
     fs::write(disk.0.join("secret"), "x").unwrap();
     std::os::unix::fs::symlink("../../secret", disk.0.join("project/.streamfmt/link")).unwrap();
     let problem = disk.closure().unwrap_err();
-    assert_eq!(problem.to_string(), ".streamfmt: link is a link that leads out of it");
+    assert_eq!(problem.to_string(), ".streamfmt: link is a symbolic link to a place outside");
 }

@@ -150,7 +150,7 @@ fn messages_stand_above_the_tail() {
     let ended = run.finish();
     let rows = ended.emulator.rows();
     let text = rows.join("\n");
-    for once in ["failed while telling", "cargo test", "I begin.", "done · "] {
+    for once in ["failed while formatting", "cargo test", "I begin.", "done · "] {
         assert_eq!(text.matches(once).count(), 1, "{once}:\n{text}");
     }
     assert!(!text.contains("cargo test …"), "{text}");

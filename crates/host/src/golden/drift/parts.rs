@@ -57,7 +57,7 @@ impl DriftPart {
     pub(super) fn sample(&self, text: &str, most: usize) -> String {
         // The last edit puts another value in the place of this one.
         let value = self.edits.last().map_or("", |(range, _)| &text[range.clone()]);
-        let end = value.floor_char_boundary(most);
+        let end = (0..=most.min(value.len())).rev().find(|&at| value.is_char_boundary(at)).unwrap_or(0);
         if end < value.len() { format!("{}…", &value[..end]) } else { value.to_owned() }
     }
 

@@ -75,11 +75,11 @@ fn the_files_of_a_plugins_writer_end_as_it_says() {
     assert_eq!(
         told[0],
         format!(
-            "{}:1:1: sf.writer: a writer can't stand on \"markdwon\" (did you mean \"markdown\"?)",
+            "{}:1:1: sf.writer: a writer can't be based on \"markdwon\" (did you mean \"markdown\"?)",
             place.display()
         )
     );
-    assert!(told[1].contains("a/case.toml:1:12: there is no such output format"), "{told:?}");
+    assert!(told[1].contains("a/case.toml:1:12: unknown output format"), "{told:?}");
 }
 
 #[test]

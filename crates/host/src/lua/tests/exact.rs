@@ -45,10 +45,7 @@ fn raw_is_the_json_as_it_was_written() {
 fn raw_is_for_what_was_handed_over() {
     for what in ["{}", "'text'", "nil"] {
         let told = wrong(&format!("sf.view('reply', function() return sf.raw({what}, 'z') end)"));
-        assert!(
-            told.contains("sf.raw: a part of an item was expected, such as call.input"),
-            "{what}: {told}"
-        );
+        assert!(told.contains("sf.raw: expected a part of an item, such as call.input"), "{what}: {told}");
     }
 }
 

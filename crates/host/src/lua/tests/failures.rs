@@ -12,9 +12,9 @@ fn a_failure_is_told_once_with_its_line_and_loses_nothing() {
     let told = ran.warnings[0].to_string();
     assert_eq!(
         told,
-        "warning[plugin]: p.lua failed while telling Bash (line 1)\n  --> p.lua:3\n  |\n3 |         return \
-         call.input.nope .. 'x'\n  |         ^ attempt to concatenate nil with string\n  = told as without it \
-         (told once)"
+        "warning[plugin]: p.lua failed while formatting Bash (line 1)\n  --> p.lua:3\n  |\n3 |         return \
+         call.input.nope .. 'x'\n  |         ^ attempt to concatenate nil with string\n  = shown as without the plugin \
+         (reported once)"
     );
     assert_eq!(ran.report.failures.values().sum::<u64>(), 2);
     assert!(!told.contains('/'), "no path of the machine");
@@ -44,8 +44,8 @@ fn a_plugin_that_does_not_load_is_left_out_and_the_others_run() {
         ("local x = = 1", Some(1), "Expected identifier"),
         ("\n\nerror('boom')", Some(3), "boom"),
         ("\nsf.tool('Bash', { lable = 'x' })", Some(2), "did you mean \"label\"?"),
-        ("sf.tool('@walk', {})", Some(1), "there is no action @walk"),
-        ("sf.on('never', print)", Some(1), "there is no kind \"never\""),
+        ("sf.tool('@walk', {})", Some(1), "unknown action @walk"),
+        ("sf.on('never', print)", Some(1), "unknown kind \"never\""),
         ("sf.view('call', print)", Some(1), "sf.tool"),
         ("sf.tool('x', { arg = '{a' })", Some(1), "brace"),
         ("sf.plugin { api = 2 }", Some(1), "needs api 2"),
@@ -63,17 +63,17 @@ fn a_plugin_that_does_not_load_is_left_out_and_the_others_run() {
 #[test]
 fn wrong_answers_are_refused_at_the_function_that_gave_them() {
     for (answer, message) in [
-        ("{ function() end }", "a text was expected, not a function"),
+        ("{ function() end }", "expected a text, not a function"),
         ("0/0", "without a value"),
         ("true", "not a boolean"),
-        ("{ type = 'nope' }", "no block of type \"nope\""),
-        ("call", "a text was expected, not a userdata"),
+        ("{ type = 'nope' }", "unknown block type \"nope\""),
+        ("call", "expected a text, not a userdata"),
         ("(function() local t = {} for n = 2, 99 do t[{}] = n end return t end)()", "the key of type table"),
         (
             "(function() local t = { type = 'text' } for n = 2, 99 do t[{}] = n end return t end)()",
             "more than 32 fields",
         ),
-        ("sf.span('a', 'a b')", "no name of a role"),
+        ("sf.span('a', 'a b')", "is not a role name"),
         ("sf.note('loud', 'a')", "the level is"),
         ("sf.table({ 'a' }, { 5 })", "a row is a list of cells"),
         ("sf.details('a', function() end)", "not a function"),

@@ -126,10 +126,10 @@ fn what_is_said_is_cleaned_and_failures_fall_back_to_the_base() {
     for (body, message) in [
         ("error('no')", "no"),
         ("while true do end", "stopped after"),
-        ("return {}", "a text was expected"),
+        ("return {}", "expected a text"),
         ("return w:block(5 .. nope)", "attempt to"),
         ("return w:block(5 .. sf.nope)", "there is no sf.nope"),
-        ("return w:block({ type = 'nope' })", "no block of type"),
+        ("return w:block({ type = 'nope' })", "unknown block type"),
     ] {
         let plugin = format!("sf.writer('w', {{\ncode = function(b, w) {body} end }})");
         let ran = run_to(&[("w.lua", &plugin)], "w", &strs(&bash()));
@@ -137,7 +137,7 @@ fn what_is_said_is_cleaned_and_failures_fall_back_to_the_base() {
         assert_eq!(ran.text, plain.text, "{body}");
         assert_eq!(ran.warnings.len(), 1, "{body}: {:?}", ran.warnings);
         let told = ran.warnings[0].to_string();
-        assert!(told.contains(message) && told.contains("spelled by the base"), "{body}: {told}");
+        assert!(told.contains(message) && told.contains("written by the base writer"), "{body}: {told}");
     }
     let plugin = r#"sf.writer("w", { code = function(b) return "a\27[2J\r\226\128\174b" end })"#;
     let ran = run_to(&[("w.lua", plugin)], "w", &strs(&bash()));
@@ -238,7 +238,7 @@ fn what_a_script_says_of_foreign_text_is_no_command_to_ci() {
 #[test]
 fn wrong_names_and_specs_are_told() {
     for (source, message) in [
-        ("sf.writer('x', { base = 'json' })", "can't stand on"),
+        ("sf.writer('x', { base = 'json' })", "can't be based on"),
         ("sf.writer('x', { haeding = print })", "did you mean \"heading\"?"),
         ("sf.writer('x', { code = 5 })", "code is a function"),
         ("sf.writer('a b', {})", "the name of a writer"),

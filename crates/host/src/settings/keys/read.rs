@@ -57,13 +57,13 @@ pub(crate) fn unknown<T>(keys: &'static [Key<T>], name: &str) -> String {
     let last = |name: &str| name.rsplit('.').next().map(str::to_owned);
     let displaced = names.iter().copied().find(|known| last(known) == last(name));
     if let Some(known) = displaced.or_else(|| nearest(name, &names)) {
-        return format!("there is no key \"{name}\" (did you mean \"{known}\"?)");
+        return format!("unknown key \"{name}\" (did you mean \"{known}\"?)");
     }
     let prefix = name.rfind('.').map_or("", |at| &name[..=at]);
     let mut here: Vec<&str> =
         names.iter().filter_map(|known| known.strip_prefix(prefix)?.split('.').next()).collect();
     here.dedup();
-    format!("there is no key \"{name}\" (one of: {})", here.join(", "))
+    format!("unknown key \"{name}\" (one of: {})", here.join(", "))
 }
 
 impl<T> Key<T> {
@@ -100,7 +100,9 @@ impl<T> Key<T> {
             ValueForm::List(set) => set(target, leaf.names().ok_or_else(wants)?),
             ValueForm::Groups(_) if matches!(value, SettingValue::Bare(text) if text.starts_with('[')) => {
                 let name = self.name;
-                return Err(one(format!("a list has commas here and no brackets: {name}=Bash,@edit")));
+                return Err(one(format!(
+                    "write the list with commas and without brackets: {name}=Bash,@edit"
+                )));
             }
             ValueForm::Groups(set) => {
                 let names = leaf.names().ok_or_else(wants)?;
@@ -136,9 +138,9 @@ impl<T> Key<T> {
             ValueForm::Filters(set) => {
                 let rules = self.tables(leaf, FILTER_KEYS, |rule: &FilterRule| {
                     if rule.action.is_none() {
-                        Some("it doesn't say what is done (action = \"hide\")")
+                        Some("the action is missing (action = \"hide\")")
                     } else if rule.groups.is_empty() {
-                        Some("it names no items (kind = \"thinking\")")
+                        Some("no items are selected (kind = \"thinking\")")
                     } else {
                         None
                     }
@@ -148,9 +150,9 @@ impl<T> Key<T> {
             ValueForm::Switches(set) => {
                 let mut switches = self.tables(leaf, SWITCH_KEYS, |switch: &Switch| {
                     if switch.profile.is_none() {
-                        Some("it doesn't say which profile is chosen (profile = \"review\")")
+                        Some("the profile is missing (profile = \"review\")")
                     } else if !switch.has_condition() {
-                        Some("it doesn't say when (path = \"~/work/**\")")
+                        Some("the condition is missing (path = \"~/work/**\")")
                     } else {
                         None
                     }
