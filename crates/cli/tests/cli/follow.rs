@@ -481,7 +481,7 @@ fn files_of_sub_agents_that_appear_join_their_call() {
     let mut running = Running::start(&folder, "-f s.jsonl");
     running.until_shown("reply number 1.");
     folder.append("s.jsonl", &line("2", "", "assistant", &calls("c-1")));
-    running.until_shown("● Agent");
+    running.until_shown("● ① Agent");
     // First the folder, then half a line, then the rest.
     folder.write("s/subagents/agent-a.jsonl", "");
     let begun = line("a1", "a", "user", &task("c-1")) + &line("a2", "a", "assistant", &says(2));
@@ -503,7 +503,8 @@ fn files_of_sub_agents_that_appear_join_their_call() {
     running.until_shown("reply number 6.");
     let outcome = running.end(Signal::INT).expect(130, "");
     assert_eq!(numbers(&outcome.stdout), [1, 2, 3, 4, 5, 6], "{}", outcome.stdout);
-    for inside in ["│   reply number 2.", "│   │   reply number 3.", "│   reply number 4."] {
+    for inside in ["\n ①│   reply number 2.", "\n ①│  ②│   reply number 3.", "\n ①│   reply number 4."]
+    {
         assert!(outcome.stdout.contains(inside), "{inside}: {}", outcome.stdout);
     }
     assert!(outcome.stdout.contains("\n  reply number 6."), "{}", outcome.stdout);

@@ -60,14 +60,14 @@ impl AgentNumbers {
     /// The sub-agent that an entry speaks of: a call that starts it, or the result of that call.
     pub(super) fn spoken_of(&mut self, entry: &Entry) -> Option<Arc<Subagent>> {
         match entry.kind {
-            Kind::Call if entry.action == Some(Action::Delegate) => Some(match self.of(&entry.id) {
-                Some(known) => known,
-                None => {
-                    let title = entry.view.title.clone();
-                    let name = name(&title);
-                    self.appear(&entry.id, entry.parent.as_ref(), title, name)
+            Kind::Call if entry.action == Some(Action::Delegate) => {
+                if let Some(known) = self.of(&entry.id) {
+                    return Some(known);
                 }
-            }),
+                let title = entry.view.title.clone();
+                let name = name(&title);
+                Some(self.appear(&entry.id, entry.parent.as_ref(), title, name))
+            }
             Kind::Result => entry.call.as_ref().and_then(|call| self.of(call)),
             _ => None,
         }

@@ -108,12 +108,10 @@ impl Log {
         let name = figures::count_of(lines(&entry.view.body), "line", "lines");
         self.sections += 1;
         let (at, number) = (entry.at.map_or(0, jiff::Timestamp::as_second), self.sections);
+        let collapsed = if is_open { "" } else { "[collapsed=true]" };
         match self.ci {
             Ci::Github => writeln!(out, "::group::{}", &*name)?,
-            _ => {
-                let collapsed = if is_open { "" } else { "[collapsed=true]" };
-                writeln!(out, "section_start:{at}:streamfmt_{number}{collapsed}{ERASE}{}", &*name)?;
-            }
+            _ => writeln!(out, "section_start:{at}:streamfmt_{number}{collapsed}{ERASE}{}", &*name)?,
         }
         let body = Entry { view: View::of(entry.view.body.clone()), ..entry.clone() };
         self.rows.safely("  ", out, |rows, out| rows.node(&Node::from(body), out))?;

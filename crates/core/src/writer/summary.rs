@@ -64,12 +64,11 @@ impl Summary {
         }
         let outside = |entry: &Entry| Box::new(Entry { depth: 0, ..entry.clone() });
         let entry = outside(&node.entry);
-        self.failures.push(match call {
-            Some(call) => Node { result: Some(entry), ..Node::from(outside(&call)) },
-            None => {
-                let result = node.result.as_deref().map(outside);
-                Node { result, relation: node.relation.clone(), ..Node::from(entry) }
-            }
+        self.failures.push(if let Some(call) = call {
+            Node { result: Some(entry), ..Node::from(outside(&call)) }
+        } else {
+            let result = node.result.as_deref().map(outside);
+            Node { result, relation: node.relation.clone(), ..Node::from(entry) }
         });
     }
 

@@ -83,17 +83,15 @@ fn agents_that_work_side_by_side_are_apart() {
         |lines: &[String], agent: &str| lines.iter().any(|line| line.contains(agent) && line.contains('…'));
     run.until("each below its agent", |emulator| {
         let lines = emulator.screen();
-        let agent_of = |text: &str| {
-            let at = lines.iter().position(|line| line.contains(text))?;
-            lines[..at].iter().rfind(|line| line.contains("Agent"))
+        let works = |text: &str, bar: &str| {
+            let line = lines.iter().find(|line| line.contains(text));
+            line.is_some_and(|line| line.starts_with(bar)) && runs(&lines, text)
         };
-        let works =
-            |text, agent| agent_of(text).is_some_and(|line| line.contains(agent)) && runs(&lines, text);
-        works("grep total", "Find callers")
-            && works("cat x", "Find callers")
-            && works("ls tests", "Read tests")
-            && runs(&lines, "Find callers")
-            && runs(&lines, "Read tests")
+        works("grep total", " ①│ ●")
+            && works("cat x", " ①│ ●")
+            && works("ls tests", " ②│ ●")
+            && runs(&lines, "① Agent Explore · Find callers")
+            && runs(&lines, "② Agent Explore · Read tests")
     });
     let done = inside("a-1", &result("c-1", "src/cart.rs"));
     run.feed(&done);
