@@ -148,10 +148,17 @@ fn no_source_right_of_a_dialect_knows_a_product() {
 }
 
 /// Comparisons of a role's name in writers, each with the reason why it decides no layout.
-const COMPARED: [(&str, &str); 2] = [
+const COMPARED: [(&str, &str); 6] = [
     // Which words of a title are the cost's, and which the file's: they are picked, not placed.
     ("log.rs", "outcome.ok"),
     ("log.rs", "call.arg"),
+    // A lane is named by the argument of its call's title.
+    ("timeline.rs", "call.arg"),
+    // `turn 2` is written in place of the words of success, and the date before a session's id.
+    ("folds.rs", "outcome.ok"),
+    ("terminal.rs", "session.id"),
+    // Which lines of an outcome say why it failed: they are picked for the answer.
+    ("html.rs", "outcome.error"),
 ];
 
 /// The names of roles that a source compares something with: `role.name() == "tool.name"`. A `match` on them spells.

@@ -117,11 +117,11 @@ fn a_stream_shows_no_file_of_a_sub_agent() {
     let folder = Folder::with(&[("stream.jsonl", call), ("agent-a.jsonl", file)]);
     // It has all of it within.
     let text = folder.run("stream.jsonl").expect(0, "").stdout;
-    assert!(text.contains("● Task") && !text.contains("› Count."), "{text}");
+    assert!(text.contains("● ① Task") && !text.contains("› Count."), "{text}");
     // A history has not.
     folder.write("history.jsonl", call.replace("session_id", "sessionId"));
     let text = folder.run("history.jsonl").expect(0, "").stdout;
-    assert!(text.contains("│ › Count."), "{text}");
+    assert!(text.contains("①│ › Count."), "{text}");
 }
 
 #[test]

@@ -43,6 +43,7 @@ impl Role {
         match name {
             "call.command" => TextLayout::Command,
             "call.value" => TextLayout::Value,
+            "prompt" => TextLayout::Typed,
             FOLDED => TextLayout::Folded,
             _ => TextLayout::Plain,
         }
@@ -62,6 +63,8 @@ pub enum TextLayout {
     Plain,
     /// A command, behind a prompt.
     Command,
+    /// As a person typed it: each line feed is meant.
+    Typed,
     /// A value, below its key.
     Value,
     /// It stands for what is folded behind it and isn't written.

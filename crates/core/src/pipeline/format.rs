@@ -1,5 +1,6 @@
 //! From items to entries, for one output: the filter, the formatters, the masking of secrets, the limits, and the outline.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -413,11 +414,24 @@ impl FormatStage {
         if is_blank_line || item.fact("counted").is_some() {
             return Err(item.kind.name());
         }
-        let mut line = String::new();
+        let whole = self_contained(item, session);
         // A string takes everything.
-        let _ = write_item(&self_contained(item, session), &mut line);
+        let line_of = |item: &Item| {
+            let mut line = String::new();
+            let _ = write_item(item, &mut line);
+            line
+        };
+        let mut line = line_of(&whole);
         if let Some(redactor) = &mut self.redactor {
-            redactor.json(&mut line);
+            if let Cow::Owned(_) = whole {
+                // What is masked of its call's counts with the call.
+                redactor.json(&mut line_of(item));
+                let noted = redactor.noted().clone();
+                redactor.json(&mut line);
+                redactor.restore(noted);
+            } else {
+                redactor.json(&mut line);
+            }
         }
         formatted.push(FormattedPart { output: self.output, kind: FormattedPartKind::Item(line) });
         Ok(())

@@ -19,7 +19,7 @@ mod file_line;
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
-use crate::entry::{Block, Entry, Line, Point, Span, View};
+use crate::entry::{Block, Entry, Line, Point, Span, TextLayout, View};
 use crate::formatter::figures;
 use crate::item::{Action, Kind, Status};
 use crate::outline::{Answer, Node, Relation};
@@ -268,7 +268,7 @@ fn cost_first(title: &Line, line: &mut Line) {
 fn fold_block(block: &Block, keep: Keep, room: &mut usize, hidden: &mut u64, line: &mut Line) {
     match block {
         Block::Prose { text, role } | Block::Code { text, role, .. } => {
-            if role.name() == "call.command" && !text.trim().is_empty() {
+            if role.text_layout() == TextLayout::Command && !text.trim().is_empty() {
                 line.push("mark.command", Text::own("$"));
             }
             if keep == Keep::HeadTail {

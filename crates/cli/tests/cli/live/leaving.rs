@@ -27,7 +27,7 @@ fn started() -> (PaintedRun, String) {
 #[track_caller]
 fn check_whole(ended: &Ended) {
     let rows = ended.emulator.rows().join("\n");
-    for text in ["I begin.", "Bash cargo test", "It is gro"] {
+    for text in ["I begin.", "● Bash cargo test", "It is gro"] {
         assert_eq!(rows.matches(text).count(), 1, "{text:?} in\n{rows}");
     }
     assert!(!rows.contains("cargo test …"), "{rows}");

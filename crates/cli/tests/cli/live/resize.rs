@@ -107,7 +107,7 @@ fn a_terminal_that_becomes_much_smaller_loses_nothing() {
     let end = rows.rfind("cargo test").unwrap();
     assert_eq!(
         rows[end..].split_whitespace().collect::<Vec<_>>()[2..7],
-        ["ok", "A", "reply", "that", "is"],
+        ["└", "ok", "A", "reply", "that"],
         "{rows}"
     );
     assert!(ended.emulator.is_clean());

@@ -59,12 +59,12 @@ fn results_arrive_under_their_calls_in_any_order() {
     let last = result("three", "third\nresult");
     run.feed(&last);
     run.until_shown("third");
-    run.until_screen("● Bash one …\n● Bash two …\n● Bash three\n    third\n    result");
+    run.until_screen("● Bash one …\n● Bash two …\n● Bash three\n  └ third\n    result");
     // The first may go up now, with what belongs to it; the others wait for it no more.
     let first = result("one", "first");
     run.feed(&first);
     run.until_shown("first");
-    let seen = "● Bash one\n    first\n● Bash two …\n● Bash three\n    third\n    result";
+    let seen = "● Bash one\n  └ first\n● Bash two …\n● Bash three\n  └ third\n    result";
     run.until_screen(seen);
     check_left(run, &(calls + &last + &first), &(result("two", "second") + &ends()));
 }

@@ -127,11 +127,11 @@ fn what_grows_is_seen_and_stays_once_it_is_done() {
     tmux.until("the tail", |screen| screen.ends_with("● Bash cargo test …\n\n  It is growing\n\n  • one"));
     tmux.feed(&result("c-1", "ok"));
     tmux.until("the result", |screen| {
-        screen.ends_with("● Bash cargo test\n    ok\n\n  It is growing\n\n  • one")
+        screen.ends_with("● Bash cargo test\n  └ ok\n\n  It is growing\n\n  • one")
     });
     tmux.feed(&(closes() + &ends()));
     let all = tmux.finish();
-    let whole = "  I begin.\n\n● Bash cargo test\n    ok\n\n  It is growing\n\n  • one\n\n✓ done · 2 turns\n  Done.\n";
+    let whole = "  I begin.\n\n● Bash cargo test\n  └ ok\n\n  It is growing\n\n  • one\n\n✓ done · 2 turns\n  Done.\n";
     assert!(all.contains(whole), "{all}");
 }
 
@@ -267,7 +267,7 @@ fn in_the_background_for_a_while() {
     tmux.until_prompt();
     tmux.type_line("bg");
     tmux.feed(&result("c-1", "ok"));
-    tmux.until("what is finished", |screen| screen.trim_end().ends_with("    ok"));
+    tmux.until("what is finished", |screen| screen.trim_end().ends_with("  └ ok"));
     assert!(!tmux.screen().contains("It is gro"), "{}", tmux.screen());
     tmux.type_line("fg");
     tmux.until("the tail, without more input", |screen| screen.ends_with("\n\n  It is gro"));

@@ -62,7 +62,8 @@ impl HtmlBlocks<'_, '_> {
             }
             Block::Prose { text, role } => {
                 // A person's line feeds are meant. A model's are those of Markdown.
-                let breaks = if role.name() == "prompt" { LineBreaks::Kept } else { LineBreaks::Flowing };
+                let is_typed = role.text_layout() == TextLayout::Typed;
+                let breaks = if is_typed { LineBreaks::Kept } else { LineBreaks::Flowing };
                 prose::write(self.out, text, breaks);
             }
             Block::Code { text, lang, start, role } => self.code(text, lang.as_deref(), *start, role),

@@ -164,7 +164,7 @@ impl TerminalBlocks<'_, '_> {
             }
             // Further in than the result that may follow.
             TextLayout::Value => Some(self.writer.shift(2 * look.layout.margin)),
-            TextLayout::Plain | TextLayout::Folded => None,
+            TextLayout::Plain | TextLayout::Typed | TextLayout::Folded => None,
         };
         let role = role.name();
         let mut colours = match lang {
