@@ -1,13 +1,14 @@
 //! What the output can show, decided in one place from options, environment and terminal.
 
-use std::env;
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
+use std::{env, fs};
 
 use clap::ValueEnum;
 use jiff::tz::TimeZone;
 use streamfmt::core::profile::Ci;
 use streamfmt::core::theme::{Appearance, ColorDepth};
+use streamfmt::core::writer::terminal::LazyZone;
 use streamfmt::{Background, Looks};
 
 use crate::background_color;
@@ -72,6 +73,15 @@ pub(crate) fn looks(asked: &LookOptions<'_>) -> Looks {
     surroundings.looks(asked)
 }
 
+/// The local time zone. Unless `TZ` names one it is read from its file: looking it up by name searches a folder of
+/// hundreds of files, which takes longer than formatting a short recording.
+fn local_zone() -> TimeZone {
+    let is_named = env::var_os("TZ").is_some_and(|name| !name.is_empty());
+    let file = if is_named { None } else { fs::read("/etc/localtime").ok() };
+    let zone = file.and_then(|rules| TimeZone::tzif("local", &rules).ok());
+    zone.unwrap_or_else(TimeZone::system)
+}
+
 /// What the decision depends on.
 struct Environment<'a> {
     is_terminal: bool,
@@ -90,7 +100,7 @@ impl Environment<'_> {
             is_width_fixed: asked.width.is_some(),
             links: self.is_terminal && self.follows_links(),
             background: self.background(),
-            zone: Some(TimeZone::system()),
+            zone: LazyZone::new(local_zone),
             ci: if asked.is_file { Ci::None } else { self.ci() },
         }
     }

@@ -15,7 +15,7 @@ use streamfmt_core::writer::log::Log;
 use streamfmt_core::writer::markdown::Markdown;
 use streamfmt_core::writer::page::{KeepPicture, PageOptions};
 use streamfmt_core::writer::slack;
-use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
+use streamfmt_core::writer::terminal::{LazyZone, Look, Paint, Terminal};
 
 /// What the place that the output goes to can show. By default it is a file: no colour, no wrapping.
 #[derive(Clone, Debug, Default)]
@@ -32,8 +32,8 @@ pub struct Looks {
     pub links: bool,
     /// What lies behind the text.
     pub background: Background,
-    /// The zone that times and the dates of sessions are shown in; UTC unless it is known.
-    pub zone: Option<TimeZone>,
+    /// The zone that times and the dates of sessions are shown in; UTC by default.
+    pub zone: LazyZone,
     /// The CI service whose log it is.
     pub ci: Ci,
 }
@@ -266,7 +266,7 @@ impl Format<'_> {
             // Text is for files and pipes: Markdown stays what it is there.
             markdown: self.markdown && is_ansi,
             timestamps: self.timestamps.then(|| self.zone()),
-            dates: (!self.layout.bare).then(|| self.zone()),
+            dates: (!self.layout.bare).then(|| self.looks.zone.clone()),
             hang: 0,
             text_end: None,
         }
@@ -282,7 +282,7 @@ impl Format<'_> {
     }
 
     fn zone(&self) -> TimeZone {
-        self.looks.zone.clone().unwrap_or(TimeZone::UTC)
+        self.looks.zone.get().clone()
     }
 
     #[expect(clippy::unused_self, reason = "the rows of the table read alike")]

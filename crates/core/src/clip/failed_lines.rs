@@ -22,7 +22,7 @@ const EXPLANATION: usize = 6;
 static FAILURE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(concat!(
         r"(?-u:\b)not ok(?-u:\b)|(?-u:\b)FAIL(?:ED|URES?)?(?-u:\b)|(?-u:\b)(?:panicked|Traceback)(?-u:\b)|[✗✖✘] ",
-        r"|(?-u:\b)(?i:errors?)(?-u:\b)|(?:Error|Exception)(?-u:\b)|(?-u:\b)(?:assert|Assert|ASSERT)",
+        r"|(?-u:\b)(?:[Ee]rrors?|ERRORS?)(?-u:\b)|(?:Error|Exception)(?-u:\b)|(?-u:\b)(?:assert|Assert|ASSERT)",
     ))
     .ok()
 });

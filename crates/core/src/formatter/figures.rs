@@ -90,11 +90,13 @@ pub fn money(dollars: f64) -> Option<Text> {
     } else if dollars < 0.0001 {
         "<$0.0001".to_owned()
     } else if dollars < 0.0995 {
-        let amount = format!("${dollars:.4}");
+        let parts = (dollars * 10_000.0).round_ties_even() as u64;
         // `$0.01`, but `$0.0312`.
-        amount.strip_suffix("00").map(str::to_owned).unwrap_or(amount)
+        if parts % 100 == 0 { format!("$0.{:02}", parts / 100) } else { format!("$0.{parts:04}") }
     } else {
-        format!("${dollars:.2}")
+        // Whole numbers are written many times faster than fractions.
+        let cents = (dollars * 100.0).round_ties_even() as u64;
+        format!("${}.{:02}", cents / 100, cents % 100)
     }))
 }
 

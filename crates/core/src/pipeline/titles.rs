@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use crate::clip::floor;
 use crate::entry::{Block, Entry, Line, Role, Span};
+use crate::hash::hash;
 use crate::item::Id;
 use crate::text::Text;
 
@@ -26,6 +27,8 @@ pub(super) struct CallTitles {
 struct ShownTitle {
     call: Id,
     title: Line,
+    /// The hash of the title's text, by which most others are known to differ.
+    hash: u64,
     /// What tells it from another call of the same title.
     detail: Option<Span>,
 }
@@ -41,9 +44,10 @@ impl CallTitles {
         let oldest = if self.shown.len() == MOST_TITLES { self.shown.pop_front() } else { None };
         let mut title = oldest.map(|oldest| oldest.title).unwrap_or_default();
         title.clone_from(&entry.view.title);
-        let same = self.shown.iter().rev().find(|other| is_same(&other.title, &title));
+        let hash = hash_of(&title);
+        let same = self.shown.iter().rev().find(|other| other.hash == hash && is_same(&other.title, &title));
         let same = same.map(|other| other.call.clone()).filter(|other| *other != entry.id);
-        self.shown.push_back(ShownTitle { call: entry.id.clone(), title, detail: None });
+        self.shown.push_back(ShownTitle { call: entry.id.clone(), title, hash, detail: None });
         same
     }
 
@@ -92,7 +96,12 @@ fn add(title: &mut Line, detail: Span) {
     title.push_span(detail);
 }
 
-/// Whether two titles say the same.
+fn hash_of(title: &Line) -> u64 {
+    let texts = title.spans.iter().map(|span| &*span.text);
+    texts.fold(0, |before, text| hash(&(before, text)))
+}
+
+/// Whether two titles have the same text.
 fn is_same(one: &Line, other: &Line) -> bool {
     one.spans.len() == other.spans.len()
         && one.spans.iter().zip(&other.spans).all(|(one, other)| *one.text == *other.text)

@@ -26,7 +26,7 @@ mod table;
 mod wrap;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use jiff::tz::TimeZone;
 
@@ -85,6 +85,41 @@ pub enum Paint {
     },
 }
 
+/// A time zone that is looked up when it is first needed: finding the system's reads many files, and most output has no date.
+#[derive(Clone)]
+pub struct LazyZone(Arc<LazyLock<TimeZone, Box<dyn FnOnce() -> TimeZone + Send>>>);
+
+impl LazyZone {
+    /// The zone that `find` returns.
+    pub fn new(find: impl FnOnce() -> TimeZone + Send + 'static) -> Self {
+        Self(Arc::new(LazyLock::new(Box::new(find))))
+    }
+
+    /// The zone.
+    pub fn get(&self) -> &TimeZone {
+        &self.0
+    }
+}
+
+/// UTC.
+impl Default for LazyZone {
+    fn default() -> Self {
+        Self::from(TimeZone::UTC)
+    }
+}
+
+impl From<TimeZone> for LazyZone {
+    fn from(zone: TimeZone) -> Self {
+        Self::new(|| zone)
+    }
+}
+
+impl fmt::Debug for LazyZone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LazyZone")
+    }
+}
+
 /// How entries look.
 #[derive(Clone, Debug, Default)]
 pub struct Look {
@@ -99,7 +134,7 @@ pub struct Look {
     /// The zone in which the time of each entry is shown, if it is.
     pub timestamps: Option<TimeZone>,
     /// The zone in which the date of a session is shown, if it is.
-    pub dates: Option<TimeZone>,
+    pub dates: Option<LazyZone>,
     /// Columns that the further rows of a title without a mark are set in, where titles begin in column 0.
     pub hang: usize,
     /// Bytes at the end of a longer text that alone are laid out, if not all of it is.
@@ -249,7 +284,7 @@ impl Terminal {
         let timed = self.look.timestamps.as_ref().and_then(|_| page::timed(entry));
         let entry = timed.as_ref().unwrap_or(entry);
         let dated = self.look.dates.as_ref().filter(|_| entry.view.is_heading());
-        let dated = dated.and_then(|zone| dated_heading(entry, zone));
+        let dated = dated.and_then(|zone| dated_heading(entry, zone.get()));
         let entry = dated.as_ref().unwrap_or(entry);
         let now = LastTerminalEntry { group: entry.group(), depth: entry.depth, agent: agent.cloned() };
         let gap = self.before.as_ref().is_some_and(|before| {

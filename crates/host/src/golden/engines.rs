@@ -75,7 +75,7 @@ impl Engines {
         let looks = Looks {
             color: is_ansi.then_some(formatting.color),
             width: formatting.width.or(is_ansi.then_some(formatting.terminal_width)),
-            zone: Some(formatting.timezone.clone()),
+            zone: formatting.timezone.clone().into(),
             ..Looks::default()
         };
         let mut builder = Engine::builder()

@@ -63,17 +63,18 @@ pub(super) fn bar(writer: &mut RowWriter<'_>, number: Option<u32>) {
     let look = writer.look();
     let margin = look.layout.margin;
     let shape = glyph(look, "nest");
-    let (role, text) = match number.filter(|_| look.layout.glyphs != Glyphs::Words) {
-        Some(number) => (role(number), Cow::Owned(format!("{}{shape}", figure(look, number)))),
-        None => ("nest", Cow::Borrowed(shape)),
-    };
-    // Bars are in the same column with and without a number.
-    let taken = wrap::width(&text).saturating_sub(wrap::width(shape));
-    writer.indent_all(&[
-        StyledText::blank(margin.saturating_sub(taken)),
-        look.piece(role, &text),
-        StyledText::blank(usize::from(!text.is_empty())),
-    ]);
+    let number = number.filter(|_| look.layout.glyphs != Glyphs::Words);
+    let figure = number.map_or_else(String::new, |number| figure(look, number));
+    let text = format!("{figure}{shape}");
+    // Bars are in the same column with and without a number. The two are measured apart: that is quick for a single character.
+    let taken = wrap::width(&figure);
+    let (before, behind) = (margin.saturating_sub(taken), usize::from(!text.is_empty()));
+    let pieces = [
+        StyledText::blank(before),
+        look.piece(number.map_or("nest", role), &text),
+        StyledText::blank(behind),
+    ];
+    writer.indent_all(&pieces, before + taken + wrap::width(shape) + behind);
 }
 
 /// Says the number of an agent before the next row, in words.

@@ -162,11 +162,10 @@ impl<'p> RowWriter<'p> {
         self.buffers
     }
 
-    /// From here on, `pieces` stand before each row, if that leaves room enough for text.
-    pub(super) fn indent_all(&mut self, pieces: &[StyledText<'_>]) -> RowLevel {
+    /// Puts `pieces`, which take so many columns, before each row from here on, if that leaves room enough for text.
+    pub(super) fn indent_all(&mut self, pieces: &[StyledText<'_>], columns: usize) -> RowLevel {
         let level = self.level();
         let limit = self.indent_limit();
-        let columns = wrap::width_of(pieces);
         if self.has_once {
             self.buffers.once.extend(self.look, pieces, columns, limit);
         }
