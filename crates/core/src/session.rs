@@ -128,6 +128,11 @@ impl Session {
         self.calls.get(id)
     }
 
+    /// The calls without a result, oldest first once the input has ended. Of very many only the last are remembered.
+    pub(crate) fn unanswered_calls(&self) -> impl Iterator<Item = &Item> {
+        self.calls.unanswered()
+    }
+
     /// An item that may still grow.
     pub fn open_item(&self, id: &Id) -> Option<&Item> {
         self.open.get(id).map(|item| &**item)

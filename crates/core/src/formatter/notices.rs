@@ -4,7 +4,7 @@ use crate::entry::{Block, Line, View};
 use crate::find::find;
 use crate::formatter::standard::{ItemContext, home_of, images};
 use crate::formatter::{calls, figures, generic, outcome, sentence};
-use crate::item::FactRef;
+use crate::item::{Action, FactRef};
 use crate::text::Text;
 
 /// Says a notice; `None` hides it.
@@ -87,6 +87,9 @@ pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
                 view.body.push(Block::text("notice.text", output.trimmed_end()));
             }
         }
+    }
+    if context.whole && !context.full && &*event == "open-calls" {
+        view.body.extend(unanswered_changes(context));
     }
     images(context, &mut view.body);
     Some(view)
@@ -195,6 +198,18 @@ fn open_calls(context: ItemContext<'_>) -> Option<Text> {
     let rest = context.count("count")?.saturating_sub(ids.len() as u64);
     let more = if rest > 0 { format!("; and {} more", &*figures::count(rest)) } else { String::new() };
     Some(Text::clean_owned(titles?.join("; ") + &more))
+}
+
+/// What the calls without a result were to change. Where nothing is left out that is shown once elsewhere, a call leaves that to
+/// its result, which didn't come.
+fn unanswered_changes(context: ItemContext<'_>) -> impl Iterator<Item = Block> {
+    let calls = context.session.unanswered_calls();
+    let changes = calls.filter(|call| matches!(call.action, Some(Action::Write | Action::Edit)));
+    changes.filter_map(move |call| {
+        let summary = calls::view(ItemContext { item: call, ..context })?.title;
+        let body = calls::view(ItemContext { item: call, full: true, ..context })?.body;
+        (!body.is_empty()).then_some(Block::Details { summary, body })
+    })
 }
 
 /// The text with long runs of one control character counted: `␀ × 512`.

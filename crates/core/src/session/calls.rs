@@ -52,10 +52,14 @@ impl OpenCalls {
         self.calls.get(id).or_else(started).map(|call| &*call.item)
     }
 
+    /// Those whose result is awaited and that are still remembered, oldest first once the input has ended.
+    pub(super) fn unanswered(&self) -> impl Iterator<Item = &Item> {
+        self.calls.values().map(|call| &*call.item)
+    }
+
     /// Those that have started a sub-agent which is still at work.
     pub(super) fn running_agents(&self) -> impl Iterator<Item = &Item> {
-        let calls = self.calls.values().map(|call| &*call.item);
-        calls.filter(|call| call.action == Some(Action::Delegate))
+        self.unanswered().filter(|call| call.action == Some(Action::Delegate))
     }
 
     /// How many there are, forgotten ones included.
