@@ -90,14 +90,19 @@ pub fn money(dollars: f64) -> Option<Text> {
     } else if dollars < 0.0001 {
         "<$0.0001".to_owned()
     } else if dollars < 0.0995 {
-        let parts = (dollars * 10_000.0).round_ties_even() as u64;
+        let parts = rounded(dollars * 10_000.0);
         // `$0.01`, but `$0.0312`.
-        if parts % 100 == 0 { format!("$0.{:02}", parts / 100) } else { format!("$0.{parts:04}") }
+        if parts.is_multiple_of(100) { format!("$0.{:02}", parts / 100) } else { format!("$0.{parts:04}") }
     } else {
-        // Whole numbers are written many times faster than fractions.
-        let cents = (dollars * 100.0).round_ties_even() as u64;
+        let cents = rounded(dollars * 100.0);
         format!("${}.{:02}", cents / 100, cents % 100)
     }))
+}
+
+/// The nearest whole number, which is written many times faster than a fraction.
+#[expect(clippy::cast_sign_loss, reason = "amounts of money aren't negative")]
+fn rounded(amount: f64) -> u64 {
+    amount.round_ties_even() as u64
 }
 
 #[cfg(test)]

@@ -1,35 +1,34 @@
 //! From items to entries, for one output: the filter, the formatters, the masking of secrets, the limits, and the outline.
 
+mod entries;
+mod whole_records;
+
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::budget::Budget;
-use crate::clip::{clip, fold};
-use crate::dialect::tool_name;
-use crate::entry::{Block, Entry, Figures, Line, View};
+use crate::entry::{Block, Entry, View};
 use crate::formatter::standard::Standard;
-use crate::formatter::{Formatter, Observation, Verdict};
-use crate::item::{Action, Deed, Fact, FactRef, Id, Item, Kind};
-use crate::json::Record;
+use crate::formatter::{Formatter, Observation};
+use crate::item::{Fact, FactRef, Id, Item, Kind};
 use crate::outline::{DocumentPart, Node, Outline, OutlineOptions, TakePart, TitleOf};
 use crate::profile::{Pairs, Profile};
 use crate::redact::Redactor;
 use crate::report::{Report, count};
 use crate::session::{Session, SessionChange, SessionId};
-use crate::text::Text;
 use crate::writer::json::write_item;
 use crate::writer::{Order, Wants, Writer};
 
 use super::Output;
-use super::decode::DialectRecord;
 use super::growing::GrowingTexts;
 use super::head::HeadNotes;
 use super::heading::WaitingHeading;
 use super::result_of_call::self_contained;
-use super::titles::{self, CallTitles};
+use super::titles::CallTitles;
 use super::update::PendingUpdates;
 use super::write::{FormattedPart, FormattedPartKind};
+use whole_records::ReplacedRecord;
 
 /// Formatters, asked in this order before the standard one.
 type FormatterChain = Vec<Box<dyn Formatter>>;
@@ -56,18 +55,6 @@ impl OutputKind {
             Output::Items => (Self::Items, Vec::new(), None),
         }
     }
-}
-
-/// A record of which something is shown in place of its items.
-struct ReplacedRecord {
-    /// Stands for the record.
-    frame: Item,
-    /// What its items share with it.
-    record: Arc<Record>,
-    /// What is said, until it is: as the entry of the first item of the record that may be shown.
-    view: Option<View>,
-    /// Whether an item was made of the record.
-    has_items: bool,
 }
 
 /// From items to entries of one output: the formatter chain, the clip.
@@ -322,75 +309,6 @@ impl FormatStage {
         }
     }
 
-    /// A record begins: asks the formatters whether they say something of it in place of its items.
-    #[inline]
-    pub(super) fn begin_frame(
-        &mut self,
-        dialect_record: &DialectRecord,
-        session: &Session,
-        formatted: &mut Vec<FormattedPart>,
-    ) {
-        self.end_frame(session, formatted);
-        if self.formatters.iter().any(|formatter| formatter.reads_frames()) {
-            self.ask_of_frame(dialect_record, session, formatted);
-        }
-    }
-
-    fn ask_of_frame(
-        &mut self,
-        dialect_record: &DialectRecord,
-        session: &Session,
-        formatted: &mut Vec<FormattedPart>,
-    ) {
-        self.meet(session, formatted);
-        let Some(frame) = frame_of(dialect_record) else { return };
-        let answers = self.formatters.iter().find_map(|formatter| {
-            let verdict = formatter.frame(&frame, session);
-            note_failures(&mut self.failures, &**formatter);
-            match verdict {
-                Ok(Verdict::Show(view)) => Some(Some(view)),
-                Ok(Verdict::Hide) => Some(None),
-                Ok(Verdict::Pass) | Err(_) => None,
-            }
-        });
-        let record = Arc::clone(&dialect_record.record);
-        self.frame = answers.map(|view| Box::new(ReplacedRecord { frame, record, view, has_items: false }));
-    }
-
-    /// A record has ended: says of it what none of its items could stand for.
-    #[inline]
-    pub(super) fn end_frame(&mut self, session: &Session, formatted: &mut Vec<FormattedPart>) {
-        if self.frame.is_some() {
-            self.say_frame(session, formatted);
-        }
-    }
-
-    fn say_frame(&mut self, session: &Session, formatted: &mut Vec<FormattedPart>) {
-        let Some(replaced) = self.frame.take().filter(|replaced| !replaced.has_items) else { return };
-        let ReplacedRecord { mut frame, view, .. } = *replaced;
-        frame.kind = Kind::Notice;
-        if let Some(view) = view.filter(|_| self.admits(&frame).is_ok()) {
-            let entry = self.entry_of(&frame, view, session);
-            self.show(entry, session, formatted);
-            self.count_once();
-        }
-    }
-
-    /// What is said of a record, as the entry of its first item that may be shown. The error is the rule that hides the item.
-    fn replaced(
-        &mut self,
-        replaced: &mut ReplacedRecord,
-        item: &Item,
-        session: &Session,
-    ) -> Result<Box<Entry>, &'static str> {
-        let is_of = |record: &Arc<Record>| std::ptr::eq(record.original(), &raw const *replaced.record);
-        let is_of_record = item.record.as_ref().is_some_and(is_of);
-        replaced.has_items |= is_of_record;
-        self.admits(item)?;
-        let view = replaced.view.take_if(|_| is_of_record).ok_or(item.kind.name())?;
-        Ok(self.entry_of(item, view, session))
-    }
-
     /// An item came again: what is said of its record is said again, too, under the id of the record.
     fn item_again(&mut self, item: &Item, session: &Session, formatted: &mut Vec<FormattedPart>) {
         let Some(mut replaced) = self.frame.take() else { return };
@@ -544,28 +462,6 @@ impl FormatStage {
         *self.report.hidden.entry("filter".to_owned()).or_default() += replies;
     }
 
-    /// Remembers the title of a call.
-    fn remember(&mut self, entry: &Entry, session: &Session) {
-        if entry.kind != Kind::Call || entry.view.title.is_empty() {
-            return;
-        }
-        let same = self.titles.remember(entry);
-        let Some(same) = same.as_ref().and_then(|call| session.call(call)) else { return };
-        let other = self.uncounted(|stage| stage.masked(same, session));
-        if let Some(other) = other {
-            self.titles.tell_apart((&entry.id, &entry.view.body), (&same.id, &other.body));
-        }
-    }
-
-    /// What is said of a call, masked and uncut.
-    fn masked(&mut self, call: &Item, session: &Session) -> Option<View> {
-        let mut view = self.view(call, session)?;
-        if let Some(redactor) = &mut self.redactor {
-            mask_view(call, &mut view, &mut None, redactor);
-        }
-        Some(view)
-    }
-
     /// Hands an observation to the formatters; gives what is to be said there.
     fn observe(&mut self, observation: Observation<'_>, session: &Session) -> Vec<Block> {
         let mut blocks = Vec::new();
@@ -603,97 +499,6 @@ impl FormatStage {
             ..Entry::new(id, Kind::Notice, view)
         };
         self.say(Box::new(entry), true, session, formatted);
-    }
-
-    fn admits(&self, item: &Item) -> Result<(), &'static str> {
-        if self.profile.filter.admits(item) { Ok(()) } else { Err("filter") }
-    }
-
-    /// What is said of an item, cut to the limits. The error is the rule that hides it.
-    pub(super) fn entry(&mut self, item: &Item, session: &Session) -> Result<Box<Entry>, &'static str> {
-        self.admits(item)?;
-        let view = self.view(item, session).ok_or(item.kind.name())?;
-        if view.is_empty() {
-            return Err("empty");
-        }
-        Ok(self.entry_of(item, view, session))
-    }
-
-    /// The entry that says this of an item, cut to the limits.
-    fn entry_of(&mut self, item: &Item, mut view: View, session: &Session) -> Box<Entry> {
-        let mut tool = item.tool.as_deref().map(tool_name);
-        if let Some(redactor) = &mut self.redactor {
-            mask_view(item, &mut view, &mut tool, redactor);
-        }
-        if !view.body.is_empty() {
-            if self.profile.filter.collapses(item) {
-                fold(&mut view);
-            }
-            clip(&mut view, item.kind, item.error, &self.profile.limits_of(item));
-        }
-        let wants = match self.output_kind {
-            OutputKind::Writer(wants) => wants,
-            OutputKind::Updates | OutputKind::Items => Wants { time: true, ..Wants::default() },
-        };
-        let at = if wants.time || (wants.date && view.is_heading()) { item.at() } else { None };
-        Box::new(Entry {
-            id: item.id.clone(),
-            parent: item.parent.clone(),
-            in_agent: wants.agents
-                && item.parent.as_ref().is_some_and(|call| may_start_agent(session.call(call))),
-            place: item.place,
-            kind: item.kind,
-            tool,
-            action: item.action,
-            status: item.status,
-            at,
-            took: if wants.time && item.kind == Kind::Result { item.took_ms(at) } else { None },
-            depth: session.depth(item.parent.as_ref()),
-            call: if item.kind == Kind::Result { item.call.clone() } else { None },
-            figures: wants.figures.then(|| Figures {
-                usage: session.usage(),
-                cost: item.fact("cost_usd").filter(|_| item.kind == Kind::Outcome).and_then(FactRef::float),
-            }),
-            view,
-        })
-    }
-
-    /// What the chain says of an item; `None`: nothing.
-    fn view(&mut self, item: &Item, session: &Session) -> Option<View> {
-        for formatter in &self.formatters {
-            let verdict = formatter.format(item, session);
-            note_failures(&mut self.failures, &**formatter);
-            match verdict {
-                Ok(Verdict::Show(view)) => return Some(view),
-                Ok(Verdict::Hide) => return None,
-                Ok(Verdict::Pass) => {}
-                Err(error) => drop(self.failures.insert(format!("{}: {error}", formatter.name()))),
-            }
-        }
-        self.standard.view(item, session)
-    }
-
-    /// What names a call, masked, if the call is remembered. What it takes to make it anew is the call's.
-    pub(super) fn title_of(&mut self, call: &Id, session: &Session) -> Option<Line> {
-        let known = session.call(call)?;
-        if let Some(title) = self.titles.of(call) {
-            return Some(title);
-        }
-        Some(self.uncounted(|stage| match stage.masked(known, session) {
-            Some(view) if view.title.is_empty() => stage.name_of(known),
-            Some(view) if known.action == Some(Action::Delegate) => view.title,
-            Some(view) => titles::of_hidden(view.title, &view.body),
-            None => stage.name_of(known),
-        }))
-    }
-
-    /// The name of a call of which nothing is said, masked.
-    fn name_of(&mut self, call: &Item) -> Line {
-        let mut name = Line::of("tool.name", call.tool.as_deref().unwrap_or("call"));
-        if let Some(redactor) = &mut self.redactor {
-            redactor.line(&mut name);
-        }
-        name
     }
 
     /// Tells of which session an item is, if that isn't the session of those above. It stands beside the item, and is none.
@@ -790,11 +595,6 @@ fn shape(profile: &Profile, output_kind: OutputKind, is_whole: bool) -> OutlineO
     }
 }
 
-/// Whether what is inside of a call is what a sub-agent does: of one that isn't known it may be.
-fn may_start_agent(call: Option<&Item>) -> bool {
-    call.is_none_or(|call| matches!(call.deed(), Some(Deed::Delegate | Deed::Skill)))
-}
-
 /// Masks the ids in a part of the document. Titles and views were masked when they were made.
 fn mask(part: &mut DocumentPart, redactor: &mut Redactor) {
     let entry = |entry: &mut Entry, redactor: &mut Redactor| {
@@ -815,32 +615,6 @@ fn mask(part: &mut DocumentPart, redactor: &mut Redactor) {
         }
         DocumentPart::Leave => {}
     }
-}
-
-/// Masks what is said of an item, and the name of its tool. Apart from what is done for every item.
-#[inline(never)]
-fn mask_view(item: &Item, view: &mut View, tool: &mut Option<Text>, redactor: &mut Redactor) {
-    if item.fact("raw").is_some() {
-        redactor.raw_line(view);
-    } else {
-        redactor.view(view);
-    }
-    if let Some(tool) = tool {
-        *tool = Text::clean_owned(redactor.text(tool).into_owned());
-    }
-}
-
-/// An item that has nothing but a record. An element of a record is one of its own.
-fn frame_of(dialect_record: &DialectRecord) -> Option<Item> {
-    let DialectRecord { line, record, node } = dialect_record;
-    let is_whole = *node == record.root().node();
-    let mut frame = Item::new(format!("line-{line}/frame"), Kind::Unknown, *line);
-    frame.record = Some(if is_whole {
-        Arc::clone(record)
-    } else {
-        Arc::new(Record::from_line(record.value(*node).raw().to_owned()).ok()?)
-    });
-    Some(frame)
 }
 
 /// Notes what a formatter contained.

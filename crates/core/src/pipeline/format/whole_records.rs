@@ -1,0 +1,109 @@
+//! Records of which a formatter shows something in place of their items.
+
+use std::sync::Arc;
+
+use crate::entry::{Entry, View};
+use crate::formatter::Verdict;
+use crate::item::{Item, Kind};
+use crate::json::Record;
+use crate::pipeline::decode::DialectRecord;
+use crate::pipeline::write::FormattedPart;
+use crate::session::Session;
+
+use super::{FormatStage, note_failures};
+
+/// A record of which something is shown in place of its items.
+pub(super) struct ReplacedRecord {
+    /// Stands for the record.
+    pub(super) frame: Item,
+    /// What its items share with it.
+    record: Arc<Record>,
+    /// What is said, until it is: as the entry of the first item of the record that may be shown.
+    view: Option<View>,
+    /// Whether an item was made of the record.
+    has_items: bool,
+}
+
+impl FormatStage {
+    /// A record begins: asks the formatters whether they say something of it in place of its items.
+    #[inline]
+    pub(in super::super) fn begin_frame(
+        &mut self,
+        dialect_record: &DialectRecord,
+        session: &Session,
+        formatted: &mut Vec<FormattedPart>,
+    ) {
+        self.end_frame(session, formatted);
+        if self.formatters.iter().any(|formatter| formatter.reads_frames()) {
+            self.ask_of_frame(dialect_record, session, formatted);
+        }
+    }
+
+    pub(super) fn ask_of_frame(
+        &mut self,
+        dialect_record: &DialectRecord,
+        session: &Session,
+        formatted: &mut Vec<FormattedPart>,
+    ) {
+        self.meet(session, formatted);
+        let Some(frame) = frame_of(dialect_record) else { return };
+        let answers = self.formatters.iter().find_map(|formatter| {
+            let verdict = formatter.frame(&frame, session);
+            note_failures(&mut self.failures, &**formatter);
+            match verdict {
+                Ok(Verdict::Show(view)) => Some(Some(view)),
+                Ok(Verdict::Hide) => Some(None),
+                Ok(Verdict::Pass) | Err(_) => None,
+            }
+        });
+        let record = Arc::clone(&dialect_record.record);
+        self.frame = answers.map(|view| Box::new(ReplacedRecord { frame, record, view, has_items: false }));
+    }
+
+    /// A record has ended: says of it what none of its items could stand for.
+    #[inline]
+    pub(in super::super) fn end_frame(&mut self, session: &Session, formatted: &mut Vec<FormattedPart>) {
+        if self.frame.is_some() {
+            self.say_frame(session, formatted);
+        }
+    }
+
+    pub(super) fn say_frame(&mut self, session: &Session, formatted: &mut Vec<FormattedPart>) {
+        let Some(replaced) = self.frame.take().filter(|replaced| !replaced.has_items) else { return };
+        let ReplacedRecord { mut frame, view, .. } = *replaced;
+        frame.kind = Kind::Notice;
+        if let Some(view) = view.filter(|_| self.admits(&frame).is_ok()) {
+            let entry = self.entry_of(&frame, view, session);
+            self.show(entry, session, formatted);
+            self.count_once();
+        }
+    }
+
+    /// What is said of a record, as the entry of its first item that may be shown. The error is the rule that hides the item.
+    pub(super) fn replaced(
+        &mut self,
+        replaced: &mut ReplacedRecord,
+        item: &Item,
+        session: &Session,
+    ) -> Result<Box<Entry>, &'static str> {
+        let is_of = |record: &Arc<Record>| std::ptr::eq(record.original(), &raw const *replaced.record);
+        let is_of_record = item.record.as_ref().is_some_and(is_of);
+        replaced.has_items |= is_of_record;
+        self.admits(item)?;
+        let view = replaced.view.take_if(|_| is_of_record).ok_or(item.kind.name())?;
+        Ok(self.entry_of(item, view, session))
+    }
+}
+
+/// An item that has nothing but a record. An element of a record is one of its own.
+fn frame_of(dialect_record: &DialectRecord) -> Option<Item> {
+    let DialectRecord { line, record, node } = dialect_record;
+    let is_whole = *node == record.root().node();
+    let mut frame = Item::new(format!("line-{line}/frame"), Kind::Unknown, *line);
+    frame.record = Some(if is_whole {
+        Arc::clone(record)
+    } else {
+        Arc::new(Record::from_line(record.value(*node).raw().to_owned()).ok()?)
+    });
+    Some(frame)
+}
