@@ -231,7 +231,7 @@ impl Installed {
                 locked.source
             )),
             None => Err(format!(
-                "nothing is known of where it came from: `streamfmt plugin add` installs it, \
+                "its source is unknown: `streamfmt plugin add` installs it, \
                  `streamfmt plugin fork {name}` makes it yours"
             )),
         }

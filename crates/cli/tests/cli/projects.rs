@@ -123,7 +123,7 @@ fn a_trusted_theme_and_all_that_it_builds_on_is_what_was_trusted() {
 fn what_a_trusted_project_changes_is_told_to_people_alone() {
     let folder = project(&[("streamfmt.toml", "hide = ['outcome']\n")]);
     run(&folder, "trust --yes");
-    let told = "streamfmt.toml changes what is said: hide";
+    let told = "streamfmt.toml changes the output: hide";
     for (format, is_told) in [
         ("text", true),
         ("ansi", true),

@@ -153,7 +153,7 @@ fn its_own_script_does_not_run_unasked() {
     assert_eq!(told.stdout, usual);
     run(&folder, "trust --yes").expect(0, "");
     let text = run(&folder, "../s.jsonl --to text").expect(0, "").stdout;
-    let said = "  streamfmt.toml changes what is said: a plugin of its own (--no-project leaves it out)\n";
+    let said = "  streamfmt.toml changes the output: a plugin of its own (--no-project leaves it out)\n";
     assert!(text.starts_with(said) && text.contains("Read README.md"), "{text}");
 }
 
@@ -242,8 +242,7 @@ fn a_project_is_trusted_as_it_is_and_no_longer_when_it_changes() {
     assert_eq!(run(&folder, "trust --yes").expect(0, "").code, Some(0));
     let text = run(&folder, "../s.jsonl --to text").stdout;
     assert!(text.contains("shell README.md"), "{text}");
-    let said =
-        "  streamfmt.toml changes what is said: plugins, tool.Bash.label (--no-project leaves it out)\n";
+    let said = "  streamfmt.toml changes the output: plugins, tool.Bash.label (--no-project leaves it out)\n";
     assert!(text.starts_with(said), "{text}");
     assert!(run(&folder, "trust").expect(0, "").stdout.ends_with("trusted in its current state\n"));
 

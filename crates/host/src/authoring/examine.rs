@@ -99,8 +99,7 @@ impl Examined {
             PluginMessage::Printed(..) => None,
         }));
         if self.hooks.is_empty() && pack.profiles().next().is_none() && pack.themes().next().is_none() {
-            let message =
-                "it registers nothing: sf.tool, sf.view, sf.on and the like are to be called while it loads";
+            let message = "it registers nothing: call sf.tool, sf.view, sf.on or the like while it loads";
             self.flaws.push(Problem::of(&pack.name, message));
         }
     }
@@ -111,7 +110,7 @@ impl Examined {
         let names: BTreeSet<&str> = suite.cells.iter().map(|cell| cell.case.name.as_str()).collect();
         self.cases = names.len();
         if self.cases == 0 && suite.problems.0.is_empty() {
-            let message = "there is no golden case: tests/<case>/input.ndjson with what is expected of it \
+            let message = "there is no golden case: tests/<case>/input.ndjson with the expected output \
                            (streamfmt golden add makes one)";
             self.flaws.push(Problem::of("tests", message));
         }

@@ -25,7 +25,7 @@ impl Banner {
         let more = changes.len() - shown.len();
         let and_more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let list = shown.join(", ");
-        Self(format!("{file} changes what is said: {list}{and_more} (--no-project leaves it out)"))
+        Self(format!("{file} changes the output: {list}{and_more} (--no-project leaves it out)"))
     }
 }
 

@@ -434,8 +434,7 @@ impl Builder {
         });
         let (writer, plugin_writer) = match (settings.is_log, writer.name, &plugin_writer) {
             (true, "text" | "ansi", None) => {
-                let message =
-                    "\"lines\" is the output format log now: write writer = \"log\", or use --to log";
+                let message = "\"lines\" is now the output format log: set writer = \"log\", or use --to log";
                 told.warnings.0.push(Problem::of("detail", message.to_owned()));
                 (WRITERS.iter().find(|row| row.name == "log").unwrap_or(writer), None)
             }
@@ -522,7 +521,7 @@ impl Builder {
             let base = &other.base;
             let row = row(base).ok_or_else(|| {
                 let message =
-                    format!("the writer {name} stands on \"{base}\", which this program doesn't have");
+                    format!("the writer {name} is based on \"{base}\", which this program doesn't have");
                 Problem::of(format!("--to {name}"), message)
             })?;
             return Ok((row, Some(other.clone())));

@@ -162,7 +162,7 @@ fn what_was_installed_is_read_only_and_edits_of_it_are_found() {
     assert!(find().is_ok());
 
     fs::remove_file(disk.0.join("data/plugins.lock")).unwrap();
-    assert!(find().unwrap_err().contains("nothing is known"));
+    assert!(find().unwrap_err().contains("its source is unknown"));
 }
 
 #[test]

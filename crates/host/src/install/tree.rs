@@ -276,7 +276,7 @@ fn checked(name: &str) -> Result<String, String> {
     if plain.split('/').all(is_part) && plain.split('/').count() <= DEEPEST {
         Ok(plain.to_owned())
     } else {
-        Err(format!("{}: such a path is not taken from an archive", shown(name)))
+        Err(format!("{}: this path is not allowed in an archive", shown(name)))
     }
 }
 
@@ -303,7 +303,7 @@ fn untar(bytes: &[u8]) -> Result<Unpacked, String> {
             EntryType::Regular => {}
             EntryType::Directory | EntryType::XGlobalHeader => continue,
             EntryType::Link | EntryType::Symlink => return Err(format!("{}: it is a link", shown(&name))),
-            _ => return Err(format!("{}: it is no plain file", shown(&name))),
+            _ => return Err(format!("{}: not a regular file", shown(&name))),
         }
         let size = entry.size();
         let content = take(entry, unpacked.room()).map_err(damaged)?;

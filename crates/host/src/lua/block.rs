@@ -154,7 +154,7 @@ impl BlockFields {
         let mut left = MOST_FIELDS;
         let walked = table.for_each(|key: Either<String, Value>, value: Value| {
             left = left.checked_sub(1).ok_or_else(|| {
-                mlua::Error::runtime(format!("a table with more than {MOST_FIELDS} fields is no block"))
+                mlua::Error::runtime(format!("a table with more than {MOST_FIELDS} fields is not a block"))
             })?;
             fields.extend(key.left().map(|name| (name, value)));
             Ok(())

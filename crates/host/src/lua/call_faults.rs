@@ -48,7 +48,7 @@ impl Meter {
         }
         let lone = self.lone.borrow().clone().filter(|_| !is_hook);
         self.met.replace(Some(Met { is_hook, lone }));
-        let error = || mlua::Error::runtime("made to fail, to see what is told then");
+        let error = || mlua::Error::runtime("failed on purpose, to test the fallback");
         Some(if fails { Err(Stop::of(error())) } else { Ok(mlua::Value::Nil) })
     }
 

@@ -91,7 +91,9 @@ impl Reach {
 
 /// What the machine has at hand.
 pub(super) fn reach(lua: &Lua) -> mlua::Result<Rc<Reach>> {
-    lua.app_data_ref::<Rc<Reach>>().map(|reach| Rc::clone(&reach)).ok_or_else(|| error("no item is at hand"))
+    lua.app_data_ref::<Rc<Reach>>()
+        .map(|reach| Rc::clone(&reach))
+        .ok_or_else(|| error("no item is available here"))
 }
 
 fn error(message: &str) -> mlua::Error {
@@ -231,7 +233,9 @@ impl Handle {
 
     fn look<R>(self, look: impl FnOnce(&Item) -> mlua::Result<R>) -> mlua::Result<R> {
         self.0.look(look).unwrap_or_else(|| {
-            Err(error("this item is of an earlier call: keep the texts and numbers that are needed later"))
+            Err(error(
+                "this item belongs to an earlier call: keep the texts and numbers that are needed later",
+            ))
         })
     }
 
@@ -441,7 +445,9 @@ pub(super) fn type_name(value: &Value) -> &'static str {
 /// What a value of the host's is, in words; `None` if it is one of a script's own.
 pub(super) fn describe(value: &Value) -> Option<String> {
     if let Some(handle) = Handle::of(value) {
-        return Some(handle.look(|item| Ok(named(item))).unwrap_or_else(|_| "an item of before".to_owned()));
+        return Some(
+            handle.look(|item| Ok(named(item))).unwrap_or_else(|_| "an item of an earlier call".to_owned()),
+        );
     }
     let value = value.as_userdata()?;
     Some(if let Ok(input) = value.borrow::<JsonHandle>() {
@@ -450,7 +456,7 @@ pub(super) fn describe(value: &Value) -> Option<String> {
         let names = data.0.look(|item| Ok(item.data.iter().map(|(name, _)| *name).collect::<Vec<_>>()));
         format!("data: {}", names.unwrap_or_default().join(", "))
     } else {
-        "a value of the program's".to_owned()
+        "a streamfmt value".to_owned()
     })
 }
 

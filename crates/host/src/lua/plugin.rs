@@ -117,7 +117,7 @@ impl Running {
             tables = Some(context(lua, options, shown)?);
             Ok(())
         })?;
-        let (context, state) = tables.ok_or_else(|| mlua::Error::runtime("the machine was not furnished"))?;
+        let (context, state) = tables.ok_or_else(|| mlua::Error::runtime("the Lua VM was not set up"))?;
         Ok((vm, context, state))
     }
 
@@ -458,7 +458,7 @@ fn placed(pack: &Pack, warning: Warning) -> Warning {
 const ABSENT: [(&str, &str); 8] = [
     (
         "os",
-        ": there is no `os`: a plugin has neither a clock nor the environment; item.time and result.took are the times that the stream tells, and plugin.toml declares options",
+        ": there is no `os`: a plugin has neither a clock nor the environment; item.time and result.took are the times recorded in the stream, and plugin.toml declares options",
     ),
     (
         "io",

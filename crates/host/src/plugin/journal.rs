@@ -283,7 +283,7 @@ impl Journal {
             more if more == MOST_PRINTED + 1 => {
                 inner.fresh.push_back(PluginMessage::Printed(
                     short(plugin),
-                    "(further lines are not told)".to_owned(),
+                    "(further lines are omitted)".to_owned(),
                 ));
             }
             _ => {}

@@ -286,7 +286,7 @@ impl ManifestReader<'_> {
                 if !TYPES.contains(&name) {
                     self.complain(told.span(), "a type is string, number, boolean or list");
                 } else if choice.type_name() != name {
-                    self.complain(default.span(), format!("the default is no {name}"));
+                    self.complain(default.span(), format!("the default is not a {name}"));
                 }
             }
             options.insert(name.get_ref().to_string(), choice);
@@ -342,7 +342,7 @@ mod tests {
             ("3:11", "version must be a text"),
             ("4:17", "\"teleport\", which this version doesn't have"),
             ("5:9", "tools must be a list"),
-            ("9:11", "the default is no number"),
+            ("9:11", "the default is not a number"),
             ("10:10", "the option b has no default"),
             ("12:11", "a default is a text"),
             ("14:8", "a type is string"),

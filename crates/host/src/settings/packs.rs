@@ -265,7 +265,7 @@ pub(super) fn choose(pack: &mut Pack, option: &str, value: &SettingValue) -> Res
     let value = value.like(&like).or_else(|| (!pack.options.contains_key(option)).then_some(like));
     match value {
         Some(value) => pack.choose(option, value),
-        None => Err(format!("the option {option} of {} is no table or date", pack.name)),
+        None => Err(format!("the option {option} of {} can't be a table or date", pack.name)),
     }
 }
 

@@ -72,7 +72,7 @@ fn what_is_wrong_with_a_folder_is_told() {
         ("name = \"a\"\napi = 1\n[options]\nx = {}", "no default"),
         (
             "name = \"a\"\napi = 1\n[options]\nx = { type = \"number\", default = \"y\" }",
-            "the default is no number",
+            "the default is not a number",
         ),
     ] {
         let folder = Folder::new("wrong", &[("plugin.toml", about)]);

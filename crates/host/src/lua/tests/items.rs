@@ -122,7 +122,7 @@ fn an_item_that_was_kept_is_no_longer_good() {
         sf.view("reply", function() return kept.command end)"#;
     let ran = run(plugin, &strs(&bash()));
     assert!(ran.text.contains("<<reply::Bye.>>"));
-    assert!(ran.warnings[0].message.contains("of an earlier call"), "{}", ran.warnings[0]);
+    assert!(ran.warnings[0].message.contains("belongs to an earlier call"), "{}", ran.warnings[0]);
 }
 
 #[test]
