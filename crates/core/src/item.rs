@@ -513,6 +513,11 @@ impl Item {
         FactRef::new(self, fact)
     }
 
+    /// Whether its fact `event` has this name.
+    pub(crate) fn is_event(&self, name: &str) -> bool {
+        self.fact("event").and_then(FactRef::str).as_deref() == Some(name)
+    }
+
     /// When it happened, if the stream says so in a form that can be read.
     pub fn at(&self) -> Option<Timestamp> {
         time_of(self.value(self.at?)?)

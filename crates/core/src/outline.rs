@@ -37,8 +37,6 @@ use self::answer::HeldReplies;
 use self::notices::HeldNotices;
 use self::pairs::Pairing;
 
-/// The mark of a notice of what the whole run came to.
-const TOTALS: &str = "totals";
 /// Calls that started sub-agents and are remembered.
 const MAX_STARTS: usize = 256;
 /// Deeper sub-agents are nested no further.
@@ -126,7 +124,7 @@ impl Node {
 
     /// Whether it is what a run answered or came to, rather than something beside that.
     pub fn is_of_answer(&self) -> bool {
-        matches!(self.entry.kind, Kind::Reply | Kind::Outcome) || self.entry.view.mark == Some(TOTALS)
+        matches!(self.entry.kind, Kind::Reply | Kind::Outcome) || self.entry.view.is_totals()
     }
 }
 

@@ -253,6 +253,10 @@ impl Selector {
     /// Whether `item` is one of the group.
     pub fn matches(&self, item: &Item) -> bool {
         match self {
+            // The totals are the outcome of a run of several turns.
+            Self::Kind(Kind::Outcome) => {
+                item.kind == Kind::Outcome || item.kind == Kind::Notice && item.is_event("totals")
+            }
             Self::Kind(kind) => item.kind == *kind,
             Self::Action(name) => item.action.is_some_and(|action| action.name() == name),
             Self::Tool(pattern) => item.tool.as_deref().is_some_and(|tool| glob(pattern, tool)),

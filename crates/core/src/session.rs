@@ -460,7 +460,7 @@ impl Session {
                 let is_repeated = call.is_some_and(|call| self.was_last_reply(Some(&call), said));
                 mark_repeated(&mut item, is_repeated);
             }
-            Kind::Notice if is_event(&item, "interrupt") => self.was_interrupted = true,
+            Kind::Notice if item.is_event("interrupt") => self.was_interrupted = true,
             Kind::Outcome => {
                 let is_interrupted = std::mem::take(&mut self.was_interrupted) && item.error;
                 if is_interrupted {
@@ -478,7 +478,7 @@ impl Session {
                 let is_repeated = self.was_last_reply(item.call.as_ref(), said);
                 mark_repeated(&mut item, is_repeated);
             }
-            Kind::Notice if is_event(&item, "session") => {
+            Kind::Notice if item.is_event("session") => {
                 let now = [&self.facts.session, &self.facts.model, &self.facts.cwd, &self.facts.mode]
                     .map(Clone::clone);
                 if self.announced.as_ref() == Some(&now) {
@@ -488,7 +488,7 @@ impl Session {
                 }
                 self.announced = Some(now);
             }
-            Kind::Notice if is_event(&item, "totals") => self.counts.complete(&mut item),
+            Kind::Notice if item.is_event("totals") => self.counts.complete(&mut item),
             _ => {}
         }
         each(self, SessionChange::Complete(&item));
@@ -590,14 +590,10 @@ impl Session {
     }
 }
 
-fn is_event(item: &Item, name: &str) -> bool {
-    item.fact("event").and_then(FactRef::str).as_deref() == Some(name)
-}
-
 /// Whether it shows what a command of the agent's program printed, which an outcome may repeat.
 fn is_shown_output(notice: &Item) -> bool {
     let is_hidden = |name: &str| notice.fact(name).and_then(FactRef::bool) == Some(true);
-    is_event(notice, "command-output") && !is_hidden("echo") && !is_hidden("minor")
+    notice.is_event("command-output") && !is_hidden("echo") && !is_hidden("minor")
 }
 
 fn mark_repeated(item: &mut Item, is_repeated: bool) {

@@ -185,3 +185,20 @@ fn a_summary_is_appended_beside_the_output() {
         .run("s.jsonl --summary no/such.md")
         .expect(74, "streamfmt: can't write no/such.md: no such file or directory\n");
 }
+
+#[test]
+fn a_summary_of_several_turns_ends_with_what_all_of_them_came_to() {
+    let turn = |number: u32, so_far: f64| {
+        format!(
+            "{{\"type\":\"user\",\"message\":{{\"role\":\"user\",\"content\":\"{number}?\"}},\"session_id\":\"s-1\",\"uuid\":\"p{number}\"}}\n\
+             {{\"type\":\"assistant\",\"message\":{{\"id\":\"m{number}\",\"content\":[{{\"type\":\"text\",\"text\":\"Reply {number}.\"}}]}},\"session_id\":\"s-1\",\"uuid\":\"a{number}\"}}\n\
+             {{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"num_turns\":1,\"duration_ms\":1000,\"total_cost_usd\":{so_far},\"result\":\"Reply {number}.\",\"session_id\":\"s-1\",\"uuid\":\"r{number}\"}}\n"
+        )
+    };
+    let folder = Folder::with(&[("s.jsonl", (turn(1, 0.25) + &turn(2, 0.75)).as_str())]);
+    let log = folder.run("s.jsonl --profile ci --summary sum.md").expect(0, "").stdout;
+    assert!(log.ends_with("[cost] $0.75 · 2 prompts · 2 turns · 2.0s\n"), "{log}");
+    let summary = folder.read("sum.md");
+    assert!(summary.trim_end().ends_with("Σ 2 prompts · 2 turns · 2.0s · $0.75"), "{summary}");
+    assert_eq!(summary.matches('$').count(), 1, "the cost is there once: {summary}");
+}

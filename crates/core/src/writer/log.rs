@@ -149,6 +149,7 @@ fn tag(entry: &Entry) -> &'static str {
         Kind::Call => "tool",
         Kind::Outcome if entry.status == Status::Failed || entry.view.is_failure() => "failed",
         Kind::Outcome => "cost",
+        Kind::Notice if entry.view.is_totals() => "cost",
         Kind::Notice if entry.view.is_heading() => "session",
         kind => kind.name(),
     }
@@ -191,7 +192,7 @@ fn fold(entry: &Entry, mut line: Line, call: Option<&Line>, keeps: Keeps) -> Vie
         }
         line.spans.push(Span::new("result.note", Text::own(":")));
     }
-    if entry.kind == Kind::Outcome {
+    if entry.kind == Kind::Outcome || view.is_totals() {
         cost_first(&view.title, &mut line);
     } else {
         for span in view.title.spans.iter().filter(|span| &*span.text != " ") {
@@ -246,14 +247,15 @@ fn first_line(mut line: Line, view: &View) -> View {
 
 /// Adds the title of an outcome, its cost first: `$0.31 · 12 turns · 1m 42s`.
 fn cost_first(title: &Line, line: &mut Line) {
-    let is_good = title.spans.first().is_some_and(|span| span.role.name() == "outcome.ok");
+    let first = title.spans.first().map_or("", |span| span.role.name());
+    let (is_good, is_figure) = (first == "outcome.ok", first == "outcome.figure");
     let mut spans: Vec<_> = title.spans.iter().filter(|span| !matches!(&*span.text, " " | "·")).collect();
     if is_good && spans.len() > 1 {
         spans.remove(0);
     }
     if let Some(at) = spans.iter().position(|span| span.text.starts_with(['$', '<'])) {
         let cost = spans.remove(at);
-        spans.insert(usize::from(!is_good), cost);
+        spans.insert(usize::from(!is_good && !is_figure), cost);
     }
     for (index, span) in spans.into_iter().enumerate() {
         if index > 0 {

@@ -1,7 +1,7 @@
 //! A run on half a page of Markdown: what it is, the answer, what failed, and what it came to.
 //!
-//! A run of several turns is one: the last answer is the answer, and the last outcome tells what all came to. So all of it
-//! is written at the end.
+//! A run of several turns is one: the last answer is the answer, and its totals are what it came to. So all of it is written
+//! at the end.
 
 use std::fmt::{self, Write};
 
@@ -29,6 +29,8 @@ pub struct Summary {
     answer: Vec<Node>,
     /// How the last turn ended.
     outcome: Option<Node>,
+    /// What the turns came to, if there were several.
+    totals: Option<Node>,
     /// Calls that failed with their results, and turns that failed before the last one.
     failures: Vec<Node>,
     /// How many more there were.
@@ -47,6 +49,7 @@ impl Default for Summary {
             header: None,
             answer: Vec::new(),
             outcome: None,
+            totals: None,
             failures: Vec::new(),
             more_failures: 0,
             is_begun: false,
@@ -97,6 +100,7 @@ impl Writer for Summary {
             Kind::Notice if node.entry.view.is_heading() && self.header.is_none() => {
                 self.header = Some(node.clone());
             }
+            Kind::Notice if node.entry.view.is_totals() => self.totals = Some(node.clone()),
             Kind::Call if node.result.as_deref().is_some_and(is_failed) => {
                 self.failure(None, &Node { relation: Relation::Own, ..node.clone() });
             }
@@ -113,6 +117,10 @@ impl Writer for Summary {
 
     fn answer(&mut self, answer: &Answer, _: &mut dyn Write) -> fmt::Result {
         self.call = None;
+        let totals = answer.nodes.iter().rfind(|node| node.entry.view.is_totals());
+        if let Some(totals) = totals {
+            self.totals = Some(totals.clone());
+        }
         let of = |kind| answer.nodes.iter().filter(move |node| node.entry.kind == kind).cloned();
         let mut replies: Vec<Node> = of(Kind::Reply).collect();
         let size = |nodes: &[Node]| nodes.iter().map(|node| text_size(&node.entry.view.body)).sum::<usize>();
@@ -151,8 +159,15 @@ impl Writer for Summary {
             let more = figures::count_of(self.more_failures, "more failure", "more failures");
             writeln!(out, "\n{} left out here", &*more)?;
         }
-        if let Some(outcome) = &self.outcome {
+        // Of a last turn that went well the totals say all.
+        let says_more = |node: &&Node| {
+            self.totals.is_none() || node.entry.is_failed() || !node.entry.view.body.is_empty()
+        };
+        if let Some(outcome) = self.outcome.as_ref().filter(says_more) {
             self.page.node(outcome, out)?;
+        }
+        if let Some(totals) = &self.totals {
+            self.page.node(totals, out)?;
         }
         self.page.end(out)
     }
