@@ -152,7 +152,7 @@ fn tell_people(
             let file = first.file.strip_prefix(&folder).unwrap_or(&first.file);
             write!(page, "  {:>6} × {}", first.count, one_line(&name))?;
             if let Some(sample) = &first.sample {
-                let own = match first.name.strip_prefix(name.trim_end_matches('*')) {
+                let own = match field_of(&first.name, &name) {
                     Some(own) if found.len() > 1 => format!("  {} fields, {own}", found.len()),
                     _ => String::new(),
                 };
@@ -165,6 +165,12 @@ fn tell_people(
     let s = if finder.lines == 1 { "" } else { "s" };
     write!(page, "{} line{s} read, {} {what}", finder.lines, news.len())?;
     if has_baseline { writeln!(page, ", {known} known") } else { writeln!(page) }
+}
+
+/// The name of a field within its group.
+fn field_of<'a>(field: &'a str, group: &str) -> Option<&'a str> {
+    let root = group.split_once('{').map_or(group.trim_end_matches('*'), |(parent, _)| parent);
+    field.strip_prefix(root)
 }
 
 /// The folder that all of these were found in, with the separator at its end; empty if they are all in one file.

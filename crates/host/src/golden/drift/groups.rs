@@ -9,10 +9,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::parts::is_inside;
 use super::{Drift, DriftFound, What};
 
+/// So many single fields of one parent are a group.
+const SIBLINGS: usize = 3;
+/// So many of them are named.
+const NAMES: usize = 4;
+
 /// Findings that are reported in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DriftGroup<'a> {
-    /// The name of the only one, or of the subtree: `result/success.stats.*`.
+    /// The name of the only one, of the subtree, `result/success.stats.*`, or of the first of several in one parent,
+    /// `result/success.{mood, tone, …}`.
     pub name: String,
     /// What is in it, the most frequent first.
     pub found: Vec<&'a DriftFound>,
@@ -46,7 +52,42 @@ impl Drift {
         for group in groups.iter_mut().filter(|group| group.found.len() == 1) {
             group.name.clone_from(&group.found[0].name);
         }
-        groups
+        with_siblings(groups)
+    }
+}
+
+/// Puts single fields of one parent into a group, at the place of the first, if they are at least [`SIBLINGS`].
+fn with_siblings(groups: Vec<DriftGroup<'_>>) -> Vec<DriftGroup<'_>> {
+    let mut siblings: BTreeMap<String, Vec<&DriftFound>> = BTreeMap::new();
+    for group in &groups {
+        if let (Some(parent), [one]) = (parent(group), &*group.found) {
+            siblings.entry(parent.to_owned()).or_default().push(one);
+        }
+    }
+    siblings.retain(|_, found| found.len() >= SIBLINGS);
+    let mut all = Vec::new();
+    for group in groups {
+        let parent = parent(&group).map(str::to_owned);
+        match parent.as_ref().map(|parent| (parent, siblings.get_mut(parent))) {
+            Some((parent, Some(found))) if !found.is_empty() => {
+                let found = std::mem::take(found);
+                let names: Vec<&str> =
+                    found.iter().take(NAMES).map(|one| &one.name[parent.len() + 1..]).collect();
+                let more = if found.len() > NAMES { ", …" } else { "" };
+                all.push(DriftGroup { name: format!("{parent}.{{{}{more}}}", names.join(", ")), found });
+            }
+            Some((_, Some(_))) => {}
+            _ => all.push(group),
+        }
+    }
+    all
+}
+
+/// What the only field of a group is in.
+fn parent<'a>(group: &'a DriftGroup<'_>) -> Option<&'a str> {
+    match &*group.found {
+        [one] if one.what == What::Field => Some(group.name.rsplit_once('.')?.0),
+        _ => None,
     }
 }
 
