@@ -29,6 +29,7 @@ pub(crate) fn add(total: &mut Report, report: &Report) {
         failures,
         open_calls,
         failed,
+        ended,
         // Of one input alone.
         dialect: _,
         foreign: _,
@@ -44,6 +45,7 @@ pub(crate) fn add(total: &mut Report, report: &Report) {
     total.dropped += dropped;
     total.open_calls += open_calls;
     total.failed |= failed;
+    total.ended = *ended;
     add_names(&mut total.shown, shown);
     add_names(&mut total.hidden, hidden);
     add_names(&mut total.elided, elided);

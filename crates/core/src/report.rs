@@ -52,6 +52,8 @@ pub struct Report {
     pub open_calls: u64,
     /// Whether the last run ended in an error.
     pub failed: bool,
+    /// Whether the last run has ended: its outcome came, and nothing that the agent did since.
+    pub ended: bool,
     /// The dialect that was read, if any line was an event.
     pub dialect: Option<Arc<str>>,
     /// Without a dialect: the program whose stream it seems to be.

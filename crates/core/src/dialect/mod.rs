@@ -9,6 +9,7 @@ mod codex;
 mod facts;
 mod foreign;
 mod item_builder;
+pub mod launch;
 mod patch;
 mod tool;
 
@@ -18,6 +19,8 @@ use crate::budget::Budget;
 use crate::event::Event;
 use crate::item::{Id, Item};
 use crate::json::{Record, Value};
+
+use launch::Launch;
 
 #[cfg(test)]
 pub(crate) use claude::wrapped::add_facts as add_wrapped_facts;
@@ -45,6 +48,8 @@ pub struct Dialect {
     pub side_files: Option<SideFiles>,
     /// Where its program keeps the histories of its sessions, if that is known.
     pub histories: Option<Histories>,
+    /// How its program is started so that it writes a stream, if that is known.
+    pub launch: Option<Launch>,
 }
 
 /// Where a product keeps the histories of its sessions: files whose names end in `.jsonl`.
@@ -99,6 +104,7 @@ pub const DIALECTS: &[Dialect] = &[
         sentences: claude::wrapped::sentences,
         side_files: Some(claude::SIDE_FILES),
         histories: Some(claude::HISTORIES),
+        launch: Some(claude::LAUNCH),
     },
     Dialect {
         name: "codex",
@@ -110,6 +116,7 @@ pub const DIALECTS: &[Dialect] = &[
         sentences: codex::wrapped::sentences,
         side_files: Some(codex::SIDE_FILES),
         histories: Some(codex::HISTORIES),
+        launch: Some(codex::LAUNCH),
     },
 ];
 

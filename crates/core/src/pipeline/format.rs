@@ -194,8 +194,13 @@ impl FormatStage {
     }
 
     fn item(&mut self, item: &Item, session: &Session, formatted: &mut Vec<FormattedPart>) {
-        if item.kind == Kind::Outcome {
-            self.report.failed = item.error;
+        match item.kind {
+            Kind::Outcome => {
+                self.report.failed = item.error;
+                self.report.ended = true;
+            }
+            Kind::Prompt | Kind::Reply | Kind::Thinking | Kind::Call => self.report.ended = false,
+            _ => {}
         }
         if let Some(head) = &mut self.head {
             head.note(item);

@@ -10,6 +10,7 @@ mod edit;
 mod for_the_model;
 mod histories;
 mod items_by_line;
+mod launch;
 mod line;
 mod marker;
 mod message;
@@ -36,6 +37,7 @@ use crate::session::SessionId;
 use crate::text::Text;
 
 pub(super) use histories::HISTORIES;
+pub(super) use launch::LAUNCH;
 pub(super) use line::Envelope;
 pub(super) use sidechain::SIDE_FILES;
 

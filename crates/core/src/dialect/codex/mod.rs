@@ -15,6 +15,7 @@ mod call;
 mod command;
 mod errors;
 mod histories;
+mod launch;
 mod old;
 mod result;
 mod rollout;
@@ -38,6 +39,7 @@ use crate::text::Text;
 
 pub(super) use agents::SIDE_FILES;
 pub(super) use histories::HISTORIES;
+pub(super) use launch::LAUNCH;
 
 use old::OldStream;
 use rollout::{Rollout, RolloutsInside};

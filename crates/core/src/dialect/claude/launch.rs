@@ -1,0 +1,139 @@
+//! How the program is started so that it writes a stream.
+
+use crate::dialect::launch::{
+    Launch, LaunchObstacle, LaunchPlan, LaunchRefusal, LaunchWish, before_dashes, has, owned,
+};
+
+/// Without `--print` it opens a screen of its own.
+pub(in crate::dialect) const LAUNCH: Launch = Launch { programs: &["claude"], complete };
+
+const FORMAT: &str = "--output-format";
+const STREAM: &str = "stream-json";
+
+/// The first version that can pass on what sub-agents say.
+const FORWARDS_SUBAGENTS: [u32; 3] = [2, 1, 211];
+
+/// First arguments that make it do something else than work on a task.
+const COMMANDS: [&str; 14] = [
+    "agents",
+    "auth",
+    "auto-mode",
+    "config",
+    "doctor",
+    "install",
+    "mcp",
+    "migrate-installer",
+    "plugin",
+    "plugins",
+    "setup-token",
+    "update",
+    "upgrade",
+    "help",
+];
+
+/// Options after which it says something and ends.
+const SAYINGS: [&str; 4] = ["-h", "--help", "-v", "--version"];
+
+fn complete(arguments: &[&str], wish: LaunchWish) -> Result<LaunchPlan, LaunchRefusal> {
+    let options = before_dashes(arguments);
+    let is_saying = options.iter().any(|option| SAYINGS.contains(option));
+    if is_saying || arguments.first().is_some_and(|first| COMMANDS.contains(first)) {
+        return Ok(LaunchPlan::default());
+    }
+    let is_print = options.iter().any(|option| *option == "--print" || is_short(option, 'p'));
+    let format = format_of(options);
+    if let Some((at, count, value)) = format.filter(|(.., value)| *value != STREAM) {
+        let mut instead = owned(arguments);
+        instead.splice(at..at + count, owned(&[FORMAT, STREAM]));
+        if !is_print {
+            instead.insert(0, "-p".to_owned());
+        }
+        let why = LaunchObstacle::OtherFormat(format!("{FORMAT} {value}"));
+        return Err(LaunchRefusal { why, instead });
+    }
+    if !is_print {
+        let mut instead = owned(arguments);
+        instead.insert(0, "-p".to_owned());
+        return Err(LaunchRefusal { why: LaunchObstacle::Interactive, instead });
+    }
+    let mut added = Vec::new();
+    if format.is_none() {
+        added.extend([FORMAT, STREAM]);
+    }
+    let can_forward = wish.version.is_some_and(|version| version >= FORWARDS_SUBAGENTS);
+    let lacking = [
+        ("--verbose", true),
+        ("--include-partial-messages", wish.is_live),
+        ("--forward-subagent-text", can_forward),
+    ];
+    added.extend(
+        lacking.into_iter().filter(|(option, is_wanted)| *is_wanted && !has(options, option)).map(|it| it.0),
+    );
+    // Before all others: an option that takes any number of values can't swallow a task behind them.
+    Ok(LaunchPlan { added, at: 0, waits_for_stdin: false })
+}
+
+/// The format that is asked for: where, in how many arguments, and which.
+fn format_of<'a>(options: &[&'a str]) -> Option<(usize, usize, &'a str)> {
+    options.iter().enumerate().find_map(|(at, option)| {
+        if *option == FORMAT {
+            return Some((
+                at,
+                1 + usize::from(at + 1 < options.len()),
+                options.get(at + 1).copied().unwrap_or_default(),
+            ));
+        }
+        Some((at, 1, option.strip_prefix(FORMAT)?.strip_prefix('=')?))
+    })
+}
+
+/// Whether an argument is a group of short options with this one among them: `-cp`.
+fn is_short(option: &str, wanted: char) -> bool {
+    let group = option.strip_prefix('-').filter(|group| group.len() < 4);
+    group.is_some_and(|group| group.chars().all(char::is_alphabetic) && group.contains(wanted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn completed(line: &str, wish: LaunchWish) -> String {
+        let arguments: Vec<&str> = line.split(' ').filter(|word| !word.is_empty()).collect();
+        match complete(&arguments, wish) {
+            Ok(plan) => format!("+ {}", plan.added.join(" ")),
+            Err(refusal) => format!("{:?}: {}", refusal.why, refusal.instead.join(" ")),
+        }
+    }
+
+    #[test]
+    fn a_command_line_gets_what_it_lacks_and_no_more() {
+        let plain = LaunchWish::default();
+        assert_eq!(completed("-p fix", plain), "+ --output-format stream-json --verbose");
+        assert_eq!(completed("-cp fix", plain), "+ --output-format stream-json --verbose");
+        assert_eq!(completed("--print --verbose --output-format=stream-json fix", plain), "+ ");
+        let live = LaunchWish { is_live: true, version: Some([2, 1, 330]) };
+        assert_eq!(
+            completed("-p fix --verbose", live),
+            "+ --output-format stream-json --include-partial-messages --forward-subagent-text"
+        );
+        let old = LaunchWish { is_live: false, version: Some([2, 1, 90]) };
+        assert_eq!(completed("-p -- --verbose", old), "+ --output-format stream-json --verbose");
+        assert_eq!(completed("mcp list", plain), "+ ");
+        assert_eq!(completed("--version", plain), "+ ");
+    }
+
+    #[test]
+    fn what_is_no_stream_is_refused_with_what_is_one() {
+        let plain = LaunchWish::default();
+        assert_eq!(completed("", plain), "Interactive: -p");
+        assert_eq!(completed("--model opus fix", plain), "Interactive: -p --model opus fix");
+        assert_eq!(
+            completed("-p --output-format json fix", plain),
+            "OtherFormat(\"--output-format json\"): -p --output-format stream-json fix"
+        );
+        assert_eq!(
+            completed("--output-format=text fix", plain),
+            "OtherFormat(\"--output-format text\"): -p --output-format stream-json fix"
+        );
+    }
+}

@@ -1,0 +1,128 @@
+//! How the program is started so that it writes a stream.
+
+use crate::dialect::launch::{
+    Launch, LaunchObstacle, LaunchPlan, LaunchRefusal, LaunchWish, before_dashes, has, owned,
+};
+
+/// Without `exec` it opens a screen of its own.
+pub(in crate::dialect) const LAUNCH: Launch = Launch { programs: &["codex"], complete };
+
+/// First arguments that make it do something else than work on a task.
+const COMMANDS: [&str; 15] = [
+    "app",
+    "app-server",
+    "apply",
+    "cloud",
+    "completion",
+    "debug",
+    "execpolicy",
+    "features",
+    "help",
+    "login",
+    "logout",
+    "mcp",
+    "mcp-server",
+    "sandbox",
+    "update",
+];
+
+/// Options after which it says something and ends.
+const SAYINGS: [&str; 4] = ["-h", "--help", "-V", "--version"];
+
+/// Options that take a value, which is no task.
+const WITH_VALUE: [&str; 23] = [
+    "-c",
+    "--config",
+    "-m",
+    "--model",
+    "-C",
+    "--cd",
+    "-s",
+    "--sandbox",
+    "-p",
+    "--profile",
+    "-i",
+    "--image",
+    "-o",
+    "--output-last-message",
+    "--output-schema",
+    "--color",
+    "--add-dir",
+    "--enable",
+    "--disable",
+    "--local-provider",
+    "-a",
+    "--ask-for-approval",
+    "--remote",
+];
+
+fn complete(arguments: &[&str], _: LaunchWish) -> Result<LaunchPlan, LaunchRefusal> {
+    let options = before_dashes(arguments);
+    let words = words(options);
+    let is_saying = options.iter().any(|option| SAYINGS.contains(option));
+    let first = words.first().map(|&at| arguments[at]);
+    if is_saying || first.is_some_and(|first| COMMANDS.contains(&first)) {
+        return Ok(LaunchPlan::default());
+    }
+    let Some(&exec) = words.first().filter(|&&at| ["exec", "e"].contains(&arguments[at])) else {
+        let mut instead = owned(arguments);
+        instead.splice(0..0, owned(&["exec", "--json"]));
+        return Err(LaunchRefusal { why: LaunchObstacle::Interactive, instead });
+    };
+    let is_stream = has(options, "--json") || has(options, "--experimental-json");
+    let added = if is_stream { Vec::new() } else { vec!["--json"] };
+    // With a task on the command line it still reads a pipe to its end before it begins.
+    let behind = &words[1..];
+    let has_task = behind.iter().any(|&at| arguments[at] != "-") || options.len() < arguments.len();
+    let asks = behind.iter().any(|&at| arguments[at] == "-");
+    Ok(LaunchPlan { added, at: exec + 1, waits_for_stdin: has_task && !asks })
+}
+
+/// Where the arguments are that are neither options nor values of options.
+fn words(options: &[&str]) -> Vec<usize> {
+    let mut found = Vec::new();
+    let mut is_value = false;
+    for (at, option) in options.iter().enumerate() {
+        if !std::mem::take(&mut is_value) {
+            is_value = WITH_VALUE.contains(option);
+            if *option == "-" || !option.starts_with('-') {
+                found.push(at);
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn completed(line: &str) -> String {
+        let arguments: Vec<&str> = line.split(' ').filter(|word| !word.is_empty()).collect();
+        match complete(&arguments, LaunchWish::default()) {
+            Ok(plan) => {
+                let mut all = arguments;
+                all.splice(plan.at..plan.at, plan.added);
+                format!("{}{}", all.join(" "), if plan.waits_for_stdin { " < /dev/null" } else { "" })
+            }
+            Err(refusal) => format!("{:?}: {}", refusal.why, refusal.instead.join(" ")),
+        }
+    }
+
+    #[test]
+    fn a_command_line_gets_what_it_lacks_and_no_more() {
+        assert_eq!(completed("exec fix"), "exec --json fix < /dev/null");
+        assert_eq!(completed("-m exec e --json fix"), "-m exec e --json fix < /dev/null");
+        assert_eq!(completed("exec resume --last more"), "exec --json resume --last more < /dev/null");
+        assert_eq!(completed("exec -- fix"), "exec --json -- fix < /dev/null");
+        assert_eq!(completed("exec -m model -"), "exec --json -m model -");
+        assert_eq!(completed("exec -m model"), "exec --json -m model");
+        assert_eq!(completed("login --with-api-key"), "login --with-api-key");
+    }
+
+    #[test]
+    fn what_is_no_stream_is_refused_with_what_is_one() {
+        assert_eq!(completed("fix exec"), "Interactive: exec --json fix exec");
+        assert_eq!(completed(""), "Interactive: exec --json");
+    }
+}
