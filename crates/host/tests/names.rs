@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use regex::Regex;
 
 /// The folders of the crates whose types are held against each other.
-const CRATES: &[&str] = &["core", "host", "cli", "bench"];
+const CRATES: &[&str] = &["core", "host", "server", "cli", "bench"];
 
 /// Where the types of each name are defined, as `path:line`: one place for each file, since two in one file are one type for
 /// several platforms.

@@ -1,0 +1,266 @@
+//! What a recorder hands on to whoever shows the run.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::notice::RunNotice;
+
+/// Bytes that are kept for one who is late. What is in the log is read from there beyond that.
+const HELD: usize = 1024 * 1024;
+
+/// Pieces, of which the agent's two outputs may make many by turns. Beyond that each output's are joined.
+const PIECES: usize = 4096;
+
+/// Which of the agent's outputs something came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Channel {
+    Output,
+    Errors,
+}
+
+/// What comes next of a run.
+#[derive(Debug)]
+pub enum FeedStep {
+    /// So many bytes of standard output.
+    Output(usize),
+    /// So many bytes of standard error.
+    Errors(usize),
+    /// Something that the user should know.
+    Notice(RunNotice),
+    /// Nothing for now: [`LiveFeed::bell`] can be read once there is.
+    Wait,
+    /// The run is over.
+    Over,
+}
+
+/// The way of a run's bytes to whoever shows it, at whatever pace.
+pub struct LiveFeed {
+    shared: Arc<Mutex<FeedState>>,
+    bell: PipeReader,
+    output: Option<File>,
+    errors: Option<File>,
+}
+
+/// The recorder's end of a feed.
+pub(crate) struct FeedEnd {
+    shared: Arc<Mutex<FeedState>>,
+    ring: PipeWriter,
+}
+
+#[derive(Default)]
+struct FeedState {
+    pieces: VecDeque<FeedPiece>,
+    held: usize,
+    /// Whether there is a byte in the bell.
+    is_rung: bool,
+    is_over: bool,
+    is_abandoned: bool,
+    /// The logs, once they are open, until the feed takes them.
+    opened: Vec<(Channel, File)>,
+}
+
+enum FeedPiece {
+    Held(Channel, Vec<u8>, usize),
+    Logged(Channel, Range<u64>),
+    Notice(RunNotice),
+}
+
+/// Both ends of a feed.
+pub(crate) fn feed() -> io::Result<(FeedEnd, LiveFeed)> {
+    let (bell, ring) = io::pipe()?;
+    let shared = Arc::new(Mutex::new(FeedState::default()));
+    let end = FeedEnd { shared: Arc::clone(&shared), ring };
+    Ok((end, LiveFeed { shared, bell, output: None, errors: None }))
+}
+
+impl FeedEnd {
+    /// A log, from which may be read what is late.
+    pub(crate) fn open(&self, channel: Channel, log: File) {
+        lock(&self.shared).opened.push((channel, log));
+    }
+
+    /// Whether there is room for bytes that are not in a log.
+    pub(crate) fn has_room(&self) -> bool {
+        let state = lock(&self.shared);
+        state.held < HELD || state.is_abandoned
+    }
+
+    /// Hands bytes on; `logged`: where they are in the log of their channel.
+    pub(crate) fn push(&mut self, channel: Channel, bytes: &[u8], logged: Option<u64>) {
+        let mut state = lock(&self.shared);
+        if state.is_abandoned {
+            return;
+        }
+        match logged.map(|start| start..start + bytes.len() as u64) {
+            Some(range) if state.held >= HELD => state.push_logged(channel, range),
+            _ => {
+                state.held += bytes.len();
+                state.pieces.push_back(FeedPiece::Held(channel, bytes.to_vec(), 0));
+            }
+        }
+        self.ring(state);
+    }
+
+    /// Hands on what the user should know.
+    pub(crate) fn notice(&mut self, notice: RunNotice) {
+        let mut state = lock(&self.shared);
+        state.pieces.push_back(FeedPiece::Notice(notice));
+        self.ring(state);
+    }
+
+    /// Nothing more comes.
+    pub(crate) fn end(&mut self) {
+        let mut state = lock(&self.shared);
+        state.is_over = true;
+        self.ring(state);
+    }
+
+    fn ring(&self, mut state: MutexGuard<'_, FeedState>) {
+        if !state.is_rung && !state.is_abandoned {
+            state.is_rung = true;
+            // Its other end is held by the feed, or nobody listens.
+            let _ = (&self.ring).write_all(b"\n");
+        }
+    }
+}
+
+impl Drop for FeedEnd {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl FeedState {
+    fn push_logged(&mut self, channel: Channel, range: Range<u64>) {
+        let is_full = self.pieces.len() > PIECES;
+        let looked = if is_full { 8 } else { 1 };
+        for piece in self.pieces.iter_mut().rev().take(looked) {
+            if let FeedPiece::Logged(of, before) = piece
+                && *of == channel
+                && before.end == range.start
+            {
+                before.end = range.end;
+                return;
+            }
+        }
+        self.pieces.push_back(FeedPiece::Logged(channel, range));
+    }
+}
+
+impl LiveFeed {
+    /// Can be read once there is something to take.
+    pub fn bell(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+
+    /// Takes what comes next; of bytes as many as there is room for.
+    pub fn next(&mut self, buffer: &mut [u8]) -> io::Result<FeedStep> {
+        let mut state = lock(&self.shared);
+        for (channel, log) in state.opened.drain(..) {
+            match channel {
+                Channel::Output => self.output = Some(log),
+                Channel::Errors => self.errors = Some(log),
+            }
+        }
+        let Some(piece) = state.pieces.front_mut() else {
+            if state.is_over {
+                return Ok(FeedStep::Over);
+            }
+            if std::mem::take(&mut state.is_rung) {
+                self.bell.read_exact(&mut [0])?;
+            }
+            return Ok(FeedStep::Wait);
+        };
+        let (channel, count, is_done) = match piece {
+            FeedPiece::Notice(_) => {
+                let Some(FeedPiece::Notice(notice)) = state.pieces.pop_front() else {
+                    return Ok(FeedStep::Wait);
+                };
+                return Ok(FeedStep::Notice(notice));
+            }
+            FeedPiece::Held(channel, bytes, taken) => {
+                let count = buffer.len().min(bytes.len() - *taken);
+                buffer[..count].copy_from_slice(&bytes[*taken..*taken + count]);
+                *taken += count;
+                let found = (*channel, count, *taken == bytes.len());
+                state.held -= count;
+                found
+            }
+            FeedPiece::Logged(channel, range) => {
+                let wanted = usize::try_from(range.end - range.start).unwrap_or(usize::MAX).min(buffer.len());
+                let log = if *channel == Channel::Output { &self.output } else { &self.errors };
+                let read = log.as_ref().map_or(Ok(0), |log| log.read_at(&mut buffer[..wanted], range.start));
+                let count = match read {
+                    Ok(count @ 1..) => count,
+                    // Somebody cut the log: what was there can't be shown.
+                    read => {
+                        state.pieces.pop_front();
+                        return read.map(|_| FeedStep::Notice(RunNotice::Unreadable));
+                    }
+                };
+                range.start += count as u64;
+                (*channel, count, range.start == range.end)
+            }
+        };
+        if is_done {
+            state.pieces.pop_front();
+        }
+        Ok(match channel {
+            Channel::Output => FeedStep::Output(count),
+            Channel::Errors => FeedStep::Errors(count),
+        })
+    }
+}
+
+impl Drop for LiveFeed {
+    fn drop(&mut self) {
+        let mut state = lock(&self.shared);
+        state.is_abandoned = true;
+        state.pieces.clear();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(feed: &mut LiveFeed) -> Vec<u8> {
+        let (mut found, mut buffer) = (Vec::new(), [0; 1000]);
+        loop {
+            match feed.next(&mut buffer).unwrap() {
+                FeedStep::Output(count) => found.extend_from_slice(&buffer[..count]),
+                FeedStep::Over => return found,
+                step => panic!("{step:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_late_is_read_from_the_log_and_memory_stays_bounded() {
+        let path = std::env::temp_dir().join(format!("streamfmt-feed-{}", std::process::id()));
+        let written: Vec<u8> = (0..5 * HELD).map(|at| (at % 251) as u8).collect();
+        std::fs::write(&path, &written).unwrap();
+        let (mut end, mut feed) = feed().unwrap();
+        end.open(Channel::Output, File::open(&path).unwrap());
+        let mut at = 0;
+        for piece in written.chunks(3000) {
+            end.push(Channel::Output, piece, Some(at));
+            at += piece.len() as u64;
+            let state = lock(&end.shared);
+            assert!(state.held < HELD + 3000 && state.pieces.len() < HELD / 3000 + 3);
+        }
+        assert!(!end.has_room());
+        end.end();
+        assert!(all(&mut feed) == written);
+        std::fs::remove_file(path).unwrap();
+    }
+}

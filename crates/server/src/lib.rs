@@ -1,0 +1,44 @@
+//! Runs coding agents and keeps what they write.
+//!
+//! ```text
+//! agent ─▶ pipes ─▶ recorder ─▶ log            every byte, before anything else sees it
+//!                      │   └───▶ side file     what the log doesn't have: command, times, exit
+//!                      └───────▶ LiveFeed ─▶ whoever shows it, at whatever pace
+//! watchdog: ends the agent if the recorder is killed
+//! ```
+//!
+//! The recorder is a thread with one loop and no runtime. It waits for nobody who shows the run: what is in the log is read from
+//! there by those who are late. A store of sessions can be made from logs and side files alone: [`SessionPaths`] says where they
+//! are, [`RunSideFile`] what they hold.
+
+#[cfg(unix)]
+mod feed;
+#[cfg(unix)]
+mod helper;
+#[cfg(unix)]
+mod log;
+#[cfg(unix)]
+mod notice;
+#[cfg(unix)]
+mod recorder;
+mod run_id;
+mod session_paths;
+mod side_file;
+#[cfg(unix)]
+mod signals;
+mod sync;
+#[cfg(unix)]
+pub mod watchdog;
+
+#[cfg(unix)]
+pub use feed::{FeedStep, LiveFeed};
+#[cfg(unix)]
+pub use helper::Helper;
+#[cfg(unix)]
+pub use notice::RunNotice;
+#[cfg(unix)]
+pub use recorder::{Recording, RunEnd, RunRecorder, RunSettlement, StartFailure};
+pub use run_id::RunId;
+pub use session_paths::SessionPaths;
+pub use side_file::{AgentExit, LogGap, ProcessMark, RunSideFile, RunStatus};
+pub use sync::SyncPolicy;

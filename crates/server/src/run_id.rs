@@ -1,0 +1,102 @@
+//! The name of a run.
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::str::FromStr;
+
+use jiff::{Timestamp, tz::TimeZone};
+use serde::{Deserialize, Serialize};
+
+/// The characters of the part that is by chance: none that looks like another.
+const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
+
+/// How many there are of them.
+const CHANCE: usize = 6;
+
+/// The name of a run: when it began, in UTC, and six characters. It sorts by time, and holds nothing but digits, letters
+/// and `-`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RunId(String);
+
+impl RunId {
+    /// A new one for a run that begins at this time.
+    pub fn new(started: Timestamp) -> Self {
+        // Each state is seeded anew by the system's chance.
+        let mut chance = RandomState::new().hash_one((std::process::id(), started.as_nanosecond()));
+        let time = started.to_zoned(TimeZone::UTC).strftime("%Y%m%d-%H%M%S-");
+        let mut name = time.to_string();
+        for _ in 0..CHANCE {
+            name.push(char::from(LETTERS[(chance % 32) as usize]));
+            chance /= 32;
+        }
+        Self(name)
+    }
+
+    /// It as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for RunId {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut parts = text.split('-');
+        let digits = |part: Option<&str>, count| {
+            part.is_some_and(|part| part.len() == count && part.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        let is_chance = |part: &str| part.len() == CHANCE && part.bytes().all(|byte| LETTERS.contains(&byte));
+        let is_sound =
+            digits(parts.next(), 8) && digits(parts.next(), 6) && parts.next().is_some_and(is_chance);
+        if is_sound && parts.next().is_none() {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err("not the id of a session")
+        }
+    }
+}
+
+impl TryFrom<String> for RunId {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<RunId> for String {
+    fn from(id: RunId) -> Self {
+        id.0
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_its_time_and_six_characters_and_never_a_path() {
+        let time: Timestamp = "2026-11-23T22:41:03.5Z".parse().unwrap();
+        let id = RunId::new(time);
+        assert!(id.as_str().starts_with("20261123-224103-"), "{id}");
+        assert_eq!(id.as_str().parse(), Ok(id.clone()));
+        assert_ne!(RunId::new(time), id);
+        for other in [
+            "",
+            "../../etc/passwd",
+            "20261123-224103-../../",
+            "20261123-224103-abcdef-",
+            "20261123-224103-ABCDEF",
+        ] {
+            assert!(other.parse::<RunId>().is_err(), "{other}");
+        }
+    }
+}
