@@ -1,5 +1,7 @@
 //! The command line.
 
+mod run;
+
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -24,8 +26,11 @@ use crate::theme::ThemeArgs;
 use crate::trust::TrustArgs;
 use crate::usage_error::{number, tell_usage};
 
+pub(crate) use run::RunArgs;
+#[cfg(unix)]
+pub(crate) use run::SyncWhen;
+
 /// Readable output for the event streams of coding agents.
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[derive(Debug, Parser)]
 #[command(
     name = "streamfmt",
@@ -34,10 +39,18 @@ use crate::usage_error::{number, tell_usage};
     args_conflicts_with_subcommands = true,
     disable_help_subcommand = true
 )]
-pub(crate) struct Args {
+pub(crate) struct CommandLine {
     #[command(subcommand)]
     pub(crate) command: Option<ProgramCommand>,
 
+    #[command(flatten)]
+    pub(crate) args: Args,
+}
+
+/// The options of formatting.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
     /// Files to format, in order; standard input if none is given or for `-`. Write ./NAME for a file with the name of
     /// a command
     #[arg(value_name = "FILE")]
@@ -149,6 +162,8 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProgramCommand {
+    /// Run an agent, show what it does and keep everything it writes
+    Run(Box<RunArgs>),
     /// List and show profiles
     Profile(ProfileArgs),
     /// List, show, check and preview themes
@@ -183,6 +198,7 @@ pub(crate) enum PluginErrors {
 const EXAMPLES: &str = "\
 Examples:
   claude -p \"fix the tests\" --output-format stream-json --verbose | streamfmt
+  streamfmt run -- claude -p \"fix the tests\"       the same, and all of it is kept
   streamfmt session.jsonl                           a past session
   streamfmt --profile full session.jsonl            nothing left out
   streamfmt -f                                      the newest session of this folder, as it grows
@@ -192,7 +208,7 @@ Examples:
   streamfmt --also html=run.html run.jsonl          an HTML page in addition to the text
   streamfmt plugin new mine                         create a plugin with a test";
 
-impl Args {
+impl CommandLine {
     /// Reads the command line. What is wrong with it, or the help it asks for, is told here: then the error
     /// is the exit code.
     pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, u8> {
@@ -216,7 +232,9 @@ impl Args {
             }
         })
     }
+}
 
+impl Args {
     /// The choices that hold for all outputs, with this choice of settings.
     pub(crate) fn builder(&self, choice: &SettingsChoice, files: Files) -> Builder {
         let mut builder = choice
@@ -306,7 +324,9 @@ impl fmt::Display for AlsoArg {
 
 /// The command line's description, for reading it and for all that is made of it.
 pub(crate) fn command() -> clap::Command {
-    Args::command().after_long_help(format!("{EXAMPLES}\n\n{}", reference()))
+    CommandLine::command()
+        .after_long_help(format!("{EXAMPLES}\n\n{}", reference()))
+        .mut_subcommand("run", run::describe)
 }
 
 /// Tells how to begin.

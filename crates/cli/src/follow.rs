@@ -44,6 +44,8 @@ pub(crate) enum ReadOutcome {
     Bytes(usize),
     /// Something happened to the file that the user should know.
     Note(String),
+    /// What an agent wrote to standard error: lines, clean.
+    Aside(Vec<String>),
     /// A file took the place of another: a half line at the end of the old one will stay half.
     Cut,
     /// Nothing came for a while, or something came beside the file.

@@ -19,7 +19,9 @@ use crate::assets::Assets;
 use crate::follow::ReadOutcome;
 use crate::input::{InputSource, OpenInput};
 use crate::live::{self, LiveTerminal};
-use crate::message::{OK, OUTPUT, PLUGIN, RUN_FAILED, SIGNAL, USAGE, one_line, reason, tell, tell_messages};
+use crate::message::{
+    OK, OUTPUT, PLUGIN, RUN_FAILED, SIGNAL, USAGE, one_line, reason, tell, tell_below, tell_messages,
+};
 use crate::output::TextOutput;
 use crate::page_folder::Folder;
 use crate::progress::Progress;
@@ -155,14 +157,18 @@ impl<'a, 'w> FormatRun<'a, 'w> {
 
     /// Formats one input to its end.
     pub(crate) fn format(&mut self, input: &InputSource) {
-        let mut source = match input.open(self.args.follow, self.is_again) {
-            Ok(source) => source,
+        match input.open(self.args.follow, self.is_again) {
+            Ok(mut source) => self.format_open(input, &mut source),
             Err(error) => {
                 // What is there stays: nothing takes its place.
                 self.also.clear();
-                return self.tell_unread(input, &error);
+                self.tell_unread(input, &error);
             }
-        };
+        }
+    }
+
+    /// The same of one that is open.
+    pub(crate) fn format_open(&mut self, input: &InputSource, source: &mut OpenInput) {
         let opened = self.folder.as_mut().map(|folder| folder.open(input)).transpose();
         let page = match opened {
             Ok(page) => page,
@@ -204,7 +210,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             (Some(file), Some(stages)) if threads > 1 && self.updates.is_none() => {
                 self.run_parallel(file, threads, stages)
             }
-            _ => self.feed(&mut source, &mut pipeline),
+            _ => self.feed(source, &mut pipeline),
         };
         if let Err(error) = fed {
             self.tell_unread(input, &error);
@@ -250,6 +256,18 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             tell(&format!("{}: no events of a known agent{seems}; passed through unchanged", input.name()));
         }
         report::add(&mut self.total, report);
+    }
+
+    /// Whether what is still being written is shown.
+    #[cfg(unix)]
+    pub(crate) fn is_live(&self) -> bool {
+        self.live.is_some() || updates::are_wanted(self.args, &self.engines.main)
+    }
+
+    /// What happens to standard output is of no concern.
+    #[cfg(unix)]
+    pub(crate) fn make_output_optional(&mut self) {
+        self.output.make_optional();
     }
 
     /// Whether further inputs are in vain.
@@ -354,13 +372,13 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         let mut progress = Progress::begin(source.size(), self.output.is_out_of_sight(), self.label());
         let mut ends_in_line = false;
         // Once nobody reads the output, only the copy is worth reading for.
-        while self.is_wanted() || self.tee.is_some() {
+        while self.is_wanted() || self.tee.is_some() || source.goes_on() {
             let is_alone = self.tee.is_none() && self.summary_path().is_none() && self.also.is_empty();
             let watch_output = is_alone && self.args.output.is_none();
             let tick = self.watch.is_some().then_some(TICK);
             let patience = self.live.as_ref().and_then(LiveTerminal::patience);
             let until_look = self.updates.as_ref().and_then(UpdateLines::patience);
-            let patience = patience.into_iter().chain(tick).chain(until_look).min();
+            let patience = patience.into_iter().chain(tick).chain(until_look).chain(source.patience()).min();
             let step = source.read(&mut self.buffer, self.signals, watch_output, patience)?;
             if source.size().is_none() {
                 self.renew(pipeline);
@@ -381,6 +399,13 @@ impl<'a, 'w> FormatRun<'a, 'w> {
                     tell(&message);
                     continue;
                 }
+                ReadOutcome::Aside(lines) => {
+                    self.output.step_aside();
+                    for line in &lines {
+                        tell_below(line);
+                    }
+                    continue;
+                }
                 // The line that was being written will not go on: its end is made here, in the text alone.
                 ReadOutcome::Cut if ends_in_line => {
                     ends_in_line = false;
@@ -390,6 +415,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
                 }
                 ReadOutcome::Cut | ReadOutcome::Pause => {
                     self.pass_on(pipeline, false);
+                    source.note(pipeline, false);
                     continue;
                 }
                 ReadOutcome::Bytes(count) => count,
@@ -405,7 +431,11 @@ impl<'a, 'w> FormatRun<'a, 'w> {
                 self.push(pipeline, Some(count));
                 self.tell_journal();
                 self.pass_on(pipeline, true);
+            } else if source.goes_on() {
+                // Nobody reads what is said; what is of the session is still to be known.
+                let _ = pipeline.push(&self.buffer[..count], &mut Nowhere);
             }
+            source.note(pipeline, true);
         }
         if let Some(follower) = source.follower().filter(|_| self.is_wanted()) {
             let _ = follower.finish_side_files(pipeline, &mut self.output);
@@ -507,6 +537,15 @@ impl<'a, 'w> FormatRun<'a, 'w> {
     fn tell_unread(&mut self, input: &InputSource, error: &std::io::Error) {
         self.has_unread_input = true;
         tell(&format!("{}: {}", input.name(), reason(error)));
+    }
+}
+
+/// Takes text that nobody reads.
+struct Nowhere;
+
+impl Write for Nowhere {
+    fn write_str(&mut self, _: &str) -> std::fmt::Result {
+        Ok(())
     }
 }
 

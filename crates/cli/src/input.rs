@@ -7,12 +7,16 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
+use streamfmt::core::pipeline::Pipeline;
+
 use crate::args::{self, Args};
 use crate::folders::session_folders;
 use crate::follow::{
     Follower, ReadOutcome, SessionFolder, Sessions, SharedSessions, first_session, read_some,
 };
 use crate::message::{reason, tell};
+#[cfg(unix)]
+use crate::recorded::RecordedInput;
 use crate::signal::{Signals, Woken};
 use crate::usage_error::command_meant;
 
@@ -27,6 +31,8 @@ pub(crate) enum InputSource {
     Newest(SharedSessions),
     /// A session that is followed until there is a newer one of these.
     Session(PathBuf, SharedSessions),
+    /// An agent of this name, which runs.
+    Agent(String),
 }
 
 impl InputSource {
@@ -117,6 +123,7 @@ impl InputSource {
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Stdin => "standard input".to_owned(),
+            Self::Agent(name) => name.clone(),
             Self::File(path) | Self::Session(path, _) => path.display().to_string(),
             Self::Newest(sessions) => sessions.borrow().shown_folders(),
         }
@@ -125,7 +132,7 @@ impl InputSource {
     /// Where it lies, if it is a file.
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {
-            Self::Stdin | Self::Newest(_) => None,
+            Self::Stdin | Self::Newest(_) | Self::Agent(_) => None,
             Self::File(path) | Self::Session(path, _) => Some(path),
         }
     }
@@ -136,7 +143,7 @@ impl InputSource {
         match self {
             Self::Stdin => is_file(stdin().and_then(|stdin| stdin.metadata())),
             Self::File(path) => !args.follow && is_file(fs::metadata(path)),
-            Self::Newest(_) | Self::Session(..) => false,
+            Self::Newest(_) | Self::Session(..) | Self::Agent(_) => false,
         }
     }
 
@@ -152,7 +159,8 @@ impl InputSource {
                 return Ok(OpenInput::Growing(Follower::new(path, None).into()));
             }
             Self::File(path) => File::open(path)?,
-            Self::Newest(_) => return Err(io::ErrorKind::NotFound.into()),
+            // An agent is started, not opened.
+            Self::Newest(_) | Self::Agent(_) => return Err(io::ErrorKind::NotFound.into()),
         };
         let metadata = file.metadata()?;
         if !metadata.is_file() {
@@ -217,6 +225,9 @@ pub(crate) enum OpenInput {
     Pipe(File),
     /// A file that may grow.
     Growing(Box<Follower>),
+    /// What an agent writes, which runs.
+    #[cfg(unix)]
+    Recorded(Box<RecordedInput>),
 }
 
 impl OpenInput {
@@ -233,6 +244,33 @@ impl OpenInput {
         match self {
             Self::Growing(follower) => Some(follower),
             _ => None,
+        }
+    }
+
+    /// Whether it goes on though nobody looks: an agent that runs.
+    pub(crate) fn goes_on(&self) -> bool {
+        #[cfg(unix)]
+        if let Self::Recorded(_) = self {
+            return true;
+        }
+        false
+    }
+
+    /// How long until it has something to do, if it has.
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        #[cfg(unix)]
+        if let Self::Recorded(recorded) = self {
+            return recorded.patience();
+        }
+        None
+    }
+
+    /// Notes what is known of the session by now; `is_news`: something has come.
+    #[cfg_attr(not(unix), expect(unused_variables, reason = "no agent is run there"))]
+    pub(crate) fn note(&mut self, pipeline: &Pipeline, is_news: bool) {
+        #[cfg(unix)]
+        if let Self::Recorded(recorded) = self {
+            recorded.note(pipeline, is_news);
         }
     }
 
@@ -258,6 +296,8 @@ impl OpenInput {
             Self::File { file, .. } => read_some(file, buffer),
             Self::Pipe(pipe) => read_pipe(pipe, buffer, signals, watch_output, patience),
             Self::Growing(follower) => follower.read(buffer, signals, watch_output, patience),
+            #[cfg(unix)]
+            Self::Recorded(recorded) => recorded.read(buffer, signals, patience),
         }
     }
 }

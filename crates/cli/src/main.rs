@@ -22,7 +22,10 @@ mod output;
 mod page_folder;
 mod plugin;
 mod progress;
+#[cfg(unix)]
+mod recorded;
 mod report;
+mod run;
 mod screen;
 mod signal;
 mod tee;
@@ -40,8 +43,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use streamfmt::{Engine, Files, Looks, Problems};
+#[cfg(unix)]
+use streamfmt_server::watchdog;
 
-use crate::args::{Args, ProgramCommand};
+use crate::args::{Args, CommandLine, ProgramCommand};
 use crate::assets::Assets;
 use crate::format::{FormatRun, RunEngines};
 use crate::input::InputSource;
@@ -56,20 +61,25 @@ use crate::watch::Watch;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    #[cfg(unix)]
+    if env::args_os().next().is_some_and(|name| name == watchdog::NAME) {
+        return watchdog::watch().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
+    }
     ExitCode::from(crash::contain(|| run().unwrap_or_else(|code| code)))
 }
 
 /// Does what the command line says. An error is an exit code whose reason was told.
 fn run() -> Result<u8, u8> {
-    let args = Args::read(env::args_os())?;
-    match &args.command {
+    let CommandLine { command, args } = CommandLine::read(env::args_os())?;
+    match command {
+        Some(ProgramCommand::Run(options)) => return run::run(*options),
         Some(ProgramCommand::Golden(golden)) => return golden.run(),
         Some(ProgramCommand::Plugin(plugin)) => return plugin.run(),
         Some(ProgramCommand::Config(config)) => return config.run(),
         Some(ProgramCommand::Profile(profile)) => return profile.run(),
         Some(ProgramCommand::Theme(theme)) => return theme.run(),
         Some(ProgramCommand::Trust(trust)) => return trust.run(),
-        Some(command) => return write_out(&generate(command)?),
+        Some(command) => return write_out(&generate(&command)?),
         None => {}
     }
     if args.files.is_empty() && !args.follow && io::stdin().is_terminal() {
@@ -94,25 +104,7 @@ fn run() -> Result<u8, u8> {
         OUTPUT
     })?;
     let build = |files: Files| engine(&args, &looks, assets.as_ref(), files);
-    let engine = build(Files::default()).map_err(|problems| {
-        tell_problems(&problems);
-        USAGE
-    })?;
-    if args.assets.is_some() && engine.writer().name != "markdown" {
-        tell(match engine.writer().name {
-            "html" => "--assets needs --to markdown; an HTML page always embeds its images",
-            _ => "--assets needs --to markdown",
-        });
-        return Err(USAGE);
-    }
-    if let Some(format) = never_live(&engine).filter(|_| args.live == WhenLive::Always) {
-        tell(&format!(
-            "--live always: {format} can't be changed once it is written; ansi and text can on a terminal, and --to json \
-             becomes updates"
-        ));
-        return Err(USAGE);
-    }
-    choice::announce(&engine);
+    let engine = checked(&args, build(Files::default()))?;
     let also = also::engines(&args, &engine).ok_or(USAGE)?;
     let settled = inputs.into_iter().map(|input| input.settled(&mut signals));
     let inputs: Vec<InputSource> =
@@ -150,6 +142,30 @@ fn run() -> Result<u8, u8> {
         }
         is_again = true;
     }
+}
+
+/// What was built of the user's choices, if nothing is wrong with them; that is told.
+fn checked(args: &Args, built: Result<Engine, Problems>) -> Result<Engine, u8> {
+    let engine = built.map_err(|problems| {
+        tell_problems(&problems);
+        USAGE
+    })?;
+    if args.assets.is_some() && engine.writer().name != "markdown" {
+        tell(match engine.writer().name {
+            "html" => "--assets needs --to markdown; an HTML page always embeds its images",
+            _ => "--assets needs --to markdown",
+        });
+        return Err(USAGE);
+    }
+    if let Some(format) = never_live(&engine).filter(|_| args.live == WhenLive::Always) {
+        tell(&format!(
+            "--live always: {format} can't be changed once it is written; ansi and text can on a terminal, and --to json \
+             becomes updates"
+        ));
+        return Err(USAGE);
+    }
+    choice::announce(&engine);
+    Ok(engine)
 }
 
 /// Reads the user's choices.
@@ -194,7 +210,8 @@ fn generate(command: &ProgramCommand) -> Result<Vec<u8>, u8> {
             page = explain.run()?;
         }
         // They write for themselves.
-        ProgramCommand::Golden(_)
+        ProgramCommand::Run(_)
+        | ProgramCommand::Golden(_)
         | ProgramCommand::Plugin(_)
         | ProgramCommand::Theme(_)
         | ProgramCommand::Trust(_)

@@ -33,6 +33,8 @@ pub(crate) struct TextOutput {
     spool: Option<Spool>,
     destination: Destination,
     state: OutputState,
+    /// Whether what happens to standard output is of no concern.
+    is_optional: bool,
 }
 
 enum Destination {
@@ -81,7 +83,7 @@ impl TextOutput {
 
     fn to(destination: Destination, tail: Option<Tail>) -> Self {
         let (buffer, state) = (String::with_capacity(PIECE * 2), OutputState::Open);
-        Self { buffer, screen: None, tail, spool: None, destination, state }
+        Self { buffer, screen: None, tail, spool: None, destination, state, is_optional: false }
     }
 
     /// From here on, something may stand below the text: see [`TextOutput::show`].
@@ -110,6 +112,11 @@ impl TextOutput {
         if let Err(error) = spool.read(|piece| _ = self.write_str(piece)) {
             self.state = OutputState::Failed(format!("can't write a temporary file: {}", reason(&error)));
         }
+    }
+
+    /// From here on, standard output may fail in whatever way: that is as if nobody read it any more.
+    pub(crate) fn make_optional(&mut self) {
+        self.is_optional = true;
     }
 
     /// Whether nothing was given since all was passed on.
@@ -224,7 +231,7 @@ impl TextOutput {
     fn judge(&mut self, result: io::Result<()>) {
         let Err(error) = result else { return };
         let is_stdout = !matches!(self.destination, Destination::File(_));
-        self.state = if is_stdout && error.kind() == io::ErrorKind::BrokenPipe {
+        self.state = if is_stdout && (self.is_optional || error.kind() == io::ErrorKind::BrokenPipe) {
             OutputState::Closed
         } else {
             OutputState::Failed(format!("can't write {}: {}", self.destination.name(), reason(&error)))

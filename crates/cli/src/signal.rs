@@ -5,7 +5,7 @@
 //! start each background job so, and whoever sends one to it means it.
 
 #[cfg(unix)]
-pub(crate) use unix::Signals;
+pub(crate) use unix::{Signals, is_hangup_ignored};
 
 #[cfg(not(unix))]
 pub(crate) use other::Signals;
@@ -49,7 +49,7 @@ mod unix {
     }
 
     /// Whether the program was started to outlive its terminal. Where the system doesn't tell, it was.
-    fn is_hangup_ignored() -> bool {
+    pub(crate) fn is_hangup_ignored() -> bool {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
         let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
@@ -74,6 +74,13 @@ mod unix {
             // A file that may not grow any more is then a failure to write, which is told.
             flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
             Ok(Self { last, bell, ring, stops: None })
+        }
+
+        /// Catches none of the signals that end the program: where an agent runs, its recorder does.
+        pub(crate) fn beside_a_run() -> io::Result<Self> {
+            let (bell, ring) = UnixStream::pair()?;
+            bell.set_nonblocking(true)?;
+            Ok(Self { last: Arc::default(), bell, ring, stops: None })
         }
 
         /// From here on, a wait also ends when the terminal has another size, and when the program is to stop: it stops by

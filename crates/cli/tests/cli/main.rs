@@ -28,6 +28,8 @@ mod packs;
 mod plugins;
 mod projects;
 #[cfg(unix)]
+mod run;
+#[cfg(unix)]
 mod terminal;
 mod themes;
 mod trust;

@@ -1,0 +1,19 @@
+//! `run`: starts an agent, shows what it does, and keeps all that it writes.
+
+#[cfg(unix)]
+mod command;
+#[cfg(unix)]
+mod start;
+
+#[cfg(unix)]
+pub(crate) use start::run;
+
+/// Says what the system lacks.
+#[cfg(not(unix))]
+pub(crate) fn run(_: crate::args::RunArgs) -> Result<u8, u8> {
+    crate::message::tell(
+        "run needs process groups and signals, which this system doesn't have; pipe the agent's output into streamfmt --tee FILE \
+         instead",
+    );
+    Err(crate::message::USAGE)
+}

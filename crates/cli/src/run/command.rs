@@ -1,0 +1,108 @@
+//! The command line of an agent: what it lacks to be a stream.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use streamfmt::core::dialect::launch::{Launch, LaunchObstacle, LaunchPlan, LaunchWish};
+use streamfmt::core::dialect::{DIALECTS, Dialect};
+
+/// A command that is known to start an agent.
+pub(super) struct AgentCommand {
+    pub(super) dialect: &'static Dialect,
+    launch: &'static Launch,
+    /// Where the agent's own arguments begin.
+    start: usize,
+}
+
+impl AgentCommand {
+    /// What agent a command starts: the one that is named, else the one whose program it runs. An error is a message.
+    pub(super) fn of(command: &[OsString], agent: Option<&str>) -> Result<Option<Self>, String> {
+        let known = || DIALECTS.iter().filter_map(|dialect| Some((dialect, dialect.launch.as_ref()?)));
+        if let Some(name) = agent {
+            let Some((dialect, launch)) = known().find(|(dialect, _)| dialect.name == name) else {
+                let names: Vec<&str> = known().map(|(dialect, _)| dialect.name).collect();
+                return Err(format!("--agent can't be \"{name}\" (one of: {})", names.join(", ")));
+            };
+            // Behind its name, where it is a word of the command; else the first word starts it.
+            let at = command.iter().position(|word| launch.programs.contains(&&*base_name(word)));
+            return Ok(Some(Self { dialect, launch, start: at.map_or(command.len().min(1), |at| at + 1) }));
+        }
+        let name = command.first().map(|word| base_name(word)).unwrap_or_default();
+        let found = known().find(|(_, launch)| launch.programs.contains(&&*name));
+        Ok(found.map(|(dialect, launch)| Self { dialect, launch, start: 1 }))
+    }
+
+    /// Adds what is lacking. An error is a message.
+    pub(super) fn complete(&self, command: &mut Vec<OsString>, is_live: bool) -> Result<LaunchPlan, String> {
+        let words: Vec<String> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let arguments: Vec<&str> = words[self.start..].iter().map(String::as_str).collect();
+        let version = self.start.checked_sub(1).and_then(|at| program_version(&command[at]));
+        let plan = (self.launch.complete)(&arguments, LaunchWish { is_live, version });
+        let plan = plan.map_err(|refusal| {
+            let why = match refusal.why {
+                LaunchObstacle::Interactive => "this opens a screen of its own, which can't be recorded".to_owned(),
+                LaunchObstacle::OtherFormat(option) => format!("{option} is no stream of events"),
+            };
+            let working: Vec<String> =
+                words[..self.start].iter().chain(&refusal.instead).map(|word| quoted(word)).collect();
+            format!(
+                "{why}: streamfmt run -- {} (interactive sessions are shown by streamfmt --follow, and by serve --watch)",
+                working.join(" ")
+            )
+        })?;
+        // Where another program starts the agent, its own options would come first.
+        let is_named = self.launch.programs.contains(&&*base_name(&command[self.start - 1]));
+        let at = if is_named { self.start + plan.at } else { self.end_of_options(&words) };
+        command.splice(at..at, plan.added.iter().map(OsString::from));
+        Ok(plan)
+    }
+
+    fn end_of_options(&self, words: &[String]) -> usize {
+        words.iter().skip(self.start).position(|word| word == "--").map_or(words.len(), |at| self.start + at)
+    }
+}
+
+/// The name of a program without its folder and ending.
+pub(super) fn base_name(word: &OsStr) -> String {
+    let name = Path::new(word).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    [".exe", ".cmd"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name).to_owned()
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let is_plain = |sign: char| sign.is_ascii_alphanumeric() || "-_./=:,@%+".contains(sign);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// The version of a program, if its place tells: a folder or a file named by it, or the description of a package beside it.
+fn program_version(program: &OsStr) -> Option<[u32; 3]> {
+    let path = find(Path::new(program))?;
+    let in_path = path.iter().rev().find_map(|part| version(part.to_str()?));
+    in_path.or_else(|| {
+        let package =
+            path.ancestors().skip(1).take(2).find_map(|it| fs::read(it.join("package.json")).ok())?;
+        let package: serde_json::Value = serde_json::from_slice(&package).ok()?;
+        version(package.get("version")?.as_str()?)
+    })
+}
+
+fn version(text: &str) -> Option<[u32; 3]> {
+    let mut numbers = text.split('.').map(str::parse::<u32>);
+    let mut next = || numbers.next()?.ok();
+    let found = [next()?, next()?, next()?];
+    numbers.next().is_none().then_some(found)
+}
+
+/// The file of a program.
+fn find(program: &Path) -> Option<PathBuf> {
+    if program.components().count() > 1 {
+        return program.canonicalize().ok();
+    }
+    let folders = std::env::var_os("PATH")?;
+    let mut found = std::env::split_paths(&folders).map(|folder| folder.join(program));
+    found.find(|path| path.is_file())?.canonicalize().ok()
+}

@@ -1,0 +1,131 @@
+//! Arguments → a recorder and an output; the agent's end → an exit code.
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal};
+use std::panic::{self, AssertUnwindSafe};
+use std::rc::Rc;
+
+use streamfmt::Files;
+use streamfmt_server::watchdog::Watchdog;
+use streamfmt_server::{RunRecorder, SessionPaths, StartFailure, SyncPolicy};
+
+use super::command::{AgentCommand, base_name};
+use crate::also;
+use crate::args::{RunArgs, SyncWhen};
+use crate::assets::Assets;
+use crate::folders::folders;
+use crate::format::{FormatRun, RunEngines};
+use crate::input::{InputSource, OpenInput};
+use crate::message::{INTERNAL, OUTPUT, SIGNAL, USAGE, reason, tell};
+use crate::recorded::RecordedInput;
+use crate::signal::{Signals, is_hangup_ignored};
+
+/// The command can't be executed.
+const NOT_EXECUTABLE: u8 = 126;
+/// There is no such command.
+const NOT_FOUND: u8 = 127;
+
+/// The size of a terminal where there is none.
+const WINDOW: (usize, usize) = (80, 24);
+
+/// Runs the agent; gives its exit code.
+pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
+    let refuse = |message: &str| {
+        tell(message);
+        USAGE
+    };
+    if options.args.follow || options.args.watch {
+        return Err(refuse("run shows an agent as it works: without --follow and --watch"));
+    }
+    let words = std::mem::take(&mut options.args.files);
+    let mut command: Vec<OsString> = words.into_iter().map(Into::into).collect();
+    let agent = AgentCommand::of(&command, options.agent.as_deref()).map_err(|message| refuse(&message))?;
+    if let Some(agent) = &agent {
+        // What is wrong with the command is told before anything is opened.
+        agent.complete(&mut command.clone(), false).map_err(|message| refuse(&message))?;
+    }
+    // It needs a moment, in which the settings are read.
+    let watchdog = Watchdog::start();
+    let args = &options.args;
+    let looks = args.looks();
+    let assets = Assets::wanted(args);
+    let engine = crate::checked(args, crate::engine(args, &looks, assets.as_ref(), Files::default()))?;
+    let also = also::engines(args, &engine).ok_or(USAGE)?;
+    let fail = |error: &io::Error| {
+        tell(&format!("can't run an agent: {}", reason(error)));
+        OUTPUT
+    };
+    let mut signals = Signals::beside_a_run().map_err(|error| fail(&error))?;
+    let engines = RunEngines { main: Rc::new(engine), also: &also };
+    let mut run = FormatRun::begin(args, engines, &mut signals, None, assets.as_ref(), false)?;
+    run.make_output_optional();
+    let name = command.first().map(|word| base_name(word)).unwrap_or_default();
+    let plan = agent.as_ref().map(|agent| agent.complete(&mut command, run.is_live()));
+    let plan = plan.transpose().map_err(|message| refuse(&message))?.unwrap_or_default();
+    if !plan.added.is_empty() {
+        tell(&format!("added {}", plan.added.join(" ")));
+    }
+    let data = folders().data.unwrap_or_else(|| std::env::temp_dir().join("streamfmt"));
+    let recorder = RunRecorder {
+        command,
+        passes_stdin: passes_stdin(plan.waits_for_stdin),
+        added: plan.added.iter().map(|&word| word.to_owned()).collect(),
+        agent: agent.as_ref().map(|agent| agent.dialect.name.to_owned()),
+        window: window(),
+        paths: SessionPaths { folder: data.join("sessions") },
+        log: options.log.clone(),
+        sync: match options.sync {
+            SyncWhen::Always => SyncPolicy::Always,
+            SyncWhen::Second => SyncPolicy::Second,
+            SyncWhen::End => SyncPolicy::End,
+            SyncWhen::Never => SyncPolicy::Never,
+        },
+        kill_after: options.kill_after,
+        ends_helpers: options.end_helpers,
+        minds_hangup: !is_hangup_ignored(),
+    };
+    let (recording, feed) = recorder.start(watchdog).map_err(|failure| match failure {
+        StartFailure::Recorder(error) => fail(&error),
+        StartFailure::Program(error) => {
+            tell(&format!("can't run {name}: {}", reason(&error)));
+            if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE }
+        }
+    })?;
+    if args.redact {
+        tell(&format!("the log isn't masked: {}", recording.log().display()));
+    }
+    let input = RecordedInput::new(feed, recording, options.exit_after_result);
+    let mut source = OpenInput::Recorded(Box::new(input));
+    // Whatever becomes of what is shown, the run goes on.
+    let shown = panic::catch_unwind(AssertUnwindSafe(|| {
+        run.format_open(&InputSource::Agent(name), &mut source);
+        run.finish()
+    }));
+    let shown = shown.unwrap_or(INTERNAL);
+    let OpenInput::Recorded(input) = source else { return Ok(shown) };
+    let end = input.finish();
+    Ok(match end.signal {
+        Some(signal) => SIGNAL + signal,
+        None if end.code != 0 => end.code,
+        None if !end.is_log_whole => OUTPUT,
+        None => shown,
+    })
+}
+
+/// Whether the agent may read standard input. A terminal it may not; one that would wait for ever gets a file at most.
+fn passes_stdin(waits_for_ever: bool) -> bool {
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        return false;
+    }
+    // What isn't open can't be handed on.
+    let Ok(about) = rustix::fs::fstat(&stdin) else { return false };
+    !waits_for_ever || rustix::fs::FileType::from_raw_mode(about.st_mode) == rustix::fs::FileType::RegularFile
+}
+
+/// The size of the terminal on which it is shown, if there is one.
+fn window() -> (usize, usize) {
+    let terminal = terminal_size::terminal_size_of(io::stdout());
+    let terminal = terminal.or_else(|| terminal_size::terminal_size_of(io::stderr()));
+    terminal.map_or(WINDOW, |(columns, rows)| (usize::from(columns.0), usize::from(rows.0)))
+}

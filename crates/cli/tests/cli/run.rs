@@ -1,0 +1,316 @@
+//! `run`: an agent that is a script, in all the shapes that an agent may have.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::program::{Folder, Outcome, Running, SESSION, Signal, is_private, reply, until};
+
+/// Where a folder's runs are kept.
+const SESSIONS: &str = "home/.local/share/streamfmt/sessions";
+
+/// A folder with agents: scripts, each with the session beside it.
+fn agents(scripts: &[(&str, &str)]) -> Folder {
+    let folder = Folder::with(&[("session", SESSION), ("reply", &reply(7))]);
+    for (name, script) in scripts {
+        folder.write(name, format!("#!/bin/sh\n{script}\n"));
+        fs::set_permissions(folder.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    folder
+}
+
+fn command(folder: &Folder, arguments: &str) -> Command {
+    let mut command = folder.command(arguments);
+    command.env("PATH", "/usr/bin:/bin");
+    command
+}
+
+fn run(folder: &Folder, arguments: &str) -> Outcome {
+    command(folder, arguments).output().unwrap().into()
+}
+
+/// The files of the only run in a folder with this ending.
+fn kept(folder: &Folder, ending: &str) -> PathBuf {
+    let names = folder.names_in(SESSIONS);
+    let found: Vec<&String> = names.iter().filter(|name| name.ends_with(ending)).collect();
+    assert_eq!(found.len(), 1, "{names:?}");
+    folder.path(SESSIONS).join(found[0])
+}
+
+fn side_file(folder: &Folder) -> Value {
+    serde_json::from_slice(&fs::read(kept(folder, ".json")).unwrap()).unwrap()
+}
+
+/// Waits until the process whose number a file holds has ended.
+#[track_caller]
+fn until_gone(folder: &Folder, file: &str) {
+    let pid = folder.read(file).trim().to_owned();
+    let is_gone = || {
+        let stat = Command::new("ps").args(["-o", "stat=", "-p", &pid]).output().unwrap();
+        let stat = String::from_utf8(stat.stdout).unwrap();
+        stat.trim().is_empty() || stat.starts_with('Z')
+    };
+    until(|| format!("the end of {file}"), is_gone);
+}
+
+#[test]
+fn every_byte_is_kept_and_what_it_means_is_shown() {
+    let folder = agents(&[(
+        "agent",
+        "cat session\nprintf 'garbage \\377\\001\\nunfinished'\nprintf 'a \\033[2Jwarning' >&2",
+    )]);
+    let told = run(&folder, "run --to text -- ./agent");
+    assert_eq!(told.code, Some(0));
+    assert!(told.stdout.contains("First reply.") && told.stdout.contains("unfinished"), "{}", told.stdout);
+    assert_eq!(told.stderr, "  a ␛[2Jwarning\n");
+    let (log, errors) = (kept(&folder, ".ndjson"), kept(&folder, ".stderr"));
+    let expected = [SESSION.as_bytes(), b"garbage \xff\x01\nunfinished"].concat();
+    assert_eq!(fs::read(&log).unwrap(), expected);
+    assert_eq!(fs::read(&errors).unwrap(), b"a \x1b[2Jwarning");
+    let side = side_file(&folder);
+    assert_eq!(side["status"], "done");
+    assert_eq!(side["agent_session"], "s-1");
+    assert_eq!(side["exit"]["code"], 0);
+    assert_eq!(side["log_bytes"], expected.len());
+    assert_eq!(side["command"], serde_json::json!(["./agent"]));
+    assert_eq!(side["log"], log.to_str().unwrap());
+    for file in [log, errors, kept(&folder, ".json")] {
+        assert!(is_private(&file), "{}", file.display());
+    }
+    let mode = fs::metadata(folder.path(SESSIONS)).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+}
+
+#[test]
+fn an_agent_gets_the_flags_that_it_lacks() {
+    let folder = agents(&[
+        ("claude", "echo \"$@\" > given; cat session"),
+        ("codex", "echo \"$@\" > given; cat > read"),
+    ]);
+    let told = run(&folder, "run -- ./claude -p fix");
+    assert_eq!(
+        (told.code, told.stderr.as_str()),
+        (Some(0), "streamfmt: added --output-format stream-json --verbose\n")
+    );
+    assert_eq!(folder.read("given"), "--output-format stream-json --verbose -p fix\n");
+    // It would wait for ever for a pipe that is open and silent.
+    let codex = Running::of(&folder, command(&folder, "run -- ./codex exec fix"));
+    codex.until_reported("streamfmt: added --json\n");
+    codex.until_written("given", "exec --json fix\n");
+    until(|| "the end".to_owned(), || !kept_status(&folder).contains(&"running".into()));
+    let told = run(&folder, "run --agent claude -- sh -c true -p fix");
+    assert_eq!(told.stderr, "streamfmt: added --output-format stream-json --verbose\n");
+}
+
+/// How all runs in a folder stand.
+fn kept_status(folder: &Folder) -> Vec<Value> {
+    let paths = folder.names_in(SESSIONS).into_iter().map(|name| folder.path(SESSIONS).join(name));
+    let files = paths.filter(|path| path.extension().is_some_and(|it| it == "json"));
+    let contents = files.map(|path| serde_json::from_slice::<Value>(&fs::read(path).unwrap()).unwrap());
+    contents.map(|content| content["status"].clone()).collect()
+}
+
+#[test]
+fn what_can_t_be_recorded_is_refused_with_what_can() {
+    let folder = agents(&[("claude", "touch started")]);
+    for (arguments, working) in [
+        ("./claude fix", "run -- ./claude -p fix"),
+        ("./claude -p --output-format json fix", "run -- ./claude -p --output-format stream-json fix"),
+    ] {
+        let told = run(&folder, &format!("run -- {arguments}"));
+        assert_eq!(told.code, Some(2));
+        assert!(told.stderr.contains(working) && told.stderr.contains("--follow"), "{}", told.stderr);
+    }
+    assert_eq!(folder.names(), ["claude", "reply", "session"]);
+}
+
+#[test]
+fn the_agent_s_exit_code_is_passed_on() {
+    let folder = agents(&[("agent", "exit 7"), ("killed", "kill -9 $$")]);
+    folder.write("plain", "no program");
+    assert_eq!(run(&folder, "run -- ./agent").code, Some(7));
+    assert_eq!(run(&folder, "run -- ./killed").code, Some(137));
+    assert_eq!(run(&folder, "run -- ./plain").code, Some(126));
+    let before = folder.names_in(SESSIONS);
+    run(&folder, "run -- ./nothing").expect(127, "streamfmt: can't run nothing: no such file or directory\n");
+    assert_eq!(folder.names_in(SESSIONS), before, "nothing was run");
+    let mut status: Vec<String> = kept_status(&folder).iter().map(ToString::to_string).collect();
+    status.sort();
+    assert_eq!(status, ["\"failed\"", "\"interrupted\""]);
+}
+
+#[test]
+fn an_agent_without_an_outcome_has_failed() {
+    let folder = agents(&[("agent", "head -2 session"), ("middle", "cat session; cat reply")]);
+    assert_eq!(run(&folder, "run -- ./agent").code, Some(0));
+    assert_eq!(side_file(&folder)["status"], "failed");
+    let other = agents(&[("middle", "cat session; cat reply")]);
+    let told = run(&other, "run --to text -- ./middle");
+    assert!(told.stdout.contains("reply number 7."), "an outcome amid it is no end: {}", told.stdout);
+    assert_eq!(side_file(&other)["status"], "failed");
+    drop(folder);
+}
+
+#[test]
+fn the_first_interrupt_asks_and_the_second_kills() {
+    let script = "trap 'echo asked > asked' INT; echo $$ > pid; cat session; while :; do sleep 0.05; done";
+    let folder = agents(&[("agent", script)]);
+    let mut running = Running::of(&folder, command(&folder, "run --to text -- ./agent"));
+    running.until_shown("Second reply.");
+    running.send(Signal::INT);
+    running.until_written("asked", "asked");
+    assert_eq!(running.end(Signal::INT).code, Some(130));
+    until_gone(&folder, "pid");
+    assert_eq!(side_file(&folder)["status"], "interrupted");
+    assert_eq!(fs::read_to_string(kept(&folder, ".ndjson")).unwrap(), SESSION);
+}
+
+#[test]
+fn term_and_hangup_are_passed_on_and_the_log_is_completed() {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129)] {
+        let script = "trap 'cat reply; exit 0' TERM HUP; (trap '' TERM HUP; echo > helping; exec sleep 100) >&- 2>&- & echo $! > helper\n\
+                      cat session; while :; do sleep 0.05; done";
+        let folder = agents(&[("agent", script)]);
+        let mut running = Running::of(&folder, command(&folder, "run --to text -- ./agent"));
+        running.until_shown("Second reply.");
+        running.until_written("helper", "\n");
+        running.until_written("helping", "\n");
+        assert_eq!(running.end(signal).code, Some(code));
+        assert_eq!(fs::read_to_string(kept(&folder, ".ndjson")).unwrap(), format!("{SESSION}{}", reply(7)));
+        until_gone(&folder, "helper");
+    }
+}
+
+#[test]
+fn a_silent_agent_ends_soon_after_streamfmt_was_killed_whatever_it_ignores() {
+    let script = "trap '' TERM HUP INT; echo $$ > pid; (sleep 1000; true) & echo $! > child; cat session; exec sleep 1000";
+    let folder = agents(&[("agent", script)]);
+    let mut running = Running::of(&folder, command(&folder, "run --to text -- ./agent"));
+    running.until_shown("Second reply.");
+    running.until_written("child", "\n");
+    let begun = Instant::now();
+    assert_eq!(running.end(Signal::KILL).code, None);
+    until_gone(&folder, "pid");
+    until_gone(&folder, "child");
+    // Five seconds on a machine with nothing else to do.
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    assert_eq!(fs::read_to_string(kept(&folder, ".ndjson")).unwrap(), SESSION);
+    assert_eq!(side_file(&folder)["status"], "running", "its recorder is gone: whoever reads it sees that");
+}
+
+#[test]
+fn no_line_that_was_shown_is_lost_however_often_streamfmt_is_killed() {
+    let script = "echo $$ > pid; while :; do cat reply; done";
+    for round in 0..20 {
+        let folder = agents(&[("agent", script)]);
+        let mut running = Running::of(&folder, command(&folder, "run --to items -- ./agent"));
+        running.until_shown("reply number 7.");
+        std::thread::sleep(Duration::from_millis(round));
+        let shown = running.end(Signal::KILL).stdout.matches("reply number 7.").count();
+        until_gone(&folder, "pid");
+        let log = fs::read_to_string(kept(&folder, ".ndjson")).unwrap();
+        let line = reply(7);
+        // The same again is an item once.
+        assert!(shown >= 1 && log.len() >= line.len(), "{shown}");
+        assert!(line.repeat(log.len() / line.len() + 1).starts_with(&log), "what is in the log was written");
+    }
+}
+
+#[test]
+fn a_display_that_ends_never_stops_the_run() {
+    let script = "cat session; for number in 1 2 3 4 5 6 7 8 9; do cat reply; sleep 0.02; done; echo > ended";
+    let folder = agents(&[("agent", script)]);
+    let mut child =
+        command(&folder, "run -- ./agent").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let told = Outcome::from(child.wait_with_output().unwrap()).expect(0, "");
+    assert_eq!(told.stdout, "");
+    assert_eq!(folder.read("ended"), "\n");
+    assert_eq!(
+        fs::read_to_string(kept(&folder, ".ndjson")).unwrap(),
+        format!("{SESSION}{}", reply(7).repeat(9))
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_log_that_can_t_be_written_is_told_and_the_rest_goes_on() {
+    let folder = agents(&[("agent", "cat session; sleep 0.05; cat reply")]);
+    let told = run(&folder, "run --to text --log /dev/full -- ./agent");
+    assert_eq!(told.code, Some(74));
+    assert!(
+        told.stdout.contains("First reply.") && told.stdout.contains("reply number 7."),
+        "{}",
+        told.stdout
+    );
+    let missing = SESSION.len() + reply(7).len();
+    assert_eq!(
+        told.stderr,
+        format!(
+            "streamfmt: THE LOG IS NOT WRITTEN: /dev/full: no space left on device (the run goes on, and this is tried again)\n\
+             streamfmt: {missing} bytes of the agent are not in /dev/full\n"
+        )
+    );
+    assert_eq!(side_file(&folder)["gaps"], serde_json::json!([{"at": 0, "bytes": missing}]));
+    let limited = "trap '' XFSZ; ulimit -f 1; exec \"$0\" run --to text --log run.ndjson -- ./agent";
+    let large = agents(&[("agent", "for number in 1 2 3 4 5 6 7 8 9; do cat session; done")]);
+    let mut shell = command(&large, "");
+    let program = shell.get_program().to_owned();
+    shell = Command::new("sh");
+    shell.arg("-c").arg(limited).arg(program).current_dir(large.path("")).env("HOME", large.path("home"));
+    let told = Outcome::from(shell.output().unwrap());
+    assert_eq!(told.code, Some(74), "{told:?}");
+    let log = large.read("run.ndjson");
+    assert!(SESSION.repeat(9).starts_with(&log) && !log.is_empty() && log.len() <= 1024, "{}", log.len());
+}
+
+#[test]
+fn what_the_agent_leaves_running_is_named_and_ended_if_wanted() {
+    let folder = agents(&[("agent", "sleep 1000 & echo $! > helper; cat session")]);
+    let told = run(&folder, "run --to text -- ./agent");
+    let helper = folder.read("helper").trim().to_owned();
+    let message =
+        format!("streamfmt: the agent left running: sleep ({helper}) (--end-helpers ends what is left)\n");
+    assert_eq!((told.code, told.stderr), (Some(0), message));
+    let is_there = Command::new("kill").args(["-9", &helper]).status().unwrap();
+    assert!(is_there.success(), "it was left alone");
+    run(&folder, "run --end-helpers -- ./agent").expect(0, "");
+    until_gone(&folder, "helper");
+}
+
+#[test]
+fn an_agent_that_goes_on_after_its_outcome_is_ended_if_wanted() {
+    let folder = agents(&[("agent", "cat session; exec sleep 1000")]);
+    let told = run(&folder, "run --exit-after-result 0.1 -- ./agent");
+    assert_eq!(told.code, Some(143));
+    assert_eq!(told.stderr, "streamfmt: the agent told its outcome and goes on: ending it\n");
+}
+
+#[test]
+fn two_runs_with_one_log_don_t_disturb_each_other() {
+    let folder = agents(&[("agent", "cat session; read line"), ("other", "cat reply")]);
+    let mut first = Running::of(&folder, command(&folder, "run --to text --log run.ndjson -- ./agent"));
+    first.until_shown("Second reply.");
+    run(&folder, "run --log run.ndjson -- ./other")
+        .expect(0, "streamfmt: another run writes to that log: this one is run-2.ndjson\n");
+    first.feed("go on\n");
+    assert_eq!(first.finish().code, Some(0));
+    assert_eq!((folder.read("run.ndjson"), folder.read("run-2.ndjson")), (SESSION.to_owned(), reply(7)));
+    std::os::unix::fs::symlink("elsewhere", folder.path("link")).unwrap();
+    let told = run(&folder, "run --log link -- ./other");
+    assert_eq!(told.code, Some(74));
+    assert!(told.stderr.contains("it is a link"), "{}", told.stderr);
+}
+
+#[test]
+fn what_is_masked_is_masked_only_where_it_is_shown() {
+    let folder = agents(&[("agent", "sed 's/First reply/mail to dev@example.org/' session")]);
+    let told = run(&folder, "run --to text --redact --log run.ndjson -- ./agent");
+    assert!(!told.stdout.contains("dev@example.org"), "{}", told.stdout);
+    assert!(folder.read("run.ndjson").contains("dev@example.org"));
+    assert!(told.stderr.contains("the log isn't masked: "), "{}", told.stderr);
+}
