@@ -198,7 +198,7 @@ pub(crate) enum PluginErrors {
 const EXAMPLES: &str = "\
 Examples:
   claude -p \"fix the tests\" --output-format stream-json --verbose | streamfmt
-  streamfmt run -- claude -p \"fix the tests\"       the same, and all of it is kept
+  streamfmt run -- claude -p \"fix the tests\"       the same, and keep everything
   streamfmt session.jsonl                           a past session
   streamfmt --profile full session.jsonl            nothing left out
   streamfmt -f                                      the newest session of this folder, as it grows

@@ -16,6 +16,8 @@ mod follow;
 mod format;
 mod golden;
 mod input;
+#[cfg(unix)]
+mod lingering;
 mod live;
 mod message;
 mod output;

@@ -8,11 +8,9 @@ use streamfmt::core::text::clean;
 use streamfmt_server::{FeedStep, LiveFeed, Recording, RunEnd, RunNotice, RunStatus};
 
 use crate::follow::ReadOutcome;
+use crate::lingering::{Lingering, LingeringStep};
 use crate::message::{reason, tell};
 use crate::signal::{Signals, Woken};
-
-/// How long an agent may go on after its outcome before that is told.
-const LINGERING: Duration = Duration::from_secs(30);
 
 /// A line of standard error is told in pieces of this size.
 const LINE: usize = 8 * 1024;
@@ -23,17 +21,8 @@ pub(crate) struct RecordedInput {
     recording: Recording,
     /// What has come of standard error without the end of its line.
     aside: Vec<u8>,
-    /// How long after its outcome the agent is ended.
-    exit_after_result: Option<Duration>,
-    lingering: Option<Lingering>,
+    lingering: Lingering,
     known: KnownRun,
-}
-
-/// An agent that goes on though it told its outcome.
-struct Lingering {
-    since: Instant,
-    is_told: bool,
-    is_stopped: bool,
 }
 
 /// What the stream told.
@@ -52,8 +41,7 @@ impl RecordedInput {
             feed,
             recording,
             aside: Vec::new(),
-            exit_after_result,
-            lingering: None,
+            lingering: Lingering::new(exit_after_result),
             known: KnownRun::default(),
         }
     }
@@ -95,13 +83,9 @@ impl RecordedInput {
         text.lines().map(|line| clean(line).into_owned()).collect()
     }
 
-    /// How long until an agent that goes on after its outcome is looked at.
+    /// How long until something is due with an agent that keeps running after its result.
     pub(crate) fn patience(&self) -> Option<Duration> {
-        let lingering = self.lingering.as_ref()?;
-        let told = Some(LINGERING).filter(|_| !lingering.is_told && self.exit_after_result.is_none());
-        let stopped = self.exit_after_result.filter(|_| !lingering.is_stopped);
-        let first = told.into_iter().chain(stopped).min()?;
-        Some(first.saturating_sub(lingering.since.elapsed()))
+        self.lingering.patience(Instant::now())
     }
 
     /// Notes what is known of the session by now.
@@ -118,20 +102,17 @@ impl RecordedInput {
             }
             let is_done =
                 report.ended && session.open_calls() == 0 && session.running_agents().next().is_none();
-            self.lingering =
-                is_done.then(|| Lingering { since: Instant::now(), is_told: false, is_stopped: false });
+            self.lingering.note(is_done, Instant::now());
         }
-        let Some(lingering) = &mut self.lingering else { return };
-        let passed = lingering.since.elapsed();
-        if self.exit_after_result.is_some_and(|wanted| passed >= wanted && !lingering.is_stopped) {
-            lingering.is_stopped = true;
-            tell("the agent told its outcome and goes on: ending it");
-            self.recording.stop();
-        } else if passed >= LINGERING && !lingering.is_told && self.exit_after_result.is_none() {
-            lingering.is_told = true;
-            tell(
-                "the agent told its outcome and goes on (Ctrl-C ends it, --exit-after-result does so by itself)",
-            );
+        match self.lingering.take_due(Instant::now()) {
+            None => {}
+            Some(LingeringStep::Report) => tell(
+                "the agent has reported its result but keeps running (Ctrl-C ends it; --exit-after-result does so automatically)",
+            ),
+            Some(LingeringStep::Stop) => {
+                tell("the agent has reported its result but keeps running: ending it");
+                self.recording.stop();
+            }
         }
     }
 
@@ -153,32 +134,32 @@ impl RecordedInput {
 fn describe(notice: &RunNotice) -> String {
     match notice {
         RunNotice::OtherLog(path) => {
-            format!("another run writes to that log: this one is {}", path.display())
+            format!("another run is writing to that log; using {} instead", path.display())
         }
-        RunNotice::Unwritten(path, error) => {
-            format!(
-                "THE LOG IS NOT WRITTEN: {}: {} (the run goes on, and this is tried again)",
-                path.display(),
-                reason(error)
-            )
-        }
+        RunNotice::Unwritten(path, error) => format!(
+            "LOG NOT WRITTEN: {}: {} (the run continues; retrying every second)",
+            path.display(),
+            reason(error)
+        ),
         RunNotice::Missing(path, bytes) => {
-            format!("{bytes} bytes of the agent are not in {}", path.display())
+            format!("{bytes} bytes of the agent's output are missing in {}", path.display())
         }
         RunNotice::NoSideFile(path, error) => format!("can't write {}: {}", path.display(), reason(error)),
         RunNotice::NoWatchdog(error) => {
             format!(
-                "can't watch over the agent: {} (if streamfmt is killed, the agent goes on)",
+                "can't start the watchdog: {} (if streamfmt is killed, the agent keeps running)",
                 reason(error)
             )
         }
-        RunNotice::Unreadable => "the log was changed: a part of it can't be shown".to_owned(),
+        RunNotice::Unreadable => {
+            "the log was changed by another program: a part of it can't be shown".to_owned()
+        }
         RunNotice::LeftRunning(helpers) => {
             let named = helpers.iter().map(|helper| format!("{} ({})", helper.name, helper.pid));
             let named: Vec<String> = named.take(5).collect();
             let more = helpers.len().saturating_sub(named.len());
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            format!("the agent left running: {}{more} (--end-helpers ends what is left)", named.join(", "))
+            format!("the agent left processes running: {}{more} (--end-helpers ends them)", named.join(", "))
         }
     }
 }

@@ -8,12 +8,11 @@ mod start;
 #[cfg(unix)]
 pub(crate) use start::run;
 
-/// Says what the system lacks.
+/// Reports what the system lacks.
 #[cfg(not(unix))]
 pub(crate) fn run(_: crate::args::RunArgs) -> Result<u8, u8> {
     crate::message::tell(
-        "run needs process groups and signals, which this system doesn't have; pipe the agent's output into streamfmt --tee FILE \
-         instead",
+        "run needs process groups and signals, which this system lacks; pipe the agent's output into streamfmt --tee FILE instead",
     );
     Err(crate::message::USAGE)
 }

@@ -85,12 +85,14 @@ impl RawLog {
                 self.path = path.with_file_name(format!("{stem}-{number}{extension}"));
             }
             let file = match options.open(&self.path) {
-                Err(_) if self.path.is_symlink() => return Err(io::Error::other("it is a link")),
+                Err(_) if self.path.is_symlink() => {
+                    return Err(io::Error::other("symbolic links are not followed"));
+                }
                 opened => opened?,
             };
             let about = file.metadata()?;
             if about.file_type().is_fifo() || about.file_type().is_socket() {
-                return Err(io::Error::other("it is a pipe"));
+                return Err(io::Error::other("a pipe or socket can't hold a log"));
             }
             if about.is_file() {
                 match file.try_lock() {

@@ -14,13 +14,23 @@ pub struct SessionPaths {
 }
 
 impl SessionPaths {
-    /// Makes the folder, for its owner alone, if it isn't there.
+    /// Makes the folder if it isn't there, and closes it to everybody but its owner.
     pub fn create(&self) -> io::Result<()> {
         let mut builder = DirBuilder::new();
         builder.recursive(true);
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&self.folder)
+        builder.create(&self.folder)?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let about = std::fs::metadata(&self.folder)?;
+            // One that somebody else made, or an archive brought back, may be open to others.
+            if about.permissions().mode() & 0o077 != 0 {
+                std::fs::set_permissions(&self.folder, PermissionsExt::from_mode(0o700))?;
+            }
+        }
+        Ok(())
     }
 
     /// What the agent wrote to standard output, byte for byte.

@@ -11,27 +11,27 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) args: Args,
 
-    /// Which agent the command starts, where its name doesn't tell
+    /// Which agent COMMAND starts; by default recognized by the name of the program
     #[arg(long, value_name = "NAME", help_heading = "Run")]
     pub(crate) agent: Option<String>,
 
-    /// The log: where the agent's standard output is kept, byte for byte; without it in the folder of sessions
+    /// Keep the agent's standard output, unmodified, in FILE instead of the folder of sessions
     #[arg(long, value_name = "FILE", help_heading = "Run")]
     pub(crate) log: Option<PathBuf>,
 
-    /// When the log is written to the disk, in case that the machine fails
+    /// When to flush the log to disk, as protection against a power failure
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = SyncWhen::Second, help_heading = "Run")]
     pub(crate) sync: SyncWhen,
 
-    /// Kill the agent this long after the first signal that was to end it; without it 10 after SIGTERM and SIGHUP
+    /// Kill the agent SECONDS after the first signal; the default is 10 after SIGTERM and SIGHUP, and never after Ctrl-C
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Run")]
     pub(crate) kill_after: Option<Duration>,
 
-    /// End the agent this long after its outcome, if it doesn't end by itself
+    /// End the agent if it keeps running SECONDS after its result
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Run")]
     pub(crate) exit_after_result: Option<Duration>,
 
-    /// End what the agent left running
+    /// End the processes that the agent leaves running
     #[arg(long, help_heading = "Run")]
     pub(crate) end_helpers: bool,
 }
@@ -39,13 +39,13 @@ pub(crate) struct RunArgs {
 /// When the log is written to the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum SyncWhen {
-    /// After each read
+    /// After every read
     Always,
-    /// Each second, and at the end
+    /// Once a second, and at the end
     Second,
     /// At the end
     End,
-    /// When the system likes
+    /// Leave it to the operating system
     Never,
 }
 
@@ -74,10 +74,10 @@ Examples:
   streamfmt run --log run.ndjson -- codex exec \"fix the tests\"
   streamfmt run --agent claude -- npx @anthropic-ai/claude-code -p \"fix the tests\"
 
-Exit codes: the agent's own; 2 usage; 74 if that is 0 and the log is not whole; 126 the command can't be executed; 127 it isn't
-there; 128+n ended by signal n.";
+Exit codes: the agent's own; 2 usage; 74 if that is 0 but the log is incomplete; 126 not executable; 127 not found;
+128+n ended by signal n.";
 
 fn seconds(text: &str) -> Result<Duration, &'static str> {
     let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    seconds.ok_or("a number of seconds is wanted, not below 0")
+    seconds.ok_or("expected a number of seconds ≥ 0")
 }

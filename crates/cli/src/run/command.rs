@@ -41,13 +41,13 @@ impl AgentCommand {
         let plan = (self.launch.complete)(&arguments, LaunchWish { is_live, version });
         let plan = plan.map_err(|refusal| {
             let why = match refusal.why {
-                LaunchObstacle::Interactive => "this opens a screen of its own, which can't be recorded".to_owned(),
-                LaunchObstacle::OtherFormat(option) => format!("{option} is no stream of events"),
+                LaunchObstacle::Interactive => "an interactive command can't be recorded".to_owned(),
+                LaunchObstacle::OtherFormat(option) => format!("{option} is not an event stream"),
             };
             let working: Vec<String> =
                 words[..self.start].iter().chain(&refusal.instead).map(|word| quoted(word)).collect();
             format!(
-                "{why}: streamfmt run -- {} (interactive sessions are shown by streamfmt --follow, and by serve --watch)",
+                "{why}; use: streamfmt run -- {} (for interactive sessions: streamfmt --follow, or streamfmt serve --watch)",
                 working.join(" ")
             )
         })?;

@@ -35,7 +35,7 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
         USAGE
     };
     if options.args.follow || options.args.watch {
-        return Err(refuse("run shows an agent as it works: without --follow and --watch"));
+        return Err(refuse("run always shows the agent live; it doesn't take --follow or --watch"));
     }
     let words = std::mem::take(&mut options.args.files);
     let mut command: Vec<OsString> = words.into_iter().map(Into::into).collect();
@@ -92,7 +92,7 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
         }
     })?;
     if args.redact {
-        tell(&format!("the log isn't masked: {}", recording.log().display()));
+        tell(&format!("--redact doesn't apply to the log: {}", recording.log().display()));
     }
     let input = RecordedInput::new(feed, recording, options.exit_after_result);
     let mut source = OpenInput::Recorded(Box::new(input));

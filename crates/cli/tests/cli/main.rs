@@ -30,6 +30,8 @@ mod projects;
 #[cfg(unix)]
 mod run;
 #[cfg(unix)]
+mod run_shapes;
+#[cfg(unix)]
 mod terminal;
 mod themes;
 mod trust;

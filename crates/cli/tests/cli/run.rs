@@ -11,10 +11,10 @@ use serde_json::Value;
 use crate::program::{Folder, Outcome, Running, SESSION, Signal, is_private, reply, until};
 
 /// Where a folder's runs are kept.
-const SESSIONS: &str = "home/.local/share/streamfmt/sessions";
+pub(crate) const SESSIONS: &str = "home/.local/share/streamfmt/sessions";
 
 /// A folder with agents: scripts, each with the session beside it.
-fn agents(scripts: &[(&str, &str)]) -> Folder {
+pub(crate) fn agents(scripts: &[(&str, &str)]) -> Folder {
     let folder = Folder::with(&[("session", SESSION), ("reply", &reply(7))]);
     for (name, script) in scripts {
         folder.write(name, format!("#!/bin/sh\n{script}\n"));
@@ -23,31 +23,31 @@ fn agents(scripts: &[(&str, &str)]) -> Folder {
     folder
 }
 
-fn command(folder: &Folder, arguments: &str) -> Command {
+pub(crate) fn command(folder: &Folder, arguments: &str) -> Command {
     let mut command = folder.command(arguments);
     command.env("PATH", "/usr/bin:/bin");
     command
 }
 
-fn run(folder: &Folder, arguments: &str) -> Outcome {
+pub(crate) fn run(folder: &Folder, arguments: &str) -> Outcome {
     command(folder, arguments).output().unwrap().into()
 }
 
 /// The files of the only run in a folder with this ending.
-fn kept(folder: &Folder, ending: &str) -> PathBuf {
+pub(crate) fn kept(folder: &Folder, ending: &str) -> PathBuf {
     let names = folder.names_in(SESSIONS);
     let found: Vec<&String> = names.iter().filter(|name| name.ends_with(ending)).collect();
     assert_eq!(found.len(), 1, "{names:?}");
     folder.path(SESSIONS).join(found[0])
 }
 
-fn side_file(folder: &Folder) -> Value {
+pub(crate) fn side_file(folder: &Folder) -> Value {
     serde_json::from_slice(&fs::read(kept(folder, ".json")).unwrap()).unwrap()
 }
 
 /// Waits until the process whose number a file holds has ended.
 #[track_caller]
-fn until_gone(folder: &Folder, file: &str) {
+pub(crate) fn until_gone(folder: &Folder, file: &str) {
     let pid = folder.read(file).trim().to_owned();
     let is_gone = || {
         let stat = Command::new("ps").args(["-o", "stat=", "-p", &pid]).output().unwrap();
@@ -107,7 +107,7 @@ fn an_agent_gets_the_flags_that_it_lacks() {
 }
 
 /// How all runs in a folder stand.
-fn kept_status(folder: &Folder) -> Vec<Value> {
+pub(crate) fn kept_status(folder: &Folder) -> Vec<Value> {
     let paths = folder.names_in(SESSIONS).into_iter().map(|name| folder.path(SESSIONS).join(name));
     let files = paths.filter(|path| path.extension().is_some_and(|it| it == "json"));
     let contents = files.map(|path| serde_json::from_slice::<Value>(&fs::read(path).unwrap()).unwrap());
@@ -123,7 +123,11 @@ fn what_can_t_be_recorded_is_refused_with_what_can() {
     ] {
         let told = run(&folder, &format!("run -- {arguments}"));
         assert_eq!(told.code, Some(2));
-        assert!(told.stderr.contains(working) && told.stderr.contains("--follow"), "{}", told.stderr);
+        assert!(
+            told.stderr.contains(working) && told.stderr.contains("--follow, or streamfmt serve --watch"),
+            "{}",
+            told.stderr
+        );
     }
     assert_eq!(folder.names(), ["claude", "reply", "session"]);
 }
@@ -251,8 +255,8 @@ fn a_log_that_can_t_be_written_is_told_and_the_rest_goes_on() {
     assert_eq!(
         told.stderr,
         format!(
-            "streamfmt: THE LOG IS NOT WRITTEN: /dev/full: no space left on device (the run goes on, and this is tried again)\n\
-             streamfmt: {missing} bytes of the agent are not in /dev/full\n"
+            "streamfmt: LOG NOT WRITTEN: /dev/full: no space left on device (the run continues; retrying every second)\n\
+             streamfmt: {missing} bytes of the agent's output are missing in /dev/full\n"
         )
     );
     assert_eq!(side_file(&folder)["gaps"], serde_json::json!([{"at": 0, "bytes": missing}]));
@@ -274,7 +278,7 @@ fn what_the_agent_leaves_running_is_named_and_ended_if_wanted() {
     let told = run(&folder, "run --to text -- ./agent");
     let helper = folder.read("helper").trim().to_owned();
     let message =
-        format!("streamfmt: the agent left running: sleep ({helper}) (--end-helpers ends what is left)\n");
+        format!("streamfmt: the agent left processes running: sleep ({helper}) (--end-helpers ends them)\n");
     assert_eq!((told.code, told.stderr), (Some(0), message));
     let is_there = Command::new("kill").args(["-9", &helper]).status().unwrap();
     assert!(is_there.success(), "it was left alone");
@@ -287,7 +291,7 @@ fn an_agent_that_goes_on_after_its_outcome_is_ended_if_wanted() {
     let folder = agents(&[("agent", "cat session; exec sleep 1000")]);
     let told = run(&folder, "run --exit-after-result 0.1 -- ./agent");
     assert_eq!(told.code, Some(143));
-    assert_eq!(told.stderr, "streamfmt: the agent told its outcome and goes on: ending it\n");
+    assert_eq!(told.stderr, "streamfmt: the agent has reported its result but keeps running: ending it\n");
 }
 
 #[test]
@@ -296,14 +300,14 @@ fn two_runs_with_one_log_don_t_disturb_each_other() {
     let mut first = Running::of(&folder, command(&folder, "run --to text --log run.ndjson -- ./agent"));
     first.until_shown("Second reply.");
     run(&folder, "run --log run.ndjson -- ./other")
-        .expect(0, "streamfmt: another run writes to that log: this one is run-2.ndjson\n");
+        .expect(0, "streamfmt: another run is writing to that log; using run-2.ndjson instead\n");
     first.feed("go on\n");
     assert_eq!(first.finish().code, Some(0));
     assert_eq!((folder.read("run.ndjson"), folder.read("run-2.ndjson")), (SESSION.to_owned(), reply(7)));
     std::os::unix::fs::symlink("elsewhere", folder.path("link")).unwrap();
     let told = run(&folder, "run --log link -- ./other");
     assert_eq!(told.code, Some(74));
-    assert!(told.stderr.contains("it is a link"), "{}", told.stderr);
+    assert!(told.stderr.contains("symbolic links are not followed"), "{}", told.stderr);
 }
 
 #[test]
@@ -312,5 +316,5 @@ fn what_is_masked_is_masked_only_where_it_is_shown() {
     let told = run(&folder, "run --to text --redact --log run.ndjson -- ./agent");
     assert!(!told.stdout.contains("dev@example.org"), "{}", told.stdout);
     assert!(folder.read("run.ndjson").contains("dev@example.org"));
-    assert!(told.stderr.contains("the log isn't masked: "), "{}", told.stderr);
+    assert!(told.stderr.contains("--redact doesn't apply to the log: "), "{}", told.stderr);
 }

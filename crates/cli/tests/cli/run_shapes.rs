@@ -1,0 +1,250 @@
+//! `run`: what the agent is given, how it may end or be ended, and what is kept then.
+
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+
+use crate::program::{Folder, Outcome, Running, SESSION, Signal, is_private, reply, until};
+use crate::run::{SESSIONS, agents, command, kept, kept_status, run, side_file, until_gone};
+use crate::tty::Terminal;
+
+#[test]
+fn the_agent_has_pipes_a_size_a_group_and_a_side_file_from_its_start() {
+    let script = format!(
+        "test -t 0 || test -t 1 || test -t 2 || echo \"$COLUMNS $LINES\" > size\nps -o pgid= -p $$ > group; ps -o pgid= -p $PPID > parent\n\
+         cp {SESSIONS}/*.json before; cat session"
+    );
+    let folder = agents(&[("agent", &script)]);
+    run(&folder, "run -- ./agent").expect(0, "");
+    assert_eq!(folder.read("size"), "80 24\n");
+    assert_ne!(folder.read("group"), folder.read("parent"));
+    let before: serde_json::Value = serde_json::from_str(&folder.read("before")).unwrap();
+    assert_eq!((&before["status"], &before["command"]), (&json!("running"), &json!(["./agent"])));
+    assert_eq!(before["id"], side_file(&folder)["id"]);
+}
+
+#[test]
+fn a_pipe_and_a_file_are_passed_and_a_terminal_is_not() {
+    let folder = agents(&[
+        ("agent", "cat > read; cat session"),
+        ("claude", "echo \"$@\" > given; cat > read; cat session"),
+        ("codex", "cat > read"),
+    ]);
+    let mut running = Running::of(&folder, command(&folder, "run -- ./agent"));
+    running.feed("from a pipe");
+    assert_eq!(running.finish().code, Some(0));
+    assert_eq!(folder.read("read"), "from a pipe");
+    let mut codex = command(&folder, "run -- ./codex exec fix");
+    codex.stdin(File::open(folder.path("reply")).unwrap());
+    let told = Outcome::from(codex.output().unwrap());
+    assert_eq!((told.code, folder.read("read")), (Some(0), reply(7)));
+    let home = folder.path("home");
+    let variables = [("HOME", home.to_str().unwrap()), ("PATH", "/usr/bin:/bin"), ("TERM", "xterm")];
+    let mut terminal = Terminal::start(&folder, "run -- ./claude -p fix", &variables, "typed\n");
+    terminal.until_end();
+    assert_eq!(folder.read("read"), "");
+    // What is shown live is shown while it is written.
+    assert_eq!(
+        folder.read("given"),
+        "--output-format stream-json --verbose --include-partial-messages -p fix\n"
+    );
+}
+
+#[test]
+fn sub_agents_messages_are_asked_for_where_the_version_can() {
+    let folder = agents(&[("2.1.330/claude", "cat session"), ("2.1.210/claude", "cat session")]);
+    run(&folder, "run -- ./2.1.330/claude -p fix")
+        .expect(0, "streamfmt: added --output-format stream-json --verbose --forward-subagent-text\n");
+    run(&folder, "run -- ./2.1.210/claude -p fix")
+        .expect(0, "streamfmt: added --output-format stream-json --verbose\n");
+}
+
+#[test]
+fn bytes_are_in_the_log_before_their_line_is_whole() {
+    let script = "head -c 100 session; until test -e go; do sleep 0.01; done; tail -c +101 session";
+    let folder = agents(&[("agent", script)]);
+    let running = Running::of(&folder, command(&folder, "run --to text --log run.ndjson -- ./agent"));
+    folder.until_written("run.ndjson", &SESSION[..100]);
+    assert_eq!(folder.read("run.ndjson"), SESSION[..100]);
+    assert_eq!(running.shown(), "");
+    folder.write("go", "");
+    assert_eq!(running.finish().code, Some(0));
+    assert_eq!(folder.read("run.ndjson"), SESSION);
+}
+
+#[test]
+fn an_agent_that_is_killed_leaves_its_unfinished_line() {
+    let folder = agents(&[("agent", "head -2 session; printf '{\"type\":'; kill -9 $$")]);
+    assert_eq!(run(&folder, "run -- ./agent").code, Some(137));
+    let log = fs::read_to_string(kept(&folder, ".ndjson")).unwrap();
+    assert!(log.ends_with("\n{\"type\":") && SESSION.starts_with(&log[..log.len() - 8]), "{log}");
+    assert_eq!(
+        (&side_file(&folder)["status"], &side_file(&folder)["exit"]),
+        (&json!("interrupted"), &json!({"signal": 9}))
+    );
+}
+
+#[test]
+fn what_was_read_is_kept_when_streamfmt_and_the_agent_are_killed_at_once() {
+    let folder = agents(&[("agent", "echo $$ > pid; cat session; exec sleep 1000")]);
+    let mut running = Running::of(&folder, command(&folder, "run --to text -- ./agent"));
+    running.until_shown("Second reply.");
+    let agent = folder.read("pid").trim().to_owned();
+    running.send(Signal::KILL);
+    assert!(Command::new("kill").args(["-9", &agent]).status().unwrap().success());
+    assert_eq!(running.finish().code, None);
+    until_gone(&folder, "pid");
+    assert_eq!(fs::read_to_string(kept(&folder, ".ndjson")).unwrap(), SESSION);
+    assert_eq!(side_file(&folder)["status"], "running");
+}
+
+#[test]
+fn a_flood_waits_for_nobody_who_shows_it() {
+    let flood: String = (0..20_000).map(reply).collect();
+    let folder = agents(&[("agent", "cat flood; cat reply; echo > ended")]);
+    folder.write("flood", &flood);
+    let child = command(&folder, "run --to text -- ./agent").spawn().unwrap();
+    // Nobody reads what is shown by now.
+    until(|| "the agent's end".to_owned(), || folder.names().contains(&"ended".to_owned()));
+    let told = Outcome::from(child.wait_with_output().unwrap()).expect(0, "");
+    assert_eq!(told.stdout.matches("reply number ").count(), 20_000);
+    assert_eq!(fs::read_to_string(kept(&folder, ".ndjson")).unwrap(), format!("{flood}{}", reply(7)));
+}
+
+#[test]
+fn an_agent_that_ignores_interrupts_is_killed_after_the_time_that_was_set() {
+    let script = "trap '' INT TERM; echo $$ > pid; cat session; while :; do sleep 0.05; done";
+    for signal in [Signal::INT, Signal::TERM] {
+        let folder = agents(&[("agent", script)]);
+        let arguments = "run --to text --kill-after 0.1 -- ./agent";
+        let mut running = Running::of(&folder, command(&folder, arguments));
+        running.until_shown("Second reply.");
+        assert_eq!(running.end(signal).code, Some(128 + signal.as_raw()));
+        until_gone(&folder, "pid");
+        assert_eq!(side_file(&folder)["exit"], json!({"signal": 9}));
+    }
+}
+
+#[test]
+fn a_terminal_that_is_closed_never_stops_a_run_that_is_to_outlive_it() {
+    let script = "echo > started; until test -e go; do sleep 0.01; done; cat session; cat reply";
+    let folder = agents(&[("agent", script)]);
+    let (pty, pts) = pty_process::blocking::open().unwrap();
+    let mut child = pty_process::blocking::Command::new("/bin/sh")
+        .args(["-c", "trap '' HUP; exec \"$0\" run -- ./agent", env!("CARGO_BIN_EXE_streamfmt")])
+        .current_dir(folder.path(""))
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("HOME", folder.path("home"))
+        .spawn(pts)
+        .unwrap();
+    folder.until_written("started", "\n");
+    drop(pty);
+    folder.write("go", "");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let log = fs::read_to_string(kept(&folder, ".ndjson")).unwrap();
+    assert_eq!(log, format!("{SESSION}{}", reply(7)));
+}
+
+#[test]
+fn the_log_is_the_same_whenever_it_is_flushed() {
+    let folder = agents(&[("agent", "cat session; cat reply")]);
+    for when in ["always", "second", "end", "never"] {
+        run(&folder, &format!("run --sync {when} --log {when}.ndjson -- ./agent")).expect(0, "");
+        assert_eq!(folder.read(&format!("{when}.ndjson")), format!("{SESSION}{}", reply(7)));
+    }
+}
+
+#[test]
+fn what_a_stream_names_is_never_a_path_that_is_written_and_all_is_private() {
+    let hostile = SESSION.replace("s-1", "../../../../escaped").replace("/home/dev/shop", "../escaped");
+    let folder = agents(&[("agent", "cat hostile; echo aside >&2")]);
+    folder.write("hostile", &hostile);
+    fs::create_dir_all(folder.path(SESSIONS)).unwrap();
+    fs::set_permissions(folder.path(SESSIONS), Permissions::from_mode(0o777)).unwrap();
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "umask 0; exec \"$0\" run -- ./agent", env!("CARGO_BIN_EXE_streamfmt")]);
+    shell.current_dir(folder.path("")).env_clear().env("PATH", "/usr/bin:/bin");
+    shell.env("HOME", folder.path("home")).stdin(Stdio::null());
+    let told = Outcome::from(shell.output().unwrap());
+    assert_eq!(told.code, Some(0), "{told:?}");
+    let side = side_file(&folder);
+    assert_eq!(side["agent_session"], "../../../../escaped");
+    let id = side["id"].as_str().unwrap();
+    let own = [".json", ".ndjson", ".stderr"].map(|ending| format!("{id}{ending}"));
+    assert_eq!(folder.names_in(SESSIONS), own);
+    assert_eq!(folder.names(), ["agent", "home", "hostile", "reply", "session"]);
+    assert_eq!(folder.names_in("home/.local/share/streamfmt"), ["sessions"]);
+    for name in own {
+        assert!(is_private(&folder.path(SESSIONS).join(&name)), "{name}");
+    }
+    let mode = fs::metadata(folder.path(SESSIONS)).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+}
+
+#[test]
+fn two_runs_at_once_keep_what_is_theirs() {
+    let folder = agents(&[("agent", "cat session; read line"), ("other", "cat session; read line")]);
+    let mut runs = ["./agent", "./other"]
+        .map(|agent| Running::of(&folder, command(&folder, &format!("run --to text -- {agent}"))));
+    for run in &mut runs {
+        run.until_shown("Second reply.");
+    }
+    assert_eq!(kept_status(&folder), ["running", "running"]);
+    let [first, second] = runs;
+    // The end of one is nothing to the other.
+    assert_eq!(first.end(Signal::TERM).code, Some(143));
+    assert_eq!(kept_status(&folder).iter().filter(|status| **status == "running").count(), 1);
+    assert_eq!(second.finish().code, Some(1), "read found the end");
+    let logs = folder.names_in(SESSIONS).into_iter().filter(|name| name.ends_with(".ndjson"));
+    let logs: Vec<String> = logs.map(|name| folder.read(&format!("{SESSIONS}/{name}"))).collect();
+    assert_eq!(logs, [SESSION, SESSION]);
+}
+
+/// Runs an agent with its log on a disk of 64 KiB that is full, if a disk can be mounted here: gives the log as well.
+#[cfg(target_os = "linux")]
+fn on_a_full_disk(folder: &Folder) -> Option<(Outcome, String)> {
+    let unshare = || {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--mount", "/bin/sh", "-c"]);
+        command.current_dir(folder.path("")).env("HOME", folder.path("home")).stdin(Stdio::null());
+        command
+    };
+    fs::create_dir(folder.path("disk")).unwrap();
+    let mount = "mount -t tmpfs -o size=64k none disk";
+    if !unshare().arg(mount).output().is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: no disk can be mounted here (unshare --user --mount, tmpfs)");
+        return None;
+    }
+    let script = format!(
+        "{mount}; head -c 1000000 /dev/zero > disk/filler 2> filled\n\
+         \"$0\" run --to text --log disk/run.ndjson -- ./agent; code=$?; cp disk/run.ndjson copy; exit $code"
+    );
+    let told = Outcome::from(unshare().arg(script).arg(env!("CARGO_BIN_EXE_streamfmt")).output().unwrap());
+    Some((told, folder.read("copy")))
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn on_a_full_disk_the_display_is_whole_and_the_gap_is_noted() {
+    let folder = agents(&[("agent", "cat session; cat reply")]);
+    let Some((told, log)) = on_a_full_disk(&folder) else { return };
+    assert_eq!(told.code, Some(74), "{told:?}");
+    assert!(told.stdout.contains("First reply.") && told.stdout.contains("reply number 7."), "{told:?}");
+    assert_eq!(told.stderr.matches("LOG NOT WRITTEN").count(), 1, "{}", told.stderr);
+    let missing = SESSION.len() + reply(7).len();
+    assert_eq!((log.as_str(), &side_file(&folder)["gaps"]), ("", &json!([{"at": 0, "bytes": missing}])));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn once_there_is_room_on_the_disk_the_log_is_whole() {
+    let folder = agents(&[("agent", "cat session; sleep 0.1; rm disk/filler; cat reply")]);
+    let Some((told, log)) = on_a_full_disk(&folder) else { return };
+    assert_eq!(told.code, Some(0), "{told:?}");
+    assert_eq!(told.stderr.matches("LOG NOT WRITTEN").count(), 1, "{}", told.stderr);
+    assert_eq!(log, format!("{SESSION}{}", reply(7)));
+    assert_eq!(side_file(&folder)["gaps"], serde_json::Value::Null);
+}
