@@ -45,6 +45,7 @@ pub(crate) enum ReadOutcome {
     /// Something happened to the file that the user should know.
     Note(String),
     /// What an agent wrote to standard error: lines, clean.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "agents are run on Unix alone"))]
     Aside(Vec<String>),
     /// A file took the place of another: a half line at the end of the old one will stay half.
     Cut,

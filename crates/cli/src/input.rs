@@ -32,6 +32,7 @@ pub(crate) enum InputSource {
     /// A session that is followed until there is a newer one of these.
     Session(PathBuf, SharedSessions),
     /// An agent of this name, which runs.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "agents are run on Unix alone"))]
     Agent(String),
 }
 

@@ -115,6 +115,7 @@ impl TextOutput {
     }
 
     /// From here on, standard output may fail in whatever way: that is as if nobody read it any more.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "agents are run on Unix alone"))]
     pub(crate) fn make_optional(&mut self) {
         self.is_optional = true;
     }

@@ -125,6 +125,7 @@ impl RunSideFile {
     }
 
     /// Puts it in place as a whole, for its owner alone.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "agents are run on Unix alone"))]
     pub(crate) fn write(&self, path: &Path) -> io::Result<()> {
         let draft = path.with_extension("json.tmp");
         let mut options = OpenOptions::new();
