@@ -1,8 +1,12 @@
 //! What an agent left running.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 
 use rustix::process::Pid;
+
+/// Bytes of a process's `stat` in which its name, of at most 64 bytes, and its group are.
+const STAT: usize = 256;
 
 /// A process that the agent started and that still runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,8 +28,10 @@ fn from_proc(group: i32) -> Vec<Helper> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let processes = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let helpers = processes.filter_map(|pid| {
-        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-        let stat = String::from_utf8_lossy(&stat);
+        // Its beginning is enough, in one read: there may be many processes, and a run waits for this at its end.
+        let mut beginning = [0; STAT];
+        let count = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut beginning).ok()?;
+        let stat = String::from_utf8_lossy(&beginning[..count]);
         let (before, behind) = stat.rsplit_once(')')?;
         let mut fields = behind.split_ascii_whitespace();
         let is_dead = matches!(fields.next()?, "Z" | "X");
