@@ -759,6 +759,24 @@ fn drift_puts_a_new_subtree_into_one_line_and_shortens_paths() {
 }
 
 #[test]
+fn drift_puts_new_fields_beside_known_ones_into_one_line() {
+    let folder = Folder::new();
+    let new = |fields: &str| reply(1).replace("\"session_id\"", &format!("{fields},\"session_id\""));
+    put(&folder, "old.ndjson", &reply(1));
+    put(&folder, "new.ndjson", &new(r#""mood":1,"pace":2,"tone":3,"vein":4,"zest":5"#));
+    put(&folder, "two.ndjson", &new(r#""mood":1,"pace":2"#));
+    folder.run("golden drift old.ndjson --baseline drift.json --write-baseline").expect(0, "");
+    let told = folder.run("golden drift new.ndjson --baseline drift.json").expect(1, "").stdout;
+    assert!(
+        told.contains("1 × assistant.{mood, pace, tone, vein, …}  5 fields, mood = 1  new.ndjson:1\n"),
+        "{told}"
+    );
+    assert!(told.contains(", 5 new, "), "each is counted: {told}");
+    let told = folder.run("golden drift two.ndjson --baseline drift.json").expect(1, "").stdout;
+    assert!(told.contains("1 × assistant.mood = 1  ") && told.contains("1 × assistant.pace = 2  "), "{told}");
+}
+
+#[test]
 fn drift_tells_what_is_new_against_a_baseline() {
     let folder = Folder::with(&[("old.ndjson", &reply(1))]);
     let told = folder.run("golden drift old.ndjson").expect(0, "").stdout;
