@@ -15,6 +15,8 @@ use crate::follow::{
     Follower, ReadOutcome, SessionFolder, Sessions, SharedSessions, first_session, read_some,
 };
 use crate::message::{reason, tell};
+#[cfg(not(unix))]
+use crate::not_recorded::NotRecordedInput as RecordedInput;
 #[cfg(unix)]
 use crate::recorded::RecordedInput;
 use crate::signal::{Signals, Woken};
@@ -226,8 +228,8 @@ pub(crate) enum OpenInput {
     Pipe(File),
     /// A file that may grow.
     Growing(Box<Follower>),
-    /// What an agent writes, which runs.
-    #[cfg(unix)]
+    /// The output of a running agent.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "agents are run on Unix alone"))]
     Recorded(Box<RecordedInput>),
 }
 
@@ -248,28 +250,21 @@ impl OpenInput {
         }
     }
 
-    /// Whether it goes on though nobody looks: an agent that runs.
+    /// Whether it is read to its end even if the output is closed: a running agent.
     pub(crate) fn goes_on(&self) -> bool {
-        #[cfg(unix)]
-        if let Self::Recorded(_) = self {
-            return true;
-        }
-        false
+        matches!(self, Self::Recorded(_))
     }
 
     /// How long until it has something to do, if it has.
     pub(crate) fn patience(&self) -> Option<Duration> {
-        #[cfg(unix)]
-        if let Self::Recorded(recorded) = self {
-            return recorded.patience();
+        match self {
+            Self::Recorded(recorded) => recorded.patience(),
+            _ => None,
         }
-        None
     }
 
     /// Notes what is known of the session by now; `is_news`: something has come.
-    #[cfg_attr(not(unix), expect(unused_variables, reason = "no agent is run there"))]
     pub(crate) fn note(&mut self, pipeline: &Pipeline, is_news: bool) {
-        #[cfg(unix)]
         if let Self::Recorded(recorded) = self {
             recorded.note(pipeline, is_news);
         }
@@ -297,7 +292,6 @@ impl OpenInput {
             Self::File { file, .. } => read_some(file, buffer),
             Self::Pipe(pipe) => read_pipe(pipe, buffer, signals, watch_output, patience),
             Self::Growing(follower) => follower.read(buffer, signals, watch_output, patience),
-            #[cfg(unix)]
             Self::Recorded(recorded) => recorded.read(buffer, signals, patience),
         }
     }

@@ -20,6 +20,8 @@ mod input;
 mod lingering;
 mod live;
 mod message;
+#[cfg(not(unix))]
+mod not_recorded;
 mod output;
 mod page_folder;
 mod plugin;

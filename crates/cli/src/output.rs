@@ -40,6 +40,7 @@ pub(crate) struct TextOutput {
 enum Destination {
     Stdout(Stdout),
     /// Standard output without a buffer between, so that all that is painted at once is written at once.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "only Unix gives a duplicate of it"))]
     Screen(File),
     File(Replacement),
 }

@@ -1,4 +1,4 @@
-//! Shows an agent that runs: what its recorder hands on, and what is to be known at its end.
+//! The input of `run`: what the recorder passes on, and what is known of the session.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -12,24 +12,24 @@ use crate::lingering::{Lingering, LingeringStep};
 use crate::message::{reason, tell};
 use crate::signal::{Signals, Woken};
 
-/// A line of standard error is told in pieces of this size.
+/// An unfinished line of standard error is shown once it exceeds this size, in bytes.
 const LINE: usize = 8 * 1024;
 
-/// What an agent writes, which runs.
+/// The output of a running agent.
 pub(crate) struct RecordedInput {
     feed: LiveFeed,
     recording: Recording,
-    /// What has come of standard error without the end of its line.
+    /// The unfinished last line of standard error.
     aside: Vec<u8>,
     lingering: Lingering,
     known: KnownRun,
 }
 
-/// What the stream told.
+/// What is known from the stream.
 #[derive(Debug, Default)]
 struct KnownRun {
     session: Option<String>,
-    /// Whether it was a known agent's stream.
+    /// Whether it is the stream of a known agent.
     is_known: bool,
     has_ended: bool,
     has_failed: bool,
@@ -46,7 +46,7 @@ impl RecordedInput {
         }
     }
 
-    /// Reads what comes next.
+    /// Reads the next bytes or messages.
     pub(crate) fn read(
         &mut self,
         buffer: &mut [u8],
@@ -74,7 +74,7 @@ impl RecordedInput {
         }
     }
 
-    /// The lines of standard error that are whole, clean; at the end the last one, too.
+    /// Takes the complete lines of standard error, cleaned; at the end also an unfinished one.
     fn lines(&mut self, is_end: bool) -> Vec<String> {
         let whole = self.aside.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let count = if is_end || self.aside.len() - whole > LINE { self.aside.len() } else { whole };
@@ -88,7 +88,7 @@ impl RecordedInput {
         self.lingering.patience(Instant::now())
     }
 
-    /// Notes what is known of the session by now.
+    /// Notes what is known of the session, and does what is due with an agent that keeps running after its result.
     pub(crate) fn note(&mut self, pipeline: &Pipeline, is_news: bool) {
         if is_news {
             let (report, session) = (pipeline.report(), pipeline.session());
@@ -100,8 +100,8 @@ impl RecordedInput {
                 self.known.session = Some(named.to_owned());
                 self.recording.note_agent_session(named);
             }
-            let is_done =
-                report.ended && session.open_calls() == 0 && session.running_agents().next().is_none();
+            let tasks = session.facts().background_tasks.unwrap_or_default();
+            let is_done = report.ended && session.open_calls() == 0 && tasks == 0;
             self.lingering.note(is_done, Instant::now());
         }
         match self.lingering.take_due(Instant::now()) {
@@ -116,16 +116,16 @@ impl RecordedInput {
         }
     }
 
-    /// Waits for the end of the run, whoever shows it; says how the run stands.
+    /// Waits for the end of the run and sets its final status.
     pub(crate) fn finish(self) -> RunEnd {
         let Self { feed, recording, known, .. } = self;
-        // Nobody takes anything any more.
+        // From now on, the recorder keeps nothing for the display.
         drop(feed);
         let (end, settlement) = recording.wait();
-        // Of a command whose stream isn't known nothing but its exit code tells.
+        // For a command whose stream isn't known, only the exit code counts.
         let has_done_well = if known.is_known { known.has_ended && !known.has_failed } else { true };
         if has_done_well && end.code == 0 && end.status == RunStatus::Failed {
-            settlement.is_done();
+            settlement.set_done();
         }
         end
     }

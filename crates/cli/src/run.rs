@@ -1,4 +1,4 @@
-//! `run`: starts an agent, shows what it does, and keeps all that it writes.
+//! `run`: starts an agent, shows what it does, and keeps everything that it writes.
 
 #[cfg(unix)]
 mod command;

@@ -5,7 +5,7 @@
 //! start each background job so, and whoever sends one to it means it.
 
 #[cfg(unix)]
-pub(crate) use unix::{Signals, is_hangup_ignored};
+pub(crate) use unix::{Signals, is_hangup_ignored_for_certain};
 
 #[cfg(not(unix))]
 pub(crate) use other::Signals;
@@ -16,8 +16,10 @@ pub(crate) enum Woken {
     /// The input can be read, or has ended.
     Input,
     /// Nobody reads the output any more.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "it is noticed on Unix alone"))]
     Closed,
     /// A signal came.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "they are caught on Unix alone"))]
     Signal,
     /// The time is over.
     Timeout,
@@ -28,6 +30,7 @@ mod unix {
     use std::io::{self, Read};
     use std::os::fd::{AsFd, BorrowedFd};
     use std::os::unix::net::UnixStream;
+    use std::process::Command;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
     use std::time::Duration;
@@ -48,12 +51,38 @@ mod unix {
         stops: Option<Arc<AtomicBool>>,
     }
 
-    /// Whether the program was started to outlive its terminal. Where the system doesn't tell, it was.
-    pub(crate) fn is_hangup_ignored() -> bool {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-        let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-        mask.is_none_or(|mask| mask >> (SIGHUP - 1) & 1 == 1)
+    /// Whether the program was started to outlive its terminal. Where the system doesn't tell at once, it was.
+    fn is_hangup_ignored() -> bool {
+        ignored_signals().is_none_or(includes_hangup)
+    }
+
+    /// The same where it may be asked of another program.
+    pub(crate) fn is_hangup_ignored_for_certain() -> bool {
+        ignored_signals().or_else(ignored_signals_by_ps).is_none_or(includes_hangup)
+    }
+
+    fn includes_hangup(mask: u64) -> bool {
+        mask >> (SIGHUP - 1) & 1 == 1
+    }
+
+    fn ignored_signals() -> Option<u64> {
+        let status = std::fs::read_to_string("/proc/self/status").ok()?;
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+        u64::from_str_radix(mask.trim(), 16).ok()
+    }
+
+    /// The same on a system without `/proc`.
+    fn ignored_signals_by_ps() -> Option<u64> {
+        let own = std::process::id().to_string();
+        let output = Command::new("ps").args(["-o", "sigignore=", "-p", &own]).output().ok()?;
+        u64::from_str_radix(std::str::from_utf8(&output.stdout).ok()?.trim(), 16).ok()
+    }
+
+    #[cfg(all(test, target_os = "linux"))]
+    #[test]
+    fn both_ways_to_ask_which_signals_are_ignored_give_the_same() {
+        assert!(ignored_signals().is_some());
+        assert_eq!(ignored_signals_by_ps(), ignored_signals());
     }
 
     impl Signals {

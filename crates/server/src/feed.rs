@@ -1,4 +1,4 @@
-//! What a recorder hands on to whoever shows the run.
+//! Passes a run's bytes from the recorder to the display.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::notice::RunNotice;
 
-/// Bytes that are kept for one who is late. What is in the log is read from there beyond that.
+/// Bytes that are kept in memory for a slow reader. Beyond that, it reads them from the log.
 const HELD: usize = 1024 * 1024;
 
-/// Pieces, of which the agent's two outputs may make many by turns. Beyond that each output's are joined.
+/// Pieces that are kept apart. The agent's two outputs may alternate often; beyond this number, each output's pieces are joined.
 const PIECES: usize = 4096;
 
 /// Which of the agent's outputs something came from.
@@ -26,19 +26,19 @@ pub(crate) enum Channel {
 /// What comes next of a run.
 #[derive(Debug)]
 pub enum FeedStep {
-    /// So many bytes of standard output.
+    /// This many bytes of standard output.
     Output(usize),
-    /// So many bytes of standard error.
+    /// This many bytes of standard error.
     Errors(usize),
     /// Something that the user should know.
     Notice(RunNotice),
-    /// Nothing for now: [`LiveFeed::bell`] can be read once there is.
+    /// Nothing yet: [`LiveFeed::bell`] becomes readable once there is something.
     Wait,
     /// The run is over.
     Over,
 }
 
-/// The way of a run's bytes to whoever shows it, at whatever pace.
+/// The reader's end of a feed. It may be read at any pace.
 pub struct LiveFeed {
     shared: Arc<Mutex<FeedState>>,
     bell: PipeReader,
@@ -56,11 +56,11 @@ pub(crate) struct FeedEnd {
 struct FeedState {
     pieces: VecDeque<FeedPiece>,
     held: usize,
-    /// Whether there is a byte in the bell.
+    /// Whether the bell holds a byte.
     is_rung: bool,
     is_over: bool,
     is_abandoned: bool,
-    /// The logs, once they are open, until the feed takes them.
+    /// Logs that were opened and that the reader hasn't taken yet.
     opened: Vec<(Channel, File)>,
 }
 
@@ -79,18 +79,18 @@ pub(crate) fn feed() -> io::Result<(FeedEnd, LiveFeed)> {
 }
 
 impl FeedEnd {
-    /// A log, from which may be read what is late.
+    /// A log that a slow reader can read from.
     pub(crate) fn open(&self, channel: Channel, log: File) {
         lock(&self.shared).opened.push((channel, log));
     }
 
-    /// Whether there is room for bytes that are not in a log.
+    /// Whether there is room for bytes that are in no log.
     pub(crate) fn has_room(&self) -> bool {
         let state = lock(&self.shared);
         state.held < HELD || state.is_abandoned
     }
 
-    /// Hands bytes on; `logged`: where they are in the log of their channel.
+    /// Passes bytes on; `logged` is their position in their channel's log.
     pub(crate) fn push(&mut self, channel: Channel, bytes: &[u8], logged: Option<u64>) {
         let mut state = lock(&self.shared);
         if state.is_abandoned {
@@ -106,14 +106,14 @@ impl FeedEnd {
         self.ring(state);
     }
 
-    /// Hands on what the user should know.
+    /// Passes a notice on.
     pub(crate) fn notice(&mut self, notice: RunNotice) {
         let mut state = lock(&self.shared);
         state.pieces.push_back(FeedPiece::Notice(notice));
         self.ring(state);
     }
 
-    /// Nothing more comes.
+    /// Marks the end.
     pub(crate) fn end(&mut self) {
         let mut state = lock(&self.shared);
         state.is_over = true;
@@ -123,7 +123,7 @@ impl FeedEnd {
     fn ring(&self, mut state: MutexGuard<'_, FeedState>) {
         if !state.is_rung && !state.is_abandoned {
             state.is_rung = true;
-            // Its other end is held by the feed, or nobody listens.
+            // This fails only if the reader is gone.
             let _ = (&self.ring).write_all(b"\n");
         }
     }
@@ -153,12 +153,12 @@ impl FeedState {
 }
 
 impl LiveFeed {
-    /// Can be read once there is something to take.
+    /// Becomes readable once [`LiveFeed::next`] has something to return.
     pub fn bell(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
     }
 
-    /// Takes what comes next; of bytes as many as there is room for.
+    /// Returns the next step; bytes are copied to `buffer`, as many as fit.
     pub fn next(&mut self, buffer: &mut [u8]) -> io::Result<FeedStep> {
         let mut state = lock(&self.shared);
         for (channel, log) in state.opened.drain(..) {
@@ -197,7 +197,7 @@ impl LiveFeed {
                 let read = log.as_ref().map_or(Ok(0), |log| log.read_at(&mut buffer[..wanted], range.start));
                 let count = match read {
                     Ok(count @ 1..) => count,
-                    // Somebody cut the log: what was there can't be shown.
+                    // Another program truncated the log: these bytes can't be shown.
                     read => {
                         state.pieces.pop_front();
                         return read.map(|_| FeedStep::Notice(RunNotice::Unreadable));

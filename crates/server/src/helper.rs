@@ -1,23 +1,23 @@
-//! What an agent left running.
+//! Processes that an agent left running.
 
 use std::fs::{self, File};
 use std::io::Read;
 
 use rustix::process::Pid;
 
-/// Bytes of a process's `stat` in which its name, of at most 64 bytes, and its group are.
+/// Bytes of a process's `stat` that certainly contain its name, of at most 64 bytes, and its group.
 const STAT: usize = 256;
 
-/// A process that the agent started and that still runs.
+/// A process that the agent started and that is still running.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Helper {
-    /// Its number.
+    /// Its process id.
     pub pid: u32,
     /// Its name.
     pub name: String,
 }
 
-/// The processes of a group that run, but for `not` these.
+/// The running processes of a group, except those in `not`.
 pub(crate) fn running_in(group: Pid, not: &[u32]) -> Vec<Helper> {
     let group = group.as_raw_nonzero().get();
     let all = if cfg!(target_os = "linux") { from_proc(group) } else { from_ps(group) };
@@ -28,7 +28,7 @@ fn from_proc(group: i32) -> Vec<Helper> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let processes = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let helpers = processes.filter_map(|pid| {
-        // Its beginning is enough, in one read: there may be many processes, and a run waits for this at its end.
+        // One read of the beginning is enough: there may be many processes, and the end of a run waits for this.
         let mut beginning = [0; STAT];
         let count = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut beginning).ok()?;
         let stat = String::from_utf8_lossy(&beginning[..count]);
@@ -51,8 +51,31 @@ fn from_ps(group: i32) -> Vec<Helper> {
         let pid = fields.next()?.parse().ok()?;
         let is_of_group = fields.next()?.parse::<i32>().ok()? == group;
         let is_dead = fields.next()?.starts_with('Z');
+        // On macOS this is a path.
         let name = fields.collect::<Vec<_>>().join(" ");
+        let name = name.rsplit('/').next().unwrap_or(&name).to_owned();
         (is_of_group && !is_dead).then_some(Helper { pid, name })
     });
     helpers.collect()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn the_processes_of_a_group_are_the_same_in_either_way() {
+        let mut child = Command::new("sleep").arg("1000").process_group(0).spawn().unwrap();
+        let group = Pid::from_child(&child);
+        let found = vec![Helper { pid: child.id(), name: "sleep".to_owned() }];
+        assert_eq!(running_in(group, &[]), found);
+        assert_eq!(from_ps(group.as_raw_nonzero().get()), found);
+        assert_eq!(running_in(group, &[child.id()]), []);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!((running_in(group, &[]), from_ps(group.as_raw_nonzero().get())), (Vec::new(), Vec::new()));
+    }
 }

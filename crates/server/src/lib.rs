@@ -2,14 +2,13 @@
 //!
 //! ```text
 //! agent ─▶ pipes ─▶ recorder ─▶ log            every byte, before anything else sees it
-//!                      │   └───▶ side file     what the log doesn't have: command, times, exit
-//!                      └───────▶ LiveFeed ─▶ whoever shows it, at whatever pace
+//!                      │   └───▶ side file     what the log doesn't hold: command, times, exit
+//!                      └───────▶ LiveFeed ─▶ display, at any pace
 //! watchdog: ends the agent if the recorder is killed
 //! ```
 //!
-//! The recorder is a thread with one loop and no runtime. It waits for nobody who shows the run: what is in the log is read from
-//! there by those who are late. A store of sessions can be made from logs and side files alone: [`SessionPaths`] says where they
-//! are, [`RunSideFile`] what they hold.
+//! The recorder is a thread with one loop and no runtime. It never waits for the display: a slow one reads from the log. Logs and side
+//! files are all that a store of sessions needs: [`SessionPaths`] says where they are, [`RunSideFile`] what they hold.
 
 #[cfg(unix)]
 mod feed;
@@ -26,6 +25,7 @@ mod session_paths;
 mod side_file;
 #[cfg(unix)]
 mod signals;
+mod start_time;
 mod sync;
 #[cfg(unix)]
 pub mod watchdog;

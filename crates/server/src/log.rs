@@ -1,4 +1,4 @@
-//! What an agent wrote, byte for byte.
+//! The log of a run: what the agent wrote, byte for byte.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -15,26 +15,28 @@ use rustix::fs::OFlags;
 use crate::side_file::LogGap;
 use crate::sync::SyncPolicy;
 
-/// Bytes that are kept for a log that can't be written, until it can.
+/// Bytes that are kept in memory while a log can't be written.
 const BACKLOG: usize = 1024 * 1024;
 
-/// Names that are tried where one is taken.
+/// Names that are tried if the first is taken.
 const NAMES: usize = 1000;
 
-/// How often what came is written to the disk, where that is wanted.
+/// How often new bytes are flushed to disk with [`SyncPolicy::Second`].
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A log that is written to.
 pub(crate) struct RawLog {
+    /// The requested path.
+    wanted: PathBuf,
     pub(crate) path: PathBuf,
     file: Option<File>,
-    /// Where the run begins in it.
+    /// The offset at which the run starts.
     pub(crate) start: u64,
     /// Its length.
     end: u64,
-    /// Whether what is in it can be read again.
+    /// Whether it can be read back, as a file can and a device can't.
     is_readable: bool,
-    /// What waits to be written, and how much was given up behind that.
+    /// Bytes that couldn't be written yet, and the number of those after them that were dropped.
     backlog: Vec<u8>,
     lost: u64,
     pub(crate) gaps: Vec<LogGap>,
@@ -44,7 +46,7 @@ pub(crate) struct RawLog {
     syncing: Option<Syncing>,
 }
 
-/// Writes to the disk what came, each second, aside from the one who must not wait for it.
+/// A thread that flushes new bytes to disk each second, so that the recorder doesn't wait for it.
 struct Syncing {
     is_dirty: Arc<AtomicBool>,
     end: Sender<()>,
@@ -52,10 +54,11 @@ struct Syncing {
 }
 
 impl RawLog {
-    /// Opens a log to be appended to, for its owner alone if it is new. A link is refused: it could lead anywhere. Where another run
-    /// writes to it, the next free name is taken.
+    /// Opens a log for appending; a new one is readable by its owner only. A symbolic link is refused, since it could lead anywhere. If
+    /// another run is writing to the log, the next free name is used.
     pub(crate) fn open(path: &Path, policy: SyncPolicy) -> (Self, io::Result<()>) {
         let mut log = Self {
+            wanted: path.to_owned(),
             path: path.to_owned(),
             file: None,
             start: 0,
@@ -68,16 +71,26 @@ impl RawLog {
             policy,
             syncing: None,
         };
-        let opened = log.open_free(path);
+        let opened = log.open_free();
         log.has_failed = opened.is_err();
         (log, opened)
     }
 
-    fn open_free(&mut self, path: &Path) -> io::Result<()> {
+    /// Tries again to open a log that couldn't be opened. Returns a handle to read it back, once.
+    pub(crate) fn reopen(&mut self) -> Option<File> {
+        if self.file.is_some() || self.open_free().is_err() {
+            return None;
+        }
+        self.reader()
+    }
+
+    fn open_free(&mut self) -> io::Result<()> {
+        self.path.clone_from(&self.wanted);
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true).mode(0o600);
-        // A pipe without a reader must not be waited for.
+        // Opening a pipe without a reader must not block.
         options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
+        let path = &self.wanted;
         let extension = path.extension().map(|it| format!(".{}", it.to_string_lossy())).unwrap_or_default();
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         for number in 1..NAMES {
@@ -97,7 +110,7 @@ impl RawLog {
             if about.is_file() {
                 match file.try_lock() {
                     Err(TryLockError::WouldBlock) => continue,
-                    // A file system without locks has no other run to tell us of.
+                    // On a file system without locks, other runs can't be noticed.
                     Ok(()) | Err(TryLockError::Error(_)) => {}
                 }
                 self.is_readable = true;
@@ -113,17 +126,17 @@ impl RawLog {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// It, to be read from.
+    /// A handle to read it back, if that is possible.
     pub(crate) fn reader(&self) -> Option<File> {
         self.file.as_ref().filter(|_| self.is_readable)?.try_clone().ok()
     }
 
-    /// Whether what is in it can be read again.
+    /// Whether it can be read back.
     pub(crate) fn can_be_read(&self) -> bool {
         self.is_readable
     }
 
-    /// Appends bytes. Gives the place where all of them are, if they are; and the first failure.
+    /// Appends bytes. Returns their offset if all of them were written, and the first failure.
     pub(crate) fn append(&mut self, bytes: &[u8]) -> (Option<u64>, Option<io::Error>) {
         let failure = self.retry();
         if !self.is_whole_so_far() {
@@ -141,16 +154,18 @@ impl RawLog {
         }
     }
 
-    /// Tries again to write what could not be written. Gives the first failure.
+    /// Retries the bytes that couldn't be written. Returns the first failure.
     pub(crate) fn retry(&mut self) -> Option<io::Error> {
         if self.is_whole_so_far() {
             return None;
         }
         let backlog = std::mem::take(&mut self.backlog);
         let mut rest = &*backlog;
-        let written = self.write(&mut rest);
-        self.backlog = rest.to_vec();
-        if let Err(error) = written {
+        let result = self.write(&mut rest);
+        let written = backlog.len() - rest.len();
+        self.backlog = backlog;
+        self.backlog.drain(..written);
+        if let Err(error) = result {
             return self.report(error);
         }
         if self.lost > 0 {
@@ -159,19 +174,22 @@ impl RawLog {
         None
     }
 
-    /// Whether nothing waits to be written.
+    /// Whether everything appended so far was written.
     pub(crate) fn is_whole_so_far(&self) -> bool {
         self.backlog.is_empty() && self.lost == 0
     }
 
-    /// Bytes of the run in it.
+    /// The number of the run's bytes in it.
     pub(crate) fn bytes(&self) -> u64 {
         self.end - self.start
     }
 
-    /// Writes all that is left, to the disk if that is wanted. Gives how many bytes of the run are missing, and why the log may not be
-    /// on the disk.
+    /// Writes what is left and flushes it to disk if the policy says so. Returns how many of the run's bytes are missing, and the first
+    /// failure.
     pub(crate) fn finish(&mut self) -> (u64, Option<io::Error>) {
+        if !self.is_whole_so_far() {
+            self.reopen();
+        }
         let mut failure = self.retry();
         if !self.is_whole_so_far() {
             let bytes = self.lost + std::mem::take(&mut self.backlog).len() as u64;
@@ -201,7 +219,7 @@ impl RawLog {
         }
     }
 
-    /// Writes, and leaves in `rest` what could not be written.
+    /// Writes `rest`; what couldn't be written remains in it.
     fn write(&mut self, rest: &mut &[u8]) -> io::Result<()> {
         let Some(file) = &mut self.file else { return Err(io::ErrorKind::NotFound.into()) };
         while !rest.is_empty() {
@@ -232,7 +250,7 @@ impl Syncing {
         let thread = thread::Builder::new().name("sync".to_owned()).spawn(move || {
             while ended.recv_timeout(SECOND) == Err(RecvTimeoutError::Timeout) {
                 if dirty.swap(false, Ordering::Relaxed) {
-                    // The last one, at the end, reports what went wrong.
+                    // The flush at the end reports failures.
                     let _ = file.sync_data();
                 }
             }
@@ -242,7 +260,7 @@ impl Syncing {
 
     fn finish(self) {
         drop(self.end);
-        // It only ever waits.
+        // It can't have panicked.
         let _ = self.thread.join();
     }
 }
@@ -275,6 +293,7 @@ mod tests {
         fs::remove_dir_all(folder).unwrap();
     }
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn what_a_full_disk_did_not_take_is_written_once_it_does_or_is_a_gap() {
         let folder = folder("full");

@@ -1,4 +1,4 @@
-//! What a user should know of a run while it goes on.
+//! What the user should know about a run in progress.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,18 +8,18 @@ use crate::helper::Helper;
 /// Something that the user should know.
 #[derive(Debug)]
 pub enum RunNotice {
-    /// Another run writes to the log that was wanted: this one is written instead.
+    /// Another run is writing to the requested log: this one is used instead.
     OtherLog(PathBuf),
-    /// A log can't be written. The run goes on, and it is tried again.
+    /// A log can't be written. The run continues, and writing is retried.
     Unwritten(PathBuf, io::Error),
-    /// So many bytes are missing in a log that is over.
+    /// The number of bytes missing in a log at its end.
     Missing(PathBuf, u64),
     /// The side file can't be written.
     NoSideFile(PathBuf, io::Error),
-    /// Nothing will end the agent if this program is killed.
+    /// There is no watchdog: nothing ends the agent if this program is killed.
     NoWatchdog(io::Error),
-    /// A log was changed by somebody else: what was there can't be shown.
+    /// Another program changed the log: a part of it can't be shown.
     Unreadable,
-    /// What the agent left running.
+    /// Processes that the agent left running.
     LeftRunning(Vec<Helper>),
 }

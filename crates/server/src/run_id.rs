@@ -1,4 +1,4 @@
-//! The name of a run.
+//! The id of a run.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -7,33 +7,32 @@ use std::str::FromStr;
 use jiff::{Timestamp, tz::TimeZone};
 use serde::{Deserialize, Serialize};
 
-/// The characters of the part that is by chance: none that looks like another.
+/// The characters of the random part: none that looks like another.
 const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 
-/// How many there are of them.
-const CHANCE: usize = 6;
+/// Length of the random part.
+const RANDOM: usize = 6;
 
-/// The name of a run: when it began, in UTC, and six characters. It sorts by time, and holds nothing but digits, letters
-/// and `-`.
+/// The id of a run: its start time in UTC and six random characters. It sorts by time and consists of digits, letters and `-`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RunId(String);
 
 impl RunId {
-    /// A new one for a run that begins at this time.
+    /// A new id for a run that starts at this time.
     pub fn new(started: Timestamp) -> Self {
-        // Each state is seeded anew by the system's chance.
-        let mut chance = RandomState::new().hash_one((std::process::id(), started.as_nanosecond()));
+        // Each state has new keys from the system's random source.
+        let mut random = RandomState::new().hash_one((std::process::id(), started.as_nanosecond()));
         let time = started.to_zoned(TimeZone::UTC).strftime("%Y%m%d-%H%M%S-");
         let mut name = time.to_string();
-        for _ in 0..CHANCE {
-            name.push(char::from(LETTERS[(chance % 32) as usize]));
-            chance /= 32;
+        for _ in 0..RANDOM {
+            name.push(char::from(LETTERS[(random % 32) as usize]));
+            random /= 32;
         }
         Self(name)
     }
 
-    /// It as text.
+    /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -47,9 +46,9 @@ impl FromStr for RunId {
         let digits = |part: Option<&str>, count| {
             part.is_some_and(|part| part.len() == count && part.bytes().all(|byte| byte.is_ascii_digit()))
         };
-        let is_chance = |part: &str| part.len() == CHANCE && part.bytes().all(|byte| LETTERS.contains(&byte));
+        let is_random = |part: &str| part.len() == RANDOM && part.bytes().all(|byte| LETTERS.contains(&byte));
         let is_sound =
-            digits(parts.next(), 8) && digits(parts.next(), 6) && parts.next().is_some_and(is_chance);
+            digits(parts.next(), 8) && digits(parts.next(), 6) && parts.next().is_some_and(is_random);
         if is_sound && parts.next().is_none() {
             Ok(Self(text.to_owned()))
         } else {

@@ -14,7 +14,7 @@ pub struct SessionPaths {
 }
 
 impl SessionPaths {
-    /// Makes the folder if it isn't there, and closes it to everybody but its owner.
+    /// Creates the folder if needed, and makes it accessible to its owner only.
     pub fn create(&self) -> io::Result<()> {
         let mut builder = DirBuilder::new();
         builder.recursive(true);
@@ -25,7 +25,7 @@ impl SessionPaths {
         {
             use std::os::unix::fs::PermissionsExt;
             let about = std::fs::metadata(&self.folder)?;
-            // One that somebody else made, or an archive brought back, may be open to others.
+            // A folder that existed before may be open to others.
             if about.permissions().mode() & 0o077 != 0 {
                 std::fs::set_permissions(&self.folder, PermissionsExt::from_mode(0o700))?;
             }
@@ -38,12 +38,12 @@ impl SessionPaths {
         self.folder.join(format!("{id}.ndjson"))
     }
 
-    /// What it wrote to standard error; there is none if it wrote nothing.
+    /// What the agent wrote to standard error; missing if it wrote nothing.
     pub fn errors(&self, id: &RunId) -> PathBuf {
         self.folder.join(format!("{id}.stderr"))
     }
 
-    /// What the log doesn't have: see [`crate::RunSideFile`].
+    /// What is known beyond the log: see [`crate::RunSideFile`].
     pub fn side_file(&self, id: &RunId) -> PathBuf {
         self.folder.join(format!("{id}.json"))
     }

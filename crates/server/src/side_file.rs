@@ -1,4 +1,4 @@
-//! What is known of a run beside what its agent wrote.
+//! The side file of a run: what is known beyond the agent's output.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -8,46 +8,47 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::run_id::RunId;
+use crate::start_time::start_time;
 
-/// What is known of a run beside its log: the content of `ID.json`. Fields that a later version adds are left out here.
+/// The content of `ID.json`: what is known of a run beyond its log. Fields that a later version adds are ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunSideFile {
-    /// The version of this form: 1.
+    /// The version of this format: 1.
     pub v: u32,
     /// The run's id.
     pub id: RunId,
-    /// How it stands. One that says `running` and whose recorder is gone was interrupted.
+    /// Its status. A run that is `running` and whose recorder no longer exists was interrupted.
     pub status: RunStatus,
-    /// The command as it was run, added arguments included.
+    /// The command as executed, including added arguments.
     pub command: Vec<String>,
-    /// Which of them were added.
+    /// The added arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub added: Vec<String>,
-    /// The agent's product, as its dialect is called, if it is known.
+    /// The agent's product, by the name of its dialect, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// The agent's own id of the session, once it named one.
+    /// The agent's own session id, once known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_session: Option<String>,
     /// The working directory.
     pub folder: PathBuf,
     /// The log.
     pub log: PathBuf,
-    /// Where the run begins in it: a log that was named may have held something before.
+    /// The offset at which the run starts in the log: a log given by name may hold earlier content.
     #[serde(default)]
     pub log_start: u64,
-    /// Bytes of the run in the log, once it is over.
+    /// The number of the run's bytes in the log, once it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_bytes: Option<u64>,
-    /// Where bytes of the agent are not in the log.
+    /// Bytes of the agent that are missing in the log.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gaps: Vec<LogGap>,
-    /// What the agent wrote to standard error, if it did.
+    /// The file with the agent's standard error, if it wrote any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errors: Option<PathBuf>,
-    /// When it began.
+    /// When it started.
     pub started: Timestamp,
-    /// When it was over.
+    /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Timestamp>,
     /// How the agent ended.
@@ -55,22 +56,22 @@ pub struct RunSideFile {
     pub exit: Option<AgentExit>,
     /// The process that records it.
     pub recorder: ProcessMark,
-    /// The agent's process, once it runs.
+    /// The agent's process, once started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<ProcessMark>,
 }
 
-/// How a run stands.
+/// The status of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunStatus {
-    /// It goes on.
+    /// In progress.
     Running,
-    /// The agent told its outcome, which is no error, and ended well.
+    /// The agent reported a result that is not an error, and exited with 0.
     Done,
-    /// It ended in an error, or without an outcome.
+    /// It ended in an error, or without a result.
     Failed,
-    /// A signal ended it.
+    /// It was ended by a signal.
     Interrupted,
 }
 
@@ -78,41 +79,38 @@ pub enum RunStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AgentExit {
-    /// By itself, with this exit code.
+    /// It exited with this code.
     Code(i32),
-    /// By this signal.
+    /// It was ended by this signal.
     Signal(i32),
 }
 
-/// Bytes that the agent wrote and that are not in the log.
+/// Bytes that the agent wrote and that are missing in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogGap {
-    /// Where they are missing in the log.
+    /// The offset in the log at which they are missing.
     pub at: u64,
-    /// How many.
+    /// Their number.
     pub bytes: u64,
 }
 
-/// A process, known again even where its number was given to another since.
+/// Identifies a process, even after its id was reused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessMark {
-    /// Its number.
+    /// Its process id.
     pub pid: u32,
-    /// When it began, in the system's own unit.
+    /// Its start time: on Linux in clock ticks since the boot, elsewhere in seconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<u64>,
-    /// The id of the system's run.
+    /// The id of the boot (Linux).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<String>,
 }
 
 impl ProcessMark {
-    /// The mark of a process that runs.
+    /// The mark of a running process.
     pub fn of(pid: u32) -> Self {
-        let start = fs::read_to_string(format!("/proc/{pid}/stat")).ok().and_then(|stat| {
-            // The name before may hold anything, brackets included. The time is the twentieth behind it.
-            stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()
-        });
+        let start = start_time(pid);
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
         Self { pid, start, boot: boot.map(|id| id.trim().to_owned()) }
     }
@@ -124,7 +122,7 @@ impl RunSideFile {
         Ok(serde_json::from_slice(&fs::read(path)?)?)
     }
 
-    /// Puts it in place as a whole, for its owner alone.
+    /// Replaces the file as a whole; it is readable by its owner only.
     #[cfg_attr(not(unix), expect(dead_code, reason = "agents are run on Unix alone"))]
     pub(crate) fn write(&self, path: &Path) -> io::Result<()> {
         let draft = path.with_extension("json.tmp");

@@ -1,4 +1,4 @@
-//! The signals that a recorder hands on to its agent.
+//! The signals that a recorder forwards to its agent.
 
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
@@ -9,15 +9,15 @@ use rustix::process::Signal;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::{flag, low_level};
 
-/// Signals that end a run, each with the line that it comes in by.
+/// The signals that end a run, each with a socket that receives a byte when it arrives.
 pub(crate) struct SignalLines {
     pub(crate) lines: Vec<(Signal, UnixStream)>,
-    /// Once it is up, a signal ends the program at once.
+    /// Once set, a signal ends the program at once.
     is_over: Arc<AtomicBool>,
 }
 
 impl SignalLines {
-    /// Begins to catch them; `hangup` is left alone by a program that is to outlive its terminal.
+    /// Starts to catch them; SIGHUP only with `hangup`, since a program may have been started to outlive its terminal.
     pub(crate) fn catch(hangup: bool) -> io::Result<Self> {
         let is_over = Arc::new(AtomicBool::new(false));
         let mut caught = Self { lines: Vec::new(), is_over: Arc::clone(&is_over) };
@@ -28,17 +28,17 @@ impl SignalLines {
             low_level::pipe::register(number, end)?;
             caught.lines.push((signal, line));
         }
-        // A file that may not grow any more is then a failure to write.
+        // Without a handler, a file that reaches its size limit would end the program.
         flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
         Ok(caught)
     }
 
-    /// How often one came; it is known that it did.
+    /// Returns how often a signal arrived since the last call; blocks if it didn't.
     pub(crate) fn take(&mut self, index: usize) -> usize {
         self.lines[index].1.read(&mut [0; 16]).unwrap_or(0)
     }
 
-    /// From here on, a signal ends the program at once.
+    /// From now on, a signal ends the program at once.
     pub(crate) fn release(&self) {
         self.is_over.store(true, Ordering::Relaxed);
     }

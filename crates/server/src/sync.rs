@@ -1,16 +1,15 @@
-//! When a log is known to be on the disk.
+//! When a log is flushed to disk.
 
-/// When the system is asked to write a log to the disk. A process that is killed loses nothing without it; a machine that loses
-/// power does.
+/// When a log is flushed to disk (fsync). This protects against power failure; a killed process loses nothing in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SyncPolicy {
-    /// After each read.
+    /// After every read.
     Always,
-    /// Each second in which something came, and at the end.
+    /// Every second in which something arrived, and at the end.
     #[default]
     Second,
     /// At the end.
     End,
-    /// Whenever the system likes.
+    /// Never: the system decides.
     Never,
 }

@@ -1,8 +1,7 @@
 //! Ends an agent whose recorder was killed.
 //!
-//! It is a process of its own, the leader of the group that the agent runs in, so that the group can't come to mean other
-//! processes while it watches. It holds a pipe to the recorder: a byte says that the run is over; its end without that says that
-//! the recorder is gone.
+//! It is a separate process and leads the group that the agent runs in, so the group's id can't be reused while it watches. It reads a
+//! pipe from the recorder: a byte means that the run is over, the end of the pipe without one that the recorder was killed.
 
 use std::io::{self, PipeWriter, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -18,23 +17,24 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::helper::running_in;
 
-/// What the program is called, as its first argument, when it is to watch over an agent.
+/// The program runs as a watchdog if this is its name (`argv[0]`).
 pub const NAME: &str = "streamfmt-watchdog";
 
-/// How long an agent whose recorder is gone has to end by itself.
+/// How long the group has to end after SIGTERM before it is killed.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How often it is checked whether the group has ended.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Watches, as the process that was started for it: standard input is the pipe, standard output says that it does.
+/// Runs the watchdog: standard input is the pipe, and a byte on standard output reports that signals are handled.
 pub fn watch() -> io::Result<()> {
-    // They reach the whole group; it is to end with them, but for the watchdog.
+    // Signals to the group are meant for the agent; the watchdog stays.
     for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
     }
     let mut stdout = io::stdout();
     stdout.write_all(b"\n")?;
     stdout.flush()?;
-    // A signal amid it is no end.
+    // `read_exact` retries after a signal.
     if io::stdin().read_exact(&mut [0]).is_ok() {
         return Ok(());
     }
@@ -50,14 +50,14 @@ pub fn watch() -> io::Result<()> {
     Ok(())
 }
 
-/// A watchdog at work. One that is dropped ends its group, as if its recorder had been killed.
+/// A running watchdog. When dropped, it ends its group, as if the recorder had been killed.
 pub struct Watchdog {
     process: Child,
     line: PipeWriter,
 }
 
 impl Watchdog {
-    /// Starts one. It needs a moment, in which other things can be done.
+    /// Starts a watchdog. It needs a moment to get ready, in which other things can be done.
     pub fn start() -> io::Result<Self> {
         let (end, line) = io::pipe()?;
         let process = Command::new(own_program()?)
@@ -70,30 +70,30 @@ impl Watchdog {
         Ok(Self { process, line })
     }
 
-    /// Waits until it takes no signal for the end any more.
+    /// Waits until signals don't end it anymore.
     pub(crate) fn until_ready(&mut self) -> io::Result<()> {
         self.process.stdout.take().map_or(Ok(()), |mut stdout| stdout.read_exact(&mut [0]))
     }
 
-    /// The group that it leads, for the agent to be in.
+    /// The process group that it leads, for the agent to join.
     pub(crate) fn group(&self) -> Pid {
         Pid::from_child(&self.process)
     }
 
-    /// Its process.
+    /// Its process id.
     pub(crate) fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// Ends the watch.
+    /// Ends the watchdog, and nothing else.
     pub(crate) fn dismiss(mut self) {
-        // One that was killed with its group has left already.
+        // It may have been killed with its group.
         let _ = self.line.write_all(b"\n");
         let _ = self.process.wait();
     }
 }
 
-/// The program that runs, even where its file was replaced since.
+/// This program, even if its file was replaced since the start (Linux).
 fn own_program() -> io::Result<PathBuf> {
     let program = std::env::current_exe()?;
     Ok(if program.exists() { program } else { PathBuf::from("/proc/self/exe") })

@@ -1,4 +1,4 @@
-//! The command line of an agent: what it lacks to be a stream.
+//! The command line of an agent: adds the options that it lacks for a stream.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use streamfmt::core::dialect::launch::{Launch, LaunchObstacle, LaunchPlan, LaunchWish};
 use streamfmt::core::dialect::{DIALECTS, Dialect};
 
-/// A command that is known to start an agent.
+/// A command that starts a known agent.
 pub(super) struct AgentCommand {
     pub(super) dialect: &'static Dialect,
     launch: &'static Launch,
-    /// Where the agent's own arguments begin.
+    /// The index of the agent's first own argument.
     start: usize,
 }
 
 impl AgentCommand {
-    /// What agent a command starts: the one that is named, else the one whose program it runs. An error is a message.
+    /// The agent that a command starts: the one given by name, otherwise the one whose program is run. An error is a message.
     pub(super) fn of(command: &[OsString], agent: Option<&str>) -> Result<Option<Self>, String> {
         let known = || DIALECTS.iter().filter_map(|dialect| Some((dialect, dialect.launch.as_ref()?)));
         if let Some(name) = agent {
@@ -24,7 +24,7 @@ impl AgentCommand {
                 let names: Vec<&str> = known().map(|(dialect, _)| dialect.name).collect();
                 return Err(format!("--agent can't be \"{name}\" (one of: {})", names.join(", ")));
             };
-            // Behind its name, where it is a word of the command; else the first word starts it.
+            // After its name if that is a word of the command; otherwise the first word starts it.
             let at = command.iter().position(|word| launch.programs.contains(&&*base_name(word)));
             return Ok(Some(Self { dialect, launch, start: at.map_or(command.len().min(1), |at| at + 1) }));
         }
@@ -33,7 +33,7 @@ impl AgentCommand {
         Ok(found.map(|(dialect, launch)| Self { dialect, launch, start: 1 }))
     }
 
-    /// Adds what is lacking. An error is a message.
+    /// Adds the missing options. An error is a message.
     pub(super) fn complete(&self, command: &mut Vec<OsString>, is_live: bool) -> Result<LaunchPlan, String> {
         let words: Vec<String> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let arguments: Vec<&str> = words[self.start..].iter().map(String::as_str).collect();
@@ -51,7 +51,7 @@ impl AgentCommand {
                 working.join(" ")
             )
         })?;
-        // Where another program starts the agent, its own options would come first.
+        // If another program starts the agent, that program's options come first.
         let is_named = self.launch.programs.contains(&&*base_name(&command[self.start - 1]));
         let at = if is_named { self.start + plan.at } else { self.end_of_options(&words) };
         command.splice(at..at, plan.added.iter().map(OsString::from));
@@ -63,13 +63,13 @@ impl AgentCommand {
     }
 }
 
-/// The name of a program without its folder and ending.
+/// The name of a program without folder and extension.
 pub(super) fn base_name(word: &OsStr) -> String {
     let name = Path::new(word).file_name().unwrap_or_default().to_string_lossy().into_owned();
     [".exe", ".cmd"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name).to_owned()
 }
 
-/// A word as a shell reads it.
+/// A word, quoted for a shell if needed.
 fn quoted(word: &str) -> String {
     let is_plain = |sign: char| sign.is_ascii_alphanumeric() || "-_./=:,@%+".contains(sign);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -78,7 +78,7 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// The version of a program, if its place tells: a folder or a file named by it, or the description of a package beside it.
+/// The version of a program, from its path (a folder or file named after it) or from a `package.json` beside it.
 fn program_version(program: &OsStr) -> Option<[u32; 3]> {
     let path = find(Path::new(program))?;
     let in_path = path.iter().rev().find_map(|part| version(part.to_str()?));
@@ -97,7 +97,7 @@ fn version(text: &str) -> Option<[u32; 3]> {
     numbers.next().is_none().then_some(found)
 }
 
-/// The file of a program.
+/// The path of a program's file.
 fn find(program: &Path) -> Option<PathBuf> {
     if program.components().count() > 1 {
         return program.canonicalize().ok();

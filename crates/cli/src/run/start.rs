@@ -18,17 +18,17 @@ use crate::format::{FormatRun, RunEngines};
 use crate::input::{InputSource, OpenInput};
 use crate::message::{INTERNAL, OUTPUT, SIGNAL, USAGE, reason, tell};
 use crate::recorded::RecordedInput;
-use crate::signal::{Signals, is_hangup_ignored};
+use crate::signal::{Signals, is_hangup_ignored_for_certain};
 
 /// The command can't be executed.
 const NOT_EXECUTABLE: u8 = 126;
 /// There is no such command.
 const NOT_FOUND: u8 = 127;
 
-/// The size of a terminal where there is none.
+/// The size reported to the agent without a terminal.
 const WINDOW: (usize, usize) = (80, 24);
 
-/// Runs the agent; gives its exit code.
+/// Runs the agent and returns the exit code.
 pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
     let refuse = |message: &str| {
         tell(message);
@@ -41,10 +41,10 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
     let mut command: Vec<OsString> = words.into_iter().map(Into::into).collect();
     let agent = AgentCommand::of(&command, options.agent.as_deref()).map_err(|message| refuse(&message))?;
     if let Some(agent) = &agent {
-        // What is wrong with the command is told before anything is opened.
+        // Errors in the command are reported before anything is opened.
         agent.complete(&mut command.clone(), false).map_err(|message| refuse(&message))?;
     }
-    // It needs a moment, in which the settings are read.
+    // It takes a moment to start, in which the settings are read.
     let watchdog = Watchdog::start();
     let args = &options.args;
     let looks = args.looks();
@@ -82,7 +82,7 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
         },
         kill_after: options.kill_after,
         ends_helpers: options.end_helpers,
-        minds_hangup: !is_hangup_ignored(),
+        minds_hangup: !is_hangup_ignored_for_certain(),
     };
     let (recording, feed) = recorder.start(watchdog).map_err(|failure| match failure {
         StartFailure::Recorder(error) => fail(&error),
@@ -96,7 +96,7 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
     }
     let input = RecordedInput::new(feed, recording, options.exit_after_result);
     let mut source = OpenInput::Recorded(Box::new(input));
-    // Whatever becomes of what is shown, the run goes on.
+    // The run continues whatever happens to the display.
     let shown = panic::catch_unwind(AssertUnwindSafe(|| {
         run.format_open(&InputSource::Agent(name), &mut source);
         run.finish()
@@ -112,18 +112,19 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
     })
 }
 
-/// Whether the agent may read standard input. A terminal it may not; one that would wait for ever gets a file at most.
-fn passes_stdin(waits_for_ever: bool) -> bool {
+/// Whether the agent gets standard input: never a terminal, and only a file if it would wait forever for an open pipe.
+fn passes_stdin(waits_for_stdin: bool) -> bool {
     let stdin = io::stdin();
     if stdin.is_terminal() {
         return false;
     }
-    // What isn't open can't be handed on.
+    // A closed one can't be passed.
     let Ok(about) = rustix::fs::fstat(&stdin) else { return false };
-    !waits_for_ever || rustix::fs::FileType::from_raw_mode(about.st_mode) == rustix::fs::FileType::RegularFile
+    !waits_for_stdin
+        || rustix::fs::FileType::from_raw_mode(about.st_mode) == rustix::fs::FileType::RegularFile
 }
 
-/// The size of the terminal on which it is shown, if there is one.
+/// The size of the terminal, if the output is shown on one.
 fn window() -> (usize, usize) {
     let terminal = terminal_size::terminal_size_of(io::stdout());
     let terminal = terminal.or_else(|| terminal_size::terminal_size_of(io::stderr()));

@@ -1,5 +1,6 @@
 //! Pages whose answer and totals come first, though they are known last.
 
+#[cfg(target_os = "linux")]
 use std::process::Stdio;
 
 use crate::program::{Folder, SESSION, reply};

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test can't do fails it")]
 
+#[cfg(unix)]
+mod agent;
 mod page;
 mod program;
 mod redact;
@@ -29,6 +31,10 @@ mod plugins;
 mod projects;
 #[cfg(unix)]
 mod run;
+#[cfg(unix)]
+mod run_ends;
+#[cfg(unix)]
+mod run_safety;
 #[cfg(unix)]
 mod run_shapes;
 #[cfg(unix)]

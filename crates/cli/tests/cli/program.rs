@@ -324,6 +324,13 @@ impl<'a> Running<'a> {
         self.outcome()
     }
 
+    /// Waits for its end.
+    #[cfg(unix)]
+    #[track_caller]
+    pub(crate) fn wait(self) -> Outcome {
+        self.outcome()
+    }
+
     #[track_caller]
     fn outcome(mut self) -> Outcome {
         self.stdout.until_end();

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::agent::{scripted, until_all_gone, until_gone};
 use crate::program::{Folder, Outcome, Running, SESSION, Signal, is_private, reply, until};
 
 /// Where a folder's runs are kept.
@@ -43,18 +44,6 @@ pub(crate) fn kept(folder: &Folder, ending: &str) -> PathBuf {
 
 pub(crate) fn side_file(folder: &Folder) -> Value {
     serde_json::from_slice(&fs::read(kept(folder, ".json")).unwrap()).unwrap()
-}
-
-/// Waits until the process whose number a file holds has ended.
-#[track_caller]
-pub(crate) fn until_gone(folder: &Folder, file: &str) {
-    let pid = folder.read(file).trim().to_owned();
-    let is_gone = || {
-        let stat = Command::new("ps").args(["-o", "stat=", "-p", &pid]).output().unwrap();
-        let stat = String::from_utf8(stat.stdout).unwrap();
-        stat.trim().is_empty() || stat.starts_with('Z')
-    };
-    until(|| format!("the end of {file}"), is_gone);
 }
 
 #[test]
@@ -148,58 +137,46 @@ fn the_agent_s_exit_code_is_passed_on() {
 }
 
 #[test]
-fn an_agent_without_an_outcome_has_failed() {
-    let folder = agents(&[("agent", "head -2 session"), ("middle", "cat session; cat reply")]);
-    assert_eq!(run(&folder, "run -- ./agent").code, Some(0));
-    assert_eq!(side_file(&folder)["status"], "failed");
-    let other = agents(&[("middle", "cat session; cat reply")]);
-    let told = run(&other, "run --to text -- ./middle");
-    assert!(told.stdout.contains("reply number 7."), "an outcome amid it is no end: {}", told.stdout);
-    assert_eq!(side_file(&other)["status"], "failed");
-    drop(folder);
-}
-
-#[test]
 fn the_first_interrupt_asks_and_the_second_kills() {
-    let script = "trap 'echo asked > asked' INT; echo $$ > pid; cat session; while :; do sleep 0.05; done";
-    let folder = agents(&[("agent", script)]);
+    let folder = scripted(&[("agent", "catch INT\nwrite session\nuntil-signal\nwrite reply\nhang")]);
     let mut running = Running::of(&folder, command(&folder, "run --to text -- ./agent"));
     running.until_shown("Second reply.");
     running.send(Signal::INT);
-    running.until_written("asked", "asked");
+    running.until_shown("reply number 7.");
     assert_eq!(running.end(Signal::INT).code, Some(130));
-    until_gone(&folder, "pid");
+    until_all_gone(&folder);
     assert_eq!(side_file(&folder)["status"], "interrupted");
-    assert_eq!(fs::read_to_string(kept(&folder, ".ndjson")).unwrap(), SESSION);
+    assert_eq!(side_file(&folder)["exit"]["signal"], 9);
+    assert_eq!(fs::read_to_string(kept(&folder, ".ndjson")).unwrap(), format!("{SESSION}{}", reply(7)));
 }
 
 #[test]
 fn term_and_hangup_are_passed_on_and_the_log_is_completed() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129)] {
-        let script = "trap 'cat reply; exit 0' TERM HUP; (trap '' TERM HUP; echo > helping; exec sleep 100) >&- 2>&- & echo $! > helper\n\
-                      cat session; while :; do sleep 0.05; done";
-        let folder = agents(&[("agent", script)]);
+        let folder = scripted(&[
+            ("agent", "catch TERM HUP\nstart helper aside\nwrite session\nuntil-signal\nwrite reply\nexit 0"),
+            ("helper", "catch TERM HUP\nhang"),
+        ]);
         let mut running = Running::of(&folder, command(&folder, "run --to text -- ./agent"));
         running.until_shown("Second reply.");
-        running.until_written("helper", "\n");
-        running.until_written("helping", "\n");
         assert_eq!(running.end(signal).code, Some(code));
         assert_eq!(fs::read_to_string(kept(&folder, ".ndjson")).unwrap(), format!("{SESSION}{}", reply(7)));
-        until_gone(&folder, "helper");
+        until_all_gone(&folder);
     }
 }
 
 #[test]
 fn a_silent_agent_ends_soon_after_streamfmt_was_killed_whatever_it_ignores() {
-    let script = "trap '' TERM HUP INT; echo $$ > pid; (sleep 1000; true) & echo $! > child; cat session; exec sleep 1000";
-    let folder = agents(&[("agent", script)]);
+    let folder = scripted(&[
+        ("agent", "catch TERM HUP INT\nstart child aside\nuntil grandchild.pid\nwrite session\nhang"),
+        ("child", "catch TERM HUP INT\nstart grandchild aside\nhang"),
+        ("grandchild", "catch TERM HUP INT\nhang"),
+    ]);
     let mut running = Running::of(&folder, command(&folder, "run --to text -- ./agent"));
     running.until_shown("Second reply.");
-    running.until_written("child", "\n");
     let begun = Instant::now();
     assert_eq!(running.end(Signal::KILL).code, None);
-    until_gone(&folder, "pid");
-    until_gone(&folder, "child");
+    until_all_gone(&folder);
     // Five seconds on a machine with nothing else to do.
     assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
     assert_eq!(fs::read_to_string(kept(&folder, ".ndjson")).unwrap(), SESSION);
@@ -209,7 +186,7 @@ fn a_silent_agent_ends_soon_after_streamfmt_was_killed_whatever_it_ignores() {
 #[test]
 fn no_line_that_was_shown_is_lost_however_often_streamfmt_is_killed() {
     let lines: String = (0..5000).map(reply).collect();
-    let folder = agents(&[("agent", "echo $$ > pid; cat lines; exec sleep 1000")]);
+    let folder = scripted(&[("agent", "write lines\nhang")]);
     folder.write("lines", &lines);
     let kills = std::env::var("STREAMFMT_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(20);
     for round in 0..kills {
@@ -220,7 +197,7 @@ fn no_line_that_was_shown_is_lost_however_often_streamfmt_is_killed() {
         // At another moment each time; none is the right one.
         std::thread::sleep(Duration::from_millis(round % 20 * 3));
         let shown = running.end(Signal::KILL).stdout;
-        until_gone(&folder, "pid");
+        until_all_gone(&folder);
         let log = folder.read(&log);
         assert!(lines.starts_with(&log), "the log is the beginning of what was written");
         let whole = log.matches('\n').count();
@@ -233,14 +210,13 @@ fn no_line_that_was_shown_is_lost_however_often_streamfmt_is_killed() {
 
 #[test]
 fn a_display_that_ends_never_stops_the_run() {
-    let script = "cat session; for number in 1 2 3 4 5 6 7 8 9; do cat reply; sleep 0.02; done; echo > ended";
-    let folder = agents(&[("agent", script)]);
+    let folder = scripted(&[("agent", "write session\ntrickle reply 9 0.02\nmark ended")]);
     let mut child =
         command(&folder, "run -- ./agent").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let told = Outcome::from(child.wait_with_output().unwrap()).expect(0, "");
     assert_eq!(told.stdout, "");
-    assert_eq!(folder.read("ended"), "\n");
+    assert_eq!(folder.read("ended"), "");
     assert_eq!(
         fs::read_to_string(kept(&folder, ".ndjson")).unwrap(),
         format!("{SESSION}{}", reply(7).repeat(9))
@@ -291,14 +267,6 @@ fn what_the_agent_leaves_running_is_named_and_ended_if_wanted() {
     assert!(is_there.success(), "it was left alone");
     run(&folder, "run --end-helpers -- ./agent").expect(0, "");
     until_gone(&folder, "helper");
-}
-
-#[test]
-fn an_agent_that_goes_on_after_its_outcome_is_ended_if_wanted() {
-    let folder = agents(&[("agent", "cat session; exec sleep 1000")]);
-    let told = run(&folder, "run --exit-after-result 0.1 -- ./agent");
-    assert_eq!(told.code, Some(143));
-    assert_eq!(told.stderr, "streamfmt: the agent has reported its result but keeps running: ending it\n");
 }
 
 #[test]

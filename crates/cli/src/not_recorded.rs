@@ -1,0 +1,31 @@
+//! The input of `run` on systems where no agent can be run: it never exists.
+
+use std::io;
+use std::time::Duration;
+
+use streamfmt::core::pipeline::Pipeline;
+
+use crate::follow::ReadOutcome;
+use crate::signal::Signals;
+
+/// Takes the place of the output of a running agent.
+pub(crate) enum NotRecordedInput {}
+
+impl NotRecordedInput {
+    pub(crate) fn read(
+        &mut self,
+        _: &mut [u8],
+        _: &mut Signals,
+        _: Option<Duration>,
+    ) -> io::Result<ReadOutcome> {
+        match *self {}
+    }
+
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        match *self {}
+    }
+
+    pub(crate) fn note(&mut self, _: &Pipeline, _: bool) {
+        match *self {}
+    }
+}

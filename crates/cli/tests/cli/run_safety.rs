@@ -1,0 +1,145 @@
+//! `run`: what it writes is for its owner alone, and nothing leads it elsewhere.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+
+use crate::agent::scripted;
+use crate::program::{Folder, Outcome, Running, SESSION, is_private, reply, until};
+use crate::run::{SESSIONS, command, kept, run, side_file};
+
+#[test]
+fn a_log_is_never_written_through_a_link_nor_into_a_pipe_or_a_folder() {
+    let folder = scripted(&[("agent", "write session")]);
+    folder.write("precious", "kept");
+    symlink("precious", folder.path("to-a-file")).unwrap();
+    symlink("nothing", folder.path("to-nothing")).unwrap();
+    symlink("to-nothing", folder.path("to-a-link")).unwrap();
+    fs::create_dir(folder.path("folder")).unwrap();
+    assert!(Command::new("mkfifo").arg(folder.path("pipe")).status().unwrap().success());
+    for (log, why) in [
+        ("to-a-file", "symbolic links are not followed"),
+        ("to-nothing", "symbolic links are not followed"),
+        ("to-a-link", "symbolic links are not followed"),
+        ("pipe", "a pipe or socket can't hold a log"),
+        ("folder", "is a directory"),
+    ] {
+        let told = run(&folder, &format!("run --to text --log {log} -- ./agent"));
+        assert_eq!(told.code, Some(74), "{told:?}");
+        assert!(told.stdout.contains("Second reply."), "{told:?}");
+        assert!(told.stderr.contains(&format!("LOG NOT WRITTEN: {log}: {why}")), "{told:?}");
+    }
+    assert_eq!(folder.read("precious"), "kept");
+    assert!(!folder.names().contains(&"nothing".to_owned()));
+}
+
+#[test]
+fn the_next_free_name_of_a_log_is_no_link_either() {
+    let folder = scripted(&[("agent", "write session\nuntil go"), ("other", "write session")]);
+    folder.write("precious", "kept");
+    symlink("precious", folder.path("run-2.ndjson")).unwrap();
+    let mut first = Running::of(&folder, command(&folder, "run --to text --log run.ndjson -- ./agent"));
+    first.until_shown("Second reply.");
+    let told = run(&folder, "run --to text --log run.ndjson -- ./other");
+    assert_eq!(told.code, Some(74), "{told:?}");
+    folder.write("go", "");
+    first.wait().expect(0, "");
+    assert_eq!((folder.read("precious"), folder.read("run.ndjson")), ("kept".to_owned(), SESSION.to_owned()));
+}
+
+#[test]
+fn all_files_are_for_their_owner_alone_wherever_they_are_and_whatever_the_umask() {
+    let folder = scripted(&[("agent", "write session\nreport reply")]);
+    fs::create_dir_all(folder.path(SESSIONS)).unwrap();
+    fs::set_permissions(folder.path(SESSIONS), Permissions::from_mode(0o777)).unwrap();
+    let mut shell = Command::new("/bin/sh");
+    let script = "umask 0; exec \"$0\" run --log run.ndjson -- ./agent";
+    shell.args(["-c", script, env!("CARGO_BIN_EXE_streamfmt")]).current_dir(folder.path(""));
+    shell.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", folder.path("home")).stdin(Stdio::null());
+    let told = Outcome::from(shell.output().unwrap());
+    assert_eq!(told.code, Some(0), "{told:?}");
+    for path in [folder.path("run.ndjson"), kept(&folder, ".json"), kept(&folder, ".stderr")] {
+        assert!(is_private(&path), "{}", path.display());
+    }
+    let mode = |name: &str| fs::metadata(folder.path(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(SESSIONS), 0o700);
+}
+
+#[test]
+fn an_id_of_a_session_is_never_part_of_a_path_whatever_it_is() {
+    for id in [
+        "../../../../escaped",
+        "/tmp/streamfmt-escaped",
+        "..",
+        "a\\u0000b",
+        "\\u001b]0;title\\u0007",
+        "line\\nbreak",
+        "CON",
+        "\\ud800",
+        "",
+        &"long".repeat(100_000),
+    ] {
+        let folder = scripted(&[("agent", "write hostile")]);
+        folder.write("hostile", SESSION.replace("s-1", id).replace("/home/dev/shop", "../escaped"));
+        let before = names(&folder);
+        let told = run(&folder, "run --to text -- ./agent").expect(0, "");
+        assert!(told.stdout.contains("Second reply."), "{id}");
+        let side = side_file(&folder);
+        let own = side["id"].as_str().unwrap();
+        assert_eq!(folder.names_in(SESSIONS), [format!("{own}.json"), format!("{own}.ndjson")], "{id}");
+        assert_eq!(names(&folder), before, "{id}");
+        // What is too long to be an id isn't kept beside the log, which has it.
+        assert!(fs::read(kept(&folder, ".json")).unwrap().len() < 4096, "{id}");
+    }
+}
+
+/// The names of what isn't the program's or the agent's own.
+fn names(folder: &Folder) -> Vec<String> {
+    let mut names = folder.names();
+    names.retain(|name| name != "home" && name != "agent.pid");
+    names
+}
+
+#[test]
+fn a_log_that_can_t_be_opened_at_first_is_whole_once_it_can() {
+    let flood: String = (0..20_000).map(reply).collect();
+    let script = "write session\nmark begun\nuntil go\nwrite flood\nmark ended";
+    let folder = scripted(&[("agent", script)]);
+    folder.write("flood", &flood);
+    let child = command(&folder, "run --to text --log missing/run.ndjson -- ./agent").spawn().unwrap();
+    until(|| "the start".to_owned(), || folder.names().contains(&"begun".to_owned()));
+    folder.write("made/run.ndjson", "before\n");
+    fs::rename(folder.path("made"), folder.path("missing")).unwrap();
+    folder.until_written("missing/run.ndjson", SESSION);
+    folder.write("go", "");
+    // Nobody reads what is shown by now: it has to be read from the log.
+    until(|| "the agent's end".to_owned(), || folder.names().contains(&"ended".to_owned()));
+    let told = Outcome::from(child.wait_with_output().unwrap());
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    assert!(
+        told.stderr.starts_with("streamfmt: LOG NOT WRITTEN: missing/run.ndjson: no such file"),
+        "{}",
+        told.stderr
+    );
+    assert_eq!((told.stderr.lines().count(), told.stdout.matches("reply number ").count()), (1, 20_000));
+    assert_eq!(folder.read("missing/run.ndjson"), format!("before\n{SESSION}{flood}"));
+    assert_eq!(side_file(&folder)["log_start"], "before\n".len());
+    assert_eq!(
+        (&side_file(&folder)["status"], &side_file(&folder)["gaps"]),
+        (&json!("failed"), &json!(null))
+    );
+}
+
+#[test]
+fn a_run_whose_files_can_t_be_written_is_shown_all_the_same() {
+    let folder = scripted(&[("agent", "write session")]);
+    // Root may write in any folder, but in no file as if it were one.
+    folder.write("home/.local/share", "no folder");
+    let told = run(&folder, "run --to text -- ./agent");
+    assert_eq!(told.code, Some(74), "{told:?}");
+    assert!(told.stdout.contains("Second reply."), "{told:?}");
+    assert_eq!(told.stderr.matches("LOG NOT WRITTEN").count(), 1, "{}", told.stderr);
+    assert!(told.stderr.contains("can't write "), "{}", told.stderr);
+}
