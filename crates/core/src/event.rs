@@ -82,6 +82,8 @@ pub struct Facts {
     pub plan_file: Option<Text>,
     /// The last skill that was loaded: its folder.
     pub skill: Option<Text>,
+    /// How many tasks run in the background: the agent may work on after its result.
+    pub background_tasks: Option<usize>,
 }
 
 impl Facts {
@@ -116,6 +118,7 @@ impl Facts {
                 *known = new;
             }
         }
+        self.background_tasks = news.background_tasks.or(self.background_tasks);
     }
 }
 

@@ -408,6 +408,10 @@ impl Claude {
             }
         }
         wrapped::add_facts(&mut item);
+        if item.error && item.fact("stopped").is_none() {
+            let denied = wrapped::denial(builder.line.value, item.call.as_ref());
+            item.data.extend(denied.map(|denied| ("denied", denied)));
+        }
         if let Some(path) = item.fact("path").filter(|_| item.fact("plan").is_some()).and_then(FactRef::text)
         {
             out.push(Event::Facts(Box::new(Facts { plan_file: Some(path), ..Facts::default() })));

@@ -20,6 +20,7 @@ mod result_facts;
 mod sidechain;
 mod spent;
 mod system;
+mod tasks;
 pub(super) mod tools;
 pub(super) mod wrapped;
 
@@ -48,6 +49,7 @@ use message::{echo, marked_notice};
 use partial::Threads;
 use sidechain::Sidechains;
 use spent::Spent;
+use tasks::BackgroundTasks;
 
 /// Whether a value is an event of Claude Code.
 pub(super) fn claim(value: Value<'_>) -> bool {
@@ -93,6 +95,7 @@ pub(super) struct Claude {
     totals: Option<Item>,
     /// What the outcomes have counted so far.
     spent: Spent,
+    tasks: BackgroundTasks,
 }
 
 impl Claude {
@@ -109,6 +112,7 @@ impl Claude {
             known: AnnouncedFacts::default(),
             totals: None,
             spent: Spent::default(),
+            tasks: BackgroundTasks::default(),
         }
     }
 }

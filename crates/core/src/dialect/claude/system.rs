@@ -44,6 +44,7 @@ impl Claude {
     pub(super) fn system(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
         let value = builder.line.value;
         let subtype = builder.line.subtype().map(Str::decode).unwrap_or_default();
+        self.tasks.note(&subtype, value, out);
         let notice = match &*subtype {
             "init" => return self.init(builder, out),
             "status" => return status(builder, out),

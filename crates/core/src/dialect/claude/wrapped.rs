@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use memchr::memmem::{self, Finder};
 
 use super::for_the_model;
-use crate::item::{Content, Deed, Fact, FactRef, Item};
+use crate::item::{Content, Deed, Fact, FactRef, Id, Item};
 use crate::json::{Value, ValueKind};
 use crate::text::Text;
 
@@ -134,6 +134,25 @@ fn add_failure(item: &mut Item) {
     } else if is_refusal {
         item.data.push(("stopped", Fact::Text("rejected".to_owned())));
     }
+}
+
+/// Whether a call was refused permission, and who refused it if that was no person, by what is beside the result: live a list
+/// with one row for each result, in a history one decision for the only one.
+pub(super) fn denial(line: Value<'_>, call: Option<&Id>) -> Option<Fact> {
+    let is_of_call = |row: &Value<'_>| {
+        let id = row.get("id").and_then(Value::decode);
+        id.is_some_and(|id| call.is_some_and(|call| *call == Id::from(&*id)))
+    };
+    let decision = match line.get("tool_result_meta") {
+        Some(rows) => rows.items().find(is_of_call)?.get("permission_decision"),
+        None => line.get("permissionDecision"),
+    }?;
+    let is =
+        |name: &str, word: &str| decision.get(name).and_then(Value::str).is_some_and(|text| text.is(word));
+    if !is("decision", "reject") {
+        return None;
+    }
+    Some(if is("source", "hook") { Fact::Text("a hook".to_owned()) } else { Fact::Bool(true) })
 }
 
 fn is_in(text: &str, sentence: &Finder<'_>) -> bool {

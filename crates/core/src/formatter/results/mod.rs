@@ -215,8 +215,18 @@ impl ResultContext<'_> {
         } else if let Some(ms) = context.count("timed_out_ms") {
             self.title.push("result.error", format!("timed out after {}", &*figures::duration(ms)));
         } else if let Some(by) = context.fact("denied") {
-            let by = by.text().map(|by| format!("denied by {}", &*by));
-            self.title.push("result.error", by.unwrap_or_else(|| "denied".to_owned()));
+            let denied = by.text().map_or_else(|| "denied".to_owned(), |by| format!("denied by {}", &*by));
+            // The reason, if it is short; of a longer one its first sentence.
+            if generic::is_short(&text) && !text.trim().is_empty() {
+                self.title.push("result.error", [&denied, ": ", text.trim()].concat());
+                text = Text::EMPTY;
+            } else if let Some((sentence, rest)) = first_sentence(&text).filter(|_| !context.full) {
+                self.title.push("result.error", [&denied, ": ", &sentence].concat());
+                self.code("result.note", rest);
+                text = Text::EMPTY;
+            } else {
+                self.title.push("result.error", denied);
+            }
         } else if context.is("interrupted") {
             self.title.push("result.error", Text::own("interrupted"));
         } else {

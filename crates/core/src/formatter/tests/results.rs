@@ -62,7 +62,7 @@ fn results_of_commands() {
             (r#"{"kind":"result","error":1,"tool":"Bash","text":""}"#, "<error> failed\n"),
             (
                 r#"{"kind":"result","error":1,"tool":"Bash","text":"No.","facts":{"denied":"user"}}"#,
-                "<error> denied by user\n  [result.error.text] No.\n",
+                "<error> denied by user: No.\n",
             ),
             (
                 r#"{"kind":"result","tool":"Bash","text":"x","facts":{"stdout":"x","files":[{"path":"/home/dev/shop/a","patch":[{"oldStart":3,"newStart":3,"lines":[" k","-o","+n"]}]}]}}"#,
@@ -436,7 +436,7 @@ fn results_that_say_no_more_than_that_it_went_well() {
         (
             call,
             r#"{"kind":"result","error":1,"tool":"t","action":"run","text":"why","facts":{"denied":true}}"#,
-            "<error> denied\n  [result.error.text] why\n",
+            "<error> denied: why\n",
         ),
     ] {
         assert_eq!(said(Detail::Compact, Some(call), result), expected, "{result}");
