@@ -15,6 +15,7 @@
 //! stream is text, and passes `HtmlOut::text`.
 
 mod block;
+mod chunks;
 mod contents;
 mod folds;
 mod head;
@@ -31,13 +32,13 @@ use jiff::tz::TimeZone;
 use crate::entry::{Block, Entry, Line};
 use crate::item::{Action, Kind};
 use crate::outline::{Answer, DocumentHead, Nest, Node, Relation};
-use crate::theme::{self, Glyphs};
 use crate::writer::page::{self, PageOptions, UtcTime};
 use crate::writer::{Order, Wants, Writer};
 
 pub use self::index::IndexedPage;
 
 use self::block::HtmlBlocks;
+use self::chunks::RowChunks;
 use self::head::KeptPage;
 use self::out::HtmlOut;
 use self::timeline::Timeline;
@@ -46,8 +47,8 @@ use self::timeline::Timeline;
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
 /// Their hashes, as the policy names them. A test says what they must be.
-const STYLE_HASH: &str = "sha256-rP9kCCDzHtx4cpVxLFkaZY6XgJeqt8dzVF2Xtk5favY=";
-const SCRIPT_HASH: &str = "sha256-L0/LA91br0KTJXwZ0Z7vLKF6Xf+uFGuTaApKRFcS3yQ=";
+const STYLE_HASH: &str = "sha256-M2zR/owNFDWmOtJS2N4ONzL+E8FxD9rAsLdbI07vtZo=";
+const SCRIPT_HASH: &str = "sha256-L6WSBltxCidwKKCK+QNYs+YaR6QNxebSZX62fb9Lkxw=";
 
 /// Failures of so many lines are unfolded.
 const OPEN_FAILURE: usize = 60;
@@ -61,6 +62,7 @@ pub struct Html {
     /// Whether the activity has ended.
     is_over: bool,
     timeline: Timeline,
+    chunks: RowChunks,
     /// The results of the calls whose folds are open.
     inside: Vec<Option<Box<Entry>>>,
     /// What is kept for the head.
@@ -177,9 +179,9 @@ impl Html {
         let (entry, result) = (&*node.entry, node.result.as_deref());
         let view = &entry.view;
         if let (Some(thought), None) = (row::one_line_thought(entry), result) {
-            out.raw("<div class=\"row\"><span class=\"mark\" aria-hidden=\"true\">");
-            out.text(view.mark.map_or("·", |mark| theme::glyph(Glyphs::Unicode, mark)));
-            out.raw("</span> <div class=\"t\">");
+            out.raw("<div class=\"row\">");
+            row::mark(view.mark, out);
+            out.raw("<div class=\"t\">");
             self.body(std::slice::from_ref(thought), out);
             out.raw("</div></div>");
             return;
@@ -235,13 +237,8 @@ impl Html {
         let (entry, result) = (&*node.entry, node.result.as_deref());
         let mark = if result.is_some_and(Entry::is_failed) { Some("error") } else { entry.view.mark };
         let mark = if entry.kind == Kind::Result { mark.or(Some("result")) } else { mark };
-        out.raw("<span class=\"mark\" aria-hidden=\"true\">");
-        out.text(mark.map_or("·", |mark| theme::glyph(Glyphs::Unicode, mark)));
-        out.raw(if row::is_described(entry) {
-            "</span> <span class=\"t said\">"
-        } else {
-            "</span> <span class=\"t\">"
-        });
+        row::mark(mark, out);
+        out.raw(if row::is_described(entry) { "<span class=\"t said\">" } else { "<span class=\"t\">" });
         Self::title(node, line, out);
         if let Some(input) = row::input_beginning(entry) {
             out.raw(" <span class=\"more\">");
@@ -313,8 +310,16 @@ impl Html {
         out.raw("</script>\n</body>\n</html>\n");
     }
 
+    /// Begins an entry, or what stands for several, in the activity or in a fold of it.
+    fn begin_part(&mut self, out: &mut HtmlOut<'_>) {
+        if self.inside.is_empty() {
+            self.chunks.begin_part(out);
+        }
+    }
+
     fn end_activity(&mut self, out: &mut HtmlOut<'_>) {
         if !std::mem::replace(&mut self.is_over, true) {
+            self.chunks.end(out);
             out.raw("<p id=\"none\" hidden>Nothing here matches.</p></section>\n");
         }
     }
@@ -359,9 +364,9 @@ impl Html {
             "<div class=\"end\" id=\""
         });
         out.raw(&anchor);
-        out.raw("\"><p class=\"row\"><span class=\"mark\" aria-hidden=\"true\">");
-        out.text(entry.view.mark.map_or("", |mark| theme::glyph(Glyphs::Unicode, mark)));
-        out.raw("</span> <span class=\"t\">");
+        out.raw("\"><p class=\"row\">");
+        row::mark(entry.view.mark, out);
+        out.raw("<span class=\"t\">");
         block::line(out, &entry.view.title);
         out.raw("</span></p>");
         // Why it failed isn't folded.
@@ -406,6 +411,7 @@ impl Writer for Html {
             page.begin_page(Some(&node.entry), out);
             page.note(node);
             if !is_header {
+                page.begin_part(out);
                 page.write(node, out);
             }
         })
@@ -414,6 +420,7 @@ impl Writer for Html {
     fn enter(&mut self, nest: &Nest, out: &mut dyn fmt::Write) -> fmt::Result {
         self.buffered(out, |page, out| {
             page.begin_page(None, out);
+            page.begin_part(out);
             page.enter_nest(nest, out);
         })
     }
@@ -428,6 +435,7 @@ impl Writer for Html {
             for node in nodes {
                 page.note(node);
             }
+            page.begin_part(out);
             page.notices_row(nodes, out);
         })
     }
@@ -439,6 +447,7 @@ impl Writer for Html {
             if answer.is_last {
                 page.last_answer(answer, out);
             } else {
+                page.begin_part(out);
                 page.turn(answer, out);
             }
         })

@@ -97,20 +97,21 @@ impl Contents {
 }
 
 impl ListedPrompt {
-    /// `4 Bash · 4 Read · +12 −3 · 1 failed`
+    /// `4 Bash · 4 Read · +12 −3 · 1 failed`; a line breaks between figures, not within one.
     fn write_figures(&self, out: &mut HtmlOut<'_>) {
         let mut tools: Vec<(&Text, u64)> = self.tools.iter().map(|(tool, count)| (tool, *count)).collect();
         tools.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         let mut text = String::new();
         for (tool, count) in tools.iter().take(MAX_TOOLS) {
-            let _ = write!(text, " · {} {}", &*figures::count(*count), tool.as_str());
+            let _ = write!(text, " · {}\u{a0}{}", &*figures::count(*count), tool.as_str());
         }
         let more: u64 = tools.iter().skip(MAX_TOOLS).map(|(_, count)| count).sum();
         if more > 0 {
-            let _ = write!(text, " · {} more", &*figures::count(more));
+            let _ = write!(text, " · {}\u{a0}more", &*figures::count(more));
         }
         if self.added + self.removed > 0 {
-            let _ = write!(text, " · +{} −{}", &*figures::count(self.added), &*figures::count(self.removed));
+            let _ =
+                write!(text, " · +{}\u{a0}−{}", &*figures::count(self.added), &*figures::count(self.removed));
         }
         if !text.is_empty() {
             out.raw(" <span class=\"dim\">");

@@ -1,12 +1,11 @@
 //! What several entries are folded in: all that a sub-agent does, notices in a row; and the rule that ends a turn.
 
-use super::{Html, block, is_long, session_title};
+use super::{Html, block, is_long, row, session_title};
 use crate::entry::{Block, Entry, Line, Span};
 use crate::formatter::figures;
 use crate::item::Kind;
 use crate::outline::{Answer, Nest, Node};
 use crate::text::Text;
-use crate::theme::{self, Glyphs};
 use crate::writer::html::out::HtmlOut;
 use crate::writer::page;
 
@@ -83,9 +82,9 @@ impl Html {
 
     /// Notices in one row.
     pub(super) fn notices_row(&self, nodes: &[Node], out: &mut HtmlOut<'_>) {
-        out.raw(
-            "<details class=\"inside notice\"><summary><span class=\"mark\" aria-hidden=\"true\">·</span> <span class=\"t\">",
-        );
+        out.raw("<details class=\"inside notice\"><summary>");
+        row::mark(None, out);
+        out.raw("<span class=\"t\">");
         out.number(nodes.len());
         out.raw(" notices");
         let mut names: Vec<String> = Vec::new();
@@ -130,9 +129,8 @@ impl Html {
             (true, false) => "<details><summary>",
             (false, _) => "<p class=\"row\">",
         });
-        out.raw("<span class=\"mark\" aria-hidden=\"true\">");
-        out.text(view.mark.map_or("·", |mark| theme::glyph(Glyphs::Unicode, mark)));
-        out.raw("</span> <span class=\"t\">");
+        row::mark(view.mark, out);
+        out.raw("<span class=\"t\">");
         block::label(out, &turn_title(&view.title, number, is_failed));
         out.raw("</span>");
         if is_folded {

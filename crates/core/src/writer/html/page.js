@@ -148,6 +148,8 @@
       fold.hidden = active && !fold.querySelector(".e:not([hidden])");
       if (active && !fold.hidden) fold.open = true;
     }
+    // One that was never near has an estimated height, which would be a gap.
+    for (const chunk of $(".chunk", activity)) chunk.hidden = active && !chunk.querySelector(".e:not([hidden])");
     if (state.words) shown.slice(0, 100).forEach(uncover);
     none.hidden = shown.length > 0;
     hit = { entry: null, at: -1 };
@@ -257,6 +259,27 @@
   }
   tools.hidden = false;
 
+  // --- A long answer: its beginning first, so that the activity begins on the first screen
+  const answers = [];
+  for (const reply of $("#answer > .reply")) {
+    if (entries.length < 3 || reply.offsetHeight < innerHeight / 2) continue;
+    if (activity.getBoundingClientRect().top + scrollY < innerHeight) break;
+    const made = button("", () => cut(!reply.classList.contains("cut")));
+    const cut = (on) => {
+      reply.classList.toggle("cut", on);
+      made.textContent = on ? "Show all" : "Show less";
+      made.setAttribute("aria-expanded", !on);
+      reply.scrollTop = 0;
+    };
+    reply.append(make("p", { className: "all" }, made));
+    cut(true);
+    answers.push(() => cut(false));
+    // What scrolls it leads to a place that is cut: the browser's search, a selection, a key.
+    reply.addEventListener("scroll", () => cut(false));
+    reply.addEventListener("focusin", ({ target }) => target === made || target === reply || cut(false));
+  }
+  const showAnswers = () => answers.forEach((show) => show());
+
   // --- Going about
   let here = null;
   /** Scrolls so that what has this box is in the upper third of the window. */
@@ -297,6 +320,7 @@
     if (!target) return;
     if (target.closest(".e[hidden]")) clear();
     open(target);
+    if (target.closest(".cut")) showAnswers();
     const entry = target.closest(".e");
     if (entry && activity.contains(entry)) {
       go(entry);
@@ -361,7 +385,10 @@
   addEventListener("keydown", (event) => {
     if (event.key === "Escape" && !help.open) { clear(); search.blur(); return; }
     // The browser's own search finds what has elements.
-    if ((event.ctrlKey || event.metaKey) && event.key === "f") buildAll();
+    if ((event.ctrlKey || event.metaKey) && event.key === "f") {
+      buildAll();
+      showAnswers();
+    }
     if (event.ctrlKey || event.metaKey || event.altKey || help.open || event.target.matches("input, textarea")) return;
     if (!Object.hasOwn(actions, event.key)) return;
     event.preventDefault();

@@ -1,12 +1,21 @@
 //! What a folded row says of what is behind it.
 
+use super::out::HtmlOut;
 use crate::entry::{Block, Entry, TextLayout};
 use crate::item::{Action, Kind};
 use crate::text;
+use crate::theme::{self, Glyphs};
 use crate::writer::page;
 
 /// Characters of a body that a row has room for.
 const ROOM: usize = 160;
+
+/// Writes the mark that a row begins with, a point where an entry has none.
+pub(super) fn mark(mark: Option<&str>, out: &mut HtmlOut<'_>) {
+    out.raw("<span class=\"mark\" aria-hidden=\"true\">");
+    out.text(mark.map_or("·", |mark| theme::glyph(Glyphs::Unicode, mark)));
+    out.raw("</span> ");
+}
 
 /// Whether the argument in a call's title is a description in words, rather than a path or a pattern.
 pub(super) fn is_described(entry: &Entry) -> bool {

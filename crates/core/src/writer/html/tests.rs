@@ -205,6 +205,23 @@ fn what_is_folded_is_read_where_no_script_runs() {
 }
 
 #[test]
+fn a_long_page_is_in_chunks_that_are_whole() {
+    let calls = |range: std::ops::Range<usize>| -> Vec<_> {
+        range.map(|number| call(&number.to_string(), "Read")).collect()
+    };
+    assert!(!page(&calls(0..chunks::CHUNK)).contains("class=\"chunk\""));
+    let page = page(&calls(0..2 * chunks::CHUNK + 1));
+    let parts: Vec<_> = page.split("<div class=\"chunk\">\n").collect();
+    let entries: Vec<_> = parts.iter().map(|part| part.matches("class=\"e call\"").count()).collect();
+    assert_eq!(entries, [chunks::CHUNK, chunks::CHUNK, 1]);
+    assert!(
+        parts[1].ends_with("</div>\n</div>\n") && parts[2].contains("</div>\n</div>\n<p id=\"none\""),
+        "{}",
+        parts[2]
+    );
+}
+
+#[test]
 fn line_feeds_are_those_of_a_person_or_of_markdown() {
     let page = page(&[
         entry("p", Kind::Prompt, View::of(vec![Block::prose("prompt", "one\ntwo")])),
