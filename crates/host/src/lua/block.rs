@@ -14,7 +14,7 @@ use streamfmt_core::session::Facts;
 use streamfmt_core::text::Text;
 use streamfmt_core::theme::{self, is_role};
 
-use super::item::{Handle, type_name};
+use super::item::{Handle, a_type, type_name};
 
 /// Blocks and spans of one answer.
 pub(super) const MOST_PARTS: usize = 20_000;
@@ -377,7 +377,7 @@ impl<'a> AnswerReader<'a> {
             },
             call if Handle::of(&call).is_some() => (self.label)(),
             other => {
-                return Err(format!("sf.header: expected a call or nil, not a {}", type_name(&other)));
+                return Err(format!("sf.header: expected a call or nil, not {}", a_type(&other)));
             }
         };
         let arg = match fields.take("arg") {
@@ -472,7 +472,7 @@ impl<'a> AnswerReader<'a> {
             Value::Number(_) => {
                 return Err(format!("{what}: expected a text, not a number without a value"));
             }
-            other => return Err(format!("{what}: expected a text, not a {}", type_name(other))),
+            other => return Err(format!("{what}: expected a text, not {}", a_type(other))),
         };
         self.count(0)?;
         Ok(text)

@@ -19,7 +19,7 @@ use streamfmt_core::json::Record;
 use streamfmt_core::session::Session;
 
 use super::block::list_of;
-use super::item::{Handle, type_name};
+use super::item::{Handle, a_type};
 use super::layers::Who;
 use super::new_items::Maker;
 use super::plugins::{Plugins, assert_on_thread};
@@ -50,7 +50,7 @@ impl DialectRegistration {
         let function = |key: &str| match spec.raw_get(key) {
             Ok(Value::Function(function)) => Ok(Some(function)),
             Ok(Value::Nil) => Ok(None),
-            Ok(other) => Err(format!("{key} is a function, not a {}", other.type_name())),
+            Ok(other) => Err(format!("{key} is a function, not {}", a_type(&other))),
             Err(error) => Err(error.to_string()),
         };
         super::plugin::check_keys(spec, &["detect", "parse", "finish"])?;
@@ -160,10 +160,10 @@ impl ScriptedDialect {
                 }
                 items.into_iter().try_for_each(|item| match item {
                     Value::Table(table) if Maker::is_item(&table) => maker.make(&table, &mut out),
-                    other => Err(format!("expected an item of sf.item, not a {}", type_name(&other))),
+                    other => Err(format!("expected an item of sf.item, not {}", a_type(&other))),
                 })
             }),
-            other => Err(format!("expected an item of sf.item, not a {}", type_name(&other))),
+            other => Err(format!("expected an item of sf.item, not {}", a_type(&other))),
         };
         match made {
             Ok(()) => Some(out),
@@ -201,7 +201,7 @@ impl Decoder for ScriptedDialect {
             Some(Value::Number(number)) if number.is_finite() => number.clamp(0.0, 1.0),
             None | Some(Value::Nil | Value::Boolean(false)) => 0.0,
             Some(other) => {
-                let wrong = format!("expected a number from 0 to 1, not a {}", type_name(&other));
+                let wrong = format!("expected a number from 0 to 1, not {}", a_type(&other));
                 self.fail(detect, Ok(wrong), format!("detecting {}", self.dialect.name));
                 0.0
             }

@@ -61,9 +61,9 @@ fn redaction(what: &Table) -> Result<Redaction, String> {
             ("home", Value::Boolean(on)) => redaction.home = on,
             ("patterns", Value::Table(patterns)) => redaction.own = own(&patterns)?,
             ("secrets" | "emails" | "home", other) => {
-                return Err(format!("{name} is true or false, not a {}", other.type_name()));
+                return Err(format!("{name} is true or false, not {}", item::a_type(&other)));
             }
-            ("patterns", other) => return Err(format!("patterns is a table, not a {}", other.type_name())),
+            ("patterns", other) => return Err(format!("patterns is a table, not {}", item::a_type(&other))),
             _ => {
                 let hint = crate::problem::suggestion(&name, ["secrets", "emails", "home", "patterns"]);
                 return Err(format!("there is no \"{name}\" {hint}"));

@@ -442,6 +442,15 @@ pub(super) fn type_name(value: &Value) -> &'static str {
     if value.is_light_userdata() { "userdata" } else { value.type_name() }
 }
 
+/// A value's type with its article, for messages: `an integer`.
+pub(super) fn a_type(value: &Value) -> String {
+    match type_name(value) {
+        "nil" => "nil".to_owned(),
+        name if name.starts_with(['a', 'e', 'i', 'o']) => format!("an {name}"),
+        name => format!("a {name}"),
+    }
+}
+
 /// What a value of the host's is, in words; `None` if it is one of a script's own.
 pub(super) fn describe(value: &Value) -> Option<String> {
     if let Some(handle) = Handle::of(value) {
@@ -614,8 +623,8 @@ pub(super) fn raw(lua: &Lua, value: &Value, key: &Value) -> mlua::Result<Value> 
         _ => None,
     };
     let Some(json) = json else {
-        let what = type_name(value);
-        return Err(error(&format!("sf.raw: expected a part of an item, such as call.input, not a {what}")));
+        let what = a_type(value);
+        return Err(error(&format!("sf.raw: expected a part of an item, such as call.input, not {what}")));
     };
     json.look(|value| {
         let part = match key {

@@ -8,7 +8,7 @@ use streamfmt_core::text::Text;
 use super::block::{
     AnswerFault, AnswerReader, BlockFields, BlockPiece, get, kind_of, list_of, number, places,
 };
-use super::item::type_name;
+use super::item::a_type;
 use super::vm::bounded;
 
 /// Lines of all diffs of one answer that are compared.
@@ -54,7 +54,7 @@ impl AnswerReader<'_> {
                 }
                 Ok(cells)
             }
-            other => Err(format!("sf.table: a row is a list of cells, not a {}", type_name(other))),
+            other => Err(format!("sf.table: a row is a list of cells, not {}", a_type(other))),
         }
     }
 
@@ -144,7 +144,7 @@ impl AnswerReader<'_> {
                 };
             }
             other => {
-                return Err(format!("sf.patch: expected a list of hunks, not a {}", type_name(&other)));
+                return Err(format!("sf.patch: expected a list of hunks, not {}", a_type(&other)));
             }
         }
         let old = self.text(&fields.take("old"), "sf.diff: the old text")?;

@@ -381,7 +381,7 @@ impl Ladder {
 fn read_field(key: &Value, value: Value) -> Result<(ToolField, FieldAnswer), String> {
     let key = match key {
         Value::String(key) => key.to_string_lossy(),
-        other => return Err(format!("a field has a name, not a {}", other.type_name())),
+        other => return Err(format!("a field has a name, not {}", super::item::a_type(other))),
     };
     let Some(field) = ToolField::named(&key) else {
         let hint = crate::problem::suggestion(&key, ToolField::ALL.map(|(_, name)| name));
@@ -399,7 +399,7 @@ fn read_field(key: &Value, value: Value) -> Result<(ToolField, FieldAnswer), Str
         }
         Value::Boolean(true) if field == ToolField::Collapse => FieldAnswer::Word("both".to_owned()),
         Value::Boolean(false) if field == ToolField::Collapse => FieldAnswer::Word("none".to_owned()),
-        other => return Err(format!("{key} can't be a {}", other.type_name())),
+        other => return Err(format!("{key} can't be {}", super::item::a_type(&other))),
     };
     Ok((field, answer))
 }

@@ -292,7 +292,7 @@ impl<'a> Maker<'a> {
         for (key, value) in fields {
             match key {
                 Value::String(name) => named.push((name.to_string_lossy(), value)),
-                other => return Err(format!("a field has a name, not a {}", other.type_name())),
+                other => return Err(format!("a field has a name, not {}", item::a_type(&other))),
             }
         }
         named.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -346,7 +346,7 @@ fn text(table: &Table, key: &str) -> Result<Option<String>, ItemFault> {
         Value::String(text) => Ok(Some(String::from_utf8_lossy(&text.as_bytes()).into_owned())),
         Value::Integer(number) => Ok(Some(number.to_string())),
         Value::Number(number) if number.is_finite() => Ok(Some(number.to_string())),
-        other => Err(format!("{key}: expected a text, not a {}", item::type_name(&other))),
+        other => Err(format!("{key}: expected a text, not {}", item::a_type(&other))),
     }
 }
 
@@ -358,6 +358,6 @@ fn truth(table: &Table, key: &str) -> Result<bool, ItemFault> {
     match get(table, key)? {
         Value::Nil => Ok(false),
         Value::Boolean(truth) => Ok(truth),
-        other => Err(format!("{key}: expected true or false, not a {}", item::type_name(&other))),
+        other => Err(format!("{key}: expected true or false, not {}", item::a_type(&other))),
     }
 }

@@ -74,7 +74,7 @@ pub(super) fn spelled(value: &Value) -> Result<String, String> {
             Value::String(text) => push_string(&mut out, &String::from_utf8_lossy(&text.as_bytes())),
             other => match item::raw_of(other) {
                 Some(raw) => out.push_str(&raw),
-                None => return Err(format!("a {} can't be kept", item::type_name(other))),
+                None => return Err(format!("{} can't be kept", item::a_type(other))),
             },
         }
     }
@@ -98,7 +98,7 @@ fn opened(table: &Table) -> Result<SpelledTable, String> {
             Value::Integer(key) => key.to_string(),
             Value::Number(key) => key.to_string(),
             other => {
-                return Err(mlua::Error::runtime(format!("a key can't be a {}", item::type_name(&other))));
+                return Err(mlua::Error::runtime(format!("a key can't be {}", item::a_type(&other))));
             }
         };
         left.push((Some(key), value));

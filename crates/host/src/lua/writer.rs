@@ -78,7 +78,7 @@ impl Registration {
         let word = |key: &str, otherwise: &str| match get(key)? {
             Value::Nil => Ok(otherwise.to_owned()),
             Value::String(text) => Ok(text.to_string_lossy()),
-            other => Err(format!("{key} is a text, not a {}", other.type_name())),
+            other => Err(format!("{key} is a text, not {}", super::item::a_type(&other))),
         };
         let (base, ext) = (word("base", "text")?, word("ext", "txt")?);
         if !BASES.contains(&base.as_str()) {
@@ -89,14 +89,14 @@ impl Registration {
         let is_log = match get("log")? {
             Value::Nil => false,
             Value::Boolean(is_log) => is_log,
-            other => return Err(format!("log is true or false, not a {}", other.type_name())),
+            other => return Err(format!("log is true or false, not {}", super::item::a_type(&other))),
         };
         let mut parts = Vec::new();
         for part in PARTS {
             match get(part)? {
                 Value::Nil => {}
                 Value::Function(function) => parts.push((part, function)),
-                other => return Err(format!("{part} is a function, not a {}", other.type_name())),
+                other => return Err(format!("{part} is a function, not {}", super::item::a_type(&other))),
             }
         }
         let mut spans = Vec::new();
@@ -293,7 +293,7 @@ impl WriterState {
                 Ok(EMPTY.to_owned())
             }
             Ok(Value::String(text)) => return Some(Text::clean_owned(string(&text))),
-            Ok(other) => Ok(format!("expected a text, not a {}", super::item::type_name(&other))),
+            Ok(other) => Ok(format!("expected a text, not {}", super::item::a_type(&other))),
             Err(stop) => Err(stop),
         };
         let doing = format!("writing a part ({part})");

@@ -75,7 +75,7 @@ fn wrong_answers_are_refused_at_the_function_that_gave_them() {
         ),
         ("sf.span('a', 'a b')", "is not a role name"),
         ("sf.note('loud', 'a')", "the level is"),
-        ("sf.table({ 'a' }, { 5 })", "a row is a list of cells"),
+        ("sf.table({ 'a' }, { 5 })", "a row is a list of cells, not an integer"),
         ("sf.details('a', function() end)", "not a function"),
         ("sf.list { { text = 'a', point = 'lost' } }", "no point"),
         ("(function() local t = {} t[1] = t return t end)()", "nested more than"),
