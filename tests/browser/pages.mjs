@@ -154,7 +154,7 @@ function long() {
     const output = `${Array.from({ length: 30 }, (_, row) => `row ${row} of ${at}`).join("\n")}\n${at === 100 ? "needle in a result" : bad}`;
     lines.push(line("user", when + 1, [{ type: "tool_result", tool_use_id: id, content: output, is_error: at % 50 === 0 }]));
   }
-  lines.push(line("assistant", 3900, [{ type: "text", text: "All were looked at." }]));
+  lines.push(line("assistant", 3900, [{ type: "text", text: `All were looked at.${"\n\nOne more word on them.".repeat(60)}` }]));
   const file = join(folder, "long.jsonl");
   writeFileSync(file, lines.join("\n") + "\n");
   return write(file, "long");
@@ -221,6 +221,18 @@ async function useLong(path) {
       .every((fold) => fold.querySelector(".body")));
     await page.keyboard.press("c");
   });
+  await visit(path, {}, async (page) => {
+    const height = () => page.locator("#answer .reply").evaluate((reply) => reply.offsetHeight);
+    const cut = await height();
+    const { y } = await page.locator("#activity h2").boundingBox();
+    assert.ok(cut < 450 && y < 900, `the activity begins on the first screen: the answer is ${cut} high, the activity at ${y}`);
+    await page.locator("#answer button", { hasText: "Show all" }).click();
+    assert.ok((await height()) > 2000, "the answer can be shown whole");
+    await page.locator("#answer button", { hasText: "Show less" }).click();
+    assert.equal(await height(), cut);
+    await page.emulateMedia({ media: "print" });
+    assert.ok((await height()) > 1200, "the answer is printed whole");
+  });
   const before = readFileSync(path, "utf8").split("needle in a result")[0];
   const link = [...before.matchAll(/ class="result" id="(e-[0-9a-f]{16})"/g)].at(-1)[1];
   await visit(`${path}#${link}`, {}, async (page) => {
@@ -251,6 +263,7 @@ async function useLong(path) {
     assert.equal(await page.locator("#timeline").evaluate((it) => getComputedStyle(it).breakInside), "avoid");
   });
   await visit(path, { javaScriptEnabled: false }, async (page) => {
+    assert.ok((await page.locator("#answer .reply").boundingBox()).height > 2000, "without JavaScript the answer is whole");
     const fold = page.locator("#activity .e.call details").nth(89);
     await fold.locator("summary").click();
     await fold.locator("pre", { hasText: "needle in a fold" }).waitFor({ state: "visible" });
@@ -273,7 +286,10 @@ try {
   await useLong(many);
   pages.push(many);
   for (const colorScheme of ["light", "dark"])
-    for (const viewport of [{ width: 1280, height: 900 }, { width: 390, height: 844 }])
+    for (const viewport of [{ width: 1280, height: 900 }, { width: 390, height: 844 }]) {
+      await visit(many, { colorScheme, viewport, reducedMotion: "reduce" }, async (page) => {
+        await accessibility(page, `a long answer: ${colorScheme}, ${viewport.width} wide`);
+      });
       await visit(sample, { colorScheme, viewport, reducedMotion: "reduce" }, async (page) => {
         await accessibility(page, `${colorScheme}, ${viewport.width} wide`);
         await page.keyboard.press("e");
@@ -281,6 +297,7 @@ try {
         const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
         assert.ok(over <= 0, `${viewport.width} wide: ${over} too wide`);
       });
+    }
   await visit(sample, { javaScriptEnabled: false }, async (page) => {
     await page.locator("#activity summary").first().click();
     assert.ok((await page.locator("#tools").isHidden()) && (await page.locator("#answer").isVisible()), "without JavaScript");
