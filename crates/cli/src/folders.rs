@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use etcetera::BaseStrategy;
 use streamfmt::Folders;
 use streamfmt::core::dialect::DIALECTS;
-
-use crate::follow::{SessionFolder, WorkFilter};
+use streamfmt::follow::{SessionFolder, WorkFilter};
 
 /// The folder of the program in each of the system's folders.
 const NAME: &str = "streamfmt";

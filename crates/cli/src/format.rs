@@ -16,7 +16,7 @@ use streamfmt::{Engine, run_parallel, subagents};
 use crate::also::{self, AlsoOutput, SummaryFile};
 use crate::args::Args;
 use crate::assets::Assets;
-use crate::follow::ReadOutcome;
+use crate::input::ReadOutcome;
 use crate::input::{InputSource, OpenInput};
 use crate::live::{self, LiveTerminal};
 use crate::message::{

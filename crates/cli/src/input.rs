@@ -8,22 +8,50 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use streamfmt::core::pipeline::Pipeline;
+use streamfmt::follow::{FollowStep, Follower, SessionFolder, Sessions, SharedSessions, first_session};
 
 use crate::args::{self, Args};
 use crate::folders::session_folders;
-use crate::follow::{
-    Follower, ReadOutcome, SessionFolder, Sessions, SharedSessions, first_session, read_some,
-};
 use crate::message::{reason, tell};
 #[cfg(not(unix))]
 use crate::not_recorded::NotRecordedInput as RecordedInput;
 #[cfg(unix)]
 use crate::recorded::RecordedInput;
-use crate::signal::{Signals, Woken};
+use crate::signal::{SignalWait, Signals, Woken};
 use crate::usage_error::command_meant;
 
 /// After Ctrl-C the program that we read from may still have something to say. It is waited for this long.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// What reading led to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ReadOutcome {
+    /// So many bytes were read.
+    Bytes(usize),
+    /// Something happened to the input that the user should know.
+    Note(String),
+    /// What an agent wrote to standard error: lines, clean.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "agents are run on Unix alone"))]
+    Aside(Vec<String>),
+    /// A file took the place of another: a half line at the end of the old one will stay half.
+    Cut,
+    /// Nothing came for a while, or something came beside the file.
+    Pause,
+    /// There is no more.
+    End,
+}
+
+impl From<FollowStep> for ReadOutcome {
+    fn from(step: FollowStep) -> Self {
+        match step {
+            FollowStep::Bytes(count) => Self::Bytes(count),
+            FollowStep::Note(note) => Self::Note(note),
+            FollowStep::Cut => Self::Cut,
+            FollowStep::Pause => Self::Pause,
+            FollowStep::End => Self::End,
+        }
+    }
+}
 
 /// An input that was asked for.
 pub(crate) enum InputSource {
@@ -109,7 +137,11 @@ impl InputSource {
     /// The input that is meant, once there is one: the newest session of a folder is waited for. `None`: a signal came first.
     pub(crate) fn settled(self, signals: &mut Signals) -> io::Result<Option<Self>> {
         let Self::Newest(sessions) = self else { return Ok(Some(self)) };
-        let Some(path) = first_session(&sessions, signals)? else { return Ok(None) };
+        let Some(path) =
+            first_session(&sessions, &mut SignalWait { signals, watch_output: false }, &mut tell)?
+        else {
+            return Ok(None);
+        };
         tell(&format!("following {}", path.display()));
         Ok(Some(Self::Session(path, sessions)))
     }
@@ -291,10 +323,21 @@ impl OpenInput {
             Self::File { .. } if signals.caught().is_some() => Ok(ReadOutcome::End),
             Self::File { file, .. } => read_some(file, buffer),
             Self::Pipe(pipe) => read_pipe(pipe, buffer, signals, watch_output, patience),
-            Self::Growing(follower) => follower.read(buffer, signals, watch_output, patience),
+            Self::Growing(follower) => {
+                let mut wait = SignalWait { signals, watch_output };
+                follower.read(buffer, &mut wait, patience).map(ReadOutcome::from)
+            }
             Self::Recorded(recorded) => recorded.read(buffer, signals, patience),
         }
     }
+}
+
+/// Reads what there is, at once.
+fn read_some(file: &mut File, buffer: &mut [u8]) -> io::Result<ReadOutcome> {
+    Ok(match streamfmt::follow::read_some(file, buffer)? {
+        0 => ReadOutcome::End,
+        count => ReadOutcome::Bytes(count),
+    })
 }
 
 fn read_pipe(

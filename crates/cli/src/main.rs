@@ -12,7 +12,6 @@ mod crash;
 mod echo;
 mod explain;
 mod folders;
-mod follow;
 mod format;
 mod golden;
 mod input;

@@ -6,6 +6,8 @@ use streamfmt::Problems;
 use streamfmt::core::text::clean;
 use streamfmt::plugin::journal::{Journal, PluginMessage};
 
+pub(crate) use streamfmt::problem::reason;
+
 /// Formatted, whatever the content.
 pub(crate) const OK: u8 = 0;
 /// With `--fail`: the run that was read ended in an error.
@@ -71,13 +73,4 @@ pub(crate) fn tell_messages(messages: Vec<PluginMessage>) {
 /// Foreign text as a part of one line.
 pub(crate) fn one_line(text: &str) -> String {
     clean(text).replace('\n', "␊")
-}
-
-/// What went wrong, without the number that the system adds.
-pub(crate) fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or_default();
-    let mut rest = text.chars();
-    let first = rest.next().map(|ch| ch.to_ascii_lowercase());
-    first.into_iter().chain(rest).collect()
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use streamfmt::core::pipeline::Pipeline;
 
-use crate::follow::ReadOutcome;
+use crate::input::ReadOutcome;
 use crate::signal::Signals;
 
 /// Takes the place of the output of a running agent.

@@ -7,7 +7,7 @@ use streamfmt::core::pipeline::Pipeline;
 use streamfmt::core::text::clean;
 use streamfmt_server::{FeedStep, LiveFeed, Recording, RunEnd, RunNotice, RunStatus};
 
-use crate::follow::ReadOutcome;
+use crate::input::ReadOutcome;
 use crate::lingering::{Lingering, LingeringStep};
 use crate::message::{reason, tell};
 use crate::signal::{Signals, Woken};

@@ -4,25 +4,34 @@
 //! the program at once. A SIGHUP that it was started to ignore, as by `nohup`, stays ignored; the others don't: shells
 //! start each background job so, and whoever sends one to it means it.
 
+use std::io;
+use std::time::Duration;
+
+use streamfmt::follow::{Bell, FollowWait};
+
+pub(crate) use streamfmt::follow::Woken;
+
 #[cfg(unix)]
 pub(crate) use unix::{Signals, is_hangup_ignored_for_certain};
 
 #[cfg(not(unix))]
 pub(crate) use other::Signals;
 
-/// What a wait ended with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Woken {
-    /// The input can be read, or has ended.
-    Input,
-    /// Nobody reads the output any more.
-    #[cfg_attr(not(unix), expect(dead_code, reason = "it is noticed on Unix alone"))]
-    Closed,
-    /// A signal came.
-    #[cfg_attr(not(unix), expect(dead_code, reason = "they are caught on Unix alone"))]
-    Signal,
-    /// The time is over.
-    Timeout,
+/// What a follower waits with: signals end it.
+pub(crate) struct SignalWait<'a> {
+    pub(crate) signals: &'a mut Signals,
+    /// Whether a closed output ends a wait.
+    pub(crate) watch_output: bool,
+}
+
+impl FollowWait for SignalWait<'_> {
+    fn is_over(&self) -> bool {
+        self.signals.caught().is_some()
+    }
+
+    fn wait(&mut self, bell: Option<Bell<'_>>, most: Duration) -> io::Result<Woken> {
+        self.signals.wait(bell, Some(most), self.watch_output)
+    }
 }
 
 #[cfg(unix)]
@@ -198,6 +207,7 @@ mod other {
     use std::io;
     use std::time::Duration;
 
+    use super::Bell;
     use super::Woken;
 
     /// No signals are caught here: they end the program.
@@ -229,7 +239,7 @@ mod other {
         /// Lets the time pass, or says that the input can be read: reading it waits.
         pub(crate) fn wait(
             &mut self,
-            input: Option<()>,
+            input: Option<Bell<'_>>,
             timeout: Option<Duration>,
             _: bool,
         ) -> io::Result<Woken> {

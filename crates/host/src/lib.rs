@@ -38,6 +38,7 @@ pub mod engine;
 pub mod explain;
 pub mod files;
 pub mod folders;
+pub mod follow;
 pub mod golden;
 pub mod install;
 pub mod json;

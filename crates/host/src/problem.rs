@@ -3,6 +3,7 @@
 //! All problems of one run are collected and told together: nobody likes to learn of them one by one.
 
 use std::fmt;
+use std::io;
 use std::ops::Range;
 
 pub(crate) use streamfmt_core::nearest::nearest;
@@ -161,6 +162,15 @@ pub fn suggestion<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> S
         Some(name) => format!("(did you mean \"{name}\"?)"),
         None => format!("(one of: {})", names.join(", ")),
     }
+}
+
+/// What went wrong with a file, in a few words: without the number that the system adds.
+pub fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    let mut rest = text.chars();
+    let first = rest.next().map(|ch| ch.to_ascii_lowercase());
+    first.into_iter().chain(rest).collect()
 }
 
 #[cfg(test)]

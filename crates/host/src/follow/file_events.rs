@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::followed_file::FileId;
-use crate::signal::{Signals, Woken};
 
 /// Time between two looks where nothing tells of changes.
 const LOOK: Duration = Duration::from_millis(40);
@@ -24,17 +23,33 @@ const MOST_FOLDERS: usize = 256;
 /// Links on the way to a file that are looked at.
 const MOST_LINKS: usize = 32;
 
+/// What rings when something happens.
+#[cfg(unix)]
+pub type Bell<'a> = std::os::fd::BorrowedFd<'a>;
+/// What rings when something happens: nothing does here.
+#[cfg(not(unix))]
+pub type Bell<'a> = std::marker::PhantomData<&'a ()>;
+
+/// How whoever follows a file waits: a terminal program for signals as well, a server for its end.
+pub trait FollowWait {
+    /// Whether nothing more is to be read.
+    fn is_over(&self) -> bool;
+
+    /// Waits until the bell rings, `most` is over, or something else happens.
+    fn wait(&mut self, bell: Option<Bell<'_>>, most: Duration) -> io::Result<Woken>;
+}
+
 /// What a wait ended with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FileEvent {
-    /// Something was changed.
-    Told,
-    /// The time is over.
-    Timeout,
-    /// A signal came.
-    Signal,
+pub enum Woken {
+    /// What was waited for is there: the bell rang, or an input can be read or has ended.
+    Input,
     /// Nobody reads the output any more.
     Closed,
+    /// A signal came.
+    Signal,
+    /// The time is over.
+    Timeout,
 }
 
 /// The folders that are watched.
@@ -45,7 +60,7 @@ pub(super) struct FileEvents {
     refusal: Option<String>,
     has_refused: bool,
     /// What the last wait ended with.
-    last: Option<FileEvent>,
+    last: Option<Woken>,
     /// Whether the last growth was told of.
     is_reliable: bool,
     /// Whether it is time to see which folders there are to watch.
@@ -124,28 +139,18 @@ impl FileEvents {
     /// Notes that a file was found to have grown.
     pub(super) fn note_growth(&mut self) {
         match self.last.take() {
-            Some(FileEvent::Told) => self.is_reliable = true,
-            Some(FileEvent::Timeout) => self.is_reliable = false,
+            Some(Woken::Input) => self.is_reliable = true,
+            Some(Woken::Timeout) => self.is_reliable = false,
             _ => {}
         }
     }
 
     /// Waits until something happens, or for `most`.
-    pub(super) fn wait(
-        &mut self,
-        signals: &mut Signals,
-        most: Option<Duration>,
-        watch_output: bool,
-    ) -> io::Result<FileEvent> {
+    pub(super) fn wait(&mut self, wait: &mut dyn FollowWait, most: Option<Duration>) -> io::Result<Woken> {
         let patience = if self.is_reliable && !self.has_refused { CALM } else { LOOK };
         let patience = most.map_or(patience, |most| most.min(patience));
-        let event = match self.watcher.wait(signals, patience, watch_output)? {
-            Woken::Input => FileEvent::Told,
-            Woken::Timeout => FileEvent::Timeout,
-            Woken::Signal => FileEvent::Signal,
-            Woken::Closed => FileEvent::Closed,
-        };
-        self.is_due |= self.watcher.take_new_names() || event == FileEvent::Timeout;
+        let event = self.watcher.wait(wait, patience)?;
+        self.is_due |= self.watcher.take_new_names() || event == Woken::Timeout;
         self.last = Some(event);
         Ok(event)
     }
@@ -206,8 +211,8 @@ mod imp {
     use notify::event::{Event, EventKind, ModifyKind};
     use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 
-    use crate::message::reason;
-    use crate::signal::{Signals, Woken};
+    use super::{FollowWait, Woken};
+    use crate::problem::reason;
 
     /// Is told of changes by the system, and rings a bell that a wait can't miss.
     pub(super) struct Watcher {
@@ -297,12 +302,11 @@ mod imp {
 
         pub(super) fn wait(
             &mut self,
-            signals: &mut Signals,
+            wait: &mut dyn FollowWait,
             patience: Duration,
-            watch_output: bool,
         ) -> std::io::Result<Woken> {
             let bell = self.bell.as_ref().map(AsFd::as_fd);
-            let woken = signals.wait(bell, Some(patience), watch_output)?;
+            let woken = wait.wait(bell, patience)?;
             if let Some(bell) = self.bell.as_mut().filter(|_| woken == Woken::Input) {
                 let _ = bell.read(&mut [0; 16]);
                 // What happens from here on rings again, and the look comes after it.
@@ -329,7 +333,7 @@ mod imp {
     use std::path::Path;
     use std::time::Duration;
 
-    use crate::signal::{Signals, Woken};
+    use super::{FollowWait, Woken};
 
     /// Nothing is told here: files are looked at every now and then.
     pub(super) struct Watcher;
@@ -353,11 +357,10 @@ mod imp {
 
         pub(super) fn wait(
             &mut self,
-            signals: &mut Signals,
+            wait: &mut dyn FollowWait,
             patience: Duration,
-            watch_output: bool,
         ) -> std::io::Result<Woken> {
-            signals.wait(None, Some(patience), watch_output)
+            wait.wait(None, patience)
         }
     }
 }

@@ -13,9 +13,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use streamfmt::core::dialect::is_event;
-use streamfmt::core::json::{Record, Value};
-use streamfmt::side_files::{holds_side_files, is_side_file};
+use crate::side_files::{holds_side_files, is_side_file};
+use streamfmt_core::dialect::is_event;
+use streamfmt_core::json::{Record, Value};
 
 /// Folders inside one another below one that was given.
 const DEEPEST: usize = 4;
@@ -37,30 +37,32 @@ const LINES: usize = 16;
 const TICK: Duration = Duration::from_millis(100);
 
 /// Where sessions are looked for.
-pub(crate) struct SessionFolder {
-    pub(crate) path: PathBuf,
+pub struct SessionFolder {
+    /// Where it lies.
+    pub path: PathBuf,
     /// How many folders inside one another are looked into below it.
-    pub(crate) depth: usize,
+    pub depth: usize,
     /// What is asked of a session, where those of all working directories lie together.
-    pub(crate) work: Option<WorkFilter>,
+    pub work: Option<WorkFilter>,
 }
 
 /// Which working directory a session must be of.
-pub(crate) struct WorkFilter {
-    pub(crate) work: String,
+pub struct WorkFilter {
+    /// The working directory, as the agent writes it.
+    pub work: String,
     /// Reads it from a session's first record.
-    pub(crate) read: fn(Value<'_>) -> Option<String>,
+    pub read: fn(Value<'_>) -> Option<String>,
 }
 
 impl SessionFolder {
     /// A folder that was given.
-    pub(crate) fn given(path: PathBuf) -> Self {
+    pub fn given(path: PathBuf) -> Self {
         Self { path, depth: DEEPEST, work: None }
     }
 }
 
 /// The sessions of some folders.
-pub(crate) struct Sessions {
+pub struct Sessions {
     folders: Vec<SessionFolder>,
     /// Files that we write: they are no sessions.
     written: Vec<PathBuf>,
@@ -115,7 +117,7 @@ enum FileKind {
 
 impl Sessions {
     /// Those of `folders`. `written`: the real paths of files that aren't read.
-    pub(crate) fn new(folders: Vec<SessionFolder>, written: Vec<PathBuf>) -> Self {
+    pub fn new(folders: Vec<SessionFolder>, written: Vec<PathBuf>) -> Self {
         Self {
             folders,
             written,
@@ -128,7 +130,7 @@ impl Sessions {
     }
 
     /// Looks whether a session appeared after the one that was taken last.
-    pub(crate) fn look(&mut self) -> bool {
+    pub fn look(&mut self) -> bool {
         let mut found = self.new_files();
         found.extend(self.begun_files());
         found.sort_by(|(_, one), (_, other)| other.cmp(one));
@@ -158,12 +160,12 @@ impl Sessions {
     }
 
     /// Whether a newer session was found and not taken yet.
-    pub(crate) fn has_next(&self) -> bool {
+    pub fn has_next(&self) -> bool {
         self.next.is_some()
     }
 
     /// Goes over to the newest session, if there is one that wasn't taken.
-    pub(crate) fn take(&mut self) -> Option<PathBuf> {
+    pub fn take(&mut self) -> Option<PathBuf> {
         let next = self.next.take()?;
         let path = next.path.clone();
         self.current = Some(next);
@@ -171,7 +173,7 @@ impl Sessions {
     }
 
     /// The folders in which a session may appear, those that were changed last first.
-    pub(crate) fn places(&self) -> Vec<PathBuf> {
+    pub fn places(&self) -> Vec<PathBuf> {
         let mut places: Vec<_> = self.known.iter().collect();
         // What isn't sure was changed just now.
         places.sort_by_key(|(_, known)| std::cmp::Reverse((known.changed.is_none(), known.changed)));
@@ -180,7 +182,7 @@ impl Sessions {
     }
 
     /// The folders that were named.
-    pub(crate) fn shown_folders(&self) -> String {
+    pub fn shown_folders(&self) -> String {
         let names: Vec<String> =
             self.folders.iter().map(|folder| folder.path.display().to_string()).collect();
         names.join(" and ")

@@ -16,37 +16,34 @@ mod sessions;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use streamfmt::GrowingSideFiles;
-use streamfmt::core::pipeline::{Pipeline, Subagents};
+use streamfmt_core::pipeline::{Pipeline, Subagents};
 
-use crate::message::{reason, tell};
-use crate::signal::Signals;
+use crate::problem::reason;
+use crate::side_files::GrowingSideFiles;
 
-use file_events::{FileEvent, FileEvents, FileWay, way_of};
+use file_events::{FileEvents, FileWay, way_of};
 use followed_file::{FollowedFile, Growth, NamedFiles};
 
-pub(crate) use sessions::{SessionFolder, Sessions, WorkFilter};
+pub use file_events::{Bell, FollowWait, Woken};
+pub use followed_file::read_some;
+pub use sessions::{SessionFolder, Sessions, WorkFilter};
 
 /// How long is waited for the second of two looks that must agree.
 const SOON: Duration = Duration::from_millis(10);
 
 /// What reading led to.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum ReadOutcome {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FollowStep {
     /// So many bytes were read.
     Bytes(usize),
     /// Something happened to the file that the user should know.
     Note(String),
-    /// What an agent wrote to standard error: lines, clean.
-    #[cfg_attr(not(unix), expect(dead_code, reason = "agents are run on Unix alone"))]
-    Aside(Vec<String>),
     /// A file took the place of another: a half line at the end of the old one will stay half.
     Cut,
     /// Nothing came for a while, or something came beside the file.
@@ -56,10 +53,10 @@ pub(crate) enum ReadOutcome {
 }
 
 /// Sessions of which one after the other is followed.
-pub(crate) type SharedSessions = Rc<RefCell<Sessions>>;
+pub type SharedSessions = Rc<RefCell<Sessions>>;
 
 /// Reads a file as it grows.
-pub(crate) struct Follower {
+pub struct Follower {
     path: PathBuf,
     /// Who has the name. The thread that is told of changes looks as well.
     named: Arc<Mutex<NamedFiles>>,
@@ -69,7 +66,7 @@ pub(crate) struct Follower {
     /// Those that may be gone over to.
     sessions: Option<SharedSessions>,
     /// What is to be told before more is read.
-    pending: VecDeque<ReadOutcome>,
+    pending: VecDeque<FollowStep>,
     /// What the last look saw that another one must confirm.
     doubt: Option<Doubt>,
     /// Why the file can't be opened, as it was told.
@@ -88,7 +85,7 @@ enum Doubt {
 
 impl Follower {
     /// Follows `path`, and goes over to a newer one of `sessions` if one appears.
-    pub(crate) fn new(path: &Path, sessions: Option<SharedSessions>) -> Self {
+    pub fn new(path: &Path, sessions: Option<SharedSessions>) -> Self {
         let named = Arc::new(Mutex::new(NamedFiles::new(path.to_owned())));
         let looking = Arc::clone(&named);
         Self {
@@ -106,35 +103,35 @@ impl Follower {
     }
 
     /// Also reads the files that sub-agents of the history write, but for those of `given`: what a pipeline asks for them.
-    pub(crate) fn follow_side_files(&mut self, given: &[PathBuf], max_line: usize) -> Subagents {
+    pub fn follow_side_files(&mut self, given: &[PathBuf], max_line: usize) -> Subagents {
         let side_files = GrowingSideFiles::new(&self.path, given, max_line);
         self.side_files.insert(side_files).subagents()
     }
 
     /// Reads what came in the files of sub-agents, into the pipeline.
-    pub(crate) fn read_side_files(&self, pipeline: &mut Pipeline, out: &mut dyn fmt::Write) -> fmt::Result {
+    pub fn read_side_files(&self, pipeline: &mut Pipeline, out: &mut dyn fmt::Write) -> fmt::Result {
         self.side_files.as_ref().map_or(Ok(()), |side_files| side_files.push(pipeline, out))
     }
 
     /// Reads what is left in them at the end.
-    pub(crate) fn finish_side_files(&self, pipeline: &mut Pipeline, out: &mut dyn fmt::Write) -> fmt::Result {
+    pub fn finish_side_files(&self, pipeline: &mut Pipeline, out: &mut dyn fmt::Write) -> fmt::Result {
         self.side_files.as_ref().map_or(Ok(()), |side_files| side_files.finish(pipeline, out))
     }
 
-    /// Reads what comes next; waits for it. There is an end if a signal comes, the output is closed, or there is a newer session.
-    pub(crate) fn read(
+    /// Reads what comes next; waits for it. There is an end if the wait is over, as by a signal, if nobody reads what comes of it any
+    /// more, or if there is a newer session. `patience`: after how long without anything to say so.
+    pub fn read(
         &mut self,
         buffer: &mut [u8],
-        signals: &mut Signals,
-        watch_output: bool,
+        wait: &mut dyn FollowWait,
         patience: Option<Duration>,
-    ) -> io::Result<ReadOutcome> {
+    ) -> io::Result<FollowStep> {
         loop {
             if let Some(step) = self.pending.pop_front() {
                 return Ok(step);
             }
-            if signals.caught().is_some() {
-                return Ok(ReadOutcome::End);
+            if wait.is_over() {
+                return Ok(FollowStep::End);
             }
             // What is watched before the look can't change unseen after it, however long reading takes.
             let is_due = self.events.is_due();
@@ -149,20 +146,20 @@ impl Follower {
                 continue;
             }
             if let Some(refusal) = self.events.take_refusal() {
-                return Ok(ReadOutcome::Note(refusal));
+                return Ok(FollowStep::Note(refusal));
             }
             let most = self.doubt.map(|_| SOON).or(patience);
-            if self.events.wait(signals, most, watch_output)? == FileEvent::Closed {
-                return Ok(ReadOutcome::End);
+            if self.events.wait(wait, most)? == Woken::Closed {
+                return Ok(FollowStep::End);
             }
             if patience.is_some() || self.side_files.is_some() {
-                return Ok(ReadOutcome::Pause);
+                return Ok(FollowStep::Pause);
             }
         }
     }
 
     /// Looks once: gives what there is to read, or sees what became of the file. `is_due`: whether names may be new.
-    fn look(&mut self, buffer: &mut [u8], is_due: bool) -> io::Result<Option<ReadOutcome>> {
+    fn look(&mut self, buffer: &mut [u8], is_due: bool) -> io::Result<Option<FollowStep>> {
         let before = self.doubt.take();
         if let Some(file) = &mut self.file {
             match file.read(buffer)? {
@@ -170,7 +167,7 @@ impl Follower {
                     self.events.note_growth();
                     // One that is left is read to its end, however fast it grows.
                     self.doubt = before.filter(|doubt| *doubt == Doubt::IsLeft);
-                    return Ok(Some(ReadOutcome::Bytes(count)));
+                    return Ok(Some(FollowStep::Bytes(count)));
                 }
                 Growth::Shorter if before != Some(Doubt::IsShorter) => {
                     self.doubt = Some(Doubt::IsShorter);
@@ -197,7 +194,7 @@ impl Follower {
         } else if has_next {
             self.go_over();
         } else if is_left {
-            self.pending.push_back(ReadOutcome::End);
+            self.pending.push_back(FollowStep::End);
         } else {
             self.tell_absence();
         }
@@ -207,8 +204,8 @@ impl Follower {
     fn start_over(&mut self) {
         let name = self.path.display();
         self.pending
-            .push_back(ReadOutcome::Note(format!("{name}: truncated or replaced; reading from the start")));
-        self.pending.push_back(ReadOutcome::Cut);
+            .push_back(FollowStep::Note(format!("{name}: truncated or replaced; reading from the start")));
+        self.pending.push_back(FollowStep::Cut);
         if let Some(file) = &mut self.file {
             file.start_over();
         }
@@ -217,12 +214,12 @@ impl Follower {
     /// Goes over to the next file that has, or had, the name.
     fn go_over(&mut self) {
         if self.file.is_some() {
-            self.pending.push_back(ReadOutcome::Cut);
+            self.pending.push_back(FollowStep::Cut);
         }
         self.file = lock(&self.named).next();
         (self.is_begun, self.refusal) = (true, None);
         // It is looked at before anything is waited for.
-        self.pending.push_back(ReadOutcome::Pause);
+        self.pending.push_back(FollowStep::Pause);
     }
 
     /// Says, once, that there is nothing to read.
@@ -237,7 +234,7 @@ impl Follower {
             message = refusal.as_ref().map(|why| format!("{name}: {why}; waiting until it is readable"));
             self.refusal = refusal;
         }
-        self.pending.extend(message.map(ReadOutcome::Note));
+        self.pending.extend(message.map(FollowStep::Note));
     }
 
     /// Watches the folders in which something may happen. `true`: some weren't watched before.
@@ -250,11 +247,16 @@ impl Follower {
     }
 }
 
-/// Waits until there is a session to follow: the newest. Nothing if a signal comes first.
-pub(crate) fn first_session(sessions: &SharedSessions, signals: &mut Signals) -> io::Result<Option<PathBuf>> {
+/// Waits until there is a session to follow: the newest. Nothing if the wait is over first. `tell` is given what the user should
+/// know meanwhile.
+pub fn first_session(
+    sessions: &SharedSessions,
+    wait: &mut dyn FollowWait,
+    tell: &mut dyn FnMut(&str),
+) -> io::Result<Option<PathBuf>> {
     let mut events = FileEvents::new(|| ());
     let mut is_told = false;
-    while signals.caught().is_none() {
+    while !wait.is_over() {
         let mut sessions = sessions.borrow_mut();
         if sessions.look() {
             return Ok(sessions.take());
@@ -268,17 +270,9 @@ pub(crate) fn first_session(sessions: &SharedSessions, signals: &mut Signals) ->
         if let Some(refusal) = events.take_refusal() {
             tell(&refusal);
         }
-        events.wait(signals, None, false)?;
+        events.wait(wait, None)?;
     }
     Ok(None)
-}
-
-/// Reads what there is, at once.
-pub(crate) fn read_some(file: &mut File, buffer: &mut [u8]) -> io::Result<ReadOutcome> {
-    Ok(match followed_file::read_some(file, buffer)? {
-        0 => ReadOutcome::End,
-        count => ReadOutcome::Bytes(count),
-    })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
