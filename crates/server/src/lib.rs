@@ -8,7 +8,8 @@
 //! ```
 //!
 //! The recorder is a thread with one loop and no runtime. It never waits for the display: a slow one reads from the log. Logs and side
-//! files are all that a store of sessions needs: [`SessionPaths`] says where they are, [`RunSideFile`] what they hold.
+//! files are all that a store of sessions needs: [`SessionPaths`] names them, [`RunSideFile`] is their content, and
+//! [`SessionPaths::is_running`] tells a run in progress from an interrupted one.
 
 #[cfg(unix)]
 mod feed;
@@ -21,6 +22,7 @@ mod notice;
 #[cfg(unix)]
 mod recorder;
 mod run_id;
+mod run_lock;
 mod session_paths;
 mod side_file;
 #[cfg(unix)]

@@ -20,6 +20,7 @@ use crate::feed::{Channel, FeedEnd, LiveFeed, feed};
 use crate::log::RawLog;
 use crate::notice::RunNotice;
 use crate::run_id::RunId;
+use crate::run_lock::RunLock;
 use crate::session_paths::SessionPaths;
 use crate::side_file::{ProcessMark, RunSideFile, RunStatus};
 use crate::signals::SignalLines;
@@ -111,6 +112,8 @@ impl RunRecorder {
         if let Some(log) = log.reader() {
             end.open(Channel::Output, log);
         }
+        // It is held before the side file exists, so nobody sees a run in progress without it.
+        let lock = RunLock::hold(self.paths.lock(&id)).ok();
         let shared = Arc::new(SharedSideFile {
             path: self.paths.side_file(&id),
             content: Mutex::new(self.side_file(id, started, &log)),
@@ -152,6 +155,7 @@ impl RunRecorder {
             signals,
             end,
             shared: Arc::clone(&shared),
+            lock,
             log,
             errors_log: None,
             errors_path,
@@ -275,6 +279,7 @@ struct RunLoop {
     signals: SignalLines,
     end: FeedEnd,
     shared: Arc<SharedSideFile>,
+    lock: Option<RunLock>,
     log: RawLog,
     /// The log of standard error, opened at its first byte.
     errors_log: Option<RawLog>,

@@ -43,6 +43,11 @@ impl SessionPaths {
         self.folder.join(format!("{id}.stderr"))
     }
 
+    /// Locked by the recorder while the run is in progress, then removed: see [`SessionPaths::is_running`].
+    pub fn lock(&self, id: &RunId) -> PathBuf {
+        self.folder.join(format!("{id}.lock"))
+    }
+
     /// What is known beyond the log: see [`crate::RunSideFile`].
     pub fn side_file(&self, id: &RunId) -> PathBuf {
         self.folder.join(format!("{id}.json"))

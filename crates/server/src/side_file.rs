@@ -17,7 +17,7 @@ pub struct RunSideFile {
     pub v: u32,
     /// The run's id.
     pub id: RunId,
-    /// Its status. A run that is `running` and whose recorder no longer exists was interrupted.
+    /// Its status. A run that is `running` here and not in progress ([`crate::SessionPaths::is_running`]) was interrupted.
     pub status: RunStatus,
     /// The command as executed, including added arguments.
     pub command: Vec<String>,
@@ -113,6 +113,11 @@ impl ProcessMark {
         let start = start_time(pid);
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
         Self { pid, start, boot: boot.map(|id| id.trim().to_owned()) }
+    }
+
+    /// Whether this process still exists on this machine. Unknown counts as no.
+    pub fn is_alive(&self) -> bool {
+        self.start.is_some() && Self::of(self.pid) == *self
     }
 }
 

@@ -279,6 +279,7 @@ impl RunLoop {
         if let Err(error) = written {
             self.end.notice(RunNotice::NoSideFile(self.shared.path.clone(), error));
         }
+        drop(self.lock.take());
         // The display may block forever: on a stopped terminal, or a pipe that nobody reads.
         self.signals.release();
         if let Some(signal) = self.signal {
