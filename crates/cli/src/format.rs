@@ -16,7 +16,6 @@ use streamfmt::{Engine, run_parallel, subagents};
 use crate::also::{self, AlsoOutput, SummaryFile};
 use crate::args::Args;
 use crate::assets::Assets;
-use crate::input::ReadOutcome;
 use crate::input::{InputSource, OpenInput};
 use crate::live::{self, LiveTerminal};
 use crate::message::{
@@ -25,6 +24,7 @@ use crate::message::{
 use crate::output::TextOutput;
 use crate::page_folder::Folder;
 use crate::progress::Progress;
+use crate::read_outcome::ReadOutcome;
 use crate::report;
 use crate::screen::Screen;
 use crate::signal::Signals;

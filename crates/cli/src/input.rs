@@ -8,13 +8,14 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use streamfmt::core::pipeline::Pipeline;
-use streamfmt::follow::{FollowStep, Follower, SessionFolder, Sessions, SharedSessions, first_session};
+use streamfmt::follow::{Follower, SessionFolder, Sessions, SharedSessions, first_session};
 
 use crate::args::{self, Args};
 use crate::folders::session_folders;
 use crate::message::{reason, tell};
 #[cfg(not(unix))]
 use crate::not_recorded::NotRecordedInput as RecordedInput;
+use crate::read_outcome::ReadOutcome;
 #[cfg(unix)]
 use crate::recorded::RecordedInput;
 use crate::signal::{SignalWait, Signals, Woken};
@@ -22,36 +23,6 @@ use crate::usage_error::command_meant;
 
 /// After Ctrl-C the program that we read from may still have something to say. It is waited for this long.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-
-/// What reading led to.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum ReadOutcome {
-    /// So many bytes were read.
-    Bytes(usize),
-    /// Something happened to the input that the user should know.
-    Note(String),
-    /// What an agent wrote to standard error: lines, clean.
-    #[cfg_attr(not(unix), expect(dead_code, reason = "agents are run on Unix alone"))]
-    Aside(Vec<String>),
-    /// A file took the place of another: a half line at the end of the old one will stay half.
-    Cut,
-    /// Nothing came for a while, or something came beside the file.
-    Pause,
-    /// There is no more.
-    End,
-}
-
-impl From<FollowStep> for ReadOutcome {
-    fn from(step: FollowStep) -> Self {
-        match step {
-            FollowStep::Bytes(count) => Self::Bytes(count),
-            FollowStep::Note(note) => Self::Note(note),
-            FollowStep::Cut => Self::Cut,
-            FollowStep::Pause => Self::Pause,
-            FollowStep::End => Self::End,
-        }
-    }
-}
 
 /// An input that was asked for.
 pub(crate) enum InputSource {

@@ -25,6 +25,7 @@ mod output;
 mod page_folder;
 mod plugin;
 mod progress;
+mod read_outcome;
 #[cfg(unix)]
 mod recorded;
 mod report;

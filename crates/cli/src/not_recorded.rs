@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use streamfmt::core::pipeline::Pipeline;
 
-use crate::input::ReadOutcome;
+use crate::read_outcome::ReadOutcome;
 use crate::signal::Signals;
 
 /// Takes the place of the output of a running agent.

@@ -7,9 +7,9 @@ use streamfmt::core::pipeline::Pipeline;
 use streamfmt::core::text::clean;
 use streamfmt_server::{FeedStep, LiveFeed, Recording, RunEnd, RunNotice, RunStatus};
 
-use crate::input::ReadOutcome;
 use crate::lingering::{Lingering, LingeringStep};
 use crate::message::{reason, tell};
+use crate::read_outcome::ReadOutcome;
 use crate::signal::{Signals, Woken};
 
 /// An unfinished line of standard error is shown once it exceeds this size, in bytes.
