@@ -23,10 +23,9 @@
 //!
 //! Its process id is in `NAME.pid`, once it catches the signals that its script begins with.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io::Write;
 use std::os::fd::AsFd;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio, exit};
 use std::sync::Arc;
@@ -36,7 +35,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, getpid, getppid, kill_process};
 
-use crate::program::{Folder, SESSION, Signal, reply, until};
+use crate::program::{Folder, SESSION, Signal, quoted, reply, until};
 
 /// Names the script of an agent to its process.
 const SCRIPT: &str = "STREAMFMT_TEST_AGENT";
@@ -46,18 +45,18 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// A folder with agents, each with its script; beside them are a session and a reply.
 pub(crate) fn scripted(agents: &[(&str, &str)]) -> Folder {
-    let folder = Folder::with(&[("session", SESSION), ("reply", &reply(7))]);
-    let program = std::env::current_exe().unwrap();
+    let folder = Folder::for_programs();
+    folder.write("session", SESSION);
+    folder.write("reply", reply(7));
+    let program = quoted(std::env::current_exe().unwrap());
     for (name, script) in agents {
         // The test harness prints to standard output, so the agent's output is passed as standard input, which it doesn't read.
-        folder.write(
+        folder.write_program(
             name,
-            format!(
-                "#!/bin/sh\n{SCRIPT}=$0 exec '{}' --exact agent::plays_its_script --nocapture --test-threads=1 <&1 >/dev/null\n",
-                program.display()
+            &format!(
+                "#!/bin/sh\n{SCRIPT}=$0 exec {program} --exact agent::plays_its_script --nocapture --test-threads=1 <&1 >/dev/null\n"
             ),
         );
-        fs::set_permissions(folder.path(name), Permissions::from_mode(0o755)).unwrap();
         folder.write(&format!("{name}.script"), script);
     }
     folder
@@ -66,7 +65,13 @@ pub(crate) fn scripted(agents: &[(&str, &str)]) -> Folder {
 /// Whether the process whose number a file holds runs.
 pub(crate) fn is_running(folder: &Folder, file: &str) -> bool {
     let pid = folder.read(file);
-    let stat = Command::new("ps").args(["-o", "stat=", "-p", pid.trim()]).output().unwrap();
+    let pid = pid.trim();
+    if cfg!(target_os = "linux") {
+        // Its name, in parentheses, may hold anything.
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        return stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']));
+    }
+    let stat = Command::new("ps").args(["-o", "stat=", "-p", pid]).output().unwrap();
     let stat = String::from_utf8(stat.stdout).unwrap();
     !stat.trim().is_empty() && !stat.starts_with('Z')
 }
@@ -89,10 +94,11 @@ pub(crate) fn until_all_gone(folder: &Folder) {
     }
 }
 
-/// Ends an agent that was left running.
-pub(crate) fn end(folder: &Folder, name: &str) {
-    let pid = folder.read(&format!("{name}.pid")).parse().unwrap();
-    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+/// Kills the process whose number a file holds. It may have ended, and be forgotten, already.
+pub(crate) fn kill(folder: &Folder, file: &str) {
+    let pid = folder.read(file).trim().parse().unwrap();
+    let killed = kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL);
+    assert!(matches!(killed, Ok(()) | Err(rustix::io::Errno::SRCH)), "{killed:?}");
 }
 
 /// The agent: in a run of the tests itself it has no script.

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use crate::program::{FAILED_SESSION, Folder, Outcome, SESSION, reply};
 #[cfg(unix)]
-use crate::program::{Running, Signal, send};
+use crate::program::{Reader, Running, Signal, contains, quoted, send, until};
 
 /// A folder with the sample session and a large one of several parts.
 fn samples() -> Folder {
@@ -220,14 +220,10 @@ fn a_pipe_gets_the_output_as_it_comes() {
     let path = fifo(&folder, "pipe");
     let mut child = folder.command("--also text=pipe -o out").stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    let mut pipe = BufReader::new(std::fs::File::open(path).unwrap());
+    let mut pipe = Reader::of_pipe(path);
     for number in 0..3 {
         stdin.write_all(reply(number).as_bytes()).unwrap();
-        let mut line = String::new();
-        while !line.contains(&format!("reply number {number}.")) {
-            line.clear();
-            assert!(pipe.read_line(&mut line).unwrap() > 0, "no reply {number}");
-        }
+        pipe.until(|seen| contains(seen, &format!("reply number {number}.")));
     }
     drop(stdin);
     Outcome::from(child.wait_with_output().unwrap()).expect(0, "");
@@ -239,8 +235,9 @@ fn a_pipe_that_nobody_reads_any_more_fails_by_itself() {
     let folder = samples();
     let path = fifo(&folder, "pipe");
     let child = folder.command("large.jsonl -o out --also text=pipe --also items=items").spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(std::fs::File::open(path).unwrap()).read_line(&mut line).unwrap();
+    let mut pipe = Reader::of_pipe(path);
+    pipe.until(|seen| !seen.is_empty());
+    drop(pipe);
     let outcome = Outcome::from(child.wait_with_output().unwrap());
     assert!(folder.read("out") == folder.run("large.jsonl").stdout);
     assert!(folder.read("items") == folder.run("large.jsonl --to items").stdout);
@@ -255,11 +252,13 @@ fn a_signal_ends_the_wait_for_a_reader() {
     folder.write("run.jsonl", reply(0));
     let mut child = folder.command("--also items=items --also text=pipe --tee copy").spawn().unwrap();
     // It is about to wait once it has begun the file before the pipe.
-    let is_begun = || folder.names().iter().any(|name| name.starts_with(".items."));
-    while !is_begun() {
-        assert!(child.try_wait().unwrap().is_none());
-        std::thread::yield_now();
-    }
+    until(
+        || format!("a file that is begun in {:?}", folder.names()),
+        || {
+            assert!(child.try_wait().unwrap().is_none());
+            folder.names().iter().any(|name| name.starts_with(".items."))
+        },
+    );
     send(&child, Signal::TERM);
     let outcome = Outcome::from(child.wait_with_output().unwrap());
     outcome.expect(74, "streamfmt: can't write pipe: nobody reads it\n");
@@ -270,7 +269,7 @@ fn a_signal_ends_the_wait_for_a_reader() {
 fn what_is_open_already_is_written_on() {
     let folder = samples();
     let shell = |script: &str| {
-        let script = script.replace("streamfmt", env!("CARGO_BIN_EXE_streamfmt"));
+        let script = script.replace("streamfmt", &quoted(env!("CARGO_BIN_EXE_streamfmt")));
         let mut command = std::process::Command::new("sh");
         let output = command.args(["-c", &script]).current_dir(folder.path("")).env_clear();
         Outcome::from(output.env("HOME", folder.path("home")).env("PATH", "/usr/bin:/bin").output().unwrap())

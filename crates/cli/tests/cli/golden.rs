@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::page::{blocks, follow};
-use crate::program::{Folder, Outcome, reply};
+use crate::program::{Folder, Outcome, quoted, reply};
 #[cfg(unix)]
 use crate::tty::Terminal;
 
@@ -497,15 +497,11 @@ fn names_that_are_hostile_forge_no_line_and_can_be_accepted() {
         told.lines().filter_map(|line| line.trim().strip_prefix("to accept: ")).collect();
     assert_eq!(commands.len(), names.len(), "{told}");
     for command in commands {
-        let command = command.replacen("streamfmt", env!("CARGO_BIN_EXE_streamfmt"), 1);
+        let command = command.replacen("streamfmt", &quoted(env!("CARGO_BIN_EXE_streamfmt")), 1);
         let mut shell = std::process::Command::new("sh");
-        let outcome: Outcome = shell
-            .args(["-c", &command])
-            .current_dir(folder.path("."))
-            .env_remove("CI")
-            .output()
-            .unwrap()
-            .into();
+        shell.args(["-c", &command]).current_dir(folder.path("."));
+        shell.env_clear().env("HOME", folder.path("home")).env("PATH", "/usr/bin:/bin");
+        let outcome: Outcome = shell.output().unwrap().into();
         assert!(outcome.expect(0, "").stdout.ends_with("1 written, 0 equal, 0 refused\n"), "{command}");
     }
 }

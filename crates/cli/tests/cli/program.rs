@@ -4,10 +4,15 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+#[cfg(unix)]
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+#[cfg(unix)]
+use std::sync::{Arc, LazyLock, Once};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
 
 #[cfg(unix)]
 pub(crate) use rustix::process::Signal;
@@ -33,15 +38,28 @@ pub(crate) fn reply(number: usize) -> String {
 }
 
 /// A folder to run the program in. It goes away with the test.
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct Folder(TempDir);
 
 impl Folder {
     pub(crate) fn new() -> Self {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("streamfmt-cli-{}-{number}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
+        #[cfg(unix)]
+        hear_signals();
+        Self(TempDir::with_prefix("streamfmt-").unwrap())
+    }
+
+    /// A folder whose files can be run as programs. The one for temporary files may forbid that (`noexec`); the one for the
+    /// tests' own programs can't.
+    #[cfg(unix)]
+    pub(crate) fn for_programs() -> Self {
+        static CAN_RUN: LazyLock<bool> = LazyLock::new(|| {
+            let folder = Folder::new();
+            folder.write_program("program", "#!/bin/sh\n");
+            Command::new(folder.path("program")).status().is_ok_and(|status| status.success())
+        });
+        if *CAN_RUN {
+            return Self::new();
+        }
+        Self(TempDir::with_prefix_in("streamfmt-", env!("CARGO_TARGET_TMPDIR")).unwrap())
     }
 
     pub(crate) fn with(files: &[(&str, &str)]) -> Self {
@@ -53,13 +71,26 @@ impl Folder {
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.0.path().join(name)
     }
 
     pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
+    }
+
+    /// Writes a program, by another process: a child that any thread of this one starts would inherit the open file, and
+    /// nothing that is open for writing can be run ("text file busy").
+    #[cfg(unix)]
+    pub(crate) fn write_program(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", "cat > \"$0\" && chmod 755 \"$0\""]).arg(path).stdin(Stdio::piped());
+        let mut child = shell.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        assert!(child.wait().unwrap().success());
     }
 
     /// Gives a file a new content at once: no reader finds half of it, however slow the machine is.
@@ -101,7 +132,7 @@ impl Folder {
 
     pub(crate) fn command(&self, arguments: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_streamfmt"));
-        command.args(arguments.split_whitespace()).current_dir(&self.0).env_clear();
+        command.args(arguments.split_whitespace()).current_dir(self.0.path()).env_clear();
         // What the user of the machine has set up is no concern of a test.
         command.env("HOME", self.path("home"));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -125,10 +156,35 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+/// Lets this process end at signals that whoever started the tests may have set to be ignored, as `nohup` does and a shell
+/// with what it runs in the background. An ignored signal would be inherited by every program that a test starts.
+#[cfg(unix)]
+fn hear_signals() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        for signal in [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM] {
+            let (signal, always) = (signal.as_raw(), Arc::new(AtomicBool::new(true)));
+            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, always).unwrap();
+        }
+    });
+}
+
+/// Reports that the test which asks can't run here. It is printed past the harness, which hides what a passing test prints;
+/// `.ci/run` counts these lines.
+pub(crate) fn skip(why: &str) {
+    let thread = thread::current();
+    let message = format!("SKIPPED {}: {why}\n", thread.name().unwrap_or_default());
+    std::io::stderr().write_all(message.as_bytes()).unwrap();
+}
+
+/// Whether a program that a test needs is installed. Without it the test counts as skipped.
+pub(crate) fn has_program(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = std::env::split_paths(&path).any(|folder| folder.join(name).is_file());
+    if !is_there {
+        skip(&format!("no program {name}"));
     }
+    is_there
 }
 
 /// What a run of the program left.
@@ -191,6 +247,12 @@ impl Reader {
         Self { pieces, seen: Vec::new() }
     }
 
+    /// Reads a named pipe, once somebody writes to it.
+    #[cfg(unix)]
+    pub(crate) fn of_pipe(path: PathBuf) -> Self {
+        Self::new(Pipe { path, file: None })
+    }
+
     /// Waits until what has come is enough.
     #[track_caller]
     pub(crate) fn until(&mut self, is_enough: impl Fn(&[u8]) -> bool) {
@@ -228,6 +290,48 @@ impl Reader {
         self.seen.extend(piece.iter().flatten());
         piece.is_ok()
     }
+}
+
+/// A named pipe that is opened by the first who reads from it: whoever does that waits for a writer.
+#[cfg(unix)]
+struct Pipe {
+    path: PathBuf,
+    file: Option<fs::File>,
+}
+
+#[cfg(unix)]
+impl Read for Pipe {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        let file = match self.file.take() {
+            Some(file) => file,
+            None => fs::File::open(&self.path)?,
+        };
+        self.file.insert(file).read(bytes)
+    }
+}
+
+/// Opens a named pipe for writing, once a program reads from it.
+#[cfg(unix)]
+#[track_caller]
+pub(crate) fn open_for_writing(path: &Path) -> fs::File {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = fs::OpenOptions::new();
+    options.write(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+    let mut is_read = None;
+    until(
+        || format!("a reader of {}", path.display()),
+        || {
+            is_read = options.open(path).ok();
+            is_read.is_some()
+        },
+    );
+    // The same without the flag, with which a pipe that is full would be an error.
+    fs::OpenOptions::new().write(true).open(path).unwrap()
+}
+
+/// A path as one word of a shell's command, whatever is in it.
+pub(crate) fn quoted(path: impl AsRef<Path>) -> String {
+    format!("'{}'", path.as_ref().display().to_string().replace('\'', r"'\''"))
 }
 
 /// Whether bytes hold a part.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::agent::{scripted, until_all_gone, until_gone};
+use crate::agent::{is_running, kill, scripted, until_all_gone, until_gone};
 use crate::program::{Folder, Outcome, Running, SESSION, Signal, is_private, reply, until};
 
 /// Where a folder's runs are kept.
@@ -16,10 +16,11 @@ pub(crate) const SESSIONS: &str = "home/.local/share/streamfmt/sessions";
 
 /// A folder with agents: scripts, each with the session beside it.
 pub(crate) fn agents(scripts: &[(&str, &str)]) -> Folder {
-    let folder = Folder::with(&[("session", SESSION), ("reply", &reply(7))]);
+    let folder = Folder::for_programs();
+    folder.write("session", SESSION);
+    folder.write("reply", reply(7));
     for (name, script) in scripts {
-        folder.write(name, format!("#!/bin/sh\n{script}\n"));
-        fs::set_permissions(folder.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+        folder.write_program(name, &format!("#!/bin/sh\n{script}\n"));
     }
     folder
 }
@@ -263,8 +264,8 @@ fn what_the_agent_leaves_running_is_named_and_ended_if_wanted() {
     let message =
         format!("streamfmt: the agent left processes running: sleep ({helper}) (--end-helpers ends them)\n");
     assert_eq!((told.code, told.stderr), (Some(0), message));
-    let is_there = Command::new("kill").args(["-9", &helper]).status().unwrap();
-    assert!(is_there.success(), "it was left alone");
+    assert!(is_running(&folder, "helper"), "it was left alone");
+    kill(&folder, "helper");
     run(&folder, "run --end-helpers -- ./agent").expect(0, "");
     until_gone(&folder, "helper");
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::agent::{end, garbage, is_running, scripted, until_all_gone};
+use crate::agent::{garbage, is_running, kill, scripted, until_all_gone};
 use crate::program::{Folder, Outcome, Running, SESSION, Signal, reply};
 use crate::run::{command, kept, run, side_file};
 
@@ -144,7 +144,7 @@ fn a_helper_that_writes_after_the_agent_s_end_is_heard_until_it_is_quiet() {
         "{}",
         told.stderr
     );
-    end(&folder, "helper");
+    kill(&folder, "helper.pid");
 }
 
 #[test]

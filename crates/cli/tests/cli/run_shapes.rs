@@ -6,21 +6,27 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 
-use crate::agent::{end, scripted, until_all_gone};
-use crate::program::{Outcome, Running, SESSION, Signal, reply, until};
+use crate::agent::{kill, scripted, until_all_gone};
+use crate::program::{Folder, Outcome, Running, SESSION, Signal, has_program, reply, skip, until};
 use crate::run::{SESSIONS, agents, command, kept, kept_status, run, side_file};
 use crate::tty::Terminal;
 
 #[test]
 fn the_agent_has_pipes_a_size_a_group_and_a_side_file_from_its_start() {
     let script = format!(
-        "test -t 0 || test -t 1 || test -t 2 || echo \"$COLUMNS $LINES\" > size\nps -o pgid= -p $$ > group; ps -o pgid= -p $PPID > parent\n\
+        "test -t 0 || test -t 1 || test -t 2 || echo \"$COLUMNS $LINES\" > size\n\
+         group_of() {{ cut -d ' ' -f 5 /proc/$1/stat 2>/dev/null || ps -o pgid= -p $1; }}\n\
+         group_of $$ > group; group_of $PPID > parent\n\
          cp {SESSIONS}/*.json before; cat session"
     );
     let folder = agents(&[("agent", &script)]);
     run(&folder, "run -- ./agent").expect(0, "");
     assert_eq!(folder.read("size"), "80 24\n");
-    assert_ne!(folder.read("group"), folder.read("parent"));
+    let (group, parent) = (folder.read("group"), folder.read("parent"));
+    assert!(
+        group != parent && !group.trim().is_empty() && !parent.trim().is_empty(),
+        "{group:?}, {parent:?}"
+    );
     let before: serde_json::Value = serde_json::from_str(&folder.read("before")).unwrap();
     assert_eq!((&before["status"], &before["command"]), (&json!("running"), &json!(["./agent"])));
     assert_eq!(before["id"], side_file(&folder)["id"]);
@@ -94,7 +100,7 @@ fn what_was_read_is_kept_when_streamfmt_and_the_agent_are_killed_at_once() {
     let mut running = Running::of(&folder, command(&folder, "run --to text -- ./agent"));
     running.until_shown("Second reply.");
     running.send(Signal::KILL);
-    end(&folder, "agent");
+    kill(&folder, "agent.pid");
     assert_eq!(running.finish().code, None);
     until_all_gone(&folder);
     assert_eq!(fs::read_to_string(kept(&folder, ".ndjson")).unwrap(), SESSION);
@@ -175,9 +181,13 @@ fn two_runs_at_once_keep_what_is_theirs() {
     assert_eq!(logs, [SESSION, SESSION]);
 }
 
-/// Runs an agent with its log on a disk of 64 KiB that is full, if a disk can be mounted here: gives the log as well.
+/// Runs an agent with its log on a disk of 64 KiB that is full, if a disk can be mounted here: gives the log as well. Meanwhile
+/// something is done.
 #[cfg(target_os = "linux")]
-fn on_a_full_disk(folder: &crate::program::Folder) -> Option<(Outcome, String)> {
+fn on_a_full_disk(folder: &Folder, meanwhile: impl FnOnce(&Running<'_>)) -> Option<(Outcome, String)> {
+    if !has_program("unshare") {
+        return None;
+    }
     // Root may mount where nobody may be root in a namespace of his own.
     let ways: [&[&str]; 2] = [&["--user", "--map-root-user", "--mount"], &["--mount"]];
     let unshare = |way: &[&str]| {
@@ -191,16 +201,18 @@ fn on_a_full_disk(folder: &crate::program::Folder) -> Option<(Outcome, String)> 
     let can_mount =
         |way: &&&[&str]| unshare(way).arg(mount).output().is_ok_and(|output| output.status.success());
     let Some(way) = ways.iter().find(can_mount) else {
-        // `eprintln` would be silent in a test that passes.
-        let message = b"SKIPPED: no full disk was tried: none can be mounted here (unshare --mount, tmpfs)\n";
-        std::io::Write::write_all(&mut std::io::stderr(), message).unwrap();
+        skip("no disk can be mounted here (unshare --mount, tmpfs)");
         return None;
     };
     let script = format!(
         "{mount}; head -c 1000000 /dev/zero > disk/filler 2> filled\n\
          \"$0\" run --to text --log disk/run.ndjson -- ./agent; code=$?; cp disk/run.ndjson copy; exit $code"
     );
-    let told = Outcome::from(unshare(way).arg(script).arg(env!("CARGO_BIN_EXE_streamfmt")).output().unwrap());
+    let mut command = unshare(way);
+    command.arg(script).arg(env!("CARGO_BIN_EXE_streamfmt"));
+    let running = Running::of_silent(folder, command);
+    meanwhile(&running);
+    let told = running.wait();
     Some((told, folder.read("copy")))
 }
 
@@ -208,7 +220,7 @@ fn on_a_full_disk(folder: &crate::program::Folder) -> Option<(Outcome, String)> 
 #[test]
 fn on_a_full_disk_the_display_is_whole_and_the_gap_is_noted() {
     let folder = agents(&[("agent", "cat session; cat reply")]);
-    let Some((told, log)) = on_a_full_disk(&folder) else { return };
+    let Some((told, log)) = on_a_full_disk(&folder, |_| {}) else { return };
     assert_eq!(told.code, Some(74), "{told:?}");
     assert!(told.stdout.contains("First reply.") && told.stdout.contains("reply number 7."), "{told:?}");
     assert_eq!(told.stderr.matches("LOG NOT WRITTEN").count(), 1, "{}", told.stderr);
@@ -219,8 +231,13 @@ fn on_a_full_disk_the_display_is_whole_and_the_gap_is_noted() {
 #[cfg(target_os = "linux")]
 #[test]
 fn once_there_is_room_on_the_disk_the_log_is_whole() {
-    let folder = agents(&[("agent", "cat session; sleep 0.1; rm disk/filler; cat reply")]);
-    let Some((told, log)) = on_a_full_disk(&folder) else { return };
+    let wait = "until test -e go || ! test -e agent; do sleep 0.01; done";
+    let folder = agents(&[("agent", &format!("cat session; {wait}; rm disk/filler; cat reply"))]);
+    let make_room = |running: &Running<'_>| {
+        running.until_reported("LOG NOT WRITTEN");
+        folder.write("go", "");
+    };
+    let Some((told, log)) = on_a_full_disk(&folder, make_room) else { return };
     assert_eq!(told.code, Some(0), "{told:?}");
     assert_eq!(told.stderr.matches("LOG NOT WRITTEN").count(), 1, "{}", told.stderr);
     assert_eq!(log, format!("{SESSION}{}", reply(7)));

@@ -1,13 +1,13 @@
 //! The same in tmux, which many have around their terminals: with a shell, whose user interrupts and suspends.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write;
 use std::process::{Command, Output};
 
 use rustix::termios::tcgetwinsize;
 
 use super::stream::{agent, closes, command, ends, grows, inside, reply, reply_begins, result};
-use crate::program::{Folder, until};
+use crate::program::{Folder, has_program, open_for_writing, quoted, until};
 
 /// A terminal of tmux in which a shell runs.
 struct Tmux {
@@ -18,8 +18,7 @@ struct Tmux {
 impl Tmux {
     /// Starts it, where tmux is installed.
     fn start((columns, rows): (usize, usize)) -> Option<Self> {
-        if Command::new("tmux").arg("-V").output().is_err() {
-            eprintln!("skipped: tmux is not installed");
+        if !has_program("tmux") {
             return None;
         }
         let tmux = Self { folder: Folder::new(), input: None };
@@ -34,8 +33,9 @@ impl Tmux {
 
     fn tmux(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new("tmux");
-        command.arg("-S").arg(self.folder.path("tmux")).args(["-f", "/dev/null"]).args(arguments);
-        command.current_dir(self.folder.path("")).env_remove("TMUX").env_remove("CI");
+        command.arg("-u").arg("-S").arg(self.folder.path("tmux")).args(["-f", "/dev/null"]).args(arguments);
+        command.current_dir(self.folder.path("")).env_clear().env("HOME", self.folder.path("home"));
+        command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
         command.env("LC_ALL", "C.UTF-8").env("TERM", "xterm-256color").output().unwrap()
     }
 
@@ -48,8 +48,8 @@ impl Tmux {
 
     /// Starts the program from the shell, in the foreground.
     fn program(&mut self, arguments: &str) {
-        self.type_line(&format!("{} {arguments} <in", env!("CARGO_BIN_EXE_streamfmt")));
-        self.input = Some(OpenOptions::new().write(true).open(self.folder.path("in")).unwrap());
+        self.type_line(&format!("{} {arguments} <in", quoted(env!("CARGO_BIN_EXE_streamfmt"))));
+        self.input = Some(open_for_writing(&self.folder.path("in")));
     }
 
     fn type_line(&self, line: &str) {
