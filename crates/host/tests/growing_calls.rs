@@ -8,6 +8,7 @@ mod recordings;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::fs;
 
 use serde_json::{Value, json};
 use streamfmt::core::entry::{Block, Entry};
@@ -17,7 +18,7 @@ use streamfmt::core::session::MAX_GROWING_FIELD;
 use streamfmt::engine::Engine;
 use streamfmt::plugin::pack::Pack;
 
-use recordings::recordings;
+use recordings::{folders, recordings, root};
 
 /// A sink that is shown one call.
 struct Looks {
@@ -109,11 +110,16 @@ fn scripted(plugin: &str) -> Engine {
     Engine::builder().dialect("claude").writer("roles").pack(pack).build().unwrap()
 }
 
-/// The inputs of the recordings' calls as they are written there, each with its tool, those of each shape once.
+/// The inputs of calls as they are written in the recordings and in the golden cases of Claude Code, each with its tool, those
+/// of each shape once.
 fn inputs() -> Vec<(String, String)> {
     let (mut found, mut known) = (Vec::new(), BTreeSet::new());
-    for recording in recordings() {
-        for line in recording.forms().flat_map(|(_, bytes)| bytes.split(|&byte| byte == b'\n')) {
+    let recordings = recordings();
+    let recorded = recordings.iter().flat_map(|recording| recording.forms().map(|(_, bytes)| bytes.to_vec()));
+    let cases = folders(&root().join("tests/golden/claude"));
+    let of_cases = cases.iter().filter_map(|folder| fs::read(folder.join("input.ndjson")).ok());
+    for bytes in recorded.chain(of_cases) {
+        for line in bytes.split(|&byte| byte == b'\n') {
             let Ok(line) = serde_json::from_slice::<Value>(line) else { continue };
             let blocks = line["message"]["content"].as_array().into_iter().flatten();
             for block in blocks.filter(|block| block["type"] == "tool_use") {
