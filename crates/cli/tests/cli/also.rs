@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use crate::program::{FAILED_SESSION, Folder, Outcome, SESSION, reply};
 #[cfg(unix)]
-use crate::program::{Reader, Running, Signal, contains, quoted, send, until};
+use crate::program::{Reader, Running, Signal, can_watch, contains, quoted, send, until};
 
 /// A folder with the sample session and a large one of several parts.
 fn samples() -> Folder {
@@ -328,6 +328,9 @@ fn a_signal_finishes_the_files_with_what_is_open() {
 #[cfg(unix)]
 #[test]
 fn followed_lines_grow_in_place_and_a_page_is_there_at_the_end() {
+    if !can_watch() {
+        return;
+    }
     let folder = Folder::new();
     let files = ["text", "json", "items"];
     let also = files.map(|to| format!(" --also {to}={to}")).concat();

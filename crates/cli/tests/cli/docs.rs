@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::page::{blocks, follow};
-use crate::program::Folder;
+use crate::program::{Folder, has_program};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -57,17 +57,18 @@ fn the_commands_with_jq_print_what_the_page_shows() {
     let (section, _) = rest.split_once("\n## ").unwrap();
     let shown: Vec<_> = blocks(section).into_iter().collect();
     assert_eq!(shown.len(), 6);
-    if Command::new("jq").arg("--version").output().is_err() {
-        eprintln!("jq isn't installed: the commands of docs/json.md are not run");
+    if !has_program("jq") {
         return;
     }
+    let home = Folder::new();
     let program = Path::new(env!("CARGO_BIN_EXE_streamfmt"));
     let path =
         format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap_or_default());
     for pair in shown.chunks(2) {
         let [("sh", command), ("text", output)] = pair else { panic!("a command and its output: {pair:?}") };
         let mut shell = Command::new("sh");
-        shell.arg("-c").arg(command.join("\n")).env("PATH", &path).current_dir(root());
+        shell.arg("-c").arg(command.join("\n")).current_dir(root());
+        shell.env_clear().env("HOME", home.path("")).env("PATH", &path);
         let printed = String::from_utf8(shell.output().unwrap().stdout).unwrap();
         assert_eq!(printed.lines().collect::<Vec<_>>(), *output, "{}", command.join("\n"));
     }

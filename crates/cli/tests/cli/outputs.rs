@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use crate::program::{FAILED_SESSION, Folder, SESSION, reply};
 #[cfg(unix)]
-use crate::program::{Running, Signal, send, until};
+use crate::program::{Running, Signal, has_program, send, until};
 
 #[test]
 fn a_closed_pipe_is_success_and_silent() {
@@ -212,10 +212,14 @@ fn a_signal_amid_a_file_leaves_the_output_as_it_was() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_hangup_that_the_program_was_started_to_ignore_stays_ignored() {
+    if !has_program("nohup") {
+        return;
+    }
     let folder = Folder::new();
     folder.write("run.jsonl", reply(0));
     let mut command = std::process::Command::new("nohup");
     command.args([env!("CARGO_BIN_EXE_streamfmt"), "-f", "run.jsonl"]).current_dir(folder.path(""));
+    command.env_clear().env("HOME", folder.path("home"));
     let mut running = Running::of(&folder, command);
     running.until_shown("reply number 0.");
     running.send(Signal::HUP);

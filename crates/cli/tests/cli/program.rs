@@ -329,6 +329,34 @@ pub(crate) fn open_for_writing(path: &Path) -> fs::File {
     fs::OpenOptions::new().write(true).open(path).unwrap()
 }
 
+/// Whether the program hears of changes of files here. Where it can't, because too many programs watch already or the file
+/// system has no such thing, it looks every now and then and reports that: the test that asks counts as skipped.
+#[cfg(unix)]
+pub(crate) fn can_watch() -> bool {
+    static CAN_WATCH: LazyLock<bool> = LazyLock::new(|| {
+        let folder = Folder::new();
+        folder.write("run.jsonl", reply(0));
+        let mut running = Running::start(&folder, "-f run.jsonl");
+        running.until_shown("reply number 0.");
+        !running.end(Signal::INT).stderr.contains("can't watch files")
+    });
+    if !*CAN_WATCH {
+        skip("files can't be watched for changes here");
+    }
+    *CAN_WATCH
+}
+
+/// A count of what a process did, as Linux keeps it; without it the test that asks counts as skipped.
+#[cfg(target_os = "linux")]
+pub(crate) fn io_count(process: u32, name: &str) -> Option<u64> {
+    let counts = fs::read_to_string(format!("/proc/{process}/io")).unwrap_or_default();
+    let count = counts.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")?.parse().ok());
+    if count.is_none() {
+        skip(&format!("the system doesn't count {name}"));
+    }
+    count
+}
+
 /// A path as one word of a shell's command, whatever is in it.
 pub(crate) fn quoted(path: impl AsRef<Path>) -> String {
     format!("'{}'", path.as_ref().display().to_string().replace('\'', r"'\''"))

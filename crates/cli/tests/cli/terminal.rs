@@ -1,8 +1,8 @@
 //! What the program asks a terminal, and how it leaves it: in a real one, whose other end answers as it likes.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::program::{Folder, SESSION};
+use crate::program::{Folder, PATIENCE, SESSION};
 use crate::tty::Terminal;
 
 const QUESTION: &str = "\x1b]11;?\x07\x1b[c";
@@ -18,36 +18,32 @@ struct Seen {
     written: String,
     asked: bool,
     left: String,
-    /// How long the answer took at most: since the program was started.
-    took: Duration,
 }
 
 /// Runs the program in a terminal on which `typed` was typed before, and that gives this answer or none.
 fn run(arguments: &str, variables: &[(&str, &str)], typed: &str, answer: Option<&str>) -> Seen {
     let folder = Folder::with(&[("theme.toml", THEME), ("s.jsonl", SESSION)]);
     let variables = [&[("TERM", "xterm-256color")], variables].concat();
-    let begun = Instant::now();
     let mut terminal = Terminal::start(&folder, arguments, &variables, typed);
     let asked = terminal.shows(QUESTION);
     if let Some(words) = answer.filter(|_| asked) {
         terminal.hit(words);
     }
-    let took = begun.elapsed();
     terminal.until_end();
     let written = terminal.written();
     let (status, left) = terminal.line_after("<typed>");
     assert!(status.success(), "{status}: {written:?}");
-    Seen { written, asked, left, took }
+    Seen { written, asked, left }
 }
 
-/// Runs it with an answer that comes in time, until it is as it should be. An answer that took longer proves nothing:
-/// not the program was slow then but this test, on a busy machine.
+/// Runs it with an answer that comes in time, until it is as it should be. A run that isn't proves nothing: on a busy machine
+/// the test may be slow to answer, or the program to look.
 #[track_caller]
 fn run_in_time(answer: &str, color: u8) {
     let is_right = |seen: &Seen| seen.left == "<typed>\n" && seen.written.contains(&reply_in(color));
     let mut seen = run("--theme ./theme.toml s.jsonl", &[], "", Some(answer));
     for _ in 0..20 {
-        if is_right(&seen) || seen.took < PATIENCE {
+        if is_right(&seen) {
             break;
         }
         seen = run("--theme ./theme.toml s.jsonl", &[], "", Some(answer));
@@ -70,9 +66,6 @@ fn check(seen: &Seen, asked: bool, color: u8) {
 const DARK_RED: u8 = 31;
 const LIGHT_BLUE: u8 = 34;
 
-/// How long the program waits for an answer.
-const PATIENCE: Duration = Duration::from_millis(100);
-
 #[test]
 fn the_terminal_tells_its_background() {
     for (words, color) in [(LIGHT, LIGHT_BLUE), (DARK, DARK_RED), ("\x1b[?6c", DARK_RED)] {
@@ -85,7 +78,7 @@ fn a_silent_terminal_is_not_waited_for_long() {
     let begun = Instant::now();
     let seen = run("--theme ./theme.toml s.jsonl", &[], "", None);
     // A busy machine takes its time.
-    assert!(begun.elapsed() < PATIENCE * 100, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
     check(&seen, true, DARK_RED);
     assert_eq!(seen.left, "<typed>\n");
     let seen = run("--theme ./theme.toml s.jsonl", &[("COLORFGBG", "0;15")], "", None);

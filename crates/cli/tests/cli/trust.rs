@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::program::{Folder, Outcome};
+use crate::program::{Folder, Outcome, has_program, skip};
 
 /// A session with a command that fails, thinking and a long result.
 const SESSION: &str = r#"{"type":"system","subtype":"init","session_id":"s-1","model":"model-1","cwd":"/home/dev/shop","tools":[],"uuid":"u-1"}
@@ -175,7 +175,13 @@ fn traced(folder: &Folder, arguments: &str) -> Option<(BTreeSet<String>, usize)>
 #[test]
 fn an_untrusted_project_starts_nothing_and_reads_nothing_outside() {
     let folder = folder_with("theme = 'dark'\n");
-    let Some((usual, _)) = traced(&folder, "../s.jsonl --to text") else { return };
+    if !has_program("strace") {
+        return;
+    }
+    let Some((usual, _)) = traced(&folder, "../s.jsonl --to text") else {
+        skip("strace can't see here what a program opens");
+        return;
+    };
     let project = folder.path("project").display().to_string();
     let links = [("out.toml", "../secret.toml"), ("up", ".."), ("passwd", "/etc/passwd")];
     #[cfg(unix)]
@@ -223,15 +229,12 @@ fn a_project_is_trusted_as_it_is_and_no_longer_when_it_changes() {
     let shown = run(&folder, "trust");
     assert_eq!(shown.code, Some(1), "{shown:?}");
     for line in [
-        "       10 B  .streamfmt/notes.txt",
+        "        4 B  .streamfmt/notes.txt",
         "  streamfmt.toml:1  tool.Bash.label",
         "  streamfmt.toml:2  plugins",
         "not trusted yet",
     ] {
-        assert!(
-            shown.stdout.lines().any(|told| told.trim() == line.trim() || line.contains("10 B")),
-            "{line}: {shown:?}"
-        );
+        assert!(shown.stdout.lines().any(|told| told.trim() == line.trim()), "{line}: {shown:?}");
     }
     let hash = shown.stdout.lines().find_map(|line| line.strip_prefix("sha256 ")).unwrap().to_owned();
     assert!(

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use pty_process::blocking::{Command, Pts, Pty};
 use rustix::io::ioctl_fionread;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use rustix::termios::{LocalModes, tcgetattr};
 
 use super::emulator::{Emulator, Size};
@@ -30,6 +31,8 @@ pub(crate) struct PaintedRun {
     input: Option<PipeWriter>,
     child: Child,
     status: Option<ExitStatus>,
+    /// How long it kept a processor busy, in hundredths of a second, once it has ended and where that is known.
+    ticks: Option<u64>,
     /// It goes away with the run.
     _folder: Folder,
 }
@@ -70,6 +73,7 @@ impl Start<'_> {
             input: Some(writer),
             child,
             status: None,
+            ticks: None,
             _folder: folder,
         }
     }
@@ -107,6 +111,8 @@ pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
     pub(crate) emulator: Emulator,
     pub(crate) written: String,
+    /// How long it kept a processor busy, in hundredths of a second, where that is known.
+    pub(crate) ticks: Option<u64>,
     /// The rows of the highest frame.
     pub(crate) highest: usize,
 }
@@ -123,6 +129,11 @@ impl PaintedRun {
     /// Writes to its standard input.
     pub(crate) fn feed(&mut self, text: &str) {
         self.input.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Writes to its standard input, unless it has closed that.
+    pub(crate) fn feed_if_read(&mut self, text: &str) {
+        let _ = self.input.as_mut().unwrap().write_all(text.as_bytes());
     }
 
     /// Writes to its standard input, each line once the one before was read.
@@ -240,14 +251,13 @@ impl PaintedRun {
     /// Waits until the program has ended, and gives how the terminal is set up then.
     #[track_caller]
     pub(crate) fn setup_at_end(&mut self) -> String {
-        let (child, written) = (&mut self.child, &self.written);
-        let what = || format!("the end after {:?}", String::from_utf8_lossy(written.seen()));
-        let mut status = None;
-        until(what, || {
-            status = child.try_wait().unwrap();
-            status.is_some()
-        });
-        self.status = status;
+        let what = || format!("the end after {:?}", String::from_utf8_lossy(self.written.seen()));
+        let process = Pid::from_child(&self.child);
+        // What it used is known until somebody has waited for it.
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        until(what, || waitid(WaitId::Pid(process), look).unwrap().is_some());
+        self.ticks = ticks(self.id());
+        self.status = Some(self.child.wait().unwrap());
         self.setup()
     }
 
@@ -273,9 +283,9 @@ impl PaintedRun {
         self.written.until(|seen| seen.ends_with(END));
         self.take();
         let written = String::from_utf8_lossy(&self.written.seen()[..self.taken]).into_owned();
-        let status = self.status.unwrap();
+        let (status, ticks) = (self.status.unwrap(), self.ticks);
         let emulator = std::mem::replace(&mut self.emulator, Emulator::new((1, 1)));
-        Ended { status, emulator, written, highest: self.sequences.highest() }
+        Ended { status, emulator, written, ticks, highest: self.sequences.highest() }
     }
 }
 
@@ -284,6 +294,14 @@ impl Drop for PaintedRun {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// How long a process kept a processor busy, in hundredths of a second, as Linux counts it.
+fn ticks(process: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // Its name, in parentheses, may hold anything.
+    let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
+    Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
 }
 
 /// What the same input gives where nothing is painted.

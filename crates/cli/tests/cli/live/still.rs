@@ -72,21 +72,18 @@ fn without_motion_nothing_is_written_while_nothing_comes() {
             let status = fs::read_to_string(format!("/proc/{}/status", run.id())).unwrap_or_default();
             status.lines().find(|line| line.starts_with("voluntary_ctxt_switches")).map(str::to_owned)
         };
-        // It waits for input once it sleeps.
-        let mut before = wakes();
+        // More than a second: that is when the time that is shown would change. The system may make it wait for other things
+        // than input (a page of memory), but not in each second.
+        let begun = Instant::now();
         until(
-            || "a program that sleeps".to_owned(),
+            || "a second in which it sleeps".to_owned(),
             || {
-                std::thread::sleep(Duration::from_millis(100));
-                let last = std::mem::replace(&mut before, wakes());
-                last == before
+                let before = wakes();
+                std::thread::sleep(Duration::from_millis(1100));
+                wakes() == before
             },
         );
-        // More than a second: that is when the time that is shown would change.
-        let begun = Instant::now();
-        std::thread::sleep(Duration::from_millis(1100));
-        assert_eq!(wakes(), before);
-        assert_eq!(run.written_within(Duration::ZERO), 0);
+        assert_eq!(run.written_within(Duration::from_millis(1)), 0);
         // With new content, the time is shown that has passed.
         run.feed(&grows("wing"));
         run.until_shown("It is growing");
@@ -175,13 +172,10 @@ fn a_flood_is_not_painted_letter_by_letter() {
     let frames = ended.written.matches("\x1b[?7l").count() as f64;
     // Twenty a second, and one for what came before the first second was over.
     assert!(frames <= took.as_secs_f64() * 20.0 + 2.0, "{frames} in {took:?}");
-    let begun = Instant::now();
     let plain = unpainted("", (80, 24), &flood);
-    let unpainted_took = begun.elapsed();
-    // It is done soon after it would be without painting.
-    assert!(
-        took < unpainted_took * 4 + Duration::from_secs(1),
-        "{took:?}, without painting {unpainted_took:?}"
-    );
+    // It costs little more than it would without painting.
+    if let (Some(painted), Some(unpainted)) = (ended.ticks, plain.ticks) {
+        assert!(painted < unpainted * 4 + 100, "{painted} ticks, without painting {unpainted}");
+    }
     check_same(&ended, &plain);
 }
