@@ -356,7 +356,7 @@ mod tests {
 
     impl Disk {
         fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("streamfmt-files-{name}-{}", std::process::id()));
+            let path = tempfile::TempDir::with_prefix(format!("streamfmt-files-{name}-")).unwrap().keep();
             fs::create_dir_all(path.join("project/sub")).unwrap();
             fs::write(path.join("secret"), "secret").unwrap();
             fs::write(path.join("project/a.toml"), "a").unwrap();

@@ -233,7 +233,7 @@ mod tests {
 
     impl Folder {
         fn new(name: &str, files: &[(&str, &str)]) -> Self {
-            let root = std::env::temp_dir().join(format!("streamfmt-source-{name}-{}", std::process::id()));
+            let root = tempfile::TempDir::with_prefix(format!("streamfmt-source-{name}-")).unwrap().keep();
             for (file, text) in files {
                 let path = root.join(file);
                 fs::create_dir_all(path.parent().unwrap()).unwrap();

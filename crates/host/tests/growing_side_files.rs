@@ -22,7 +22,7 @@ struct Growing {
 
 impl Growing {
     fn new(name: &str, recorded: &Recorded) -> Self {
-        let folder = std::env::temp_dir().join(format!("streamfmt-growing-{name}-{}", std::process::id()));
+        let folder = tempfile::TempDir::with_prefix(format!("streamfmt-growing-{name}-")).unwrap().keep();
         let left = recorded.0.iter().map(|(name, text)| (folder.join(name), text.clone().into_bytes()));
         fs::create_dir_all(&folder).unwrap();
         Self { left: left.collect(), folder }

@@ -89,7 +89,7 @@ fn file_name(text: &str) -> Option<&str> {
 
 #[test]
 fn the_examples_of_the_page_are_fine_and_do_what_it_says() {
-    let folder = env::temp_dir().join(format!("streamfmt-profiles-{}", std::process::id()));
+    let folder = tempfile::TempDir::with_prefix("streamfmt-profiles-").unwrap().keep();
     let examples = examples();
     for example in &examples {
         if let Some(name) = file_name(&example.text) {
@@ -191,8 +191,8 @@ fn the_schema_takes_what_the_program_takes() {
         ("[[switch]]\nprofile = 'full'", false),
     ] {
         // What the two of them say of it is the same.
-        let folder = env::temp_dir();
-        let path = folder.join(format!("streamfmt-schema-{}.toml", std::process::id()));
+        let file = tempfile::Builder::new().prefix("streamfmt-schema-").suffix(".toml").tempfile().unwrap();
+        let path = file.into_temp_path().keep().unwrap();
         fs::write(&path, source).unwrap();
         let config = Config::load(&Request { file: Some(path.clone()), ..Request::default() });
         fs::remove_file(&path).unwrap();

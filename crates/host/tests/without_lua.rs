@@ -26,7 +26,7 @@ fn who_names_a_plugin_is_told_why_there_is_none() {
 
 #[test]
 fn what_settings_say_of_plugins_is_told_at_its_place_and_the_rest_holds() {
-    let folder = std::env::temp_dir().join(format!("streamfmt-without-lua-{}", std::process::id()));
+    let folder = tempfile::TempDir::with_prefix("streamfmt-without-lua-").unwrap().keep();
     fs::create_dir_all(&folder).unwrap();
     let settings = "plugins = [\"cost\"]\n[tool.Bash]\nlabel = \"sh\"\nscript.arg = \"a.lua#arg\"\n";
     fs::write(folder.join("config.toml"), settings).unwrap();

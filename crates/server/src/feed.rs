@@ -246,7 +246,8 @@ mod tests {
 
     #[test]
     fn what_is_late_is_read_from_the_log_and_memory_stays_bounded() {
-        let path = std::env::temp_dir().join(format!("streamfmt-feed-{}", std::process::id()));
+        let path =
+            tempfile::NamedTempFile::with_prefix("streamfmt-feed-").unwrap().into_temp_path().keep().unwrap();
         let written: Vec<u8> = (0..5 * HELD).map(|at| (at % 251) as u8).collect();
         std::fs::write(&path, &written).unwrap();
         let (mut end, mut feed) = feed().unwrap();

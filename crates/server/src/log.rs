@@ -272,7 +272,7 @@ mod tests {
     use super::*;
 
     fn folder(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("streamfmt-log-{name}-{}", std::process::id()));
+        let folder = tempfile::TempDir::with_prefix(format!("streamfmt-log-{name}-")).unwrap().keep();
         fs::create_dir_all(&folder).unwrap();
         folder
     }

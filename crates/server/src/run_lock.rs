@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_run_is_in_progress_while_its_lock_is_held_and_without_one_while_its_recorder_lives() {
-        let folder = std::env::temp_dir().join(format!("streamfmt-lock-{}", std::process::id()));
+        let folder = tempfile::TempDir::with_prefix("streamfmt-lock-").unwrap().keep();
         let paths = SessionPaths { folder: folder.clone() };
         paths.create().unwrap();
         let text = r#"{"v":1,"id":"20261123-224103-k3x9qa","status":"running","command":["a"],"folder":"/","log":"/l",

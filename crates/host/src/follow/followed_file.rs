@@ -201,7 +201,11 @@ mod tests {
 
     impl Followed {
         fn new(name: &str, text: &[u8]) -> Self {
-            let path = std::env::temp_dir().join(format!("streamfmt-followed-{name}-{}", std::process::id()));
+            let path = tempfile::NamedTempFile::with_prefix(format!("streamfmt-followed-{name}-"))
+                .unwrap()
+                .into_temp_path()
+                .keep()
+                .unwrap();
             fs::write(&path, text).unwrap();
             let mut file = FollowedFile::new(File::open(&path).unwrap());
             assert_eq!(file.read(&mut [0; 8192]).unwrap(), Growth::Bytes(text.len()));

@@ -16,7 +16,7 @@ struct Disk(PathBuf);
 
 impl Disk {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("streamfmt-install-{name}-{}", std::process::id()));
+        let path = tempfile::TempDir::with_prefix(format!("streamfmt-install-{name}-")).unwrap().keep();
         fs::create_dir_all(path.join("source/tests/a")).unwrap();
         let disk = Self(path);
         disk.write("source/plugin.toml", ABOUT);

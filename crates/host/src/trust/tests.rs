@@ -10,7 +10,7 @@ struct Disk(PathBuf);
 
 impl Disk {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("streamfmt-trust-{name}-{}", std::process::id()));
+        let path = tempfile::TempDir::with_prefix(format!("streamfmt-trust-{name}-")).unwrap().keep();
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(path.join("project/.streamfmt/lib")).unwrap();
         let disk = Self(path);

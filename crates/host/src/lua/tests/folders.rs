@@ -9,7 +9,7 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str, files: &[(&str, &str)]) -> Self {
-        let root = std::env::temp_dir().join(format!("streamfmt-lua-{name}-{}", std::process::id()));
+        let root = tempfile::TempDir::with_prefix(format!("streamfmt-lua-{name}-")).unwrap().keep();
         for (file, text) in files {
             let path = root.join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();

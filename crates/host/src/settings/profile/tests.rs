@@ -14,7 +14,7 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str, files: &[(&str, &str)]) -> Self {
-        let path = std::env::temp_dir().join(format!("streamfmt-profile-{name}-{}", std::process::id()));
+        let path = tempfile::TempDir::with_prefix(format!("streamfmt-profile-{name}-")).unwrap().keep();
         fs::create_dir_all(&path).unwrap();
         for (file, text) in files {
             fs::write(path.join(file), text).unwrap();
