@@ -223,10 +223,14 @@ fn an_agent_that_keeps_running_after_its_result_is_ended_if_wanted() {
 fn an_agent_whose_tasks_are_open_after_a_result_is_not_ended() {
     for task in ["call", "listed", "task"] {
         // Three times as long as it may keep running otherwise.
-        let script = format!("write {task}-open\nwrite session\nwait 0.3\nwrite {task}-done\nwrite session");
+        let script = format!(
+            "write {task}-open\nwrite session\nwait 0.3\nmark waited\nwrite {task}-done\nwrite session"
+        );
         let folder = with_tasks(&script);
-        let told = run(&folder, "run --to text --exit-after-result 0.1 -- ./agent").expect(0, "");
-        assert_eq!(Ending::of(&folder, &told), Ending::by_code("done", 0));
+        let told = run(&folder, "run --to text --exit-after-result 0.1 -- ./agent");
+        // After its second result, a busy machine may not let it end by itself in time.
+        assert!(folder.path("waited").exists(), "{task}: {told:?}");
+        assert_eq!(told.stdout.matches("✓ done · 2 turns").count(), 2, "{task}: {told:?}");
     }
 }
 
