@@ -82,6 +82,8 @@ pub(crate) struct FormatRun<'a, 'w> {
     summed: Report,
     /// Failures of plugins that were since replaced.
     failures: u64,
+    /// Whether a run ended in an error, without a result, or can't be judged since no dialect claimed it.
+    has_failed: bool,
     is_again: bool,
 }
 
@@ -151,6 +153,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             is_cut: false,
             summed: Report::default(),
             failures: 0,
+            has_failed: false,
             is_again,
         })
     }
@@ -221,6 +224,9 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             live.leave(&mut self.output);
         }
         if self.is_wanted() {
+            if self.signals.caught().is_none() {
+                pipeline.require_outcome();
+            }
             let _ = pipeline.finish(&mut self.output);
             let mut head = String::new();
             let _ = pipeline.head(&mut head);
@@ -250,10 +256,12 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         }
         self.tell_journal();
         let report = pipeline.report();
-        if report.events == 0 && report.lines > report.blank_lines {
-            let seems =
-                report.foreign.map(|name| format!(" (the format looks like {name})")).unwrap_or_default();
-            tell(&format!("{}: no events of a known agent{seems}; passed through unchanged", input.name()));
+        // A command that `run` starts may be no agent at all.
+        let is_unclaimed = report.events == 0 && !source.goes_on();
+        self.has_failed |= report.failed || report.lacks_outcome() || is_unclaimed;
+        let is_empty_by_choice = source.goes_on() || self.signals.caught().is_some();
+        if report.events == 0 && (report.lines > report.blank_lines || !is_empty_by_choice) {
+            tell(&format!("{}: {}", input.name(), report::without_events(report)));
         }
         report::add(&mut self.total, report);
     }
@@ -342,7 +350,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             Some(signal) => SIGNAL + signal,
             None if self.has_unread_input => USAGE,
             None if self.args.strict_plugins && self.failures + journal.failures() > 0 => PLUGIN,
-            None if self.args.fail && self.total.failed => RUN_FAILED,
+            None if self.args.fail && self.has_failed => RUN_FAILED,
             None => OK,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use streamfmt::core::dialect::{DIALECTS, ForeignProgram};
 use streamfmt::core::item::Kind;
 use streamfmt::core::pipeline::Report;
 
@@ -31,6 +32,7 @@ pub(crate) fn add(total: &mut Report, report: &Report) {
         failed,
         ended,
         // Of one input alone.
+        awaits_outcome: _,
         dialect: _,
         foreign: _,
     } = report;
@@ -116,6 +118,27 @@ pub(crate) fn line(output: &str, report: &Report) -> String {
         }
     }
     line
+}
+
+/// Describes an input without events of a known agent.
+pub(crate) fn without_events(report: &Report) -> String {
+    if report.lines == report.blank_lines {
+        return "the input is empty".to_owned();
+    }
+    let seems = match report.foreign {
+        None => String::new(),
+        Some(ForeignProgram { name, resembles: None }) => format!(" (the format looks like {name})"),
+        Some(ForeignProgram { name, resembles: Some(known) }) => {
+            format!(" (the format looks like {name}; --from {known} reads most of it)")
+        }
+    };
+    let known: Vec<&str> = DIALECTS.iter().map(|dialect| dialect.name).collect();
+    let way = if report.foreign.is_none() {
+        format!(" (known: {}; --from NAME if it is one of them)", known.join(", "))
+    } else {
+        String::new()
+    };
+    format!("no events of a known agent{seems}; passed through as text{way}")
 }
 
 fn shown(report: &Report) -> String {

@@ -343,6 +343,12 @@ impl Pipeline {
         (!*is_thread_bound).then_some(Stages { framer, reader, decode_stage, session_stage, write_stage })
     }
 
+    /// Makes a missing outcome show at the end, as an error: for an input that is a whole run, not an excerpt, and that was read to
+    /// its end. Histories need none. See [`Report::lacks_outcome`](crate::report::Report::lacks_outcome).
+    pub fn require_outcome(&mut self) {
+        self.stages.session_stage.requires_outcome = true;
+    }
+
     /// Ends the input: writes what is left.
     pub fn finish(&mut self, out: &mut dyn Write) -> fmt::Result {
         let Self { framer, stages } = self;

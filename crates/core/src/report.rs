@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::clip::floor;
+use crate::dialect::ForeignProgram;
 use crate::item::Kind;
 use crate::text::Text;
 
@@ -54,10 +55,19 @@ pub struct Report {
     pub failed: bool,
     /// Whether the last run has ended: its outcome came, and nothing that the agent did since.
     pub ended: bool,
+    /// Whether the input is of a form that ends with an outcome: a stream, not a history.
+    pub awaits_outcome: bool,
     /// The dialect that was read, if any line was an event.
     pub dialect: Option<Arc<str>>,
     /// Without a dialect: the program whose stream it seems to be.
-    pub foreign: Option<&'static str>,
+    pub foreign: Option<ForeignProgram>,
+}
+
+impl Report {
+    /// Whether the input should have ended with an outcome and didn't.
+    pub fn lacks_outcome(&self) -> bool {
+        self.awaits_outcome && !self.ended
+    }
 }
 
 /// Counts one more of a name; past the limits it is one of the `others`.

@@ -166,8 +166,73 @@ fn what_is_no_stream_passes_through_with_one_line_of_notice() {
     let folder = Folder::new();
     let outcome = folder.pipe("", "just\nsome text\n");
     assert!(outcome.stdout.contains("just") && outcome.stdout.contains("some text"), "{outcome:?}");
-    outcome.expect(0, "streamfmt: standard input: no events of a known agent; passed through unchanged\n");
-    folder.pipe("", "").expect(0, "");
+    let told = "streamfmt: standard input: no events of a known agent; passed through as text (known: claude, codex; --from NAME if it \
+                is one of them)\n";
+    outcome.expect(0, told);
+    folder.pipe("--fail", "just\nsome text\n").expect(1, told);
+}
+
+#[test]
+fn an_empty_input_is_reported_and_no_success() {
+    let folder = Folder::new();
+    folder.pipe("", "").expect(0, "streamfmt: standard input: the input is empty\n");
+    folder.pipe("--fail", "\n\n").expect(1, "streamfmt: standard input: the input is empty\n");
+}
+
+#[test]
+fn a_stream_of_an_unknown_agent_passes_through_and_is_no_success() {
+    let folder = Folder::new();
+    for (name, lines) in [
+        (
+            "copilot",
+            "{\"type\":\"session.error\",\"data\":{\"message\":\"400\"},\"id\":\"1\",\"parentId\":null,\"timestamp\":\"2026-11-21T20:57:48Z\"}\n\
+             {\"type\":\"result\",\"timestamp\":\"2026-11-21T20:57:48Z\",\"sessionId\":\"s\",\"exitCode\":1,\"usage\":{}}\n",
+        ),
+        (
+            "pi",
+            "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"2026-11-21T20:57:48Z\",\"cwd\":\"/w\"}\n{\"type\":\"agent_start\"}\n",
+        ),
+        (
+            "cline",
+            "{\"type\":\"hook_event\",\"ts\":1,\"agentId\":\"a\",\"hookEventName\":\"x\"}\n{\"type\":\"run_result\",\"ts\":2,\"finishReason\":\"error\"}\n",
+        ),
+    ] {
+        let told = format!(
+            "streamfmt: standard input: no events of a known agent (the format looks like {name}); passed through as text\n"
+        );
+        let shown = folder.pipe("--fail", lines).expect(1, &told).stdout;
+        assert!(lines.lines().all(|line| shown.contains(line)) && !shown.contains('✓'), "{shown}");
+    }
+}
+
+/// Qwen Code's lines have the form of Claude Code's: only the first one gives it away, and `--from` reads them all the same.
+#[test]
+fn an_agent_that_speaks_like_another_is_recognized_by_its_first_line() {
+    let folder = Folder::new();
+    let lines = SESSION.replace("\"tools\":[]", "\"tools\":[],\"qwen_code_version\":\"0.24.4\"");
+    let told = "streamfmt: standard input: no events of a known agent (the format looks like qwen; --from claude reads most of it); \
+                passed through as text\n";
+    folder.pipe("--fail", &lines).expect(1, told);
+    assert!(folder.pipe("--fail --from claude", &lines).expect(0, "").stdout.contains("Second reply."));
+}
+
+#[test]
+fn a_stream_that_stops_before_its_result_is_an_error_and_a_history_is_not() {
+    let folder = Folder::new();
+    let cut: String = SESSION.lines().take(2).map(|line| format!("{line}\n")).collect();
+    for (options, shown) in [
+        ("", "✗ the stream ended without a result\n"),
+        ("--profile quiet", "✗ the stream ended without a result\n"),
+    ] {
+        assert!(folder.pipe(options, &cut).expect(0, "").stdout.ends_with(shown), "{options}");
+    }
+    folder.pipe("--fail", &cut).expect(1, "");
+    let history = cut.replace("\"session_id\":", "\"sessionId\":");
+    let shown = folder.pipe("--fail", &history).expect(0, "").stdout;
+    assert!(shown.contains("First reply.") && !shown.contains('✗'), "{shown}");
+    let codex = "{\"type\":\"thread.started\",\"thread_id\":\"t\"}\n{\"type\":\"turn.started\"}\n";
+    folder.pipe("--fail", codex).expect(1, "");
+    folder.pipe("--fail", &format!("{codex}{{\"type\":\"turn.completed\",\"usage\":{{}}}}\n")).expect(0, "");
 }
 
 #[test]

@@ -1,20 +1,47 @@
-//! Streams of programs whose dialect isn't here: told by name, so that nobody wonders.
+//! Streams of programs whose dialect isn't here: they are named, so that the user knows what was read.
 
-use crate::json::Value;
+use crate::json::{Value, ValueKind};
 
-/// The program that a value which no dialect claims comes from, if its form gives it away.
-pub fn recognise(value: Value<'_>) -> Option<&'static str> {
+/// A program whose dialect isn't here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForeignProgram {
+    /// Its name.
+    pub name: &'static str,
+    /// The dialect whose events its own resemble so closely that that dialect would claim them. It may be chosen by name.
+    pub resembles: Option<&'static str>,
+}
+
+/// The program that a value comes from, if its form gives it away.
+pub fn recognise(value: Value<'_>) -> Option<ForeignProgram> {
     let is =
         |key: &str, text: &str| value.get(key).and_then(Value::str).is_some_and(|string| string.is(text));
     let has = |key: &str| value.get(key).is_some();
     let kind = value.get("type").and_then(Value::decode).unwrap_or_default();
-    let name = match &*kind {
-        "step_start" | "step_finish" | "tool_use" | "text" | "reasoning" if has("sessionID") => "opencode",
-        "init" if has("session_id") && has("model") => "gemini",
-        "message" if has("role") && has("content") && has("timestamp") => "gemini",
-        "say" | "ask" if has("ts") => "cline",
-        _ if is("jsonrpc", "2.0") => "acp",
-        _ => return None,
-    };
-    Some(name)
+    let named = |name| Some(ForeignProgram { name, resembles: None });
+    match &*kind {
+        "system" if has("qwen_code_version") || has("systemPayload") => qwen(),
+        "user" | "assistant" if value.get("message").is_some_and(|it| it.get("parts").is_some()) => qwen(),
+        "tool_result" if has("toolCallResult") => qwen(),
+        "step_start" | "step_finish" | "tool_use" | "text" | "reasoning" | "error" if has("sessionID") => {
+            named("opencode")
+        }
+        "init" if has("session_id") && has("model") => named("gemini"),
+        "message" if has("role") && has("content") && has("timestamp") => named("gemini"),
+        "" if has("sessionId") && has("projectHash") => named("gemini"),
+        "say" | "ask" if has("ts") => named("cline"),
+        "hook_event" | "agent_event" | "run_result" if has("ts") => named("cline"),
+        "session" if has("version") && has("cwd") => named("pi"),
+        kind if kind.contains('.') && has("parentId") && is_object(value.get("data")) => named("copilot"),
+        _ if is("jsonrpc", "2.0") => named("acp"),
+        _ => None,
+    }
+}
+
+/// Qwen Code writes a stream in the form of Claude Code's.
+fn qwen() -> Option<ForeignProgram> {
+    Some(ForeignProgram { name: "qwen", resembles: Some("claude") })
+}
+
+fn is_object(value: Option<Value<'_>>) -> bool {
+    value.is_some_and(|value| value.kind() == ValueKind::Object)
 }

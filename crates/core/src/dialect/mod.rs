@@ -24,7 +24,7 @@ use launch::Launch;
 
 #[cfg(test)]
 pub(crate) use claude::wrapped::add_facts as add_wrapped_facts;
-pub use foreign::recognise as recognise_foreign;
+pub use foreign::{ForeignProgram, recognise as recognise_foreign};
 pub use tool::{Tool, action_of, fact, set_action, set_tool};
 pub(crate) use tool::{name as tool_name, todos};
 
@@ -34,6 +34,9 @@ pub struct Dialect {
     pub name: &'static str,
     /// Whether a value is one of its events.
     pub claim: fn(Value<'_>) -> bool,
+    /// Whether a claimed value is of a form that ends with an outcome, as a stream is and a history isn't: if none came, something
+    /// is missing.
+    pub ends_with_outcome: fn(Value<'_>) -> bool,
     /// A decoder at the start of an input, which remembers as much as the budget says.
     pub decoder: fn(Budget) -> Box<dyn Decoder>,
     /// Reads what an event says by itself, for the decoder; `None`: all of decoding is the decoder's.
@@ -97,6 +100,7 @@ pub const DIALECTS: &[Dialect] = &[
     Dialect {
         name: "claude",
         claim: claude::claim,
+        ends_with_outcome: claude::is_stream,
         decoder: |budget| Box::new(claude::Claude::new(budget)),
         pure: Some(|value| TypedRecord(TypedKind::Claude(claude::Envelope::of(value)))),
         tools: &claude::tools::TOOLS,
@@ -109,6 +113,7 @@ pub const DIALECTS: &[Dialect] = &[
     Dialect {
         name: "codex",
         claim: codex::claim,
+        ends_with_outcome: codex::is_stream,
         decoder: |budget| Box::new(codex::Codex::new(budget)),
         pure: None,
         tools: &codex::tools::TOOLS,

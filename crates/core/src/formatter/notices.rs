@@ -258,7 +258,7 @@ const TOLD: [&str; 6] = ["retry", "compaction", "limit", "mode", "interrupt", "r
 
 /// Events whose facts are said in words, so that their records need no showing.
 fn known_record(event: &str) -> Option<()> {
-    const KNOWN: [&str; 16] = [
+    const KNOWN: [&str; 17] = [
         "session-change",
         "cut",
         "retracted",
@@ -275,6 +275,7 @@ fn known_record(event: &str) -> Option<()> {
         "fallback",
         "mode",
         "interrupt",
+        "no-outcome",
     ];
     KNOWN.contains(&event).then_some(())
 }
@@ -298,6 +299,7 @@ fn tells_state(context: ItemContext<'_>) -> bool {
 fn words(context: ItemContext<'_>, event: &str) -> Option<Text> {
     let text = |name: &str| context.fact(name).and_then(FactRef::words);
     let said = match event {
+        "no-outcome" => "the stream ended without a result".to_owned(),
         "retry" => {
             let mut said = "trying again".to_owned();
             if let (Some(attempt), Some(of)) = (text("attempt"), text("of")) {

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::budget::Budget;
-use crate::dialect::{self, CLAIM, Decoder, Dialect, DialectPlugin, Input, TypedRecord};
+use crate::dialect::{self, CLAIM, Decoder, Dialect, DialectPlugin, ForeignProgram, Input, TypedRecord};
 use crate::event::Event;
 use crate::frame::{Frame, Framer};
 use crate::item::{Action, Content, Fact, Id, Item, Kind};
@@ -46,6 +46,8 @@ pub(super) enum DecodedStepKind {
     Record(DialectRecord),
     /// From here on records are of this dialect.
     Dialect(Arc<str>),
+    /// The input is of a form that ends with an outcome.
+    AwaitsOutcome,
     /// Something happened.
     Event(Event),
 }
@@ -89,7 +91,7 @@ pub(super) enum InputCount {
     /// A line over the limit.
     Oversized,
     /// A record that seems to be of this program, whose dialect isn't known.
-    Foreign(&'static str),
+    Foreign(ForeignProgram),
 }
 
 /// Takes steps as they come.
@@ -101,11 +103,23 @@ struct ChosenDialect {
     name: Arc<str>,
     /// Whether an array is a list of its events. A dialect plugin has no say: then every array is.
     claim: Option<fn(Value<'_>) -> bool>,
+    /// See [`Dialect::ends_with_outcome`]; `None` once the input is known to be of such a form, and for a dialect plugin.
+    ends_with_outcome: Option<fn(Value<'_>) -> bool>,
 }
 
 impl From<&Dialect> for ChosenDialect {
     fn from(dialect: &Dialect) -> Self {
-        Self { name: dialect.name.into(), claim: Some(dialect.claim) }
+        Self {
+            name: dialect.name.into(),
+            claim: Some(dialect.claim),
+            ends_with_outcome: Some(dialect.ends_with_outcome),
+        }
+    }
+}
+
+impl ChosenDialect {
+    fn plugin(name: Arc<str>) -> Self {
+        Self { name, claim: None, ends_with_outcome: None }
     }
 }
 
@@ -117,6 +131,8 @@ pub struct DecodeStage {
     /// The dialect, and its decoder.
     dialect: Option<(ChosenDialect, Box<dyn Decoder>)>,
     dialect_plugins: Vec<DialectPlugin>,
+    /// The dialect that an unknown program's events resemble: it can't claim the input.
+    resembled: Option<&'static str>,
     /// While no dialect is decided on and there are dialect plugins: the records so far.
     first: Vec<Arc<Record>>,
     held: VecDeque<(u64, LineReading)>,
@@ -143,9 +159,7 @@ impl DecodeStage {
         let known = dialect.and_then(dialect::find);
         let reader = LineReader::default();
         let dialect = match (plugin.map(|index| dialect_plugins.swap_remove(index)), known) {
-            (Some(DialectPlugin { name, decoder }), _) => {
-                Some((ChosenDialect { name, claim: None }, decoder))
-            }
+            (Some(DialectPlugin { name, decoder }), _) => Some((ChosenDialect::plugin(name), decoder)),
             (None, Some(known)) => Some(speak(known, &reader, budget)),
             (None, None) => None,
         };
@@ -155,6 +169,7 @@ impl DecodeStage {
             reader,
             dialect,
             dialect_plugins,
+            resembled: None,
             first: Vec::new(),
             held: VecDeque::new(),
             held_bytes: 0,
@@ -220,7 +235,10 @@ impl DecodeStage {
 
     /// The dialect that is the surest that the input is its, with this record after those before.
     fn claiming(&mut self, record: &Record) -> Option<(ChosenDialect, Box<dyn Decoder>)> {
-        let known = dialect::claiming(record.root());
+        if self.resembled.is_none() {
+            self.resembled = dialect::recognise_foreign(record.root()).and_then(|program| program.resembles);
+        }
+        let known = dialect::claiming(record.root()).filter(|known| self.resembled != Some(known.name));
         if !self.dialect_plugins.is_empty() {
             self.first.push(Arc::new(record.clone()));
             let weights = self.dialect_plugins.iter_mut().map(|plugin| plugin.decoder.weigh(&self.first));
@@ -229,7 +247,7 @@ impl DecodeStage {
             let enough = if known.is_some() { CLAIM } else { 0.0 };
             if let Some((index, _)) = surest.filter(|(_, weight)| *weight > enough) {
                 let DialectPlugin { name, decoder } = self.dialect_plugins.swap_remove(index);
-                return Some((ChosenDialect { name, claim: None }, decoder));
+                return Some((ChosenDialect::plugin(name), decoder));
             }
         }
         known.map(|known| speak(known, &self.reader, self.budget))
@@ -310,7 +328,7 @@ impl DecodeStage {
         each: TakeStep<'_>,
     ) {
         let root = record.root();
-        let Some((ChosenDialect { name, claim }, _)) = &self.dialect else {
+        let Some((ChosenDialect { name, claim, .. }, _)) = &self.dialect else {
             if let Some(program) = dialect::recognise_foreign(root) {
                 each(DecodedStep(DecodedStepKind::Count(InputCount::Foreign(program))));
             }
@@ -336,10 +354,16 @@ impl DecodeStage {
     }
 
     fn decode(&mut self, input: Input<'_>, each: TakeStep<'_>) {
-        let Some((_, decoder)) = &mut self.dialect else { return };
+        let Some((chosen, decoder)) = &mut self.dialect else { return };
         let mut events = std::mem::take(&mut self.events);
         decoder.decode(input, &mut events);
         let Input { record, value, line, .. } = input;
+        if self.nesting == 0
+            && chosen.ends_with_outcome.is_some_and(|ends_with_outcome| ends_with_outcome(value))
+        {
+            chosen.ends_with_outcome = None;
+            each(DecodedStep(DecodedStepKind::AwaitsOutcome));
+        }
         each(DecodedStep(DecodedStepKind::Record(DialectRecord {
             line,
             record: Arc::clone(record),

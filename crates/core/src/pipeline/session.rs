@@ -29,6 +29,8 @@ pub struct SessionStage {
     pub(super) others: Vec<FormatStage>,
     held_start: Option<HeldStart>,
     line: u64,
+    /// Whether a missing outcome is shown.
+    pub(super) requires_outcome: bool,
 }
 
 /// What is held back while it isn't settled how the stream is shown.
@@ -52,8 +54,14 @@ impl SessionStage {
         dialect: Option<&str>,
         budget: Budget,
     ) -> Self {
-        let mut session_stage =
-            Self { session: Session::new(budget), stage, others: Vec::new(), held_start: None, line: 0 };
+        let mut session_stage = Self {
+            session: Session::new(budget),
+            stage,
+            others: Vec::new(),
+            held_start: None,
+            line: 0,
+            requires_outcome: false,
+        };
         session_stage.hold_start(0, settle, dialect);
         session_stage
     }
@@ -110,6 +118,12 @@ impl SessionStage {
             let mut notice = notice(*line, "damaged");
             notice.id = "damaged".into();
             notice.data.push(("count", Fact::Int(damaged.cast_signed())));
+            self.happen(Event::Put(Box::new(notice)), formatted);
+        }
+        if self.requires_outcome && self.stage.report.lacks_outcome() {
+            let mut notice = notice(self.line, "no-outcome");
+            notice.id = "no-outcome".into();
+            notice.error = true;
             self.happen(Event::Put(Box::new(notice)), formatted);
         }
         let Self { session, stage, others, .. } = self;
@@ -184,6 +198,7 @@ fn begin(
         DecodedStepKind::Event(_) => {}
         DecodedStepKind::Line(_) => report.lines += 1,
         DecodedStepKind::Dialect(name) => report.dialect = Some(Arc::clone(name)),
+        DecodedStepKind::AwaitsOutcome => report.awaits_outcome = true,
         DecodedStepKind::Record(dialect_record) => {
             report.events += 1;
             stage.begin_frame(dialect_record, session, formatted);
@@ -193,7 +208,7 @@ fn begin(
             InputCount::Raw => report.raw_lines += 1,
             InputCount::Damaged => report.damaged += 1,
             InputCount::Oversized => report.oversized += 1,
-            InputCount::Foreign(name) => report.foreign = report.foreign.or(Some(name)),
+            InputCount::Foreign(program) => report.foreign = report.foreign.or(Some(*program)),
         },
     }
 }
@@ -205,7 +220,10 @@ impl HeldStart {
             DecodedStepKind::Line(_) => self.lines += 1,
             DecodedStepKind::Dialect(name) => self.dialect = Some(name.clone()),
             DecodedStepKind::Event(Event::Facts(news)) => self.facts.update((**news).clone()),
-            DecodedStepKind::Event(_) | DecodedStepKind::Count(_) | DecodedStepKind::Record(_) => {}
+            DecodedStepKind::Event(_)
+            | DecodedStepKind::Count(_)
+            | DecodedStepKind::Record(_)
+            | DecodedStepKind::AwaitsOutcome => {}
         }
         self.held.push_back(step);
     }

@@ -187,7 +187,7 @@ fn a_row_that_is_open_stands_above_the_tail() {
 /// A pipe in which no line was whole yet leaves the terminal as it is.
 #[test]
 fn half_a_line_shows_nothing() {
-    let mut run = PaintedRun::start("");
+    let mut run = PaintedRun::start("--hide notice");
     run.feed_slowly(&reply("m-1", "Hello.")[..40]);
     run.feed_slowly(&reply("m-1", "Hello.")[40..]);
     run.until_shown("Hello.");

@@ -63,7 +63,8 @@ pub(super) fn claim(value: Value<'_>) -> bool {
         "assistant" | "user" => has("message"),
         "system" => has("subtype"),
         "stream_event" => has("event"),
-        "result" => has("subtype") || has("result") || is_ours,
+        // Others end with a `result` as well, which has a `sessionId`.
+        "result" => has("subtype") || has("result") || has("session_id"),
         "rate_limit_event" => has("rate_limit_info"),
         "control_request" | "control_cancel_request" => has("request_id"),
         "control_response" => has("response"),
@@ -77,6 +78,11 @@ pub(super) fn claim(value: Value<'_>) -> bool {
         | "cost-state" | "api-request" => is_ours,
         _ => false,
     }
+}
+
+/// Whether a value is a line of a stream. Lines of histories spell the id of their session `sessionId`, some of them both ways.
+pub(super) fn is_stream(value: Value<'_>) -> bool {
+    value.get("session_id").is_some() && value.get("sessionId").is_none()
 }
 
 /// The decoder: what must be remembered from line to line.

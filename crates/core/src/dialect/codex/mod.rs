@@ -64,6 +64,12 @@ pub(super) fn claim(value: Value<'_>) -> bool {
     }
 }
 
+/// Whether a value is a line of a stream that ends with an outcome. Lines of histories have a `payload`, and streams of versions up to
+/// 0.36, whose lines have a `msg`, end without a word.
+pub(super) fn is_stream(value: Value<'_>) -> bool {
+    value.get("type").is_some() && value.get("payload").is_none()
+}
+
 /// The decoder: what must be remembered from line to line.
 pub(super) struct Codex {
     session: Option<SessionId>,

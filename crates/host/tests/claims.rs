@@ -1,0 +1,96 @@
+//! Each agent's recordings are claimed by that agent's dialect, and by none if it has none.
+
+#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use streamfmt::Engine;
+use streamfmt::core::pipeline::{Pipeline, Report};
+
+/// Recordings of all agents, a folder each, where a checkout has them beside it.
+const RECORDINGS: &str = "../../../shared/corpus";
+
+/// Agents that have a dialect.
+const KNOWN: [&str; 2] = ["claude", "codex"];
+
+/// First lines of agents that have no dialect, by what they are recognized as.
+const FOREIGN: [(&str, &str); 9] = [
+    (
+        "copilot",
+        r#"{"type":"assistant.message","data":{"content":"hi"},"id":"1","parentId":null,"timestamp":"t"}"#,
+    ),
+    ("gemini", r#"{"type":"init","timestamp":"t","session_id":"s","model":"m"}"#),
+    ("gemini", r#"{"sessionId":"s","projectHash":"h","startTime":"t","messages":[]}"#),
+    ("opencode", r#"{"type":"step_start","timestamp":1,"sessionID":"s","part":{}}"#),
+    ("cline", r#"{"type":"agent_event","ts":1,"event":{}}"#),
+    ("pi", r#"{"type":"session","version":3,"id":"s","timestamp":"t","cwd":"/w"}"#),
+    ("acp", r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#),
+    (
+        "qwen",
+        r#"{"type":"system","subtype":"init","session_id":"s","uuid":"u","qwen_code_version":"0.24.4"}"#,
+    ),
+    (
+        "qwen",
+        r#"{"type":"user","sessionId":"s","uuid":"u","message":{"role":"user","parts":[{"text":"hi"}]}}"#,
+    ),
+];
+
+fn report(bytes: &[u8]) -> Report {
+    let engine = Engine::builder().writer("items").build().unwrap();
+    let mut pipeline = Pipeline::new(engine.setup());
+    let mut out = String::new();
+    pipeline.push(bytes, &mut out).unwrap();
+    pipeline.finish(&mut out).unwrap();
+    pipeline.report().clone()
+}
+
+#[test]
+fn agents_without_a_dialect_are_claimed_by_none() {
+    for (name, line) in FOREIGN {
+        // Some agents end with a `result`, and some speak almost like a known one.
+        let input = format!(
+            "{line}\n{{\"type\":\"result\",\"sessionId\":\"s\",\"exitCode\":1}}\n{}\n",
+            if name == "qwen" {
+                r#"{"type":"assistant","message":{"content":[]},"session_id":"s"}"#
+            } else {
+                ""
+            }
+        );
+        let report = report(input.as_bytes());
+        assert_eq!((report.events, report.foreign.map(|program| program.name)), (0, Some(name)), "{line}");
+    }
+}
+
+#[test]
+fn recordings_are_claimed_by_the_dialect_of_their_agent_alone() {
+    for agent in folders(&Path::new(env!("CARGO_MANIFEST_DIR")).join(RECORDINGS)) {
+        let name = agent.file_name().unwrap().to_str().unwrap().to_owned();
+        let known = KNOWN.iter().find(|known| **known == name).copied();
+        let scenarios = folders(&agent).into_iter().flat_map(|version| folders(&version));
+        for file in scenarios.flat_map(|scenario| lines(&scenario)) {
+            let report = report(&fs::read(&file).unwrap());
+            assert_eq!(report.dialect.as_deref(), known, "{}", file.display());
+        }
+    }
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> =
+        fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
+    found.sort();
+    found
+}
+
+fn folders(folder: &Path) -> Vec<PathBuf> {
+    entries(folder).into_iter().filter(|path| path.is_dir()).collect()
+}
+
+/// The streams and histories of a scenario; what was sent to an agent is neither.
+fn lines(scenario: &Path) -> Vec<PathBuf> {
+    let is_recorded = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        name.ends_with(".jsonl") && !name.starts_with("stdin") && !name.starts_with("sent")
+    };
+    entries(scenario).into_iter().filter(is_recorded).collect()
+}
