@@ -130,7 +130,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = number, allow_negative_numbers = true, help_heading = "Input and output")]
     pub(crate) tail: Option<usize>,
 
-    /// Exit with 1 if the run in the input ended in an error
+    /// Exit with 1 if the run in the input ended in an error or without a result, or if no known agent wrote it
     #[arg(long, help_heading = "Input and output")]
     pub(crate) fail: bool,
 
@@ -371,7 +371,7 @@ impl TypedValueParser for NameParser {
 const EXIT_CODES: &str = "
 Exit codes:
   0      formatted
-  1      the run ended in an error (--fail), or a check found a problem
+  1      the run ended in an error or without a result (--fail), or a check found a problem
   2      error in usage, set-up or input
   3      a plugin failed (--strict-plugins)
   70     internal error

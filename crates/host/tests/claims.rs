@@ -70,7 +70,9 @@ fn recordings_are_claimed_by_the_dialect_of_their_agent_alone() {
         let scenarios = folders(&agent).into_iter().flat_map(|version| folders(&version));
         for file in scenarios.flat_map(|scenario| lines(&scenario)) {
             let report = report(&fs::read(&file).unwrap());
-            assert_eq!(report.dialect.as_deref(), known, "{}", file.display());
+            // Some runs wrote nothing.
+            let expected = known.filter(|_| report.lines > report.blank_lines);
+            assert_eq!(report.dialect.as_deref(), expected, "{}", file.display());
         }
     }
 }
