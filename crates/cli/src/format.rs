@@ -82,8 +82,8 @@ pub(crate) struct FormatRun<'a, 'w> {
     summed: Report,
     /// Failures of plugins that were since replaced.
     failures: u64,
-    /// Whether a run ended in an error, without a result, or can't be judged since no dialect claimed it.
-    has_failed: bool,
+    /// Inputs whose run ended in an error or without a result, or that no dialect claimed.
+    unsuccessful: u64,
     is_again: bool,
 }
 
@@ -153,7 +153,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             is_cut: false,
             summed: Report::default(),
             failures: 0,
-            has_failed: false,
+            unsuccessful: 0,
             is_again,
         })
     }
@@ -258,7 +258,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         let report = pipeline.report();
         // A command that `run` starts may be no agent at all.
         let is_unclaimed = report.events == 0 && !source.goes_on();
-        self.has_failed |= report.failed || report.lacks_outcome() || is_unclaimed;
+        self.unsuccessful += u64::from(report.failed || report.lacks_outcome() || is_unclaimed);
         let is_empty_by_choice = source.goes_on() || self.signals.caught().is_some();
         if report.events == 0 && (report.lines > report.blank_lines || !is_empty_by_choice) {
             tell(&format!("{}: {}", input.name(), report::without_events(report)));
@@ -350,7 +350,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             Some(signal) => SIGNAL + signal,
             None if self.has_unread_input => USAGE,
             None if self.args.strict_plugins && self.failures + journal.failures() > 0 => PLUGIN,
-            None if self.args.fail && self.has_failed => RUN_FAILED,
+            None if self.args.fail && self.unsuccessful > 0 => RUN_FAILED,
             None => OK,
         }
     }
