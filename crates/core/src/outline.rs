@@ -35,7 +35,7 @@ pub use self::head::DocumentHead;
 use self::agents::AgentNumbers;
 use self::answer::HeldReplies;
 use self::notices::HeldNotices;
-use self::pairs::Pairing;
+use self::pairs::{Paired, Pairing};
 
 /// Calls that started sub-agents and are remembered.
 const MAX_STARTS: usize = 256;
@@ -212,9 +212,11 @@ impl Outline {
     pub fn push(&mut self, entry: impl Into<Box<Entry>>, title_of: TitleOf<'_>, each: TakePart<'_>) {
         let (Self { pairs, end }, entry) = (self, entry.into());
         match pairs {
-            None => end.node(entry, None, title_of, each),
+            None => end.node(Paired { entry, result: None, title: None }, title_of, each),
             Some(pairs) => {
-                pairs.push(entry, &mut |entry, result| end.node(entry, result, title_of, each));
+                let call = entry.call.as_ref().filter(|_| pairs.parts_from_call(&entry));
+                let title = call.and_then(&mut *title_of);
+                pairs.push(entry, title, &mut |paired| end.node(paired, title_of, each));
             }
         }
     }
@@ -225,7 +227,7 @@ impl Outline {
         match pairs {
             None => end.place(Node::from(entry), each),
             Some(pairs) => {
-                pairs.push(entry, &mut |entry, result| end.node(entry, result, title_of, each));
+                pairs.push(entry, None, &mut |paired| end.node(paired, title_of, each));
             }
         }
     }
@@ -245,14 +247,11 @@ impl Outline {
             DocumentPart::Enter(nest) => nodes.extend(nest.node.map(|node| *node)),
             DocumentPart::Leave => {}
         };
-        for (entry, result) in self.pairs.iter().flat_map(Pairing::waiting) {
-            let [entry, result] = [Some(entry), result].map(|entry| entry.cloned().map(Box::new));
-            if let Some(entry) = entry {
-                end.node(entry, result, title_of, &mut each);
-            }
+        for paired in self.pairs.iter().flat_map(Pairing::waiting) {
+            end.node(paired, title_of, &mut each);
         }
         for entry in growing {
-            end.node(entry, None, title_of, &mut each);
+            end.node(Paired { entry, result: None, title: None }, title_of, &mut each);
         }
         end.finish(&mut each);
         nodes
@@ -280,7 +279,7 @@ impl Outline {
     pub fn end(&mut self, title_of: TitleOf<'_>, each: TakePart<'_>) {
         let Self { pairs, end } = self;
         if let Some(pairs) = pairs {
-            pairs.end(&mut |entry, result| end.node(entry, result, title_of, each));
+            pairs.end(&mut |paired| end.node(paired, title_of, each));
         }
         end.finish(each);
     }
@@ -288,17 +287,12 @@ impl Outline {
 
 impl NodePlacement {
     /// Takes the next entry in the order of the document.
-    fn node(
-        &mut self,
-        entry: Box<Entry>,
-        result: Option<Box<Entry>>,
-        title_of: TitleOf<'_>,
-        each: TakePart<'_>,
-    ) {
+    fn node(&mut self, paired: Paired, title_of: TitleOf<'_>, each: TakePart<'_>) {
+        let Paired { entry, result, title } = paired;
         let is_numbered = self.options.agents && entry.in_agent;
         let relation = match (&entry.call, &entry.parent) {
             (Some(call), _) if self.last.as_ref() == Some(call) && !self.options.names => Relation::Below,
-            (Some(call), _) => apart("result of", call, title_of),
+            (Some(call), _) => title.map_or_else(|| apart("result of", call, title_of), Relation::Apart),
             (None, Some(parent)) if entry.kind != Kind::Result && !is_numbered => {
                 let started = self.starting.as_ref().map(|start| &start.entry.id);
                 let goes_on =

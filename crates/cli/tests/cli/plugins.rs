@@ -71,6 +71,28 @@ fn a_name_means_the_plugin_that_the_user_has_and_no_folder_that_lies_here() {
 }
 
 #[test]
+fn a_summary_of_a_result_whose_call_is_not_shown_names_the_call() {
+    let sample =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/samples/shop.jsonl"))
+            .unwrap();
+    let slow =
+        "sf.tool('*', { summary = function(result) return result.took and 'took ' .. result.took end })";
+    let folder = Folder::with(&[("shop.jsonl", &sample), ("slow.lua", slow)]);
+    for pairs in ["always", "never"] {
+        for to in ["text", "html", "markdown"] {
+            let outcome =
+                folder.run(&format!("shop.jsonl --plugin slow.lua --set layout.pairs={pairs} --to {to}"));
+            assert!(!outcome.stdout.contains("result of toolu_"), "{pairs} {to}");
+        }
+        let text = folder.run(&format!("shop.jsonl --plugin slow.lua --set layout.pairs={pairs}")).stdout;
+        assert!(
+            text.lines().filter(|line| line.starts_with("↳ TodoWrite · took ")).count() >= 2,
+            "{pairs}: {text}"
+        );
+    }
+}
+
+#[test]
 fn a_function_with_a_wrong_name_is_told_with_the_right_one() {
     let folder = Folder::with(&[("s.jsonl", SESSION), ("p.lua", "sf.item.reply {}\nsf.tol('Bash', {})\n")]);
     let outcome = folder.run("--plugin p.lua s.jsonl");

@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 
-use crate::entry::{Entry, text_size};
+use crate::entry::{Entry, Line, text_size};
 use crate::item::{Action, Id, Kind};
 use crate::session::Map;
 
@@ -27,8 +27,18 @@ const MAX_ALL_BYTES: usize = 4 << 20;
 /// Queues, and how far one entry may give out the next.
 const MAX_QUEUES: usize = 64;
 
-/// Takes an entry in the order of the document, with its result if that came in time.
-pub(super) type TakePair<'a> = &'a mut dyn FnMut(Box<Entry>, Option<Box<Entry>>);
+/// Takes an entry in the order of the document.
+pub(super) type TakePair<'a> = &'a mut dyn FnMut(Paired);
+
+/// An entry in the order of the document.
+#[derive(Debug)]
+pub(super) struct Paired {
+    pub(super) entry: Box<Entry>,
+    /// Its result, if that came in time.
+    pub(super) result: Option<Box<Entry>>,
+    /// On a result that waited apart from its call: the call's title. When it is given out the call may be forgotten.
+    pub(super) title: Option<Line>,
+}
 
 /// Entries that wait, by the call that they are inside of.
 #[derive(Debug, Default)]
@@ -59,6 +69,7 @@ struct Queue {
 struct WaitingCall {
     entry: Box<Entry>,
     result: Option<Box<Entry>>,
+    title: Option<Line>,
     /// Whether something is inside of it, which comes before its result.
     is_entered: bool,
     /// Whether it may work on though it has its result.
@@ -67,6 +78,12 @@ struct WaitingCall {
 }
 
 impl WaitingCall {
+    /// A copy of what would be given out of it now.
+    fn paired(&self) -> Paired {
+        let Self { entry, result, title, .. } = self;
+        Paired { entry: entry.clone(), result: result.clone(), title: title.clone() }
+    }
+
     /// Whether it is a call whose result may still come.
     fn awaits(&self, gathers: bool) -> bool {
         self.result.is_none() && (gathers || !self.is_entered) && awaits(&self.entry, gathers)
@@ -96,10 +113,16 @@ impl Pairing {
         Self { gathers, ..Self::default() }
     }
 
-    /// Takes the next entry, in the order of completion.
-    pub(super) fn push(&mut self, entry: Box<Entry>, each: TakePair<'_>) {
+    /// Whether an entry that comes now is a result that has to wait apart from its call.
+    pub(super) fn parts_from_call(&self, entry: &Entry) -> bool {
+        let Some(call) = entry.call.as_ref().filter(|_| !self.queues.is_empty()) else { return false };
+        self.calls.get(call) != Some(&entry.parent)
+    }
+
+    /// Takes the next entry, in the order of completion. `title` is that of its call, if it [parts from it](Self::parts_from_call).
+    pub(super) fn push(&mut self, entry: Box<Entry>, title: Option<Line>, each: TakePair<'_>) {
         if self.queues.is_empty() && !awaits(&entry, self.gathers) {
-            return each(entry, None);
+            return each(Paired { entry, result: None, title });
         }
         let parent = entry.parent.clone();
         if self.gathers && parent.is_none() {
@@ -123,6 +146,7 @@ impl Pairing {
             queue.waiting.push_back(WaitingCall {
                 entry,
                 result: None,
+                title,
                 is_entered: false,
                 is_running: false,
                 bytes,
@@ -135,9 +159,8 @@ impl Pairing {
         }
     }
 
-    /// What waits, as it would come in the order of the document if nothing more came: each call, and its result if that is
-    /// there.
-    pub(super) fn waiting(&self) -> Vec<(&Entry, Option<&Entry>)> {
+    /// What waits, as it would come in the order of the document if nothing more came.
+    pub(super) fn waiting(&self) -> Vec<Paired> {
         let mut all = Vec::new();
         let mut left: Map<&Option<Id>, &Queue> = self.queues.iter().collect();
         let outermost: Vec<_> = self.queues.keys().filter(|parent| !self.blocks(parent)).collect();
@@ -145,19 +168,19 @@ impl Pairing {
             let mut open: Vec<_> =
                 left.shift_remove(parent).map(|queue| queue.waiting.iter()).into_iter().collect();
             while let Some(waiting) = open.last_mut() {
-                let Some(WaitingCall { entry, result, .. }) = waiting.next() else {
+                let Some(waiting) = waiting.next() else {
                     open.pop();
                     continue;
                 };
-                all.push((&**entry, result.as_deref()));
+                all.push(waiting.paired());
                 // What is inside of a call that waits stands behind it.
-                let inside = left.shift_remove(&Some(entry.id.clone()));
+                let inside = left.shift_remove(&Some(waiting.entry.id.clone()));
                 open.extend(inside.map(|queue| queue.waiting.iter()));
             }
         }
         // Hostile streams nest calls in circles.
         let circles = left.values().flat_map(|queue| &queue.waiting);
-        all.extend(circles.map(|waiting| (&*waiting.entry, waiting.result.as_deref())));
+        all.extend(circles.map(WaitingCall::paired));
         all
     }
 
@@ -273,7 +296,8 @@ impl Pairing {
     /// Gives out the first that waits inside of `parent`, and what waited for it.
     fn emit_front(&mut self, parent: &Option<Id>, each: TakePair<'_>) {
         let Some(queue) = self.queues.get_mut(parent) else { return };
-        let Some(WaitingCall { entry, result, is_running, bytes, .. }) = queue.waiting.pop_front() else {
+        let Some(WaitingCall { entry, result, title, is_running, bytes, .. }) = queue.waiting.pop_front()
+        else {
             self.queues.shift_remove(parent);
             return;
         };
@@ -296,7 +320,7 @@ impl Pairing {
                 self.emit_front(&inside, each);
             }
         }
-        each(entry, result);
+        each(Paired { entry, result, title });
         if let Some(inside) = call.map(Some).filter(|inside| may_nest && inside != parent) {
             while is_over && self.queues.contains_key(&inside) {
                 self.emit_front(&inside, each);

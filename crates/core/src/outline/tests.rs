@@ -94,6 +94,26 @@ fn results_are_put_under_their_calls() {
     assert_eq!(outlined(PAIRED, entries), "a+ r b");
 }
 
+/// A result whose call wasn't shown waits behind another call, and by the time that it is given out its call is forgotten.
+#[test]
+fn a_result_that_waits_apart_from_its_call_keeps_its_title() {
+    let mut known = vec!["a", "hidden"];
+    let mut words = Vec::new();
+    let mut outline = Outline::new(OutlineOptions { pairs: true, ..OutlineOptions::default() });
+    for entry in [call("a"), result("hidden"), result("a")] {
+        let call = entry.call.clone();
+        let mut title_of =
+            |call: &Id| known.contains(&call.as_str()).then(|| Line::of("text", format!("title of {call}")));
+        outline.push(entry, &mut title_of, &mut |part| match part {
+            DocumentPart::Node(node) => words.push(word(&node)),
+            other => panic!("{other:?}"),
+        });
+        known.retain(|known| call.as_ref().is_none_or(|call| call.as_str() != *known));
+    }
+    outline.end(&mut |_| None, &mut |_| {});
+    assert_eq!(words, ["a+", "hidden/result:title of hidden"]);
+}
+
 #[test]
 fn a_delegated_call_waits_for_nothing_and_its_result_ends_its_nest() {
     let entries = [
