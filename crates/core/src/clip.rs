@@ -9,7 +9,7 @@ mod long_lines;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::entry::{Block, FOLDED, Hunk, Line, View};
+use crate::entry::{Block, FOLDED, HIDDEN, Hunk, Line, View};
 use crate::item::Kind;
 use crate::profile::{Keep, Limits};
 use crate::text::Text;
@@ -65,11 +65,32 @@ pub fn fold(view: &mut View) {
     if view.body.is_empty() || matches!(view.body[..], [Block::Details { .. }]) {
         return;
     }
-    let lines: usize = view.body.iter().map(|block| size(block).lines.max(1)).sum();
-    let unit = if lines == 1 { "line" } else { "lines" };
-    let summary = Text::clean_owned(format!("{lines} {unit} folded away"));
+    let summary = Line::of(FOLDED, folded_away(&view.body));
     let body = std::mem::take(&mut view.body);
-    view.body.push(Block::Details { summary: Line::of(FOLDED, summary), body });
+    view.body.push(Block::Details { summary, body });
+}
+
+/// Folds a view down to its title: the role `details.hidden` means that neither the body nor the line for it is written where nothing can
+/// be unfolded. Without its title, too, the whole view is behind that line.
+pub fn fold_unseen(view: &mut View, keeps_title: bool) {
+    let mut text = String::new();
+    if !keeps_title {
+        view.mark = None;
+        view.goes_on = false;
+        text.extend(std::mem::take(&mut view.title).spans.iter().map(|span| span.text.as_str()));
+    }
+    if view.body.is_empty() && text.is_empty() {
+        return;
+    }
+    let text = if text.is_empty() { folded_away(&view.body) } else { Text::clean_owned(text) };
+    let body = std::mem::take(&mut view.body);
+    view.body.push(Block::Details { summary: Line::of(HIDDEN, text), body });
+}
+
+fn folded_away(body: &[Block]) -> Text {
+    let lines: usize = body.iter().map(|block| size(block).lines.max(1)).sum();
+    let unit = if lines == 1 { "line" } else { "lines" };
+    Text::clean_owned(format!("{lines} {unit} folded away"))
 }
 
 /// One limit over the blocks that it counts for.

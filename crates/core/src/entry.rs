@@ -16,7 +16,7 @@ use crate::text::Text;
 
 pub use crate::item::Picture;
 pub use diff::{DiffLine, DiffLines, Hunk, LineChange};
-pub(crate) use line::{FOLDED, GOES_ON};
+pub(crate) use line::{FOLDED, GOES_ON, HIDDEN};
 pub use line::{Line, OneLine, Role, Span, TextLayout};
 pub(crate) use read::{blocks as read_blocks, mark as read_mark};
 

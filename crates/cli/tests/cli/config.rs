@@ -65,6 +65,86 @@ fn tools_have_words_and_limits_of_their_own_without_a_script() {
 }
 
 #[test]
+fn a_table_of_a_misspelled_tool_is_reported_wherever_it_is_given() {
+    for (table, meant) in [("Bsh", "Bash"), ("bash", "Bash"), ("Bsh*", "Bash"), ("todow*", "TodoWrite")] {
+        let folder = with_user(&format!(
+            "[tool.\"{table}\"]\nlabel = 'x'\n[profile.a.tool.\"{table}\"]\nlabel = 'y'\n"
+        ));
+        let name = if table.contains('*') { format!("\"{table}\"") } else { table.to_owned() };
+        let told = format!("tool.{name}: no known tool has this name (did you mean \"{meant}\"?)");
+        for args in ["s.jsonl", "s.jsonl --profile a", "config check"] {
+            let outcome = folder.run(args);
+            assert_eq!(outcome.code, Some(i32::from(args == "config check")), "{args}: {outcome:?}");
+            let place = if args == "s.jsonl" { "config.toml:2:9: " } else { "config.toml:4:9: " };
+            assert!(outcome.stderr.contains(&format!("{place}{told}")), "{args}: {outcome:?}");
+            assert_eq!(
+                outcome.stderr.matches(&told).count(),
+                if args == "config check" { 2 } else { 1 },
+                "{args}: {outcome:?}"
+            );
+        }
+        let folder = Folder::with(&[("s.jsonl", CALLS)]);
+        let option = format!("--set=tool.{table}.label=x");
+        folder
+            .run(&format!("s.jsonl {option}"))
+            .expect(0, &format!("streamfmt: --set tool.{table}.label=x: {told}\n"));
+    }
+    let others = "[tool.Bash]\nlabel = 'a'\n[tool.mine]\nlabel = 'a'\n[tool.'mcp__*']\nlabel = 'a'\n[tool.'*']\nicon = 'a'\n\
+                  [tool.'@run']\nicon = 'b'\n[tool.mcp__a__bsh]\nicon = 'b'\n[tool.'*ead']\nicon = 'b'\n";
+    with_user(others).run("s.jsonl").expect(0, "");
+    with_user(others).run("config check").expect(0, "");
+}
+
+#[test]
+fn a_script_for_a_misspelled_tool_is_reported_once() {
+    let folder = Folder::with(&[
+        ("s.jsonl", CALLS),
+        ("p.lua", "sf.tool('Bash', { label = 'b' })\nsf.tool('Bsh', { label = 'x' })\n"),
+    ]);
+    let told = "warning[plugin]: p names an unknown tool\n  --> p.lua:2\n  |\n2 | sf.tool('Bsh', { label = 'x' })\n  | ^ unknown tool \
+                \"Bsh\" (did you mean \"Bash\"?)\n  = used for tools of this name alone (reported once)\n";
+    folder.run("s.jsonl --plugin p.lua --strict-plugins").expect(0, told);
+    folder.write(
+        "d.lua",
+        "sf.dialect('mine', { parse = function() return nil end })\nsf.tool('Bsh', { label = 'x' })\n",
+    );
+    folder.run("s.jsonl --plugin d.lua --strict-plugins").expect(0, "");
+    let script = with_user("[tool.Bsh]\nscript.label = 'b.lua'\n");
+    script.write("home/.config/streamfmt/b.lua", "return function() return 'x' end");
+    assert_eq!(
+        script.run("s.jsonl").stderr.matches("did you mean").count(),
+        1,
+        "{:?}",
+        script.run("s.jsonl")
+    );
+}
+
+#[test]
+fn a_call_that_is_folded_with_its_result_leaves_one_line() {
+    let fold = "[tool.Bash]\ncollapse = 'both'\n";
+    let with_summary = format!("{fold}summary = '{{lines}} seen'\n");
+    for (settings, lines) in
+        [(fold, &["● Bash List files"][..]), (&with_summary, &["● Bash List files", "  └ 9 seen"])]
+    {
+        let outcome = with_user(settings).run("s.jsonl --set layout.pairs=always");
+        let shown: Vec<&str> = outcome.stdout.lines().filter(|line| !line.is_empty()).collect();
+        assert_eq!(&shown[1..shown.len() - 1], lines, "{settings}: {outcome:?}");
+        assert_eq!(outcome.stderr, "");
+    }
+    let painted = with_user(&with_summary).run("s.jsonl --color always").stdout;
+    assert!(painted.lines().any(|row| row.contains("List files") && row.contains("9 seen")), "{painted}");
+    let painted = with_user(fold).run("s.jsonl --color always").stdout;
+    assert!(!painted.contains("folded") && !painted.contains("└"), "{painted}");
+    let page = with_user("[tool.Bash]\ncollapse = 'both'\n").run("s.jsonl --to html");
+    for part in ["1 line folded away", "9 lines folded away"] {
+        assert!(page.stdout.contains(part), "{part}");
+    }
+    let failed = with_user("[tool.Bash]\ncollapse = 'both'\n");
+    failed.write("s.jsonl", CALLS.replace("\"tool_use_id\"", "\"is_error\":true,\"tool_use_id\""));
+    shows(&failed.run("s.jsonl"), &["  ✗ ", " lines folded away"], &["5\n"]);
+}
+
+#[test]
 fn filters_hide_fold_and_choose_by_kind_and_tool() {
     let hide = with_user("[[filter]]\nkind = 'result'\ntool = '@run'\naction = 'hide'\n");
     shows(&hide.run("s.jsonl"), &["Bash", "All listed."], &["5\n"]);

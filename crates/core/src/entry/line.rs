@@ -45,6 +45,7 @@ impl Role {
             "call.value" => TextLayout::Value,
             "prompt" => TextLayout::Typed,
             FOLDED => TextLayout::Folded,
+            HIDDEN => TextLayout::Hidden,
             _ => TextLayout::Plain,
         }
     }
@@ -52,6 +53,9 @@ impl Role {
 
 /// The role of the line that stands for a body that isn't written.
 pub(crate) const FOLDED: &str = "details.folded";
+
+/// The role of a line that isn't written either where what it stands for can't be unfolded.
+pub(crate) const HIDDEN: &str = "details.hidden";
 
 /// The role of a title that ends what its call's title began.
 pub(crate) const GOES_ON: &str = "result.note.of";
@@ -69,6 +73,8 @@ pub enum TextLayout {
     Value,
     /// It stands for what is folded behind it and isn't written.
     Folded,
+    /// The same, and where nothing can be unfolded it isn't written itself.
+    Hidden,
 }
 
 impl From<&'static str> for Role {

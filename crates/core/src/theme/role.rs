@@ -20,7 +20,7 @@ const ROLES: &[&str] = &[
     "call", "call.arg", "call.command", "call.command.program", "call.command.string", "call.input", "call.detail", "call.key", "call.value", "call.note",
     "plan", "plan.point", "plan.note",
     "ask", "ask.question", "ask.option", "ask.answer",
-    "details", "details.summary", "details.folded",
+    "details", "details.summary", "details.folded", "details.hidden",
     "result", "result.text", "result.ok", "result.ok.note", "result.error", "result.error.text", "result.note",
     "result.note.of", "result.answer", "result.file", "result.link", "result.structured",
     "change", "change.add", "change.remove",
@@ -62,7 +62,8 @@ pub fn is_role(role: &str) -> bool {
     KNOWN.contains(role)
 }
 
-/// What is probably wrong with the name of a role, if anything is: it is known by no part, or one letter off.
+/// What is probably wrong with the name of a role, if anything is: it is known by no part, one letter off, or cut
+/// short.
 pub fn wrong_role(role: &str) -> Option<String> {
     if is_role(role) {
         return None;
@@ -81,7 +82,11 @@ pub fn wrong_role(role: &str) -> Option<String> {
         parent = longer;
     };
     let beside: Vec<&str> = known.iter().filter_map(|role| part_below(role, parent)).collect();
-    let near = nearest(part, &beside).filter(|_| !is_role(parent) || part.len() >= SHORTEST);
+    // A name that is cut short may be many letters off: notice.warn.
+    let longer =
+        || beside.iter().copied().filter(|known| known.starts_with(part)).min_by_key(|known| known.len());
+    let near = nearest(part, &beside).or_else(longer);
+    let near = near.filter(|_| !is_role(parent) || part.len() >= SHORTEST);
     let near = near.map(|near| if parent.is_empty() { near.to_owned() } else { format!("{parent}.{near}") });
     let whole = || {
         let is_end = |known: &&&str| known.strip_suffix(role).is_some_and(|before| before.ends_with('.'));
@@ -130,6 +135,10 @@ mod tests {
             ("tool.nam", "\"tool.name\""),
             ("tool.nam.mine", "\"tool.name\""),
             ("tool_name", "\"tool.name\""),
+            ("notice.warn", "\"notice.warning\""),
+            ("result.err.mine", "\"result.error\""),
+            ("diff.rem", "\"diff.remove\""),
+            ("notice.w", ""),
             ("result.error.txt", "\"result.error.text\""),
             ("syntax.keywrd", "\"syntax.keyword\""),
             ("syntax.mine", "goes below a known one"),

@@ -268,7 +268,7 @@ pub static FIELDS: &[LuaField] = &[
     LuaField { of: "ToolSpec", name: "result?", kind: "fun(result: sf.Result, call: sf.Call, ctx: sf.Context): sf.Answer", doc: "the whole view of a result: replaces summary" },
     LuaField { of: "ToolSpec", name: "icon?", kind: "string", doc: "the name of a glyph, or a text in front of the name" },
     LuaField { of: "ToolSpec", name: "role?", kind: "string", doc: "the role of the name" },
-    LuaField { of: "ToolSpec", name: "collapse?", kind: "boolean|\"call\"|\"result\"|\"both\"|\"none\"", doc: "whose body is folded away; true is both" },
+    LuaField { of: "ToolSpec", name: "collapse?", kind: "boolean|\"call\"|\"result\"|\"both\"|\"none\"", doc: "whose body is folded away; true is both: of a call and its result one line is left" },
     LuaField { of: "DialectSpec", name: "parse", kind: "fun(object: any, ctx: sf.Context): sf.Made|sf.Made[]|false|nil", doc: "makes items of one record, which is read as it is asked for; nil keeps it as an unknown item, false hides it. It may write ctx.state" },
     LuaField { of: "DialectSpec", name: "detect?", kind: "fun(sample: any[], ctx: sf.Context): number|boolean", doc: "how sure it is, from 0 to 1, that the first records are of its dialect; over 0.5 it goes before the known ones" },
     LuaField { of: "DialectSpec", name: "finish?", kind: "fun(ctx: sf.Context): sf.Made|sf.Made[]|nil", doc: "makes items at the end of the input" },

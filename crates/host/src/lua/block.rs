@@ -135,6 +135,14 @@ pub(super) fn places(
     Ok(found)
 }
 
+/// Whether a blank belongs between two parts of a line: not where one of them has it, nor before a mark that closes or separates, nor
+/// behind one that opens.
+fn needs_blank(before: &str, next: &str) -> bool {
+    let opens = |ch: char| ch.is_whitespace() || "([{".contains(ch);
+    let closes = |ch: char| ch.is_whitespace() || ",.;:!?)]}".contains(ch);
+    !before.ends_with(opens) && !next.starts_with(closes)
+}
+
 /// A key of a table as a script may write it.
 fn key_name(key: &Value) -> String {
     match key {
@@ -214,7 +222,8 @@ impl<'a> AnswerReader<'a> {
         Ok(blocks(self.pieces(answer)?))
     }
 
-    /// An answer as one line. A list is written with blanks between.
+    /// An answer as one line. The parts of a list are words: there is a blank between two of them, unless they have one of their own there
+    /// or a punctuation mark needs none.
     pub(super) fn line(&self, answer: &Value, role: &Role) -> Result<Line, AnswerFault> {
         let Value::Table(table) = answer else { return Ok(Line { spans: self.spans(answer, role)? }) };
         let parts = match AnswerTable::of(table)? {
@@ -226,8 +235,11 @@ impl<'a> AnswerReader<'a> {
         };
         let mut line = Line::default();
         for part in &parts {
-            let spans = self.spans(part, role)?;
-            if !line.spans.is_empty() && !spans.is_empty() {
+            let mut spans = self.spans(part, role)?;
+            spans.retain(|span| !span.text.is_empty());
+            if let (Some(before), Some(next)) = (line.spans.last(), spans.first())
+                && needs_blank(&before.text, &next.text)
+            {
                 line.spans.push(Span::new("text", Text::own(" ")));
             }
             line.spans.extend(spans);

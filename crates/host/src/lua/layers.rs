@@ -249,6 +249,11 @@ impl Registered {
         Ok(())
     }
 
+    /// Where it registered something for a tool, with the name or pattern that it gave.
+    pub(super) fn tools(&self) -> impl Iterator<Item = &AnswerSource> {
+        self.rules.iter().filter_map(|rule| rule.fields.first()).map(|(_, (_, source))| &**source)
+    }
+
     /// The roles that it names, with where it does.
     pub(super) fn roles(&self) -> impl Iterator<Item = (&str, Option<&Origin>)> {
         let fields = self.rules.iter().flat_map(|rule| &rule.fields);

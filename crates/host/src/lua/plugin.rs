@@ -19,6 +19,7 @@ use super::vm::{self, Stop, Trip, Vm};
 use crate::plugin::OutputContext;
 use crate::plugin::journal::{Journal, Warning};
 use crate::plugin::pack::{Pack, PluginLayer};
+use crate::settings::group;
 
 /// So many limits are run into before a plugin is off for the run.
 pub(super) const MOST_TRIPS: u32 = 3;
@@ -87,6 +88,7 @@ impl Running {
         })?;
         running.plugin.is_loaded.set(true);
         running.question_roles(journal);
+        running.question_tools(journal);
         Ok(running)
     }
 
@@ -272,6 +274,32 @@ impl Running {
     fn question_roles(&self, journal: &Journal) {
         for (role, origin) in self.registered().roles() {
             self.question_role(journal, role, origin.map(|origin| (origin.file.as_str(), origin.line)));
+        }
+    }
+
+    /// Warns of tools that it names and that are probably misspelled. A plugin with a dialect of its own knows tools that nobody else
+    /// does, and settings are looked at where they are read.
+    fn question_tools(&self, journal: &Journal) {
+        let registered = self.registered();
+        if !registered.dialects().is_empty() || self.pack.is_of_settings() {
+            return;
+        }
+        for source in registered.tools() {
+            let Some(meant) = group::meant_tool(&source.pattern) else { continue };
+            let place = source.origin.as_ref().map(|origin| {
+                let line = self.pack.line(&origin.file, origin.line).unwrap_or_default().to_owned();
+                (origin.file.clone(), origin.line, line)
+            });
+            let warning = Warning {
+                plugin: self.name(),
+                doing: "names an unknown tool".to_owned(),
+                place,
+                path: None,
+                message: format!("unknown tool \"{}\" (did you mean \"{meant}\"?)", source.pattern),
+                is_misuse: false,
+                outcome: "used for tools of this name alone",
+            };
+            journal.doubt(placed(&self.pack, warning));
         }
     }
 

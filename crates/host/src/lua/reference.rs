@@ -256,6 +256,7 @@ const ANSWERS: &str = r#"
 | `nil` | the layer below decides |
 | `false` | the item is hidden, and counted as hidden; of `arg` and `label`: there is none |
 | a text, a span, a block, or a list of these | this is shown. `nil` and `false` inside a list are skipped, so that `{ title, failed and note }` works |
+| a list where one line is wanted (`label`, `arg`, `summary`, `sf.header`) | its parts are words: a blank is put between two of them, unless one has a blank there already, the second begins with one of `, . ; : ! ? ) ] }`, or the first ends with one of `( [ {`. `sf.line(…)` puts none |
 | a table with other keys, such as `{ text = "x" }` | an error, reported with the function's file and line; the layer below shows the item |
 | an empty text or table, a block or list without content | an error of the same kind: only `false` hides. Where the item's own text is empty, as that of a command without output, it means `nil` |
 

@@ -8,7 +8,7 @@
 //! that [`unlimited`] lifts it for one value at a time.
 
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -17,6 +17,7 @@ use memchr::memmem;
 use mlua::chunk::{ChunkMode, Compiler};
 use mlua::{Function, Lua, LuaOptions, LuaString, StdLib, Table, Value, VmState};
 
+use super::spell;
 use crate::plugin::pack::Bytecodes;
 
 /// Steps (loop turns and calls) that one run of a script may take.
@@ -161,6 +162,8 @@ fn computed() -> Option<Duration> {
 pub(super) struct Vm {
     lua: Lua,
     guard: Rc<Guard>,
+    /// The table that was last raised as an error: its address, which is all that a message has of it, and what is in it.
+    raised: Rc<RefCell<Option<(usize, String)>>>,
     /// Bytes that it may use while a script runs.
     memory: usize,
 }
@@ -187,8 +190,20 @@ impl Vm {
             log(&text.as_bytes());
             Ok(())
         })?;
-        let natives =
-            (lua.create_function(find_plain)?, lua.create_function(split_plain)?, log, iterate(&lua)?);
+        let raised = Rc::new(RefCell::new(None));
+        let last = Rc::clone(&raised);
+        let describe = lua.create_function(move |_, table: Table| {
+            let address = table.to_pointer() as usize;
+            *last.borrow_mut() = Some((address, spell::inspected(&Value::Table(table))));
+            Ok(())
+        })?;
+        let natives = (
+            lua.create_function(find_plain)?,
+            lua.create_function(split_plain)?,
+            log,
+            iterate(&lua)?,
+            describe,
+        );
         PRELUDE.load(&lua)?.call::<()>(natives)?;
         open(&lua, &lua.globals())?;
         lua.sandbox(true)?;
@@ -201,7 +216,7 @@ impl Vm {
             }
         });
         let memory = lua.used_memory() + MEMORY;
-        Ok(Self { lua, guard, memory })
+        Ok(Self { lua, guard, raised, memory })
     }
 
     /// The machine itself, for making values. What runs in it must go through [`Vm::run`].
@@ -233,8 +248,21 @@ impl Vm {
         }
         match done {
             Ok(value) if trip.is_none() => Ok(value),
-            done => Err(Stop { trip, error: done.err() }),
+            done => Err(Stop { trip, error: done.err().map(|error| self.with_fields(error)) }),
         }
+    }
+
+    /// The error, with what is in the table that was raised in place of the table's address.
+    fn with_fields(&self, error: mlua::Error) -> mlua::Error {
+        let mlua::Error::RuntimeError(text) = &error else { return error };
+        let Some((address, fields)) = self.raised.borrow_mut().take() else { return error };
+        let Some(named) = text.strip_prefix("table: ") else { return error };
+        let digits = named.trim_start_matches("0x");
+        let end = digits.find(|ch: char| !ch.is_ascii_hexdigit()).unwrap_or(digits.len());
+        if usize::from_str_radix(&digits[..end], 16) != Ok(address) {
+            return error;
+        }
+        mlua::Error::RuntimeError(format!("{fields}{}", &digits[end..]))
     }
 
     /// Does `work` under the memory limit.

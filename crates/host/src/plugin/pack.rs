@@ -18,6 +18,8 @@ const LARGEST: usize = 4 << 20;
 /// Most files of a plugin that are read to run it.
 const MOST_FILES: usize = 256;
 
+/// The file that is made for functions that settings name.
+const OF_SETTINGS: &str = "(rules)";
 const TOO_LARGE: &str = "its files are larger than 4 MiB together";
 
 /// How high a plugin stands: a higher one is asked first.
@@ -205,9 +207,14 @@ impl Pack {
         Ok(Self { name, version, options, entry, files, root, is_folder, has_modules, bytecodes })
     }
 
+    /// Whether it is made of functions that settings name.
+    pub(crate) fn is_of_settings(&self) -> bool {
+        self.entry == OF_SETTINGS
+    }
+
     /// Functions of single files, told by the `entry` that asks for them with `require`.
     pub(crate) fn of_scripts(name: &str, entry: String, mut files: BTreeMap<String, String>) -> Self {
-        let init = "(rules)".to_owned();
+        let init = OF_SETTINGS.to_owned();
         files.insert(init.clone(), entry);
         Self {
             name: name.to_owned(),

@@ -9,7 +9,7 @@ use streamfmt_core::profile::Selector;
 use streamfmt_core::theme::wrong_role;
 
 use crate::problem::{Problem, nearest};
-use crate::settings::document::{Leaf, SettingValue, SettingsLayer};
+use crate::settings::document::{Leaf, SettingValue, SettingsLayer, quoted};
 use crate::settings::keys::Named;
 use crate::settings::tree::SettingsTree;
 use crate::tools::rule::{self, ToolRule};
@@ -51,7 +51,8 @@ pub(crate) fn hints(list: &[Named], own: &[ToolRule], is_only: bool) -> Vec<Prob
     hints.collect()
 }
 
-/// The same of all lists in settings, and the roles that their rules name and that are probably misspelled; without those that say `only` if another list takes their place.
+/// Returns the same hints for all lists in settings and for the tables `[tool.NAME]`, and the roles that these tables name and
+/// that are probably misspelled. `without_only`: another list takes the place of `only`.
 pub(crate) fn hints_in(tree: &SettingsTree, own: &[ToolRule], without_only: bool) -> Vec<Problem> {
     let settings = tree.settings();
     // What a plugin brings along is its author's to mend.
@@ -68,7 +69,20 @@ pub(crate) fn hints_in(tree: &SettingsTree, own: &[ToolRule], without_only: bool
         }
         _ => Vec::new(),
     });
-    hints.collect()
+    hints.chain(hints_of_tables(tree)).collect()
+}
+
+/// Returns a hint for each table `[tool.NAME]` whose name is almost that of a known tool, at the first key that it sets. A table that
+/// fits no tool does nothing, and nobody would see why. Unlike a list it may be written for tools that nobody here knows, so that one
+/// which resembles no other is left alone, also as an option.
+fn hints_of_tables(tree: &SettingsTree) -> impl Iterator<Item = Problem> {
+    tree.tools().filter(|(_, spot)| spot.document.layer > SettingsLayer::Pack).filter_map(|(name, spot)| {
+        let meant = meant_tool(name)?;
+        Some(spot.problem(format!(
+            "tool.{}: no known tool has this name (did you mean \"{meant}\"?)",
+            quoted(name)
+        )))
+    })
 }
 
 /// The tools that tables `[[filter]]` name.
@@ -95,13 +109,38 @@ pub(crate) fn doubt_of_tool(tool: &str) -> Option<String> {
     Some(format!("no known agent, setting or plugin has a tool of this name{hint}"))
 }
 
+/// The tool that a name or glob was probably meant to be, if it fits no known one.
+pub(crate) fn meant_tool(name: &str) -> Option<&'static str> {
+    if name.starts_with('@') || dialect::action_of(name) != Action::Other {
+        return None;
+    }
+    let Some(beginning) = name.strip_suffix('*') else {
+        let is_known = name.contains('*') || tools().any(|known| known == name);
+        return if is_known { None } else { nearest_tool(name) };
+    };
+    // Of a glob only what precedes the wildcard can be misspelled: as a whole name, or as the beginning of one.
+    if beginning.contains('*') || beginning.is_empty() || tools().any(|known| known.starts_with(beginning)) {
+        return None;
+    }
+    let begins =
+        |known: &str| known.get(..beginning.len()).is_some_and(|start| start.eq_ignore_ascii_case(beginning));
+    tools().find(|known| begins(known)).or_else(|| nearest_tool(beginning))
+}
+
+/// The known tool whose name is nearest, whatever its case.
+fn nearest_tool(name: &str) -> Option<&'static str> {
+    let lower: Vec<String> = tools().map(str::to_lowercase).collect();
+    let lower: Vec<&str> = lower.iter().map(String::as_str).collect();
+    let found = nearest(name, &lower)?;
+    tools().find(|known| known.to_lowercase() == found)
+}
+
 /// Whether a name is that of a kind or of a tool that is known, or stands for several.
 fn is_known(name: &str) -> bool {
     match Selector::parse(name) {
+        Selector::Tool(tool) if tool.contains('*') => meant_tool(&tool).is_none(),
         Selector::Tool(tool) => {
-            tool.contains('*')
-                || dialect::action_of(&tool) != Action::Other
-                || tools().any(|known| known == tool)
+            dialect::action_of(&tool) != Action::Other || tools().any(|known| known == tool)
         }
         _ => true,
     }
@@ -109,6 +148,9 @@ fn is_known(name: &str) -> bool {
 
 /// The word or tool that a name which is none was probably meant to be, whatever is written large in it.
 fn meant(name: &str) -> Option<&'static str> {
+    if name.contains('*') {
+        return meant_tool(name);
+    }
     let names = || words().chain(tools());
     let lower: Vec<String> = names().map(str::to_lowercase).collect();
     let lower: Vec<&str> = lower.iter().map(String::as_str).collect();
@@ -155,12 +197,21 @@ mod tests {
             ("todowrite", Some("TodoWrite")),
             ("ls", Some("LS")),
             ("Foo", None),
+            ("todow*", Some("TodoWrite")),
+            ("Bsh*", Some("Bash")),
         ] {
             assert!(!is_known(name), "{name}");
             assert_eq!(meant(name), wanted, "{name}");
         }
-        for name in ["Bash", "mcp__github__get", "Foo*", "reply", "failed", "@edit"] {
+        for name in
+            ["Bash", "mcp__github__get", "Foo*", "reply", "failed", "@edit", "*", "*Edit", "Todo*", "mcp__*"]
+        {
             assert!(is_known(name), "{name}");
+        }
+        for name in
+            ["Bash", "mcp__github__get", "Foo", "Foo*", "@edit", "*", "*Edit", "Todo*", "mcp__x__*", ""]
+        {
+            assert_eq!(meant_tool(name), None, "{name}");
         }
     }
 

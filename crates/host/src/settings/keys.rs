@@ -327,7 +327,7 @@ pub static TOOL_KEYS: &[Key<ToolTable>] = &[
     },
     Key {
         name: "collapse",
-        about: "whose body is folded away: \"call\", \"result\", \"both\" or \"none\"",
+        about: "whose body is folded away: \"call\", \"result\", \"none\", or \"both\", which leaves one line of a call and its result",
         form: ValueForm::Rule(|t, told| t.rules.push(("collapse", told))),
     },
     Key {

@@ -1,5 +1,6 @@
 //! What all layers say together: each key with its value, and with those that it hides.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use indexmap::IndexMap;
@@ -363,6 +364,17 @@ impl KeySetting<'_> {
 }
 
 impl SettingsTree {
+    /// The names of the tables `[tool.NAME]`, each with where the first key of it is set by the layer that counts.
+    pub(crate) fn tools(&self) -> impl Iterator<Item = (&str, &Spot)> {
+        let mut known = HashSet::new();
+        self.leaves.iter().filter_map(move |(path, leaves)| match path {
+            Path::Tool(name, _) => {
+                known.insert(name.as_str()).then_some((name.as_str(), &leaves.last()?.spot))
+            }
+            Path::Key(_) | Path::Plugin(..) => None,
+        })
+    }
+
     pub(crate) fn say(&mut self, said: &Assignment) {
         let values = self.leaves.entry(said.path.clone()).or_default();
         let leaf = match said.change {

@@ -8,7 +8,7 @@
 //!                                 the built-in formatter
 //! ```
 
-use streamfmt_core::clip::fold;
+use streamfmt_core::clip::{fold, fold_unseen};
 use streamfmt_core::entry::{Block, Line, Role, Span, View};
 use streamfmt_core::formatter::standard::Standard;
 use streamfmt_core::formatter::{Formatter, Verdict};
@@ -245,16 +245,17 @@ impl Amended<'_> {
         view.map_or(Verdict::Hide, |view| Verdict::Show(self.collapsed(view)))
     }
 
-    /// The view with its body folded away, if they want that.
+    /// The view with its body folded away, if they want that. Of a call that is folded with its result one line is left: what the result
+    /// came to is shown only if it failed, or if a summary was asked for.
     pub(crate) fn collapsed(&self, mut view: View) -> View {
-        let wanted = self.answers.word(ToolField::Collapse);
-        let is_wanted = match (wanted, self.about.item.kind) {
-            (Some("both"), Kind::Call | Kind::Result) => true,
-            (Some(word), kind) => word == kind.name(),
-            (None, _) => false,
-        };
-        if is_wanted {
-            fold(&mut view);
+        let Some(wanted) = self.answers.word(ToolField::Collapse) else { return view };
+        let item = self.about.item;
+        match (wanted, item.kind) {
+            ("both", Kind::Result) if item.error || view.is_failure() => fold(&mut view),
+            ("both", Kind::Result) => fold_unseen(&mut view, self.answers.has(ToolField::Summary)),
+            ("both", Kind::Call) => fold_unseen(&mut view, true),
+            (word, kind) if word == kind.name() => fold(&mut view),
+            _ => {}
         }
         view
     }

@@ -38,7 +38,7 @@ pub struct ToolRule {
     pub icon: Option<RuleValue>,
     /// The role of the name.
     pub role: Option<RuleValue>,
-    /// Whose body is folded away: `call`, `result`, `both` or `none`.
+    /// Whose body is folded away: `call`, `result`, `none`, or `both`, which leaves one line of a call and its result.
     pub collapse: Option<RuleValue>,
 }
 

@@ -25,8 +25,14 @@ pub(super) fn says_something(block: &Block) -> bool {
         Block::Diff { hunks, .. } => !hunks.is_empty(),
         Block::List { items } => !items.is_empty(),
         Block::Table { head, rows } => !head.is_empty() || !rows.is_empty(),
+        Block::Details { summary, .. } => layout_of(summary) != TextLayout::Hidden,
         _ => true,
     }
+}
+
+/// How a line is laid out, by its first part.
+fn layout_of(line: &Line) -> TextLayout {
+    line.spans.first().map_or(TextLayout::Plain, |span| span.role.text_layout())
 }
 
 /// Writes blocks.
@@ -43,9 +49,12 @@ impl TerminalBlocks<'_, '_> {
         loop {
             match blocks.next() {
                 Some(Block::Details { summary, body }) => {
+                    let layout = layout_of(summary);
+                    if layout == TextLayout::Hidden {
+                        continue;
+                    }
                     self.line(summary);
-                    if summary.spans.first().is_some_and(|span| span.role.text_layout() == TextLayout::Folded)
-                    {
+                    if layout == TextLayout::Folded {
                         continue;
                     }
                     around.push((blocks, level));
@@ -164,7 +173,7 @@ impl TerminalBlocks<'_, '_> {
             }
             // Further in than the result that may follow.
             TextLayout::Value => Some(self.writer.shift(2 * look.layout.margin)),
-            TextLayout::Plain | TextLayout::Typed | TextLayout::Folded => None,
+            TextLayout::Plain | TextLayout::Typed | TextLayout::Folded | TextLayout::Hidden => None,
         };
         let role = role.name();
         let mut colours = match lang {

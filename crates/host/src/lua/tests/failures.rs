@@ -21,6 +21,24 @@ fn a_failure_is_told_once_with_its_line_and_loses_nothing() {
 }
 
 #[test]
+fn an_error_that_is_a_table_is_reported_with_its_fields() {
+    for (raise, message) in [
+        ("error({ code = 1, why = 'no' })", "{ code = 1, why = \"no\" }"),
+        ("error({ code = 1 }, 2)", "{ code = 1 }"),
+        ("pcall(error, { code = 1 }) error({ code = 2 })", "{ code = 2 }"),
+        ("pcall(error, { code = 1 }) error('text')", "text"),
+        ("error(setmetatable({}, { __tostring = function() return 'own words' end }))", "own words"),
+    ] {
+        let ran = run(&format!("sf.tool('Bash', {{ call = function()\n{raise}\nend }})"), &strs(&bash()));
+        let told = &ran.warnings[0];
+        assert_eq!(told.message, message, "{raise}");
+        assert_eq!(told.place.as_ref().map(|place| place.1), Some(2), "{raise}: {told}");
+    }
+    let caught = "sf.tool('Bash', { label = function() local _, e = pcall(error, { code = 7 }) return 'code ' .. e.code end })";
+    check(caught, &strs(&bash()), &BASH.replace("Bash", "code 7"));
+}
+
+#[test]
 fn failures_may_be_told_where_they_happen() {
     let engine = Engine::builder()
         .writer("roles")

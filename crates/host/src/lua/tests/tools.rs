@@ -279,6 +279,26 @@ fn default_of_a_call_inside_its_result_is_that_of_the_call() {
 }
 
 #[test]
+fn a_list_in_one_line_gets_no_blank_that_it_has_or_does_not_want() {
+    for (summary, line) in [
+        ("{ 'a', 'b' }", "a b"),
+        ("{ sf.span('2 passed'), ', ', sf.span('1 failed') }", "2 passed, 1 failed"),
+        ("{ '2 passed', ',', '1 failed' }", "2 passed, 1 failed"),
+        ("{ 'a ', 'b', ' c', nil, '(', 'd', ')' }", "a b c (d)"),
+        ("{ 'a', '', 'b' }", "a b"),
+        ("sf.line('a', 'b')", "ab"),
+    ] {
+        let source = format!("sf.tool('Bash', {{ summary = function() return {summary} end }})");
+        let ran = run_with("default", "text", &[("p.lua", &source)], &strs(&bash()));
+        assert_eq!(
+            (ran.warnings, trimmed(&ran.text).lines().nth(1)),
+            (Vec::new(), Some(&*format!("└ {line}"))),
+            "{summary}"
+        );
+    }
+}
+
+#[test]
 fn links_lead_somewhere_in_every_output() {
     let plugin = r#"
         sf.tool("Bash", { summary = function() return { sf.link("docs", "https://a.example/x?a=1&b=2"), "ok" } end })
