@@ -386,7 +386,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             let tick = self.watch.is_some().then_some(TICK);
             let patience = self.live.as_ref().and_then(LiveTerminal::patience);
             let until_look = self.updates.as_ref().and_then(UpdateLines::patience);
-            let patience = patience.into_iter().chain(tick).chain(until_look).chain(source.patience()).min();
+            let patience = patience.into_iter().chain(tick).chain(until_look).min();
             let step = source.read(&mut self.buffer, self.signals, watch_output, patience)?;
             if source.size().is_none() {
                 self.renew(pipeline);
@@ -423,7 +423,6 @@ impl<'a, 'w> FormatRun<'a, 'w> {
                 }
                 ReadOutcome::Cut | ReadOutcome::Pause => {
                     self.pass_on(pipeline, false);
-                    source.note(pipeline, false);
                     continue;
                 }
                 ReadOutcome::Bytes(count) => count,
@@ -443,7 +442,6 @@ impl<'a, 'w> FormatRun<'a, 'w> {
                 // Nobody reads what is said; what is of the session is still to be known.
                 let _ = pipeline.push(&self.buffer[..count], &mut Nowhere);
             }
-            source.note(pipeline, true);
         }
         if let Some(follower) = source.follower().filter(|_| self.is_wanted()) {
             let _ = follower.finish_side_files(pipeline, &mut self.output);

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use streamfmt::core::pipeline::Pipeline;
 use streamfmt::follow::{Follower, SessionFolder, Sessions, SharedSessions, first_session};
 
 use crate::args::{self, Args};
@@ -256,21 +255,6 @@ impl OpenInput {
     /// Whether it is read to its end even if the output is closed: a running agent.
     pub(crate) fn goes_on(&self) -> bool {
         matches!(self, Self::Recorded(_))
-    }
-
-    /// How long until it has something to do, if it has.
-    pub(crate) fn patience(&self) -> Option<Duration> {
-        match self {
-            Self::Recorded(recorded) => recorded.patience(),
-            _ => None,
-        }
-    }
-
-    /// Notes what is known of the session by now; `is_news`: something has come.
-    pub(crate) fn note(&mut self, pipeline: &Pipeline, is_news: bool) {
-        if let Self::Recorded(recorded) = self {
-            recorded.note(pipeline, is_news);
-        }
     }
 
     /// The file, if it is one of more than `least` bytes.

@@ -15,8 +15,6 @@ mod folders;
 mod format;
 mod golden;
 mod input;
-#[cfg(unix)]
-mod lingering;
 mod live;
 mod message;
 #[cfg(not(unix))]

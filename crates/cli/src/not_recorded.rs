@@ -3,8 +3,6 @@
 use std::io;
 use std::time::Duration;
 
-use streamfmt::core::pipeline::Pipeline;
-
 use crate::read_outcome::ReadOutcome;
 use crate::signal::Signals;
 
@@ -18,14 +16,6 @@ impl NotRecordedInput {
         _: &mut Signals,
         _: Option<Duration>,
     ) -> io::Result<ReadOutcome> {
-        match *self {}
-    }
-
-    pub(crate) fn patience(&self) -> Option<Duration> {
-        match *self {}
-    }
-
-    pub(crate) fn note(&mut self, _: &Pipeline, _: bool) {
         match *self {}
     }
 }

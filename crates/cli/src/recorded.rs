@@ -1,14 +1,12 @@
-//! The input of `run`: what the recorder passes on, and what is known of the session.
+//! The input of `run`: what the recorder passes on.
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use streamfmt::core::pipeline::Pipeline;
 use streamfmt::core::text::clean;
-use streamfmt_server::{FeedStep, LiveFeed, Recording, RunEnd, RunNotice, RunStatus};
+use streamfmt_server::{FeedStep, LiveFeed, Recording, RunEnd, RunNotice};
 
-use crate::lingering::{Lingering, LingeringStep};
-use crate::message::{reason, tell};
+use crate::message::reason;
 use crate::read_outcome::ReadOutcome;
 use crate::signal::{Signals, Woken};
 
@@ -21,29 +19,11 @@ pub(crate) struct RecordedInput {
     recording: Recording,
     /// The unfinished last line of standard error.
     aside: Vec<u8>,
-    lingering: Lingering,
-    known: KnownRun,
-}
-
-/// What is known from the stream.
-#[derive(Debug, Default)]
-struct KnownRun {
-    session: Option<String>,
-    /// Whether it is the stream of a known agent.
-    is_known: bool,
-    has_ended: bool,
-    has_failed: bool,
 }
 
 impl RecordedInput {
-    pub(crate) fn new(feed: LiveFeed, recording: Recording, exit_after_result: Option<Duration>) -> Self {
-        Self {
-            feed,
-            recording,
-            aside: Vec::new(),
-            lingering: Lingering::new(exit_after_result),
-            known: KnownRun::default(),
-        }
+    pub(crate) fn new(feed: LiveFeed, recording: Recording) -> Self {
+        Self { feed, recording, aside: Vec::new() }
     }
 
     /// Reads the next bytes or messages.
@@ -83,51 +63,12 @@ impl RecordedInput {
         text.lines().map(|line| clean(line).into_owned()).collect()
     }
 
-    /// How long until something is due with an agent that keeps running after its result.
-    pub(crate) fn patience(&self) -> Option<Duration> {
-        self.lingering.patience(Instant::now())
-    }
-
-    /// Notes what is known of the session, and does what is due with an agent that keeps running after its result.
-    pub(crate) fn note(&mut self, pipeline: &Pipeline, is_news: bool) {
-        if is_news {
-            let (report, session) = (pipeline.report(), pipeline.session());
-            self.known.is_known = report.events > 0;
-            self.known.has_ended = report.ended;
-            self.known.has_failed = report.failed;
-            let named = session.facts().session.as_deref();
-            if let Some(named) = named.filter(|named| self.known.session.as_deref() != Some(*named)) {
-                self.known.session = Some(named.to_owned());
-                self.recording.note_agent_session(named);
-            }
-            let tasks = session.facts().background_tasks.unwrap_or_default();
-            let is_done = report.ended && session.open_calls() == 0 && tasks == 0;
-            self.lingering.note(is_done, Instant::now());
-        }
-        match self.lingering.take_due(Instant::now()) {
-            None => {}
-            Some(LingeringStep::Report) => tell(
-                "the agent has reported its result but keeps running (Ctrl-C ends it; --exit-after-result does so automatically)",
-            ),
-            Some(LingeringStep::Stop) => {
-                tell("the agent has reported its result but keeps running: ending it");
-                self.recording.stop();
-            }
-        }
-    }
-
-    /// Waits for the end of the run and sets its final status.
+    /// Waits for the end of the run.
     pub(crate) fn finish(self) -> RunEnd {
-        let Self { feed, recording, known, .. } = self;
+        let Self { feed, recording, .. } = self;
         // From now on, the recorder keeps nothing for the display.
         drop(feed);
-        let (end, settlement) = recording.wait();
-        // For a command whose stream isn't known, only the exit code counts.
-        let has_done_well = if known.is_known { known.has_ended && !known.has_failed } else { true };
-        if has_done_well && end.code == 0 && end.status == RunStatus::Failed {
-            settlement.set_done();
-        }
-        end
+        recording.wait()
     }
 }
 
@@ -138,6 +79,19 @@ fn describe(notice: &RunNotice) -> String {
         }
         RunNotice::Unwritten(path, error) => format!(
             "LOG NOT WRITTEN: {}: {} (the run continues; retrying every second)",
+            path.display(),
+            reason(error)
+        ),
+        RunNotice::Resumed(path) => format!("the log is written again: {}", path.display()),
+        RunNotice::Anew(path) => format!(
+            "the log was removed while it was written: {} has all of it again",
+            path.display()
+        ),
+        RunNotice::Cut(path) => {
+            format!("{}: another program cut the log; a part of the agent's output is lost", path.display())
+        }
+        RunNotice::Unsynced(path, error) => format!(
+            "{}: can't flush the log to disk: {} (all of it is written, but a power failure could lose it)",
             path.display(),
             reason(error)
         ),
@@ -154,6 +108,17 @@ fn describe(notice: &RunNotice) -> String {
         RunNotice::Unreadable => {
             "the log was changed by another program: a part of it can't be shown".to_owned()
         }
+        RunNotice::Lingering { is_ended: true } => {
+            "the agent has reported its result but keeps running: ending it".to_owned()
+        }
+        RunNotice::Lingering { is_ended: false } => {
+            "the agent has reported its result but keeps running (Ctrl-C ends it; --exit-after-result does so automatically)"
+                .to_owned()
+        }
+        RunNotice::StillWriting => {
+            "the agent has ended, but processes that it started keep writing: that is no longer read".to_owned()
+        }
+        RunNotice::NoResult => "the agent ended without a result".to_owned(),
         RunNotice::LeftRunning(helpers) => {
             let named = helpers.iter().map(|helper| format!("{} ({})", helper.name, helper.pid));
             let named: Vec<String> = named.take(5).collect();

@@ -58,6 +58,8 @@ mod unix {
         ring: UnixStream,
         /// Whether the program is to stop for a while, once it was asked to say so.
         stops: Option<Arc<AtomicBool>>,
+        /// Whether the signals that end the program are caught here.
+        ends: bool,
     }
 
     /// Whether the program was started to outlive its terminal. Where the system doesn't tell at once, it was.
@@ -111,27 +113,35 @@ mod unix {
             }
             // A file that may not grow any more is then a failure to write, which is told.
             flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
-            Ok(Self { last, bell, ring, stops: None })
+            Ok(Self { last, bell, ring, stops: None, ends: true })
         }
 
         /// Catches none of the signals that end the program: where an agent runs, its recorder does.
         pub(crate) fn beside_a_run() -> io::Result<Self> {
             let (bell, ring) = UnixStream::pair()?;
             bell.set_nonblocking(true)?;
-            Ok(Self { last: Arc::default(), bell, ring, stops: None })
+            Ok(Self { last: Arc::default(), bell, ring, stops: None, ends: false })
         }
 
         /// From here on, a wait also ends when the terminal has another size, and when the program is to stop: it stops by
-        /// [`Signals::stop`] then. SIGQUIT ends the input in an orderly way, too: a terminal is left as it was.
+        /// [`Signals::stop`] then. SIGQUIT ends the input in an orderly way, too: a terminal is left as it was. (Beside a run, its recorder
+        /// forwards it.)
         pub(crate) fn catch_terminal(&mut self) -> io::Result<()> {
             let stops = Arc::new(AtomicBool::new(false));
             flag::register(SIGTSTP, Arc::clone(&stops))?;
-            let came = Arc::new(AtomicBool::new(false));
-            flag::register_conditional_default(SIGQUIT, Arc::clone(&came))?;
-            flag::register(SIGQUIT, came)?;
-            flag::register_usize(SIGQUIT, self.last.clone(), usize::try_from(SIGQUIT).unwrap_or_default())?;
-            for signal in [SIGTSTP, SIGWINCH, SIGCONT, SIGQUIT] {
+            for signal in [SIGTSTP, SIGWINCH, SIGCONT] {
                 low_level::pipe::register(signal, self.ring.try_clone()?)?;
+            }
+            if self.ends {
+                let came = Arc::new(AtomicBool::new(false));
+                flag::register_conditional_default(SIGQUIT, Arc::clone(&came))?;
+                flag::register(SIGQUIT, came)?;
+                flag::register_usize(
+                    SIGQUIT,
+                    self.last.clone(),
+                    usize::try_from(SIGQUIT).unwrap_or_default(),
+                )?;
+                low_level::pipe::register(SIGQUIT, self.ring.try_clone()?)?;
             }
             self.stops = Some(stops);
             Ok(())

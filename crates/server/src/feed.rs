@@ -13,6 +13,9 @@ use crate::notice::RunNotice;
 /// Bytes that are kept in memory for a slow reader. Beyond that, it reads them from the log.
 const HELD: usize = 1024 * 1024;
 
+/// Bytes of one piece in memory: small ones are joined, since each costs some memory of its own.
+const PIECE: usize = 64 * 1024;
+
 /// Pieces that are kept apart. The agent's two outputs may alternate often; beyond this number, each output's pieces are joined.
 const PIECES: usize = 4096;
 
@@ -21,6 +24,15 @@ const PIECES: usize = 4096;
 pub(crate) enum Channel {
     Output,
     Errors,
+}
+
+impl Channel {
+    fn step(self, count: usize) -> FeedStep {
+        match self {
+            Self::Output => FeedStep::Output(count),
+            Self::Errors => FeedStep::Errors(count),
+        }
+    }
 }
 
 /// What comes next of a run.
@@ -98,12 +110,19 @@ impl FeedEnd {
         }
         match logged.map(|start| start..start + bytes.len() as u64) {
             Some(range) if state.held >= HELD => state.push_logged(channel, range),
-            _ => {
-                state.held += bytes.len();
-                state.pieces.push_back(FeedPiece::Held(channel, bytes.to_vec(), 0));
-            }
+            _ => state.push_held(channel, bytes),
         }
         self.ring(state);
+    }
+
+    /// Another program cut a log to this length: what is behind it can't be read anymore.
+    pub(crate) fn cut(&mut self, channel: Channel, length: u64) {
+        lock(&self.shared).cut(channel, length);
+    }
+
+    /// Wakes the reader though there is nothing to read.
+    pub(crate) fn wake(&mut self) {
+        self.ring(lock(&self.shared));
     }
 
     /// Passes a notice on.
@@ -136,6 +155,28 @@ impl Drop for FeedEnd {
 }
 
 impl FeedState {
+    fn push_held(&mut self, channel: Channel, bytes: &[u8]) {
+        self.held += bytes.len();
+        match self.pieces.back_mut() {
+            Some(FeedPiece::Held(of, held, _)) if *of == channel && held.len() + bytes.len() <= PIECE => {
+                held.extend_from_slice(bytes);
+            }
+            _ => self.pieces.push_back(FeedPiece::Held(channel, bytes.to_vec(), 0)),
+        }
+    }
+
+    fn cut(&mut self, channel: Channel, length: u64) {
+        for piece in &mut self.pieces {
+            match piece {
+                FeedPiece::Logged(of, range) if *of == channel && range.start >= length => {
+                    *piece = FeedPiece::Notice(RunNotice::Unreadable);
+                }
+                FeedPiece::Logged(of, range) if *of == channel => range.end = range.end.min(length),
+                _ => {}
+            }
+        }
+    }
+
     fn push_logged(&mut self, channel: Channel, range: Range<u64>) {
         let is_full = self.pieces.len() > PIECES;
         let looked = if is_full { 8 } else { 1 };
@@ -176,7 +217,7 @@ impl LiveFeed {
             }
             return Ok(FeedStep::Wait);
         };
-        let (channel, count, is_done) = match piece {
+        let (channel, range, is_done) = match piece {
             FeedPiece::Notice(_) => {
                 let Some(FeedPiece::Notice(notice)) = state.pieces.pop_front() else {
                     return Ok(FeedStep::Wait);
@@ -187,33 +228,33 @@ impl LiveFeed {
                 let count = buffer.len().min(bytes.len() - *taken);
                 buffer[..count].copy_from_slice(&bytes[*taken..*taken + count]);
                 *taken += count;
-                let found = (*channel, count, *taken == bytes.len());
+                let (channel, is_done) = (*channel, *taken == bytes.len());
                 state.held -= count;
-                found
+                if is_done {
+                    state.pieces.pop_front();
+                }
+                return Ok(channel.step(count));
             }
             FeedPiece::Logged(channel, range) => {
-                let wanted = usize::try_from(range.end - range.start).unwrap_or(usize::MAX).min(buffer.len());
-                let log = if *channel == Channel::Output { &self.output } else { &self.errors };
-                let read = log.as_ref().map_or(Ok(0), |log| log.read_at(&mut buffer[..wanted], range.start));
-                let count = match read {
-                    Ok(count @ 1..) => count,
-                    // Another program truncated the log: these bytes can't be shown.
-                    read => {
-                        state.pieces.pop_front();
-                        return read.map(|_| FeedStep::Notice(RunNotice::Unreadable));
-                    }
-                };
-                range.start += count as u64;
-                (*channel, count, range.start == range.end)
+                let most = buffer.len() as u64;
+                let taken = range.start..range.end.min(range.start + most);
+                range.start = taken.end;
+                (*channel, taken, range.is_empty())
             }
         };
         if is_done {
             state.pieces.pop_front();
         }
-        Ok(match channel {
-            Channel::Output => FeedStep::Output(count),
-            Channel::Errors => FeedStep::Errors(count),
-        })
+        // A disk may be slow, and the recorder must not wait for it.
+        drop(state);
+        let count = usize::try_from(range.end - range.start).unwrap_or(usize::MAX).min(buffer.len());
+        let log = if channel == Channel::Output { &self.output } else { &self.errors };
+        let read = log.as_ref().map(|log| log.read_exact_at(&mut buffer[..count], range.start));
+        match read {
+            Some(Ok(())) => Ok(channel.step(count)),
+            // Another program cut the log: these bytes can't be shown.
+            _ => Ok(FeedStep::Notice(RunNotice::Unreadable)),
+        }
     }
 }
 
@@ -262,6 +303,41 @@ mod tests {
         assert!(!end.has_room());
         end.end();
         assert!(all(&mut feed) == written);
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn single_bytes_are_held_in_few_pieces() {
+        let (mut end, mut feed) = feed().unwrap();
+        for number in 0..3 * PIECE {
+            end.push(Channel::Output, &[(number % 251) as u8], None);
+        }
+        assert_eq!(lock(&end.shared).pieces.len(), 3);
+        end.end();
+        assert!(all(&mut feed).iter().enumerate().all(|(at, byte)| usize::from(*byte) == at % 251));
+    }
+
+    #[test]
+    fn what_was_cut_off_a_log_is_not_read_even_if_other_bytes_take_its_place() {
+        let path = tempfile::NamedTempFile::with_prefix("streamfmt-feed-cut-")
+            .unwrap()
+            .into_temp_path()
+            .keep()
+            .unwrap();
+        std::fs::write(&path, vec![b'o'; 100]).unwrap();
+        let (mut end, mut feed) = feed().unwrap();
+        end.open(Channel::Output, File::open(&path).unwrap());
+        end.push(Channel::Output, &vec![b'm'; HELD], None);
+        end.push(Channel::Output, &[b'o'; 100], Some(0));
+        end.cut(Channel::Output, 60);
+        let mut buffer = vec![0; HELD];
+        assert!(matches!(feed.next(&mut buffer), Ok(FeedStep::Output(HELD))));
+        assert!(matches!(feed.next(&mut buffer), Ok(FeedStep::Output(60))) && buffer[59] == b'o');
+        end.push(Channel::Output, &vec![b'm'; HELD], None);
+        end.push(Channel::Output, &[b'o'; 100], Some(60));
+        end.cut(Channel::Output, 60);
+        assert!(matches!(feed.next(&mut buffer), Ok(FeedStep::Output(HELD))));
+        assert!(matches!(feed.next(&mut buffer), Ok(FeedStep::Notice(RunNotice::Unreadable))));
         std::fs::remove_file(path).unwrap();
     }
 }

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! agent ─▶ pipes ─▶ recorder ─▶ log            every byte, before anything else sees it
-//!                      │   └───▶ side file     what the log doesn't hold: command, times, exit
+//!                      ├───────▶ keeper        reads the stream: session, outcome
+//!                      │           └───▶ side file     what the log doesn't hold: command, times, exit
 //!                      └───────▶ LiveFeed ─▶ display, at any pace
 //! watchdog: ends the agent if the recorder is killed
 //! ```
 //!
-//! The recorder is a thread with one loop and no runtime. It never waits for the display: a slow one reads from the log. Logs and side
+//! The recorder is a thread with one loop and no runtime. It never waits for the display or the keeper: a slow one reads from the log. Logs and side
 //! files are all that a store of sessions needs: [`SessionPaths`] names them, [`RunSideFile`] is their content, and
 //! [`SessionPaths::is_running`] tells a run in progress from an interrupted one.
 
@@ -15,6 +16,10 @@
 mod feed;
 #[cfg(unix)]
 mod helper;
+#[cfg(unix)]
+mod keeper;
+#[cfg(unix)]
+mod lingering;
 #[cfg(unix)]
 mod log;
 #[cfg(unix)]
@@ -39,7 +44,7 @@ pub use helper::Helper;
 #[cfg(unix)]
 pub use notice::RunNotice;
 #[cfg(unix)]
-pub use recorder::{Recording, RunEnd, RunRecorder, RunSettlement, StartFailure};
+pub use recorder::{Recording, RunEnd, RunRecorder, StartFailure};
 pub use run_id::RunId;
 pub use session_paths::SessionPaths;
 pub use side_file::{AgentExit, LogGap, ProcessMark, RunSideFile, RunStatus};

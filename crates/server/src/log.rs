@@ -1,14 +1,15 @@
 //! The log of a run: what the agent wrote, byte for byte.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::collections::VecDeque;
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 
@@ -21,15 +22,21 @@ const BACKLOG: usize = 1024 * 1024;
 /// Names that are tried if the first is taken.
 const NAMES: usize = 1000;
 
-/// How often new bytes are flushed to disk with [`SyncPolicy::Second`].
+/// How often new bytes are flushed to disk with [`SyncPolicy::Second`], and the log's name is checked.
 const SECOND: Duration = Duration::from_secs(1);
 
+/// Bytes that are copied at once.
+const COPY: usize = 64 * 1024;
+
 /// A log that is written to.
+#[expect(clippy::struct_excessive_bools, reason = "each holds or not, by itself")]
 pub(crate) struct RawLog {
     /// The requested path.
     wanted: PathBuf,
     pub(crate) path: PathBuf,
     file: Option<File>,
+    /// Whether this run created it.
+    is_new: bool,
     /// The offset at which the run starts.
     pub(crate) start: u64,
     /// Its length.
@@ -37,18 +44,39 @@ pub(crate) struct RawLog {
     /// Whether it can be read back, as a file can and a device can't.
     is_readable: bool,
     /// Bytes that couldn't be written yet, and the number of those after them that were dropped.
-    backlog: Vec<u8>,
+    backlog: VecDeque<u8>,
     lost: u64,
     pub(crate) gaps: Vec<LogGap>,
-    /// Whether a failure was reported.
+    /// Whether a failure was reported that has no end yet.
     has_failed: bool,
+    /// Whether a failure to flush was reported.
+    is_unsynced: bool,
+    /// When the name was checked last.
+    looked: Instant,
     policy: SyncPolicy,
     syncing: Option<Syncing>,
+}
+
+/// Something about a log that the user should know.
+#[derive(Debug)]
+pub(crate) enum LogEvent {
+    /// It can't be written. This is reported once, until [`LogEvent::Resumed`].
+    Failed(io::Error),
+    /// It is written again.
+    Resumed,
+    /// It was removed or renamed while it was written. It has a new file, with everything.
+    Anew,
+    /// Another program cut it to this length.
+    Cut(u64),
+    /// It can't be flushed to disk, though all of it was written.
+    Unsynced(io::Error),
 }
 
 /// A thread that flushes new bytes to disk each second, so that the recorder doesn't wait for it.
 struct Syncing {
     is_dirty: Arc<AtomicBool>,
+    /// The first failure. The system reports each only once, so it must be kept until the end.
+    failure: Arc<Mutex<Option<io::Error>>>,
     end: Sender<()>,
     thread: JoinHandle<()>,
 }
@@ -61,47 +89,35 @@ impl RawLog {
             wanted: path.to_owned(),
             path: path.to_owned(),
             file: None,
+            is_new: false,
             start: 0,
             end: 0,
             is_readable: false,
-            backlog: Vec::new(),
+            backlog: VecDeque::new(),
             lost: 0,
             gaps: Vec::new(),
             has_failed: false,
+            is_unsynced: false,
+            looked: Instant::now(),
             policy,
             syncing: None,
         };
-        let opened = log.open_free();
+        let opened = log.open_free(path);
         log.has_failed = opened.is_err();
         (log, opened)
     }
 
-    /// Tries again to open a log that couldn't be opened. Returns a handle to read it back, once.
-    pub(crate) fn reopen(&mut self) -> Option<File> {
-        if self.file.is_some() || self.open_free().is_err() {
-            return None;
-        }
-        self.reader()
-    }
-
-    fn open_free(&mut self) -> io::Result<()> {
-        self.path.clone_from(&self.wanted);
-        let mut options = OpenOptions::new();
-        options.read(true).append(true).create(true).mode(0o600);
-        // Opening a pipe without a reader must not block.
-        options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
-        let path = &self.wanted;
-        let extension = path.extension().map(|it| format!(".{}", it.to_string_lossy())).unwrap_or_default();
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        for number in 1..NAMES {
-            if number > 1 {
-                self.path = path.with_file_name(format!("{stem}-{number}{extension}"));
-            }
-            let file = match options.open(&self.path) {
-                Err(_) if self.path.is_symlink() => {
+    fn open_free(&mut self, wanted: &Path) -> io::Result<()> {
+        for name in names(wanted) {
+            let (file, is_new) = match open_file(&name, true) {
+                Ok(file) => (file, true),
+                Err(_) if name.is_symlink() => {
                     return Err(io::Error::other("symbolic links are not followed"));
                 }
-                opened => opened?,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    (open_file(&name, false)?, false)
+                }
+                Err(error) => return Err(error),
             };
             let about = file.metadata()?;
             if about.file_type().is_fifo() || about.file_type().is_socket() {
@@ -116,14 +132,25 @@ impl RawLog {
                 self.is_readable = true;
                 self.start = file.metadata()?.len();
                 self.end = self.start;
-                if self.policy == SyncPolicy::Second {
-                    self.syncing = file.try_clone().ok().and_then(|file| Syncing::begin(file).ok());
-                }
             }
-            self.file = Some(file);
+            (self.path, self.is_new) = (name, is_new);
+            self.take_file(file);
             return Ok(());
         }
         Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    fn take_file(&mut self, file: File) {
+        if self.is_readable && self.policy == SyncPolicy::Second {
+            let failure = self.syncing.take().and_then(Syncing::finish);
+            self.syncing = file.try_clone().ok().and_then(|file| Syncing::begin(file, failure).ok());
+        }
+        self.file = Some(file);
+    }
+
+    /// Whether it could be opened.
+    pub(crate) fn is_open(&self) -> bool {
+        self.file.is_some()
     }
 
     /// A handle to read it back, if that is possible.
@@ -136,42 +163,64 @@ impl RawLog {
         self.is_readable
     }
 
-    /// Appends bytes. Returns their offset if all of them were written, and the first failure.
-    pub(crate) fn append(&mut self, bytes: &[u8]) -> (Option<u64>, Option<io::Error>) {
-        let failure = self.retry();
-        if !self.is_whole_so_far() {
-            self.keep(bytes);
-            return (None, failure);
-        }
-        let at = self.end;
-        let mut rest = bytes;
-        match self.write(&mut rest) {
-            Ok(()) => (Some(at).filter(|_| self.is_readable), None),
-            Err(error) => {
-                self.keep(rest);
-                (None, self.report(error))
-            }
+    /// Removes it if this run created it and wrote nothing.
+    pub(crate) fn discard(self) {
+        if self.is_new && self.end == 0 {
+            let _ = fs::remove_file(&self.path);
         }
     }
 
-    /// Retries the bytes that couldn't be written. Returns the first failure.
-    pub(crate) fn retry(&mut self) -> Option<io::Error> {
-        if self.is_whole_so_far() {
-            return None;
+    /// Appends bytes. Returns their offset if all of them were written.
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> (Option<u64>, Vec<LogEvent>) {
+        if !self.is_whole_so_far() {
+            self.keep(bytes);
+            return (None, Vec::new());
         }
-        let backlog = std::mem::take(&mut self.backlog);
-        let mut rest = &*backlog;
-        let result = self.write(&mut rest);
-        let written = backlog.len() - rest.len();
-        self.backlog = backlog;
-        self.backlog.drain(..written);
+        let mut events = Vec::new();
+        if self.file.is_some() {
+            self.look(self.looked.elapsed() >= SECOND, &mut events);
+        }
+        let at = self.end;
+        let (written, result) = self.write(bytes, &mut events);
         if let Err(error) = result {
-            return self.report(error);
+            self.keep(&bytes[written..]);
+            self.report(error, &mut events);
+            return (None, events);
+        }
+        (Some(at).filter(|_| self.is_readable), events)
+    }
+
+    /// Opens what couldn't be opened and writes what couldn't be written.
+    pub(crate) fn retry(&mut self) -> Vec<LogEvent> {
+        let mut events = Vec::new();
+        if self.is_open() && self.is_whole_so_far() {
+            return events;
+        }
+        if let Err(error) = self.try_again(&mut events) {
+            self.report(error, &mut events);
+        } else if std::mem::take(&mut self.has_failed) {
+            events.push(LogEvent::Resumed);
+        }
+        events
+    }
+
+    fn try_again(&mut self, events: &mut Vec<LogEvent>) -> io::Result<()> {
+        if self.file.is_none() {
+            self.open_free(&self.wanted.clone())?;
+        } else {
+            self.look(true, events);
+        }
+        while !self.backlog.is_empty() {
+            let backlog = std::mem::take(&mut self.backlog);
+            let (written, result) = self.write(backlog.as_slices().0, events);
+            self.backlog = backlog;
+            self.backlog.drain(..written);
+            result?;
         }
         if self.lost > 0 {
             self.gaps.push(LogGap { at: self.end, bytes: std::mem::take(&mut self.lost) });
         }
-        None
+        Ok(())
     }
 
     /// Whether everything appended so far was written.
@@ -179,96 +228,229 @@ impl RawLog {
         self.backlog.is_empty() && self.lost == 0
     }
 
+    /// Whether nothing that should have been flushed to disk failed to be.
+    pub(crate) fn is_flushed(&self) -> bool {
+        !self.is_unsynced
+    }
+
     /// The number of the run's bytes in it.
     pub(crate) fn bytes(&self) -> u64 {
         self.end - self.start
     }
 
-    /// Writes what is left and flushes it to disk if the policy says so. Returns how many of the run's bytes are missing, and the first
-    /// failure.
-    pub(crate) fn finish(&mut self) -> (u64, Option<io::Error>) {
-        if !self.is_whole_so_far() {
-            self.reopen();
-        }
-        let mut failure = self.retry();
+    /// Writes what is left and flushes it to disk if the policy says so. Returns how many of the run's bytes are missing.
+    pub(crate) fn finish(&mut self) -> (u64, Vec<LogEvent>) {
+        let mut events = if self.is_whole_so_far() { Vec::new() } else { self.retry() };
+        self.look(true, &mut events);
         if !self.is_whole_so_far() {
             let bytes = self.lost + std::mem::take(&mut self.backlog).len() as u64;
             self.lost = 0;
             self.gaps.push(LogGap { at: self.end, bytes });
         }
-        if let Some(syncing) = self.syncing.take() {
-            syncing.finish();
+        if self.is_nameless() {
+            // What was written is in a file that nobody can open anymore.
+            let bytes = self.bytes() + self.missing();
+            self.end = self.start;
+            self.gaps = if bytes > 0 { vec![LogGap { at: self.start, bytes }] } else { Vec::new() };
+        }
+        if let Some(failure) = self.syncing.take().and_then(Syncing::finish) {
+            self.report_unsynced(failure, &mut events);
         }
         if let (true, true, Some(file)) = (self.is_readable, self.policy != SyncPolicy::Never, &self.file)
             && let Err(error) = file.sync_data()
         {
-            failure = failure.or(self.report(error));
+            self.report_unsynced(error, &mut events);
         }
-        (self.gaps.iter().map(|gap| gap.bytes).sum(), failure)
+        (self.missing(), events)
     }
 
-    fn report(&mut self, error: io::Error) -> Option<io::Error> {
-        (!std::mem::replace(&mut self.has_failed, true)).then_some(error)
+    fn missing(&self) -> u64 {
+        self.gaps.iter().map(|gap| gap.bytes).sum()
+    }
+
+    fn report(&mut self, error: io::Error, events: &mut Vec<LogEvent>) {
+        if !std::mem::replace(&mut self.has_failed, true) {
+            events.push(LogEvent::Failed(error));
+        }
+    }
+
+    fn report_unsynced(&mut self, error: io::Error, events: &mut Vec<LogEvent>) {
+        if !std::mem::replace(&mut self.is_unsynced, true) {
+            events.push(LogEvent::Unsynced(error));
+        }
     }
 
     fn keep(&mut self, bytes: &[u8]) {
         if self.lost == 0 && self.backlog.len() + bytes.len() <= BACKLOG {
-            self.backlog.extend_from_slice(bytes);
+            self.backlog.extend(bytes);
         } else {
             self.lost += bytes.len() as u64;
         }
     }
 
-    /// Writes `rest`; what couldn't be written remains in it.
-    fn write(&mut self, rest: &mut &[u8]) -> io::Result<()> {
-        let Some(file) = &mut self.file else { return Err(io::ErrorKind::NotFound.into()) };
-        while !rest.is_empty() {
-            match file.write(rest) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(count) => {
+    /// Writes bytes. Returns how many were written.
+    fn write(&mut self, bytes: &[u8], events: &mut Vec<LogEvent>) -> (usize, io::Result<()>) {
+        let Some(file) = &mut self.file else { return (0, Err(io::ErrorKind::NotFound.into())) };
+        let mut written = 0;
+        while written < bytes.len() {
+            let error = match file.write(&bytes[written..]) {
+                Ok(count @ 1..) => {
                     self.end += count as u64;
-                    *rest = &rest[count..];
+                    written += count;
+                    continue;
                 }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+                Ok(0) => io::ErrorKind::WriteZero.into(),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => error,
+            };
+            return (written, Err(error));
         }
         if let Some(syncing) = &self.syncing {
             syncing.is_dirty.store(true, Ordering::Relaxed);
-        } else if self.policy == SyncPolicy::Always && self.is_readable {
-            file.sync_data()?;
+        } else if self.policy == SyncPolicy::Always
+            && self.is_readable
+            && let Err(error) = file.sync_data()
+        {
+            self.report_unsynced(error, events);
         }
-        Ok(())
+        (written, Ok(()))
+    }
+
+    /// Notices what other programs did to the file. Its name is only checked if `is_thorough`.
+    fn look(&mut self, is_thorough: bool, events: &mut Vec<LogEvent>) {
+        let Some(Ok(about)) = self.file.as_ref().filter(|_| self.is_readable).map(File::metadata) else {
+            return;
+        };
+        if about.len() < self.end {
+            self.note_cut(about.len());
+            events.push(LogEvent::Cut(about.len()));
+        }
+        // Another program may append to it as well; the system appends after that.
+        self.end = about.len();
+        if is_thorough {
+            self.looked = Instant::now();
+        }
+        if about.nlink() == 0 || is_thorough && !self.has_name(&about) {
+            match self.write_anew() {
+                Ok(()) => events.push(LogEvent::Anew),
+                Err(error) => self.report(error, events),
+            }
+        }
+    }
+
+    /// What was behind `length` is gone, including gaps.
+    fn note_cut(&mut self, length: u64) {
+        let was = self.end - self.start;
+        self.start = self.start.min(length);
+        let there = length - self.start;
+        let behind: u64 = self.gaps.iter().filter(|gap| gap.at > length).map(|gap| gap.bytes).sum();
+        self.gaps.retain(|gap| gap.at <= length);
+        let bytes = was - there.min(was) + behind;
+        if bytes > 0 {
+            self.gaps.push(LogGap { at: length, bytes });
+        }
+    }
+
+    fn has_name(&self, about: &Metadata) -> bool {
+        match fs::symlink_metadata(&self.path) {
+            Ok(named) => (named.dev(), named.ino()) == (about.dev(), about.ino()),
+            Err(error) => !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
+        }
+    }
+
+    fn is_nameless(&self) -> bool {
+        let about = self.file.as_ref().filter(|_| self.is_readable).map(File::metadata);
+        about.is_some_and(|about| about.is_ok_and(|about| !self.has_name(&about)))
+    }
+
+    /// Copies everything to a new file and continues there.
+    fn write_anew(&mut self) -> io::Result<()> {
+        let Some(old) = self.file.as_ref().map(File::try_clone).transpose()? else { return Ok(()) };
+        if let Some(folder) = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        }
+        for name in names(&self.path.clone()) {
+            let file = match open_file(&name, true) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                opened => opened?,
+            };
+            let _ = file.try_lock();
+            if let Err(error) = copy(&old, &file, self.end) {
+                let _ = fs::remove_file(&name);
+                return Err(error);
+            }
+            self.path = name;
+            self.take_file(file);
+            return Ok(());
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
     }
 }
 
+/// The name, and what is tried if it is taken: `run.ndjson`, `run-2.ndjson`, `run-3.ndjson` and so on.
+fn names(path: &Path) -> impl Iterator<Item = PathBuf> {
+    let extension = path.extension().map(|it| format!(".{}", it.to_string_lossy())).unwrap_or_default();
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    (1..NAMES).map(move |number| match number {
+        1 => path.to_owned(),
+        _ => path.with_file_name(format!("{stem}-{number}{extension}")),
+    })
+}
+
+fn open_file(path: &Path, is_new: bool) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).create_new(is_new).mode(0o600);
+    // Opening a pipe without a reader must not block.
+    options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
+    options.open(path)
+}
+
+/// Copies the first bytes of a file.
+fn copy(from: &File, mut to: &File, length: u64) -> io::Result<()> {
+    let mut buffer = vec![0; COPY];
+    let mut at = 0;
+    while at < length {
+        let most = usize::try_from(length - at).unwrap_or(COPY).min(COPY);
+        let count = from.read_at(&mut buffer[..most], at)?;
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        to.write_all(&buffer[..count])?;
+        at += count as u64;
+    }
+    Ok(())
+}
+
 impl Syncing {
-    fn begin(file: File) -> io::Result<Self> {
+    /// `failure`: an earlier one that wasn't reported.
+    fn begin(file: File, failure: Option<io::Error>) -> io::Result<Self> {
         let is_dirty = Arc::new(AtomicBool::new(false));
-        let dirty = Arc::clone(&is_dirty);
+        let failure = Arc::new(Mutex::new(failure));
+        let (dirty, failed) = (Arc::clone(&is_dirty), Arc::clone(&failure));
         let (end, ended) = mpsc::channel();
         let thread = thread::Builder::new().name("sync".to_owned()).spawn(move || {
             while ended.recv_timeout(SECOND) == Err(RecvTimeoutError::Timeout) {
-                if dirty.swap(false, Ordering::Relaxed) {
-                    // The flush at the end reports failures.
-                    let _ = file.sync_data();
+                if dirty.swap(false, Ordering::Relaxed)
+                    && let Err(error) = file.sync_data()
+                {
+                    failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
                 }
             }
         })?;
-        Ok(Self { is_dirty, end, thread })
+        Ok(Self { is_dirty, failure, end, thread })
     }
 
-    fn finish(self) {
+    /// Ends it. Returns the first failure.
+    fn finish(self) -> Option<io::Error> {
         drop(self.end);
         // It can't have panicked.
         let _ = self.thread.join();
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     fn folder(name: &str) -> PathBuf {
@@ -277,19 +459,26 @@ mod tests {
         folder
     }
 
+    fn opened(path: &Path) -> RawLog {
+        let (log, opened) = RawLog::open(path, SyncPolicy::Never);
+        opened.unwrap();
+        log
+    }
+
     #[test]
     fn a_log_that_is_taken_makes_room_for_the_next_name() {
         let folder = folder("taken");
         let path = folder.join("run.ndjson");
         fs::write(&path, "before\n").unwrap();
-        let (mut first, opened) = RawLog::open(&path, SyncPolicy::End);
-        opened.unwrap();
-        let (second, opened) = RawLog::open(&path, SyncPolicy::End);
-        opened.unwrap();
+        let (mut first, second) = (opened(&path), opened(&path));
         assert_eq!((first.start, second.start), (7, 0));
         assert_eq!(second.path, folder.join("run-2.ndjson"));
         assert_eq!(first.append(b"more\n").0, Some(7));
         assert_eq!(fs::read_to_string(&path).unwrap(), "before\nmore\n");
+        // Only what a run created and left empty is removed if nothing ran after all.
+        second.discard();
+        first.discard();
+        assert!(path.exists() && !folder.join("run-2.ndjson").exists());
         fs::remove_dir_all(folder).unwrap();
     }
 
@@ -298,28 +487,118 @@ mod tests {
     fn what_a_full_disk_did_not_take_is_written_once_it_does_or_is_a_gap() {
         let folder = folder("full");
         let path = folder.join("run.ndjson");
-        let (mut log, opened) = RawLog::open(&path, SyncPolicy::Never);
-        opened.unwrap();
+        let mut log = opened(&path);
         assert_eq!(log.append(b"one\n").0, Some(0));
-        let good = log.file.replace(File::options().write(true).open("/dev/full").unwrap());
-        let (place, failure) = log.append(b"two\n");
-        assert!(place.is_none() && failure.is_some_and(|error| error.kind() == io::ErrorKind::StorageFull));
-        assert!(log.append(b"three\n").1.is_none(), "it is reported once");
-        log.file = good;
-        assert_eq!(log.append(b"four\n").0, Some(14));
-        assert_eq!(
-            (log.finish().0, fs::read_to_string(&path).unwrap()),
-            (0, "one\ntwo\nthree\nfour\n".to_owned())
+        let full = || Some(File::options().write(true).open("/dev/full").unwrap());
+        let good = std::mem::replace(&mut log.file, full());
+        // A device has no length, which would be noticed.
+        log.is_readable = false;
+        let (place, events) = log.append(b"two\n");
+        assert!(
+            place.is_none()
+                && matches!(&events[..], [LogEvent::Failed(error)] if error.kind() == io::ErrorKind::StorageFull)
         );
-        let good = log.file.replace(File::options().write(true).open("/dev/full").unwrap());
+        assert!(log.append(b"three\n").1.is_empty() && log.retry().is_empty(), "it is reported once");
+        (log.file, log.is_readable) = (good, true);
+        assert!(matches!(log.retry()[..], [LogEvent::Resumed]));
+        assert_eq!(log.append(b"four\n").0, Some(14));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntwo\nthree\nfour\n");
+        let good = std::mem::replace(&mut log.file, full());
+        log.is_readable = false;
         let large = vec![b'x'; BACKLOG];
-        log.append(&large);
+        assert!(matches!(log.append(&large).1[..], [LogEvent::Failed(_)]));
         log.append(b"given up\n");
-        log.file = good;
+        (log.file, log.is_readable) = (good, true);
+        log.retry();
         log.append(b"end\n");
         assert_eq!(log.gaps, [LogGap { at: 19 + BACKLOG as u64, bytes: 9 }]);
         assert_eq!(log.finish().0, 9);
         assert!(fs::read_to_string(&path).unwrap().ends_with("xxend\n"));
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_log_that_is_removed_or_renamed_is_written_anew_with_what_it_had() {
+        let folder = folder("removed");
+        let path = folder.join("logs/run.ndjson");
+        fs::create_dir(folder.join("logs")).unwrap();
+        fs::write(&path, "before\n").unwrap();
+        let mut log = opened(&path);
+        log.append(b"one\n");
+        fs::remove_file(&path).unwrap();
+        assert!(matches!(log.append(b"two\n"), (Some(11), events) if matches!(events[..], [LogEvent::Anew])));
+        fs::remove_dir_all(folder.join("logs")).unwrap();
+        assert!(matches!(log.append(b"three\n").1[..], [LogEvent::Anew]));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "before\none\ntwo\nthree\n");
+        // Another file took the name: it stays as it is. That is noticed once a second, and at the end.
+        fs::rename(&path, folder.join("moved")).unwrap();
+        fs::write(&path, "other\n").unwrap();
+        let (missing, events) = log.finish();
+        assert!(missing == 0 && matches!(events[..], [LogEvent::Anew]), "{events:?}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "other\n");
+        assert_eq!(log.path, folder.join("logs/run-2.ndjson"));
+        assert_eq!(fs::read_to_string(&log.path).unwrap(), "before\none\ntwo\nthree\n");
+        assert_eq!((log.start, log.bytes()), (7, 14));
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_removed_log_that_can_t_be_written_anew_is_missing() {
+        let folder = folder("gone");
+        fs::create_dir(folder.join("logs")).unwrap();
+        let mut log = opened(&folder.join("logs/run.ndjson"));
+        log.append(b"one\n");
+        fs::remove_dir_all(folder.join("logs")).unwrap();
+        fs::write(folder.join("logs"), "no folder").unwrap();
+        assert!(matches!(log.append(b"two\n").1[..], [LogEvent::Failed(_)]));
+        assert_eq!((log.finish().0, log.bytes()), (8, 0));
+        assert_eq!(log.gaps, [LogGap { at: 0, bytes: 8 }]);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_another_program_cut_off_is_a_gap() {
+        let folder = folder("cut");
+        let path = folder.join("run.ndjson");
+        fs::write(&path, "before\n").unwrap();
+        let mut log = opened(&path);
+        log.append(b"one two three\n");
+        let cut = |length| File::options().write(true).open(&path).unwrap().set_len(length).unwrap();
+        cut(10);
+        assert!(matches!(log.append(b"four\n").1[..], [LogEvent::Cut(10)]));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "before\nonefour\n");
+        assert_eq!(log.gaps, [LogGap { at: 10, bytes: 11 }]);
+        // Even what was there before the run, and the gap.
+        cut(3);
+        let (missing, events) = log.finish();
+        assert!(missing == 19 && matches!(events[..], [LogEvent::Cut(3)]), "{missing} {events:?}");
+        assert_eq!((log.start, log.bytes(), &log.gaps[..]), (3, 0, &[LogGap { at: 3, bytes: 19 }][..]));
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_failure_to_flush_is_kept_until_the_end() {
+        // A pipe can't be flushed.
+        let (_end, pipe) = io::pipe().unwrap();
+        let syncing = Syncing::begin(File::from(std::os::fd::OwnedFd::from(pipe)), None).unwrap();
+        syncing.is_dirty.store(true, Ordering::Relaxed);
+        let begun = Instant::now();
+        while syncing.failure.lock().unwrap().is_none() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "it was never flushed");
+            thread::sleep(Duration::from_millis(5));
+        }
+        let failure = syncing.finish();
+        assert!(failure.is_some());
+        let folder = folder("unsynced");
+        let mut log = opened(&folder.join("run.ndjson"));
+        log.append(b"one\n");
+        let (_end, pipe) = io::pipe().unwrap();
+        log.syncing = Syncing::begin(File::from(std::os::fd::OwnedFd::from(pipe)), failure).ok();
+        let (missing, events) = log.finish();
+        assert!(
+            missing == 0 && matches!(events[..], [LogEvent::Unsynced(_)]) && !log.is_flushed(),
+            "{events:?}"
+        );
         fs::remove_dir_all(folder).unwrap();
     }
 }

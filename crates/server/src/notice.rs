@@ -12,6 +12,14 @@ pub enum RunNotice {
     OtherLog(PathBuf),
     /// A log can't be written. The run continues, and writing is retried.
     Unwritten(PathBuf, io::Error),
+    /// A log that couldn't be written is written again.
+    Resumed(PathBuf),
+    /// A log was removed or renamed while it was written. This file was written instead, with everything.
+    Anew(PathBuf),
+    /// Another program cut a log.
+    Cut(PathBuf),
+    /// A log can't be flushed to disk, though all of it was written.
+    Unsynced(PathBuf, io::Error),
     /// The number of bytes missing in a log at its end.
     Missing(PathBuf, u64),
     /// The side file can't be written.
@@ -20,6 +28,15 @@ pub enum RunNotice {
     NoWatchdog(io::Error),
     /// Another program changed the log: a part of it can't be shown.
     Unreadable,
+    /// The agent keeps running after its result. If `is_ended`, it is ended for that.
+    Lingering {
+        /// Whether the agent is ended for that.
+        is_ended: bool,
+    },
+    /// The agent has exited, but other processes keep writing to its output, which isn't read any longer.
+    StillWriting,
     /// Processes that the agent left running.
     LeftRunning(Vec<Helper>),
+    /// A known agent ended without a result, and without anything that is known as its stream.
+    NoResult,
 }

@@ -54,6 +54,9 @@ pub struct RunSideFile {
     /// How the agent ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<AgentExit>,
+    /// Whether streamfmt ended the agent because it kept running after its result, as requested.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stopped_after_result: bool,
     /// The process that records it.
     pub recorder: ProcessMark,
     /// The agent's process, once started.
@@ -67,7 +70,7 @@ pub struct RunSideFile {
 pub enum RunStatus {
     /// In progress.
     Running,
-    /// The agent reported a result that is not an error, and exited with 0.
+    /// The agent reported a result that is not an error, and exited with 0 or was ended for staying after it.
     Done,
     /// It ended in an error, or without a result.
     Failed,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::Signal;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use signal_hook::{flag, low_level};
 
 /// The signals that end a run, each with a socket that receives a byte when it arrives.
@@ -22,7 +22,8 @@ impl SignalLines {
         let is_over = Arc::new(AtomicBool::new(false));
         let mut caught = Self { lines: Vec::new(), is_over: Arc::clone(&is_over) };
         let hangup = hangup.then_some((SIGHUP, Signal::HUP));
-        for (number, signal) in [(SIGINT, Signal::INT), (SIGTERM, Signal::TERM)].into_iter().chain(hangup) {
+        let others = [(SIGINT, Signal::INT), (SIGQUIT, Signal::QUIT), (SIGTERM, Signal::TERM)];
+        for (number, signal) in others.into_iter().chain(hangup) {
             let (line, end) = UnixStream::pair()?;
             flag::register_conditional_default(number, Arc::clone(&is_over))?;
             low_level::pipe::register(number, end)?;

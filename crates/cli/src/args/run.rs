@@ -74,8 +74,8 @@ Examples:
   streamfmt run --log run.ndjson -- codex exec \"fix the tests\"
   streamfmt run --agent claude -- npx @anthropic-ai/claude-code -p \"fix the tests\"
 
-Exit codes: the agent's own; 2 usage; 74 if that is 0 but the log is incomplete; 126 not executable; 127 not found;
-128+n ended by signal n.";
+Exit codes: the agent's own; if that is 0: 74 if the log is incomplete, 1 with --fail if the run isn't done;
+2 usage; 126 not executable; 127 not found; 128+n ended by signal n.";
 
 fn seconds(text: &str) -> Result<Duration, &'static str> {
     let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());

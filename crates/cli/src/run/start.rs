@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use streamfmt::Files;
 use streamfmt_server::watchdog::Watchdog;
-use streamfmt_server::{RunRecorder, SessionPaths, StartFailure, SyncPolicy};
+use streamfmt_server::{RunEnd, RunRecorder, RunStatus, SessionPaths, StartFailure, SyncPolicy};
 
 use super::command::{AgentCommand, base_name};
 use crate::also;
@@ -16,7 +16,7 @@ use crate::assets::Assets;
 use crate::folders::folders;
 use crate::format::{FormatRun, RunEngines};
 use crate::input::{InputSource, OpenInput};
-use crate::message::{INTERNAL, OUTPUT, SIGNAL, USAGE, reason, tell};
+use crate::message::{INTERNAL, OUTPUT, RUN_FAILED, SIGNAL, USAGE, reason, tell};
 use crate::recorded::RecordedInput;
 use crate::signal::{Signals, is_hangup_ignored_for_certain};
 
@@ -56,6 +56,9 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
         OUTPUT
     };
     let mut signals = Signals::beside_a_run().map_err(|error| fail(&error))?;
+    let recorder_engine = engine.apart();
+    // A run that ends well has nothing to report there.
+    let is_quiet = engine.choice().profile.name == "quiet";
     let engines = RunEngines { main: Rc::new(engine), also: &also };
     let mut run = FormatRun::begin(args, engines, &mut signals, None, assets.as_ref(), false)?;
     run.make_output_optional();
@@ -70,6 +73,7 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
         command,
         passes_stdin: passes_stdin(plan.waits_for_stdin),
         added: plan.added.iter().map(|&word| word.to_owned()).collect(),
+        engine: recorder_engine,
         agent: agent.as_ref().map(|agent| agent.dialect.name.to_owned()),
         window: window(),
         paths: SessionPaths { folder: data.join("sessions") },
@@ -81,11 +85,16 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
             SyncWhen::Never => SyncPolicy::Never,
         },
         kill_after: options.kill_after,
+        exit_after_result: options.exit_after_result,
         ends_helpers: options.end_helpers,
         minds_hangup: !is_hangup_ignored_for_certain(),
     };
     let (recording, feed) = recorder.start(watchdog).map_err(|failure| match failure {
         StartFailure::Recorder(error) => fail(&error),
+        StartFailure::Log(error) => {
+            let log = options.log.as_deref().map(|log| log.display().to_string()).unwrap_or_default();
+            refuse(&format!("--log {log}: {}", reason(&error)))
+        }
         StartFailure::Program(error) => {
             tell(&format!("can't run {name}: {}", reason(&error)));
             if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE }
@@ -94,7 +103,7 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
     if args.redact {
         tell(&format!("--redact doesn't apply to the log: {}", recording.log().display()));
     }
-    let input = RecordedInput::new(feed, recording, options.exit_after_result);
+    let input = RecordedInput::new(feed, recording);
     let mut source = OpenInput::Recorded(Box::new(input));
     // The run continues whatever happens to the display.
     let shown = panic::catch_unwind(AssertUnwindSafe(|| {
@@ -104,12 +113,22 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
     let shown = shown.unwrap_or(INTERNAL);
     let OpenInput::Recorded(input) = source else { return Ok(shown) };
     let end = input.finish();
-    Ok(match end.signal {
+    if let Some(log) = end.log.as_ref().filter(|_| !is_quiet || end.status != RunStatus::Done) {
+        tell(&format!("kept in {}", log.display()));
+    }
+    Ok(exit_code(&end, shown, args.fail))
+}
+
+/// The exit code of a run. `shown` is that of its display.
+fn exit_code(end: &RunEnd, shown: u8, fails: bool) -> u8 {
+    match end.signal {
         Some(signal) => SIGNAL + signal,
         None if end.code != 0 => end.code,
         None if !end.is_log_whole => OUTPUT,
+        None if shown != 0 => shown,
+        None if fails && end.status != RunStatus::Done => RUN_FAILED,
         None => shown,
-    })
+    }
 }
 
 /// Whether the agent gets standard input: never a terminal, and only a file if it would wait forever for an open pipe.

@@ -226,6 +226,7 @@ fn signal(name: &str) -> Signal {
         "HUP" => Signal::HUP,
         "INT" => Signal::INT,
         "KILL" => Signal::KILL,
+        "QUIT" => Signal::QUIT,
         "TERM" => Signal::TERM,
         _ => panic!("no signal of an agent: {name}"),
     }

@@ -34,6 +34,8 @@ mod run;
 #[cfg(unix)]
 mod run_ends;
 #[cfg(unix)]
+mod run_evidence;
+#[cfg(unix)]
 mod run_safety;
 #[cfg(unix)]
 mod run_shapes;

@@ -193,19 +193,28 @@ pub(crate) struct Outcome {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
+    /// Where an agent's output was kept, by the last line on standard error, which isn't part of `stderr` then.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "agents are run on Unix alone"))]
+    pub(crate) kept: Option<String>,
 }
 
 impl From<Output> for Outcome {
     fn from(output: Output) -> Self {
-        Self {
-            code: output.status.code(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Self::of(output.status.code(), text(output.stdout), text(output.stderr))
     }
 }
 
 impl Outcome {
+    fn of(code: Option<i32>, stdout: String, mut stderr: String) -> Self {
+        let last = stderr.trim_end_matches('\n').rfind('\n').map_or(0, |at| at + 1);
+        let kept = stderr[last..].strip_prefix("streamfmt: kept in ").map(|path| path.trim_end().to_owned());
+        if kept.is_some() {
+            stderr.truncate(last);
+        }
+        Self { code, stdout, stderr, kept }
+    }
+
     #[track_caller]
     pub(crate) fn expect(self, code: i32, stderr: &str) -> Self {
         assert_eq!((self.code, self.stderr.as_str()), (Some(code), stderr), "{self:?}");
@@ -467,7 +476,7 @@ impl<'a> Running<'a> {
     fn outcome(mut self) -> Outcome {
         self.stdout.until_end();
         let code = self.child.wait().unwrap().code();
-        Outcome { code, stdout: self.shown(), stderr: self.messages() }
+        Outcome::of(code, self.shown(), self.messages())
     }
 }
 

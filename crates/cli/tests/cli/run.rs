@@ -31,6 +31,9 @@ pub(crate) fn command(folder: &Folder, arguments: &str) -> Command {
     command
 }
 
+/// What is reported of a known agent that wrote nothing that is known of it.
+pub(crate) const NO_RESULT: &str = "streamfmt: the agent ended without a result\n";
+
 pub(crate) fn run(folder: &Folder, arguments: &str) -> Outcome {
     command(folder, arguments).output().unwrap().into()
 }
@@ -93,7 +96,7 @@ fn an_agent_gets_the_flags_that_it_lacks() {
     codex.until_written("given", "exec --json fix\n");
     until(|| "the end".to_owned(), || !kept_status(&folder).contains(&"running".into()));
     let told = run(&folder, "run --agent claude -- sh -c true -p fix");
-    assert_eq!(told.stderr, "streamfmt: added --output-format stream-json --verbose\n");
+    assert_eq!(told.stderr, format!("streamfmt: added --output-format stream-json --verbose\n{NO_RESULT}"));
 }
 
 /// How all runs in a folder stand.
@@ -280,10 +283,6 @@ fn two_runs_with_one_log_don_t_disturb_each_other() {
     first.feed("go on\n");
     assert_eq!(first.finish().code, Some(0));
     assert_eq!((folder.read("run.ndjson"), folder.read("run-2.ndjson")), (SESSION.to_owned(), reply(7)));
-    std::os::unix::fs::symlink("elsewhere", folder.path("link")).unwrap();
-    let told = run(&folder, "run --log link -- ./other");
-    assert_eq!(told.code, Some(74));
-    assert!(told.stderr.contains("symbolic links are not followed"), "{}", told.stderr);
 }
 
 #[test]

@@ -213,8 +213,10 @@ fn an_agent_that_keeps_running_after_its_result_is_ended_if_wanted() {
     let ending = "streamfmt: the agent has reported its result but keeps running: ending it\n";
     for before in ["", "write call-open\nwrite call-done\n", "write listed-open\nwrite listed-done\n"] {
         let folder = with_tasks(&format!("{before}write session\nhang"));
-        let told = run(&folder, "run --to text --exit-after-result 0.1 -- ./agent").expect(143, ending);
-        assert_eq!(Ending::of(&folder, &told), Ending::by_signal(15));
+        let told = run(&folder, "run --to text --exit-after-result 0.1 -- ./agent").expect(0, ending);
+        let ending = Ending { code: Some(0), status: json!("done"), ..Ending::by_signal(15) };
+        assert_eq!(Ending::of(&folder, &told), ending);
+        assert_eq!(side_file(&folder)["stopped_after_result"], true);
         until_all_gone(&folder);
     }
 }

@@ -25,12 +25,15 @@ fn a_log_is_never_written_through_a_link_nor_into_a_pipe_or_a_folder() {
         ("to-a-link", "symbolic links are not followed"),
         ("pipe", "a pipe or socket can't hold a log"),
         ("folder", "is a directory"),
+        ("missing/log", "no such file or directory"),
+        ("precious/log", "not a directory"),
     ] {
-        let told = run(&folder, &format!("run --to text --log {log} -- ./agent"));
-        assert_eq!(told.code, Some(74), "{told:?}");
-        assert!(told.stdout.contains("Second reply."), "{told:?}");
-        assert!(told.stderr.contains(&format!("LOG NOT WRITTEN: {log}: {why}")), "{told:?}");
+        run(&folder, &format!("run --to text --log {log} -- ./agent"))
+            .expect(2, &format!("streamfmt: --log {log}: {why}\n"));
     }
+    // The agent would have cost what it costs, and nothing would have been kept.
+    assert!(!folder.names().contains(&"agent.pid".to_owned()), "it ran");
+    assert_eq!(folder.names_in(SESSIONS), [""; 0]);
     assert_eq!(folder.read("precious"), "kept");
     assert!(!folder.names().contains(&"nothing".to_owned()));
 }
@@ -43,7 +46,7 @@ fn the_next_free_name_of_a_log_is_no_link_either() {
     let mut first = Running::of(&folder, command(&folder, "run --to text --log run.ndjson -- ./agent"));
     first.until_shown("Second reply.");
     let told = run(&folder, "run --to text --log run.ndjson -- ./other");
-    assert_eq!(told.code, Some(74), "{told:?}");
+    assert_eq!(told.code, Some(2), "{told:?}");
     folder.write("go", "");
     first.wait().expect(0, "");
     assert_eq!((folder.read("precious"), folder.read("run.ndjson")), ("kept".to_owned(), SESSION.to_owned()));
@@ -103,33 +106,38 @@ fn names(folder: &Folder) -> Vec<String> {
 }
 
 #[test]
-fn a_log_that_can_t_be_opened_at_first_is_whole_once_it_can() {
+fn a_log_in_the_default_folder_that_can_t_be_opened_at_first_is_whole_once_it_can() {
     let flood: String = (0..20_000).map(reply).collect();
-    let script = "write session\nmark begun\nuntil go\nwrite flood\nmark ended";
+    let script = "write session\nreport reply\nmark begun\nuntil go\nwrite flood\nmark ended\nwrite session";
     let folder = scripted(&[("agent", script)]);
     folder.write("flood", &flood);
-    let child = command(&folder, "run --to text --log missing/run.ndjson -- ./agent").spawn().unwrap();
+    // Root may write in any folder, but in no file as if it were one.
+    folder.write("home/.local/share", "no folder");
+    let child = command(&folder, "run --to text -- ./agent").spawn().unwrap();
     until(|| "the start".to_owned(), || folder.names().contains(&"begun".to_owned()));
-    folder.write("made/run.ndjson", "before\n");
-    fs::rename(folder.path("made"), folder.path("missing")).unwrap();
-    folder.until_written("missing/run.ndjson", SESSION);
+    fs::remove_file(folder.path("home/.local/share")).unwrap();
+    let is_kept = |ending: &str| {
+        let names = fs::read_dir(folder.path(SESSIONS)).into_iter().flatten().flatten();
+        let mut names = names.filter(|name| name.path().extension().is_some_and(|it| it == ending));
+        names.any(|name| name.metadata().unwrap().len() > 0)
+    };
+    for ending in ["json", "ndjson", "stderr", "lock"] {
+        until(|| format!("the file .{ending}"), || is_kept(ending) || ending == "lock");
+    }
+    assert_eq!(side_file(&folder)["status"], "running");
+    assert!(kept(&folder, ".lock").exists());
     folder.write("go", "");
     // Nobody reads what is shown by now: it has to be read from the log.
     until(|| "the agent's end".to_owned(), || folder.names().contains(&"ended".to_owned()));
     let told = Outcome::from(child.wait_with_output().unwrap());
     assert_eq!(told.code, Some(0), "{}", told.stderr);
-    assert!(
-        told.stderr.starts_with("streamfmt: LOG NOT WRITTEN: missing/run.ndjson: no such file"),
-        "{}",
-        told.stderr
-    );
-    assert_eq!((told.stderr.lines().count(), told.stdout.matches("reply number ").count()), (1, 20_000));
-    assert_eq!(folder.read("missing/run.ndjson"), format!("before\n{SESSION}{flood}"));
-    assert_eq!(side_file(&folder)["log_start"], "before\n".len());
-    assert_eq!(
-        (&side_file(&folder)["status"], &side_file(&folder)["gaps"]),
-        (&json!("failed"), &json!(null))
-    );
+    assert_eq!(told.stdout.matches("reply number ").count(), 20_000);
+    assert_eq!(fs::read_to_string(kept(&folder, ".ndjson")).unwrap(), format!("{SESSION}{flood}{SESSION}"));
+    assert_eq!(fs::read_to_string(kept(&folder, ".stderr")).unwrap(), reply(7));
+    assert_eq!(told.stderr.matches("LOG NOT WRITTEN").count(), 2, "one for each output: {}", told.stderr);
+    assert_eq!(told.stderr.matches("the log is written again").count(), 2, "{}", told.stderr);
+    let side = side_file(&folder);
+    assert_eq!((&side["status"], &side["gaps"]), (&json!("done"), &json!(null)));
 }
 
 #[test]

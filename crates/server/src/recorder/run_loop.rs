@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,27 +12,25 @@ use jiff::Timestamp;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, kill_process_group};
 
+use super::run_state::RunOver;
 use super::{RunEnd, RunLoop};
 use crate::feed::Channel;
 use crate::helper::{Helper, running_in};
-use crate::log::RawLog;
+use crate::keeper::{REPORT_LINGERING, STOP, StreamVerdict};
+use crate::log::{LogEvent, RawLog};
 use crate::notice::RunNotice;
 use crate::side_file::{AgentExit, RunStatus};
 use crate::watchdog::Watchdog;
 
 /// The most bytes of one read.
 const CHUNK: usize = 64 * 1024;
-/// How long the agent's pipes must be quiet after its exit, if other processes hold them open.
-const QUIET: Duration = Duration::from_millis(500);
 /// How often writing is retried after a failure.
 const RETRY: Duration = Duration::from_secs(1);
-/// How long the agent has to end after SIGTERM or SIGHUP before it is killed.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// How long helpers have to end after SIGTERM before they are killed.
 const HELPERS: Duration = Duration::from_secs(1);
 /// How long the display may take to finish after a signal ended the run.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-/// How often it is checked whether helpers have ended, or whether the feed has room.
+/// How often it is checked whether helpers have ended, or whether the feeds have room.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// What wakes the loop.
@@ -39,68 +38,73 @@ const LOOK: Duration = Duration::from_millis(20);
 enum Waker {
     Signal(usize),
     Exit,
-    Command,
+    Request,
     Read(Channel),
 }
 
 impl RunLoop {
     pub(super) fn run(mut self) -> RunEnd {
         let mut buffer = vec![0; CHUNK];
-        while !self.is_over() {
-            let patience = self.patience();
-            for waker in self.wait(patience) {
+        let over = loop {
+            let now = Instant::now();
+            let withheld = [Channel::Output, Channel::Errors].map(|channel| self.is_withheld(channel));
+            self.state.note_withheld(withheld.contains(&true), now);
+            if let Some(over) = self.state.over(self.output.is_none() && self.errors.is_none(), now) {
+                break over;
+            }
+            for waker in self.wait(withheld, self.patience(now)) {
                 match waker {
                     Waker::Signal(index) => {
                         let signal = self.signals.lines[index].0;
                         for _ in 0..self.signals.take(index) {
-                            self.forward(signal);
+                            let signal = self.state.take_signal(signal, Instant::now());
+                            self.send(signal);
                         }
                     }
                     Waker::Exit => {
                         self.exit = None;
-                        self.exited = Some(Instant::now());
+                        self.state.note_exit(Instant::now());
                     }
-                    Waker::Command => {
-                        let asked = self
-                            .commands
-                            .as_mut()
-                            .is_some_and(|line| line.read(&mut [0]).is_ok_and(|it| it > 0));
-                        if asked {
-                            self.kill_at = Some(Instant::now() + self.options.kill_after.unwrap_or(PATIENCE));
-                            self.send(Signal::TERM);
-                        } else {
-                            self.commands = None;
-                        }
-                    }
+                    Waker::Request => self.take_request(),
                     Waker::Read(channel) => self.read(channel, &mut buffer),
                 }
             }
             self.act_in_time();
+        };
+        if over == RunOver::StillWriting {
+            self.display.notice(RunNotice::StillWriting);
         }
         self.finish()
     }
 
-    /// Whether the agent has exited and its pipes are closed or quiet.
-    fn is_over(&self) -> bool {
-        let Some(exited) = self.exited else { return false };
-        let is_closed = self.output.is_none() && self.errors.is_none();
-        is_closed || exited.max(self.last_byte).elapsed() >= QUIET
+    /// Whether nothing is read of an output because its bytes would have to be kept in memory: the agent waits until there is room.
+    fn is_withheld(&self, channel: Channel) -> bool {
+        let is_kept = |log: &RawLog| log.is_whole_so_far() && log.can_be_read();
+        match channel {
+            Channel::Output => {
+                self.output.is_some()
+                    && !is_kept(&self.log)
+                    && !(self.display.has_room() && self.kept.has_room())
+            }
+            Channel::Errors => {
+                let is_kept = self.errors_log.as_ref().is_none_or(is_kept);
+                self.errors.is_some() && !is_kept && !self.display.has_room()
+            }
+        }
     }
 
     /// How long until something is due even if nothing wakes the loop.
-    fn patience(&self) -> Option<Duration> {
-        let quiet = self.exited.map(|exited| exited.max(self.last_byte) + QUIET);
-        let is_unwritten = |log: &RawLog| !log.is_whole_so_far();
+    fn patience(&self, now: Instant) -> Option<Duration> {
+        let is_unwritten = |log: &RawLog| !log.is_open() || !log.is_whole_so_far();
         let has_backlog = is_unwritten(&self.log) || self.errors_log.as_ref().is_some_and(is_unwritten);
         let retry = has_backlog.then(|| self.last_retry + RETRY);
-        let first = [quiet, retry, self.kill_at].into_iter().flatten().min()?;
-        Some(first.saturating_duration_since(Instant::now()))
+        let first = [retry, self.state.due()].into_iter().flatten().min()?;
+        Some(first.saturating_duration_since(now))
     }
 
     /// Does what is due by time.
     fn act_in_time(&mut self) {
-        if self.kill_at.is_some_and(|at| at <= Instant::now()) {
-            self.kill_at = None;
+        if self.state.take_kill(Instant::now()) {
             self.send(Signal::KILL);
         }
         if self.last_retry.elapsed() >= RETRY {
@@ -111,32 +115,88 @@ impl RunLoop {
 
     /// Writes what couldn't be written, and opens logs that couldn't be opened.
     fn retry_logs(&mut self) {
-        let logs = [(Channel::Output, Some(&mut self.log)), (Channel::Errors, self.errors_log.as_mut())];
-        for (channel, log) in logs {
-            let Some(log) = log.filter(|log| !log.is_whole_so_far()) else { continue };
-            if let Some(reader) = log.reopen() {
-                self.end.open(channel, reader);
+        let errors_log = self.errors_log.as_ref().is_some_and(|log| !log.is_open());
+        if errors_log || !self.log.is_open() {
+            // If this fails, so does opening the log.
+            let _ = self.options.paths.create();
+        }
+        let events = self.log.retry();
+        self.report(Channel::Output, events);
+        let events = self.errors_log.as_mut().map(RawLog::retry).unwrap_or_default();
+        self.report(Channel::Errors, events);
+    }
+
+    fn take_request(&mut self) {
+        let mut request = [0];
+        let count = self.requests.as_mut().and_then(|line| line.read(&mut request).ok());
+        match (count, request) {
+            (Some(1), [REPORT_LINGERING]) => self.display.notice(RunNotice::Lingering { is_ended: false }),
+            (Some(1), [STOP]) => {
+                self.display.notice(RunNotice::Lingering { is_ended: true });
+                let signal = self.state.stop(Instant::now());
+                self.send(signal);
             }
-            log.retry();
+            _ => self.requests = None,
         }
     }
 
-    fn wait(&self, patience: Option<Duration>) -> Vec<Waker> {
+    /// Passes on what happened to a log.
+    fn report(&mut self, channel: Channel, events: Vec<LogEvent>) {
+        for event in events {
+            let log = match channel {
+                Channel::Output => &self.log,
+                Channel::Errors => match &self.errors_log {
+                    Some(log) => log,
+                    None => return,
+                },
+            };
+            let path = log.path.clone();
+            if let LogEvent::Resumed | LogEvent::Anew = event {
+                let (start, place) = (log.start, path.clone());
+                if let Some(reader) = log.reader() {
+                    self.display.open(channel, reader);
+                }
+                if let (Channel::Output, Some(reader)) = (channel, log.reader()) {
+                    self.kept.open(channel, reader);
+                }
+                self.side.change(|side| match channel {
+                    Channel::Output => (side.log, side.log_start) = (side.folder.join(place), start),
+                    Channel::Errors => side.errors = Some(place),
+                });
+                self.kept.wake();
+            }
+            let notice = match event {
+                LogEvent::Failed(error) => RunNotice::Unwritten(path, error),
+                LogEvent::Resumed => RunNotice::Resumed(path),
+                LogEvent::Anew => RunNotice::Anew(path),
+                LogEvent::Cut(length) => {
+                    self.display.cut(channel, length);
+                    if channel == Channel::Output {
+                        self.kept.cut(channel, length);
+                    }
+                    RunNotice::Cut(path)
+                }
+                LogEvent::Unsynced(error) => RunNotice::Unsynced(path, error),
+            };
+            self.display.notice(notice);
+        }
+    }
+
+    fn wait(&self, withheld: [bool; 2], patience: Option<Duration>) -> Vec<Waker> {
         let lines = self.signals.lines.iter().enumerate();
         let mut sources: Vec<(Waker, BorrowedFd<'_>)> =
             lines.map(|(index, (_, line))| (Waker::Signal(index), line.as_fd())).collect();
         sources.extend(self.exit.as_ref().map(|exit| (Waker::Exit, exit.as_fd())));
-        sources.extend(self.commands.as_ref().map(|line| (Waker::Command, line.as_fd())));
-        // Bytes that are in no log must be kept in memory: the agent waits until there is room.
-        let has_room = self.end.has_room();
-        if has_room || self.log.is_whole_so_far() && self.log.can_be_read() {
+        sources.extend(self.requests.as_ref().map(|line| (Waker::Request, line.as_fd())));
+        if !withheld[0] {
             sources.extend(self.output.as_ref().map(|it| (Waker::Read(Channel::Output), it.as_fd())));
         }
-        if has_room || self.errors_log.as_ref().is_none_or(|log| log.is_whole_so_far() && log.can_be_read()) {
+        if !withheld[1] {
             sources.extend(self.errors.as_ref().map(|it| (Waker::Read(Channel::Errors), it.as_fd())));
         }
-        // The feed doesn't report when there is room again.
-        let patience = if has_room { patience } else { Some(patience.unwrap_or(LOOK).min(LOOK)) };
+        // A feed doesn't report when there is room again.
+        let is_withheld = withheld.contains(&true);
+        let patience = if is_withheld { Some(patience.unwrap_or(LOOK).min(LOOK)) } else { patience };
         let patience = patience.and_then(|patience| Timespec::try_from(patience).ok());
         let mut polled: Vec<PollFd<'_>> =
             sources.iter().map(|(_, fd)| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
@@ -164,7 +224,7 @@ impl RunLoop {
                 return;
             }
         };
-        self.last_byte = Instant::now();
+        self.state.note_bytes(Instant::now());
         let log = match channel {
             Channel::Output => &mut self.log,
             Channel::Errors => {
@@ -176,38 +236,26 @@ impl RunLoop {
                 log
             }
         };
-        let (place, failure) = log.append(bytes);
-        if let Some(error) = failure {
-            self.end.notice(RunNotice::Unwritten(log.path.clone(), error));
+        let (place, events) = log.append(bytes);
+        self.report(channel, events);
+        self.display.push(channel, bytes, place);
+        if channel == Channel::Output {
+            self.kept.push(channel, bytes, place);
         }
-        self.end.push(channel, bytes, place);
     }
 
     fn open_errors(&mut self) -> RawLog {
         let (log, opened) = RawLog::open(&self.errors_path, self.options.sync);
         if let Err(error) = opened {
-            self.end.notice(RunNotice::Unwritten(log.path.clone(), error));
+            self.display.notice(RunNotice::Unwritten(log.path.clone(), error));
         }
         if let Some(log) = log.reader() {
-            self.end.open(Channel::Errors, log);
+            self.display.open(Channel::Errors, log);
         }
         let path = log.path.clone();
-        let _ = self.shared.update(|side| side.errors = Some(path));
+        self.side.change(|side| side.errors = Some(path));
+        self.kept.wake();
         log
-    }
-
-    /// Forwards a signal to the agent; the second Ctrl-C kills it.
-    fn forward(&mut self, signal: Signal) {
-        self.signal = self.signal.or(Some(signal));
-        let patience = match signal {
-            Signal::INT => {
-                self.interrupts += 1;
-                self.options.kill_after
-            }
-            _ => Some(self.options.kill_after.unwrap_or(PATIENCE)),
-        };
-        self.kill_at = self.kill_at.or(patience.map(|patience| Instant::now() + patience));
-        self.send(if self.interrupts > 1 { Signal::KILL } else { signal });
     }
 
     fn send(&self, signal: Signal) {
@@ -221,14 +269,16 @@ impl RunLoop {
         running_in(self.group, &own)
     }
 
-    /// Reports what the agent left running, since it may be a server that was wanted; after a signal, or on request, ends it.
-    fn settle_helpers(&mut self) {
+    /// Reports what the agent left running, since it may be a server that was wanted; if a signal ended the agent or the run, or on
+    /// request, ends it.
+    fn settle_helpers(&mut self, exit: AgentExit) {
         let mut helpers = self.helpers();
         if helpers.is_empty() {
             return;
         }
-        if self.signal.is_none() && !self.options.ends_helpers {
-            return self.end.notice(RunNotice::LeftRunning(helpers));
+        let is_killed = matches!(exit, AgentExit::Signal(_)) || self.state.signal().is_some();
+        if !is_killed && !self.options.ends_helpers {
+            return self.display.notice(RunNotice::LeftRunning(helpers));
         }
         self.send(Signal::TERM);
         let begun = Instant::now();
@@ -242,55 +292,85 @@ impl RunLoop {
     }
 
     fn finish(mut self) -> RunEnd {
-        let mut missing = 0;
-        for log in [Some(&mut self.log), self.errors_log.as_mut()].into_iter().flatten() {
-            let (bytes, failure) = log.finish();
-            if let Some(error) = failure {
-                self.end.notice(RunNotice::Unwritten(log.path.clone(), error));
-                missing += 1;
-            }
-            if bytes > 0 {
-                self.end.notice(RunNotice::Missing(log.path.clone(), bytes));
-                missing += bytes;
-            }
+        // Other processes may still write there: nothing of that is heard.
+        (self.output, self.errors) = (None, None);
+        let (missing, is_log_whole) = self.finish_logs();
+        for (path, bytes) in missing {
+            self.display.notice(RunNotice::Missing(path, bytes));
         }
-        self.settle_helpers();
+        // While there is a watchdog, the group exists, even after the agent was waited for.
+        let (exit, code) = judge(self.child.wait().unwrap_or_default());
+        self.settle_helpers(exit);
         if let Some(watchdog) = self.watchdog.take() {
             watchdog.dismiss();
         }
-        let (exit, code) = judge(self.child.wait().unwrap_or_default());
+        self.kept.end();
+        // If it panicked, the run isn't known to be done.
+        let unknown = StreamVerdict { is_known: true, ..StreamVerdict::default() };
+        let verdict = self.keeper.take().map_or(unknown, |keeper| keeper.join().unwrap_or(unknown));
+        let is_interrupted = self.state.signal().is_some();
+        let is_stopped = self.state.is_stopped_after_result();
+        let is_agent = verdict.is_known || self.options.agent.is_some();
+        let has_done_well = !is_agent || verdict.has_ended && !verdict.has_failed;
         let status = match exit {
-            AgentExit::Signal(_) => RunStatus::Interrupted,
-            AgentExit::Code(_) if self.signal.is_some() => RunStatus::Interrupted,
-            AgentExit::Code(_) => RunStatus::Failed,
+            _ if is_interrupted => RunStatus::Interrupted,
+            _ if is_stopped && has_done_well => RunStatus::Done,
+            AgentExit::Signal(_) if !is_stopped => RunStatus::Interrupted,
+            AgentExit::Code(0) if has_done_well => RunStatus::Done,
+            _ => RunStatus::Failed,
         };
+        // Of a stream that is known, the display shows this in its place.
+        if status == RunStatus::Failed && is_agent && !verdict.is_known {
+            self.display.notice(RunNotice::NoResult);
+        }
         let (log_bytes, gaps) = (self.log.bytes(), std::mem::take(&mut self.log.gaps));
+        let log = self.log.can_be_read().then(|| self.log.path.clone());
         let (log_path, log_start) = (std::mem::take(&mut self.log.path), self.log.start);
-        let written = self.shared.update(|side| {
+        self.side.change(|side| {
             side.status = status;
             side.ended = Some(Timestamp::now());
             side.exit = Some(exit);
-            // They are known only now if the log couldn't be opened at the start.
+            side.stopped_after_result = is_stopped;
+            // They are known only now if the log couldn't be opened at the start, or was written anew.
             side.log = side.folder.join(log_path);
             side.log_start = log_start;
             side.log_bytes = Some(log_bytes);
             side.gaps = gaps;
         });
-        if let Err(error) = written {
-            self.end.notice(RunNotice::NoSideFile(self.shared.path.clone(), error));
+        if let Err(error) = self.side.write() {
+            let path = self.options.paths.side_file(&self.side.content().id);
+            self.display.notice(RunNotice::NoSideFile(path, error));
         }
-        drop(self.lock.take());
+        self.side.release();
         // The display may block forever: on a stopped terminal, or a pipe that nobody reads.
         self.signals.release();
-        if let Some(signal) = self.signal {
+        if let Some(signal) = self.state.signal() {
             thread::spawn(move || {
                 thread::sleep(LAST_WORDS);
                 let _ = signal_hook::low_level::emulate_default_handler(signal.as_raw());
             });
         }
-        self.end.end();
-        let signal = self.signal.and_then(|signal| u8::try_from(signal.as_raw()).ok());
-        RunEnd { code, signal, is_log_whole: missing == 0, status }
+        self.display.end();
+        let signal = self.state.signal().and_then(|signal| u8::try_from(signal.as_raw()).ok());
+        let code = if status == RunStatus::Done { 0 } else { code };
+        RunEnd { code, signal, is_log_whole, status, log }
+    }
+
+    /// Finishes the logs. Returns how many bytes are missing in each, and whether all is written and flushed.
+    fn finish_logs(&mut self) -> (Vec<(PathBuf, u64)>, bool) {
+        let mut missing = Vec::new();
+        let mut is_whole = true;
+        for channel in [Channel::Output, Channel::Errors] {
+            let log = if channel == Channel::Output { Some(&mut self.log) } else { self.errors_log.as_mut() };
+            let Some(log) = log else { continue };
+            let (bytes, events) = log.finish();
+            is_whole &= bytes == 0 && log.is_flushed();
+            if bytes > 0 {
+                missing.push((log.path.clone(), bytes));
+            }
+            self.report(channel, events);
+        }
+        (missing, is_whole)
     }
 }
 

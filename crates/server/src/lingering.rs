@@ -1,4 +1,4 @@
-//! An agent that keeps running after its result. It reads no clock: the time is handed in.
+//! Notices an agent that keeps running after its result. It reads no clock: the time is handed in.
 
 use std::time::{Duration, Instant};
 

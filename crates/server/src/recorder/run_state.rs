@@ -1,0 +1,218 @@
+//! Decides when a run is over and when its agent is killed. It reads no clock and sends no signal: time and events are handed in.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+/// How long the agent's pipes must be quiet after its exit, if other processes hold them open.
+const QUIET: Duration = Duration::from_millis(500);
+/// How long other processes may keep writing to the agent's pipes after its exit.
+const ECHOES: Duration = Duration::from_secs(30);
+/// How long the agent has to end after SIGTERM or SIGHUP before it is killed.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a run has come to.
+#[derive(Debug)]
+pub(super) struct RunState {
+    kill_after: Option<Duration>,
+    /// The first signal that arrived.
+    signal: Option<Signal>,
+    interrupts: u32,
+    kill_at: Option<Instant>,
+    /// Whether the agent was asked to end because it kept running after its result.
+    is_stopped: bool,
+    exited: Option<Instant>,
+    /// When something was read last, or could have been but for lack of room.
+    last_byte: Instant,
+    /// When reading was withheld last.
+    last_withheld: Instant,
+    is_withheld: bool,
+}
+
+/// Why a run is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RunOver {
+    /// The agent has exited, and its pipes are closed or quiet.
+    Heard,
+    /// The agent has exited, but other processes keep writing to its pipes.
+    StillWriting,
+}
+
+impl RunState {
+    /// `kill_after`: how long after the first signal the agent is killed; without it, never after SIGINT and SIGQUIT.
+    pub(super) fn new(kill_after: Option<Duration>, now: Instant) -> Self {
+        Self {
+            kill_after,
+            signal: None,
+            interrupts: 0,
+            kill_at: None,
+            is_stopped: false,
+            exited: None,
+            last_byte: now,
+            last_withheld: now,
+            is_withheld: false,
+        }
+    }
+
+    /// A signal arrived. Returns the one to send to the agent: the second Ctrl-C or Ctrl-\ kills it.
+    pub(super) fn take_signal(&mut self, signal: Signal, now: Instant) -> Signal {
+        self.signal = self.signal.or(Some(signal));
+        let is_key = matches!(signal, Signal::INT | Signal::QUIT);
+        self.interrupts += u32::from(is_key);
+        let patience = if is_key { self.kill_after } else { Some(self.kill_after.unwrap_or(PATIENCE)) };
+        self.kill_at = self.kill_at.or(patience.map(|patience| now + patience));
+        if self.interrupts > 1 { Signal::KILL } else { signal }
+    }
+
+    /// The agent is to end because it keeps running after its result. Returns the signal to send to it.
+    pub(super) fn stop(&mut self, now: Instant) -> Signal {
+        self.is_stopped = true;
+        self.kill_at = self.kill_at.or(Some(now + self.kill_after.unwrap_or(PATIENCE)));
+        Signal::TERM
+    }
+
+    /// The agent has exited; its pipes may still hold something.
+    pub(super) fn note_exit(&mut self, now: Instant) {
+        self.exited = Some(now);
+    }
+
+    /// Something was read from the agent's pipes.
+    pub(super) fn note_bytes(&mut self, now: Instant) {
+        self.last_byte = now;
+    }
+
+    /// Whether reading is withheld for lack of room. While it is, silence means nothing.
+    pub(super) fn note_withheld(&mut self, is_withheld: bool, now: Instant) {
+        if is_withheld || self.is_withheld {
+            (self.last_byte, self.last_withheld) = (now, now);
+        }
+        self.is_withheld = is_withheld;
+    }
+
+    /// Whether the run is over. `is_closed`: the agent's pipes are.
+    pub(super) fn over(&self, is_closed: bool, now: Instant) -> Option<RunOver> {
+        let exited = self.exited?;
+        if is_closed {
+            return Some(RunOver::Heard);
+        }
+        if self.is_withheld {
+            return None;
+        }
+        let since = |at: Instant| now.saturating_duration_since(exited.max(at));
+        let is_quiet = since(self.last_byte) >= QUIET;
+        let is_enough = since(self.last_withheld) >= ECHOES;
+        is_quiet.then_some(RunOver::Heard).or(is_enough.then_some(RunOver::StillWriting))
+    }
+
+    /// Whether it is time to kill the agent. It is so once.
+    pub(super) fn take_kill(&mut self, now: Instant) -> bool {
+        self.kill_at.take_if(|at| *at <= now).is_some()
+    }
+
+    /// When something is due even if nothing happens before.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let quiet = self.exited.map(|exited| exited.max(self.last_byte) + QUIET);
+        [quiet, self.kill_at].into_iter().flatten().min()
+    }
+
+    /// The first signal that arrived.
+    pub(super) fn signal(&self) -> Option<Signal> {
+        self.signal
+    }
+
+    /// Whether the agent was asked to end because it kept running after its result, and nobody else asked.
+    pub(super) fn is_stopped_after_result(&self) -> bool {
+        self.is_stopped && self.signal.is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+    const MILLI: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn a_run_is_over_once_the_agent_has_exited_and_its_pipes_are_closed_or_quiet() {
+        let begun = Instant::now();
+        let mut run = RunState::new(None, begun);
+        assert_eq!(
+            (run.over(true, begun + 60 * SECOND), run.due()),
+            (None, None),
+            "it may close its pipes and go on"
+        );
+        let exited = begun + 60 * SECOND;
+        run.note_exit(exited);
+        assert_eq!((run.over(true, exited), run.over(false, exited)), (Some(RunOver::Heard), None));
+        assert_eq!(run.due(), Some(exited + QUIET));
+        let heard = exited + 400 * MILLI;
+        run.note_bytes(heard);
+        assert_eq!((run.over(false, heard + 499 * MILLI), run.due()), (None, Some(heard + QUIET)));
+        assert_eq!(run.over(false, heard + QUIET), Some(RunOver::Heard));
+    }
+
+    #[test]
+    fn silence_means_nothing_while_reading_is_withheld() {
+        let begun = Instant::now();
+        let mut run = RunState::new(None, begun);
+        run.note_exit(begun);
+        run.note_withheld(true, begun);
+        let late = begun + 600 * SECOND;
+        assert_eq!(run.over(false, late), None);
+        run.note_withheld(false, late);
+        assert_eq!(run.over(false, late), None, "what the pipe holds is still to be read");
+        run.note_withheld(false, late + QUIET);
+        assert_eq!(run.over(false, late + QUIET), Some(RunOver::Heard));
+    }
+
+    #[test]
+    fn helpers_that_never_stop_writing_are_heard_for_half_a_minute() {
+        let begun = Instant::now();
+        let mut run = RunState::new(None, begun);
+        run.note_exit(begun);
+        for number in 1..300 {
+            run.note_bytes(begun + number * 100 * MILLI);
+            assert_eq!(run.over(false, begun + number * 100 * MILLI), None);
+        }
+        run.note_bytes(begun + ECHOES);
+        assert_eq!(run.over(false, begun + ECHOES), Some(RunOver::StillWriting));
+        // What couldn't be read before may be the agent's own.
+        run.note_withheld(true, begun + ECHOES);
+        run.note_withheld(false, begun + ECHOES);
+        assert_eq!(run.over(false, begun + ECHOES), None);
+    }
+
+    #[test]
+    fn an_agent_is_asked_first_and_killed_at_the_second_key_or_after_the_time() {
+        let begun = Instant::now();
+        for key in [Signal::INT, Signal::QUIT] {
+            let mut run = RunState::new(None, begun);
+            assert_eq!((run.take_signal(key, begun), run.due()), (key, None));
+            assert_eq!(run.take_signal(Signal::INT, begun + SECOND), Signal::KILL);
+            assert_eq!(run.signal(), Some(key));
+        }
+        for signal in [Signal::TERM, Signal::HUP] {
+            let mut run = RunState::new(None, begun);
+            assert_eq!(run.take_signal(signal, begun), signal);
+            // Another one doesn't put it off.
+            assert_eq!(run.take_signal(signal, begun + 9 * SECOND), signal);
+            assert!(!run.take_kill(begun + 9 * SECOND) && run.due() == Some(begun + PATIENCE));
+            assert!(run.take_kill(begun + PATIENCE) && !run.take_kill(begun + PATIENCE));
+        }
+        let mut run = RunState::new(Some(SECOND), begun);
+        run.take_signal(Signal::INT, begun);
+        assert!(!run.take_kill(begun) && run.take_kill(begun + SECOND));
+    }
+
+    #[test]
+    fn an_agent_that_stays_after_its_result_is_ended_for_that_unless_somebody_interrupts() {
+        let begun = Instant::now();
+        let mut run = RunState::new(None, begun);
+        assert!(!run.is_stopped_after_result());
+        assert_eq!(run.stop(begun), Signal::TERM);
+        assert!(run.is_stopped_after_result() && run.take_kill(begun + PATIENCE));
+        run.take_signal(Signal::INT, begun + PATIENCE);
+        assert!(!run.is_stopped_after_result());
+    }
+}
