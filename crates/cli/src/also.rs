@@ -1,8 +1,8 @@
 //! Outputs beside the main one, of the same run: `--also TO=FILE` and `--summary FILE`.
 
 use std::fmt::{self, Write as _};
-use std::fs::{self, OpenOptions};
-use std::io::Write as _;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,6 +12,7 @@ use streamfmt::{Engine, Problem, Problems};
 
 use crate::args::{AlsoArg, Args};
 use crate::choice::SettingsChoice;
+use crate::fifo::{is_fifo, open_fifo};
 use crate::message::{reason, tell, tell_problems};
 use crate::output::TextOutput;
 use crate::signal::Signals;
@@ -104,6 +105,11 @@ impl AlsoOutput {
         self.output.is_some()
     }
 
+    /// Whether it could not be opened.
+    pub(crate) fn is_unopened(&self) -> bool {
+        self.output.is_none()
+    }
+
     /// Whether text can still be given.
     pub(crate) fn is_open(&self) -> bool {
         self.output.as_ref().is_some_and(|output| lock(output).is_open())
@@ -140,121 +146,62 @@ impl AlsoOutput {
     }
 }
 
-/// A summary of one input.
-pub(crate) struct SummaryFile<'a> {
-    path: &'a Path,
-    text: Arc<Mutex<String>>,
+/// Where the summaries of a run are appended.
+pub(crate) struct SummaryPlace {
+    path: PathBuf,
+    /// A pipe is open from the start. A file is opened when there is something to append, so one that was removed meanwhile is
+    /// created again.
+    pipe: Option<File>,
 }
 
-impl<'a> SummaryFile<'a> {
-    /// A summary that will be appended to `path`, and the output for a pipeline.
-    pub(crate) fn new(path: &'a Path, engine: &Engine) -> (Self, Sink) {
+impl SummaryPlace {
+    /// Opens `path`, and creates a file if there is none. A pipe waits here for its reader. An error is a message.
+    pub(crate) fn open(path: &Path, signals: &mut Signals) -> Result<Self, String> {
+        let is_pipe = fs::metadata(path).is_ok_and(|metadata| is_fifo(&metadata));
+        let opened = if is_pipe { open_fifo(path, true, signals) } else { appended(path) };
+        let file = opened.map_err(|error| unwritten(path, &error))?;
+        Ok(Self { path: path.to_owned(), pipe: is_pipe.then_some(file) })
+    }
+
+    fn append(&mut self, text: &str) -> Result<(), String> {
+        let written = match &mut self.pipe {
+            Some(pipe) => pipe.write_all(text.as_bytes()),
+            None => appended(&self.path).and_then(|mut file| file.write_all(text.as_bytes())),
+        };
+        written.map_err(|error| unwritten(&self.path, &error))
+    }
+}
+
+fn appended(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).open(path)
+}
+
+fn unwritten(path: &Path, error: &io::Error) -> String {
+    format!("can't write {}: {}", path.display(), reason(error))
+}
+
+/// A summary of one input.
+pub(crate) struct SummaryText(Arc<Mutex<String>>);
+
+impl SummaryText {
+    /// A summary, and the output for a pipeline.
+    pub(crate) fn new(engine: &Engine) -> (Self, Sink) {
         let text = Arc::new(Mutex::new(String::new()));
         let written = Arc::clone(&text);
         let sink = engine.summary(move |piece| {
             lock(&written).push_str(piece);
             ControlFlow::Continue(())
         });
-        (Self { path, text }, sink)
+        (Self(text), sink)
     }
 
-    /// Appends it. An error says what could not be written.
-    pub(crate) fn finish(self) -> Result<(), String> {
-        // What stands in the file already may be a paragraph.
-        let text = format!("{}\n\n", lock(&self.text).trim_end());
-        let opened = OpenOptions::new().append(true).create(true).open(self.path);
-        opened
-            .and_then(|mut file| file.write_all(text.as_bytes()))
-            .map_err(|error| format!("can't write {}: {}", self.path.display(), reason(&error)))
+    /// Appends it. An error is a message.
+    pub(crate) fn append_to(self, place: &mut SummaryPlace) -> Result<(), String> {
+        // The file's last line may be a paragraph.
+        place.append(&format!("{}\n\n", lock(&self.0).trim_end()))
     }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Looks whether each output has a place of its own. `main`: where the main one is written, if not to standard output. The error
-/// says what is wrong with the arguments.
-pub(crate) fn check(args: &Args, main: Option<&Path>) -> Result<(), String> {
-    let Some(first) = args.also.first() else { return Ok(()) };
-    if args.files.len() > 1 {
-        return Err(format!("{first} takes a single FILE"));
-    }
-    let named = |option: &str, path: &Path| (format!("{option} {}", path.display()), FilePlace::of(path));
-    let mut taken = vec![match main {
-        Some(path) if path != Path::new("-") => named("-o", path),
-        _ => {
-            ("the main output (use -o FILE to write it elsewhere)".to_owned(), FilePlace::of(Path::new("-")))
-        }
-    }];
-    taken.extend(args.tee.as_deref().map(|path| named("--tee", path)));
-    taken.extend(args.summary.as_deref().map(|path| named("--summary", path)));
-    for wanted in &args.also {
-        let place = FilePlace::of(&wanted.path);
-        if let Some((other, _)) = taken.iter().find(|(_, taken)| place.is_some() && *taken == place) {
-            return Err(format!("{wanted} writes to the same file as {other}"));
-        }
-        taken.push((wanted.to_string(), place));
-    }
-    Ok(())
-}
-
-/// Where a path leads, however it is spelled.
-#[derive(PartialEq, Eq)]
-pub(crate) enum FilePlace {
-    /// To something that there is: its device and number.
-    #[cfg(unix)]
-    Node(u64, u64),
-    /// To this path.
-    Path(PathBuf),
-}
-
-impl FilePlace {
-    /// The place that a path leads to; none for the null device, which takes everything.
-    pub(crate) fn of(path: &Path) -> Option<Self> {
-        if let Some(metadata) = metadata(path) {
-            return Self::of_existing(path, &metadata);
-        }
-        let mut path = path.to_owned();
-        // A link to a file that is yet to come leads there.
-        for _ in 0..40 {
-            let Ok(next) = fs::read_link(&path) else { break };
-            path = path.parent().unwrap_or(Path::new("")).join(next);
-        }
-        let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        Some(Self::Path(folder.join(path.file_name().unwrap_or_default())))
-    }
-
-    #[cfg(unix)]
-    fn of_existing(_: &Path, metadata: &fs::Metadata) -> Option<Self> {
-        let number = |metadata: &fs::Metadata| {
-            use std::os::unix::fs::MetadataExt;
-            (metadata.dev(), metadata.ino())
-        };
-        let node = number(metadata);
-        let is_null = fs::metadata("/dev/null").is_ok_and(|null| number(&null) == node);
-        (!is_null).then_some(Self::Node(node.0, node.1))
-    }
-
-    #[cfg(not(unix))]
-    fn of_existing(path: &Path, _: &fs::Metadata) -> Option<Self> {
-        Some(Self::Path(path.canonicalize().unwrap_or_else(|_| path.to_owned())))
-    }
-}
-
-/// What a path leads to, standard output for `-`.
-#[cfg(unix)]
-fn metadata(path: &Path) -> Option<fs::Metadata> {
-    use std::os::fd::AsFd;
-    if path == Path::new("-") {
-        let stdout = std::io::stdout().as_fd().try_clone_to_owned().ok()?;
-        return fs::File::from(stdout).metadata().ok();
-    }
-    fs::metadata(path).ok()
-}
-
-#[cfg(not(unix))]
-fn metadata(path: &Path) -> Option<fs::Metadata> {
-    fs::metadata(path).ok()
 }

@@ -4,6 +4,7 @@ mod run;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
@@ -18,8 +19,10 @@ use streamfmt::{Builder, Files, Looks};
 use crate::choice::SettingsChoice;
 use crate::config::{self, ConfigArgs, ProfileArgs};
 use crate::explain::ExplainArgs;
+use crate::file_place::FilePlace;
 use crate::golden::GoldenArgs;
-use crate::message::{OK, USAGE};
+use crate::message::{OK, OUTPUT, USAGE, reason, tell};
+use crate::output::is_closed;
 use crate::plugin::PluginArgs;
 use crate::terminal::{self, LookOptions, When, WhenLive};
 use crate::theme::ThemeArgs;
@@ -218,9 +221,12 @@ impl CommandLine {
             command.try_get_matches_from_mut(&arguments).and_then(|found| Self::from_arg_matches(&found));
         parsed.map_err(|error| match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                // A closed pipe is no failure.
-                let _ = error.print();
-                OK
+                let Err(failure) = error.print().and_then(|()| io::stdout().flush()) else { return OK };
+                if is_closed(&failure) {
+                    return OK;
+                }
+                tell(&format!("can't write standard output: {}", reason(&failure)));
+                OUTPUT
             }
             ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
                 let _ = error.print();
@@ -268,15 +274,19 @@ impl Args {
 
     /// Whether `file` is what an option writes to: reading it too would destroy it or never end.
     pub(crate) fn writes_to(&self, file: &Path) -> bool {
-        let is_plain = |file: &PathBuf| file.is_file() || !file.exists();
-        real_path(file).filter(is_plain).is_some_and(|file| self.written().contains(&file))
+        let place = FilePlace::of(file);
+        self.outputs().any(|output| FilePlace::of(output).is_same(&place))
+    }
+
+    /// The paths that options write to.
+    fn outputs(&self) -> impl Iterator<Item = &PathBuf> {
+        let also = self.also.iter().map(|wanted| &wanted.path);
+        [&self.tee, &self.output, &self.summary].into_iter().flatten().chain(also)
     }
 
     /// The real paths of the files that options write to, whether they are there yet or not.
     pub(crate) fn written(&self) -> Vec<PathBuf> {
-        let also = self.also.iter().map(|wanted| &wanted.path);
-        let written = [&self.tee, &self.output, &self.summary].into_iter().flatten().chain(also);
-        written.filter_map(|path| real_path(path)).collect()
+        self.outputs().filter_map(|path| real_path(path)).collect()
     }
 }
 

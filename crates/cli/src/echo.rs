@@ -8,9 +8,10 @@ pub(crate) use other::{Echo, is_in_foreground, restore};
 
 #[cfg(unix)]
 mod unix {
-    use std::io;
+    use std::io::{self, IsTerminal};
     use std::sync::{Mutex, PoisonError};
 
+    use rustix::io::Errno;
     use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
 
     /// How the terminal was, while it is otherwise.
@@ -49,9 +50,13 @@ mod unix {
         before.is_some_and(|before| tcsetattr(io::stdout(), OptionalActions::Now, &before).is_ok())
     }
 
-    /// Whether the terminal that standard output goes to is ours just now.
+    /// Whether the terminal that standard output goes to is ours just now. One that doesn't control this session, such as a pty of
+    /// a program that records, has no jobs and no background: it always is.
     pub(crate) fn is_in_foreground() -> bool {
-        tcgetpgrp(io::stdout()).is_ok_and(|group| group == rustix::process::getpgrp())
+        match tcgetpgrp(io::stdout()) {
+            Ok(group) => group == rustix::process::getpgrp(),
+            Err(error) => error == Errno::NOTTY && io::stdout().is_terminal(),
+        }
     }
 }
 

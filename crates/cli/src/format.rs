@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs::File;
 use std::io::Read;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -13,15 +13,16 @@ use streamfmt::core::profile::Ci;
 use streamfmt::core::writer::ci::parted;
 use streamfmt::{Engine, run_parallel, subagents};
 
-use crate::also::{self, AlsoOutput, SummaryFile};
+use crate::also::{AlsoOutput, SummaryPlace, SummaryText};
 use crate::args::Args;
 use crate::assets::Assets;
 use crate::input::{InputSource, OpenInput};
 use crate::live::{self, LiveTerminal};
 use crate::message::{
-    OK, OUTPUT, PLUGIN, RUN_FAILED, SIGNAL, USAGE, one_line, reason, tell, tell_below, tell_messages,
+    self, OK, OUTPUT, PLUGIN, RUN_FAILED, SIGNAL, USAGE, one_line, reason, tell, tell_below, tell_messages,
 };
 use crate::output::TextOutput;
+use crate::output_paths::OutputPaths;
 use crate::page_folder::Folder;
 use crate::progress::Progress;
 use crate::read_outcome::ReadOutcome;
@@ -56,6 +57,8 @@ pub(crate) struct FormatRun<'a, 'w> {
     signals: &'a mut Signals,
     watch: Option<&'a mut Watch<'w>>,
     tee: Option<Tee>,
+    /// Where summaries are appended, if any are wanted.
+    summary: Option<SummaryPlace>,
     /// Where text goes: the index, between the pages of a folder.
     output: TextOutput,
     /// Shows below the text what is open, where it is to be shown.
@@ -88,11 +91,12 @@ pub(crate) struct FormatRun<'a, 'w> {
 }
 
 impl<'a, 'w> FormatRun<'a, 'w> {
-    /// Opens what is written to. An error is an exit code whose reason was told.
+    /// Opens what is written to. An error is an exit code whose reason was told. `log`: that of an agent that runs.
     /// `is_again`: all was shown before, and takes its place.
     pub(crate) fn begin(
         args: &'a Args,
         engines: RunEngines<'a>,
+        log: Option<&Path>,
         signals: &'a mut Signals,
         watch: Option<&'a mut Watch<'w>>,
         assets: Option<&Arc<Assets>>,
@@ -106,11 +110,9 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             tell(&message);
             USAGE
         };
-        let folder = Folder::wanted(args, &engines.main).map_err(refuse)?;
-        let first = folder.as_ref().map_or_else(|| args.output.clone(), |folder| Some(folder.index()));
-        also::check(args, first.as_deref()).map_err(refuse)?;
+        let (folder, first) = check_outputs(args, &engines.main, log).map_err(refuse)?;
         folder.as_ref().map_or(Ok(()), Folder::create).map_err(fail)?;
-        let mut output = TextOutput::open(first.as_deref(), args.tail).map_err(fail)?;
+        let mut output = TextOutput::open(first.as_deref(), args.tail, signals).map_err(fail)?;
         if is_again {
             output.clear();
         }
@@ -122,14 +124,20 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             let _ = signals.catch_terminal();
         }
         let tee = args.tee.as_deref().filter(|_| !is_again).map(|path| {
-            let (tee, message) = Tee::open(path);
+            let (tee, message) = Tee::open(path, signals);
             if let Some(message) = message {
                 tell(&message);
             }
             tee
         });
+        let summary = args
+            .summary
+            .as_deref()
+            .filter(|_| !is_again)
+            .map(|path| SummaryPlace::open(path, signals).map_err(|message| tell(&message)));
         let also = args.also.iter().zip(engines.also);
-        let also = also.map(|(wanted, engine)| AlsoOutput::open(args, wanted, engine, signals)).collect();
+        let also: Vec<AlsoOutput> =
+            also.map(|(wanted, engine)| AlsoOutput::open(args, wanted, engine, signals)).collect();
         let buffer = vec![0; CHUNK];
         let total = Report::default();
         Ok(Self {
@@ -138,6 +146,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             signals,
             watch,
             tee,
+            summary: summary.and_then(Result::ok),
             output,
             live,
             updates: None,
@@ -158,6 +167,19 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         })
     }
 
+    /// Whether an output beside the main one could not be opened.
+    fn lacks_output(&self) -> bool {
+        let lacks_summary = self.args.summary.is_some() && self.summary.is_none() && !self.is_again;
+        let lacks_copy = self.tee.as_ref().is_some_and(Tee::has_failed);
+        lacks_summary || lacks_copy || self.also.iter().any(AlsoOutput::is_unopened)
+    }
+
+    /// Refuses to go on if an output could not be opened. The reason was reported.
+    #[cfg(unix)]
+    pub(crate) fn with_all_outputs(self) -> Result<Self, u8> {
+        if self.lacks_output() { Err(USAGE) } else { Ok(self) }
+    }
+
     /// Formats one input to its end.
     pub(crate) fn format(&mut self, input: &InputSource) {
         match input.open(self.args.follow, self.is_again) {
@@ -172,7 +194,8 @@ impl<'a, 'w> FormatRun<'a, 'w> {
 
     /// The same of one that is open.
     pub(crate) fn format_open(&mut self, input: &InputSource, source: &mut OpenInput) {
-        let opened = self.folder.as_mut().map(|folder| folder.open(input)).transpose();
+        let Self { folder, signals, .. } = self;
+        let opened = folder.as_mut().map(|folder| folder.open(input, signals)).transpose();
         let page = match opened {
             Ok(page) => page,
             Err(message) => {
@@ -184,6 +207,8 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         // Between pages the output is the index.
         let page = page.map(|(page, name)| (std::mem::replace(&mut self.output, page), name));
         let mut setup = self.engines.main.setup();
+        // Plugins mask, too.
+        message::mask_messages(&setup.profile.redaction);
         // A named file is there as a whole. Standard input may be a pipe the next time, and should look the same then.
         setup.is_whole = input.path().is_some() && matches!(source, OpenInput::File { .. });
         setup.shows_open = self.live.is_some() && source.size().is_none();
@@ -191,12 +216,11 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             .then(|| UpdateLines::new(&self.engines.main, source.size().is_none()));
         let also = self.also.iter().zip(self.engines.also);
         setup.also.extend(also.filter_map(|(also, engine)| also.sink(engine)));
-        let summary = self.summary_path().map(|path| SummaryFile::new(path, &self.engines.main)).map(
-            |(summary, sink)| {
-                setup.also.push(sink);
-                summary
-            },
-        );
+        let summary = self.summary.as_ref().map(|_| {
+            let (summary, sink) = SummaryText::new(&self.engines.main);
+            setup.also.push(sink);
+            summary
+        });
         setup.subagents = input.path().map(|path| match source.follower() {
             Some(follower) => follower.follow_side_files(&self.args.files, setup.max_line),
             None => subagents(path.to_owned(), self.args.files.clone()),
@@ -243,7 +267,9 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             .zip(&mut counted)
             .for_each(|(also, report)| also.note(report));
         counted.for_each(|report| report::add(&mut self.summed, report));
-        self.unwritten.extend(summary.and_then(|summary| summary.finish().err()));
+        if let (Some(summary), Some(place)) = (summary, &mut self.summary) {
+            self.unwritten.extend(summary.append_to(place).err());
+        }
         if let Some((index, name)) = page {
             let page = std::mem::replace(&mut self.output, index);
             let is_given_up = self.is_cut && page.replaces().is_some();
@@ -261,7 +287,9 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         self.unsuccessful += u64::from(report.failed || report.lacks_outcome() || is_unclaimed);
         let is_empty_by_choice = source.goes_on() || self.signals.caught().is_some();
         if report.events == 0 && (report.lines > report.blank_lines || !is_empty_by_choice) {
-            tell(&format!("{}: {}", input.name(), report::without_events(report)));
+            let hint = input.named_agent().map(|name| format!(" (if it starts {name}, use --agent {name})"));
+            let hint = hint.unwrap_or_default();
+            tell(&format!("{}: {}{hint}", input.name(), report::without_events(report)));
         }
         report::add(&mut self.total, report);
     }
@@ -272,12 +300,6 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         self.live.is_some() || updates::are_wanted(self.args, &self.engines.main)
     }
 
-    /// What happens to standard output is of no concern.
-    #[cfg(unix)]
-    pub(crate) fn make_output_optional(&mut self) {
-        self.output.make_optional();
-    }
-
     /// Whether further inputs are in vain.
     pub(crate) fn is_over(&self) -> bool {
         self.signals.caught().is_some() || !(self.is_wanted() || self.tee.is_some())
@@ -285,12 +307,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
 
     /// Whether an output still takes text.
     fn is_wanted(&self) -> bool {
-        self.output.is_open() || self.summary_path().is_some() || self.also.iter().any(AlsoOutput::is_open)
-    }
-
-    /// Where a summary is appended, if one is wanted.
-    fn summary_path(&self) -> Option<&'a Path> {
-        self.args.summary.as_deref().filter(|_| !self.is_again)
+        self.output.is_open() || self.summary.is_some() || self.also.iter().any(AlsoOutput::is_open)
     }
 
     /// Passes on all that was written.
@@ -305,6 +322,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             folder.write_index(&mut self.output);
         }
         let nothing_of_only = self.nothing_of_only();
+        let lacks_output = self.lacks_output();
         let mut unwritten = std::mem::take(&mut self.unwritten);
         let is_cut = self.is_cut || self.signals.caught().is_some() && self.begun < self.args.files.len();
         match self.output.replaces().filter(|_| is_cut) {
@@ -346,7 +364,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         }
         let is_copy_broken = self.tee.as_ref().is_some_and(Tee::has_failed);
         match self.signals.caught() {
-            _ if !unwritten.is_empty() || is_copy_broken || !is_beside_whole => OUTPUT,
+            _ if !unwritten.is_empty() || is_copy_broken || !is_beside_whole || lacks_output => OUTPUT,
             Some(signal) => SIGNAL + signal,
             None if self.has_unread_input => USAGE,
             None if self.args.strict_plugins && self.failures + journal.failures() > 0 => PLUGIN,
@@ -381,7 +399,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         let mut ends_in_line = false;
         // Once nobody reads the output, only the copy is worth reading for.
         while self.is_wanted() || self.tee.is_some() || source.goes_on() {
-            let is_alone = self.tee.is_none() && self.summary_path().is_none() && self.also.is_empty();
+            let is_alone = self.tee.is_none() && self.summary.is_none() && self.also.is_empty();
             let watch_output = is_alone && self.args.output.is_none();
             let tick = self.watch.is_some().then_some(TICK);
             let patience = self.live.as_ref().and_then(LiveTerminal::patience);
@@ -493,7 +511,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
     fn run_parallel(&mut self, file: File, threads: usize, stages: Stages<'_>) -> std::io::Result<()> {
         let size = file.metadata().ok().map(|about| about.len());
         let label = self.label();
-        let is_summed = self.summary_path().is_some();
+        let is_summed = self.summary.is_some();
         let Self { output, also, tee, signals, bytes, .. } = self;
         let mut progress = Progress::begin(size, output.is_out_of_sight(), label);
         let mut input = CopyingReader { file, tee, progress: progress.as_mut(), signals, bytes };
@@ -544,6 +562,25 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         self.has_unread_input = true;
         tell(&format!("{}: {}", input.name(), reason(error)));
     }
+}
+
+/// Checks that no two outputs are one file. Returns the folder for pages, if there is one, and the path of the main output, which is
+/// the index there. `log`: that of an agent that runs. The error is a message.
+pub(crate) fn check_outputs(
+    args: &Args,
+    engine: &Engine,
+    log: Option<&Path>,
+) -> Result<(Option<Folder>, Option<PathBuf>), String> {
+    let mut folder = Folder::wanted(args, engine)?;
+    if let Some(also) = args.also.first().filter(|_| args.files.len() > 1) {
+        return Err(format!("{also} takes a single FILE"));
+    }
+    let first = folder.as_ref().map_or_else(|| args.output.clone(), |folder| Some(folder.index()));
+    let outputs = OutputPaths::of(args, first.as_deref(), log)?;
+    if let Some(folder) = &mut folder {
+        folder.avoid(&outputs);
+    }
+    Ok((folder, first))
 }
 
 /// Takes text that nobody reads.

@@ -20,6 +20,7 @@ use streamfmt::golden::{Cell, Suite};
 pub(crate) use check::CheckArgs;
 
 use crate::message::{OK, OUTPUT, USAGE, one_line, reason, tell, tell_problems};
+use crate::output::is_closed;
 use crate::terminal::{self, LookOptions};
 
 /// Nothing was tried.
@@ -191,7 +192,7 @@ impl StdoutPage {
             self.failed.get_or_insert(error);
         }
         match self.failed {
-            Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Some(error) if !is_closed(&error) => {
                 tell(&format!("can't write standard output: {}", reason(&error)));
                 Err(OUTPUT)
             }

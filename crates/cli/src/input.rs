@@ -31,9 +31,14 @@ pub(crate) enum InputSource {
     Newest(SharedSessions),
     /// A session that is followed until there is a newer one of these.
     Session(PathBuf, SharedSessions),
-    /// An agent of this name, which runs.
+    /// An agent that runs.
     #[cfg_attr(not(unix), expect(dead_code, reason = "agents are run on Unix alone"))]
-    Agent(String),
+    Agent {
+        /// The name of its program.
+        name: String,
+        /// A known agent that its command names, if it isn't known itself: the program may start that.
+        named: Option<&'static str>,
+    },
 }
 
 impl InputSource {
@@ -128,16 +133,21 @@ impl InputSource {
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Stdin => "standard input".to_owned(),
-            Self::Agent(name) => name.clone(),
+            Self::Agent { name, .. } => name.clone(),
             Self::File(path) | Self::Session(path, _) => path.display().to_string(),
             Self::Newest(sessions) => sessions.borrow().shown_folders(),
         }
     }
 
+    /// A known agent that the command of an unknown one names.
+    pub(crate) fn named_agent(&self) -> Option<&'static str> {
+        if let Self::Agent { named, .. } = self { *named } else { None }
+    }
+
     /// Where it lies, if it is a file.
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {
-            Self::Stdin | Self::Newest(_) | Self::Agent(_) => None,
+            Self::Stdin | Self::Newest(_) | Self::Agent { .. } => None,
             Self::File(path) | Self::Session(path, _) => Some(path),
         }
     }
@@ -148,7 +158,7 @@ impl InputSource {
         match self {
             Self::Stdin => is_file(stdin().and_then(|stdin| stdin.metadata())),
             Self::File(path) => !args.follow && is_file(fs::metadata(path)),
-            Self::Newest(_) | Self::Session(..) | Self::Agent(_) => false,
+            Self::Newest(_) | Self::Session(..) | Self::Agent { .. } => false,
         }
     }
 
@@ -165,7 +175,7 @@ impl InputSource {
             }
             Self::File(path) => File::open(path)?,
             // An agent is started, not opened.
-            Self::Newest(_) | Self::Agent(_) => return Err(io::ErrorKind::NotFound.into()),
+            Self::Newest(_) | Self::Agent { .. } => return Err(io::ErrorKind::NotFound.into()),
         };
         let metadata = file.metadata()?;
         if !metadata.is_file() {

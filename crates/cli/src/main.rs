@@ -4,6 +4,8 @@
 
 mod also;
 mod args;
+#[cfg(unix)]
+mod aside;
 mod assets;
 mod background_color;
 mod choice;
@@ -11,6 +13,8 @@ mod config;
 mod crash;
 mod echo;
 mod explain;
+mod fifo;
+mod file_place;
 mod folders;
 mod format;
 mod golden;
@@ -20,6 +24,7 @@ mod message;
 #[cfg(not(unix))]
 mod not_recorded;
 mod output;
+mod output_paths;
 mod page_folder;
 mod plugin;
 mod progress;
@@ -44,6 +49,8 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use streamfmt::core::profile::Ci;
+use streamfmt::core::redact::Redaction;
 use streamfmt::{Engine, Files, Looks, Problems};
 #[cfg(unix)]
 use streamfmt_server::watchdog;
@@ -67,7 +74,19 @@ fn main() -> ExitCode {
     if env::args_os().next().is_some_and(|name| name == watchdog::NAME) {
         return watchdog::watch().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
     }
+    guard_messages();
     ExitCode::from(crash::contain(|| run().unwrap_or_else(|code| code)))
+}
+
+/// Masks and defuses messages from the start: those on the command line itself quote it.
+fn guard_messages() {
+    if terminal::is_ci() {
+        message::keep_messages_from_ci();
+    }
+    let mut options = env::args_os().take_while(|word| word != "--");
+    if options.any(|word| word == "--redact") {
+        message::mask_messages(&Redaction::everything());
+    }
 }
 
 /// Does what the command line says. An error is an exit code whose reason was told.
@@ -108,6 +127,11 @@ fn run() -> Result<u8, u8> {
     let build = |files: Files| engine(&args, &looks, assets.as_ref(), files);
     let engine = checked(&args, build(Files::default()))?;
     let also = also::engines(&args, &engine).ok_or(USAGE)?;
+    // Before a session is waited for.
+    format::check_outputs(&args, &engine, None).map_err(|message| {
+        tell(&message);
+        USAGE
+    })?;
     let settled = inputs.into_iter().map(|input| input.settled(&mut signals));
     let inputs: Vec<InputSource> =
         settled.filter_map(Result::transpose).collect::<Result<_, _>>().map_err(|error| {
@@ -120,7 +144,7 @@ fn run() -> Result<u8, u8> {
     loop {
         let engines = RunEngines { main: Rc::clone(&engine), also: &also };
         let mut run =
-            FormatRun::begin(&args, engines, &mut signals, watch.as_mut(), assets.as_ref(), is_again)?;
+            FormatRun::begin(&args, engines, None, &mut signals, watch.as_mut(), assets.as_ref(), is_again)?;
         for input in &inputs {
             run.format(input);
             let mut newest = None;
@@ -165,6 +189,11 @@ fn checked(args: &Args, built: Result<Engine, Problems>) -> Result<Engine, u8> {
              becomes updates"
         ));
         return Err(USAGE);
+    }
+    let profile = &engine.settings().profile;
+    message::mask_messages(&profile.redaction);
+    if profile.layout.ci != Ci::None {
+        message::keep_messages_from_ci();
     }
     choice::announce(&engine);
     Ok(engine)

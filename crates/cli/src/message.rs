@@ -1,9 +1,15 @@
 //! What the program says to its user: on standard error, one clean line each. And how it ends.
+//!
+//! Messages quote names of files, text of plugins and what an agent writes to standard error. So all of them are masked as the output
+//! is, and none is a command to a CI service.
 
 use std::io::{self, Write};
+use std::sync::{Mutex, PoisonError};
 
 use streamfmt::Problems;
+use streamfmt::core::redact::{Redaction, Redactor};
 use streamfmt::core::text::clean;
+use streamfmt::core::writer::ci::parted;
 use streamfmt::plugin::journal::{Journal, PluginMessage};
 
 pub(crate) use streamfmt::problem::reason;
@@ -26,15 +32,63 @@ pub(crate) const SIGNAL: u8 = 128;
 /// Characters of a message that are told: what it quotes may be of any length.
 const MAX_MESSAGE: usize = 1_000;
 
+/// What all messages go through.
+static GUARD: Mutex<MessageGuard> =
+    Mutex::new(MessageGuard { redaction: None, redactor: None, is_ci: false });
+
+struct MessageGuard {
+    redaction: Option<Redaction>,
+    redactor: Option<Redactor>,
+    /// Whether standard error is the log of a CI service.
+    is_ci: bool,
+}
+
+/// From here on, masks this in all messages, in addition to what was masked before.
+pub(crate) fn mask_messages(redaction: &Redaction) {
+    let mut guard = GUARD.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut all = guard.redaction.clone().unwrap_or_default();
+    all.add(redaction);
+    if guard.redaction.as_ref() != Some(&all) {
+        guard.redactor = Redactor::new(&all);
+        guard.redaction = Some(all);
+    }
+}
+
+/// From here on, no message is a command to a CI service.
+pub(crate) fn keep_messages_from_ci() {
+    GUARD.lock().unwrap_or_else(PoisonError::into_inner).is_ci = true;
+}
+
+/// A redactor that masks what messages are masked by; none if nothing is masked.
+#[cfg(unix)]
+pub(crate) fn message_redactor() -> Option<Redactor> {
+    let guard = GUARD.lock().unwrap_or_else(PoisonError::into_inner);
+    guard.redaction.as_ref().and_then(Redactor::new)
+}
+
+/// Clean text without what is masked.
+fn masked(text: &str) -> String {
+    let mut guard = GUARD.lock().unwrap_or_else(PoisonError::into_inner);
+    guard.redactor.as_mut().map_or_else(|| text.to_owned(), |redactor| redactor.text(text).into_owned())
+}
+
+/// Writes rows that are clean and masked.
+fn write_rows(rows: &str) {
+    let is_ci = GUARD.lock().unwrap_or_else(PoisonError::into_inner).is_ci;
+    let safe = if is_ci { parted(rows) } else { rows.into() };
+    // Nobody is left to be told that this failed.
+    let _ = io::stderr().write_all(format!("{safe}\n").as_bytes());
+}
+
 /// Tells the user one thing.
 pub(crate) fn tell(message: &str) {
+    // A secret that is cut is none any more, so it is masked before.
+    let message = masked(&clean(message)).replace('\n', "␊");
     let short = match message.char_indices().nth(MAX_MESSAGE) {
-        Some((end, _)) => &format!("{}…", &message[..end]),
+        Some((end, _)) => format!("{}…", &message[..end]),
         None => message,
     };
-    let line = format!("streamfmt: {}\n", one_line(short));
-    // Nobody is left to be told that this failed.
-    let _ = io::stderr().write_all(line.as_bytes());
+    write_rows(&format!("streamfmt: {short}"));
 }
 
 /// Tells what is wrong with the set-up, with the lines that it is about.
@@ -49,7 +103,7 @@ pub(crate) fn tell_problems(problems: &Problems) {
 
 /// Tells what belongs to the message before. The line is clean.
 pub(crate) fn tell_below(line: &str) {
-    let _ = writeln!(io::stderr(), "  {line}");
+    write_rows(&format!("  {}", masked(line)));
 }
 
 /// Tells what plugins did wrong and printed since the last time.
@@ -63,7 +117,7 @@ pub(crate) fn tell_messages(messages: Vec<PluginMessage>) {
         match told {
             // Its display is clean and has lines of its own.
             PluginMessage::Warning(warning) => {
-                let _ = writeln!(io::stderr(), "{warning}");
+                write_rows(&masked(&warning.to_string()));
             }
             PluginMessage::Printed(plugin, line) => tell(&format!("{plugin}: {line}")),
         }

@@ -4,11 +4,10 @@ use std::fmt::{self, Write as _};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, Stdout, Write};
 use std::path::{Path, PathBuf};
-#[cfg(unix)]
-use std::time::Duration;
 
 use streamfmt::{Spool, Tail};
 
+use crate::fifo::{is_fifo, open_fifo};
 use crate::message::{OK, OUTPUT, reason, tell};
 use crate::screen::{Screen, ScreenSize};
 use crate::signal::Signals;
@@ -18,10 +17,6 @@ const PIECE: usize = 64 * 1024;
 
 /// Links that are followed, one to the next.
 const MOST_LINKS: usize = 40;
-
-/// How long to wait between looks at a pipe that nobody reads yet.
-#[cfg(unix)]
-const LOOK: Duration = Duration::from_millis(10);
 
 /// Takes the text of a pipeline and passes it on.
 pub(crate) struct TextOutput {
@@ -33,8 +28,6 @@ pub(crate) struct TextOutput {
     spool: Option<Spool>,
     destination: Destination,
     state: OutputState,
-    /// Whether what happens to standard output is of no concern.
-    is_optional: bool,
 }
 
 enum Destination {
@@ -53,38 +46,37 @@ enum OutputState {
 }
 
 impl TextOutput {
-    /// Opens `path`, or standard output.
-    pub(crate) fn open(path: Option<&Path>, tail: Option<usize>) -> Result<Self, String> {
+    /// Opens `path`, or standard output. A pipe waits here for its reader, until a signal comes.
+    pub(crate) fn open(
+        path: Option<&Path>,
+        tail: Option<usize>,
+        signals: &mut Signals,
+    ) -> Result<Self, String> {
         let destination = match path {
-            Some(path) if path != Path::new("-") => Destination::File(Replacement::create(path)?),
+            Some(path) if path != Path::new("-") => Destination::File(Replacement::create(path, signals)?),
             _ => Destination::Stdout(io::stdout()),
         };
         Ok(Self::to(destination, tail.map(Tail::lines)))
     }
 
-    /// Opens `path` for an output beside the main one. `is_growing`: a file is written where it is, to be read meanwhile. A
-    /// pipe waits here for its reader, until a signal comes.
+    /// Opens `path` for an output beside the main one. `is_growing`: a file is written where it is, to be read meanwhile.
     pub(crate) fn beside(path: &Path, is_growing: bool, signals: &mut Signals) -> Result<Self, String> {
         let is_descriptor = is_descriptor(path);
         let metadata = fs::metadata(path);
         if is_descriptor && (metadata.is_err() || is_ours(path)) {
             return Err(unwritten(path, &io::Error::other("it isn't open")));
         }
-        let opened = match metadata {
-            _ if path == Path::new("-") => None,
-            Ok(metadata) if is_fifo(&metadata) => Some(open_fifo(path, !is_descriptor, signals)),
-            Ok(metadata) if !metadata.is_file() || is_descriptor => None,
-            _ if is_growing => Some(File::create(path)),
-            _ => None,
-        };
-        let Some(opened) = opened else { return Self::open(Some(path), None) };
-        let file = opened.map_err(|error| unwritten(path, &error))?;
-        Ok(Self::to(Destination::File(Replacement { file, draft: None, target: path.to_owned() }), None))
+        let is_file = !is_descriptor && metadata.as_ref().map_or(true, fs::Metadata::is_file);
+        if !is_growing || !is_file || path == Path::new("-") {
+            return Self::open(Some(path), None, signals);
+        }
+        let file = File::create(path).map_err(|error| unwritten(path, &error))?;
+        Ok(Self::to(Destination::File(Replacement::in_place(file, path.to_owned())), None))
     }
 
     fn to(destination: Destination, tail: Option<Tail>) -> Self {
         let (buffer, state) = (String::with_capacity(PIECE * 2), OutputState::Open);
-        Self { buffer, screen: None, tail, spool: None, destination, state, is_optional: false }
+        Self { buffer, screen: None, tail, spool: None, destination, state }
     }
 
     /// From here on, something may stand below the text: see [`TextOutput::show`].
@@ -113,12 +105,6 @@ impl TextOutput {
         if let Err(error) = spool.read(|piece| _ = self.write_str(piece)) {
             self.state = OutputState::Failed(format!("can't write a temporary file: {}", reason(&error)));
         }
-    }
-
-    /// From here on, standard output may fail in whatever way: that is as if nobody read it any more.
-    #[cfg_attr(not(unix), expect(dead_code, reason = "agents are run on Unix alone"))]
-    pub(crate) fn make_optional(&mut self) {
-        self.is_optional = true;
     }
 
     /// Whether nothing was given since all was passed on.
@@ -173,8 +159,8 @@ impl TextOutput {
     /// The file that it will take the place of once all is written; until then that stays as it is.
     pub(crate) fn replaces(&self) -> Option<&Path> {
         match &self.destination {
-            Destination::File(Replacement { draft: Some(_), target, .. }) => Some(target),
-            _ => None,
+            Destination::File(replacement) => replacement.replaces(),
+            Destination::Stdout(_) | Destination::Screen(_) => None,
         }
     }
 
@@ -233,7 +219,7 @@ impl TextOutput {
     fn judge(&mut self, result: io::Result<()>) {
         let Err(error) = result else { return };
         let is_stdout = !matches!(self.destination, Destination::File(_));
-        self.state = if is_stdout && (self.is_optional || error.kind() == io::ErrorKind::BrokenPipe) {
+        self.state = if is_stdout && is_closed(&error) {
             OutputState::Closed
         } else {
             OutputState::Failed(format!("can't write {}: {}", self.destination.name(), reason(&error)))
@@ -262,6 +248,28 @@ impl fmt::Write for TextOutput {
     }
 }
 
+/// Whether writing to standard output failed because nobody reads it any more: a closed pipe, or a terminal that is gone.
+pub(crate) fn is_closed(error: &io::Error) -> bool {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => true,
+        _ => is_hung_up(error),
+    }
+}
+
+/// Terminals that are gone fail with EIO. They no longer count as terminals then, but still as devices.
+#[cfg(unix)]
+fn is_hung_up(error: &io::Error) -> bool {
+    use rustix::fs::{FileType, fstat};
+    let is_device = |mode| FileType::from_raw_mode(mode) == FileType::CharacterDevice;
+    error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error())
+        && fstat(io::stdout()).is_ok_and(|about| is_device(about.st_mode))
+}
+
+#[cfg(not(unix))]
+fn is_hung_up(_: &io::Error) -> bool {
+    false
+}
+
 fn write_pieces(destination: &mut Destination, bytes: &[u8]) -> io::Result<()> {
     bytes.chunks(PIECE).try_for_each(|piece| destination.as_write().write_all(piece))
 }
@@ -283,29 +291,45 @@ impl Destination {
     }
 }
 
-/// A file that is written beside the one that it will replace. It goes away if it isn't put in place.
+/// A file that takes the place of another once it is complete. It goes away if it isn't put in place.
 pub(crate) struct Replacement {
     pub(crate) file: File,
-    /// Where it is being written; nothing once it is in place, or if the target can't be replaced.
-    draft: Option<PathBuf>,
+    draft: Draft,
     target: PathBuf,
 }
 
+/// Where a replacement is being written.
+enum Draft {
+    /// Where it belongs: the target can't be replaced, or it is in place.
+    InPlace,
+    /// Nowhere: the file has no name, so nothing is left of it however the program ends.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux has files without names"))]
+    Unnamed,
+    /// In a file beside the target.
+    Named(PathBuf),
+}
+
 impl Replacement {
-    fn create(path: &Path) -> Result<Self, String> {
+    fn create(path: &Path, signals: &mut Signals) -> Result<Self, String> {
         let fail = |error: io::Error| unwritten(path, &error);
-        if is_descriptor(path) {
+        let is_descriptor = is_descriptor(path);
+        if fs::metadata(path).is_ok_and(|metadata| is_fifo(&metadata)) {
+            // Whoever opened a descriptor had a reader for it.
+            let file = open_fifo(path, !is_descriptor, signals).map_err(fail)?;
+            return Ok(Self::in_place(file, path.to_owned()));
+        }
+        if is_descriptor {
             // Whatever was opened there is written on at its end.
             let file = OpenOptions::new().append(true).open(path).map_err(fail)?;
-            return Ok(Self { file, draft: None, target: path.to_owned() });
+            return Ok(Self::in_place(file, path.to_owned()));
         }
         // What a link leads to is replaced, not the link.
         let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let existing = fs::metadata(&target).ok();
         if existing.as_ref().is_some_and(|metadata| !metadata.is_file()) {
-            // A device, a pipe, or a folder, which says so itself.
+            // A device, or a folder, which says so itself.
             let file = OpenOptions::new().write(true).open(&target).map_err(fail)?;
-            return Ok(Self { file, draft: None, target });
+            return Ok(Self::in_place(file, target));
         }
         let replacement = Self::draft(target).map_err(fail)?;
         if let Some(metadata) = existing {
@@ -314,40 +338,103 @@ impl Replacement {
         Ok(replacement)
     }
 
+    fn in_place(file: File, target: PathBuf) -> Self {
+        Self { file, draft: Draft::InPlace, target }
+    }
+
     /// Begins a file that will take the place of whatever is called `target` itself, be it a link.
     pub(crate) fn draft(target: PathBuf) -> io::Result<Self> {
-        let name = target.file_name().unwrap_or_default().to_string_lossy();
-        let draft = target.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
+        #[cfg(target_os = "linux")]
+        if let Some(file) = unnamed_file(folder_of(&target)) {
+            return Ok(Self { file, draft: Draft::Unnamed, target });
+        }
+        let draft = draft_path(&target);
         let file = OpenOptions::new().write(true).create_new(true).open(&draft)?;
-        Ok(Self { file, draft: Some(draft), target })
+        Ok(Self { file, draft: Draft::Named(draft), target })
+    }
+
+    /// The file that it will take the place of.
+    fn replaces(&self) -> Option<&Path> {
+        (!matches!(self.draft, Draft::InPlace)).then_some(&*self.target)
     }
 
     /// Makes sure that all is on the disk, then gives it the name.
     pub(crate) fn put_in_place(mut self) -> Result<(), String> {
-        let Some(draft) = &self.draft else { return Ok(()) };
-        let placed = self.file.sync_all().and_then(|()| fs::rename(draft, &self.target));
-        placed.map_err(|error| unwritten(&self.target, &error))?;
-        self.draft = None;
+        if let Draft::InPlace = self.draft {
+            return Ok(());
+        }
+        self.place().map_err(|error| unwritten(&self.target, &error))?;
+        self.draft = Draft::InPlace;
         // The name is safe on the disk once its folder is. Not every system can do that.
-        let folder = self.target.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-        let _ = File::open(folder).and_then(|folder| folder.sync_all());
+        let _ = File::open(folder_of(&self.target)).and_then(|folder| folder.sync_all());
         Ok(())
+    }
+
+    fn place(&mut self) -> io::Result<()> {
+        self.file.sync_all()?;
+        #[cfg(target_os = "linux")]
+        if let Draft::Unnamed = self.draft {
+            // A file without a name can't take another one's place at once.
+            let draft = draft_path(&self.target);
+            give_name(&self.file, &draft)?;
+            self.draft = Draft::Named(draft);
+        }
+        match &self.draft {
+            Draft::Named(draft) => fs::rename(draft, &self.target),
+            Draft::InPlace | Draft::Unnamed => Ok(()),
+        }
     }
 }
 
 impl Drop for Replacement {
     fn drop(&mut self) {
-        if let Some(draft) = &self.draft {
+        if let Draft::Named(draft) = &self.draft {
             let _ = fs::remove_file(draft);
         }
     }
+}
+
+/// The folder that a file is in.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."))
+}
+
+/// The name of a draft beside the file that it will replace.
+fn draft_path(target: &Path) -> PathBuf {
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    // It must not be too long for a name where the file's own isn't.
+    let name: String = name.chars().take(40).collect();
+    target.with_file_name(format!(".{name}.{}.tmp", std::process::id()))
+}
+
+/// A new file in a folder that has no name yet; `None` where the file system has none, or they couldn't be named later.
+#[cfg(target_os = "linux")]
+fn unnamed_file(folder: &Path) -> Option<File> {
+    use rustix::fs::{Mode, OFlags, open};
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let file = File::from(open(folder, flags, Mode::from_raw_mode(0o666)).ok()?);
+    fs::symlink_metadata(descriptor_path(&file)).ok()?;
+    Some(file)
+}
+
+/// Names a file that has no name.
+#[cfg(target_os = "linux")]
+fn give_name(file: &File, name: &Path) -> io::Result<()> {
+    use rustix::fs::{AtFlags, CWD, linkat};
+    Ok(linkat(CWD, descriptor_path(file), CWD, name, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+#[cfg(target_os = "linux")]
+fn descriptor_path(file: &File) -> PathBuf {
+    use std::os::fd::AsRawFd;
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
 /// Writes a page to standard output, and gives the exit code. A failure is told; a closed pipe is none.
 pub(crate) fn write_out(text: &[u8]) -> Result<u8, u8> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text).and_then(|()| stdout.write_all(b"\n")).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+        Err(error) if !is_closed(&error) => {
             tell(&format!("can't write standard output: {}", reason(&error)));
             Err(OUTPUT)
         }
@@ -387,47 +474,4 @@ fn is_ours(path: &Path) -> bool {
     let flags = about.lines().find_map(|line| line.strip_prefix("flags:"));
     let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
     flags.is_some_and(|flags| flags & CLOSED_IN_OTHERS != 0)
-}
-
-#[cfg(unix)]
-fn is_fifo(metadata: &fs::Metadata) -> bool {
-    use std::os::unix::fs::FileTypeExt;
-    metadata.file_type().is_fifo()
-}
-
-#[cfg(not(unix))]
-fn is_fifo(_: &fs::Metadata) -> bool {
-    false
-}
-
-/// Opens a pipe once somebody reads it. `waits`: that may still be to come.
-#[cfg(unix)]
-fn open_fifo(path: &Path, waits: bool, signals: &mut Signals) -> io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt;
-
-    use rustix::fs::{OFlags, fcntl_setfl};
-    use rustix::io::Errno;
-
-    let mut options = OpenOptions::new();
-    options.write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
-    loop {
-        match options.open(path) {
-            Ok(file) => {
-                fcntl_setfl(&file, OFlags::empty())?;
-                return Ok(file);
-            }
-            Err(error) if error.raw_os_error() != Some(Errno::NXIO.raw_os_error()) => return Err(error),
-            Err(_) if !waits || signals.caught().is_some() => {
-                return Err(io::Error::other("nobody reads it"));
-            }
-            Err(_) => {
-                signals.wait(None, Some(LOOK), false)?;
-            }
-        }
-    }
-}
-
-#[cfg(not(unix))]
-fn open_fifo(path: &Path, _: bool, _: &mut Signals) -> io::Result<File> {
-    OpenOptions::new().write(true).open(path)
 }

@@ -10,11 +10,13 @@ use streamfmt::core::pipeline::Pipeline;
 use streamfmt::core::writer::html::{Html, IndexedPage};
 use streamfmt::core::writer::markdown::Markdown;
 
-use crate::also::FilePlace;
 use crate::args::Args;
+use crate::file_place::FilePlace;
 use crate::input::InputSource;
 use crate::message::reason;
 use crate::output::TextOutput;
+use crate::output_paths::OutputPaths;
+use crate::signal::Signals;
 
 /// A folder that each input gets a page of its own in.
 pub(crate) struct Folder {
@@ -24,7 +26,7 @@ pub(crate) struct Folder {
     /// What the name of the index ends in: a plugin's writer doesn't spell it.
     index_ending: &'static str,
     names: HashSet<String>,
-    /// Where other outputs are written.
+    /// Where other outputs and the pages so far are written.
     taken: Vec<FilePlace>,
     pages: Vec<IndexedPage>,
     count: usize,
@@ -62,7 +64,7 @@ impl Folder {
             ending: engine.plugin_writer().map_or(writer.ending, |(_, ending)| ending).to_owned(),
             index_ending: writer.ending,
             names: HashSet::from(["index".to_owned()]),
-            taken: args.also.iter().filter_map(|wanted| FilePlace::of(&wanted.path)).collect(),
+            taken: Vec::new(),
             pages: Vec::new(),
             count: args.files.len().max(1),
         }))
@@ -73,6 +75,11 @@ impl Folder {
         self.path.join(format!("index.{}", self.index_ending))
     }
 
+    /// Gives no page the file of another output.
+    pub(crate) fn avoid(&mut self, outputs: &OutputPaths) {
+        self.taken = outputs.places().cloned().collect();
+    }
+
     /// Makes the folder.
     pub(crate) fn create(&self) -> Result<(), String> {
         fs::create_dir_all(&self.path)
@@ -80,9 +87,15 @@ impl Folder {
     }
 
     /// Opens the page of an input; gives its name too.
-    pub(crate) fn open(&mut self, input: &InputSource) -> Result<(TextOutput, String), String> {
+    pub(crate) fn open(
+        &mut self,
+        input: &InputSource,
+        signals: &mut Signals,
+    ) -> Result<(TextOutput, String), String> {
         let name = format!("{}.{}", self.name(input), self.ending);
-        Ok((TextOutput::open(Some(&self.path.join(&name)), None)?, name))
+        let path = self.path.join(&name);
+        self.taken.push(FilePlace::of(&path));
+        Ok((TextOutput::open(Some(&path), None, signals)?, name))
     }
 
     /// How far the work has come, to stand before a bar of progress: `3 of 12 `.
@@ -103,7 +116,8 @@ impl Folder {
         let parent = part(input.path().and_then(Path::parent));
         let is_taken = |name: &str| {
             let page = self.path.join(format!("{name}.{}", self.ending));
-            if FilePlace::of(&page).is_some_and(|place| self.taken.contains(&place)) {
+            let place = FilePlace::of(&page);
+            if self.taken.iter().any(|taken| taken.is_same(&place)) {
                 return true;
             }
             input.path().and_then(|path| path.canonicalize().ok()) == page.canonicalize().ok()

@@ -3,27 +3,23 @@
 use std::io;
 use std::time::Duration;
 
-use streamfmt::core::text::clean;
 use streamfmt_server::{FeedStep, LiveFeed, Recording, RunEnd, RunNotice};
 
+use crate::aside::AsideLines;
 use crate::message::reason;
 use crate::read_outcome::ReadOutcome;
 use crate::signal::{Signals, Woken};
-
-/// An unfinished line of standard error is shown once it exceeds this size, in bytes.
-const LINE: usize = 8 * 1024;
 
 /// The output of a running agent.
 pub(crate) struct RecordedInput {
     feed: LiveFeed,
     recording: Recording,
-    /// The unfinished last line of standard error.
-    aside: Vec<u8>,
+    aside: AsideLines,
 }
 
 impl RecordedInput {
     pub(crate) fn new(feed: LiveFeed, recording: Recording) -> Self {
-        Self { feed, recording, aside: Vec::new() }
+        Self { feed, recording, aside: AsideLines::default() }
     }
 
     /// Reads the next bytes or messages.
@@ -37,14 +33,15 @@ impl RecordedInput {
             match self.feed.next(buffer)? {
                 FeedStep::Output(count) => return Ok(ReadOutcome::Bytes(count)),
                 FeedStep::Errors(count) => {
-                    self.aside.extend_from_slice(&buffer[..count]);
-                    let lines = self.lines(false);
+                    let lines = self.aside.push(&buffer[..count]);
                     if !lines.is_empty() {
                         return Ok(ReadOutcome::Aside(lines));
                     }
                 }
                 FeedStep::Notice(notice) => return Ok(ReadOutcome::Note(describe(&notice))),
-                FeedStep::Over if !self.aside.is_empty() => return Ok(ReadOutcome::Aside(self.lines(true))),
+                FeedStep::Over if !self.aside.is_empty() => {
+                    return Ok(ReadOutcome::Aside(self.aside.finish()));
+                }
                 FeedStep::Over => return Ok(ReadOutcome::End),
                 FeedStep::Wait => match signals.wait(Some(self.feed.bell()), patience, false)? {
                     Woken::Input | Woken::Closed => {}
@@ -52,15 +49,6 @@ impl RecordedInput {
                 },
             }
         }
-    }
-
-    /// Takes the complete lines of standard error, cleaned; at the end also an unfinished one.
-    fn lines(&mut self, is_end: bool) -> Vec<String> {
-        let whole = self.aside.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let count = if is_end || self.aside.len() - whole > LINE { self.aside.len() } else { whole };
-        let taken: Vec<u8> = self.aside.drain(..count).collect();
-        let text = String::from_utf8_lossy(&taken);
-        text.lines().map(|line| clean(line).into_owned()).collect()
     }
 
     /// Waits for the end of the run.

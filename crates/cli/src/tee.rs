@@ -1,10 +1,12 @@
 //! Keeps a copy of the input, byte for byte, before anything else is done with it.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use crate::fifo::{is_fifo, open_fifo};
 use crate::message::reason;
+use crate::signal::Signals;
 
 /// A copy of the input. When it can't be written, the formatting goes on without it.
 pub(crate) struct Tee {
@@ -22,12 +24,14 @@ enum TeeState {
 
 impl Tee {
     /// Opens `path` to be appended to, for its owner's eyes only if it is new. A link is refused: it could lead
-    /// the copy anywhere. The message, if there is one, says why there will be no copy.
-    pub(crate) fn open(path: &Path) -> (Self, Option<String>) {
+    /// the copy anywhere. A pipe waits here for its reader. The message, if there is one, says why there will be no copy.
+    pub(crate) fn open(path: &Path, signals: &mut Signals) -> (Self, Option<String>) {
         let mut options = OpenOptions::new();
         options.append(true).create(true);
         restrict(&mut options);
-        let (state, message) = match options.open(path) {
+        let is_pipe = fs::symlink_metadata(path).is_ok_and(|metadata| is_fifo(&metadata));
+        let opened = if is_pipe { open_fifo(path, true, signals) } else { options.open(path) };
+        let (state, message) = match opened {
             Ok(file) => (TeeState::Writing(file), None),
             Err(error) => {
                 let why = if path.is_symlink() { "symbolic link".to_owned() } else { reason(&error) };

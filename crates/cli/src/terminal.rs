@@ -73,6 +73,17 @@ pub(crate) fn looks(asked: &LookOptions<'_>) -> Looks {
     surroundings.looks(asked)
 }
 
+/// Whether this runs on a CI service, whose log standard error is a part of.
+pub(crate) fn is_ci() -> bool {
+    let surroundings = Environment {
+        is_terminal: false,
+        can_ask: false,
+        columns: &|| None,
+        variable: &|name| env::var(name).ok(),
+    };
+    surroundings.ci() != Ci::None
+}
+
 /// The local time zone. Unless `TZ` names one it is read from its file: looking it up by name searches a folder of
 /// hundreds of files, which takes longer than formatting a short recording.
 fn local_zone() -> TimeZone {

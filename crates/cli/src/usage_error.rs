@@ -9,6 +9,7 @@ use std::num::IntErrorKind;
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use streamfmt::core::nearest::nearest;
+use streamfmt::golden::report::word;
 
 use crate::message::{tell, tell_below};
 
@@ -17,7 +18,8 @@ pub(crate) fn tell_usage(error: &Error, command: &Command, arguments: &[OsString
     let asked = CommandPath::of(command, arguments);
     let help: Vec<&str> = [command.get_name()].into_iter().chain(asked.path.clone()).collect();
     tell(&format!("{}; see {} --help", asked.wrong(error), help.join(" ")));
-    if let Some(meant) = asked.meant(error, arguments) {
+    let meant = asked.agent_meant(error, arguments, command).or_else(|| asked.meant(error, arguments));
+    if let Some(meant) = meant {
         tell_below(&format!("did you mean {meant}?"));
     }
 }
@@ -104,6 +106,22 @@ impl<'c> CommandPath<'c> {
             ErrorKind::InvalidUtf8 => "an argument is not valid UTF-8".to_owned(),
             other => other.as_str().unwrap_or("invalid command line").to_owned(),
         }
+    }
+
+    /// The command line that was probably meant by one of `run` that lacks the `--` before the agent.
+    fn agent_meant(&self, error: &Error, arguments: &[OsString], command: &Command) -> Option<String> {
+        let unexpected = text(error, ContextKind::InvalidArg)?;
+        if self.path != ["run"] || error.kind() != ErrorKind::UnknownArgument || unexpected.starts_with('-') {
+            return None;
+        }
+        let meant = (2..arguments.len()).filter(|at| arguments[*at] == *unexpected).find_map(|at| {
+            let mut meant = arguments.to_vec();
+            meant.insert(at, "--".into());
+            // The same word may be the value of an option.
+            command.clone().try_get_matches_from(&meant).is_ok().then_some(meant)
+        })?;
+        let words: Vec<String> = meant.iter().skip(1).map(|part| word(&part.to_string_lossy())).collect();
+        Some(format!("{} {}", command.get_name(), words.join(" ")))
     }
 
     /// What was probably meant, if something was.

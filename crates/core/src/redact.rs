@@ -225,18 +225,32 @@ impl Redactor {
     /// Masks a view whose text is one line of several that come one by one: a key may run on over them.
     pub fn raw_line(&mut self, view: &mut View) {
         if let [Block::Code { text, .. } | Block::Prose { text, .. }] = &mut view.body[..]
-            && self.noted.open > 0
+            && self.is_of_open_key(text)
         {
-            let ends = text.rfind("-----END ") > text.rfind("-----BEGIN ");
-            let is_inside =
-                text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=:,- \t".contains(&byte));
-            self.noted.open = if is_inside && !ends { self.noted.open - 1 } else { 0 };
-            if is_inside {
-                *text = Text::own(GOES_ON);
-                return;
-            }
+            *text = Text::own(GOES_ON);
+            return;
         }
         self.view(view);
+    }
+
+    /// Masks a text that is one line of several that come one by one: a key may run on over them.
+    pub fn next_line(&mut self, line: &mut String) {
+        if self.is_of_open_key(line) {
+            GOES_ON.clone_into(line);
+            return;
+        }
+        self.whole(line);
+    }
+
+    /// Whether a line is one of a key that has begun in a line before.
+    fn is_of_open_key(&mut self, line: &str) -> bool {
+        if self.noted.open == 0 {
+            return false;
+        }
+        let ends = line.rfind("-----END ") > line.rfind("-----BEGIN ");
+        let is_inside = line.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=:,- \t".contains(&byte));
+        self.noted.open = if is_inside && !ends { self.noted.open - 1 } else { 0 };
+        is_inside
     }
 
     fn whole<T: Deref<Target = str> + From<String>>(&mut self, text: &mut T) {

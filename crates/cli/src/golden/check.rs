@@ -8,7 +8,8 @@ use streamfmt::golden::report::ReportKind;
 use streamfmt::golden::{CheckReport, CheckSummary, Checker, Chunks};
 
 use super::{CellArgs, StdoutPage, bless_command, is_ci, style, threads};
-use crate::message::{OUTPUT, reason, tell};
+use crate::message::{OUTPUT, USAGE, reason, tell};
+use crate::output_paths::OutputPaths;
 use crate::usage_error::number;
 
 #[derive(Debug, clap::Args)]
@@ -60,6 +61,12 @@ impl CheckArgs {
     }
 
     fn check(&self, injects_faults: bool) -> Result<u8, u8> {
+        let place =
+            self.report_file.as_deref().map(|path| OutputPaths::check_beside_stdout("--report-file", path));
+        place.transpose().map_err(|message| {
+            tell(&message);
+            USAGE
+        })?;
         let suite = self.wanted.suite();
         let checker = Checker::new(self.chunks, injects_faults);
         let style = style(self.diff, bless_command(&self.wanted.paths));

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use streamfmt::core::dialect::launch::{Launch, LaunchObstacle, LaunchPlan, LaunchWish};
+use streamfmt::core::dialect::launch::{Launch, LaunchObstacle, LaunchPlan, LaunchRefusal, LaunchWish};
 use streamfmt::core::dialect::{DIALECTS, Dialect};
 
 /// A command that starts a known agent.
@@ -33,12 +33,32 @@ impl AgentCommand {
         Ok(found.map(|(dialect, launch)| Self { dialect, launch, start: 1 }))
     }
 
+    /// A known agent whose program is a later word of a command, which may start it: `timeout 60 claude`.
+    pub(super) fn named_in(command: &[OsString]) -> Option<&'static str> {
+        let known = || DIALECTS.iter().filter_map(|dialect| Some((dialect, dialect.launch.as_ref()?)));
+        command.iter().skip(1).find_map(|word| {
+            let name = base_name(word);
+            known().find(|(_, launch)| launch.programs.contains(&&*name)).map(|(dialect, _)| dialect.name)
+        })
+    }
+
     /// Adds the missing options. An error is a message.
     pub(super) fn complete(&self, command: &mut Vec<OsString>, is_live: bool) -> Result<LaunchPlan, String> {
         let words: Vec<String> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let is_named = self.launch.programs.contains(&&*base_name(&command[self.start - 1]));
+        let script = ShellScript::of(&words).filter(|_| !is_named);
+        if let Some(script) = &script
+            && let Some(end) = script.end_of_program(self.launch.programs)
+        {
+            return self.check_script(&words, script, end);
+        }
         let arguments: Vec<&str> = words[self.start..].iter().map(String::as_str).collect();
         let version = self.start.checked_sub(1).and_then(|at| program_version(&command[at]));
         let plan = (self.launch.complete)(&arguments, LaunchWish { is_live, version });
+        if plan.is_err() && script.is_some() {
+            // What the script starts, and with which options, isn't known.
+            return Ok(LaunchPlan::default());
+        }
         let plan = plan.map_err(|refusal| {
             let why = match refusal.why {
                 LaunchObstacle::Interactive => "an interactive command can't be recorded".to_owned(),
@@ -52,16 +72,78 @@ impl AgentCommand {
             )
         })?;
         // If another program starts the agent, that program's options come first.
-        let is_named = self.launch.programs.contains(&&*base_name(&command[self.start - 1]));
         let at = if is_named { self.start + plan.at } else { self.end_of_options(&words) };
         command.splice(at..at, plan.added.iter().map(OsString::from));
         Ok(plan)
+    }
+
+    /// Checks the script of a shell, to which no options are added. `end`: where the agent's name ends in it. An error is a message.
+    fn check_script(
+        &self,
+        words: &[String],
+        script: &ShellScript<'_>,
+        end: usize,
+    ) -> Result<LaunchPlan, String> {
+        let arguments: Vec<&str> = script.text[end..].split_whitespace().collect();
+        let wish = LaunchWish { is_live: false, version: None };
+        let (why, at, missing) = match (self.launch.complete)(&arguments, wish) {
+            Ok(plan) if plan.added.is_empty() => return Ok(plan),
+            Ok(plan) => ("the options for a stream are missing", plan.at, plan.added.join(" ")),
+            Err(LaunchRefusal { why: LaunchObstacle::OtherFormat(option), .. }) => {
+                return Err(format!("{option} in the command of {} is not an event stream", words[0]));
+            }
+            Err(refusal) => {
+                let added = refusal.instead.len().saturating_sub(arguments.len());
+                let mut missing: Vec<&str> = refusal.instead[..added].iter().map(String::as_str).collect();
+                let arguments: Vec<&str> = missing.iter().chain(&arguments).copied().collect();
+                let plan = (self.launch.complete)(&arguments, wish).unwrap_or_default();
+                missing.splice(plan.at.min(added)..plan.at.min(added), plan.added);
+                ("an interactive command can't be recorded", 0, missing.join(" "))
+            }
+        };
+        let mut working: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+        let at =
+            at.checked_sub(1).and_then(|last| arguments.get(last)).map_or(end, |word| script.end_of(word));
+        let (before, behind) = script.text.split_at(at);
+        working[script.at] = quoted(&format!("{before} {missing}{behind}"));
+        let name = self.dialect.name;
+        Err(format!("{why}; use: streamfmt run --agent {name} -- {}", working.join(" ")))
     }
 
     fn end_of_options(&self, words: &[String]) -> usize {
         words.iter().skip(self.start).position(|word| word == "--").map_or(words.len(), |at| self.start + at)
     }
 }
+
+/// The script in a command such as `sh -c 'claude -p x'`.
+struct ShellScript<'a> {
+    text: &'a str,
+    /// Which word of the command it is.
+    at: usize,
+}
+
+impl<'a> ShellScript<'a> {
+    fn of(words: &'a [String]) -> Option<Self> {
+        let shell = base_name(OsStr::new(words.first()?));
+        let is_script_next = |option: &String| option.starts_with('-') && option.ends_with('c');
+        let at = words.iter().position(is_script_next).filter(|_| SHELLS.contains(&&*shell))? + 1;
+        Some(Self { text: words.get(at)?, at })
+    }
+
+    /// Where the first word of the script ends that is one of these programs.
+    fn end_of_program(&self, programs: &[&str]) -> Option<usize> {
+        let mut words = self.text.split_whitespace();
+        Some(self.end_of(words.find(|word| programs.contains(&&*base_name(OsStr::new(word))))?))
+    }
+
+    /// Where a word of the script ends, which is a part of its text.
+    fn end_of(&self, word: &str) -> usize {
+        word.as_ptr() as usize - self.text.as_ptr() as usize + word.len()
+    }
+}
+
+/// Programs that run the word behind `-c` as a script.
+const SHELLS: [&str; 6] = ["sh", "bash", "dash", "zsh", "ksh", "fish"];
 
 /// The name of a program without folder and extension.
 pub(super) fn base_name(word: &OsStr) -> String {

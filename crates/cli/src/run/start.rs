@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::panic::{self, AssertUnwindSafe};
+use std::path::Path;
 use std::rc::Rc;
 
 use streamfmt::Files;
@@ -60,9 +61,14 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
     // A run that ends well has nothing to report there.
     let is_quiet = engine.choice().profile.name == "quiet";
     let engines = RunEngines { main: Rc::new(engine), also: &also };
-    let mut run = FormatRun::begin(args, engines, &mut signals, None, assets.as_ref(), false)?;
-    run.make_output_optional();
+    // An output that can't be written is known before the agent costs anything.
+    let log = options.log.as_deref();
+    let run = FormatRun::begin(args, engines, log, &mut signals, None, assets.as_ref(), false);
+    let mut run = run.and_then(FormatRun::with_all_outputs).map_err(|_| USAGE)?;
     let name = command.first().map(|word| base_name(word)).unwrap_or_default();
+    let program = command.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
+    let is_folder = program.contains('/') && Path::new(&program).is_dir();
+    let named = if agent.is_none() { AgentCommand::named_in(&command) } else { None };
     let plan = agent.as_ref().map(|agent| agent.complete(&mut command, run.is_live()));
     let plan = plan.transpose().map_err(|message| refuse(&message))?.unwrap_or_default();
     if !plan.added.is_empty() {
@@ -96,7 +102,8 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
             refuse(&format!("--log {log}: {}", reason(&error)))
         }
         StartFailure::Program(error) => {
-            tell(&format!("can't run {name}: {}", reason(&error)));
+            let why = if is_folder { "it is a folder".to_owned() } else { reason(&error) };
+            tell(&format!("can't run {program}: {why}"));
             if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE }
         }
     })?;
@@ -107,7 +114,7 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
     let mut source = OpenInput::Recorded(Box::new(input));
     // The run continues whatever happens to the display.
     let shown = panic::catch_unwind(AssertUnwindSafe(|| {
-        run.format_open(&InputSource::Agent(name), &mut source);
+        run.format_open(&InputSource::Agent { name, named }, &mut source);
         run.finish()
     }));
     let shown = shown.unwrap_or(INTERNAL);

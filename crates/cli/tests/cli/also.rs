@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use crate::program::{FAILED_SESSION, Folder, Outcome, SESSION, reply};
 #[cfg(unix)]
-use crate::program::{Reader, Running, Signal, can_watch, contains, quoted, send, until};
+use crate::program::{Reader, Running, Signal, can_watch, contains, draft, quoted, send, until};
 
 /// A folder with the sample session and a large one of several parts.
 fn samples() -> Folder {
@@ -256,7 +256,7 @@ fn a_signal_ends_the_wait_for_a_reader() {
         || format!("a file that is begun in {:?}", folder.names()),
         || {
             assert!(child.try_wait().unwrap().is_none());
-            folder.names().iter().any(|name| name.starts_with(".items."))
+            draft(child.id(), &folder).is_some()
         },
     );
     send(&child, Signal::TERM);

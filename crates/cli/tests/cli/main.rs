@@ -25,6 +25,8 @@ mod inputs;
 #[cfg(unix)]
 mod live;
 mod messages;
+#[cfg(unix)]
+mod other_terminal;
 mod outputs;
 mod packs;
 mod plugins;
@@ -39,6 +41,12 @@ mod run_evidence;
 mod run_safety;
 #[cfg(unix)]
 mod run_shapes;
+#[cfg(unix)]
+mod run_stderr;
+#[cfg(unix)]
+mod run_words;
+#[cfg(unix)]
+mod same_file;
 #[cfg(unix)]
 mod terminal;
 mod themes;

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use crate::program::{FAILED_SESSION, Folder, SESSION, reply};
 #[cfg(unix)]
-use crate::program::{Running, Signal, has_program, send, until};
+use crate::program::{Running, Signal, draft, has_program, send, until};
 
 #[test]
 fn a_closed_pipe_is_success_and_silent() {
@@ -155,9 +155,11 @@ fn after_a_signal(signal: Signal) -> (Vec<String>, String) {
     let mut child = folder.command("-o out").stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(reply(1).as_bytes()).unwrap();
-    let is_written =
-        |name: &String| name.starts_with(".out.") && folder.read(name).contains("reply number 1.");
-    until(|| format!("the reply in {:?}", folder.names()), || folder.names().iter().any(is_written));
+    let is_written = || {
+        let text = draft(child.id(), &folder).and_then(|path| std::fs::read_to_string(path).ok());
+        text.is_some_and(|text| text.contains("reply number 1."))
+    };
+    until(|| format!("the reply in {:?}", folder.names()), is_written);
     send(&child, signal);
     drop(stdin);
     child.wait().unwrap();
@@ -193,10 +195,7 @@ fn a_signal_amid_a_file_leaves_the_output_as_it_was() {
         folder.write(output, "before");
         let before = (folder.names(), folder.names_in("pages"));
         let running = Running::start(&folder, arguments);
-        let is_begun = || {
-            let names = [folder.names(), folder.names_in("pages")].concat();
-            names.iter().any(|name| name.starts_with('.'))
-        };
+        let is_begun = || draft(running.id(), &folder).is_some();
         until(|| format!("a beginning in {:?}", folder.names()), is_begun);
         let place = folder.path(output).canonicalize().unwrap();
         let complaint = format!(

@@ -405,7 +405,7 @@ impl<'a> Running<'a> {
     }
 
     /// The number of its process.
-    #[cfg(target_os = "linux")]
+    #[cfg(unix)]
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -485,6 +485,26 @@ impl Drop for Running<'_> {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+#[cfg(unix)]
+/// The file that a process writes in a folder, or one below it, before it takes the place of an output. It may have no name.
+#[cfg(unix)]
+pub(crate) fn draft(process: u32, folder: &Folder) -> Option<PathBuf> {
+    let real = folder.path("").canonicalize().unwrap();
+    let open = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+    let is_unnamed = |path: &PathBuf| {
+        let link = fs::read_link(path).unwrap_or_default();
+        link.starts_with(&real) && link.to_string_lossy().ends_with(" (deleted)")
+    };
+    let unnamed = open.map(|entry| entry.path()).find(is_unnamed);
+    unnamed.or_else(|| {
+        let below = fs::read_dir(&real).unwrap().flatten().map(|entry| entry.path());
+        let folders = below.filter(|path| path.is_dir()).chain([real.clone()]);
+        let mut files = folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
+        let is_draft = |name: &str| name.starts_with('.') && name.contains(".tmp");
+        files.find(|entry| is_draft(&entry.file_name().to_string_lossy())).map(|entry| entry.path())
+    })
 }
 
 #[cfg(unix)]

@@ -133,7 +133,8 @@ fn the_agent_s_exit_code_is_passed_on() {
     assert_eq!(run(&folder, "run -- ./killed").code, Some(137));
     assert_eq!(run(&folder, "run -- ./plain").code, Some(126));
     let before = folder.names_in(SESSIONS);
-    run(&folder, "run -- ./nothing").expect(127, "streamfmt: can't run nothing: no such file or directory\n");
+    run(&folder, "run -- ./nothing")
+        .expect(127, "streamfmt: can't run ./nothing: no such file or directory\n");
     assert_eq!(folder.names_in(SESSIONS), before, "nothing was run");
     let mut status: Vec<String> = kept_status(&folder).iter().map(ToString::to_string).collect();
     status.sort();

@@ -199,7 +199,7 @@ fn nearest(folder: &Path) -> Option<(PathBuf, FileId)> {
 #[cfg(unix)]
 mod imp {
     use std::collections::BTreeSet;
-    use std::ffi::{OsStr, OsString};
+    use std::ffi::OsString;
     use std::io::{Read, Write};
     use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;
@@ -211,6 +211,7 @@ mod imp {
     use notify::event::{Event, EventKind, ModifyKind};
     use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 
+    use super::super::sessions::is_named_as_session;
     use super::{FollowWait, Woken};
     use crate::problem::reason;
 
@@ -238,8 +239,7 @@ mod imp {
         fn concerns(&self, paths: &[PathBuf]) -> bool {
             let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
             let is_named = |path: &PathBuf| path.file_name().is_some_and(|name| names.contains(name));
-            paths.is_empty()
-                || paths.iter().any(|path| path.extension() == Some(OsStr::new("jsonl")) || is_named(path))
+            paths.is_empty() || paths.iter().any(|path| is_named_as_session(path) || is_named(path))
         }
     }
 

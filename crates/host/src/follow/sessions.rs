@@ -1,6 +1,6 @@
 //! Finds the session in a folder that appeared last, and sees when a newer one appears.
 //!
-//! A session is a file whose name ends in `.jsonl` and that no sub-agent wrote. A file appeared when it was created; one that was
+//! A session is a file whose name ends in `.jsonl` or `.ndjson` and that no sub-agent wrote. A file appeared when it was created; one that was
 //! changed before that was copied here, and appeared elsewhere. Each is new once: none is gone back to, however it grows or is
 //! replaced. Folders are read again only when something in them came or
 //! went.
@@ -98,6 +98,11 @@ struct UndecidedFile {
     folder: usize,
     found: FoundSession,
     size: u64,
+}
+
+/// Whether a file may be a session by its name: agents write `.jsonl`, and `streamfmt run` keeps `.ndjson`.
+pub(in crate::follow) fn is_named_as_session(path: &Path) -> bool {
+    path.extension().and_then(OsStr::to_str).is_some_and(|ending| ["jsonl", "ndjson"].contains(&ending))
 }
 
 /// What a file is, by its beginning.
@@ -231,7 +236,7 @@ impl Sessions {
             let is_folder = kind.is_dir() && depth > 0;
             if is_folder && !is_hidden(&name) && !name.to_str().is_some_and(holds_side_files) {
                 below.push(path);
-            } else if path.extension() == Some(OsStr::new("jsonl")) {
+            } else if is_named_as_session(&path) {
                 let Some(appeared) = appeared(&path) else { continue };
                 each(FoundSession { is_known: true, appeared, path });
             }

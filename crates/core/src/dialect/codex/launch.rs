@@ -29,8 +29,11 @@ const COMMANDS: [&str; 15] = [
 /// Options after which it says something and ends.
 const SAYINGS: [&str; 4] = ["-h", "--help", "-V", "--version"];
 
+/// Options that take all values up to the next option.
+const WITH_VALUES: [&str; 2] = ["-i", "--image"];
+
 /// Options that take a value, which is no task.
-const WITH_VALUE: [&str; 23] = [
+const WITH_VALUE: [&str; 21] = [
     "-c",
     "--config",
     "-m",
@@ -41,8 +44,6 @@ const WITH_VALUE: [&str; 23] = [
     "--sandbox",
     "-p",
     "--profile",
-    "-i",
-    "--image",
     "-o",
     "--output-last-message",
     "--output-schema",
@@ -72,20 +73,33 @@ fn complete(arguments: &[&str], _: LaunchWish) -> Result<LaunchPlan, LaunchRefus
     let is_stream = has(options, "--json") || has(options, "--experimental-json");
     let added = if is_stream { Vec::new() } else { vec!["--json"] };
     // With a task on the command line it still reads a pipe to its end before it begins.
-    let behind = &words[1..];
-    let has_task = behind.iter().any(|&at| arguments[at] != "-") || options.len() < arguments.len();
-    let asks = behind.iter().any(|&at| arguments[at] == "-");
+    let has_task = has_task(arguments, options, &words[1..]);
+    let asks = words[1..].iter().any(|&at| arguments[at] == "-");
     Ok(LaunchPlan { added, at: exec + 1, waits_for_stdin: has_task && !asks })
+}
+
+/// Whether the task is on the command line. `words`: where the arguments behind `exec` are that are no options.
+fn has_task(arguments: &[&str], options: &[&str], words: &[usize]) -> bool {
+    let is_resumed = words.first().is_some_and(|&at| arguments[at] == "resume");
+    let words = &words[usize::from(is_resumed)..];
+    // The first word behind `resume` is the session, unless an option names it.
+    let is_session_missing = is_resumed && !options.contains(&"--last");
+    let behind_dashes = arguments.len().saturating_sub(options.len() + 1);
+    words.len() + behind_dashes > usize::from(is_session_missing)
 }
 
 /// Where the arguments are that are neither options nor values of options.
 fn words(options: &[&str]) -> Vec<usize> {
     let mut found = Vec::new();
-    let mut is_value = false;
+    let (mut is_value, mut are_values) = (false, false);
     for (at, option) in options.iter().enumerate() {
+        let is_word = *option == "-" || !option.starts_with('-');
+        if !is_word {
+            are_values = WITH_VALUES.contains(option) && !is_value;
+        }
         if !std::mem::take(&mut is_value) {
             is_value = WITH_VALUE.contains(option);
-            if *option == "-" || !option.starts_with('-') {
+            if is_word && (!are_values || *option == "-") {
                 found.push(at);
             }
         }
@@ -117,7 +131,37 @@ mod tests {
         assert_eq!(completed("exec -- fix"), "exec --json -- fix < /dev/null");
         assert_eq!(completed("exec -m model -"), "exec --json -m model -");
         assert_eq!(completed("exec -m model"), "exec --json -m model");
+        assert_eq!(completed("exec -i a.png b.png"), "exec --json -i a.png b.png");
+        assert_eq!(
+            completed("exec --image a.png -m model fix"),
+            "exec --json --image a.png -m model fix < /dev/null"
+        );
+        assert_eq!(completed("exec --image=a.png fix"), "exec --json --image=a.png fix < /dev/null");
         assert_eq!(completed("login --with-api-key"), "login --with-api-key");
+    }
+
+    #[test]
+    fn a_resumed_session_gets_its_task_from_standard_input_unless_it_is_on_the_command_line() {
+        for (arguments, has_task) in [
+            ("exec resume", false),
+            ("exec resume --last", false),
+            ("exec resume 0193-ab", false),
+            ("exec resume --last -", false),
+            ("exec resume 0193-ab -", false),
+            ("exec --skip-git-repo-check resume --last", false),
+            ("exec resume -m model --last -i a.png b.png", false),
+            ("exec resume --last more", true),
+            ("exec resume more --last", true),
+            ("exec resume 0193-ab more", true),
+            ("exec resume --last -- more", true),
+            ("exec resume 0193-ab -- more", true),
+            ("exec resume -- 0193-ab", false),
+            ("exec fix resume", true),
+        ] {
+            let end = if has_task { " < /dev/null" } else { "" };
+            let expected = arguments.replacen("exec", "exec --json", 1) + end;
+            assert_eq!(completed(arguments), expected);
+        }
     }
 
     #[test]

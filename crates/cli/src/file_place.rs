@@ -1,0 +1,100 @@
+//! Where a path leads, however it is spelled.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Links that are followed, one to the next.
+const MOST_LINKS: usize = 40;
+
+/// Where a path leads, however it is spelled.
+#[derive(Clone, Debug)]
+pub(crate) struct FilePlace {
+    /// The real path; for a file that doesn't exist yet the one that it will have.
+    path: PathBuf,
+    /// The device and the number of what exists.
+    node: Option<(u64, u64)>,
+    /// Whether it is a file, or nothing yet.
+    is_plain: bool,
+    /// Whether it is standard output.
+    is_stdout: bool,
+}
+
+impl FilePlace {
+    /// The place that a path leads to.
+    pub(crate) fn of(path: &Path) -> Self {
+        if let Ok(metadata) = fs::metadata(path) {
+            let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+            return Self { path, node: node(&metadata), is_plain: metadata.is_file(), is_stdout: false };
+        }
+        let mut path = path.to_owned();
+        // A link to a file that is yet to come leads there.
+        for _ in 0..MOST_LINKS {
+            let Ok(next) = fs::read_link(&path) else { break };
+            path = path.parent().unwrap_or(Path::new("")).join(next);
+        }
+        let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        let path = folder.join(path.file_name().unwrap_or_default());
+        Self { path, node: None, is_plain: true, is_stdout: false }
+    }
+
+    /// The same of an output for which `-` is standard output.
+    pub(crate) fn of_text(path: &Path) -> Self {
+        let stdout = stdout();
+        if path == Path::new("-") {
+            let node = stdout.as_ref().and_then(node);
+            let is_plain = stdout.is_some_and(|metadata| metadata.is_file());
+            return Self { path: PathBuf::new(), node, is_plain, is_stdout: !is_null(node) };
+        }
+        let place = Self::of(path);
+        let is_stdout = place.node.is_some() && place.node == stdout.as_ref().and_then(node);
+        Self { is_stdout: is_stdout && !is_null(place.node), ..place }
+    }
+
+    /// Whether it is beside `other` and has its name with a number behind it, from 2 on: `run-2.ndjson` and `run.ndjson`.
+    pub(crate) fn is_numbered_after(&self, other: &Self) -> bool {
+        let stem = |place: &Self| Some(place.path.file_stem()?.to_str()?.to_owned());
+        let (Some(stem), Some(first)) = (stem(self), stem(other)) else { return false };
+        let number = stem.strip_prefix(&first).and_then(|rest| rest.strip_prefix('-'));
+        self.is_plain
+            && other.is_plain
+            && self.path.parent() == other.path.parent()
+            && self.path.extension() == other.path.extension()
+            && number.is_some_and(|number| number.parse::<u32>().is_ok_and(|number| number > 1))
+    }
+
+    /// Whether what is written to one would be mixed with what is written to the other.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let is_one_file = self.path == other.path || self.node.is_some() && self.node == other.node;
+        self.is_stdout && other.is_stdout || self.is_plain && other.is_plain && is_one_file
+    }
+}
+
+/// Whether it is the null device, which takes everything.
+fn is_null(place: Option<(u64, u64)>) -> bool {
+    place.is_some() && fs::metadata("/dev/null").is_ok_and(|null| node(&null) == place)
+}
+
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "other systems don't number their files")]
+fn node(metadata: &fs::Metadata) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    Some((metadata.dev(), metadata.ino()))
+}
+
+#[cfg(not(unix))]
+fn node(_: &fs::Metadata) -> Option<(u64, u64)> {
+    None
+}
+
+#[cfg(unix)]
+fn stdout() -> Option<fs::Metadata> {
+    use std::os::fd::AsFd;
+    let stdout = std::io::stdout().as_fd().try_clone_to_owned().ok()?;
+    fs::File::from(stdout).metadata().ok()
+}
+
+#[cfg(not(unix))]
+fn stdout() -> Option<fs::Metadata> {
+    None
+}
