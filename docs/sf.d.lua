@@ -572,7 +572,7 @@ function sf.sorted(table) end
 ---@field status? number|string Of a retry: the HTTP status. Else the state in words.
 ---@field stderr? string What was written on standard error.
 ---@field stdout? string What was written on standard output.
----@field stopped? string How a person stopped the call: `interrupted` while it ran, `rejected` before.
+---@field stopped? string How a person stopped the call: `interrupted` while it ran, `rejected` before; `stopped` where the stream doesn't say which.
 ---@field structured? any The tool's own structured value, if no other fact has it. Of an outcome: an answer that was asked for in a form.
 ---@field subtype? string What kind it is.
 ---@field success? boolean Whether it went well. True: that is all that is known, if nothing else is there; false: it came to nothing, though without an error.

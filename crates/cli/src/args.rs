@@ -261,10 +261,24 @@ impl Args {
         builder
     }
 
+    /// The output format that is asked for: by name, or else by what the name of the output's file ends in.
+    pub(crate) fn format(&self) -> Option<&str> {
+        let ending = || self.output.as_deref()?.extension()?.to_str();
+        self.to.as_deref().or_else(|| {
+            Some(match &*ending()?.to_ascii_lowercase() {
+                "html" | "htm" => "html",
+                "md" | "markdown" => "markdown",
+                "json" | "jsonl" | "ndjson" => "json",
+                "cast" => "cast",
+                _ => return None,
+            })
+        })
+    }
+
     /// What standard output, or the file that is written instead, can show.
     pub(crate) fn looks(&self) -> Looks {
         terminal::looks(&LookOptions {
-            to: self.to.as_deref(),
+            to: self.format(),
             color: self.color,
             width: self.width,
             is_file: self.output.is_some(),

@@ -207,7 +207,7 @@ fn engine(
     files: Files,
 ) -> Result<Engine, Problems> {
     let mut builder = args.builder(&args.choice, files).looks(looks.clone());
-    if let Some(name) = &args.to {
+    if let Some(name) = args.format() {
         builder = builder.writer(name);
     }
     if let Some(name) = &args.theme {

@@ -137,7 +137,7 @@ impl Folder {
     pub(crate) fn note(&mut self, href: String, input: &InputSource, pipeline: &Pipeline) {
         self.pages.push(IndexedPage {
             href,
-            name: input.name(),
+            name: shareable_name(input),
             head: pipeline.document_head().cloned().unwrap_or_default(),
             report: pipeline.report().clone(),
         });
@@ -150,4 +150,11 @@ impl Folder {
             _ => out.write_str(&Markdown::index(&self.pages)),
         };
     }
+}
+
+/// The name of an input as a page that is shared may show it: a relative path as it was given, else the file's name alone.
+fn shareable_name(input: &InputSource) -> String {
+    let path = input.path().filter(|path| path.has_root());
+    let name = path.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+    name.unwrap_or_else(|| input.name())
 }

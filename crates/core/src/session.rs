@@ -664,13 +664,14 @@ fn keep_streamed(open: &mut Item, whole: &mut Item) {
             whole.text = std::mem::take(&mut open.text);
             whole.data.retain(|(name, _)| *name != "redacted");
         }
-        Kind::Call if is_empty(whole.input()) => {
+        // The input is that of the whole message, as it would be without the stream. What was streamed stays its text.
+        Kind::Call if is_empty(whole.input()) && matches!(whole.text, Content::None) => {
             let mut kept = open.clone();
             settle_input(&mut kept);
-            if !is_empty(kept.input()) || kept.input.is_none() {
-                kept.status = whole.status;
-                std::mem::swap(&mut kept.parent, &mut whole.parent);
-                *whole = kept;
+            let is_cut = kept.input.is_none();
+            if is_cut || !is_empty(kept.input()) {
+                whole.text = std::mem::take(&mut open.text);
+                whole.data.extend(is_cut.then_some(("partial", Fact::Bool(true))));
             }
         }
         _ => {}

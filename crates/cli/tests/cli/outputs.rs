@@ -129,13 +129,48 @@ fn several_files_become_pages_and_an_index_in_a_folder() {
 }
 
 #[test]
+fn an_index_links_by_titles_and_tells_no_folder_of_the_machine() {
+    let history = r#"{"type":"user","message":{"role":"user","content":"Fix the cart."},"uuid":"u-1","timestamp":"2026-11-21T21:05:00Z","sessionId":"s-1"}
+{"type":"assistant","message":{"id":"m-1","role":"assistant","content":[{"type":"text","text":"Done."}]},"uuid":"u-2","timestamp":"2026-11-21T21:41:00Z","sessionId":"s-1"}
+"#;
+    let folder = Folder::with(&[("one.jsonl", history), ("two.jsonl", FAILED_SESSION)]);
+    let [one, two] = ["one.jsonl", "two.jsonl"].map(|name| folder.path(name).display().to_string());
+    for writer in ["html", "markdown"] {
+        folder.command("").args(["--to", writer, "-o", "pages/", &one, &two]).output().unwrap();
+    }
+    let page = |name: &str| std::fs::read_to_string(folder.path("pages").join(name)).unwrap();
+    let index = page("index.html");
+    assert!(index.contains(">Fix the cart.</a>") && index.contains("last step 21:41 UTC"), "{index}");
+    assert!(!index.contains(one.trim_end_matches("one.jsonl")), "{index}");
+    assert!(page("index.md").contains("- [Fix the cart.](one.md) · one.md"), "{}", page("index.md"));
+}
+
+#[test]
+fn the_ending_of_the_output_chooses_the_format() {
+    let folder = Folder::with(&[("s.jsonl", SESSION)]);
+    for (options, name, start) in [
+        ("", "a.html", "<!doctype html>"),
+        ("", "a.MD", "#"),
+        ("", "a.json", "{\"v\":1,"),
+        ("", "a.cast", "{\"version\""),
+        ("", "a.txt", "◇"),
+        ("", "plain", "◇"),
+        ("--to markdown ", "b.html", "#"),
+    ] {
+        folder.run(&format!("{options}-o {name} s.jsonl")).expect(0, "");
+        let text = folder.read(name);
+        assert!(text.to_lowercase().starts_with(start), "{name}: {text}");
+    }
+}
+
+#[test]
 fn pages_of_a_plugins_writer_end_as_it_says() {
     let writer = "sf.writer('wiki', { base = 'markdown', ext = 'wiki', prose = function(b) return b.text:upper() end })";
     let folder = Folder::with(&[("one.jsonl", SESSION), ("two.jsonl", SESSION), ("w.lua", writer)]);
     folder.run("--to wiki --plugin w.lua -o pages/ one.jsonl two.jsonl").expect(0, "");
     let page = |name: &str| std::fs::read_to_string(folder.path("pages").join(name)).unwrap();
     assert!(page("one.wiki").contains("SECOND REPLY.") && page("two.wiki").contains("SECOND REPLY."));
-    assert!(page("index.md").contains("- [one.wiki](one.wiki) · \\~/shop\n"));
+    assert!(page("index.md").contains("- [\\~/shop](one.wiki) · one.wiki\n"));
 }
 
 #[test]

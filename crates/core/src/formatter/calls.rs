@@ -205,6 +205,11 @@ impl<'a> CallContext<'a> {
         if is_over && self.context.is("partial") {
             self.title.push("call.detail", Text::own("(input incomplete)"));
         }
+        // What was streamed of an input that its whole message leaves out.
+        let streamed = if is_over { self.context.item.clean_text() } else { Text::EMPTY };
+        if !streamed.is_empty() {
+            self.body.push(Block::text("call.input", streamed));
+        }
         Some(View { body: self.body, ..View::titled("call", self.title) })
     }
 }

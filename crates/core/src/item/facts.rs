@@ -236,7 +236,7 @@ pub static FACTS: &[FactRow] = &[
     row("status", IntegerOrText, &[Event("retry"), Event("task"), Event("limit")], "Of a retry: the HTTP status. Else the state in words."),
     row("stderr", Text, &[Run, Event("hook"), Event("attachment")], "What was written on standard error."),
     row("stdout", Text, &[Run, Event("hook"), Event("attachment")], "What was written on standard output."),
-    row("stopped", Text, &[All], "How a person stopped the call: `interrupted` while it ran, `rejected` before."),
+    row("stopped", Text, &[All], "How a person stopped the call: `interrupted` while it ran, `rejected` before; `stopped` where the stream doesn't say which."),
     row("structured", Any, &[All, Outcomes], "The tool's own structured value, if no other fact has it. Of an outcome: an answer that was asked for in a form."),
     row("subtype", Text, &[Outcomes, Event("control")], "What kind it is."),
     row("success", Truth, &[All], "Whether it went well. True: that is all that is known, if nothing else is there; false: it came to nothing, though without an error."),

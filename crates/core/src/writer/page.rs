@@ -221,6 +221,15 @@ pub(super) fn when(head: &DocumentHead) -> Option<String> {
     Some(when + " UTC")
 }
 
+/// When the last step of a run was: `21:41 UTC`, with the day if it began on another one.
+pub(super) fn last(head: &DocumentHead) -> Option<String> {
+    let [begun, ended] = [head.begun, head.ended].map(|at| at.map(|at| TimeZone::UTC.to_datetime(at)));
+    let ended = ended?;
+    let is_same_day = begun.is_some_and(|begun| begun.date() == ended.date());
+    let when = if is_same_day { format!("{:02}:{:02}", ended.hour(), ended.minute()) } else { moment(ended) };
+    Some(when + " UTC")
+}
+
 /// `21 Nov 2026 21:05`
 fn moment(at: DateTime) -> String {
     const MONTHS: [&str; 12] =

@@ -45,6 +45,56 @@ fn a_stream_says_the_same_with_and_without_its_partial_messages() {
     assert!(compared > 0, "nothing was compared");
 }
 
+/// Whatever was streamed of a call's input, and whatever its message says of it: the items are those of the messages alone. Only
+/// what was streamed of an input that the message leaves out stays as the call's text.
+#[test]
+fn a_call_is_that_of_its_message_whatever_was_streamed() {
+    use serde_json::{Value, json};
+    let event = |event: Value| json!({"type": "stream_event", "event": event, "session_id": "s", "parent_tool_use_id": null});
+    let streamed = [
+        "",
+        "{}",
+        "{\"command\":\"ls\"}",
+        "{\"command\":\"l",
+        "no json",
+        "[1]",
+        "null",
+        "\"s\"",
+        "{}{}",
+        " {\n",
+    ];
+    let whole =
+        [json!({}), json!(null), json!({"command": "ls"}), json!({"command": 1}), json!([]), json!("s")];
+    for (delta, input) in streamed.iter().flat_map(|delta| whole.iter().map(move |input| (delta, input))) {
+        let call = json!({"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": input});
+        let message = json!({"type": "assistant", "session_id": "s", "uuid": "u", "parent_tool_use_id": null,
+                             "message": {"id": "msg_1", "role": "assistant", "content": [call]}});
+        let lines = [
+            event(json!({"type": "message_start", "message": {"id": "msg_1"}})),
+            event(json!({"type": "content_block_start", "index": 0,
+                         "content_block": {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {}}})),
+            event(json!({"type": "content_block_delta", "index": 0,
+                         "delta": {"type": "input_json_delta", "partial_json": delta}})),
+            message.clone(),
+            event(json!({"type": "content_block_stop", "index": 0})),
+            event(json!({"type": "message_stop"})),
+        ];
+        let with: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let [with, without] = [with, format!("{message}\n")].map(|input| {
+            let text = format(items(), [input.as_bytes()]).text;
+            let all = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+            all.filter(|item| item["kind"] == "call").collect::<Vec<_>>()
+        });
+        let names = ["id", "place", "tool", "action", "does", "input", "status"];
+        let said =
+            |all: &[Value]| all.iter().map(|one| names.map(|name| one[name].clone())).collect::<Vec<_>>();
+        assert_eq!(said(&with), said(&without), "{delta} {input}");
+        let is_left_out = input.is_null() || *input == json!({});
+        let is_kept = is_left_out && !matches!(*delta, "" | "{}" | "null");
+        assert_eq!(with[0]["text"], if is_kept { json!(delta) } else { Value::Null }, "{delta} {input}");
+    }
+}
+
 #[test]
 fn a_history_says_what_its_stream_said_in_the_same_order() {
     const KINDS: [&str; 4] = ["reply", "thinking", "call", "result"];

@@ -253,9 +253,14 @@ fn of_failure(item: &Item, text: Text) -> (Text, Option<&'static str>) {
     if !text.starts_with(REJECTED) || exit.is_some() || is_told() {
         return (text, None);
     }
-    let how = if text.contains(RUNNING) { "interrupted" } else { "rejected" };
-    let reason = text.find(REASON).map_or(text.len(), |at| at + REASON.len());
-    (text.slice(reason, text.len()), Some(how))
+    let reason = text.find(REASON).map(|at| at + REASON.len());
+    // Without a word of the person, the sentence is the same for a refusal and for a Ctrl-C.
+    let how = match reason {
+        _ if text.contains(RUNNING) => "interrupted",
+        Some(_) => "rejected",
+        None => "stopped",
+    };
+    (text.slice(reason.unwrap_or(text.len()), text.len()), Some(how))
 }
 
 /// Takes out the notes to the model.

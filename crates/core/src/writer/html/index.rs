@@ -16,7 +16,7 @@ use crate::writer::page::{self, UtcTime};
 pub struct IndexedPage {
     /// The name of its file, in the index's own folder: letters, digits, `-`, `_` and `.`.
     pub href: String,
-    /// What it was made of; foreign text, not cleaned.
+    /// What it was made of, without the folders of the machine; foreign text, not cleaned.
     pub name: String,
     /// What is known of its run.
     pub head: DocumentHead,
@@ -56,13 +56,13 @@ impl Html {
 
 fn row(page: &IndexedPage, out: &mut HtmlOut<'_>) {
     let head = &page.head;
-    out.raw("<tr><td>");
-    out.text(page::title(head));
-    out.raw("<br><a href=\"");
+    out.raw("<tr><td><a href=\"");
     out.text(&page.href);
     out.raw("\">");
+    out.text(page::title(head));
+    out.raw("</a><br><span class=\"dim\">");
     out.text(&text::clean(&page.name).replace('\n', "␊"));
-    out.raw("</a>");
+    out.raw("</span>");
     if let Some(folder) = head.folder.as_deref().filter(|folder| *folder != page::title(head)) {
         out.raw(" <span class=\"dim\">");
         out.text(folder);
@@ -88,12 +88,18 @@ fn row(page: &IndexedPage, out: &mut HtmlOut<'_>) {
         out.text(figure.as_deref().unwrap_or(""));
     }
     out.raw("</td><td>");
-    out.raw(if page.report.failed {
-        "<span class=\"bad\">✗ failed</span>"
-    } else if page.report.shown.contains_key(&Kind::Outcome) {
-        "<span class=\"good\">✓ done</span>"
-    } else {
-        ""
-    });
+    let report = &page.report;
+    if report.failed {
+        out.raw("<span class=\"bad\">✗ failed</span>");
+    } else if report.lacks_outcome() {
+        out.raw("<span class=\"bad\">✗ no result</span>");
+    } else if report.shown.contains_key(&Kind::Outcome) {
+        out.raw("<span class=\"good\">✓ done</span>");
+    } else if let Some(last) = page::last(head) {
+        // A history doesn't say how it ended, but when.
+        out.raw("<span class=\"dim\">last step ");
+        out.text(&last);
+        out.raw("</span>");
+    }
     out.raw("</td></tr>\n");
 }

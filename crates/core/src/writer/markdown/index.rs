@@ -13,10 +13,13 @@ impl Markdown {
         let mut index = String::from("# Agent sessions\n\n");
         for IndexedPage { href, head, .. } in pages {
             // The name of a file has no characters that mean anything.
-            let _ = write!(index, "- [{href}]({href})");
-            if let Some(title) = &head.title {
-                index.push_str(" · ");
-                inline::text(title, false, &mut index);
+            match &head.title {
+                Some(title) => {
+                    index.push_str("- [");
+                    inline::text(title, false, &mut index);
+                    let _ = write!(index, "]({href}) · {href}");
+                }
+                None => drop(write!(index, "- [{href}]({href})")),
             }
             let activity = page::activity(head);
             let figures = [
